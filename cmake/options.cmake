@@ -1,0 +1,28 @@
+# Compiler settings that every target of the project shares.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+add_compile_options(-Wall -Wextra $<$<COMPILE_LANGUAGE:C>:-Wconversion> $<$<COMPILE_LANGUAGE:C>:-Wshadow>
+                    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>)
+option(GREENPROF_WERROR "Turn warnings into errors (CI does)" OFF)
+if(GREENPROF_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+set(GREENPROF_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
+if(GREENPROF_SANITIZE)
+  add_compile_options(-fsanitize=${GREENPROF_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${GREENPROF_SANITIZE})
+endif()
+option(GREENPROF_COVERAGE "Instrument for gcov" OFF)
+if(GREENPROF_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()
