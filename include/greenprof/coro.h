@@ -1,0 +1,68 @@
+// Schedulers tell greenprof about coroutines through these calls.
+//
+// Model: a coroutine is a stack region [stack_low, stack_low + stack_size) and what runs on it. The region that holds the
+// stack pointer decides to whom a sample belongs; the switch calls give exact on-CPU time, and identity to coroutines
+// that share a stack (created with stack_size 0). A scheduler whose runtime greenprof hooks by itself (see the support
+// table in README.md) needs none of this.
+//
+// Order of calls: prof_coro_create -> prof_coro_switch... -> prof_coro_destroy.
+// None of them makes a system call, except that memory for records is mapped a thousand at a time.
+// Unless a declaration says otherwise: any thread; not from a signal handler; they never fail in a way the host must
+// handle, and a NULL coroutine is accepted everywhere.
+#ifndef GREENPROF_CORO_H
+#define GREENPROF_CORO_H
+
+#include <greenprof/prof.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct prof_coro prof_coro_t;
+
+// Announce a coroutine. It inherits trace id and request profiles of the coroutine that calls this.
+//   stack_low:  lowest address of its stack; NULL with size 0 where it has none of its own (shared stacks).
+//   stack_size: bytes. A region that overlaps an older one replaces it: pools may reuse stacks without a destroy.
+//   name:       copied, at most 47 bytes are kept; NULL = shown by its address.
+// Returns the coroutine, or NULL when memory is short: all calls accept that, its samples are then shown by region.
+// Signals: not safe. Cost: O(1), ~100 ns.
+PROF_API prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name);
+
+// 0 while no profile runs. Read by prof_coro_switch(); written by greenprof only.
+extern PROF_API int prof_coro_active;
+
+// The part of prof_coro_switch() that runs while a profile does. Do not call it directly.
+PROF_API void prof_coro_switch_hook(prof_coro_t *to);
+
+// Say that the calling thread is about to switch to `to`: call it right before the stack switch.
+//   to: NULL = the thread's own stack.
+// Signals: not safe. Cost: one load and one branch while no profile runs; ~10 ns while one does.
+static inline void prof_coro_switch(prof_coro_t *to)
+{
+    if (__builtin_expect(__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0, 0))
+        prof_coro_switch_hook(to);
+}
+
+// Say that a parked coroutine has become runnable (optional). Counts the moment from which it waits for the loop.
+PROF_API void prof_coro_ready(prof_coro_t *coro);
+
+// Say that a coroutine is over and its stack may be reused. Not while it runs on that stack.
+PROF_API void prof_coro_destroy(prof_coro_t *coro);
+
+// The coroutine whose stack the caller is on, else the one last switched to on this thread; NULL on the thread's own.
+PROF_API prof_coro_t *prof_coro_current(void);
+
+// Name a coroutine; copied, at most 47 bytes are kept. NULL coroutine = the calling one.
+PROF_API void prof_coro_set_name(prof_coro_t *coro, const char *name);
+
+// Exact on-CPU time of a coroutine while profiles ran, ns; NULL = the calling one.
+PROF_API uint64_t prof_coro_cpu_ns(prof_coro_t *coro);
+
+// Number of times it was switched to while profiles ran; NULL = the calling one.
+PROF_API uint64_t prof_coro_switches(prof_coro_t *coro);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

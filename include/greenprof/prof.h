@@ -1,0 +1,112 @@
+// Profiles: what ran, and for how long, between prof_start() and prof_stop().
+//
+// Model: one sampler serves the process; it runs while at least one profile does. Each profile has a scope (a request,
+// a thread, the process) and receives the samples that fall into it. Its total is the exact CPU time of its scope;
+// the samples say how that time is distributed over functions. Any number of profiles run at once, and starting or
+// stopping one never disturbs another.
+//
+// Order of calls: prof_start -> prof_stop [-> prof_resume -> prof_stop]... -> prof_dump_stats / prof_dump -> prof_free.
+// A dump of a running profile is allowed and holds what was sampled so far.
+//
+// Unless a declaration says otherwise: callable from any thread and any coroutine (1 KiB of stack is enough), not from
+// a signal handler; functions that return int return 0 or a negative errno value and leave errno alone.
+#ifndef GREENPROF_PROF_H
+#define GREENPROF_PROF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PROF_API __attribute__((visibility("default")))
+#else
+#define PROF_API
+#endif
+
+#define PROF_VERSION_MAJOR 0
+#define PROF_VERSION_MINOR 1
+
+typedef struct prof prof_t;
+
+typedef enum prof_scope {
+    PROF_SCOPE_REQUEST = 0, // the calling coroutine, and the coroutines it spawns from then on
+    PROF_SCOPE_THREAD = 1,  // the calling thread, whatever coroutine it runs
+    PROF_SCOPE_PROCESS = 2, // everything
+} prof_scope_t;
+
+typedef enum prof_clock {
+    PROF_CLOCK_CPU = 0,  // on-CPU time
+    PROF_CLOCK_WALL = 1, // on-CPU, ready and parked time: not yet supported, -ENOTSUP
+} prof_clock_t;
+
+typedef enum prof_mode {
+    PROF_MODE_SAMPLE = 0, // call counts in the output are numbers of samples
+    PROF_MODE_EXACT = 1,  // every call counted: not yet supported, -ENOTSUP
+} prof_mode_t;
+
+enum {
+    PROF_FREQUENCY_DEFAULT_HZ = 1000,
+    PROF_FREQUENCY_MAX_HZ = 20000,
+};
+
+// Options of prof_start(). Start from PROF_OPTIONS_INIT; fields added later are zero there, and zero is their default.
+typedef struct prof_options {
+    size_t size;           // sizeof(prof_options_t) of the caller's headers
+    const char *name;      // shown in outputs; copied, at most 63 bytes are kept; NULL = "profile"
+    prof_scope_t scope;
+    prof_clock_t clock;
+    prof_mode_t mode;
+    unsigned frequency_hz; // samples per second of CPU time and thread, 1..PROF_FREQUENCY_MAX_HZ.
+                           // The sampler runs at the highest frequency any running profile asked for.
+} prof_options_t;
+
+// clang-format off
+#define PROF_OPTIONS_INIT {sizeof(prof_options_t), 0, PROF_SCOPE_REQUEST, PROF_CLOCK_CPU, PROF_MODE_SAMPLE, PROF_FREQUENCY_DEFAULT_HZ}
+// clang-format on
+
+// Start a profile of the calling request, thread or process.
+//   options: NULL = all defaults. `size` smaller than this header's is an older caller's and accepted; larger is accepted
+//            where the bytes beyond are zero, else E2BIG.
+// Returns the running profile, or NULL and errno: EINVAL (frequency 0 or above the maximum, unknown scope, clock or
+//   mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host has a SIGPROF handler of its own, which is left
+//   in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine works here).
+// Threads: any. Signals: not safe. Cost: ~2 us; the first one also starts the sampler (~1 ms).
+PROF_API prof_t *prof_start(const prof_options_t *options);
+
+// Stop a profile. On return every sample taken before the call is in it. May be called from any coroutine or thread,
+// not only from the one that started it.
+// Returns 0; -EINVAL for NULL or a pointer that is no profile; -EALREADY when it is stopped already (nothing changes).
+// Threads: any. Signals: not safe. Cost: one hand-over to the collector thread, ~50 us.
+PROF_API int prof_stop(prof_t *profile);
+
+// Let a stopped profile go on, with what it holds. A request profile from then on covers the calling coroutine and
+// those it spawns, besides those that it covered when it was stopped.
+// Returns 0, -EINVAL, -EALREADY when it runs, or what prof_start() could fail with.
+PROF_API int prof_resume(prof_t *profile);
+
+// Write a profile as pstats (what `python3 -m pstats`, SnakeViz and gprof2dot read); see prof_dump().
+PROF_API int prof_dump_stats(prof_t *profile, const char *path);
+
+// Write a profile in a format of the exporter table ("pstats", "folded", "flamegraph", ...).
+//   path: written under a temporary name in the same directory, then renamed: no reader sees half a file and no failed
+//         dump leaves one. "-" is standard output.
+// Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP when only libgreenprof-core is loaded; else the error
+//   of opening, writing or renaming (-ENOENT, -EACCES, -ENOSPC, ...).
+// Threads: any; the work is done on a thread of its own, so a small coroutine stack is enough; the caller waits.
+// Signals: not safe.
+PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);
+
+// Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe.
+PROF_API uint64_t prof_total_ns(prof_t *profile);
+
+// Free a profile; stops it first if it runs. NULL and pointers that are no profile are ignored.
+PROF_API void prof_free(prof_t *profile);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,197 @@
+// The capture file (*.greenprof), slot by slot. Version 1.
+//
+// All integers are little-endian; every record starts on an 8-byte boundary of its chunk's payload.
+// A file is one gp_file_header followed by chunks. A chunk is a gp_chunk_header and `payload_len` bytes, padded with
+// zeros to a multiple of 8 (the padding is not counted in payload_len and not in the checksum).
+// Chunks are only appended. A reader that meets a chunk type it does not know skips it; a bad checksum loses that
+// chunk only: the next one is found by searching for GP_CHUNK_MAGIC on 8-byte boundaries.
+// A definition (module, thread, trace, coroutine, stack) is written before the first record that refers to it.
+// A definition that comes again for the same id replaces the earlier one.
+#ifndef GP_CAPTURE_FORMAT_H
+#define GP_CAPTURE_FORMAT_H
+
+#include <stdint.h>
+
+#define GP_FILE_MAGIC    "GRNPROF\n" // 8 bytes, no NUL
+#define GP_CHUNK_MAGIC   0x4b435047u // "GPCK"
+#define GP_FILE_VERSION  1u          // raised when an old reader would misread; features cover the rest
+
+// Feature bits: a reader refuses a file with a required bit (low 32) that it does not know, and ignores unknown
+// optional bits (high 32).
+#define GP_FEATURES_KNOWN 0ull
+
+typedef struct gp_file_header {
+    char magic[8];              //   0 GP_FILE_MAGIC
+    uint32_t version;           //   8 GP_FILE_VERSION
+    uint32_t header_bytes;      //  12 sizeof(gp_file_header_t); chunks start here
+    uint64_t features;          //  16
+    uint64_t start_realtime_ns; //  24 CLOCK_REALTIME when sampling started
+    uint64_t start_monotonic_ns;//  32 CLOCK_MONOTONIC at the same moment; times in records are ns since it
+    uint32_t pid;               //  40
+    uint32_t ppid;              //  44
+    uint32_t frequency_hz;      //  48 as asked for
+    uint32_t engine;            //  52 enum gp_engine
+    uint32_t elf_machine;       //  56 EM_X86_64 (62) or EM_AARCH64 (183)
+    uint32_t clock;             //  60 0 = cpu
+    uint8_t session[16];        //  64 random, the same for every file of one `greenprof run`
+    uint64_t tick_hz;           //  80 calibrated frequency of the switch clock (time-stamp counter), Hz
+    uint8_t reserved[40];       //  88 zeros
+} gp_file_header_t;             // 128
+
+typedef struct gp_chunk_header {
+    uint32_t magic;       //  0 GP_CHUNK_MAGIC
+    uint16_t type;        //  4 enum gp_chunk_type
+    uint16_t flags;       //  6 zero in version 1
+    uint32_t payload_len; //  8 bytes, without padding; at most GP_CHUNK_MAX
+    uint32_t sequence;    // 12 0, 1, 2, ...: a gap tells the reader that chunks are missing
+    uint64_t checksum;    // 16 XXH64(payload, payload_len, seed = sequence)
+} gp_chunk_header_t;      // 24
+
+#define GP_CHUNK_MAX (16u << 20)
+
+enum gp_chunk_type {
+    GP_CHUNK_META = 1,      // gp_meta_record_t...
+    GP_CHUNK_MODULES = 2,   // gp_module_record_t...
+    GP_CHUNK_THREADS = 3,   // gp_thread_record_t...
+    GP_CHUNK_COROS = 4,     // gp_coro_record_t...
+    GP_CHUNK_TRACES = 5,    // gp_trace_record_t...
+    GP_CHUNK_STACKS = 6,    // gp_stack_record_t...
+    GP_CHUNK_SAMPLES = 7,   // gp_sample_record_t...
+    GP_CHUNK_LEDGER = 8,    // gp_ledger_record_t... increments: a reader adds them up
+    GP_CHUNK_COUNTERS = 9,  // one gp_counters_record_t, cumulative: the last one counts
+    GP_CHUNK_END = 10,      // one gp_end_record_t: the process or the sampling ended in order
+};
+
+enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };
+
+// A location: where a frame is, independent of where its module was loaded.
+//   bits 63..48  module id; 0 = no module, the low bits are the absolute address;
+//                GP_MODULE_PSEUDO = a pseudo-frame, the low bits are an enum gp_pseudo
+//   bits 47..0   address as in the module's ELF file (program counter - bias)
+typedef uint64_t gp_loc_t;
+#define GP_LOC(module, offset) (((uint64_t)(module) << 48) | ((uint64_t)(offset)&0xffffffffffffull))
+#define GP_LOC_MODULE(loc)     ((uint32_t)((loc) >> 48))
+#define GP_LOC_OFFSET(loc)     ((loc)&0xffffffffffffull)
+#define GP_MODULE_PSEUDO       0xffffu
+
+enum gp_pseudo {
+    GP_PSEUDO_SWITCHING = 1, // leaf: inside a switch routine that cannot be walked: "[switching]"
+    GP_PSEUDO_TRUNCATED = 2, // stands for the frames left out of a stack that was too deep: "[truncated]"
+    GP_PSEUDO_UNKNOWN = 3,   // outermost: the walk gave up here: "[incomplete]"
+};
+
+typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments joined by NUL), "hostname", "greenprof"
+    uint16_t key_len;           // 0 key bytes, then value bytes, then padding to 8
+    uint16_t reserved;          // 2
+    uint32_t value_len;         // 4
+} gp_meta_record_t;
+
+typedef struct gp_module_record {
+    uint32_t id;           //  0 1..65534
+    uint16_t build_id_len; //  4 0 when the module has none; at most 20 are kept
+    uint16_t path_len;     //  6
+    uint64_t start, end;   //  8, 16 mapped range [start, end)
+    uint64_t bias;         // 24 address = bias + ELF address
+    uint8_t build_id[20];  // 32
+    uint8_t reserved[4];   // 52
+} gp_module_record_t;      // 56, then path_len bytes of path ("[vdso]" for the vDSO), padding to 8
+
+typedef struct gp_thread_record {
+    uint32_t index;    //  0 1, 2, ...: never reused in a file
+    uint32_t tid;      //  4
+    uint64_t start_ns; //  8 first seen
+    uint64_t end_ns;   // 16 0 while it lives
+    uint64_t cpu_ns;   // 24 its CPU time between the two, exact
+    uint64_t coro_id;  // 32 the id under which its own stack is charged
+    char name[24];     // 40 NUL-terminated
+} gp_thread_record_t;  // 64
+
+enum gp_coro_kind {
+    GP_CORO_THREAD = 1,    // a thread's own stack
+    GP_CORO_ANNOUNCED = 2, // created through a hook or prof_coro_create()
+    GP_CORO_FOUND = 3,     // a stack nobody announced
+};
+
+typedef struct gp_coro_record {
+    uint64_t id;          //  0 1, 2, ...: never reused in a file
+    uint64_t parent_id;   //  8 who spawned it; 0 = unknown
+    gp_loc_t entry;       // 16 its entry function; 0 = unknown
+    uint64_t stack_lo;    // 24
+    uint64_t stack_bytes; // 32
+    uint64_t birth_ns;    // 40
+    uint32_t kind;        // 48 enum gp_coro_kind
+    uint32_t thread;      // 52 thread index for GP_CORO_THREAD, else 0
+    char name[48];        // 56 NUL-terminated, "" when it has none
+} gp_coro_record_t;       // 104
+
+typedef struct gp_trace_record {
+    uint32_t index;    // 0 1, 2, ...; 0 in a sample means no trace
+    uint32_t reserved; // 4
+    uint8_t id[16];    // 8 the trace id, first byte first as in its hex form
+} gp_trace_record_t;   // 24
+
+enum gp_stack_flag {
+    GP_STACK_TRUNCATED = 1,
+    GP_STACK_INCOMPLETE = 2,
+    GP_STACK_SWITCHING = 4,
+};
+
+typedef struct gp_stack_record {
+    uint32_t id;    // 0 1, 2, ...: never reused in a file; 0 in a sample = no stack
+    uint16_t depth; // 4
+    uint16_t flags; // 6 enum gp_stack_flag
+} gp_stack_record_t;// 8, then gp_loc_t[depth], innermost first
+
+typedef struct gp_sample_record {
+    uint64_t time_ns;   //  0 since start_monotonic_ns
+    uint64_t weight_ns; //  8 CPU time that really passed on this thread since its sample before
+    uint64_t coro_id;   // 16
+    uint32_t thread;    // 24 thread index
+    uint32_t stack_id;  // 28
+    uint32_t trace;     // 32 trace index
+    uint32_t reserved;  // 36
+} gp_sample_record_t;   // 40
+
+typedef struct gp_ledger_record { // exact time of one coroutine under one trace since its ledger record before
+    uint64_t coro_id;  //  0
+    uint32_t trace;    //  8 trace index
+    uint32_t reserved; // 12
+    uint64_t cpu_ns;   // 16
+    uint64_t switches; // 24 times it was switched to
+    uint64_t time_ns;  // 32 up to when
+} gp_ledger_record_t;  // 40
+
+// Signals that arrived = GP_COUNTER_SAMPLES + all drops (GP_COUNTER_DROP_FIRST..GP_COUNTER_DROP_LAST).
+enum gp_counter {
+    GP_COUNTER_SIGNALS = 0,         // signals the handler was entered for
+    GP_COUNTER_SAMPLES = 1,         // records put into a ring
+    GP_COUNTER_DROP_RING_FULL = 2,  // collector could not keep up
+    GP_COUNTER_DROP_REENTERED = 3,  // a signal inside the handler
+    GP_COUNTER_DROP_FOREIGN = 4,    // a signal that none of our timers sent
+    GP_COUNTER_DROP_NO_THREAD = 5,  // thread unknown to the registry
+    GP_COUNTER_DROP_IDLE = 6,       // no CPU time had passed (monotonic engine on a blocked thread), or resting
+    GP_COUNTER_DROP_FIRST = GP_COUNTER_DROP_RING_FULL,
+    GP_COUNTER_DROP_LAST = GP_COUNTER_DROP_IDLE,
+    GP_COUNTER_SWITCHING = 7,       // samples in a switch routine that could not be walked (kept)
+    GP_COUNTER_TRUNCATED = 8,       // samples deeper than the limit (kept, root end)
+    GP_COUNTER_INCOMPLETE = 9,      // samples whose walk gave up early (kept)
+    GP_COUNTER_OUTSIDE = 10,        // samples whose stack pointer was on no known stack (kept)
+    GP_COUNTER_TIMER_FAILED = 11,   // threads that could not be given a timer
+    GP_COUNTER_LOST_MARKS = 12,     // trace changes that did not fit into a ring: ledger per trace is approximate
+    GP_COUNTER_COUNT = 13,
+};
+
+typedef struct gp_counters_record {
+    uint64_t time_ns;        // 0
+    uint64_t process_cpu_ns; // 8 exact CPU time of the process since start, greenprof's own thread excluded
+    uint64_t own_cpu_ns;     // 16 CPU time of greenprof's own thread
+    uint64_t count;          // 24 how many counters follow (GP_COUNTER_COUNT when written)
+} gp_counters_record_t;      // 32, then uint64_t[count]
+
+typedef struct gp_end_record {
+    uint64_t time_ns; // 0
+    uint32_t reason;  // 8 0 = process exit, 1 = stopped, 2 = exec
+    uint32_t reserved;// 12
+} gp_end_record_t;    // 16
+
+#endif

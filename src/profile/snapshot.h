@@ -1,0 +1,58 @@
+// What the dump half of the library (symbols, exporters) gets from the core about one profile.
+//
+// libgreenprof-core may be preloaded while the host links libgreenprof: then two copies of the core are in the process
+// and only the first in symbol order is active. The dump half therefore never touches core state directly; it asks
+// whichever core is active through the table that prof_core_interface() returns.
+#ifndef GP_PROFILE_SNAPSHOT_H
+#define GP_PROFILE_SNAPSHOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/format.h"
+#include "greenprof/prof.h"
+
+typedef struct gp_snapshot_node { // a node of the profile's call tree
+    gp_loc_t loc;                 // node 0 is the root and has none
+    uint32_t parent;              // index of its parent, always smaller than its own
+    uint32_t reserved;
+    uint64_t weight_ns;           // of samples whose leaf is this node (self)
+    uint64_t samples;             // number of those
+} gp_snapshot_node_t;
+
+typedef struct gp_snapshot_module {
+    uint32_t id;             // as in gp_loc_t
+    uint32_t build_id_len;
+    uint8_t build_id[20];
+    uint64_t start, end, bias;
+    const char *path;        // "[vdso]" for the vDSO
+} gp_snapshot_module_t;
+
+typedef struct gp_snapshot { // owned by the caller, freed by release()
+    const gp_snapshot_node_t *nodes;
+    uint32_t node_count;
+    uint32_t module_count;
+    const gp_snapshot_module_t *modules;
+    uint64_t total_ns;    // exact CPU time of the scope
+    uint64_t sampled_ns;  // sum of all nodes' weight_ns
+    uint64_t samples;
+    uint64_t duration_ns; // wall time while it ran
+    uint64_t start_realtime_ns;
+    uint32_t frequency_hz;
+    uint32_t counter_count;
+    const uint64_t *counters; // enum gp_counter
+    char name[64];
+} gp_snapshot_t;
+
+typedef struct gp_core_interface {
+    size_t size;
+    // Take a snapshot; the samples taken so far are in it. Returns it, or NULL and errno.
+    gp_snapshot_t *(*snapshot)(prof_t *profile);
+    void (*release)(gp_snapshot_t *snapshot);
+    // Start a thread that is never sampled, all signals blocked. Returns 0 or a negative errno value.
+    int (*thread_start)(void *(*run)(void *), void *argument, void *pthread_out);
+} gp_core_interface_t;
+
+PROF_API const gp_core_interface_t *prof_core_interface(void);
+
+#endif
