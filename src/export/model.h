@@ -1,8 +1,10 @@
-// What every exporter is given: weighted stacks with names, from a capture file or from a profile in this process.
+// What every exporter is given: weighted stacks with names, from a capture file or from a profile
+// in this process.
 //
-// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and totals. It is built by
-// gp_report_from_capture() or gp_report_from_snapshot(), is immutable afterwards, owns all its memory and is freed whole.
-// Weights are nanoseconds of the chosen clock and already scaled: the rows' weights sum to total_ns exactly.
+// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and
+// totals. It is built by gp_report_from_capture() or gp_report_from_snapshot(), is immutable
+// afterwards, owns all its memory and is freed whole. Weights are nanoseconds of the chosen clock
+// and already scaled: the rows' weights sum to total_ns exactly.
 #ifndef GP_EXPORT_MODEL_H
 #define GP_EXPORT_MODEL_H
 
@@ -11,7 +13,8 @@
 #include <stdio.h>
 
 typedef struct gp_frame {
-    const char *function; // demangled name, "module+0x1234" where there is none, "[switching]" for a pseudo-frame
+    const char *function; // demangled name, "module+0x1234" where there is none, "[switching]" for
+                          // a pseudo-frame
     const char *file;     // source file, else the module's path, "~" for a pseudo-frame
     uint32_t line;        // line of the program counter, 0 = unknown
     uint32_t first_line;  // line at which the function is defined, 0 = unknown
@@ -31,25 +34,26 @@ typedef struct gp_report {
     uint32_t frame_count;
     const gp_row_t *rows; // distinct stacks, heaviest first
     uint32_t row_count;
-    uint64_t total_ns;    // exact CPU time of the scope (ledger); rows are scaled to it
-    uint64_t sampled_ns;  // what the samples alone add up to: the self-audit's other half
+    uint64_t total_ns;   // exact CPU time of the scope (ledger); rows are scaled to it
+    uint64_t sampled_ns; // what the samples alone add up to: the self-audit's other half
     uint64_t samples;
     uint64_t duration_ns; // wall time covered
     uint64_t start_realtime_ns;
     uint32_t frequency_hz;
-    const char *title;    // program name or profile name
+    const char *title;        // program name or profile name
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
-    bool exact_calls;     // call counts are real (exact mode), else they are numbers of samples
+    bool exact_calls; // call counts are real (exact mode), else they are numbers of samples
 } gp_report_t;
 
 // One output format: a row of the exporter table.
 typedef struct gp_exporter {
-    const char *name;      // as in --format
-    const char *suffix;    // usual file name suffix, ".prof"
-    const char *what;      // one line for help texts
-    bool binary;           // refuse to write it to a terminal
-    // Write `report` to `out`. Returns 0 or a negative errno value; the caller checks ferror() and closes.
+    const char *name;   // as in --format
+    const char *suffix; // usual file name suffix, ".prof"
+    const char *what;   // one line for help texts
+    bool binary;        // refuse to write it to a terminal
+    // Write `report` to `out`. Returns 0 or a negative errno value; the caller checks ferror() and
+    // closes.
     int (*write)(const gp_report_t *report, FILE *out);
 } gp_exporter_t;
 

@@ -1,0 +1,215 @@
+#include "capture/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "capture/reader_records.h"
+#include "capture/reader_window.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the capture reader takes records as they are in the file: little-endian"
+#endif
+
+// A file made to mislead could claim a 16 MiB chunk every 8 bytes. Candidates that turned out wrong
+// may cost this many checksummed bytes for each byte of the file; beyond that they are passed over
+// unchecked.
+enum { WASTE_FACTOR = 16, WASTE_FREE = 4 * (int)GP_CHUNK_MAX };
+
+typedef struct reader {
+    gp_reader_window_t window;
+    const gp_reader_handlers_t *handlers;
+    void *context;
+    gp_reader_summary_t *summary;
+    char *error;
+    uint64_t next_sequence;
+    uint64_t wasted; // bytes checksummed for nothing
+    bool searching;  // the bytes before here were no chunk
+    bool cut;        // the search began with a chunk that would reach beyond the end of the file
+} reader_t;
+
+static int fail(reader_t *reader, int result, const char *what)
+{
+    snprintf(reader->error, GP_READER_ERROR_SIZE, "%s", what);
+    return result;
+}
+
+static int check_header(reader_t *reader, const gp_file_header_t *header)
+{
+    uint64_t unknown = header->features & ~GP_FEATURES_KNOWN & 0xffffffffull;
+
+    if (memcmp(header->magic, GP_FILE_MAGIC, sizeof(header->magic)) != 0)
+        return fail(reader, -EINVAL, "is not a greenprof capture");
+    if (header->version != GP_FILE_VERSION) {
+        snprintf(reader->error, GP_READER_ERROR_SIZE,
+                 "is a capture of version %" PRIu32 ", this greenprof reads version %u",
+                 header->version, GP_FILE_VERSION);
+        return -EINVAL;
+    }
+    if (unknown != 0) {
+        snprintf(reader->error, GP_READER_ERROR_SIZE,
+                 "needs features that this greenprof does not know (0x%" PRIx64 ")", unknown);
+        return -EINVAL;
+    }
+    if (header->header_bytes < sizeof(*header) || header->header_bytes > 65536 ||
+        header->header_bytes % 8 != 0)
+        return fail(reader, -EINVAL, "has a damaged file header");
+    return 0;
+}
+
+static int read_header(reader_t *reader)
+{
+    size_t have = gp_reader_window_fill(&reader->window, sizeof(gp_file_header_t));
+    size_t magic = have < sizeof(GP_FILE_MAGIC) - 1 ? have : sizeof(GP_FILE_MAGIC) - 1;
+
+    if (reader->window.error < 0)
+        return fail(reader, reader->window.error, strerror(-reader->window.error));
+    if (have == 0)
+        return fail(reader, -EINVAL, "is empty");
+    if (memcmp(gp_reader_window_data(&reader->window), GP_FILE_MAGIC, magic) != 0)
+        return fail(reader, -EINVAL, "is not a greenprof capture");
+    if (have < sizeof(gp_file_header_t))
+        return fail(reader, -EINVAL, "is a capture cut off inside its file header");
+
+    gp_file_header_t header;
+    memcpy(&header, gp_reader_window_data(&reader->window), sizeof(header));
+    int result = check_header(reader, &header);
+    if (result == 0 && reader->handlers->header != NULL)
+        result = reader->handlers->header(reader->context, &header);
+    if (result == 0)
+        gp_reader_window_skip(&reader->window, header.header_bytes);
+    return result;
+}
+
+static void count_sequence(reader_t *reader, uint32_t sequence)
+{
+    if (sequence > reader->next_sequence)
+        reader->summary->chunks_missing += sequence - reader->next_sequence;
+    if (sequence >= reader->next_sequence)
+        reader->next_sequence = (uint64_t)sequence + 1;
+}
+
+static int handle_chunk(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload)
+{
+    bool known = false;
+    int result = 0;
+
+    reader->summary->chunks++;
+    count_sequence(reader, chunk->sequence);
+    if (chunk->flags == 0)
+        result = gp_reader_records(chunk->type, payload, chunk->payload_len, reader->handlers,
+                                   reader->context, &known);
+    if (!known)
+        reader->summary->chunks_unknown++;
+    if (known && chunk->type == GP_CHUNK_END)
+        reader->summary->ended = true;
+    if (result == -EBADMSG) {
+        reader->summary->records_bad++;
+        result = 0;
+    }
+    return result;
+}
+
+enum candidate { CANDIDATE_NONE, CANDIDATE_CUT, CANDIDATE_GOOD };
+
+// Is there a whole, intact chunk at the window's start? CANDIDATE_CUT: it would reach beyond the
+// end of the file.
+static enum candidate try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
+{
+    gp_reader_window_t *window = &reader->window;
+
+    if (gp_reader_window_fill(window, sizeof(*chunk)) < sizeof(*chunk))
+        return CANDIDATE_CUT;
+    memcpy(chunk, gp_reader_window_data(window), sizeof(*chunk));
+    if (chunk->magic != GP_CHUNK_MAGIC || chunk->payload_len > GP_CHUNK_MAX)
+        return CANDIDATE_NONE;
+    if (reader->wasted > WASTE_FACTOR * window->total + WASTE_FREE)
+        return CANDIDATE_NONE;
+
+    size_t whole = sizeof(*chunk) + chunk->payload_len;
+    if (gp_reader_window_fill(window, whole) < whole)
+        return CANDIDATE_CUT;
+    const uint8_t *payload = gp_reader_window_data(window) + sizeof(*chunk);
+    if (XXH64(payload, chunk->payload_len, chunk->sequence) == chunk->checksum)
+        return CANDIDATE_GOOD;
+    reader->wasted += whole;
+    return CANDIDATE_NONE;
+}
+
+// Go 8 bytes on, at least, to the next place where a chunk may start.
+static void search_on(reader_t *reader, enum candidate candidate)
+{
+    const uint32_t magic = GP_CHUNK_MAGIC;
+
+    if (!reader->searching)
+        reader->cut = candidate == CANDIDATE_CUT;
+    reader->searching = true;
+    do {
+        reader->summary->bytes_skipped += gp_reader_window_skip(&reader->window, 8);
+    } while (gp_reader_window_fill(&reader->window, 8) >= 4 &&
+             memcmp(gp_reader_window_data(&reader->window), &magic, 4) != 0);
+}
+
+// Whether a chunk was cut off by the end of the file or its length is damaged shows only when the
+// search is over.
+static void search_over(reader_t *reader, bool at_end)
+{
+    if (reader->searching && reader->cut && at_end)
+        reader->summary->truncated = true;
+    else if (reader->searching)
+        reader->summary->chunks_damaged++;
+    reader->searching = false;
+}
+
+static int read_chunks(reader_t *reader)
+{
+    int result = 0;
+
+    while (result == 0 && gp_reader_window_fill(&reader->window, 1) > 0) {
+        gp_chunk_header_t chunk;
+        enum candidate candidate = try_chunk(reader, &chunk);
+        if (reader->window.error < 0)
+            break;
+        if (candidate != CANDIDATE_GOOD) {
+            search_on(reader, candidate);
+            continue;
+        }
+        search_over(reader, false);
+        result =
+            handle_chunk(reader, &chunk, gp_reader_window_data(&reader->window) + sizeof(chunk));
+        gp_reader_window_skip(&reader->window,
+                              (sizeof(chunk) + chunk.payload_len + 7) & ~(size_t)7);
+    }
+    if (result == 0)
+        search_over(reader, true);
+    return result;
+}
+
+int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context,
+                   gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE])
+{
+    reader_t reader = {
+        .window = {.fd = fd},
+        .handlers = handlers,
+        .context = context,
+        .summary = summary,
+        .error = error,
+    };
+
+    memset(summary, 0, sizeof(*summary));
+    error[0] = '\0';
+    int result = read_header(&reader);
+    if (result == 0)
+        result = read_chunks(&reader);
+    if (result == 0)
+        result = reader.window.error;
+    if (result < 0 && error[0] == '\0')
+        fail(&reader, result, strerror(-result));
+    summary->bytes = reader.window.total;
+    gp_reader_window_free(&reader.window);
+    return result;
+}

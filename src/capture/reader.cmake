@@ -1,0 +1,5 @@
+# The capture reader: libc only, xxhash as a header.
+add_library(gp_capture_reader OBJECT
+  ${CMAKE_CURRENT_LIST_DIR}/reader.c
+  ${CMAKE_CURRENT_LIST_DIR}/reader_records.c
+  ${CMAKE_CURRENT_LIST_DIR}/reader_window.c)

@@ -1,0 +1,66 @@
+// Reading a capture file: one pass, front to back, a bounded piece of it in memory at a time.
+//
+// Model: gp_reader_read() checks the file header, then goes from chunk to chunk and calls a handler
+// for every record. What is damaged costs only itself: a chunk with a bad checksum, a truncated
+// tail or bytes that are no chunk are skipped and counted, and the next chunk is found by its
+// magic. The caller learns from gp_reader_summary_t what is missing.
+//
+// Order of calls: gp_reader_read() alone. Memory: one chunk (at most GP_CHUNK_MAX and a header).
+// Threads: any number of readers at once. Signals: not safe.
+#ifndef GP_CAPTURE_READER_H
+#define GP_CAPTURE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/format.h"
+
+// Handlers, one a record type; NULL = not interested. Records and texts are valid during the call
+// only; texts are not NUL-terminated. A handler returns 0, or a negative errno value that ends the
+// reading and is returned by it.
+typedef struct gp_reader_handlers {
+    // Called once, before any record.
+    int (*header)(void *context, const gp_file_header_t *header);
+    int (*meta)(void *context, const char *key, size_t key_len, const char *value,
+                size_t value_len);
+    int (*module)(void *context, const gp_module_record_t *module, const char *path,
+                  size_t path_len);
+    int (*thread)(void *context, const gp_thread_record_t *thread);
+    int (*coro)(void *context, const gp_coro_record_t *coro);
+    int (*trace)(void *context, const gp_trace_record_t *trace);
+    // frames: gp_loc_t[stack->depth], innermost first.
+    int (*stack)(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames);
+    int (*sample)(void *context, const gp_sample_record_t *sample);
+    int (*ledger)(void *context, const gp_ledger_record_t *ledger);
+    // values: uint64_t[record->count], enum gp_counter.
+    int (*counters)(void *context, const gp_counters_record_t *record, const uint64_t *values);
+    int (*end)(void *context, const gp_end_record_t *end);
+} gp_reader_handlers_t;
+
+typedef struct gp_reader_summary {
+    uint64_t bytes;          // read in all
+    uint64_t chunks;         // read whole
+    uint64_t chunks_unknown; // of a type or with flags this reader does not know: skipped
+    uint64_t chunks_damaged; // places where a chunk was expected and something else was found
+    uint64_t chunks_missing; // by the gaps in the sequence numbers; a lost tail has none
+    uint64_t bytes_skipped;  // between good chunks, and behind the last one
+    uint64_t
+        records_bad; // in good chunks: sizes that do not add up; the rest of that chunk is skipped
+    bool truncated;  // the file ends inside a chunk
+    bool ended;      // an end record was seen: the file is complete up to its end
+} gp_reader_summary_t;
+
+enum { GP_READER_ERROR_SIZE = 160 };
+
+// Read a capture from an open descriptor.
+//   fd:      read from its position on; a pipe will do. Not closed.
+//   context: passed to the handlers.
+//   summary: filled also on failure; not NULL.
+//   error:   what is wrong, in words, when the result is not 0; not NULL.
+// Returns 0 (also for a damaged file: look at the summary); -EINVAL for what is no capture this
+// reader can read; the handlers' or read()'s error; -ENOMEM.
+int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context,
+                   gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE]);
+
+#endif

@@ -1,0 +1,120 @@
+#include "capture/reader_records.h"
+
+#include <errno.h>
+
+// A payload that is being taken apart.
+typedef struct records {
+    const uint8_t *at;
+    size_t left;
+    const gp_reader_handlers_t *handlers;
+    void *context;
+} records_t;
+
+// Take `len` bytes and their padding to 8. Returns NULL when there are not so many.
+static const void *take(records_t *records, uint64_t len)
+{
+    const uint8_t *at = records->at;
+
+    if (len > records->left)
+        return NULL;
+    size_t padded = ((size_t)len + 7) & ~(size_t)7;
+    if (padded > records->left) // the last record's padding may be the chunk's
+        padded = records->left;
+    records->at += padded;
+    records->left -= padded;
+    return at;
+}
+
+static int meta_record(records_t *records)
+{
+    const gp_meta_record_t *record = take(records, sizeof(*record));
+    const char *text = record ? take(records, (uint64_t)record->key_len + record->value_len) : NULL;
+
+    if (text == NULL)
+        return -EBADMSG;
+    if (records->handlers->meta == NULL)
+        return 0;
+    return records->handlers->meta(records->context, text, record->key_len, text + record->key_len,
+                                   record->value_len);
+}
+
+static int module_record(records_t *records)
+{
+    const gp_module_record_t *record = take(records, sizeof(*record));
+    const char *path = record ? take(records, record->path_len) : NULL;
+
+    if (path == NULL || record->build_id_len > sizeof(record->build_id))
+        return -EBADMSG;
+    if (records->handlers->module == NULL)
+        return 0;
+    return records->handlers->module(records->context, record, path, record->path_len);
+}
+
+static int stack_record(records_t *records)
+{
+    const gp_stack_record_t *record = take(records, sizeof(*record));
+    const gp_loc_t *frames =
+        record ? take(records, (uint64_t)record->depth * sizeof(gp_loc_t)) : NULL;
+
+    if (frames == NULL)
+        return -EBADMSG;
+    if (records->handlers->stack == NULL)
+        return 0;
+    return records->handlers->stack(records->context, record, frames);
+}
+
+static int counters_record(records_t *records)
+{
+    const gp_counters_record_t *record = take(records, sizeof(*record));
+    const uint64_t *values = NULL;
+
+    if (record != NULL && record->count <= GP_CHUNK_MAX / sizeof(*values))
+        values = take(records, record->count * sizeof(*values));
+    if (values == NULL)
+        return -EBADMSG;
+    if (records->handlers->counters == NULL)
+        return 0;
+    return records->handlers->counters(records->context, record, values);
+}
+
+#define FIXED_RECORD(name)                                                                         \
+    static int name##_record(records_t *records)                                                   \
+    {                                                                                              \
+        const gp_##name##_record_t *record = take(records, sizeof(*record));                       \
+        if (record == NULL)                                                                        \
+            return -EBADMSG;                                                                       \
+        if (records->handlers->name == NULL)                                                       \
+            return 0;                                                                              \
+        return records->handlers->name(records->context, record);                                  \
+    }
+
+FIXED_RECORD(thread)
+FIXED_RECORD(coro)
+FIXED_RECORD(trace)
+FIXED_RECORD(sample)
+FIXED_RECORD(ledger)
+FIXED_RECORD(end)
+
+static int (*const record_parsers[])(records_t *) = {
+    [GP_CHUNK_META] = meta_record,         [GP_CHUNK_MODULES] = module_record,
+    [GP_CHUNK_THREADS] = thread_record,    [GP_CHUNK_COROS] = coro_record,
+    [GP_CHUNK_TRACES] = trace_record,      [GP_CHUNK_STACKS] = stack_record,
+    [GP_CHUNK_SAMPLES] = sample_record,    [GP_CHUNK_LEDGER] = ledger_record,
+    [GP_CHUNK_COUNTERS] = counters_record, [GP_CHUNK_END] = end_record,
+};
+
+int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
+                      const gp_reader_handlers_t *handlers, void *context, bool *known)
+{
+    records_t records = {payload, len, handlers, context};
+
+    *known = type < sizeof(record_parsers) / sizeof(record_parsers[0]) && record_parsers[type];
+    if (!*known)
+        return 0;
+    while (records.left > 0) {
+        int result = record_parsers[type](&records);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}

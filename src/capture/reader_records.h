@@ -1,0 +1,15 @@
+// The records of one chunk whose checksum was right.
+#ifndef GP_CAPTURE_READER_RECORDS_H
+#define GP_CAPTURE_READER_RECORDS_H
+
+#include "capture/reader.h"
+
+// Call the handlers for the records of a payload.
+//   payload: on an 8-byte boundary, `len` bytes.
+//   known:   set to whether the chunk's type is one this reader knows.
+// Returns 0, -EBADMSG when the sizes do not add up (the records before were handled), or a
+// handler's error.
+int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
+                      const gp_reader_handlers_t *handlers, void *context, bool *known);
+
+#endif

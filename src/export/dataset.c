@@ -1,0 +1,388 @@
+#include "export/dataset.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Each table has an index by the id that records use. One macro for the comparison functions: they
+// differ in type only.
+#define SAME_ID(name, table, field, type)                                                          \
+    static bool name(const void *owner, uint32_t number, const void *key)                          \
+    {                                                                                              \
+        return ((const gp_dataset_t *)owner)->table[number].field == *(const type *)key;           \
+    }
+
+SAME_ID(same_module, modules, id, uint32_t)
+SAME_ID(same_thread, threads, index, uint32_t)
+SAME_ID(same_coro, coros, record.id, uint64_t)
+SAME_ID(same_trace, traces, index, uint32_t)
+SAME_ID(same_stack, stacks, id, uint32_t)
+
+#define FIND(dataset, index, same, id)                                                             \
+    gp_index_find(&(dataset)->index, gp_hash_u64(id), same, dataset, &(id))
+
+// Append a zeroed element to a table and index it under `id`. Its number, or GP_INDEX_NONE when
+// memory is short.
+#define ADD(dataset, table, singular, id)                                                          \
+    (gp_grow(&(dataset)->table, &(dataset)->singular##_capacity, (dataset)->singular##_count,      \
+             sizeof(*(dataset)->table)) < 0 ||                                                     \
+             gp_index_add(&(dataset)->singular##_index, gp_hash_u64(id),                           \
+                          (uint32_t)(dataset)->singular##_count) < 0                               \
+         ? GP_INDEX_NONE                                                                           \
+         : (memset(&(dataset)->table[(dataset)->singular##_count], 0, sizeof(*(dataset)->table)),  \
+            (uint32_t)(dataset)->singular##_count++))
+
+uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id)
+{
+    return FIND(dataset, module_index, same_module, id);
+}
+
+uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index)
+{
+    return FIND(dataset, thread_index, same_thread, index);
+}
+
+uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id)
+{
+    return FIND(dataset, coro_index, same_coro, id);
+}
+
+uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16])
+{
+    for (size_t i = 1; i < dataset->trace_count; i++)
+        if (dataset->traces[i].defined && memcmp(dataset->traces[i].id, id, 16) == 0)
+            return (uint32_t)i;
+    return GP_INDEX_NONE;
+}
+
+// Find or add: a record may refer to what was lost, and definitions may come again.
+static uint32_t coro_number(gp_dataset_t *dataset, uint64_t id)
+{
+    uint32_t number = gp_dataset_coro_find(dataset, id);
+
+    if (number != GP_INDEX_NONE)
+        return number;
+    number = ADD(dataset, coros, coro, id);
+    if (number != GP_INDEX_NONE)
+        dataset->coros[number].record.id = id;
+    return number;
+}
+
+static uint32_t trace_number(gp_dataset_t *dataset, uint32_t index)
+{
+    uint32_t number = FIND(dataset, trace_index, same_trace, index);
+
+    if (number != GP_INDEX_NONE)
+        return number;
+    number = ADD(dataset, traces, trace, index);
+    if (number != GP_INDEX_NONE)
+        dataset->traces[number].index = index;
+    return number;
+}
+
+static uint32_t stack_number(gp_dataset_t *dataset, uint32_t id)
+{
+    uint32_t number = FIND(dataset, stack_index, same_stack, id);
+
+    if (number != GP_INDEX_NONE)
+        return number;
+    number = ADD(dataset, stacks, stack, id);
+    if (number != GP_INDEX_NONE)
+        dataset->stacks[number].id = id;
+    return number;
+}
+
+static int on_header(void *context, const gp_file_header_t *header)
+{
+    ((gp_dataset_t *)context)->header = *header;
+    return 0;
+}
+
+static int on_meta(void *context, const char *key, size_t key_len, const char *value,
+                   size_t value_len)
+{
+    gp_dataset_t *dataset = context;
+
+    if (key_len == 3 && memcmp(key, "exe", 3) == 0)
+        dataset->exe = gp_arena_text(&dataset->arena, value, value_len);
+    return dataset->exe ? 0 : -ENOMEM;
+}
+
+static int on_module(void *context, const gp_module_record_t *record, const char *path,
+                     size_t path_len)
+{
+    gp_dataset_t *dataset = context;
+    uint32_t number = gp_dataset_module_find(dataset, record->id);
+    const char *copy = gp_arena_text(&dataset->arena, path, path_len);
+
+    if (number == GP_INDEX_NONE)
+        number = ADD(dataset, modules, module, record->id);
+    if (number == GP_INDEX_NONE || copy == NULL)
+        return -ENOMEM;
+    gp_dataset_module_t *module = &dataset->modules[number];
+    *module = (gp_dataset_module_t){
+        .id = record->id,
+        .path = copy,
+        .build_id_len = record->build_id_len,
+        .start = record->start,
+        .end = record->end,
+        .bias = record->bias,
+    };
+    memcpy(module->build_id, record->build_id, sizeof(module->build_id));
+    return 0;
+}
+
+static int on_thread(void *context, const gp_thread_record_t *record)
+{
+    gp_dataset_t *dataset = context;
+    uint32_t number = gp_dataset_thread_find(dataset, record->index);
+
+    if (number == GP_INDEX_NONE)
+        number = ADD(dataset, threads, thread, record->index);
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    dataset->threads[number] = *record;
+    dataset->threads[number].name[sizeof(record->name) - 1] = '\0';
+    return 0;
+}
+
+static int on_coro(void *context, const gp_coro_record_t *record)
+{
+    gp_dataset_t *dataset = context;
+    uint32_t number = coro_number(dataset, record->id);
+
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    dataset->coros[number].record = *record;
+    dataset->coros[number].record.name[sizeof(record->name) - 1] = '\0';
+    dataset->coros[number].defined = true;
+    return 0;
+}
+
+static int on_trace(void *context, const gp_trace_record_t *record)
+{
+    gp_dataset_t *dataset = context;
+    uint32_t number = trace_number(dataset, record->index);
+
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    if (record->index == 0) // 0 means "no trace" and cannot be defined
+        return 0;
+    memcpy(dataset->traces[number].id, record->id, sizeof(record->id));
+    dataset->traces[number].defined = true;
+    return 0;
+}
+
+static int on_stack(void *context, const gp_stack_record_t *record, const gp_loc_t *frames)
+{
+    gp_dataset_t *dataset = context;
+    uint32_t number = stack_number(dataset, record->id);
+
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_dataset_stack_t *stack = &dataset->stacks[number];
+    stack->frames = gp_arena_copy(&dataset->arena, frames, record->depth * sizeof(*frames));
+    stack->depth = record->depth;
+    stack->flags = record->flags;
+    stack->defined = true;
+    return stack->frames ? 0 : -ENOMEM;
+}
+
+static bool same_weight(const void *owner, uint32_t number, const void *key)
+{
+    const gp_dataset_weight_t *a = &((const gp_dataset_t *)owner)->weights[number], *b = key;
+
+    return a->stack == b->stack && a->coro == b->coro && a->trace == b->trace;
+}
+
+static bool same_share(const void *owner, uint32_t number, const void *key)
+{
+    const gp_dataset_share_t *a = &((const gp_dataset_t *)owner)->shares[number], *b = key;
+
+    return a->coro == b->coro && a->trace == b->trace;
+}
+
+// Find or add the sum for (stack, coro, trace).
+static gp_dataset_weight_t *weight_of(gp_dataset_t *dataset, gp_dataset_weight_t key)
+{
+    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.stack << 32 | key.coro), key.trace);
+    uint32_t number = gp_index_find(&dataset->weight_index, hash, same_weight, dataset, &key);
+
+    if (number != GP_INDEX_NONE)
+        return &dataset->weights[number];
+    if (gp_grow(&dataset->weights, &dataset->weight_capacity, dataset->weight_count,
+                sizeof(*dataset->weights)) < 0 ||
+        gp_index_add(&dataset->weight_index, hash, (uint32_t)dataset->weight_count) < 0)
+        return NULL;
+    dataset->weights[dataset->weight_count] = key;
+    return &dataset->weights[dataset->weight_count++];
+}
+
+// Find or add the ledger's sum for (coro, trace); a new one also counts who worked for whom.
+static gp_dataset_share_t *share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+{
+    gp_dataset_share_t key = {.coro = coro, .trace = trace};
+    uint64_t hash = gp_hash_u64((uint64_t)coro << 32 | trace);
+    uint32_t number = gp_index_find(&dataset->share_index, hash, same_share, dataset, &key);
+
+    if (number != GP_INDEX_NONE)
+        return &dataset->shares[number];
+    if (gp_grow(&dataset->shares, &dataset->share_capacity, dataset->share_count,
+                sizeof(*dataset->shares)) < 0 ||
+        gp_index_add(&dataset->share_index, hash, (uint32_t)dataset->share_count) < 0)
+        return NULL;
+    dataset->traces[trace].coros++;
+    if (dataset->traces[trace].index != 0) {
+        dataset->coros[coro].traces++;
+        dataset->coros[coro].trace = trace;
+    }
+    dataset->shares[dataset->share_count] = key;
+    return &dataset->shares[dataset->share_count++];
+}
+
+static void seen_at(gp_dataset_t *dataset, uint64_t time_ns)
+{
+    if (time_ns > dataset->end_ns)
+        dataset->end_ns = time_ns;
+}
+
+static int on_sample(void *context, const gp_sample_record_t *sample)
+{
+    gp_dataset_t *dataset = context;
+    gp_dataset_weight_t key = {
+        .stack = stack_number(dataset, sample->stack_id),
+        .coro = coro_number(dataset, sample->coro_id),
+        .trace = trace_number(dataset, sample->trace),
+    };
+
+    if (key.stack == GP_INDEX_NONE || key.coro == GP_INDEX_NONE || key.trace == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_dataset_weight_t *weight = weight_of(dataset, key);
+    if (weight == NULL || share_of(dataset, key.coro, key.trace) == NULL)
+        return -ENOMEM;
+    weight->weight_ns += sample->weight_ns;
+    weight->samples++;
+    dataset->coros[key.coro].sampled_ns += sample->weight_ns;
+    dataset->coros[key.coro].samples++;
+    dataset->traces[key.trace].sampled_ns += sample->weight_ns;
+    dataset->traces[key.trace].samples++;
+    dataset->sampled_ns += sample->weight_ns;
+    dataset->samples++;
+    seen_at(dataset, sample->time_ns);
+    return 0;
+}
+
+static int on_ledger(void *context, const gp_ledger_record_t *ledger)
+{
+    gp_dataset_t *dataset = context;
+    uint32_t coro = coro_number(dataset, ledger->coro_id);
+    uint32_t trace = trace_number(dataset, ledger->trace);
+
+    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_dataset_share_t *share = share_of(dataset, coro, trace);
+    if (share == NULL)
+        return -ENOMEM;
+    share->cpu_ns += ledger->cpu_ns;
+    share->switches += ledger->switches;
+    dataset->coros[coro].cpu_ns += ledger->cpu_ns;
+    dataset->coros[coro].switches += ledger->switches;
+    dataset->traces[trace].cpu_ns += ledger->cpu_ns;
+    dataset->traces[trace].switches += ledger->switches;
+    seen_at(dataset, ledger->time_ns);
+    return 0;
+}
+
+static int on_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
+{
+    gp_dataset_t *dataset = context;
+
+    dataset->totals = *record;
+    memset(dataset->counters, 0, sizeof(dataset->counters));
+    for (uint64_t i = 0; i < record->count && i < GP_COUNTER_COUNT; i++)
+        dataset->counters[i] = values[i];
+    seen_at(dataset, record->time_ns);
+    return 0;
+}
+
+static int on_end(void *context, const gp_end_record_t *end)
+{
+    seen_at(context, end->time_ns);
+    return 0;
+}
+
+static const gp_reader_handlers_t handlers = {
+    .header = on_header,
+    .meta = on_meta,
+    .module = on_module,
+    .thread = on_thread,
+    .coro = on_coro,
+    .trace = on_trace,
+    .stack = on_stack,
+    .sample = on_sample,
+    .ledger = on_ledger,
+    .counters = on_counters,
+    .end = on_end,
+};
+
+gp_dataset_t *gp_dataset_load_fd(int fd, char error[GP_READER_ERROR_SIZE])
+{
+    gp_dataset_t *dataset = calloc(1, sizeof(*dataset));
+    int result = -ENOMEM;
+
+    if (dataset == NULL)
+        goto fail;
+    dataset->exe = "";
+    if (trace_number(dataset, 0) == GP_INDEX_NONE || stack_number(dataset, 0) == GP_INDEX_NONE)
+        goto fail;
+    result = gp_reader_read(fd, &handlers, dataset, &dataset->summary, error);
+    if (result == 0)
+        return dataset;
+    gp_dataset_free(dataset);
+    errno = -result;
+    return NULL;
+fail:
+    gp_dataset_free(dataset);
+    strcpy(error, "not enough memory");
+    errno = -result;
+    return NULL;
+}
+
+gp_dataset_t *gp_dataset_load(const char *path, char error[GP_READER_ERROR_SIZE])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        strcpy(error, strerror(errno));
+        return NULL;
+    }
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, error);
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return dataset;
+}
+
+void gp_dataset_free(gp_dataset_t *dataset)
+{
+    if (dataset == NULL)
+        return;
+    free(dataset->modules);
+    free(dataset->threads);
+    free(dataset->coros);
+    free(dataset->traces);
+    free(dataset->stacks);
+    free(dataset->weights);
+    free(dataset->shares);
+    gp_index_free(&dataset->module_index);
+    gp_index_free(&dataset->thread_index);
+    gp_index_free(&dataset->coro_index);
+    gp_index_free(&dataset->trace_index);
+    gp_index_free(&dataset->stack_index);
+    gp_index_free(&dataset->weight_index);
+    gp_index_free(&dataset->share_index);
+    gp_arena_free(&dataset->arena);
+    free(dataset);
+}

@@ -1,0 +1,102 @@
+// A capture, summed up: definitions, weights by (stack, coroutine, trace), the ledger, the
+// counters.
+//
+// Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number
+// of distinct stacks, coroutines and traces, not with the number of samples. References to
+// definitions that were lost with a damaged chunk get a placeholder, so that no time disappears.
+//
+// Order of calls: load -> any reads -> free. Threads: one at a time. Signals: not safe.
+#ifndef GP_EXPORT_DATASET_H
+#define GP_EXPORT_DATASET_H
+
+#include "capture/format.h"
+#include "capture/reader.h"
+#include "symbol/index.h"
+#include "symbol/memory.h"
+
+typedef struct gp_dataset_module {
+    uint32_t id;
+    const char *path;
+    uint8_t build_id[20];
+    uint32_t build_id_len;
+    uint64_t start, end, bias;
+} gp_dataset_module_t;
+
+typedef struct gp_dataset_coro {
+    gp_coro_record_t record; // zeros but the id when its definition was lost
+    bool defined;
+    uint64_t cpu_ns, switches;    // ledger
+    uint64_t sampled_ns, samples; // samples
+    uint32_t traces;              // how many traces it worked for
+    uint32_t trace;               // the last one of them: number in `traces`
+} gp_dataset_coro_t;
+
+typedef struct gp_dataset_trace { // number 0 is "no trace"
+    uint32_t index;               // in the capture
+    bool defined;
+    uint8_t id[16];
+    uint64_t cpu_ns, switches;
+    uint64_t sampled_ns, samples;
+    uint32_t coros; // how many coroutines worked for it
+} gp_dataset_trace_t;
+
+typedef struct gp_dataset_stack { // number 0 is "no stack"
+    uint32_t id;
+    uint16_t depth, flags;
+    bool defined;
+    const gp_loc_t *frames; // gp_loc_t[depth], innermost first
+} gp_dataset_stack_t;
+
+typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace)
+    uint32_t stack, coro, trace;   // numbers in the tables of this dataset
+    uint64_t weight_ns, samples;
+} gp_dataset_weight_t;
+
+typedef struct gp_dataset_share { // ledger of one (coroutine, trace)
+    uint32_t coro, trace;
+    uint64_t cpu_ns, switches;
+} gp_dataset_share_t;
+
+typedef struct gp_dataset {
+    gp_file_header_t header;
+    gp_reader_summary_t summary;
+    const char *exe; // "" when unknown
+    gp_dataset_module_t *modules;
+    size_t module_count, module_capacity;
+    gp_thread_record_t *threads;
+    size_t thread_count, thread_capacity;
+    gp_dataset_coro_t *coros;
+    size_t coro_count, coro_capacity;
+    gp_dataset_trace_t *traces;
+    size_t trace_count, trace_capacity;
+    gp_dataset_stack_t *stacks;
+    size_t stack_count, stack_capacity;
+    gp_dataset_weight_t *weights;
+    size_t weight_count, weight_capacity;
+    gp_dataset_share_t *shares;
+    size_t share_count, share_capacity;
+    gp_counters_record_t totals; // of the last counters record; zeros when there was none
+    uint64_t counters[GP_COUNTER_COUNT];
+    uint64_t sampled_ns, samples;
+    uint64_t end_ns; // the latest time seen
+
+    gp_index_t module_index, thread_index, coro_index, trace_index, stack_index, weight_index,
+        share_index;
+    gp_arena_t arena;
+} gp_dataset_t;
+
+// Read a capture.
+//   error: what is wrong when NULL is returned.
+// Returns the dataset (dataset->summary says what is missing), or NULL and errno.
+gp_dataset_t *gp_dataset_load(const char *path, char error[GP_READER_ERROR_SIZE]);
+gp_dataset_t *gp_dataset_load_fd(int fd, char error[GP_READER_ERROR_SIZE]);
+
+// Numbers in the tables, GP_INDEX_NONE when unknown.
+uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id);
+uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id);
+uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]);
+uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);
+
+void gp_dataset_free(gp_dataset_t *dataset);
+
+#endif

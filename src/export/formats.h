@@ -1,0 +1,11 @@
+// The writers that the exporter table (formats.gperf) lists; see gp_exporter_t.write in model.h.
+#ifndef GP_EXPORT_FORMATS_H
+#define GP_EXPORT_FORMATS_H
+
+#include "export/model.h"
+
+int gp_pstats_write(const gp_report_t *report, FILE *out);
+int gp_folded_write(const gp_report_t *report, FILE *out);
+int gp_flamegraph_write(const gp_report_t *report, FILE *out);
+
+#endif

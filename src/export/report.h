@@ -1,0 +1,45 @@
+// Building a gp_report_t: names for locations, distinct rows, weights scaled to the exact total.
+//
+// Threads: one report at a time a thread; the symbolizer may be shared. Signals: not safe.
+#ifndef GP_EXPORT_REPORT_H
+#define GP_EXPORT_REPORT_H
+
+#include "export/dataset.h"
+#include "export/model.h"
+#include "profile/snapshot.h"
+#include "symbol/symbolizer.h"
+
+typedef enum gp_by { GP_BY_NONE, GP_BY_COROUTINE, GP_BY_TRACE } gp_by_t;
+
+// What to take of a capture, and what to put at the root of every stack.
+typedef struct gp_report_options {
+    gp_by_t by;
+    bool only_coro; // rows of coroutine number `coro` of the dataset only
+    uint32_t coro;
+    bool only_trace; // rows of trace number `trace` of the dataset only
+    uint32_t trace;
+} gp_report_options_t;
+
+// Build a report from a capture.
+// total_ns is the exact CPU time of what was chosen: of the process (last counters record) or, with
+// a filter, by the ledger; where neither is known, what the samples add up to. Without a single
+// sample there is one row, "[no samples]", that has the whole total. Returns NULL and errno.
+gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                                    gp_symbolizer_t *symbolizer);
+
+// Build a report from a profile of this process. Returns NULL and errno.
+gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer);
+
+void gp_report_free(gp_report_t *report);
+
+// "[coroutine 12 name]" or "[thread name]" for a coroutine of a dataset, as --by coroutine shows
+// it; "12 name" without the word and the brackets where `bare` is true. Returns the length, which
+// is less than `size`.
+size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer,
+                            bool bare, char *text, size_t size);
+
+// "[trace 32hex]" or "[no trace]"; without the word and the brackets where `bare` is true.
+size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text,
+                             size_t size);
+
+#endif

@@ -1,0 +1,272 @@
+#include "export/report_builder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer)
+{
+    gp_builder_t *builder = calloc(1, sizeof(*builder));
+
+    if (builder != NULL)
+        builder->symbolizer = symbolizer;
+    return builder;
+}
+
+static bool same_frame(const void *owner, uint32_t number, const void *key)
+{
+    const gp_frame_t *a = &((const gp_builder_t *)owner)->frames[number], *b = key;
+
+    return a->line == b->line && a->first_line == b->first_line && a->pseudo == b->pseudo &&
+           strcmp(a->function, b->function) == 0 && strcmp(a->file, b->file) == 0 &&
+           strcmp(a->module, b->module) == 0;
+}
+
+// Find or add a frame. Texts are copied: a report does not depend on the symbolizer's life.
+static uint32_t frame_number(gp_builder_t *builder, const gp_frame_t *frame)
+{
+    uint64_t hash = gp_hash_bytes(frame->function, strlen(frame->function));
+
+    hash = gp_hash_more(hash, gp_hash_bytes(frame->file, strlen(frame->file)));
+    hash = gp_hash_more(hash, (uint64_t)frame->line << 32 | frame->first_line);
+    uint32_t number = gp_index_find(&builder->frame_index, hash, same_frame, builder, frame);
+    if (number != GP_INDEX_NONE)
+        return number;
+
+    gp_frame_t copy = *frame;
+    copy.function = gp_arena_text(&builder->arena, frame->function, strlen(frame->function));
+    copy.file = gp_arena_text(&builder->arena, frame->file, strlen(frame->file));
+    copy.module = gp_arena_text(&builder->arena, frame->module, strlen(frame->module));
+    if (copy.function == NULL || copy.file == NULL || copy.module == NULL ||
+        gp_grow(&builder->frames, &builder->frame_capacity, builder->frame_count,
+                sizeof(*builder->frames)) < 0 ||
+        gp_index_add(&builder->frame_index, hash, (uint32_t)builder->frame_count) < 0)
+        return GP_INDEX_NONE;
+    builder->frames[builder->frame_count] = copy;
+    return (uint32_t)builder->frame_count++;
+}
+
+static int path_push(gp_builder_t *builder, uint32_t frame)
+{
+    if (frame == GP_INDEX_NONE || gp_grow(&builder->path, &builder->path_capacity,
+                                          builder->path_len, sizeof(*builder->path)) < 0)
+        return -ENOMEM;
+    builder->path[builder->path_len++] = frame;
+    return 0;
+}
+
+void gp_builder_row_begin(gp_builder_t *builder)
+{
+    builder->path_len = 0;
+}
+
+int gp_builder_row_pseudo(gp_builder_t *builder, const char *name)
+{
+    gp_frame_t frame = {.function = name, .file = "~", .module = "", .pseudo = true};
+
+    return path_push(builder, frame_number(builder, &frame));
+}
+
+static const char *pseudo_name(uint64_t pseudo)
+{
+    switch (pseudo) {
+    case GP_PSEUDO_SWITCHING:
+        return "[switching]";
+    case GP_PSEUDO_TRUNCATED:
+        return "[truncated]";
+    case GP_PSEUDO_UNKNOWN:
+        return "[incomplete]";
+    default:
+        return "[unknown]";
+    }
+}
+
+static bool same_loc(const void *owner, uint32_t number, const void *key)
+{
+    const gp_builder_loc_t *a = &((const gp_builder_t *)owner)->locs[number], *b = key;
+
+    return a->module == b->module && a->address == b->address;
+}
+
+// Add the frames of a symbol, outermost first.
+static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol)
+{
+    if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer) < 0)
+        return -ENOMEM;
+    gp_frame_t frame = {
+        .function = symbol->function,
+        .file = symbol->file,
+        .line = symbol->line,
+        .first_line = symbol->first_line,
+        .module = symbol->module,
+    };
+    uint32_t number = frame_number(builder, &frame);
+    if (number == GP_INDEX_NONE ||
+        gp_grow(&builder->loc_frames, &builder->loc_frame_capacity, builder->loc_frame_count,
+                sizeof(*builder->loc_frames)) < 0)
+        return -ENOMEM;
+    builder->loc_frames[builder->loc_frame_count++] = number;
+    return 0;
+}
+
+static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, uint32_t module, uint64_t address)
+{
+    gp_builder_loc_t key = {.module = module, .address = address};
+    uint64_t hash = gp_hash_more(gp_hash_u64(address), module);
+    uint32_t number = gp_index_find(&builder->loc_index, hash, same_loc, builder, &key);
+
+    if (number != GP_INDEX_NONE)
+        return &builder->locs[number];
+    const gp_symbol_t *symbol = gp_symbolizer_resolve(builder->symbolizer, module, address);
+    key.first = (uint32_t)builder->loc_frame_count;
+    if (symbol == NULL || add_symbol_frames(builder, symbol) < 0)
+        return NULL;
+    key.count = (uint32_t)builder->loc_frame_count - key.first;
+    if (gp_grow(&builder->locs, &builder->loc_capacity, builder->loc_count,
+                sizeof(*builder->locs)) < 0 ||
+        gp_index_add(&builder->loc_index, hash, (uint32_t)builder->loc_count) < 0)
+        return NULL;
+    builder->locs[builder->loc_count] = key;
+    return &builder->locs[builder->loc_count++];
+}
+
+int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc)
+{
+    if (GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO)
+        return gp_builder_row_pseudo(builder, pseudo_name(GP_LOC_OFFSET(loc)));
+    const gp_builder_loc_t *found = loc_frames(builder, module, GP_LOC_OFFSET(loc));
+    if (found == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < found->count; i++)
+        if (path_push(builder, builder->loc_frames[found->first + i]) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+static bool same_row(const void *owner, uint32_t number, const void *key)
+{
+    const gp_builder_t *builder = key;
+    const gp_row_t *row = &((const gp_builder_t *)owner)->rows[number];
+
+    return row->depth == builder->path_len &&
+           memcmp(row->frames, builder->path, row->depth * sizeof(*row->frames)) == 0;
+}
+
+int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples)
+{
+    if (builder->path_len == 0 && gp_builder_row_pseudo(builder, "[no stack]") < 0)
+        return -ENOMEM;
+    size_t bytes = builder->path_len * sizeof(*builder->path);
+    uint64_t hash = gp_hash_bytes(builder->path, bytes);
+    uint32_t number = gp_index_find(&builder->row_index, hash, same_row, builder, builder);
+
+    if (number == GP_INDEX_NONE) {
+        gp_row_t row = {
+            .frames = gp_arena_copy(&builder->arena, builder->path, bytes),
+            .depth = (uint32_t)builder->path_len,
+        };
+        if (row.frames == NULL ||
+            gp_grow(&builder->rows, &builder->row_capacity, builder->row_count,
+                    sizeof(*builder->rows)) < 0 ||
+            gp_index_add(&builder->row_index, hash, (uint32_t)builder->row_count) < 0)
+            return -ENOMEM;
+        number = (uint32_t)builder->row_count++;
+        builder->rows[number] = row;
+    }
+    builder->rows[number].weight_ns += weight_ns;
+    builder->rows[number].samples += samples;
+    builder->report.sampled_ns += weight_ns;
+    builder->report.samples += samples;
+    return 0;
+}
+
+// Scale so that the sum is exactly `total_ns`: each row gets the difference of two rounded running
+// sums, which is within 1 ns of its own share.
+static void scale_rows(gp_builder_t *builder, uint64_t total_ns)
+{
+    uint64_t sampled = builder->report.sampled_ns;
+    uint64_t running = 0, given = 0;
+
+    for (size_t i = 0; i < builder->row_count && sampled > 0; i++) {
+        running += builder->rows[i].weight_ns;
+        uint64_t upto = (uint64_t)((unsigned __int128)running * total_ns / sampled);
+        builder->rows[i].weight_ns = upto - given;
+        given = upto;
+    }
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    const gp_row_t *a = left, *b = right;
+
+    if (a->weight_ns != b->weight_ns)
+        return a->weight_ns > b->weight_ns ? -1 : 1;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    for (uint32_t i = 0; i < a->depth; i++)
+        if (a->frames[i] != b->frames[i])
+            return a->frames[i] < b->frames[i] ? -1 : 1;
+    return 0;
+}
+
+// Time is known but not where it went: one row says so.
+static int add_no_samples(gp_builder_t *builder, uint64_t total_ns)
+{
+    builder->row_count = 0; // rows without weight, if any
+    gp_index_free(&builder->row_index);
+    if (total_ns == 0)
+        return 0;
+    gp_builder_row_begin(builder);
+    if (gp_builder_row_pseudo(builder, "[no samples]") < 0 ||
+        gp_builder_row_end(builder, total_ns, 0) < 0)
+        return -ENOMEM;
+    builder->report.sampled_ns = 0;
+    return 0;
+}
+
+gp_report_t *gp_builder_finish(gp_builder_t *builder, uint64_t total_ns)
+{
+    gp_report_t *report = &builder->report;
+
+    if (report->sampled_ns == 0) {
+        if (add_no_samples(builder, total_ns) < 0) {
+            gp_builder_free(builder);
+            errno = ENOMEM;
+            return NULL;
+        }
+    } else if (total_ns == 0) {
+        total_ns = report->sampled_ns;
+    } else {
+        scale_rows(builder, total_ns);
+    }
+    if (builder->row_count > 0)
+        qsort(builder->rows, builder->row_count, sizeof(*builder->rows), compare_rows);
+    report->total_ns = total_ns;
+    report->frames = builder->frames;
+    report->frame_count = (uint32_t)builder->frame_count;
+    report->rows = builder->rows;
+    report->row_count = (uint32_t)builder->row_count;
+    return report;
+}
+
+void gp_builder_free(gp_builder_t *builder)
+{
+    if (builder == NULL)
+        return;
+    free(builder->frames);
+    free(builder->rows);
+    free(builder->locs);
+    free(builder->loc_frames);
+    free(builder->path);
+    gp_index_free(&builder->frame_index);
+    gp_index_free(&builder->row_index);
+    gp_index_free(&builder->loc_index);
+    gp_arena_free(&builder->arena);
+    free(builder);
+}
+
+void gp_report_free(gp_report_t *report)
+{
+    // The report is the builder's first member.
+    gp_builder_free((gp_builder_t *)report);
+}

@@ -1,0 +1,210 @@
+#include "export/report_builder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct capture_report {
+    gp_builder_t *builder;
+    const gp_dataset_t *dataset;
+    const gp_report_options_t *options;
+    uint32_t *modules; // module number in the dataset -> the symbolizer's
+} capture_report_t;
+
+static uint32_t symbolizer_module(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                                  uint32_t number)
+{
+    if (number == GP_INDEX_NONE)
+        return GP_SYMBOLIZER_NO_MODULE;
+    const gp_dataset_module_t *module = &dataset->modules[number];
+    return gp_symbolizer_module(symbolizer, module->path, strlen(module->path), module->build_id,
+                                module->build_id_len);
+}
+
+static const char *entry_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                              gp_loc_t entry)
+{
+    if (entry == 0 || GP_LOC_MODULE(entry) == GP_MODULE_PSEUDO)
+        return NULL;
+    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(entry));
+    const gp_symbol_t *symbol = gp_symbolizer_resolve(
+        symbolizer, symbolizer_module(dataset, symbolizer, number), GP_LOC_OFFSET(entry));
+    return symbol ? symbol->function : NULL;
+}
+
+static size_t label(char *text, size_t size, int len)
+{
+    (void)text;
+    return len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1;
+}
+
+static size_t thread_label(const gp_dataset_t *dataset, const gp_coro_record_t *record, bool bare,
+                           char *text, size_t size)
+{
+    uint32_t number = gp_dataset_thread_find(dataset, record->thread);
+    const char *name = number != GP_INDEX_NONE ? dataset->threads[number].name : record->name;
+    uint32_t tid = number != GP_INDEX_NONE ? dataset->threads[number].tid : record->thread;
+
+    if (name[0] == '\0')
+        return label(text, size,
+                     snprintf(text, size, bare ? "%" PRIu32 : "[thread %" PRIu32 "]", tid));
+    return label(text, size, snprintf(text, size, bare ? "%s" : "[thread %s]", name));
+}
+
+size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer,
+                            bool bare, char *text, size_t size)
+{
+    const gp_coro_record_t *record = &dataset->coros[coro].record;
+    const char *name = record->name;
+    char address[32];
+
+    if (record->kind == GP_CORO_THREAD)
+        return thread_label(dataset, record, bare, text, size);
+    if (name[0] == '\0')
+        name = entry_name(dataset, symbolizer, record->entry);
+    if (name == NULL && dataset->coros[coro].defined) {
+        snprintf(address, sizeof(address), "stack@0x%" PRIx64, record->stack_lo);
+        name = address;
+    }
+    if (name == NULL)
+        name = "unknown";
+    return label(text, size,
+                 snprintf(text, size, bare ? "%" PRIu64 " %s" : "[coroutine %" PRIu64 " %s]",
+                          record->id, name));
+}
+
+size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text,
+                             size_t size)
+{
+    const gp_dataset_trace_t *item = &dataset->traces[trace];
+    char hex[33];
+
+    if (item->index == 0)
+        return label(text, size, snprintf(text, size, bare ? "no trace" : "[no trace]"));
+    if (!item->defined) // its definition was lost
+        return label(
+            text, size,
+            snprintf(text, size, bare ? "#%" PRIu32 : "[trace #%" PRIu32 "]", item->index));
+    for (size_t i = 0; i < 16; i++)
+        snprintf(hex + 2 * i, 3, "%02x", item->id[i]);
+    return label(text, size, snprintf(text, size, bare ? "%s" : "[trace %s]", hex));
+}
+
+static bool is_chosen(const gp_report_options_t *options, uint32_t coro, uint32_t trace)
+{
+    return (!options->only_coro || options->coro == coro) &&
+           (!options->only_trace || options->trace == trace);
+}
+
+static int add_root(capture_report_t *from, const gp_dataset_weight_t *weight)
+{
+    char text[256];
+
+    if (from->options->by == GP_BY_NONE)
+        return 0;
+    if (from->options->by == GP_BY_TRACE)
+        gp_report_trace_label(from->dataset, weight->trace, false, text, sizeof(text));
+    else
+        gp_report_coro_label(from->dataset, weight->coro, from->builder->symbolizer, false, text,
+                             sizeof(text));
+    return gp_builder_row_pseudo(from->builder, text);
+}
+
+static int add_stack(capture_report_t *from, const gp_dataset_stack_t *stack)
+{
+    int result = 0;
+
+    if (!stack->defined)
+        return gp_builder_row_pseudo(from->builder, stack->id ? "[lost stack]" : "[no stack]");
+    for (uint16_t i = stack->depth; i > 0 && result == 0; i--) {
+        gp_loc_t loc = stack->frames[i - 1];
+        uint32_t number = gp_dataset_module_find(from->dataset, GP_LOC_MODULE(loc));
+        result = gp_builder_row_loc(
+            from->builder,
+            number != GP_INDEX_NONE ? from->modules[number] : GP_SYMBOLIZER_NO_MODULE, loc);
+    }
+    return result;
+}
+
+static int add_weights(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    int result = 0;
+
+    for (size_t i = 0; i < dataset->weight_count && result == 0; i++) {
+        const gp_dataset_weight_t *weight = &dataset->weights[i];
+        if (!is_chosen(from->options, weight->coro, weight->trace))
+            continue;
+        gp_builder_row_begin(from->builder);
+        result = add_root(from, weight);
+        if (result == 0)
+            result = add_stack(from, &dataset->stacks[weight->stack]);
+        if (result == 0)
+            result = gp_builder_row_end(from->builder, weight->weight_ns, weight->samples);
+    }
+    return result;
+}
+
+// Exact CPU time of what was chosen; 0 = not known.
+static uint64_t exact_total(const capture_report_t *from)
+{
+    uint64_t total = 0;
+
+    if (!from->options->only_coro && !from->options->only_trace)
+        return from->dataset->totals.process_cpu_ns;
+    for (size_t i = 0; i < from->dataset->share_count; i++) {
+        const gp_dataset_share_t *share = &from->dataset->shares[i];
+        if (is_chosen(from->options, share->coro, share->trace))
+            total += share->cpu_ns;
+    }
+    return total;
+}
+
+static int describe(const capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    gp_report_t *report = &from->builder->report;
+    const char *slash = strrchr(dataset->exe, '/');
+    const char *name = slash ? slash + 1 : dataset->exe;
+
+    if (name[0] == '\0')
+        name = "profile";
+    report->duration_ns = dataset->end_ns;
+    report->start_realtime_ns = dataset->header.start_realtime_ns;
+    report->frequency_hz = dataset->header.frequency_hz;
+    report->title = gp_arena_text(&from->builder->arena, name, strlen(name));
+    report->counters =
+        gp_arena_copy(&from->builder->arena, dataset->counters, sizeof(dataset->counters));
+    report->counter_count = GP_COUNTER_COUNT;
+    return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;
+}
+
+gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                                    gp_symbolizer_t *symbolizer)
+{
+    capture_report_t from = {
+        .builder = gp_builder_create(symbolizer),
+        .dataset = dataset,
+        .options = options,
+        .modules = calloc(dataset->module_count + 1, sizeof(uint32_t)),
+    };
+    gp_report_t *report = NULL;
+
+    if (from.builder == NULL || from.modules == NULL)
+        goto out;
+    for (size_t i = 0; i < dataset->module_count; i++)
+        from.modules[i] = symbolizer_module(dataset, symbolizer, (uint32_t)i);
+    if (add_weights(&from) < 0 || describe(&from) < 0)
+        goto out;
+    report = gp_builder_finish(from.builder, exact_total(&from));
+    from.builder = NULL;
+out:
+    if (report == NULL) {
+        gp_builder_free(from.builder);
+        errno = ENOMEM;
+    }
+    free(from.modules);
+    return report;
+}

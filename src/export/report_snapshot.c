@@ -1,0 +1,89 @@
+#include "export/report_builder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Module ids of a snapshot to the symbolizer's numbers.
+static uint32_t *map_modules(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer)
+{
+    uint32_t *numbers = malloc((GP_MODULE_PSEUDO + 1) * sizeof(*numbers));
+
+    if (numbers == NULL)
+        return NULL;
+    for (uint32_t id = 0; id <= GP_MODULE_PSEUDO; id++)
+        numbers[id] = GP_SYMBOLIZER_NO_MODULE;
+    for (uint32_t i = 0; i < snapshot->module_count; i++) {
+        const gp_snapshot_module_t *module = &snapshot->modules[i];
+        if (module->id > 0 && module->id < GP_MODULE_PSEUDO)
+            numbers[module->id] =
+                gp_symbolizer_module(symbolizer, module->path, strlen(module->path),
+                                     module->build_id, module->build_id_len);
+    }
+    return numbers;
+}
+
+// Add the stack that ends at a node: its ancestors from the root's children down.
+static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const uint32_t *modules,
+                    uint32_t node, uint32_t *chain)
+{
+    uint32_t depth = 0;
+    int result = 0;
+
+    for (uint32_t at = node; at != 0; at = snapshot->nodes[at].parent)
+        chain[depth++] = at;
+    gp_builder_row_begin(builder);
+    while (depth > 0 && result == 0) {
+        gp_loc_t loc = snapshot->nodes[chain[--depth]].loc;
+        result = gp_builder_row_loc(builder, modules[GP_LOC_MODULE(loc)], loc);
+    }
+    if (result == 0)
+        result = gp_builder_row_end(builder, snapshot->nodes[node].weight_ns,
+                                    snapshot->nodes[node].samples);
+    return result;
+}
+
+static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const uint32_t *modules)
+{
+    // No chain is longer than the tree has nodes.
+    uint32_t *chain = malloc(((size_t)snapshot->node_count + 1) * sizeof(*chain));
+    int result = chain ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; i < snapshot->node_count && result == 0; i++)
+        if (snapshot->nodes[i].samples > 0 || snapshot->nodes[i].weight_ns > 0)
+            result = add_node(builder, snapshot, modules, i, chain);
+    free(chain);
+    return result;
+}
+
+gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer)
+{
+    gp_builder_t *builder = gp_builder_create(symbolizer);
+    uint32_t *modules = map_modules(snapshot, symbolizer);
+    gp_report_t *report = NULL;
+
+    if (builder == NULL || modules == NULL || add_nodes(builder, snapshot, modules) < 0)
+        goto out;
+    report = &builder->report;
+    report->duration_ns = snapshot->duration_ns;
+    report->start_realtime_ns = snapshot->start_realtime_ns;
+    report->frequency_hz = snapshot->frequency_hz;
+    report->title = gp_arena_text(&builder->arena, snapshot->name,
+                                  strnlen(snapshot->name, sizeof(snapshot->name)));
+    report->counters = gp_arena_copy(&builder->arena, snapshot->counters,
+                                     snapshot->counter_count * sizeof(*snapshot->counters));
+    report->counter_count = snapshot->counter_count;
+    if (report->title == NULL || report->counters == NULL) {
+        report = NULL;
+        goto out;
+    }
+    report = gp_builder_finish(builder, snapshot->total_ns);
+    builder = NULL;
+out:
+    if (report == NULL) {
+        gp_builder_free(builder);
+        errno = ENOMEM;
+    }
+    free(modules);
+    return report;
+}

@@ -1,0 +1,91 @@
+#include "symbol/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 64 * 1024 - 64, ALIGNMENT = 16 };
+
+struct gp_arena_block {
+    struct gp_arena_block *next;
+    _Alignas(ALIGNMENT) uint8_t data[];
+};
+
+static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
+{
+    struct gp_arena_block *block = calloc(1, sizeof(*block) + bytes);
+
+    if (block == NULL)
+        return NULL;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    return block->data;
+}
+
+static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
+{
+    size_t skip = (size_t)(-(uintptr_t)arena->free_at) & (alignment - 1);
+
+    if (bytes > BLOCK_BYTES / 4)
+        return block_add(arena, bytes);
+    if (arena->free_at == NULL || bytes + skip > arena->free_len) {
+        arena->free_at = block_add(arena, BLOCK_BYTES);
+        arena->free_len = arena->free_at ? BLOCK_BYTES : 0;
+        skip = 0;
+    }
+    if (arena->free_at == NULL)
+        return NULL;
+    void *at = arena->free_at + skip;
+    arena->free_at += skip + bytes;
+    arena->free_len -= skip + bytes;
+    return at;
+}
+
+void *gp_arena_alloc(gp_arena_t *arena, size_t bytes)
+{
+    return take(arena, bytes ? bytes : 1, ALIGNMENT);
+}
+
+char *gp_arena_text(gp_arena_t *arena, const char *text, size_t len)
+{
+    char *copy = take(arena, len + 1, 1);
+
+    if (copy != NULL)
+        memcpy(copy, text, len);
+    return copy;
+}
+
+void *gp_arena_copy(gp_arena_t *arena, const void *bytes, size_t len)
+{
+    void *copy = gp_arena_alloc(arena, len);
+
+    if (copy != NULL && len > 0)
+        memcpy(copy, bytes, len);
+    return copy;
+}
+
+void gp_arena_free(gp_arena_t *arena)
+{
+    struct gp_arena_block *next;
+
+    for (struct gp_arena_block *block = arena->blocks; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+    memset(arena, 0, sizeof(*arena));
+}
+
+int gp_grow(void *array, size_t *capacity, size_t count, size_t element_bytes)
+{
+    void **pointer = array;
+
+    if (count < *capacity)
+        return 0;
+    size_t larger = *capacity < 16 ? 16 : *capacity + *capacity / 2;
+    void *grown = reallocarray(*pointer, larger, element_bytes);
+    if (grown == NULL)
+        return -ENOMEM;
+    *pointer = grown;
+    *capacity = larger;
+    return 0;
+}

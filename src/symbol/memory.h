@@ -1,0 +1,37 @@
+// Memory helpers of the dump half: an arena for what lives as long as its owner, and growing
+// arrays.
+//
+// Threads: an object belongs to one thread at a time. Signals: not safe.
+#ifndef GP_SYMBOL_MEMORY_H
+#define GP_SYMBOL_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gp_arena { // zero-initialized = empty
+    struct gp_arena_block *blocks;
+    uint8_t *free_at;
+    size_t free_len;
+} gp_arena_t;
+
+// Allocate zeroed memory, aligned for any type. Returns NULL when memory is short. Freed with the
+// arena only.
+void *gp_arena_alloc(gp_arena_t *arena, size_t bytes);
+
+// Copy a text and end it with NUL. Returns the copy or NULL.
+char *gp_arena_text(gp_arena_t *arena, const char *text, size_t len);
+
+// Copy bytes. Returns the copy, aligned for any type, or NULL.
+void *gp_arena_copy(gp_arena_t *arena, const void *bytes, size_t len);
+
+void gp_arena_free(gp_arena_t *arena);
+
+// Make room for one more element in a malloc()ed array.
+//   array:    address of the array's pointer.
+//   capacity: in elements, updated.
+//   count:    elements in use; on return the array has room for count + 1.
+// Returns 0 or -ENOMEM (the array is as it was).
+int gp_grow(void *array, size_t *capacity, size_t count, size_t element_bytes);
+
+#endif

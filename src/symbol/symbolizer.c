@@ -1,0 +1,237 @@
+#include "symbol/symbolizer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/demangle.h"
+#include "symbol/index.h"
+#include "symbol/module.h"
+
+enum { NAME_SIZE = 512 };
+
+typedef struct resolved {
+    uint64_t address;
+    uint32_t module;
+    const gp_symbol_t *symbol;
+} resolved_t;
+
+typedef struct function { // texts are made once a function, not once an address
+    uint64_t start;
+    uint32_t module;
+    const char *name;
+} function_t;
+
+struct gp_symbolizer {
+    pthread_mutex_t lock;
+    gp_arena_t arena;
+    gp_module_t *modules;
+    size_t module_count, module_capacity;
+    resolved_t *resolved;
+    size_t resolved_count, resolved_capacity;
+    gp_index_t resolved_index;
+    function_t *functions;
+    size_t function_count, function_capacity;
+    gp_index_t function_index;
+};
+
+gp_symbolizer_t *gp_symbolizer_create(void)
+{
+    gp_symbolizer_t *symbolizer = calloc(1, sizeof(*symbolizer));
+
+    if (symbolizer != NULL)
+        pthread_mutex_init(&symbolizer->lock, NULL);
+    return symbolizer;
+}
+
+static uint32_t module_find(const gp_symbolizer_t *symbolizer, const char *path, size_t path_len,
+                            const uint8_t *build_id, size_t build_id_len)
+{
+    for (size_t i = 0; i < symbolizer->module_count; i++) {
+        const gp_module_t *module = &symbolizer->modules[i];
+        if (module->build_id_len == build_id_len &&
+            memcmp(module->build_id, build_id, build_id_len) == 0 &&
+            strlen(module->path) == path_len && memcmp(module->path, path, path_len) == 0)
+            return (uint32_t)i;
+    }
+    return GP_SYMBOLIZER_NO_MODULE;
+}
+
+static uint32_t module_add(gp_symbolizer_t *symbolizer, const char *path, size_t path_len,
+                           const uint8_t *build_id, size_t build_id_len)
+{
+    char *copy = gp_arena_text(&symbolizer->arena, path, path_len);
+
+    if (copy == NULL || gp_grow(&symbolizer->modules, &symbolizer->module_capacity,
+                                symbolizer->module_count, sizeof(*symbolizer->modules)) < 0)
+        return GP_SYMBOLIZER_NO_MODULE;
+    gp_module_t *module = &symbolizer->modules[symbolizer->module_count];
+    char *slash = strrchr(copy, '/');
+    *module = (gp_module_t){
+        .path = copy,
+        .basename = slash ? slash + 1 : copy,
+        .build_id_len = build_id_len,
+    };
+    memcpy(module->build_id, build_id, build_id_len);
+    return (uint32_t)symbolizer->module_count++;
+}
+
+uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len,
+                              const uint8_t *build_id, size_t build_id_len)
+{
+    if (build_id_len > GP_BUILD_ID_MAX)
+        build_id_len = GP_BUILD_ID_MAX;
+    pthread_mutex_lock(&symbolizer->lock);
+    uint32_t module = module_find(symbolizer, path, path_len, build_id, build_id_len);
+    if (module == GP_SYMBOLIZER_NO_MODULE)
+        module = module_add(symbolizer, path, path_len, build_id, build_id_len);
+    pthread_mutex_unlock(&symbolizer->lock);
+    return module;
+}
+
+typedef struct place { // key of both indexes: a module and an address in it
+    uint32_t module;
+    uint64_t address;
+} place_t;
+
+static uint64_t place_hash(place_t place)
+{
+    return gp_hash_more(gp_hash_u64(place.address), place.module);
+}
+
+static bool same_resolved(const void *owner, uint32_t number, const void *key)
+{
+    const resolved_t *item = &((const gp_symbolizer_t *)owner)->resolved[number];
+    const place_t *place = key;
+
+    return item->address == place->address && item->module == place->module;
+}
+
+static bool same_function(const void *owner, uint32_t number, const void *key)
+{
+    const function_t *item = &((const gp_symbolizer_t *)owner)->functions[number];
+    const place_t *place = key;
+
+    return item->start == place->address && item->module == place->module;
+}
+
+// The name of the function that starts at place.address: made once.
+static const char *function_name(gp_symbolizer_t *symbolizer, place_t place, const char *name)
+{
+    uint64_t hash = place_hash(place);
+    uint32_t number =
+        gp_index_find(&symbolizer->function_index, hash, same_function, symbolizer, &place);
+
+    if (number != GP_INDEX_NONE)
+        return symbolizer->functions[number].name;
+    const char *made = gp_demangle(&symbolizer->arena, name);
+    if (made == NULL ||
+        gp_grow(&symbolizer->functions, &symbolizer->function_capacity, symbolizer->function_count,
+                sizeof(*symbolizer->functions)) < 0 ||
+        gp_index_add(&symbolizer->function_index, hash, (uint32_t)symbolizer->function_count) < 0)
+        return made;
+    symbolizer->functions[symbolizer->function_count++] =
+        (function_t){place.address, place.module, made};
+    return made;
+}
+
+static const char *no_name(gp_symbolizer_t *symbolizer, const char *module, uint64_t address)
+{
+    char text[NAME_SIZE];
+    int len = module != NULL ? snprintf(text, sizeof(text), "%.400s+0x%" PRIx64, module, address)
+                             : snprintf(text, sizeof(text), "0x%" PRIx64, address);
+
+    return gp_arena_text(&symbolizer->arena, text, (size_t)len);
+}
+
+static void fill_lines(gp_symbolizer_t *symbolizer, const gp_module_t *module, uint64_t address,
+                       gp_symbol_t *symbol)
+{
+    gp_dwarf_place_t place;
+
+    (void)symbolizer;
+    gp_dwarf_find(module->dwarf, address, &place);
+    // A function is identified by where it is defined. Code inlined into it from another file keeps
+    // the function but not a line number, which would be read as one of the wrong file.
+    const char *file = place.first_file ? place.first_file : place.file;
+    if (file == NULL)
+        return;
+    symbol->file = file;
+    symbol->first_line = place.first_line;
+    if (place.file == file) // file names are interned
+        symbol->line = place.line;
+}
+
+static gp_symbol_t *make_symbol(gp_symbolizer_t *symbolizer, place_t place)
+{
+    gp_symbol_t *symbol = gp_arena_alloc(&symbolizer->arena, sizeof(*symbol));
+
+    if (symbol == NULL)
+        return NULL;
+    if (place.module >= symbolizer->module_count) {
+        symbol->file = symbol->module = "[unknown]";
+        symbol->function = no_name(symbolizer, NULL, place.address);
+        return symbol->function ? symbol : NULL;
+    }
+    gp_module_t *module = &symbolizer->modules[place.module];
+    if (!module->loaded)
+        gp_module_load(module);
+    symbol->file = symbol->module = module->path;
+    const gp_range_t *range = gp_symbol_table_find(&module->symbols, place.address);
+    if (range != NULL) {
+        symbol->function =
+            function_name(symbolizer, (place_t){place.module, range->start}, range->name);
+        if (module->dwarf != NULL)
+            fill_lines(symbolizer, module, place.address, symbol);
+    } else {
+        symbol->function = no_name(symbolizer, module->basename, place.address);
+    }
+    return symbol->function ? symbol : NULL;
+}
+
+static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t place)
+{
+    uint64_t hash = place_hash(place);
+    uint32_t number =
+        gp_index_find(&symbolizer->resolved_index, hash, same_resolved, symbolizer, &place);
+
+    if (number != GP_INDEX_NONE)
+        return symbolizer->resolved[number].symbol;
+    const gp_symbol_t *symbol = make_symbol(symbolizer, place);
+    if (symbol == NULL ||
+        gp_grow(&symbolizer->resolved, &symbolizer->resolved_capacity, symbolizer->resolved_count,
+                sizeof(*symbolizer->resolved)) < 0 ||
+        gp_index_add(&symbolizer->resolved_index, hash, (uint32_t)symbolizer->resolved_count) < 0)
+        return symbol;
+    symbolizer->resolved[symbolizer->resolved_count++] =
+        (resolved_t){place.address, place.module, symbol};
+    return symbol;
+}
+
+const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module,
+                                         uint64_t address)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    const gp_symbol_t *symbol = resolve_locked(symbolizer, (place_t){module, address});
+    pthread_mutex_unlock(&symbolizer->lock);
+    return symbol;
+}
+
+void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
+{
+    if (symbolizer == NULL)
+        return;
+    for (size_t i = 0; i < symbolizer->module_count; i++)
+        gp_module_free(&symbolizer->modules[i]);
+    free(symbolizer->modules);
+    free(symbolizer->resolved);
+    free(symbolizer->functions);
+    gp_index_free(&symbolizer->resolved_index);
+    gp_index_free(&symbolizer->function_index);
+    gp_arena_free(&symbolizer->arena);
+    pthread_mutex_destroy(&symbolizer->lock);
+    free(symbolizer);
+}
