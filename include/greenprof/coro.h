@@ -29,7 +29,7 @@ typedef struct prof_coro prof_coro_t;
 PROF_API prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name);
 
 // 0 while no profile runs. Read by prof_coro_switch(); written by greenprof only.
-extern PROF_API int prof_coro_active;
+PROF_API extern int prof_coro_active;
 
 // The part of prof_coro_switch() that runs while a profile does. Do not call it directly.
 PROF_API void prof_coro_switch_hook(prof_coro_t *to);

@@ -8,7 +8,7 @@
 // Order of calls: prof_start -> prof_stop [-> prof_resume -> prof_stop]... -> prof_dump_stats / prof_dump -> prof_free.
 // A dump of a running profile is allowed and holds what was sampled so far.
 //
-// Unless a declaration says otherwise: callable from any thread and any coroutine (1 KiB of stack is enough), not from
+// Unless a declaration says otherwise: callable from any thread and any coroutine (4 KiB of free stack are enough), not from
 // a signal handler; functions that return int return 0 or a negative errno value and leave errno alone.
 #ifndef GREENPROF_PROF_H
 #define GREENPROF_PROF_H

@@ -55,4 +55,7 @@ typedef struct gp_core_interface {
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);
 
+// This very copy's table, whichever is active.
+const gp_core_interface_t *gp_core_own_interface(void);
+
 #endif

@@ -1,0 +1,178 @@
+// glibc ucontext: makecontext announces a coroutine, swapcontext and setcontext switch, returning from its entry function
+// ends it. Interposed, so that an unchanged program is covered. GNU Pth, PCL and others switch through these as well.
+//
+// Source: glibc sysdeps/unix/sysv/linux/x86_64/{makecontext,swapcontext,__start_context}; runtimes.md's main table.
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <ucontext.h>
+
+#include "coro/registry.h"
+#include "coro/threads.h"
+#include "signal/region.h"
+#include "signal/slice.h"
+#include "unwind/unwind.h"
+
+#include "ucontext_hook.h"
+
+typedef void make_t(ucontext_t *, void (*)(void), int, ...);
+
+enum { FEW_ARGUMENTS = 16, MOST_ARGUMENTS = 64 };
+
+static make_t *real_make;
+
+void gp_ucontext_resolve(void)
+{
+    gp_ucontext_real_set = dlsym(RTLD_NEXT, "setcontext");
+    real_make = (make_t *)(uintptr_t)dlsym(RTLD_NEXT, "makecontext");
+    // Last: what the stub jumps through says that all are there.
+    gp_ucontext_real_swap = dlsym(RTLD_NEXT, "swapcontext");
+}
+
+static uintptr_t saved_sp(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return (uintptr_t)context->uc_mcontext.sp;
+#endif
+}
+
+// A coroutine that ended earlier can go once the thread has left its stack.
+static void retire_ended(gp_thread_t *thread, uintptr_t sp)
+{
+    prof_coro_t *ended = thread->ended;
+    if (ended == NULL || gp_region_holds(ended, thread->ended_id, sp))
+        return;
+    thread->ended = NULL;
+    if (atomic_load_explicit(&ended->id, memory_order_relaxed) == thread->ended_id)
+        gp_coro_retire(ended);
+}
+
+static void switch_to(gp_thread_t *thread, const ucontext_t *target, uintptr_t sp)
+{
+    uint64_t id;
+    prof_coro_t *to = gp_region_find(saved_sp(target), &id);
+    if (to == NULL) {
+        to = thread->root;
+        id = thread->root_id;
+    }
+    gp_slice_switch(thread, sp, to, id);
+}
+
+// Called by the stubs while profiles run, right before the switch.
+void gp_ucontext_switch(const ucontext_t *target)
+{
+    gp_thread_t *thread = gp_thread_attach();
+    if (thread == NULL || target == NULL)
+        return;
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    if (thread->ended != NULL)
+        retire_ended(thread, sp);
+    switch_to(thread, target, sp);
+}
+
+// A coroutine's entry function has returned; glibc is about to go on with `link` (NULL: the thread ends).
+void gp_ucontext_ended(const ucontext_t *link)
+{
+    gp_thread_t *thread = gp_thread_attach();
+    if (thread == NULL)
+        return;
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    if (thread->ended != NULL)
+        retire_ended(thread, sp);
+    uint64_t id;
+    prof_coro_t *self = gp_region_find(sp, &id);
+    if (link != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        switch_to(thread, link, sp);
+    thread->ended = self;
+    thread->ended_id = id;
+}
+
+#if defined(__x86_64__)
+// Frames are looked up by return address - 1; both routines are shorter than 32 bytes.
+static void add_entries(void)
+{
+    gp_unwind_entry_add(gp_ucontext_start_context - 1, gp_ucontext_start_context + 32);
+    gp_unwind_entry_add((uintptr_t)gp_ucontext_return - 1, (uintptr_t)gp_ucontext_return + 32);
+}
+#endif
+
+// Let the entry function return through our stub. glibc put the address of its __start_context there.
+static void hook_return(ucontext_t *context)
+{
+#if defined(__x86_64__)
+    uintptr_t *slot = (uintptr_t *)saved_sp(context);
+    static _Atomic bool entry_known;
+    if (gp_ucontext_start_context == 0) {
+        Dl_info info;
+        if (dladdr((void *)*slot, &info) == 0 || info.dli_fbase == NULL)
+            return;
+        gp_ucontext_start_context = *slot;
+    }
+    if (*slot != gp_ucontext_start_context)
+        return;
+    if (!atomic_exchange_explicit(&entry_known, true, memory_order_relaxed))
+        add_entries();
+    *slot = (uintptr_t)gp_ucontext_return;
+#else
+    (void)context;
+#endif
+}
+
+static void announce(ucontext_t *context, void (*entry)(void))
+{
+    gp_coro_birth_t birth = {
+        .lo = (uintptr_t)context->uc_stack.ss_sp,
+        .hi = (uintptr_t)context->uc_stack.ss_sp + context->uc_stack.ss_size,
+        .kind = GP_CORO_ANNOUNCED,
+        .entry = (uintptr_t)entry,
+        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
+    };
+    if (birth.lo != 0 && birth.hi > birth.lo && gp_coro_new(&birth) != NULL)
+        hook_return(context);
+}
+
+#define FOUR(i)    a[i], a[(i) + 1], a[(i) + 2], a[(i) + 3]
+#define SIXTEEN(i) FOUR(i), FOUR((i) + 4), FOUR((i) + 8), FOUR((i) + 12)
+
+// Passing more arguments than argc says is harmless: glibc copies argc of them, each as a machine word.
+PROF_API void makecontext(ucontext_t *context, void (*entry)(void), int argc, ...)
+{
+    long a[MOST_ARGUMENTS] = {0};
+    va_list list;
+    va_start(list, argc);
+    for (int i = 0; i < argc && i < MOST_ARGUMENTS; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (real_make == NULL)
+        gp_ucontext_resolve();
+    if (argc <= FEW_ARGUMENTS)
+        real_make(context, entry, argc, SIXTEEN(0));
+    else
+        real_make(context, entry, argc, SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48));
+    announce(context, entry);
+}
+
+#if !defined(__x86_64__)
+// No stubs on this machine: C wrappers do for these two, which return at most once per call.
+PROF_API int swapcontext(ucontext_t *from, const ucontext_t *to)
+{
+    if (gp_ucontext_real_swap == NULL)
+        gp_ucontext_resolve();
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        gp_ucontext_switch(to);
+    return ((int (*)(ucontext_t *, const ucontext_t *))(uintptr_t)gp_ucontext_real_swap)(from, to);
+}
+
+PROF_API int setcontext(const ucontext_t *to)
+{
+    if (gp_ucontext_real_swap == NULL)
+        gp_ucontext_resolve();
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        gp_ucontext_switch(to);
+    return ((int (*)(const ucontext_t *))(uintptr_t)gp_ucontext_real_set)(to);
+}
+
+void *gp_ucontext_real_swap, *gp_ucontext_real_set;
+#endif

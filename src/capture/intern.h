@@ -1,0 +1,24 @@
+// Small numbers for 128-bit keys, in order of first sight. Bounded: when the table is full it is emptied, and keys seen
+// again get new numbers; numbers are never reused.
+#ifndef GP_CAPTURE_INTERN_H
+#define GP_CAPTURE_INTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gp_intern {
+    struct gp_intern_slot *slots;
+    uint32_t mask, used, last;
+} gp_intern_t;
+
+// The number of a key, from 1. *is_new: it has just been given out. 0 when memory is short.
+uint32_t gp_intern(gp_intern_t *table, uint64_t key0, uint64_t key1, bool *is_new);
+
+// A key for arbitrary bytes: a 128-bit hash; two different contents share one with negligible probability.
+void gp_intern_key(const void *bytes, size_t length, uint64_t key[2]);
+
+// Empty it and start again at 1.
+void gp_intern_reset(gp_intern_t *table);
+
+#endif

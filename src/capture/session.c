@@ -1,0 +1,457 @@
+#include "capture/session.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "capture/intern.h"
+#include "capture/writer.h"
+#include "coro/registry.h"
+#include "profile/collector.h"
+#include "profile/process.h"
+#include "profile/sampler.h"
+#include "signal/slice.h"
+
+enum {
+    FLUSH_NS = 200000000,       // at most this much is lost when the process is killed
+    FLUSH_BYTES = 4 << 20,
+    LEDGER_SHARE = 50,          // the ledger's scan takes at most 1/50 of the collector's time
+    ENDING_LIMIT_NS = 1000000000,
+};
+
+enum ending { ENDING_NOT, ENDING_EXIT, ENDING_EXEC };
+
+static gp_writer_t writer;
+static gp_file_header_t header;
+static gp_intern_t traces, stacks;
+static uint64_t start_ticks, last_flush_ns, next_ledger_ns, start_process_ns;
+static size_t modules_written;
+static bool opened;
+static _Atomic int ending;
+
+static uint64_t since_start(uint64_t ticks)
+{
+    return ticks > start_ticks ? gp_ticks_to_ns(ticks - start_ticks) : 0;
+}
+
+static void write_modules(void)
+{
+    size_t count;
+    const gp_module_t *all = gp_modules_all(&count);
+    for (; modules_written < count; modules_written++) {
+        const gp_module_t *module = &all[modules_written];
+        size_t path_len = strlen(module->path);
+        gp_module_record_t *record = gp_writer_add(&writer, GP_CHUNK_MODULES, sizeof(*record) + path_len);
+        if (record == NULL)
+            return;
+        record->id = module->id;
+        record->build_id_len = (uint16_t)module->build_id_len;
+        record->path_len = (uint16_t)path_len;
+        record->start = module->start;
+        record->end = module->end;
+        record->bias = module->bias;
+        memcpy(record->build_id, module->build_id, sizeof(record->build_id));
+        memcpy(record + 1, module->path, path_len);
+    }
+}
+
+static void write_coro(prof_coro_t *coro, uint64_t id, uint32_t thread_index)
+{
+    if (coro->written_id == id)
+        return;
+    gp_coro_record_t *record = gp_writer_add(&writer, GP_CHUNK_COROS, sizeof(*record));
+    if (record == NULL)
+        return;
+    coro->written_id = id;
+    record->id = id;
+    record->parent_id = coro->parent_id;
+    record->entry = coro->entry != 0 ? gp_modules_locate(coro->entry) : 0;
+    record->stack_lo = coro->lo;
+    record->stack_bytes = coro->hi - coro->lo;
+    record->birth_ns = since_start(coro->birth_ticks);
+    record->kind = coro->kind;
+    record->thread = thread_index;
+    memcpy(record->name, coro->name, sizeof(record->name) - 1);
+}
+
+static void read_name(gp_thread_t *thread)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return; // gone: it keeps the name it had
+    if (fgets(thread->name, sizeof(thread->name), file) != NULL)
+        thread->name[strcspn(thread->name, "\n")] = '\0';
+    fclose(file);
+}
+
+static void write_thread(gp_thread_t *thread)
+{
+    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    if (cpu_ns == 0) {
+        cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
+        read_name(thread);
+    }
+    write_coro(thread->root, thread->root_id, thread->index);
+    gp_thread_record_t *record = gp_writer_add(&writer, GP_CHUNK_THREADS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->index = thread->index;
+    record->tid = (uint32_t)thread->tid;
+    record->start_ns = since_start(thread->start_ticks);
+    record->end_ns = thread->end_ticks != 0 ? since_start(thread->end_ticks) : 0;
+    record->cpu_ns = cpu_ns > thread->start_cpu_ns ? cpu_ns - thread->start_cpu_ns : 0;
+    record->coro_id = thread->root_id;
+    memcpy(record->name, thread->name, sizeof(record->name));
+}
+
+static uint32_t trace_index(const uint64_t id[2])
+{
+    bool is_new;
+    if (id[0] == 0 && id[1] == 0)
+        return 0;
+    uint32_t index = gp_intern(&traces, id[0], id[1], &is_new);
+    if (is_new) {
+        gp_trace_record_t *record = gp_writer_add(&writer, GP_CHUNK_TRACES, sizeof(*record));
+        if (record == NULL)
+            return 0;
+        record->index = index;
+        memcpy(record->id, id, sizeof(record->id));
+    }
+    return index;
+}
+
+static uint32_t stack_id(const gp_stack_t *stack)
+{
+    bool is_new;
+    uint64_t key[2];
+    gp_intern_key(stack->locs, stack->depth * sizeof(gp_loc_t), key);
+    uint32_t id = gp_intern(&stacks, key[0], key[1], &is_new);
+    if (is_new) {
+        size_t bytes = stack->depth * sizeof(gp_loc_t);
+        gp_stack_record_t *record = gp_writer_add(&writer, GP_CHUNK_STACKS, sizeof(*record) + bytes);
+        if (record == NULL)
+            return 0;
+        record->id = id;
+        record->depth = (uint16_t)stack->depth;
+        record->flags = (uint16_t)stack->flags;
+        memcpy(record + 1, stack->locs, bytes);
+    }
+    return id;
+}
+
+// From here on, what the coroutine did is reported under `trace`.
+static void begin_ledger(prof_coro_t *coro, uint64_t id)
+{
+    if (coro->ledger_id == id)
+        return;
+    coro->ledger_id = id;
+    coro->reported_ns = coro->reported_switches = 0;
+    memcpy(coro->ledger_trace, coro->birth_trace, sizeof(coro->ledger_trace));
+}
+
+static void report_ledger(prof_coro_t *coro, uint64_t id, uint64_t cpu_ns, uint64_t switches)
+{
+    begin_ledger(coro, id);
+    if (cpu_ns <= coro->reported_ns || switches < coro->reported_switches)
+        return;
+    write_coro(coro, id, 0);
+    uint32_t trace = trace_index(coro->ledger_trace);
+    gp_ledger_record_t *record = gp_writer_add(&writer, GP_CHUNK_LEDGER, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->coro_id = id;
+    record->trace = trace;
+    record->cpu_ns = cpu_ns - coro->reported_ns;
+    record->switches = switches - coro->reported_switches;
+    record->time_ns = since_start(gp_ticks());
+    coro->reported_ns = cpu_ns;
+    coro->reported_switches = switches;
+}
+
+static void report_live(prof_coro_t *coro, void *unused)
+{
+    (void)unused;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    if (id != 0)
+        report_ledger(coro, id, atomic_load_explicit(&coro->cpu_ns, memory_order_relaxed),
+                      atomic_load_explicit(&coro->switches, memory_order_relaxed));
+}
+
+static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack)
+{
+    write_coro(sample->coro, sample->coro_id, sample->coro == thread->root ? thread->index : 0);
+    uint32_t trace = trace_index(sample->trace), id = stack_id(stack);
+    gp_sample_record_t *record = gp_writer_add(&writer, GP_CHUNK_SAMPLES, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->time_ns = since_start(sample->ticks);
+    record->weight_ns = sample->weight_ns;
+    record->coro_id = sample->coro_id;
+    record->thread = thread->index;
+    record->stack_id = id;
+    record->trace = trace;
+}
+
+static void take_trace_mark(const gp_trace_mark_t *mark)
+{
+    report_ledger(mark->coro, mark->coro_id, mark->cpu_ns, mark->switches);
+    memcpy(mark->coro->ledger_trace, mark->trace, sizeof(mark->trace));
+}
+
+static void take_coro_over(prof_coro_t *coro)
+{
+    report_ledger(coro, coro->final_id, atomic_load_explicit(&coro->cpu_ns, memory_order_relaxed),
+                  atomic_load_explicit(&coro->switches, memory_order_relaxed));
+}
+
+static void write_counters(void)
+{
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_collector_counters(counters);
+    gp_counters_record_t *record = gp_writer_add(&writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
+    if (record == NULL)
+        return;
+    uint64_t process_ns = gp_sampler_process_cpu_ns();
+    record->time_ns = since_start(gp_ticks());
+    record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
+    record->own_cpu_ns = gp_sampler_own_cpu_ns();
+    record->count = GP_COUNTER_COUNT;
+    memcpy(record + 1, counters, sizeof(counters));
+}
+
+static void write_end(uint32_t reason)
+{
+    gp_end_record_t *record = gp_writer_add(&writer, GP_CHUNK_END, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->time_ns = since_start(gp_ticks());
+    record->reason = reason;
+}
+
+static void add_meta(const char *key, const char *value, size_t value_len)
+{
+    size_t key_len = strlen(key);
+    gp_meta_record_t *record = gp_writer_add(&writer, GP_CHUNK_META, sizeof(*record) + key_len + value_len);
+    if (record == NULL)
+        return;
+    record->key_len = (uint16_t)key_len;
+    record->value_len = (uint32_t)value_len;
+    memcpy(record + 1, key, key_len);
+    memcpy((char *)(record + 1) + key_len, value, value_len);
+}
+
+static void write_meta(void)
+{
+    char text[4096];
+    ssize_t len = readlink("/proc/self/exe", text, sizeof(text));
+    if (len > 0)
+        add_meta("exe", text, (size_t)len);
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    if (file != NULL) {
+        size_t got = fread(text, 1, sizeof(text), file);
+        add_meta("cmdline", text, got > 0 && text[got - 1] == '\0' ? got - 1 : got);
+        fclose(file);
+    }
+    struct utsname names;
+    if (uname(&names) == 0)
+        add_meta("hostname", names.nodename, strlen(names.nodename));
+    snprintf(text, sizeof(text), "%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
+    add_meta("greenprof", text, strlen(text));
+}
+
+static bool make_path(char *path, size_t size)
+{
+    const char *pattern = getenv("GREENPROF_OUTPUT"), *main_pid = getenv("GREENPROF_PID");
+    if (pattern == NULL)
+        return false;
+    size_t length = 0;
+    bool has_pid = false;
+    for (; *pattern != '\0' && length + 24 < size; pattern++) {
+        if (pattern[0] == '%' && pattern[1] == 'p') {
+            length += (size_t)snprintf(path + length, size - length, "%d", (int)getpid());
+            has_pid = true;
+            pattern++;
+        } else {
+            path[length++] = *pattern;
+        }
+    }
+    path[length] = '\0';
+    if (!has_pid && main_pid != NULL && atoi(main_pid) != getpid())
+        snprintf(path + length, size - length, ".%d", (int)getpid());
+    return *pattern == '\0';
+}
+
+static int open_file(void)
+{
+    char path[4096];
+    opened = true;
+    int error = make_path(path, sizeof(path)) ? gp_writer_open(&writer, path, &header) : -ENAMETOOLONG;
+    if (error == 0)
+        write_meta();
+    return error;
+}
+
+static void write_ledger(uint64_t now)
+{
+    if (now < next_ledger_ns && atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT)
+        return;
+    gp_coro_each(report_live, NULL);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_ledger_ns = now + (took * LEDGER_SHARE > FLUSH_NS ? took * LEDGER_SHARE : FLUSH_NS);
+}
+
+static void flush(uint64_t now)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            write_thread(thread);
+    }
+    write_ledger(now);
+    write_counters();
+    gp_writer_flush(&writer);
+    last_flush_ns = now;
+}
+
+static void end_of_round(void)
+{
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+    int end = atomic_load_explicit(&ending, memory_order_acquire);
+    if (end == ENDING_NOT && now - last_flush_ns < FLUSH_NS && gp_writer_pending(&writer) < FLUSH_BYTES)
+        return;
+    if (!opened && gp_writer_pending(&writer) == 0)
+        return; // a child that has done nothing yet leaves no file
+    if (!opened) {
+        // What waits was added before the file had a header; open_file() starts from a blank writer.
+        gp_buffer_t kept[GP_WRITER_TYPES];
+        memcpy(kept, writer.buffers, sizeof(kept));
+        open_file();
+        memcpy(&writer.buffers[GP_CHUNK_MODULES], &kept[GP_CHUNK_MODULES],
+               sizeof(kept) - GP_CHUNK_MODULES * sizeof(kept[0]));
+    }
+    write_modules();
+    flush(now);
+    if (end != ENDING_NOT) {
+        write_end(end == ENDING_EXEC ? 2 : 0);
+        gp_writer_flush(&writer);
+        atomic_store_explicit(&ending, ENDING_NOT, memory_order_relaxed);
+    }
+}
+
+static const gp_sink_t session_sink = {
+    .sample = take_sample,
+    .trace_mark = take_trace_mark,
+    .coro_over = take_coro_over,
+    .thread_over = write_thread,
+    .round = end_of_round,
+};
+
+static void end(int how)
+{
+    gp_thread_t *self = gp_thread_self;
+    if (self != NULL && !atomic_load_explicit(&self->busy, memory_order_relaxed))
+        gp_slice_settle_now(self);
+    atomic_store_explicit(&ending, how, memory_order_release);
+    gp_collector_sync_within(ENDING_LIMIT_NS);
+}
+
+static void on_exec(void)
+{
+    end(ENDING_EXEC);
+}
+
+static void on_ending(void)
+{
+    end(ENDING_EXIT);
+}
+
+static void fill_header(unsigned hz)
+{
+    memcpy(header.magic, GP_FILE_MAGIC, sizeof(header.magic));
+    header.version = GP_FILE_VERSION;
+    header.header_bytes = sizeof(header);
+    header.start_realtime_ns = gp_clock_ns(CLOCK_REALTIME);
+    header.start_monotonic_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    header.pid = (uint32_t)getpid();
+    header.ppid = (uint32_t)getppid();
+    header.frequency_hz = hz;
+    header.engine = (uint32_t)gp_sampler_engine();
+    header.tick_hz = gp_ticks_hz();
+#if defined(__x86_64__)
+    header.elf_machine = EM_X86_64;
+#else
+    header.elf_machine = EM_AARCH64;
+#endif
+    const char *session = getenv("GREENPROF_SESSION");
+    for (int i = 0; session != NULL && i < 16 && strlen(session) >= 32; i++) {
+        unsigned byte;
+        char digits[3] = {session[2 * i], session[2 * i + 1], '\0'};
+        if (sscanf(digits, "%2x", &byte) == 1)
+            header.session[i] = (uint8_t)byte;
+    }
+}
+
+static void forget_parents(prof_coro_t *coro, void *unused)
+{
+    (void)unused;
+    // What it has done so far is in the parent's capture.
+    coro->written_id = 0;
+    coro->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    coro->reported_ns = atomic_load_explicit(&coro->cpu_ns, memory_order_relaxed);
+    coro->reported_switches = atomic_load_explicit(&coro->switches, memory_order_relaxed);
+}
+
+static void on_forked_child(void)
+{
+    gp_writer_abandon(&writer);
+    memset(&writer, 0, sizeof(writer));
+    writer.fd = -1;
+    gp_intern_reset(&traces);
+    gp_intern_reset(&stacks);
+    modules_written = 0;
+    opened = false;
+    start_ticks = gp_ticks();
+    last_flush_ns = next_ledger_ns = start_process_ns = 0;
+    fill_header(header.frequency_hz);
+    gp_coro_each(forget_parents, NULL);
+}
+
+static const gp_process_watch_t session_watch = {on_forked_child, on_exec, on_ending};
+
+static unsigned wanted_frequency(void)
+{
+    const char *text = getenv("GREENPROF_FREQUENCY");
+    long hz = text != NULL ? strtol(text, NULL, 10) : PROF_FREQUENCY_DEFAULT_HZ;
+    return hz >= 1 && hz <= PROF_FREQUENCY_MAX_HZ ? (unsigned)hz : PROF_FREQUENCY_DEFAULT_HZ;
+}
+
+int gp_session_start(void)
+{
+    const char *engine = getenv("GREENPROF_ENGINE");
+    if (getenv("GREENPROF_OUTPUT") == NULL)
+        return 0;
+    if (engine != NULL && engine[0] != '\0' && gp_sampler_choose_engine(engine) != 0)
+        return -EINVAL;
+    unsigned hz = wanted_frequency();
+    start_process_ns = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    int error = gp_sampler_acquire(hz);
+    if (error != 0)
+        return error;
+    start_ticks = gp_ticks();
+    fill_header(hz);
+    error = open_file();
+    if (error != 0) {
+        gp_sampler_release(hz);
+        return error;
+    }
+    last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    gp_process_set_watch(&session_watch);
+    gp_collector_set_sink(&session_sink);
+    return 0;
+}

@@ -1,0 +1,206 @@
+#include "coro/registry.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "coro/own_memory.h"
+#include "coro/scope.h"
+#include "coro/threads.h"
+#include "signal/region.h"
+#include "signal/ticks.h"
+
+enum { RECORDS_PER_CHUNK = 1024 };
+
+typedef struct chunk {
+    struct chunk *next;
+    prof_coro_t records[RECORDS_PER_CHUNK];
+} chunk_t;
+
+pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Atomic(chunk_t *) chunks; // append-only
+static prof_coro_t *free_records, *retired_records;
+static uint64_t last_id;
+static bool draining;
+
+static bool grow(void)
+{
+    chunk_t *chunk = gp_own_map(sizeof(chunk_t));
+    if (chunk == NULL)
+        return false;
+    for (int i = RECORDS_PER_CHUNK - 1; i >= 0; i--) {
+        chunk->records[i].next = free_records;
+        free_records = &chunk->records[i];
+    }
+    chunk->next = atomic_load_explicit(&chunks, memory_order_relaxed);
+    // Release: partner of the acquire in gp_coro_each().
+    atomic_store_explicit(&chunks, chunk, memory_order_release);
+    return true;
+}
+
+static void copy_name(char *to, size_t size, const char *from)
+{
+    size_t length = from != NULL ? strnlen(from, size - 1) : 0;
+    memcpy(to, from != NULL ? from : "", length);
+    to[length] = '\0';
+}
+
+static void inherit(prof_coro_t *coro, prof_coro_t *spawner)
+{
+    gp_scope_t *scope = spawner != NULL ? atomic_load_explicit(&spawner->scope, memory_order_relaxed) : NULL;
+    gp_scope_ref(scope);
+    atomic_store_explicit(&coro->scope, scope, memory_order_relaxed);
+    for (int i = 0; i < 2; i++) {
+        coro->birth_trace[i] = spawner != NULL ? atomic_load_explicit(&spawner->trace[i], memory_order_relaxed) : 0;
+        atomic_store_explicit(&coro->trace[i], coro->birth_trace[i], memory_order_relaxed);
+    }
+    coro->parent_id = spawner != NULL ? spawner->id : 0;
+}
+
+static void retire_locked(prof_coro_t *coro)
+{
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    if (id == 0)
+        return;
+    if (coro->lo != coro->hi)
+        gp_region_remove(coro);
+    coro->final_id = id;
+    atomic_store_explicit(&coro->id, 0, memory_order_release);
+    gp_scope_unref(atomic_exchange_explicit(&coro->scope, NULL, memory_order_relaxed));
+    prof_coro_t **list = draining ? &retired_records : &free_records;
+    coro->next = *list;
+    *list = coro;
+}
+
+static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
+{
+    atomic_store_explicit(&coro->lo, birth->lo, memory_order_relaxed);
+    atomic_store_explicit(&coro->hi, birth->hi, memory_order_relaxed);
+    atomic_store_explicit(&coro->trace_seq, 0, memory_order_relaxed);
+    atomic_store_explicit(&coro->cpu_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&coro->switches, 0, memory_order_relaxed);
+    atomic_store_explicit(&coro->ready_ticks, 0, memory_order_relaxed);
+    coro->kind = birth->kind;
+    coro->entry = birth->entry;
+    coro->birth_ticks = gp_ticks();
+    copy_name(coro->name, sizeof(coro->name), birth->name);
+    inherit(coro, birth->spawner);
+}
+
+// A stack carved out of the calling thread's own?
+static void note_nesting(const gp_coro_birth_t *birth)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (thread != NULL && birth->lo < atomic_load_explicit(&thread->root->hi, memory_order_relaxed) &&
+        birth->hi > atomic_load_explicit(&thread->root->lo, memory_order_relaxed))
+        atomic_store_explicit(&gp_thread_nested, true, memory_order_relaxed);
+}
+
+prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD) {
+        for (prof_coro_t *old; (old = gp_region_overlap(birth->lo, birth->hi)) != NULL;)
+            retire_locked(old);
+        note_nesting(birth);
+    }
+    prof_coro_t *coro = NULL;
+    if (free_records != NULL || grow()) {
+        coro = free_records;
+        free_records = coro->next;
+        fill(coro, birth);
+        // Release: partner of the acquires of `id` by handlers.
+        atomic_store_explicit(&coro->id, ++last_id, memory_order_release);
+        // A thread's own stack is compared with directly: it is never looked up by others.
+        if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD)
+            gp_region_insert(coro);
+    }
+    pthread_mutex_unlock(&gp_registry_lock);
+    return coro;
+}
+
+void gp_coro_retire(prof_coro_t *coro)
+{
+    if (coro == NULL)
+        return;
+    pthread_mutex_lock(&gp_registry_lock);
+    retire_locked(coro);
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+prof_coro_t *gp_coro_take_retired(void)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    prof_coro_t *list = retired_records;
+    retired_records = NULL;
+    pthread_mutex_unlock(&gp_registry_lock);
+    return list;
+}
+
+void gp_coro_recycle(prof_coro_t *list)
+{
+    if (list == NULL)
+        return;
+    prof_coro_t *last = list;
+    while (last->next != NULL)
+        last = last->next;
+    pthread_mutex_lock(&gp_registry_lock);
+    last->next = free_records;
+    free_records = list;
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument)
+{
+    // Acquire: partner of the release in grow().
+    chunk_t *chunk = atomic_load_explicit(&chunks, memory_order_acquire);
+    for (; chunk != NULL; chunk = chunk->next) {
+        for (int i = 0; i < RECORDS_PER_CHUNK; i++) {
+            if (atomic_load_explicit(&chunk->records[i].id, memory_order_acquire) != 0)
+                visit(&chunk->records[i], argument);
+        }
+    }
+}
+
+void gp_coro_set_draining(int on)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    draining = on != 0;
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+prof_coro_t *gp_coro_of_caller(uintptr_t sp)
+{
+    gp_thread_t *thread = gp_thread_attach();
+    uint64_t id;
+    bool outside;
+    return thread != NULL ? gp_thread_coro_at(thread, sp, &id, &outside) : NULL;
+}
+
+prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name)
+{
+    uintptr_t lo = (uintptr_t)stack_low;
+    if (stack_low == NULL || stack_size == 0 || lo + stack_size < lo)
+        lo = stack_size = 0;
+    gp_coro_birth_t birth = {
+        .lo = lo,
+        .hi = lo + stack_size,
+        .kind = GP_CORO_ANNOUNCED,
+        .name = name,
+        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
+    };
+    return gp_coro_new(&birth);
+}
+
+void prof_coro_destroy(prof_coro_t *coro)
+{
+    gp_coro_retire(coro);
+}
+
+void prof_coro_set_name(prof_coro_t *coro, const char *name)
+{
+    if (coro == NULL)
+        coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro != NULL)
+        copy_name(coro->name, sizeof(coro->name), name);
+}

@@ -1,0 +1,41 @@
+// The registry of coroutines: creates, retires and recycles their records.
+//
+// One lock (gp_registry_lock) serializes all changes: of records, regions, scopes and the list of threads. The handler
+// never takes it. Lock order: sampler lock -> drain lock -> registry lock.
+#ifndef GP_CORO_REGISTRY_H
+#define GP_CORO_REGISTRY_H
+
+#include <pthread.h>
+
+#include "signal/coro_record.h"
+
+extern pthread_mutex_t gp_registry_lock;
+
+typedef struct gp_coro_birth { // what a new coroutine starts with
+    uintptr_t lo, hi;          // its stack; equal: none of its own
+    uint32_t kind;             // enum gp_coro_kind
+    uintptr_t entry;           // 0 = unknown
+    const char *name;          // NULL = none
+    prof_coro_t *spawner;      // whose trace and scope it inherits, NULL = none
+} gp_coro_birth_t;
+
+// Make a live record. Regions of the same size class that it overlaps are retired. Returns NULL when memory is short.
+prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth);
+
+// Retire a record; no-op on NULL and on records that are not live.
+void gp_coro_retire(prof_coro_t *coro);
+
+// Take all retired records off the registry; they stay readable until gp_coro_recycle(). Collector only.
+prof_coro_t *gp_coro_take_retired(void);
+void gp_coro_recycle(prof_coro_t *list);
+
+// Call `visit` for every live record. Collector only (records may be retired meanwhile, none is recycled).
+void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument);
+
+// While the collector rests there is nobody to drain for: retired records are recycled at once.
+void gp_coro_set_draining(int draining);
+
+// The record of the coroutine that the caller runs on, attaching the thread if need be; NULL when memory is short.
+prof_coro_t *gp_coro_of_caller(uintptr_t sp);
+
+#endif

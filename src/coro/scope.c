@@ -1,0 +1,151 @@
+#include "coro/scope.h"
+
+#include <stddef.h>
+
+#include "coro/own_memory.h"
+#include "coro/registry.h"
+
+enum { SLOTS_PER_CHUNK = 1024, CHUNKS_MAX = 4096 };
+
+static _Atomic(gp_scope_t *) chunks[CHUNKS_MAX];
+static uint32_t chunk_count;
+static gp_scope_t *free_slots, *retired_slots, *drained_slots;
+
+static int grow(void)
+{
+    if (chunk_count == CHUNKS_MAX)
+        return 0;
+    gp_scope_t *chunk = gp_own_map(SLOTS_PER_CHUNK * sizeof(gp_scope_t));
+    if (chunk == NULL)
+        return 0;
+    for (uint32_t i = SLOTS_PER_CHUNK; i-- > 0;) {
+        chunk[i].index = chunk_count * SLOTS_PER_CHUNK + i;
+        if (chunk[i].index == 0)
+            continue; // index 0 means no scope
+        chunk[i].next_free = free_slots;
+        free_slots = &chunk[i];
+    }
+    // Release: partner of the acquire in gp_scope_at().
+    atomic_store_explicit(&chunks[chunk_count++], chunk, memory_order_release);
+    return 1;
+}
+
+static void link_child(gp_scope_t *parent, gp_scope_t *child)
+{
+    child->parent = parent;
+    child->prev_sibling = NULL;
+    child->next_sibling = parent != NULL ? parent->first_child : NULL;
+    if (child->next_sibling != NULL)
+        child->next_sibling->prev_sibling = child;
+    if (parent != NULL)
+        parent->first_child = child;
+}
+
+static void unlink_child(gp_scope_t *child)
+{
+    if (child->prev_sibling != NULL)
+        child->prev_sibling->next_sibling = child->next_sibling;
+    else if (child->parent != NULL)
+        child->parent->first_child = child->next_sibling;
+    if (child->next_sibling != NULL)
+        child->next_sibling->prev_sibling = child->prev_sibling;
+}
+
+gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile)
+{
+    if (free_slots == NULL && !grow())
+        return NULL;
+    gp_scope_t *scope = free_slots;
+    free_slots = scope->next_free;
+    // The coroutine's reference to what it had becomes the new scope's reference to its parent.
+    link_child(atomic_load_explicit(&coro->scope, memory_order_relaxed), scope);
+    atomic_store_explicit(&scope->cpu_ns, 0, memory_order_relaxed);
+    scope->first_child = NULL;
+    scope->closed_ns = 0;
+    scope->profile = profile;
+    scope->references = 2; // the coroutine and the profile
+    atomic_store_explicit(&coro->scope, scope, memory_order_release);
+    return scope;
+}
+
+int gp_scope_covers(prof_coro_t *coro, const struct prof *profile)
+{
+    for (gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed); scope != NULL;
+         scope = scope->parent) {
+        if (scope->profile == profile)
+            return 1;
+    }
+    return 0;
+}
+
+void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile))
+{
+    gp_scope_t *scope;
+    while ((scope = atomic_load_explicit(&coro->scope, memory_order_relaxed)) != NULL &&
+           (scope->profile == NULL || is_over(scope->profile))) {
+        gp_scope_ref(scope->parent);
+        atomic_store_explicit(&coro->scope, scope->parent, memory_order_release);
+        gp_scope_unref(scope);
+    }
+}
+
+void gp_scope_ref(gp_scope_t *scope)
+{
+    if (scope != NULL)
+        scope->references++;
+}
+
+void gp_scope_unref(gp_scope_t *scope)
+{
+    while (scope != NULL && --scope->references == 0) {
+        gp_scope_t *parent = scope->parent;
+        unlink_child(scope);
+        if (parent != NULL)
+            parent->closed_ns += atomic_load_explicit(&scope->cpu_ns, memory_order_relaxed) + scope->closed_ns;
+        scope->next_free = retired_slots;
+        retired_slots = scope;
+        scope = parent;
+    }
+}
+
+uint64_t gp_scope_total_ns(const gp_scope_t *scope)
+{
+    uint64_t total = atomic_load_explicit(&((gp_scope_t *)(uintptr_t)scope)->cpu_ns, memory_order_relaxed) +
+                     scope->closed_ns;
+    for (const gp_scope_t *child = scope->first_child; child != NULL; child = child->next_sibling)
+        total += gp_scope_total_ns(child);
+    return total;
+}
+
+int gp_scope_is_within(const gp_scope_t *inner, const gp_scope_t *outer)
+{
+    for (; inner != NULL; inner = inner->parent) {
+        if (inner == outer)
+            return 1;
+    }
+    return 0;
+}
+
+gp_scope_t *gp_scope_at(uint32_t index)
+{
+    if (index == 0 || index >= CHUNKS_MAX * SLOTS_PER_CHUNK)
+        return NULL;
+    // Acquire: partner of the release in grow().
+    gp_scope_t *chunk = atomic_load_explicit(&chunks[index / SLOTS_PER_CHUNK], memory_order_acquire);
+    return chunk != NULL ? &chunk[index % SLOTS_PER_CHUNK] : NULL;
+}
+
+void gp_scope_recycle(void)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    // A slot retired now may be named by a sample that is drained in the next round: two rounds make it free.
+    while (drained_slots != NULL) {
+        gp_scope_t *slot = drained_slots;
+        drained_slots = slot->next_free;
+        slot->next_free = free_slots;
+        free_slots = slot;
+    }
+    drained_slots = retired_slots;
+    retired_slots = NULL;
+    pthread_mutex_unlock(&gp_registry_lock);
+}

@@ -1,0 +1,215 @@
+#include "coro/threads.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "coro/own_memory.h"
+#include "coro/registry.h"
+#include "signal/ticks.h"
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+
+enum {
+    HANDLER_STACK_BYTES = 32 << 10, // what the handler itself may use, generously
+    GUARD_BYTES = 4096,
+    FALLBACK_MINSIGSTKSZ = 8192,
+};
+
+const gp_thread_watch_t *_Atomic gp_thread_watch;
+
+static pthread_key_t exit_key;
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+static uint32_t last_index;
+
+static void on_thread_exit(void *unused)
+{
+    (void)unused;
+    gp_thread_detach();
+}
+
+static void make_exit_key(void)
+{
+    pthread_key_create(&exit_key, on_thread_exit);
+}
+
+static size_t signal_stack_bytes(void)
+{
+    size_t minimum = getauxval(AT_MINSIGSTKSZ);
+    if (minimum < FALLBACK_MINSIGSTKSZ)
+        minimum = FALLBACK_MINSIGSTKSZ;
+    return (minimum + HANDLER_STACK_BYTES + 4095) & ~(size_t)4095;
+}
+
+// One mapping: [block | guard | alternate stack | ring].
+static gp_thread_t *map_block(void)
+{
+    size_t block = (sizeof(gp_thread_t) + 4095) & ~(size_t)4095, stack = signal_stack_bytes();
+    unsigned char *memory = gp_own_map(block + GUARD_BYTES + stack + GP_RING_BYTES);
+    if (memory == NULL)
+        return NULL;
+    mprotect(memory + block, GUARD_BYTES, PROT_NONE);
+    gp_thread_t *thread = (gp_thread_t *)(void *)memory;
+    thread->alternate_stack.ss_sp = memory + block + GUARD_BYTES;
+    thread->alternate_stack.ss_size = stack;
+    thread->ring.data = memory + block + GUARD_BYTES + stack;
+    thread->ring.capacity = GP_RING_BYTES;
+    return thread;
+}
+
+static gp_thread_t *take_block_locked(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_FREE)
+            return thread;
+    }
+    thread = map_block();
+    if (thread == NULL)
+        return NULL;
+    thread->next = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
+    // Release: partner of the acquires of the list's readers.
+    atomic_store_explicit(&gp_thread_list, thread, memory_order_release);
+    return thread;
+}
+
+static void reset_block(gp_thread_t *thread, prof_coro_t *root)
+{
+    thread->root = root;
+    thread->root_id = root->id;
+    atomic_store_explicit(&thread->current, root, memory_order_relaxed);
+    atomic_store_explicit(&thread->current_id, root->id, memory_order_relaxed);
+    atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
+    atomic_store_explicit(&thread->busy, false, memory_order_relaxed);
+    atomic_store_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
+    thread->ended = NULL;
+    thread->adopted = false;
+    thread->epoch = 0;
+    thread->sample_cpu_ns = thread->start_cpu_ns = 0;
+    thread->timer.armed = false;
+    thread->start_ticks = gp_ticks();
+    thread->end_ticks = 0;
+    thread->generation++;
+    memset(thread->name, 0, sizeof(thread->name));
+}
+
+static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi)
+{
+    gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_THREAD};
+    prof_coro_t *root = gp_coro_new(&birth);
+    if (root == NULL)
+        return NULL;
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_thread_t *thread = take_block_locked();
+    if (thread != NULL) {
+        reset_block(thread, root);
+        thread->index = ++last_index;
+        atomic_store_explicit(&thread->tid, tid, memory_order_relaxed);
+        // Release: partner of the acquire in gp_thread_find().
+        atomic_store_explicit(&thread->state, GP_THREAD_LIVE, memory_order_release);
+    }
+    pthread_mutex_unlock(&gp_registry_lock);
+    if (thread == NULL)
+        gp_coro_retire(root);
+    return thread;
+}
+
+static void announce(gp_thread_t *thread)
+{
+    const gp_thread_watch_t *watch = atomic_load_explicit(&gp_thread_watch, memory_order_acquire);
+    if (watch != NULL)
+        watch->attached(thread);
+}
+
+// Make the calling thread the owner of `thread`: pointer, alternate stack, end of life.
+static void settle_in(gp_thread_t *thread)
+{
+    stack_t old;
+    if (sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE))
+        sigaltstack(&thread->alternate_stack, NULL);
+    thread->adopted = true;
+    gp_thread_self = thread;
+    pthread_once(&exit_key_once, make_exit_key);
+    pthread_setspecific(exit_key, thread);
+}
+
+gp_thread_t *gp_thread_attach(void)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (thread != NULL)
+        return thread;
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    if (gp_thread_is_own(tid))
+        return NULL;
+    thread = gp_thread_find(tid);
+    if (thread != NULL) { // foreseen by the sampler
+        settle_in(thread);
+        return thread;
+    }
+    uintptr_t lo, hi;
+    gp_thread_own_stack(&lo, &hi);
+    thread = new_block(tid, lo, hi);
+    if (thread == NULL)
+        return NULL;
+    settle_in(thread);
+    announce(thread);
+    return thread;
+}
+
+gp_thread_t *gp_thread_foresee(pid_t tid)
+{
+    gp_thread_t *thread = gp_thread_find(tid);
+    if (thread != NULL)
+        return thread;
+    uintptr_t lo = 0, hi = 0;
+    if (tid == getpid())
+        gp_thread_own_stack(&lo, &hi);
+    return new_block(tid, lo, hi); // for other threads the stack is found when its pointer is first seen
+}
+
+void gp_thread_detach(void)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (thread == NULL)
+        return;
+    const gp_thread_watch_t *watch = atomic_load_explicit(&gp_thread_watch, memory_order_acquire);
+    if (watch != NULL)
+        watch->exiting(thread);
+    stack_t now, off = {.ss_flags = SS_DISABLE};
+    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == thread->alternate_stack.ss_sp)
+        sigaltstack(&off, NULL);
+    gp_thread_self = NULL;
+    thread->end_ticks = gp_ticks();
+    atomic_store_explicit(&thread->final_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
+    gp_coro_retire(thread->root);
+    // Release: partner of the acquire in the collector, which drains the ring one last time.
+    atomic_store_explicit(&thread->state, watch != NULL ? GP_THREAD_EXITED : GP_THREAD_FREE, memory_order_release);
+}
+
+void gp_thread_recycle(gp_thread_t *thread)
+{
+    atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_release);
+}
+
+void gp_thread_after_fork(void)
+{
+    gp_thread_t *self = gp_thread_self;
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
+    for (; thread != NULL; thread = thread->next) {
+        thread->timer.armed = false; // timers and events are the parent's
+        memset(thread->ring.data, 0, thread->ring.capacity);
+        atomic_store_explicit(&thread->ring.head, 0, memory_order_relaxed);
+        atomic_store_explicit(&thread->ring.tail, 0, memory_order_relaxed);
+        memset(thread->counters, 0, sizeof(thread->counters));
+        if (thread != self)
+            atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_relaxed);
+    }
+    if (self != NULL)
+        atomic_store_explicit(&self->tid, (pid_t)syscall(SYS_gettid), memory_order_relaxed);
+}

@@ -1,0 +1,273 @@
+#include "profile/collector.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coro/registry.h"
+#include "coro/scope.h"
+#include "coro/threads.h"
+#include "profile/profile_pool.h"
+#include "profile/sampler.h"
+#include "signal/handler.h"
+#include "signal/region.h"
+#include "signal/ticks.h"
+
+enum {
+    ROUND_NS = 20000000,          // a ring holds > 50 ms at 20 kHz and depth 60, and kicks when half full
+    HOUSEKEEPING_NS = 500000000,  // look for threads without a timer, for exited ones
+};
+
+pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const gp_sink_t *sink;
+static _Atomic bool running; // changed under the sampler lock
+// `wanted` is raised by those who wait for a round, `done` follows it when a round that began later has ended.
+static _Atomic uint32_t wanted, done, kicks;
+static uint64_t gone_counters[GP_COUNTER_COUNT];
+
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+{
+    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
+}
+
+void gp_collector_kick(void)
+{
+    atomic_fetch_add_explicit(&kicks, 1, memory_order_release);
+    futex(&kicks, FUTEX_WAKE, 1, NULL);
+}
+
+int gp_collector_sync_within(uint64_t limit_ns)
+{
+    if (!atomic_load_explicit(&running, memory_order_acquire))
+        return -ESRCH;
+    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC);
+    uint32_t mine = atomic_fetch_add_explicit(&wanted, 1, memory_order_acq_rel) + 1;
+    gp_collector_kick();
+    for (;;) {
+        // Acquire: partner of the release in round_over(): what the round changed is visible.
+        uint32_t now = atomic_load_explicit(&done, memory_order_acquire);
+        uint64_t waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
+        if ((int32_t)(now - mine) >= 0)
+            return 0;
+        if (waited >= limit_ns)
+            return -ETIMEDOUT;
+        uint64_t left = limit_ns - waited;
+        struct timespec timeout = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
+        futex(&done, FUTEX_WAIT, now, &timeout);
+    }
+}
+
+void gp_collector_sync(void)
+{
+    gp_collector_sync_within(UINT64_MAX / 2);
+}
+
+static void round_over(uint32_t answered)
+{
+    if (atomic_load_explicit(&done, memory_order_relaxed) == answered)
+        return;
+    atomic_store_explicit(&done, answered, memory_order_release);
+    futex(&done, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+static void to_stack(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
+{
+    size_t depth = 0;
+    stack->flags = 0;
+    if (sample->flags & GP_SAMPLE_SWITCHING) {
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
+        stack->flags |= GP_STACK_SWITCHING;
+    }
+    for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
+        gp_loc_t loc = gp_modules_locate(sample->frames[i]);
+        if (loc != GP_LOC_OWN)
+            locs[depth++] = loc;
+        if (i == 0 && (sample->flags & GP_UNWIND_TRUNCATED)) { // the leaf, then what is missing, then the root end
+            locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TRUNCATED);
+            stack->flags |= GP_STACK_TRUNCATED;
+        }
+    }
+    if ((sample->flags & GP_UNWIND_INCOMPLETE) && !(sample->flags & GP_SAMPLE_SWITCHING)) {
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
+        stack->flags |= GP_STACK_INCOMPLETE;
+    }
+    if (depth == 0) // all of it was greenprof's own, on the way into or out of the program
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
+    stack->locs = locs;
+    stack->depth = depth;
+}
+
+static void take_sample(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
+    gp_stack_t stack;
+    to_stack(sample, locs, &stack);
+    gp_profiles_take(sample, thread, &stack);
+    if (sink != NULL)
+        sink->sample(sample, thread, &stack);
+}
+
+static void drain(gp_thread_t *thread)
+{
+    for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;) {
+        uint32_t type = atomic_load_explicit(&header->committed, memory_order_relaxed);
+        if (type == GP_RING_SAMPLE)
+            take_sample(thread, (const gp_sample_t *)(const void *)header);
+        else if (type == GP_RING_TRACE_MARK && sink != NULL)
+            sink->trace_mark((const gp_trace_mark_t *)(const void *)header);
+        gp_ring_consume(&thread->ring, header);
+    }
+}
+
+static void end_thread(gp_thread_t *thread)
+{
+    if (sink != NULL)
+        sink->thread_over(thread);
+    for (int i = 0; i < GP_COUNTER_COUNT; i++)
+        gone_counters[i] += atomic_exchange_explicit(&thread->counters[i], 0, memory_order_relaxed);
+    gp_thread_recycle(thread);
+}
+
+static bool is_gone(const gp_thread_t *thread)
+{
+    return syscall(SYS_tgkill, getpid(), atomic_load_explicit(&thread->tid, memory_order_relaxed), 0) != 0 &&
+           errno == ESRCH;
+}
+
+// Threads that were found, not created under our eyes, end without telling.
+static void find_exited(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread)) {
+            gp_coro_retire(thread->root);
+            atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
+        }
+    }
+}
+
+// A stack pointer that was on no known stack: give its mapping a record, so that the next sample finds it.
+static void look_up_unknown(gp_thread_t *thread)
+{
+    uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
+    FILE *maps = sp != 0 ? fopen("/proc/self/maps", "re") : NULL;
+    if (maps == NULL)
+        return;
+    char line[512];
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        unsigned long lo, hi;
+        if (sscanf(line, "%lx-%lx", &lo, &hi) != 2 || sp < lo || sp >= hi)
+            continue;
+        gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_FOUND};
+        uint64_t id;
+        if (gp_region_find(sp, &id) == NULL)
+            gp_coro_new(&birth);
+        break;
+    }
+    fclose(maps);
+}
+
+static void round_of_all(void)
+{
+    pthread_mutex_lock(&gp_drain_lock);
+    gp_modules_refresh();
+    prof_coro_t *retired = gp_coro_take_retired();
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
+        int state = atomic_load_explicit(&thread->state, memory_order_acquire);
+        drain(thread);
+        look_up_unknown(thread);
+        if (state == GP_THREAD_EXITED)
+            end_thread(thread);
+    }
+    for (prof_coro_t *coro = retired; coro != NULL && sink != NULL; coro = coro->next)
+        sink->coro_over(coro);
+    gp_coro_recycle(retired);
+    gp_scope_recycle();
+    if (sink != NULL)
+        sink->round();
+    pthread_mutex_unlock(&gp_drain_lock);
+}
+
+static void wait_for_next(uint32_t seen_kicks)
+{
+    struct timespec round_time = {.tv_nsec = ROUND_NS};
+    bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
+    futex(&kicks, FUTEX_WAIT, seen_kicks, sampling ? &round_time : NULL);
+}
+
+static void *collect(void *unused)
+{
+    (void)unused;
+    uint64_t housekeeping = 0;
+    for (;;) {
+        uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
+        // Acquire: partner of gp_collector_sync(): samples committed before it was called are seen by this round.
+        uint32_t answered = atomic_load_explicit(&wanted, memory_order_acquire);
+        bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
+        uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+        if (sampling && now - housekeeping > HOUSEKEEPING_NS) {
+            find_exited();
+            gp_sampler_look_for_threads();
+            housekeeping = now;
+        }
+        round_of_all();
+        round_over(answered);
+        gp_sampler_stop_if_idle();
+        if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire)) {
+            round_of_all(); // what was still in the rings
+            gp_coro_set_draining(atomic_load_explicit(&gp_handler_sampling, memory_order_acquire));
+        }
+        wait_for_next(seen_kicks);
+    }
+    return NULL;
+}
+
+int gp_collector_start(void)
+{
+    gp_coro_set_draining(1);
+    if (atomic_load_explicit(&running, memory_order_relaxed)) {
+        gp_collector_kick();
+        return 0;
+    }
+    pthread_t thread;
+    int error = gp_thread_start_own(collect, NULL, &thread);
+    if (error != 0)
+        return error;
+    pthread_detach(thread);
+    atomic_store_explicit(&running, true, memory_order_release);
+    return 0;
+}
+
+void gp_collector_set_sink(const gp_sink_t *new_sink)
+{
+    pthread_mutex_lock(&gp_drain_lock);
+    sink = new_sink;
+    pthread_mutex_unlock(&gp_drain_lock);
+}
+
+void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (int i = 0; i < GP_COUNTER_COUNT; i++)
+        counters[i] = gone_counters[i] + atomic_load_explicit(&gp_thread_orphan_counters[i], memory_order_relaxed);
+    for (; thread != NULL; thread = thread->next) {
+        for (int i = 0; i < GP_COUNTER_COUNT; i++)
+            counters[i] += atomic_load_explicit(&thread->counters[i], memory_order_relaxed);
+    }
+}
+
+void gp_collector_after_fork(void)
+{
+    atomic_store_explicit(&running, false, memory_order_relaxed);
+    atomic_store_explicit(&wanted, 0, memory_order_relaxed);
+    atomic_store_explicit(&done, 0, memory_order_relaxed);
+    memset(gone_counters, 0, sizeof(gone_counters));
+}

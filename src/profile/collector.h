@@ -1,0 +1,52 @@
+// The collector: one thread, all signals blocked, that empties the rings and hands each sample to the profiles in whose
+// scope it lies and to the sink (the capture file).
+//
+// It sleeps on a futex while nobody samples. Everything it works on is guarded by the drain lock.
+#ifndef GP_PROFILE_COLLECTOR_H
+#define GP_PROFILE_COLLECTOR_H
+
+#include <pthread.h>
+
+#include "profile/modules.h"
+#include "signal/sample.h"
+#include "signal/thread.h"
+
+extern pthread_mutex_t gp_drain_lock;
+
+typedef struct gp_stack { // a sample's stack, as locations
+    const gp_loc_t *locs; // [depth], innermost first
+    size_t depth;
+    unsigned flags;       // enum gp_stack_flag
+} gp_stack_t;
+
+// Where everything goes besides the profiles. All calls come from the collector, under the drain lock.
+typedef struct gp_sink {
+    void (*sample)(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack);
+    void (*trace_mark)(const gp_trace_mark_t *mark);
+    void (*coro_over)(prof_coro_t *coro);     // retired; its record is read one last time
+    void (*thread_over)(gp_thread_t *thread); // exited, its ring is empty
+    void (*round)(void);                      // after every round: time to write
+} gp_sink_t;
+
+// Use a sink, NULL = none. Takes the drain lock.
+void gp_collector_set_sink(const gp_sink_t *sink);
+
+// Start the thread. Idempotent; called under the sampler lock. Returns 0 or a negative errno value.
+int gp_collector_start(void);
+
+// Wait until every sample taken before this call has been handed on.
+void gp_collector_sync(void);
+
+// The same, but give up after `limit_ns`. Returns 0 or -ETIMEDOUT, -ESRCH where there is no collector. Signals: safe.
+int gp_collector_sync_within(uint64_t limit_ns);
+
+// Wake it up early. Signals: safe.
+void gp_collector_kick(void);
+
+// Sum of a counter over all threads, those that are gone included.
+void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT]);
+
+// In a forked child: the thread is gone, what it had counted is the parent's.
+void gp_collector_after_fork(void);
+
+#endif

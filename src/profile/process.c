@@ -1,0 +1,196 @@
+#include "profile/process.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "coro/registry.h"
+#include "coro/threads.h"
+#include "greenprof/prof.h"
+#include "profile/collector.h"
+#include "profile/profile.h"
+#include "profile/sampler.h"
+#include "signal/ticks.h"
+
+extern char **environ;
+
+typedef int execve_t(const char *, char *const[], char *const[]);
+typedef int fexecve_t(int, char *const[], char *const[]);
+typedef void exit_t(int);
+
+static const gp_process_watch_t *watch;
+static pid_t owner;
+
+static void before_fork(void)
+{
+    gp_sampler_before_fork();
+    pthread_mutex_lock(&gp_drain_lock);
+    gp_profiles_before_fork();
+    pthread_mutex_lock(&gp_registry_lock);
+}
+
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&gp_registry_lock);
+    pthread_mutex_unlock(&gp_drain_lock);
+    gp_sampler_after_fork(false);
+}
+
+static void in_child(void)
+{
+    owner = getpid();
+    gp_thread_after_fork();
+    gp_thread_forget_own();
+    gp_collector_after_fork();
+    gp_profiles_in_child();
+    pthread_mutex_unlock(&gp_registry_lock);
+    pthread_mutex_unlock(&gp_drain_lock);
+    if (watch != NULL)
+        watch->forked_child();
+    gp_sampler_after_fork(true);
+}
+
+bool gp_process_is_mine(void)
+{
+    return getpid() == owner;
+}
+
+void gp_process_set_watch(const gp_process_watch_t *new_watch)
+{
+    watch = new_watch;
+}
+
+void gp_process_init(void)
+{
+    if (owner != 0)
+        return;
+    owner = getpid();
+    gp_ticks_begin();
+    gp_thread_hook_init();
+    pthread_atfork(before_fork, in_parent, in_child);
+    gp_thread_attach();
+}
+
+static void before_exec(void)
+{
+    if (owner == 0 || !gp_process_is_mine())
+        return;
+    if (watch != NULL)
+        watch->before_exec();
+    gp_sampler_before_exec();
+}
+
+static int failed_exec(void)
+{
+    int saved_errno = errno;
+    if (owner != 0 && gp_process_is_mine())
+        gp_sampler_after_failed_exec();
+    errno = saved_errno;
+    return -1;
+}
+
+static void *real(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+PROF_API int execve(const char *path, char *const argv[], char *const envp[])
+{
+    execve_t *next = (execve_t *)(uintptr_t)real("execve");
+    before_exec();
+    next(path, argv, envp);
+    return failed_exec();
+}
+
+PROF_API int execv(const char *path, char *const argv[])
+{
+    return execve(path, argv, environ);
+}
+
+PROF_API int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    execve_t *next = (execve_t *)(uintptr_t)real("execvpe");
+    before_exec();
+    next(file, argv, envp);
+    return failed_exec();
+}
+
+PROF_API int execvp(const char *file, char *const argv[])
+{
+    return execvpe(file, argv, environ);
+}
+
+PROF_API int fexecve(int fd, char *const argv[], char *const envp[])
+{
+    fexecve_t *next = (fexecve_t *)(uintptr_t)real("fexecve");
+    before_exec();
+    next(fd, argv, envp);
+    return failed_exec();
+}
+
+// The variadic forms: count, then copy the arguments into an array as execv() wants it.
+#define ARGUMENTS(first, list, argv)                                                                                   \
+    size_t count = 1;                                                                                                  \
+    va_start(list, first);                                                                                             \
+    while (va_arg(list, char *) != NULL)                                                                               \
+        count++;                                                                                                       \
+    va_end(list);                                                                                                      \
+    char *argv[count + 1];                                                                                             \
+    argv[0] = (char *)(uintptr_t)(first);                                                                              \
+    va_start(list, first);                                                                                             \
+    for (size_t i = 1; i <= count; i++)                                                                                \
+        argv[i] = va_arg(list, char *)
+
+PROF_API int execl(const char *path, const char *first, ...)
+{
+    va_list list;
+    ARGUMENTS(first, list, argv);
+    va_end(list);
+    return execve(path, argv, environ);
+}
+
+PROF_API int execlp(const char *file, const char *first, ...)
+{
+    va_list list;
+    ARGUMENTS(first, list, argv);
+    va_end(list);
+    return execvpe(file, argv, environ);
+}
+
+PROF_API int execle(const char *path, const char *first, ...)
+{
+    va_list list;
+    ARGUMENTS(first, list, argv);
+    char **envp = va_arg(list, char **);
+    va_end(list);
+    return execve(path, argv, envp);
+}
+
+void gp_process_ending(void)
+{
+    if (owner != 0 && gp_process_is_mine() && watch != NULL)
+        watch->ending();
+}
+
+// Programs that leave by _exit() run no destructors. Only atomics and a futex are used: it may come from a handler.
+static _Noreturn void leave(int status, const char *name)
+{
+    gp_process_ending();
+    exit_t *next = (exit_t *)(uintptr_t)real(name);
+    next(status);
+    __builtin_unreachable();
+}
+
+PROF_API void _exit(int status)
+{
+    leave(status, "_exit");
+}
+
+PROF_API void _Exit(int status)
+{
+    leave(status, "_Exit");
+}

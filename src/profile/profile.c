@@ -1,0 +1,297 @@
+// prof_start() and what follows it. Lock order: sampler lock -> drain lock -> registry lock.
+#include <errno.h>
+#include <string.h>
+
+#include "coro/registry.h"
+#include "coro/scope.h"
+#include "coro/threads.h"
+#include "profile/profile.h"
+#include "profile/profile_pool.h"
+#include "profile/sampler.h"
+#include "signal/slice.h"
+
+static int check_options(const prof_options_t *given, prof_options_t *options)
+{
+    *options = (prof_options_t)PROF_OPTIONS_INIT;
+    if (given == NULL)
+        return 0;
+    if (given->size < offsetof(prof_options_t, scope))
+        return -EINVAL;
+    const unsigned char *bytes = (const unsigned char *)given;
+    for (size_t i = sizeof(*options); i < given->size; i++) {
+        if (i >= 4096 || bytes[i] != 0)
+            return -E2BIG;
+    }
+    memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
+    options->size = sizeof(*options);
+    if (options->frequency_hz < 1 || options->frequency_hz > PROF_FREQUENCY_MAX_HZ ||
+        (unsigned)options->scope > PROF_SCOPE_PROCESS || (unsigned)options->clock > PROF_CLOCK_WALL ||
+        (unsigned)options->mode > PROF_MODE_EXACT)
+        return -EINVAL;
+    if (options->clock == PROF_CLOCK_WALL || options->mode == PROF_MODE_EXACT)
+        return -ENOTSUP;
+    return 0;
+}
+
+// Time of slices in progress on other threads that lie in `profile`, ns.
+static uint64_t open_slices_ns(const prof_t *profile)
+{
+    uint64_t sum = 0;
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+        if (thread == gp_thread_self || coro == NULL ||
+            atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE ||
+            !gp_scope_covers(coro, profile))
+            continue;
+        sum += gp_slice_open_ns(thread, &coro);
+    }
+    return sum;
+}
+
+// Running total of a profile's scope, ns. Caller has settled its own slice.
+static uint64_t scope_clock_ns(const prof_t *profile)
+{
+    uint64_t sum = 0;
+    switch (profile->options.scope) {
+    case PROF_SCOPE_PROCESS:
+        return gp_sampler_process_cpu_ns();
+    case PROF_SCOPE_THREAD:
+        sum = gp_sampler_thread_cpu_ns(profile->thread_tid);
+        if (profile->thread->index != profile->thread_index || sum == 0) // it ended
+            sum = atomic_load_explicit(&profile->thread->final_cpu_ns, memory_order_relaxed);
+        return sum > profile->base_ns ? sum : profile->base_ns;
+    default:
+        pthread_mutex_lock(&gp_registry_lock);
+        for (gp_scope_t *scope = profile->scopes; scope != NULL; scope = scope->next_in_profile)
+            sum += gp_scope_total_ns(scope);
+        sum += open_slices_ns(profile);
+        pthread_mutex_unlock(&gp_registry_lock);
+        return sum;
+    }
+}
+
+static int is_over(const struct prof *profile)
+{
+    return atomic_load_explicit(&((prof_t *)(uintptr_t)profile)->state, memory_order_relaxed) != GP_PROFILE_RUNNING;
+}
+
+// Let the calling coroutine belong to a request profile from now on.
+static int enter_scope(prof_t *profile, prof_coro_t *coro)
+{
+    int error = 0;
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_scope_pop(coro, is_over);
+    if (!gp_scope_covers(coro, profile)) {
+        gp_scope_t *scope = gp_scope_push(coro, profile);
+        if (scope != NULL) {
+            scope->next_in_profile = profile->scopes;
+            profile->scopes = scope;
+        } else {
+            error = -ENOMEM;
+        }
+    }
+    profile->owner = coro;
+    profile->owner_id = coro->id;
+    pthread_mutex_unlock(&gp_registry_lock);
+    return error;
+}
+
+static void leave_scope(prof_t *profile, prof_coro_t *caller)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_scope_pop(caller, is_over);
+    if (profile->owner != NULL && profile->owner != caller && profile->owner->id == profile->owner_id)
+        gp_scope_pop(profile->owner, is_over);
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+// Begin a run on the calling coroutine; the sampler is acquired. Caller holds the drain lock.
+static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
+{
+    if (profile->options.scope == PROF_SCOPE_REQUEST) {
+        // Running before the scope is entered: otherwise it would count as over and be popped at once.
+        atomic_store_explicit(&profile->state, GP_PROFILE_RUNNING, memory_order_release);
+        int error = enter_scope(profile, coro);
+        if (error != 0)
+            return error;
+    } else if (profile->thread == NULL) {
+        profile->thread = thread;
+        profile->thread_index = thread->index;
+        profile->thread_tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    }
+    profile->start_ticks = gp_ticks();
+    profile->base_ns = 0;
+    profile->base_ns = scope_clock_ns(profile);
+    atomic_store_explicit(&profile->state, GP_PROFILE_RUNNING, memory_order_release);
+    if (profile->options.scope != PROF_SCOPE_REQUEST)
+        gp_profile_list(profile);
+    return 0;
+}
+
+static int start_run(prof_t *profile)
+{
+    int error = gp_sampler_acquire(profile->options.frequency_hz);
+    if (error != 0)
+        return error;
+    gp_thread_t *thread = gp_thread_attach();
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    error = -ENOMEM;
+    if (thread != NULL && coro != NULL) {
+        gp_slice_settle_now(thread);
+        pthread_mutex_lock(&gp_drain_lock);
+        error = begin_run(profile, thread, coro);
+        pthread_mutex_unlock(&gp_drain_lock);
+    }
+    if (error != 0) {
+        atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+        gp_sampler_release(profile->options.frequency_hz);
+    }
+    return error;
+}
+
+prof_t *prof_start(const prof_options_t *given)
+{
+    prof_options_t options;
+    int error = check_options(given, &options);
+    prof_t *profile = NULL;
+    if (error == 0) {
+        pthread_mutex_lock(&gp_drain_lock);
+        profile = gp_profile_new();
+        if (profile != NULL)
+            atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+        pthread_mutex_unlock(&gp_drain_lock);
+        error = profile != NULL ? 0 : -ENOMEM;
+    }
+    if (error == 0) {
+        const char *name = options.name != NULL ? options.name : "profile";
+        memcpy(profile->name, name, strnlen(name, sizeof(profile->name) - 1));
+        options.name = NULL;
+        profile->options = options;
+        profile->start_realtime_ns = gp_clock_ns(CLOCK_REALTIME);
+        error = start_run(profile);
+    }
+    if (error == 0)
+        return profile;
+    prof_free(profile);
+    errno = -error;
+    return NULL;
+}
+
+int prof_resume(prof_t *profile)
+{
+    if (!gp_profile_is_valid(profile))
+        return -EINVAL;
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
+        return -EALREADY;
+    int saved_errno = errno, error = start_run(profile);
+    errno = saved_errno;
+    return error;
+}
+
+uint64_t gp_profile_running_ns(prof_t *profile)
+{
+    uint64_t now = scope_clock_ns(profile);
+    return now > profile->base_ns ? now - profile->base_ns : 0;
+}
+
+static void end_run(prof_t *profile)
+{
+    uint64_t sampling_ns = gp_profile_running_ns(profile);
+    profile->total_ns += sampling_ns;
+    profile->duration_ns += gp_ticks_to_ns(profile->stop_ticks - profile->start_ticks);
+}
+
+static void note_so_far(prof_t *profile)
+{
+    profile->before_fork_ns = gp_profile_running_ns(profile);
+}
+
+static void keep_in_child(prof_t *profile)
+{
+    profile->total_ns += profile->before_fork_ns;
+    profile->base_ns = 0;
+    if (profile->thread == gp_thread_self)
+        profile->thread_tid = gp_thread_self != NULL ? (int)gp_thread_self->tid : 0;
+}
+
+void gp_profiles_before_fork(void)
+{
+    gp_profiles_each_broad(note_so_far);
+}
+
+void gp_profiles_in_child(void)
+{
+    gp_profiles_each_broad(keep_in_child);
+}
+
+int prof_stop(prof_t *profile)
+{
+    if (!gp_profile_is_valid(profile))
+        return -EINVAL;
+    int expected = GP_PROFILE_RUNNING, saved_errno = errno;
+    gp_thread_t *thread = gp_thread_attach();
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (thread == NULL || coro == NULL)
+        return -ENOMEM;
+    gp_slice_settle_now(thread);
+    pthread_mutex_lock(&gp_drain_lock);
+    uint64_t stop_ticks = gp_ticks();
+    if (!atomic_compare_exchange_strong_explicit(&profile->state, &expected, GP_PROFILE_STOPPING, memory_order_acq_rel,
+                                                 memory_order_relaxed)) {
+        pthread_mutex_unlock(&gp_drain_lock);
+        return -EALREADY;
+    }
+    profile->stop_ticks = stop_ticks;
+    end_run(profile);
+    leave_scope(profile, coro);
+    pthread_mutex_unlock(&gp_drain_lock);
+    gp_collector_sync();
+    pthread_mutex_lock(&gp_drain_lock);
+    if (profile->options.scope != PROF_SCOPE_REQUEST)
+        gp_profile_unlist(profile);
+    atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+    pthread_mutex_unlock(&gp_drain_lock);
+    gp_sampler_release(profile->options.frequency_hz);
+    errno = saved_errno;
+    return 0;
+}
+
+uint64_t prof_total_ns(prof_t *profile)
+{
+    if (!gp_profile_is_valid(profile))
+        return 0;
+    bool running = atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING;
+    if (running && gp_thread_attach() != NULL)
+        gp_slice_settle_now(gp_thread_self);
+    pthread_mutex_lock(&gp_drain_lock);
+    uint64_t total = profile->total_ns;
+    if (running)
+        total += gp_profile_running_ns(profile);
+    pthread_mutex_unlock(&gp_drain_lock);
+    return total;
+}
+
+static void forget_scopes(prof_t *profile)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    while (profile->scopes != NULL) {
+        gp_scope_t *scope = profile->scopes;
+        profile->scopes = scope->next_in_profile;
+        scope->profile = NULL;
+        gp_scope_unref(scope);
+    }
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+void prof_free(prof_t *profile)
+{
+    if (!gp_profile_is_valid(profile))
+        return;
+    prof_stop(profile); // -EALREADY where it is stopped
+    pthread_mutex_lock(&gp_drain_lock);
+    forget_scopes(profile);
+    gp_call_tree_free(&profile->tree);
+    gp_profile_recycle(profile);
+    pthread_mutex_unlock(&gp_drain_lock);
+}

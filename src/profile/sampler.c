@@ -1,0 +1,306 @@
+#include "profile/sampler.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "coro/threads.h"
+#include "greenprof/coro.h"
+#include "profile/collector.h"
+#include "signal/handler.h"
+#include "signal/slice.h"
+#include "unwind/unwind.h"
+
+enum { SAMPLING_SIGNAL = SIGPROF };
+
+pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint16_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
+static unsigned user_count, frequency;            // frequency 0 = resting
+static uint64_t idle_since_ns;
+static const gp_clock_engine_t *engine;           // chosen, or NULL
+static sigset_t mask_before_fork;
+
+uint64_t gp_sampler_thread_cpu_ns(int tid)
+{
+    // Source: the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED).
+    return gp_clock_ns((clockid_t)(~(unsigned)tid << 3 | 6u));
+}
+
+uint64_t gp_sampler_own_cpu_ns(void)
+{
+    return gp_thread_own_cpu_ns();
+}
+
+uint64_t gp_sampler_process_cpu_ns(void)
+{
+    uint64_t own = gp_sampler_own_cpu_ns(), all = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    return all > own ? all - own : 0;
+}
+
+enum gp_engine gp_sampler_engine(void)
+{
+    return engine != NULL ? engine->id : GP_ENGINE_NONE;
+}
+
+int gp_sampler_choose_engine(const char *name)
+{
+    const gp_clock_engine_t *found = gp_clock_engine_find(name);
+    if (found == NULL)
+        return -EINVAL;
+    engine = found;
+    return 0;
+}
+
+static int arm(gp_thread_t *thread)
+{
+    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
+    thread->start_cpu_ns = thread->sample_cpu_ns = gp_sampler_thread_cpu_ns(tid);
+    int error = engine->arm(&thread->timer, tid, SAMPLING_SIGNAL);
+    if (error != 0)
+        gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
+    return error;
+}
+
+static void arm_if_sampling(gp_thread_t *thread)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0 && !thread->timer.armed)
+        arm(thread);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+static void on_exit_of(gp_thread_t *thread)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SAMPLING_SIGNAL);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); // for good: the thread ends
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (engine != NULL)
+        engine->disarm(&thread->timer);
+    if (frequency != 0)
+        gp_slice_settle_now(thread);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
+
+static void each_task(void (*visit)(pid_t tid))
+{
+    DIR *directory = opendir("/proc/self/task");
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        int tid = atoi(entry->d_name);
+        if (tid > 0 && !gp_thread_is_own(tid))
+            visit(tid);
+    }
+    closedir(directory);
+}
+
+static void arm_task(pid_t tid)
+{
+    gp_thread_t *thread = gp_thread_foresee(tid);
+    if (thread != NULL && !thread->timer.armed)
+        arm(thread);
+}
+
+static void disarm_all(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        engine->disarm(&thread->timer);
+}
+
+// Take the signal, unless the host handles it itself.
+static int install_handler(void)
+{
+    struct sigaction old, mine;
+    if (sigaction(SAMPLING_SIGNAL, NULL, &old) != 0)
+        return -errno;
+    bool ours = (old.sa_flags & SA_SIGINFO) && old.sa_sigaction == gp_handler;
+    if (ours)
+        return 0;
+    if ((old.sa_flags & SA_SIGINFO) || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN))
+        return -EBUSY;
+    memset(&mine, 0, sizeof(mine));
+    mine.sa_sigaction = gp_handler;
+    mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    return sigaction(SAMPLING_SIGNAL, &mine, NULL) == 0 ? 0 : -errno;
+}
+
+// Arm the calling thread, with the chosen engine or the first that works.
+static int arm_self(gp_thread_t *self)
+{
+    int error = -ENOSYS;
+    if (engine != NULL)
+        return arm(self);
+    for (int i = 0; gp_clock_engines[i] != NULL && error != 0; i++) {
+        engine = gp_clock_engines[i];
+        error = arm(self);
+    }
+    if (error != 0)
+        engine = NULL;
+    return error;
+}
+
+static int start_locked(unsigned hz)
+{
+    gp_thread_t *self = gp_thread_attach();
+    if (self == NULL)
+        return -ENOMEM;
+    int error = gp_unwind_init();
+    if (error == 0)
+        error = install_handler();
+    if (error == 0)
+        error = gp_collector_start();
+    if (error != 0)
+        return error;
+    gp_ticks_init();
+    gp_slice_long_ticks = gp_ticks_from_ns(GP_SLICE_LONG_NS);
+    gp_slice_long_root_ticks = gp_ticks_from_ns(GP_SLICE_LONG_ROOT_NS);
+    gp_handler_kick = gp_collector_kick;
+    frequency = hz;
+    atomic_fetch_add_explicit(&gp_slice_epoch, 1, memory_order_relaxed);
+    error = arm_self(self);
+    if (error != 0) {
+        frequency = 0;
+        return error;
+    }
+    atomic_store_explicit(&gp_handler_engine, engine, memory_order_release);
+    // Release: partner of the acquire in handle().
+    atomic_store_explicit(&gp_handler_sampling, true, memory_order_release);
+    atomic_store_explicit(&gp_thread_watch, &watch, memory_order_release);
+    each_task(arm_task);
+    __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static void stop_locked(void)
+{
+    __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
+    disarm_all();
+    frequency = 0;
+}
+
+static void change_frequency(unsigned hz)
+{
+    if (hz == frequency)
+        return;
+    frequency = hz;
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (!thread->timer.armed)
+            continue;
+        // The period alone: the handler draws the next interval from it; the accounts go on.
+        thread->timer.period_ns = 1000000000u / hz;
+        thread->timer.block_left = 0;
+        engine->set_interval(&thread->timer, thread->timer.period_ns);
+    }
+}
+
+static unsigned highest_wanted(void)
+{
+    for (unsigned hz = PROF_FREQUENCY_MAX_HZ; hz > 0; hz--) {
+        if (users[hz] > 0)
+            return hz;
+    }
+    return 0;
+}
+
+int gp_sampler_acquire(unsigned hz)
+{
+    int error = 0;
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency == 0)
+        error = start_locked(hz);
+    else if (hz > frequency || user_count == 0)
+        change_frequency(hz);
+    if (error == 0) {
+        users[hz]++;
+        user_count++;
+    }
+    pthread_mutex_unlock(&gp_sampler_lock);
+    return error;
+}
+
+void gp_sampler_release(unsigned hz)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    users[hz]--;
+    user_count--;
+    if (user_count == 0)
+        idle_since_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    else if (hz == frequency && users[hz] == 0)
+        change_frequency(highest_wanted());
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_stop_if_idle(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0 && user_count == 0 && gp_clock_ns(CLOCK_MONOTONIC) - idle_since_ns > GP_SAMPLER_LINGER_NS)
+        stop_locked();
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_look_for_threads(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0)
+        each_task(arm_task);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_before_exec(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
+    // delivered on the way out of the system call that removes it.
+    if (frequency != 0 && gp_thread_self != NULL)
+        engine->disarm(&gp_thread_self->timer);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_after_failed_exec(void)
+{
+    if (gp_thread_self != NULL)
+        arm_if_sampling(gp_thread_self);
+}
+
+void gp_sampler_before_fork(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    // A signal during fork() makes the kernel start it over: a big process at a high rate would never get through.
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SAMPLING_SIGNAL);
+    pthread_sigmask(SIG_BLOCK, &signals, &mask_before_fork);
+}
+
+static void restart_in_child(void)
+{
+    gp_thread_t *self = gp_thread_self;
+    if (frequency == 0 || self == NULL)
+        return;
+    if (gp_collector_start() != 0 || arm(self) != 0) {
+        stop_locked();
+        return;
+    }
+    atomic_fetch_add_explicit(&gp_slice_epoch, 1, memory_order_relaxed);
+}
+
+void gp_sampler_after_fork(bool child)
+{
+    if (child)
+        restart_in_child();
+    pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}

@@ -1,0 +1,49 @@
+// The sampler: installs the handler, gives every thread a timer, and takes it all back when nobody samples any more.
+//
+// Users acquire and release it; it goes on for GP_SAMPLER_LINGER_NS after the last release, because requests come one
+// after the other. The collector ends it. Lock order: sampler lock -> drain lock -> registry lock.
+#ifndef GP_PROFILE_SAMPLER_H
+#define GP_PROFILE_SAMPLER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/format.h"
+
+#define GP_SAMPLER_LINGER_NS 500000000ull
+
+extern pthread_mutex_t gp_sampler_lock;
+
+// Start sampling, or join in, at `frequency_hz` or above.
+// Returns 0; -EBUSY (the host handles the signal itself), -ENOSYS (no engine works), -EAGAIN, -ENOMEM.
+int gp_sampler_acquire(unsigned frequency_hz);
+void gp_sampler_release(unsigned frequency_hz);
+
+// Use only this engine (by name); before the first acquire. Returns 0 or -EINVAL.
+int gp_sampler_choose_engine(const char *name);
+
+enum gp_engine gp_sampler_engine(void);
+
+// Stop if nobody used it for a while. Collector only.
+void gp_sampler_stop_if_idle(void);
+
+// Give threads timers that have none (host closed descriptors, threads created past the hook). Collector only.
+void gp_sampler_look_for_threads(void);
+
+// CPU time of this process, greenprof's own threads left out; and of those. ns.
+uint64_t gp_sampler_process_cpu_ns(void);
+uint64_t gp_sampler_own_cpu_ns(void);
+
+// CPU time of a thread of this process, ns; 0 when it is gone.
+uint64_t gp_sampler_thread_cpu_ns(int tid);
+
+// Around exec of this process' image: take the calling thread's timer away, give it back when exec failed.
+void gp_sampler_before_exec(void);
+void gp_sampler_after_failed_exec(void);
+
+// Around fork, on the forking thread (see process.c).
+void gp_sampler_before_fork(void);
+void gp_sampler_after_fork(bool child);
+
+#endif

@@ -1,0 +1,130 @@
+#include "profile/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coro/threads.h"
+#include "profile/profile.h"
+#include "profile/profile_pool.h"
+#include "signal/slice.h"
+
+typedef struct owned { // a snapshot and what it points to
+    gp_snapshot_t snapshot;
+    uint64_t counters[GP_COUNTER_COUNT];
+} owned_t;
+
+static void release(gp_snapshot_t *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    for (uint32_t i = 0; i < snapshot->module_count; i++)
+        free((char *)(uintptr_t)snapshot->modules[i].path);
+    free((void *)(uintptr_t)snapshot->modules);
+    free((void *)(uintptr_t)snapshot->nodes);
+    free(snapshot);
+}
+
+static int copy_modules(gp_snapshot_t *snapshot)
+{
+    size_t count;
+    const gp_module_t *all = gp_modules_all(&count);
+    gp_snapshot_module_t *copies = calloc(count > 0 ? count : 1, sizeof(*copies));
+    if (copies == NULL)
+        return -ENOMEM;
+    snapshot->modules = copies;
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = (gp_snapshot_module_t){
+            .id = all[i].id,
+            .build_id_len = all[i].build_id_len,
+            .start = all[i].start,
+            .end = all[i].end,
+            .bias = all[i].bias,
+            .path = strdup(all[i].path),
+        };
+        memcpy(copies[i].build_id, all[i].build_id, sizeof(copies[i].build_id));
+        if (copies[i].path == NULL)
+            return -ENOMEM;
+        snapshot->module_count++;
+    }
+    return 0;
+}
+
+static int copy_nodes(gp_snapshot_t *snapshot, const gp_call_tree_t *tree)
+{
+    uint32_t count = tree->count > 0 ? tree->count : 1;
+    gp_snapshot_node_t *nodes = calloc(count, sizeof(*nodes));
+    if (nodes == NULL)
+        return -ENOMEM;
+    if (tree->count > 0)
+        memcpy(nodes, tree->nodes, count * sizeof(*nodes));
+    snapshot->nodes = nodes;
+    snapshot->node_count = count;
+    return 0;
+}
+
+static void copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
+{
+    snapshot->total_ns = profile->total_ns;
+    snapshot->sampled_ns = profile->sampled_ns;
+    snapshot->samples = profile->samples;
+    snapshot->duration_ns = profile->duration_ns;
+    snapshot->start_realtime_ns = profile->start_realtime_ns;
+    snapshot->frequency_hz = profile->options.frequency_hz;
+    memcpy(snapshot->name, profile->name, sizeof(snapshot->name));
+    if (atomic_load_explicit(&profile->state, memory_order_relaxed) == GP_PROFILE_RUNNING) {
+        snapshot->total_ns += gp_profile_running_ns(profile);
+        snapshot->duration_ns += gp_ticks_to_ns(gp_ticks() - profile->start_ticks);
+    }
+}
+
+static int fill(owned_t *owned, prof_t *profile)
+{
+    int error = copy_nodes(&owned->snapshot, &profile->tree);
+    if (error == 0)
+        error = copy_modules(&owned->snapshot);
+    copy_totals(&owned->snapshot, profile);
+    gp_collector_counters(owned->counters);
+    owned->snapshot.counters = owned->counters;
+    owned->snapshot.counter_count = GP_COUNTER_COUNT;
+    return error;
+}
+
+static gp_snapshot_t *take(prof_t *profile)
+{
+    owned_t *owned = gp_profile_is_valid(profile) ? calloc(1, sizeof(*owned)) : NULL;
+    if (owned == NULL) {
+        errno = gp_profile_is_valid(profile) ? ENOMEM : EINVAL;
+        return NULL;
+    }
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING) {
+        if (gp_thread_self != NULL)
+            gp_slice_settle_now(gp_thread_self);
+        gp_collector_sync();
+    }
+    pthread_mutex_lock(&gp_drain_lock);
+    int error = fill(owned, profile);
+    pthread_mutex_unlock(&gp_drain_lock);
+    if (error == 0)
+        return &owned->snapshot;
+    release(&owned->snapshot);
+    errno = -error;
+    return NULL;
+}
+
+static const gp_core_interface_t interface = {
+    .size = sizeof(interface),
+    .snapshot = take,
+    .release = release,
+    .thread_start = gp_thread_start_own,
+};
+
+const gp_core_interface_t *prof_core_interface(void)
+{
+    return &interface;
+}
+
+const gp_core_interface_t *gp_core_own_interface(void)
+{
+    return &interface;
+}

@@ -1,0 +1,59 @@
+// Clock engines `cpu` and `monotonic`: POSIX timers that signal one thread (SIGEV_THREAD_ID).
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "signal/clock_engine.h"
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static void set_interval(gp_timer_t *timer, uint64_t ns)
+{
+    struct timespec interval = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    struct itimerspec value = {.it_interval = interval, .it_value = interval};
+    timer_settime(timer->id, 0, &value, NULL);
+}
+
+static int arm(gp_timer_t *timer, clockid_t clock, pid_t tid, int signal_number)
+{
+    struct sigevent event;
+    memset(&event, 0, sizeof(event));
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = signal_number;
+    event.sigev_value.sival_ptr = timer;
+    event.sigev_notify_thread_id = tid;
+    if (timer_create(clock, &event, &timer->id) != 0)
+        return -errno;
+    timer->armed = true;
+    set_interval(timer, gp_timer_draw(timer));
+    return 0;
+}
+
+static void disarm(gp_timer_t *timer)
+{
+    if (timer->armed)
+        timer_delete(timer->id);
+    timer->armed = false;
+}
+
+static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
+{
+    return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
+}
+
+static int cpu_arm(gp_timer_t *timer, pid_t tid, int signal_number)
+{
+    // Source: the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED).
+    return arm(timer, (clockid_t)(~(unsigned)tid << 3 | 6u), tid, signal_number);
+}
+
+static int monotonic_arm(gp_timer_t *timer, pid_t tid, int signal_number)
+{
+    return arm(timer, CLOCK_MONOTONIC, tid, signal_number);
+}
+
+const gp_clock_engine_t gp_clock_cpu = {"cpu", GP_ENGINE_CPU, cpu_arm, disarm, set_interval, is_mine};
+const gp_clock_engine_t gp_clock_monotonic = {"monotonic", GP_ENGINE_MONOTONIC, monotonic_arm, disarm, set_interval,
+                                              is_mine};

@@ -1,0 +1,200 @@
+#include "signal/handler.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "signal/region.h"
+#include "signal/sample.h"
+#include "signal/scope.h"
+#include "signal/slice.h"
+
+const gp_clock_engine_t *_Atomic gp_handler_engine;
+_Atomic bool gp_handler_sampling;
+_Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
+void (*gp_handler_kick)(void);
+
+enum {
+    // A switch of stacks this long ago at most may still be inside its routine.
+    SWITCH_WINDOW_NS = 50000,
+    GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
+};
+
+typedef struct moment { // what one signal found
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t now, cpu_ns;
+    uintptr_t sp, lo, hi; // stack pointer and the stack it is on
+    bool outside;
+    bool in_window; // the switch hook ran a moment ago, or hook and stack pointer disagree
+} moment_t;
+
+// A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate stack
+// is put into the context that the kernel restores on return.
+static gp_thread_t *adopt(ucontext_t *context)
+{
+    gp_thread_t *thread = gp_thread_find((pid_t)syscall(SYS_gettid));
+    if (thread == NULL)
+        return NULL;
+    if (context->uc_stack.ss_flags & SS_DISABLE) {
+        context->uc_stack = thread->alternate_stack;
+        context->uc_stack.ss_flags = 0;
+    }
+    if (thread->root->hi == 0) { // nobody could ask for its stack: the thread's descriptor lies at the top of it
+        uintptr_t top = (uintptr_t)__builtin_thread_pointer();
+        atomic_store_explicit(&thread->root->lo, top - GUESSED_STACK_BYTES, memory_order_relaxed);
+        atomic_store_explicit(&thread->root->hi, top, memory_order_relaxed);
+        atomic_store_explicit(&gp_thread_nested, true, memory_order_relaxed);
+    }
+    thread->adopted = true;
+    gp_thread_self = thread;
+    return thread;
+}
+
+static void find_stack(gp_thread_t *thread, moment_t *moment)
+{
+    moment->coro = gp_thread_coro_at(thread, moment->sp, &moment->coro_id, &moment->outside);
+    moment->lo = moment->sp;
+    moment->hi = atomic_load_explicit(&moment->coro->hi, memory_order_relaxed);
+    if (moment->hi == atomic_load_explicit(&moment->coro->lo, memory_order_relaxed)) // shares the thread's stack
+        moment->hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
+    if (moment->outside || moment->hi <= moment->sp) {
+        // All that is known to be mapped is the page that the stack pointer is on.
+        moment->hi = (moment->sp | 4095u) + 1;
+        atomic_store_explicit(&thread->unknown_sp, moment->sp, memory_order_relaxed);
+        gp_thread_count(thread, GP_COUNTER_OUTSIDE);
+    }
+}
+
+// Bring the accounts up to now, unless the thread itself is at it.
+static void account(gp_thread_t *thread, moment_t *moment)
+{
+    uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
+    prof_coro_t *hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    bool fresh = moment->now - start < gp_ticks_from_ns(SWITCH_WINDOW_NS);
+    moment->in_window = fresh || (hint != NULL && hint != moment->coro);
+    if (atomic_load_explicit(&thread->busy, memory_order_relaxed)) {
+        moment->in_window = true;
+        return;
+    }
+    gp_slice_begin(thread, moment->sp);
+    hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    if (hint != moment->coro && !fresh && !moment->outside) {
+        // The hint is old: a switch that no hook saw.
+        atomic_store_explicit(&thread->current, moment->coro, memory_order_relaxed);
+        atomic_store_explicit(&thread->current_id, moment->coro_id, memory_order_relaxed);
+    }
+    gp_slice_settle(thread, moment->now, moment->cpu_ns);
+}
+
+static void read_trace(prof_coro_t *coro, uint64_t trace[2])
+{
+    // The writer is this very thread, interrupted: an odd sequence means that it was about to change the id, and what
+    // is there may be torn. Its birth id would be wrong, none is honest.
+    uint32_t before = atomic_load_explicit(&coro->trace_seq, memory_order_acquire);
+    trace[0] = atomic_load_explicit(&coro->trace[0], memory_order_relaxed);
+    trace[1] = atomic_load_explicit(&coro->trace[1], memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    if ((before & 1) || atomic_load_explicit(&coro->trace_seq, memory_order_relaxed) != before)
+        trace[0] = trace[1] = 0;
+}
+
+static size_t walk(gp_thread_t *thread, moment_t *moment, const ucontext_t *context, unsigned *flags)
+{
+    gp_unwind_regs_t registers;
+    gp_unwind_regs_from_ucontext(&registers, thread->registers, context);
+    *flags = 0;
+    size_t depth = gp_unwind_walk(&registers, moment->lo, moment->hi, thread->frames,
+                                  atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+    if ((*flags & GP_UNWIND_INCOMPLETE) && depth <= 1 && moment->in_window) {
+        *flags |= GP_SAMPLE_SWITCHING;
+        gp_thread_count(thread, GP_COUNTER_SWITCHING);
+    } else if (*flags & GP_UNWIND_INCOMPLETE) {
+        gp_thread_count(thread, GP_COUNTER_INCOMPLETE);
+    }
+    if (*flags & GP_UNWIND_TRUNCATED)
+        gp_thread_count(thread, GP_COUNTER_TRUNCATED);
+    if (moment->outside)
+        *flags |= GP_SAMPLE_OUTSIDE;
+    return depth;
+}
+
+static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *context, uint64_t weight_ns)
+{
+    unsigned flags;
+    size_t depth = walk(thread, moment, context, &flags);
+    gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + depth * sizeof(uintptr_t)));
+    if (sample == NULL) {
+        gp_thread_count(thread, GP_COUNTER_DROP_RING_FULL);
+        return;
+    }
+    thread->sample_cpu_ns = moment->cpu_ns;
+    sample->ticks = moment->now;
+    sample->weight_ns = weight_ns;
+    sample->coro = moment->coro;
+    sample->coro_id = moment->coro_id;
+    read_trace(moment->coro, sample->trace);
+    gp_scope_t *scope = atomic_load_explicit(&moment->coro->scope, memory_order_acquire);
+    sample->scope = scope != NULL ? scope->index : 0;
+    sample->flags = flags;
+    sample->depth = depth;
+    memcpy(sample->frames, thread->frames, depth * sizeof(uintptr_t));
+    gp_ring_commit(sample, GP_RING_SAMPLE);
+    gp_thread_count(thread, GP_COUNTER_SAMPLES);
+    if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+        gp_handler_kick();
+}
+
+static void take_sample(gp_thread_t *thread, ucontext_t *context)
+{
+    moment_t moment = {.now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    uint64_t weight_ns = moment.cpu_ns - thread->sample_cpu_ns;
+    if (moment.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
+        // A wall-clock timer on a thread that hardly ran: too little to be worth a walk. The time is not lost, it is in
+        // the weight of the next sample.
+        gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
+        return;
+    }
+    gp_unwind_regs_t registers;
+    gp_unwind_regs_from_ucontext(&registers, thread->registers, context);
+    moment.sp = registers.sp;
+    find_stack(thread, &moment);
+    account(thread, &moment);
+    record(thread, &moment, context, weight_ns);
+}
+
+static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)
+{
+    const gp_clock_engine_t *engine = atomic_load_explicit(&gp_handler_engine, memory_order_acquire);
+    gp_thread_count(thread, GP_COUNTER_SIGNALS);
+    if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire)) {
+        gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
+    } else if (engine == NULL || !engine->is_mine(&thread->timer, info)) {
+        gp_thread_count(thread, GP_COUNTER_DROP_FOREIGN);
+    } else {
+        take_sample(thread, context);
+        gp_timer_tick(&thread->timer, engine);
+    }
+}
+
+void gp_handler(int signal_number, siginfo_t *info, void *context)
+{
+    (void)signal_number;
+    int saved_errno = errno;
+    gp_thread_t *thread = gp_thread_self;
+    if (thread == NULL)
+        thread = adopt(context);
+    if (thread == NULL) {
+        atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_SIGNALS], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_DROP_NO_THREAD], 1, memory_order_relaxed);
+    } else if (atomic_exchange_explicit(&thread->in_handler, true, memory_order_relaxed)) {
+        gp_thread_count(thread, GP_COUNTER_SIGNALS);
+        gp_thread_count(thread, GP_COUNTER_DROP_REENTERED);
+    } else {
+        handle(thread, info, context);
+        atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
+    }
+    errno = saved_errno;
+}

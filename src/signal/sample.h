@@ -1,0 +1,34 @@
+// Records that travel through a thread's ring.
+#ifndef GP_SIGNAL_SAMPLE_H
+#define GP_SIGNAL_SAMPLE_H
+
+#include "signal/coro_record.h"
+#include "signal/ring.h"
+
+enum gp_sample_flag { // besides enum gp_unwind_flag, in the same word
+    GP_SAMPLE_SWITCHING = 1u << 8, // inside a switch routine that could not be walked
+    GP_SAMPLE_OUTSIDE = 1u << 9,   // the stack pointer was on no known stack
+};
+
+typedef struct gp_sample {
+    gp_ring_header_t header;
+    uint64_t ticks;
+    uint64_t weight_ns; // CPU time that passed on this thread since its sample before
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t trace[2];
+    uint32_t scope; // index in the scope table, 0 = none
+    uint32_t flags;
+    uint64_t depth;
+    uintptr_t frames[]; // [depth], innermost first, as gp_unwind_walk() leaves them
+} gp_sample_t;
+
+typedef struct gp_trace_mark { // a coroutine's trace id changed
+    gp_ring_header_t header;
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t cpu_ns, switches; // its accounting at that moment
+    uint64_t trace[2];         // the new one
+} gp_trace_mark_t;
+
+#endif

@@ -1,0 +1,152 @@
+#include "signal/slice.h"
+
+#include "signal/scope.h"
+
+_Atomic uint32_t gp_slice_epoch;
+uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks;
+
+static void charge(prof_coro_t *coro, uint64_t ns)
+{
+    gp_coro_add(&coro->cpu_ns, ns);
+    gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_acquire);
+    if (scope != NULL)
+        atomic_fetch_add_explicit(&scope->cpu_ns, ns, memory_order_relaxed);
+}
+
+static void uncharge_root(gp_thread_t *thread, uint64_t ns)
+{
+    gp_coro_add(&thread->root->cpu_ns, 0 - ns);
+    gp_scope_t *scope = atomic_load_explicit(&thread->root->scope, memory_order_acquire);
+    if (scope != NULL)
+        atomic_fetch_sub_explicit(&scope->cpu_ns, ns, memory_order_relaxed);
+}
+
+static prof_coro_t *current_of(gp_thread_t *thread)
+{
+    prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
+    // A coroutine destroyed by others while the hint still names it: the thread stands in for it.
+    return current != NULL && atomic_load_explicit(&current->id, memory_order_relaxed) == id ? current
+                                                                                            : thread->root;
+}
+
+static void set_current(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
+{
+    atomic_store_explicit(&thread->current, coro, memory_order_relaxed);
+    atomic_store_explicit(&thread->current_id, id, memory_order_relaxed);
+    atomic_store_explicit(&thread->slice_start, now, memory_order_relaxed);
+}
+
+void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
+{
+    uint32_t epoch = atomic_load_explicit(&gp_slice_epoch, memory_order_relaxed);
+    if (thread->epoch == epoch)
+        return;
+    thread->epoch = epoch;
+    atomic_store_explicit(&thread->coarse_cpu_ns, thread->start_cpu_ns, memory_order_relaxed);
+    atomic_store_explicit(&thread->pending_ns, 0, memory_order_relaxed);
+    thread->pending_root_ns = 0;
+    thread->debt_ns = 0;
+    atomic_store_explicit(&thread->current, NULL, memory_order_relaxed);
+    uint64_t id;
+    bool outside;
+    prof_coro_t *coro = gp_thread_coro_at(thread, sp, &id, &outside);
+    set_current(thread, coro, id, 0); // a slice that began long ago: it is charged by the CPU clock
+}
+
+void gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
+{
+    uint64_t before = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_relaxed);
+    int64_t rest = (int64_t)(cpu_ns - before) - atomic_load_explicit(&thread->pending_ns, memory_order_relaxed) -
+                   thread->debt_ns;
+    thread->debt_ns = 0;
+    if (rest > 0) {
+        charge(current_of(thread), (uint64_t)rest);
+    } else if (rest < 0) {
+        int64_t back = -rest < thread->pending_root_ns ? -rest : thread->pending_root_ns;
+        uncharge_root(thread, (uint64_t)back);
+        thread->debt_ns = -rest - back;
+    }
+    atomic_store_explicit(&thread->coarse_cpu_ns, cpu_ns, memory_order_relaxed);
+    atomic_store_explicit(&thread->pending_ns, 0, memory_order_relaxed);
+    thread->pending_root_ns = 0;
+    atomic_store_explicit(&thread->slice_start, now, memory_order_relaxed);
+}
+
+static void end_short_slice(gp_thread_t *thread, prof_coro_t *from, uint64_t ticks)
+{
+    uint64_t ns = gp_ticks_to_ns(ticks);
+    charge(from, ns);
+    int64_t pending = atomic_load_explicit(&thread->pending_ns, memory_order_relaxed);
+    atomic_store_explicit(&thread->pending_ns, pending + (int64_t)ns, memory_order_relaxed);
+    if (from == thread->root)
+        thread->pending_root_ns += (int64_t)ns;
+}
+
+// Who is being switched away from: the stack pointer knows better than the hint, which misses switches of other kinds.
+static void correct_current(gp_thread_t *thread, uintptr_t sp)
+{
+    bool outside;
+    uint64_t id;
+    prof_coro_t *from = gp_thread_coro_at(thread, sp, &id, &outside);
+    if (!outside && from != atomic_load_explicit(&thread->current, memory_order_relaxed)) {
+        atomic_store_explicit(&thread->current, from, memory_order_relaxed);
+        atomic_store_explicit(&thread->current_id, id, memory_order_relaxed);
+    }
+}
+
+static void enter(gp_thread_t *thread)
+{
+    atomic_store_explicit(&thread->busy, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void leave(gp_thread_t *thread)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&thread->busy, false, memory_order_relaxed);
+}
+
+void gp_slice_switch(gp_thread_t *thread, uintptr_t sp, prof_coro_t *to, uint64_t to_id)
+{
+    enter(thread);
+    uint64_t now = gp_ticks();
+    gp_slice_begin(thread, sp);
+    correct_current(thread, sp);
+    prof_coro_t *from = current_of(thread);
+    uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
+    uint64_t ticks = now > start ? now - start : 0;
+    if (ticks < (from == thread->root ? gp_slice_long_root_ticks : gp_slice_long_ticks))
+        end_short_slice(thread, from, ticks);
+    else
+        gp_slice_settle(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    gp_coro_add(&to->switches, 1);
+    set_current(thread, to, to_id, now);
+    leave(thread);
+}
+
+void gp_slice_settle_now(gp_thread_t *thread)
+{
+    enter(thread);
+    uint64_t now = gp_ticks(), cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    gp_slice_begin(thread, sp);
+    correct_current(thread, sp);
+    gp_slice_settle(thread, now, cpu_ns);
+    leave(thread);
+}
+
+static uint64_t cpu_clock_of(pid_t tid)
+{
+    // Source: the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED), as glibc's pthread_getcpuclockid() builds it.
+    return gp_clock_ns((clockid_t)(~(unsigned)tid << 3 | 6u));
+}
+
+uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro)
+{
+    *coro = current_of(thread);
+    uint64_t coarse = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_relaxed);
+    int64_t pending = atomic_load_explicit(&thread->pending_ns, memory_order_relaxed);
+    int64_t open = (int64_t)(cpu_clock_of(atomic_load_explicit(&thread->tid, memory_order_relaxed)) - coarse) - pending;
+    return thread->epoch == atomic_load_explicit(&gp_slice_epoch, memory_order_relaxed) && open > 0 ? (uint64_t)open : 0;
+}

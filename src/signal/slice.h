@@ -1,0 +1,44 @@
+// Exact on-CPU time per coroutine: what a switch, a sample and a coarse point do to the accounts.
+//
+// Model: a slice is the time from one switch to the next. A short slice is charged by the switch clock (ticks), which
+// cannot have hidden a preemption; a long one reads the thread's CPU clock (a coarse point) and is charged what that says
+// passed since the coarse point before, less what short slices were charged meanwhile. So the sum over a thread's
+// coroutines is its CPU clock, whatever was preempted or blocked. Where short slices were charged too much (they blocked
+// for a moment), the excess is taken back from the thread's own stack first: that is where event loops wait.
+//
+// Threads: each function acts on the calling thread's block, from the thread (which sets `busy`) or its handler (which
+// stays out while `busy` is set). Signals: safe.
+#ifndef GP_SIGNAL_SLICE_H
+#define GP_SIGNAL_SLICE_H
+
+#include "signal/thread.h"
+#include "signal/ticks.h"
+
+enum {
+    GP_SLICE_LONG_NS = 200000,     // a coroutine's slice from which on the CPU clock (~0.6 us) is read
+    GP_SLICE_LONG_ROOT_NS = 50000, // the same for the thread's own stack: it waits for events there
+};
+
+// Sampling epoch: raised whenever sampling starts, so that threads begin their accounts anew. Even: resting.
+extern _Atomic uint32_t gp_slice_epoch;
+
+// GP_SLICE_LONG_*_NS in ticks; set when sampling starts.
+extern uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks;
+
+// Begin this thread's accounts if sampling started since they were last used: whoever's stack holds `sp` has been running
+// since the thread got its timer (start_cpu_ns).
+void gp_slice_begin(gp_thread_t *thread, uintptr_t sp);
+
+// A coarse point: charge the current coroutine with what the CPU clock says.
+void gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns);
+
+// The switch itself, from the thread. `sp`: the caller's stack pointer; `to` is live with id `to_id`.
+void gp_slice_switch(gp_thread_t *thread, uintptr_t sp, prof_coro_t *to, uint64_t to_id);
+
+// Settle at the present moment, from the thread.
+void gp_slice_settle_now(gp_thread_t *thread);
+
+// For another thread to ask: time of the slice in progress that is not charged yet, ns, and whose it is.
+uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro);
+
+#endif

@@ -1,0 +1,53 @@
+#include "signal/thread.h"
+
+#include "signal/region.h"
+
+__thread gp_thread_t *gp_thread_self __attribute__((tls_model("initial-exec")));
+_Atomic(gp_thread_t *) gp_thread_list;
+_Atomic bool gp_thread_nested;
+_Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
+
+gp_thread_t *gp_thread_find(pid_t tid)
+{
+    // Acquire: partner of the release that appends a block in src/coro/threads.c.
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->tid, memory_order_relaxed) == tid &&
+            atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            return thread;
+    }
+    return NULL;
+}
+
+static bool has_region(prof_coro_t *coro)
+{
+    return atomic_load_explicit(&coro->lo, memory_order_relaxed) !=
+           atomic_load_explicit(&coro->hi, memory_order_relaxed);
+}
+
+prof_coro_t *gp_thread_coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id, bool *outside)
+{
+    prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    uint64_t current_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
+    *outside = false;
+    bool on_own_stack = gp_region_holds(thread->root, thread->root_id, sp);
+    if (current != NULL && (current != thread->root || !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) &&
+        gp_region_holds(current, current_id, sp)) {
+        *id = current_id;
+        return current;
+    }
+    // A coroutine that has no stack of its own runs on the thread's: there only the hint tells.
+    bool current_is_live = current != NULL && atomic_load_explicit(&current->id, memory_order_acquire) == current_id;
+    if (on_own_stack && current_is_live && !has_region(current)) {
+        *id = current_id;
+        return current;
+    }
+    if (!on_own_stack || atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) {
+        prof_coro_t *found = gp_region_find(sp, id);
+        if (found != NULL)
+            return found;
+        *outside = !on_own_stack;
+    }
+    *id = thread->root_id;
+    return thread->root;
+}

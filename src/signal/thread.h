@@ -1,0 +1,102 @@
+// What greenprof keeps of one thread. Blocks are mapped once and reused, never unmapped.
+//
+// Written by the thread itself and its handler unless a field says otherwise.
+#ifndef GP_SIGNAL_THREAD_H
+#define GP_SIGNAL_THREAD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "capture/format.h"
+#include "signal/coro_record.h"
+#include "signal/ring.h"
+#include "unwind/unwind.h"
+
+enum { GP_RING_BYTES = 1 << 19 };
+
+enum gp_thread_state { GP_THREAD_FREE, GP_THREAD_LIVE, GP_THREAD_EXITED };
+
+// A thread's timer, as its clock engine left it.
+typedef struct gp_timer {
+    bool armed;
+    int fd;              // perf: the event
+    timer_t id;          // cpu, monotonic
+    uint64_t period_ns;  // mean period asked for
+    uint32_t block_left; // samples until the period is drawn anew
+    uint32_t random;     // state of the generator that draws it
+} gp_timer_t;
+
+typedef struct gp_thread {
+    _Atomic int state; // enum gp_thread_state
+    _Atomic pid_t tid;
+    uint32_t index;           // never reused in a process
+    _Atomic bool in_handler;
+    bool adopted;             // the thread has set its own pointer to this block
+
+    // Identity. `current` is a hint, see gp_thread_coro_at().
+    prof_coro_t *root;        // record of the thread's own stack
+    uint64_t root_id;
+    _Atomic(prof_coro_t *) current;
+    _Atomic uint64_t current_id;
+
+    // Accounting, see slice.c.
+    _Atomic bool busy;        // the thread is changing the fields below: its handler leaves them alone
+    uint32_t epoch;           // sampling epoch for which they hold
+    _Atomic uint64_t slice_start;  // ticks
+    _Atomic uint64_t coarse_cpu_ns; // thread CPU clock at the last coarse point
+    _Atomic int64_t pending_ns;    // charged by ticks since then
+    int64_t pending_root_ns;  // of that, to the thread's own stack
+    int64_t debt_ns;          // charged too much so far, to be taken off what comes
+
+    uint64_t sample_cpu_ns;   // thread CPU clock at the last sample
+    uint64_t start_cpu_ns;    // thread CPU clock when sampling of this thread began
+    _Atomic uint64_t final_cpu_ns; // thread CPU clock when it exited
+
+    gp_timer_t timer;         // whoever holds the sampler's lock, besides the handler's redraw
+    gp_ring_t ring;
+    _Atomic uint64_t counters[GP_COUNTER_COUNT];
+    _Atomic uint64_t unknown_sp; // a stack pointer on no known stack, for the collector to look up; 0 = none
+
+    uintptr_t registers[33];
+    uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];
+
+    prof_coro_t *ended;       // a coroutine that is over but whose stack the thread may still be on; by its hook
+    uint64_t ended_id;
+
+    // Registry and collector only.
+    stack_t alternate_stack;
+    void *(*start_routine)(void *);
+    void *start_argument;
+    uint64_t start_ticks, end_ticks;
+    uint32_t generation;      // of the block
+    char name[24];
+    struct gp_thread *next;   // list of all blocks, append-only
+} gp_thread_t;
+
+// The calling thread's block, or NULL before it is known.
+extern __thread gp_thread_t *gp_thread_self __attribute__((tls_model("initial-exec")));
+
+// All blocks; append-only. Acquire to read.
+extern _Atomic(gp_thread_t *) gp_thread_list;
+
+// Some coroutine's stack may lie within a thread's own: then being on the thread's stack is not the whole answer.
+extern _Atomic bool gp_thread_nested;
+
+// Counts for signals that reach a thread without a block, and what else belongs to no thread.
+extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
+
+// Find a live block by thread id. Signals: safe. Cost: O(threads).
+gp_thread_t *gp_thread_find(pid_t tid);
+
+// The coroutine whose stack holds `sp` for a context of this thread: the current one where its region does (or where it
+// has none and `sp` is on the thread's own stack), else whichever region does, else the thread's own.
+//   outside: set to true where no known stack holds it. Signals: safe.
+prof_coro_t *gp_thread_coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id, bool *outside);
+
+static inline void gp_thread_count(gp_thread_t *thread, enum gp_counter counter)
+{
+    gp_coro_add(&thread->counters[counter], 1);
+}
+
+#endif
