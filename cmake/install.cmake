@@ -1,0 +1,17 @@
+# Install rules: libraries, headers, pkg-config file, CMake package, the command.
+install(TARGETS greenprof-core greenprof EXPORT greenprofTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/greenprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+if(TARGET greenprof-command)
+  install(TARGETS greenprof-command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+install(EXPORT greenprofTargets NAMESPACE greenprof:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/greenprof)
+configure_package_config_file(cmake/greenprofConfig.cmake.in ${PROJECT_BINARY_DIR}/greenprofConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/greenprof)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/greenprofConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/greenprofConfig.cmake ${PROJECT_BINARY_DIR}/greenprofConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/greenprof)
+
+configure_file(cmake/greenprof.pc.in ${PROJECT_BINARY_DIR}/greenprof.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/greenprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
