@@ -34,23 +34,22 @@ static const char *entry_name(const gp_dataset_t *dataset, gp_symbolizer_t *symb
     return symbol ? symbol->function : NULL;
 }
 
-static size_t label(char *text, size_t size, int len)
+// What snprintf() returned, as the length of what is there.
+static size_t cut(int len, size_t size)
 {
-    (void)text;
     return len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1;
 }
 
-static size_t thread_label(const gp_dataset_t *dataset, const gp_coro_record_t *record, bool bare,
-                           char *text, size_t size)
+static size_t thread_label(const gp_dataset_t *dataset, const gp_coro_record_t *record, char *text,
+                           size_t size)
 {
     uint32_t number = gp_dataset_thread_find(dataset, record->thread);
     const char *name = number != GP_INDEX_NONE ? dataset->threads[number].name : record->name;
     uint32_t tid = number != GP_INDEX_NONE ? dataset->threads[number].tid : record->thread;
 
     if (name[0] == '\0')
-        return label(text, size,
-                     snprintf(text, size, bare ? "%" PRIu32 : "[thread %" PRIu32 "]", tid));
-    return label(text, size, snprintf(text, size, bare ? "%s" : "[thread %s]", name));
+        return cut(snprintf(text, size, "[thread %" PRIu32 "]", tid), size);
+    return cut(snprintf(text, size, "[thread %s]", name), size);
 }
 
 size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer,
@@ -61,7 +60,7 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
     char address[32];
 
     if (record->kind == GP_CORO_THREAD)
-        return thread_label(dataset, record, bare, text, size);
+        return thread_label(dataset, record, text, size);
     if (name[0] == '\0')
         name = entry_name(dataset, symbolizer, record->entry);
     if (name == NULL && dataset->coros[coro].defined) {
@@ -69,27 +68,24 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
         name = address;
     }
     if (name == NULL)
-        name = "unknown";
-    return label(text, size,
-                 snprintf(text, size, bare ? "%" PRIu64 " %s" : "[coroutine %" PRIu64 " %s]",
-                          record->id, name));
+        name = "unknown"; // its definition was lost
+    if (bare)
+        return cut(snprintf(text, size, "%s", name), size);
+    return cut(snprintf(text, size, "[coroutine %" PRIu64 " %s]", record->id, name), size);
 }
 
 size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text,
                              size_t size)
 {
     const gp_dataset_trace_t *item = &dataset->traces[trace];
-    char hex[33];
+    char id[40];
 
     if (item->index == 0)
-        return label(text, size, snprintf(text, size, bare ? "no trace" : "[no trace]"));
-    if (!item->defined) // its definition was lost
-        return label(
-            text, size,
-            snprintf(text, size, bare ? "#%" PRIu32 : "[trace #%" PRIu32 "]", item->index));
-    for (size_t i = 0; i < 16; i++)
-        snprintf(hex + 2 * i, 3, "%02x", item->id[i]);
-    return label(text, size, snprintf(text, size, bare ? "%s" : "[trace %s]", hex));
+        return cut(snprintf(text, size, bare ? "no trace" : "[no trace]"), size);
+    snprintf(id, sizeof(id), "#%" PRIu32, item->index); // where its definition was lost
+    for (size_t i = 0; i < 16 && item->defined; i++)
+        snprintf(id + 2 * i, 3, "%02x", item->id[i]);
+    return cut(snprintf(text, size, bare ? "%s" : "[trace %s]", id), size);
 }
 
 static bool is_chosen(const gp_report_options_t *options, uint32_t coro, uint32_t trace)

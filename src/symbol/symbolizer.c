@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "symbol/demangle.h"
+#include "symbol/elf_module.h"
 #include "symbol/index.h"
-#include "symbol/module.h"
 
 enum { NAME_SIZE = 512 };
 
@@ -28,7 +28,7 @@ typedef struct function { // texts are made once a function, not once an address
 struct gp_symbolizer {
     pthread_mutex_t lock;
     gp_arena_t arena;
-    gp_module_t *modules;
+    gp_elf_module_t *modules;
     size_t module_count, module_capacity;
     resolved_t *resolved;
     size_t resolved_count, resolved_capacity;
@@ -51,7 +51,7 @@ static uint32_t module_find(const gp_symbolizer_t *symbolizer, const char *path,
                             const uint8_t *build_id, size_t build_id_len)
 {
     for (size_t i = 0; i < symbolizer->module_count; i++) {
-        const gp_module_t *module = &symbolizer->modules[i];
+        const gp_elf_module_t *module = &symbolizer->modules[i];
         if (module->build_id_len == build_id_len &&
             memcmp(module->build_id, build_id, build_id_len) == 0 &&
             strlen(module->path) == path_len && memcmp(module->path, path, path_len) == 0)
@@ -68,9 +68,9 @@ static uint32_t module_add(gp_symbolizer_t *symbolizer, const char *path, size_t
     if (copy == NULL || gp_grow(&symbolizer->modules, &symbolizer->module_capacity,
                                 symbolizer->module_count, sizeof(*symbolizer->modules)) < 0)
         return GP_SYMBOLIZER_NO_MODULE;
-    gp_module_t *module = &symbolizer->modules[symbolizer->module_count];
+    gp_elf_module_t *module = &symbolizer->modules[symbolizer->module_count];
     char *slash = strrchr(copy, '/');
-    *module = (gp_module_t){
+    *module = (gp_elf_module_t){
         .path = copy,
         .basename = slash ? slash + 1 : copy,
         .build_id_len = build_id_len,
@@ -147,7 +147,7 @@ static const char *no_name(gp_symbolizer_t *symbolizer, const char *module, uint
     return gp_arena_text(&symbolizer->arena, text, (size_t)len);
 }
 
-static void fill_lines(gp_symbolizer_t *symbolizer, const gp_module_t *module, uint64_t address,
+static void fill_lines(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, uint64_t address,
                        gp_symbol_t *symbol)
 {
     gp_dwarf_place_t place;
@@ -176,9 +176,9 @@ static gp_symbol_t *make_symbol(gp_symbolizer_t *symbolizer, place_t place)
         symbol->function = no_name(symbolizer, NULL, place.address);
         return symbol->function ? symbol : NULL;
     }
-    gp_module_t *module = &symbolizer->modules[place.module];
+    gp_elf_module_t *module = &symbolizer->modules[place.module];
     if (!module->loaded)
-        gp_module_load(module);
+        gp_elf_module_load(module);
     symbol->file = symbol->module = module->path;
     const gp_range_t *range = gp_symbol_table_find(&module->symbols, place.address);
     if (range != NULL) {
@@ -225,7 +225,7 @@ void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
     if (symbolizer == NULL)
         return;
     for (size_t i = 0; i < symbolizer->module_count; i++)
-        gp_module_free(&symbolizer->modules[i]);
+        gp_elf_module_free(&symbolizer->modules[i]);
     free(symbolizer->modules);
     free(symbolizer->resolved);
     free(symbolizer->functions);

@@ -1,8 +1,8 @@
 // What is known about one ELF module: its symbols and its lines, each read when first needed.
 //
 // Threads: one at a time (the symbolizer's lock). Signals: not safe.
-#ifndef GP_SYMBOL_MODULE_H
-#define GP_SYMBOL_MODULE_H
+#ifndef GP_SYMBOL_ELF_MODULE_H
+#define GP_SYMBOL_ELF_MODULE_H
 
 #include <stdbool.h>
 
@@ -10,7 +10,7 @@
 #include "symbol/elf_file.h"
 #include "symbol/symbol_table.h"
 
-typedef struct gp_module {
+typedef struct gp_elf_module {
     const char *path;     // "[vdso]" for the vDSO
     const char *basename; // in path
     uint8_t build_id[GP_BUILD_ID_MAX];
@@ -18,13 +18,13 @@ typedef struct gp_module {
     bool loaded;
     gp_symbol_table_t symbols;
     gp_dwarf_t *dwarf; // NULL = none
-} gp_module_t;
+} gp_elf_module_t;
 
 // Read the module's symbols and find its DWARF. A file whose build-id is not the module's is
 // another file: nothing of it is used. What cannot be read leaves the module without names; that is
 // no error.
-void gp_module_load(gp_module_t *module);
+void gp_elf_module_load(gp_elf_module_t *module);
 
-void gp_module_free(gp_module_t *module);
+void gp_elf_module_free(gp_elf_module_t *module);
 
 #endif

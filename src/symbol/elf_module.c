@@ -1,4 +1,4 @@
-#include "symbol/module.h"
+#include "symbol/elf_module.h"
 
 #include <errno.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "symbol/debug_file.h"
 
-static bool is_the_one(const gp_elf_t *elf, const gp_module_t *module)
+static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
 {
     uint8_t build_id[GP_BUILD_ID_MAX];
     size_t len = gp_elf_build_id(elf, build_id);
@@ -27,7 +27,7 @@ static size_t vdso_size(const Elf64_Ehdr *header)
 }
 
 // This process's own vDSO is the module's when the build-ids are equal: the same kernel made both.
-static void load_vdso(gp_module_t *module)
+static void load_vdso(gp_elf_module_t *module)
 {
     const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
     gp_elf_t elf;
@@ -40,7 +40,7 @@ static void load_vdso(gp_module_t *module)
 }
 
 // Symbols come from the best table there is; lines from whichever file has them.
-static void load_tables(gp_module_t *module, const gp_elf_t *elf, const gp_elf_t *debug,
+static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const gp_elf_t *debug,
                         const char *debug_path)
 {
     int result = gp_symbol_table_load(&module->symbols, elf, 0, elf);
@@ -57,7 +57,7 @@ static void load_tables(gp_module_t *module, const gp_elf_t *elf, const gp_elf_t
         module->dwarf = gp_dwarf_open(debug_path);
 }
 
-void gp_module_load(gp_module_t *module)
+void gp_elf_module_load(gp_elf_module_t *module)
 {
     char debug_path[GP_DEBUG_PATH_SIZE];
     gp_elf_t elf, debug;
@@ -78,7 +78,7 @@ void gp_module_load(gp_module_t *module)
     gp_elf_close(&elf);
 }
 
-void gp_module_free(gp_module_t *module)
+void gp_elf_module_free(gp_elf_module_t *module)
 {
     gp_symbol_table_free(&module->symbols);
     gp_dwarf_close(module->dwarf);

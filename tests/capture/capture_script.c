@@ -1,0 +1,376 @@
+#include "capture_script.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "capture/format.h"
+
+typedef struct bytes {
+    uint8_t *data;
+    size_t len, size;
+} bytes_t;
+
+typedef struct script {
+    bytes_t file, payload;
+    gp_file_header_t header;
+    int header_written;
+    uint16_t type; // of the chunk that is being filled, 0 = none
+    uint32_t sequence;
+    int bad;
+    char *rest; // what is left of the line
+    int line;
+} script_t;
+
+static void wrong(const script_t *script, const char *what)
+{
+    fprintf(stderr, "capture script, line %d: %s\n", script->line, what);
+    exit(2);
+}
+
+static void add(bytes_t *bytes, const void *data, size_t len)
+{
+    if (bytes->len + len + 8 > bytes->size) {
+        bytes->size = (bytes->len + len + 8) * 2;
+        bytes->data = realloc(bytes->data, bytes->size);
+        if (bytes->data == NULL)
+            abort();
+    }
+    if (len > 0)
+        memcpy(bytes->data + bytes->len, data, len);
+    bytes->len += len;
+}
+
+static void pad(bytes_t *bytes)
+{
+    static const uint8_t zeros[8];
+
+    add(bytes, zeros, (8 - bytes->len % 8) % 8);
+}
+
+static void flush(script_t *script)
+{
+    gp_chunk_header_t chunk = {
+        .magic = GP_CHUNK_MAGIC,
+        .type = script->type,
+        .payload_len = (uint32_t)script->payload.len,
+        .sequence = script->sequence,
+    };
+
+    if (!script->header_written)
+        add(&script->file, &script->header, sizeof(script->header));
+    script->header_written = 1;
+    if (script->type == 0)
+        return;
+    chunk.checksum = XXH64(script->payload.data, script->payload.len, script->sequence);
+    chunk.checksum ^= script->bad ? 1 : 0;
+    script->sequence++;
+    add(&script->file, &chunk, sizeof(chunk));
+    add(&script->file, script->payload.data, script->payload.len);
+    pad(&script->file);
+    script->payload.len = 0;
+    script->type = 0;
+    script->bad = 0;
+}
+
+static void record(script_t *script, uint16_t type, const void *data, size_t len)
+{
+    if (script->type != type) {
+        flush(script);
+        script->type = type;
+    }
+    add(&script->payload, data, len);
+}
+
+static char *word(script_t *script)
+{
+    char *found = strtok_r(NULL, " \t", &script->rest);
+
+    if (found == NULL)
+        wrong(script, "a word is missing");
+    return found;
+}
+
+static uint64_t number(script_t *script)
+{
+    char *end;
+    const char *text = word(script);
+    uint64_t value = strtoull(text, &end, 0);
+
+    if (*end != '\0')
+        wrong(script, "no number");
+    return value;
+}
+
+static size_t hex(script_t *script, uint8_t *out, size_t size)
+{
+    const char *text = word(script);
+    size_t len = strlen(text) / 2;
+
+    if (strcmp(text, "-") == 0)
+        return 0;
+    for (size_t i = 0; i < len && i < size; i++) {
+        unsigned byte = 0;
+        if (sscanf(text + 2 * i, "%2x", &byte) != 1)
+            wrong(script, "no hex");
+        out[i] = (uint8_t)byte;
+    }
+    return len < size ? len : size;
+}
+
+static gp_loc_t location(const script_t *script, const char *text)
+{
+    static const char *const pseudo[] = {"", "switching", "truncated", "incomplete"};
+    unsigned module = 0;
+    uint64_t offset = 0;
+
+    for (unsigned i = 1; i < 4; i++)
+        if (strcmp(text, pseudo[i]) == 0)
+            return GP_LOC(GP_MODULE_PSEUDO, i);
+    if (strcmp(text, "-") == 0)
+        return 0;
+    if (sscanf(text, "%u:%" SCNx64, &module, &offset) != 2)
+        wrong(script, "no location");
+    return GP_LOC(module, offset);
+}
+
+static void on_header(script_t *script)
+{
+    char *text;
+
+    while ((text = strtok_r(NULL, " \t", &script->rest)) != NULL) {
+        char *equals = strchr(text, '=');
+        if (equals == NULL)
+            wrong(script, "key=value");
+        uint64_t value = strtoull(equals + 1, NULL, 0);
+        *equals = '\0';
+        if (strcmp(text, "frequency") == 0)
+            script->header.frequency_hz = (uint32_t)value;
+        else if (strcmp(text, "engine") == 0)
+            script->header.engine = (uint32_t)value;
+        else if (strcmp(text, "pid") == 0)
+            script->header.pid = (uint32_t)value;
+        else if (strcmp(text, "realtime") == 0)
+            script->header.start_realtime_ns = value;
+        else if (strcmp(text, "version") == 0)
+            script->header.version = (uint32_t)value;
+        else if (strcmp(text, "features") == 0)
+            script->header.features = value;
+        else if (strcmp(text, "header_bytes") == 0)
+            script->header.header_bytes = (uint32_t)value;
+        else
+            wrong(script, "unknown key");
+    }
+}
+
+static void on_meta(script_t *script)
+{
+    const char *key = word(script), *value = script->rest ? script->rest : "";
+    gp_meta_record_t item = {.key_len = (uint16_t)strlen(key),
+                             .value_len = (uint32_t)strlen(value)};
+
+    record(script, GP_CHUNK_META, &item, sizeof(item));
+    add(&script->payload, key, item.key_len);
+    add(&script->payload, value, item.value_len);
+    pad(&script->payload);
+}
+
+static void on_module(script_t *script)
+{
+    gp_module_record_t item = {.id = (uint32_t)number(script)};
+    const char *path = word(script);
+
+    item.path_len = (uint16_t)strlen(path);
+    item.build_id_len = (uint16_t)hex(script, item.build_id, sizeof(item.build_id));
+    item.start = number(script);
+    item.end = number(script);
+    item.bias = number(script);
+    record(script, GP_CHUNK_MODULES, &item, sizeof(item));
+    add(&script->payload, path, item.path_len);
+    pad(&script->payload);
+}
+
+static void on_thread(script_t *script)
+{
+    gp_thread_record_t item = {.index = (uint32_t)number(script)};
+
+    item.tid = (uint32_t)number(script);
+    item.coro_id = number(script);
+    item.cpu_ns = number(script);
+    strncpy(item.name, word(script), sizeof(item.name) - 1);
+    record(script, GP_CHUNK_THREADS, &item, sizeof(item));
+}
+
+static void on_coro(script_t *script)
+{
+    gp_coro_record_t item = {.id = number(script)};
+
+    item.parent_id = number(script);
+    item.entry = location(script, word(script));
+    item.stack_lo = number(script);
+    item.stack_bytes = number(script);
+    item.kind = (uint32_t)number(script);
+    item.thread = (uint32_t)number(script);
+    const char *name = word(script);
+    if (strcmp(name, "-") != 0)
+        strncpy(item.name, name, sizeof(item.name) - 1);
+    record(script, GP_CHUNK_COROS, &item, sizeof(item));
+}
+
+static void on_trace(script_t *script)
+{
+    gp_trace_record_t item = {.index = (uint32_t)number(script)};
+
+    hex(script, item.id, sizeof(item.id));
+    record(script, GP_CHUNK_TRACES, &item, sizeof(item));
+}
+
+static void on_stack(script_t *script)
+{
+    gp_stack_record_t item = {.id = (uint32_t)number(script)};
+    gp_loc_t frames[1024];
+    char *text;
+
+    item.flags = (uint16_t)number(script);
+    while ((text = strtok_r(NULL, " \t", &script->rest)) != NULL)
+        frames[item.depth++] = location(script, text);
+    record(script, GP_CHUNK_STACKS, &item, sizeof(item));
+    add(&script->payload, frames, item.depth * sizeof(frames[0]));
+}
+
+static void on_sample(script_t *script)
+{
+    gp_sample_record_t item = {.time_ns = number(script)};
+
+    item.weight_ns = number(script);
+    item.coro_id = number(script);
+    item.thread = (uint32_t)number(script);
+    item.stack_id = (uint32_t)number(script);
+    item.trace = (uint32_t)number(script);
+    record(script, GP_CHUNK_SAMPLES, &item, sizeof(item));
+}
+
+static void on_ledger(script_t *script)
+{
+    gp_ledger_record_t item = {.coro_id = number(script)};
+
+    item.trace = (uint32_t)number(script);
+    item.cpu_ns = number(script);
+    item.switches = number(script);
+    item.time_ns = number(script);
+    record(script, GP_CHUNK_LEDGER, &item, sizeof(item));
+}
+
+static void on_counters(script_t *script)
+{
+    gp_counters_record_t item = {.time_ns = number(script)};
+    uint64_t values[64];
+    char *text;
+
+    item.process_cpu_ns = number(script);
+    item.own_cpu_ns = number(script);
+    while ((text = strtok_r(NULL, " \t", &script->rest)) != NULL)
+        values[item.count++] = strtoull(text, NULL, 0);
+    record(script, GP_CHUNK_COUNTERS, &item, sizeof(item));
+    add(&script->payload, values, item.count * sizeof(values[0]));
+}
+
+static void on_end(script_t *script)
+{
+    gp_end_record_t item = {.time_ns = number(script)};
+
+    item.reason = (uint32_t)number(script);
+    record(script, GP_CHUNK_END, &item, sizeof(item));
+}
+
+static void on_unknown(script_t *script)
+{
+    uint8_t data[256];
+    uint16_t type = (uint16_t)number(script);
+    size_t len = hex(script, data, sizeof(data));
+
+    flush(script);
+    record(script, type, data, len);
+    flush(script);
+}
+
+static void on_chunk(script_t *script)
+{
+    flush(script);
+}
+
+static void on_skip(script_t *script)
+{
+    flush(script);
+    script->sequence += (uint32_t)number(script);
+}
+
+static void on_bad(script_t *script)
+{
+    flush(script);
+    script->bad = 1;
+}
+
+static void on_raw(script_t *script)
+{
+    uint8_t data[256];
+    size_t len = hex(script, data, sizeof(data));
+
+    flush(script);
+    add(&script->file, data, len);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(script_t *script);
+} verbs[] = {
+    {"header", on_header}, {"meta", on_meta},         {"module", on_module},
+    {"thread", on_thread}, {"coro", on_coro},         {"trace", on_trace},
+    {"stack", on_stack},   {"sample", on_sample},     {"ledger", on_ledger},
+    {"end", on_end},       {"counters", on_counters}, {"chunk", on_chunk},
+    {"skip", on_skip},     {"unknown", on_unknown},   {"bad", on_bad},
+    {"raw", on_raw},
+};
+
+static void run_line(script_t *script, char *line)
+{
+    const char *name = strtok_r(line, " \t", &script->rest);
+
+    if (name == NULL || name[0] == '#')
+        return;
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+        if (strcmp(verbs[i].name, name) == 0) {
+            verbs[i].run(script);
+            return;
+        }
+    wrong(script, "unknown record");
+}
+
+uint8_t *capture_from_script(const char *text, size_t *len)
+{
+    script_t script = {
+        .header = {.version = GP_FILE_VERSION,
+                   .header_bytes = sizeof(gp_file_header_t),
+                   .frequency_hz = 1000,
+                   .engine = GP_ENGINE_PERF,
+                   .elf_machine = 62,
+                   .pid = 4242,
+                   .start_realtime_ns = 1790000000000000000ull},
+    };
+    char *copy = strdup(text), *save = NULL;
+
+    memcpy(script.header.magic, GP_FILE_MAGIC, sizeof(script.header.magic));
+    for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        script.line++;
+        run_line(&script, line);
+    }
+    flush(&script);
+    free(copy);
+    free(script.payload.data);
+    *len = script.file.len;
+    return script.file.data;
+}

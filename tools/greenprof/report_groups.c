@@ -1,0 +1,179 @@
+// The tables by coroutine and by trace.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+enum { NAME_SIZE = 256 };
+
+typedef struct group { // a row: a coroutine, a trace
+    uint32_t number;   // in the dataset's table
+    uint64_t cpu_ns, sampled_ns, samples, switches;
+    char *name;
+} group_t;
+
+static const gp_table_options_t *sorting; // qsort() has no context
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+// The pstats keys that make sense here: calls, time, name. Time is the ledger's.
+static int compare(const void *left, const void *right)
+{
+    const group_t *a = left, *b = right;
+    gp_sort_t sort = sorting->sorts[0]->sort;
+    int result = 0;
+
+    if (sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS)
+        result = by_number(b->samples, a->samples);
+    else if (sort != GP_SORT_TIME && sort != GP_SORT_CUMULATIVE)
+        result = strcmp(a->name, b->name);
+    if (result == 0)
+        result = by_number(b->cpu_ns, a->cpu_ns);
+    if (result == 0)
+        result = by_number(b->sampled_ns, a->sampled_ns);
+    return result != 0 ? result : by_number(a->number, b->number);
+}
+
+static void print_columns(const group_t *group)
+{
+    gp_print_seconds(group->cpu_ns, 9);
+    gp_print_seconds(group->sampled_ns, 9);
+    printf(" %8" PRIu64 " %9" PRIu64, group->samples, group->switches);
+}
+
+static void print_coroutine(const gp_source_t *source, const group_t *group)
+{
+    const gp_dataset_coro_t *coro = &source->dataset->coros[group->number];
+    char trace[64] = "-";
+
+    if (coro->traces == 1)
+        gp_report_trace_label(source->dataset, coro->trace, true, trace, sizeof(trace));
+    else if (coro->traces > 1)
+        snprintf(trace, sizeof(trace), "%" PRIu32 " traces", coro->traces);
+    print_columns(group);
+    printf(" %6" PRIu64 " %-32s ", coro->record.id, trace);
+    gp_print_text(group->name);
+    printf("\n");
+}
+
+static void print_trace(const gp_source_t *source, const group_t *group)
+{
+    print_columns(group);
+    printf(" %10" PRIu32 " ", source->dataset->traces[group->number].coros);
+    gp_print_text(group->name);
+    printf("\n");
+}
+
+static void print_title(const gp_table_options_t *options, size_t count, size_t shown,
+                        const char *columns)
+{
+    gp_sort_t sort = options->sorts[0]->sort;
+    bool time = sort == GP_SORT_TIME || sort == GP_SORT_CUMULATIVE;
+    bool calls = sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS;
+
+    printf("   Ordered by: %s\n", time ? "exact CPU time" : calls ? "samples" : "name");
+    if (shown < count)
+        printf("   List reduced from %zu to %zu (-n)\n", count, shown);
+    printf("\n      cpu  sampled  samples  switches %s\n", columns);
+}
+
+static int print_groups(const gp_source_t *source, const gp_table_options_t *options,
+                        group_t *groups, size_t count, const char *columns,
+                        void (*print)(const gp_source_t *, const group_t *))
+{
+    size_t shown = options->rows != 0 && options->rows < count ? (size_t)options->rows : count;
+
+    for (size_t i = 0; i < count; i++)
+        if (groups[i].name == NULL)
+            return -ENOMEM;
+    sorting = options;
+    if (count > 0)
+        qsort(groups, count, sizeof(*groups), compare);
+    print_title(options, count, shown, columns);
+    for (size_t i = 0; i < shown; i++)
+        print(source, &groups[i]);
+    printf("\n");
+    return 0;
+}
+
+// Sum up what the filter leaves of every (coroutine, trace) pair, per coroutine or per trace.
+static void add_up(const gp_source_t *source, group_t *groups, bool by_trace)
+{
+    const gp_dataset_t *dataset = source->dataset;
+    const gp_report_options_t *only = &source->options;
+
+    for (size_t i = 0; i < dataset->share_count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares[i];
+        if ((only->only_coro && only->coro != share->coro) ||
+            (only->only_trace && only->trace != share->trace))
+            continue;
+        group_t *group = &groups[by_trace ? share->trace : share->coro];
+        group->cpu_ns += share->cpu_ns;
+        group->switches += share->switches;
+    }
+    for (size_t i = 0; i < dataset->weight_count; i++) {
+        const gp_dataset_weight_t *weight = &dataset->weights[i];
+        if ((only->only_coro && only->coro != weight->coro) ||
+            (only->only_trace && only->trace != weight->trace))
+            continue;
+        group_t *group = &groups[by_trace ? weight->trace : weight->coro];
+        group->sampled_ns += weight->weight_ns;
+        group->samples += weight->samples;
+    }
+}
+
+static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count, bool by_trace)
+{
+    char name[NAME_SIZE];
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        group_t group = groups[i];
+        if (group.cpu_ns == 0 && group.switches == 0 && group.samples == 0)
+            continue;
+        group.number = (uint32_t)i;
+        if (by_trace)
+            gp_report_trace_label(source->dataset, group.number, true, name, sizeof(name));
+        else
+            gp_report_coro_label(source->dataset, group.number, source->symbolizer, true, name,
+                                 sizeof(name));
+        group.name = strdup(name);
+        groups[kept++] = group;
+    }
+    return kept;
+}
+
+static int print_table(const gp_source_t *source, const gp_table_options_t *options, bool by_trace)
+{
+    size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
+    group_t *groups = calloc(count + 1, sizeof(*groups));
+
+    if (groups == NULL)
+        return -ENOMEM;
+    add_up(source, groups, by_trace);
+    count = keep_used(source, groups, count, by_trace);
+    int result =
+        by_trace ? print_groups(source, options, groups, count, "coroutines trace", print_trace)
+                 : print_groups(source, options, groups, count,
+                                "    id trace                            name", print_coroutine);
+    for (size_t i = 0; i < count; i++)
+        free(groups[i].name);
+    free(groups);
+    return result;
+}
+
+int gp_report_print_coroutines(const gp_source_t *source, const gp_table_options_t *options)
+{
+    return print_table(source, options, false);
+}
+
+int gp_report_print_traces(const gp_source_t *source, const gp_table_options_t *options)
+{
+    return print_table(source, options, true);
+}

@@ -1,0 +1,92 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "report.h"
+
+// What each counter says in words; NULL = not shown by itself.
+static const char *const counter_texts[GP_COUNTER_COUNT] = {
+    [GP_COUNTER_DROP_RING_FULL] = "dropped, the collector could not keep up",
+    [GP_COUNTER_DROP_REENTERED] = "dropped, signal inside the handler",
+    [GP_COUNTER_DROP_FOREIGN] = "dropped, signal of another timer",
+    [GP_COUNTER_DROP_NO_THREAD] = "dropped, unknown thread",
+    [GP_COUNTER_DROP_IDLE] = "dropped, no CPU time had passed",
+    [GP_COUNTER_SWITCHING] = "inside a switch routine: [switching]",
+    [GP_COUNTER_TRUNCATED] = "too deep: [truncated]",
+    [GP_COUNTER_INCOMPLETE] = "walk gave up early: [incomplete]",
+    [GP_COUNTER_OUTSIDE] = "on a stack nobody knows",
+    [GP_COUNTER_TIMER_FAILED] = "threads without a timer",
+    [GP_COUNTER_LOST_MARKS] = "trace changes lost: times per trace are approximate",
+};
+
+static const char *engine_name(uint32_t engine)
+{
+    switch (engine) {
+    case GP_ENGINE_PERF:
+        return "perf";
+    case GP_ENGINE_CPU:
+        return "cpu";
+    case GP_ENGINE_MONOTONIC:
+        return "monotonic";
+    default:
+        return "unknown";
+    }
+}
+
+static void print_start(uint64_t realtime_ns)
+{
+    time_t seconds = (time_t)(realtime_ns / 1000000000u);
+    struct tm utc;
+    char text[64];
+
+    if (realtime_ns == 0 || gmtime_r(&seconds, &utc) == NULL ||
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc) == 0)
+        return;
+    printf("  started    %s\n", text);
+}
+
+// The self-audit: what the kernel says the CPU time was, and what the samples add up to.
+static void print_audit(const gp_report_t *report)
+{
+    printf("  CPU time   ");
+    gp_print_seconds(report->total_ns, 0);
+    printf(" s exact, ");
+    gp_print_seconds(report->sampled_ns, 0);
+    printf(" s sampled");
+    if (report->total_ns > 0) {
+        double difference = ((double)report->sampled_ns - (double)report->total_ns) * 100 /
+                            (double)report->total_ns;
+        printf(" (%+.2f %%)", difference);
+    }
+    printf("\n  samples    %" PRIu64, report->samples);
+    if (report->total_ns > 0)
+        printf(" (%.1f a second of CPU time)",
+               (double)report->samples * 1e9 / (double)report->total_ns);
+    printf("\n");
+}
+
+static void print_counters(const gp_dataset_t *dataset)
+{
+    for (size_t i = 0; i < GP_COUNTER_COUNT; i++)
+        if (counter_texts[i] != NULL && dataset->counters[i] > 0)
+            printf("  %10" PRIu64 " %s\n", dataset->counters[i], counter_texts[i]);
+}
+
+void gp_report_print_header(const gp_source_t *source, const gp_report_t *report)
+{
+    const gp_dataset_t *dataset = source->dataset;
+
+    gp_print_text(dataset->exe[0] ? dataset->exe : report->title);
+    printf(" (pid %" PRIu32 ")\n", dataset->header.pid);
+    print_start(dataset->header.start_realtime_ns);
+    printf("  duration   ");
+    gp_print_seconds(report->duration_ns, 0);
+    printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->header.frequency_hz,
+           engine_name(dataset->header.engine));
+    print_audit(report);
+    print_counters(dataset);
+    if (!dataset->summary.ended)
+        printf("  the capture has no end: the program was killed, or it still runs\n");
+    printf("\n");
+}

@@ -1,0 +1,26 @@
+// What `greenprof run` checks and prepares before it becomes the program.
+#ifndef GP_TOOLS_RUN_H
+#define GP_TOOLS_RUN_H
+
+#include <limits.h>
+
+enum { GP_RUN_SESSION_SIZE = 33 };
+
+// Make the capture's absolute path, and check that it can be written there.
+//   output:  as given, NULL = made from the program's name.
+//   program: as given.
+// Returns 0 or an exit status, with a message.
+int gp_run_output_path(const char *output, const char *program, char path[PATH_MAX]);
+
+// Check that the program exists, can be executed and will load a preloaded library.
+// Returns 0 or an exit status, with a message.
+int gp_run_check_program(const char *program);
+
+// Find libgreenprof-core.so.0: $GREENPROF_CORE, else where it is installed or built beside this
+// command. Returns 0 or an exit status, with a message.
+int gp_run_find_core(char path[PATH_MAX]);
+
+// Make a session id: 32 random hex digits.
+void gp_run_session(char text[GP_RUN_SESSION_SIZE]);
+
+#endif

@@ -1,0 +1,49 @@
+#include "sort_key.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const gp_sort_key_t gp_sort_keys[] = {
+    {"calls", GP_SORT_CALLS, "call count"},
+    {"ncalls", GP_SORT_CALLS, "call count"},
+    {"cumtime", GP_SORT_CUMULATIVE, "cumulative time"},
+    {"cumulative", GP_SORT_CUMULATIVE, "cumulative time"},
+    {"filename", GP_SORT_FILE, "file name"},
+    {"line", GP_SORT_LINE, "line number"},
+    {"module", GP_SORT_FILE, "file name"},
+    {"name", GP_SORT_NAME, "function name"},
+    {"nfl", GP_SORT_NAME_FILE_LINE, "name/file/line"},
+    {"pcalls", GP_SORT_PRIMITIVE_CALLS, "primitive call count"},
+    {"stdname", GP_SORT_STANDARD_NAME, "standard name"},
+    {"time", GP_SORT_TIME, "internal time"},
+    {"tottime", GP_SORT_TIME, "internal time"},
+    {NULL, GP_SORT_NONE, NULL},
+};
+
+// The numbers that pstats took before it had names.
+static const gp_sort_key_t numbered[] = {
+    {"-1", GP_SORT_STANDARD_NAME, "standard name"},
+    {"0", GP_SORT_CALLS, "call count"},
+    {"1", GP_SORT_TIME, "internal time"},
+    {"2", GP_SORT_CUMULATIVE, "cumulative time"},
+};
+
+const gp_sort_key_t *gp_sort_key_find(const char *text)
+{
+    const gp_sort_key_t *found = NULL;
+    size_t len = strlen(text);
+
+    for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++)
+        if (strcmp(numbered[i].name, text) == 0)
+            return &numbered[i];
+    for (const gp_sort_key_t *key = gp_sort_keys; key->name != NULL; key++) {
+        if (strcmp(key->name, text) == 0)
+            return key;
+        if (len == 0 || strncmp(key->name, text, len) != 0)
+            continue;
+        if (found != NULL && found->sort != key->sort)
+            return NULL;
+        found = key;
+    }
+    return found;
+}

@@ -1,0 +1,32 @@
+// The sort keys of pstats and their abbreviations.
+// Source: Lib/pstats.py of CPython 3.11, Stats.sort_arg_dict_default.
+#ifndef GP_TOOLS_SORT_KEY_H
+#define GP_TOOLS_SORT_KEY_H
+
+typedef enum gp_sort {
+    GP_SORT_NONE,
+    GP_SORT_CALLS,
+    GP_SORT_CUMULATIVE,
+    GP_SORT_FILE,
+    GP_SORT_LINE,
+    GP_SORT_NAME,
+    GP_SORT_NAME_FILE_LINE,
+    GP_SORT_PRIMITIVE_CALLS,
+    GP_SORT_STANDARD_NAME,
+    GP_SORT_TIME,
+} gp_sort_t;
+
+typedef struct gp_sort_key {
+    const char *name;
+    gp_sort_t sort;
+    const char *what; // as pstats says it behind "Ordered by:"
+} gp_sort_key_t;
+
+// Find a key by its name, or by a beginning of it that can mean only one thing. NULL when there is
+// none.
+const gp_sort_key_t *gp_sort_key_find(const char *text);
+
+// Ended by an entry without a name.
+extern const gp_sort_key_t gp_sort_keys[];
+
+#endif

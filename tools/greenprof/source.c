@@ -1,0 +1,110 @@
+#include "source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "command.h"
+#include "trace_text.h"
+
+typedef struct wanted { // the options' values, before it is known what the capture has
+    uint8_t trace[16];
+    uint64_t coroutine;
+} wanted_t;
+
+static int check_by(gp_source_t *source, const char *command, const char *by, bool by_function)
+{
+    if (by == NULL || (by_function && strcmp(by, "function") == 0))
+        source->options.by = GP_BY_NONE;
+    else if (strcmp(by, "coroutine") == 0)
+        source->options.by = GP_BY_COROUTINE;
+    else if (strcmp(by, "trace") == 0)
+        source->options.by = GP_BY_TRACE;
+    else
+        return gp_usage_error(command, "--by %s: it can be %scoroutine or trace", by,
+                              by_function ? "function, " : "");
+    return 0;
+}
+
+static int check_form(gp_source_t *source, const char *command, const gp_source_options_t *options,
+                      bool by_function, wanted_t *wanted)
+{
+    if (options->trace != NULL && !gp_trace_text_parse(options->trace, wanted->trace))
+        return gp_usage_error(command,
+                              "--trace %s: it must be 32 hex digits, a UUID or a traceparent",
+                              options->trace);
+    if (options->coroutine != NULL &&
+        !gp_parse_number(options->coroutine, 1, UINT64_MAX, &wanted->coroutine))
+        return gp_usage_error(command, "--coroutine %s: it must be the number of a coroutine",
+                              options->coroutine);
+    if (options->clock != NULL && strcmp(options->clock, "cpu") != 0 &&
+        strcmp(options->clock, "wall") != 0)
+        return gp_usage_error(command, "--clock %s: it can be cpu or wall", options->clock);
+    return check_by(source, command, options->by, by_function);
+}
+
+static int find_wanted(gp_source_t *source, const gp_source_options_t *options,
+                       const wanted_t *wanted)
+{
+    if (options->clock != NULL && strcmp(options->clock, "wall") == 0)
+        return gp_fail(source->path, "the wall clock is not in this capture, only CPU time is");
+    if (options->trace != NULL) {
+        source->options.only_trace = true;
+        source->options.trace = gp_dataset_trace_find(source->dataset, wanted->trace);
+        if (source->options.trace == GP_INDEX_NONE)
+            return gp_fail(source->path, "has no trace %s", options->trace);
+    }
+    if (options->coroutine != NULL) {
+        source->options.only_coro = true;
+        source->options.coro = gp_dataset_coro_find(source->dataset, wanted->coroutine);
+        if (source->options.coro == GP_INDEX_NONE)
+            return gp_fail(source->path, "has no coroutine %s", options->coroutine);
+    }
+    return 0;
+}
+
+static void warn_damage(const gp_source_t *source)
+{
+    const gp_reader_summary_t *summary = &source->dataset->summary;
+
+    if (summary->chunks_damaged > 0 || summary->chunks_missing > 0 || summary->records_bad > 0)
+        gp_warn(source->path,
+                "damaged: %" PRIu64 " bad places, %" PRIu64 " chunks missing, %" PRIu64
+                " bad records, %" PRIu64 " bytes skipped; the rest is shown",
+                summary->chunks_damaged, summary->chunks_missing, summary->records_bad,
+                summary->bytes_skipped);
+    if (summary->truncated)
+        gp_warn(source->path, "cut off: the last chunk is not whole; what is before it is shown");
+}
+
+int gp_source_open(gp_source_t *source, const char *command, const char *path,
+                   const gp_source_options_t *options, bool by_function)
+{
+    char error[GP_READER_ERROR_SIZE];
+    wanted_t wanted;
+
+    memset(source, 0, sizeof(*source));
+    source->path = path;
+    int status = check_form(source, command, options, by_function, &wanted);
+    if (status != 0)
+        return status;
+    source->dataset = gp_dataset_load(path, error);
+    if (source->dataset == NULL)
+        return gp_fail(path, "%s", error);
+    source->symbolizer = gp_symbolizer_create();
+    status = source->symbolizer != NULL ? find_wanted(source, options, &wanted)
+                                        : gp_fail(path, "%s", strerror(ENOMEM));
+    if (status == 0)
+        warn_damage(source);
+    else
+        gp_source_close(source);
+    return status;
+}
+
+void gp_source_close(gp_source_t *source)
+{
+    gp_symbolizer_destroy(source->symbolizer);
+    gp_dataset_free(source->dataset);
+    source->symbolizer = NULL;
+    source->dataset = NULL;
+}
