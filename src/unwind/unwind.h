@@ -14,6 +14,7 @@
 
 enum {
     GP_UNWIND_DEPTH_DEFAULT = 512, // frames kept of one stack
+    GP_UNWIND_STEPS_MAX = 65536,   // frames walked at most: bounds the handler at well under a millisecond
 };
 
 // What a walk can say about its result, or-ed together.
@@ -43,6 +44,18 @@ void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33], cons
 // Returns the number of frames stored (at least 1 when max > 0). Threads: any. Signals: safe.
 size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                       unsigned *flags);
+
+// Walk a parked coroutine's stack. As gp_unwind_walk(), except that regs->pc is the return address at which it
+// will go on, so frames[0] is that address - 1. regs->gp may be NULL, or give the callee-saved registers too.
+// Returns the number of frames stored: 0 for a coroutine that has not run yet. Threads: any, as long as the
+// coroutine stays parked. Signals: safe.
+size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames,
+                             size_t max, unsigned *flags);
+
+// Look at the modules again after dlopen() or dlclose(): prepares .debug_frame indexes and, where the C library
+// has no lock-free lookup, the list of modules. Calling it late costs rows of new modules, never a wrong one.
+// Threads: any. Signals: not safe (takes the loader's lock). Cost: a lock when nothing changed.
+void gp_unwind_refresh(void);
 
 // Tell the walker that code [lo, hi) is where coroutines start: a frame in it is the last one and is not shown.
 // Returns 0 or -ENOSPC. Threads: any, serialized by the caller. Signals: not safe, but walks may run meanwhile.

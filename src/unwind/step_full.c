@@ -1,0 +1,151 @@
+// A step by the full row: every register's rule, expressions, signal frames.
+#include <string.h>
+
+#include "unwind/resolve.h"
+#include "unwind/step.h"
+
+static bool known(const gp_regfile_t *regs, unsigned reg)
+{
+    return regs->known >> reg & 1;
+}
+
+static void set(gp_regfile_t *regs, unsigned reg, uintptr_t value)
+{
+    regs->reg[reg] = value;
+    regs->known |= 1ull << reg;
+}
+
+static enum gp_step from_expr(enum gp_expr_status status)
+{
+    return status == GP_EXPR_OK            ? GP_STEP_OK
+           : status == GP_EXPR_UNKNOWN_REG ? GP_STEP_NEED_REGS
+                                           : GP_STEP_LOST;
+}
+
+static enum gp_step find_cfa(const gp_row_t *row, const gp_regfile_t *regs, const gp_stack_t *stack,
+                             uintptr_t *cfa)
+{
+    if (row->cfa_is_expr) {
+        return from_expr(
+            gp_expr_eval(row->base + row->cfa_offset, row->expr_limit, regs, stack, NULL, cfa));
+    }
+    if (!known(regs, row->cfa_reg)) {
+        return GP_STEP_NEED_REGS;
+    }
+    *cfa = regs->reg[row->cfa_reg] + (uintptr_t)row->cfa_offset;
+    return GP_STEP_OK;
+}
+
+// The value of one register in the caller. Returns false when it is lost.
+static bool find_register(const gp_row_t *row, unsigned reg, const gp_regfile_t *regs,
+                          const gp_stack_t *stack, uintptr_t cfa, uintptr_t *value)
+{
+    const gp_rule_t *rule = &row->regs[reg];
+    uintptr_t at = cfa + (uintptr_t)(intptr_t)rule->value;
+    switch (rule->kind) {
+    case GP_RULE_SAME:
+        *value = regs->reg[reg];
+        return known(regs, reg);
+    case GP_RULE_OFFSET:
+        return gp_stack_read(stack, at, value);
+    case GP_RULE_VAL_OFFSET:
+        *value = at;
+        return true;
+    case GP_RULE_REGISTER:
+        if ((uint32_t)rule->value >= GP_REG_COUNT || !known(regs, (unsigned)rule->value)) {
+            return false;
+        }
+        *value = regs->reg[rule->value];
+        return true;
+    case GP_RULE_EXPR:
+    case GP_RULE_VAL_EXPR:
+        if (gp_expr_eval(row->base + rule->value, row->expr_limit, regs, stack, &cfa, &at) !=
+            GP_EXPR_OK) {
+            return false;
+        }
+        *value = at;
+        return rule->kind == GP_RULE_VAL_EXPR || gp_stack_read(stack, at, value);
+    default:
+        return false;
+    }
+}
+
+static bool find_ra(const gp_row_t *row, const gp_cursor_t *cursor, const gp_stack_t *stack,
+                    uintptr_t cfa, uintptr_t *ra)
+{
+    // Only a leaf's return address may still be in its register.
+    if (row->regs[row->ra_reg].kind == GP_RULE_SAME && !(GP_RA_IN_REGISTER && cursor->exact)) {
+        return false;
+    }
+    return find_register(row, row->ra_reg, &cursor->regs, stack, cfa, ra);
+}
+
+static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, const gp_stack_t *stack)
+{
+    gp_cursor_t caller = {.exact = row->signal_frame};
+    uintptr_t cfa, value, sp = cursor->regs.reg[GP_REG_SP];
+    enum gp_step status = find_cfa(row, &cursor->regs, stack, &cfa);
+    if (status != GP_STEP_OK) {
+        return status;
+    }
+    if (row->regs[row->ra_reg].kind == GP_RULE_UNDEFINED) {
+        return GP_STEP_END;
+    }
+    // Never backwards, never off the stack. (A handler on an alternate stack ends here: its caller
+    // is on another.)
+    if (cfa <= sp - cursor->exact || cfa > stack->hi || cfa % sizeof cfa != 0 ||
+        !find_ra(row, cursor, stack, cfa, &value)) {
+        return GP_STEP_LOST;
+    }
+    set(&caller.regs, GP_REG_PC, gp_arch_strip(value));
+    for (unsigned reg = 0; reg < GP_REG_COUNT; reg++) {
+        if (reg != GP_REG_PC && find_register(row, reg, &cursor->regs, stack, cfa, &value)) {
+            set(&caller.regs, reg, value);
+        }
+    }
+    if (row->regs[GP_REG_SP].kind == GP_RULE_SAME) {
+        set(&caller.regs, GP_REG_SP, cfa);
+    }
+    if (!known(&caller.regs, GP_REG_SP) || caller.regs.reg[GP_REG_SP] <= sp - cursor->exact) {
+        return GP_STEP_LOST;
+    }
+    *cursor = caller;
+    return GP_STEP_OK;
+}
+
+static enum gp_step without_row(gp_cursor_t *cursor, const gp_stack_t *stack,
+                                const gp_module_t *module)
+{
+    const gp_regfile_t *regs = &cursor->regs;
+    gp_frame_t frame = {
+        .pc = regs->reg[GP_REG_PC],
+        .sp = regs->reg[GP_REG_SP],
+        .fp = regs->reg[GP_REG_FP],
+        .exact = cursor->exact,
+    };
+    gp_packed_row_t rule = 0;
+    if (module != NULL && cursor->exact) {
+        rule = gp_switch_rule(frame.pc, module->text_lo, module->text_hi);
+    }
+    enum gp_step status =
+        rule != 0 ? gp_step_packed(rule, &frame, stack) : gp_step_fallback(&frame, stack);
+    if (status == GP_STEP_OK) {
+        memset(cursor, 0, sizeof *cursor);
+        set(&cursor->regs, GP_REG_PC, frame.pc);
+        set(&cursor->regs, GP_REG_SP, frame.sp);
+        set(&cursor->regs, GP_REG_FP, frame.fp);
+    }
+    return status;
+}
+
+enum gp_step gp_step_full(gp_cursor_t *cursor, const gp_stack_t *stack)
+{
+    gp_module_t storage;
+    const gp_module_t *module;
+    gp_row_t row;
+    uintptr_t pc = cursor->regs.reg[GP_REG_PC];
+    if (gp_resolve_full(pc, !cursor->exact, &storage, &module, &row)) {
+        return apply(&row, cursor, stack);
+    }
+    return without_row(cursor, stack, module);
+}
