@@ -1,0 +1,16 @@
+// One function an endpoint; the routes are listed in routes.c.
+#ifndef DEMO_HANDLERS_H
+#define DEMO_HANDLERS_H
+
+#include "service.h"
+
+void handle_health(exchange_t *exchange); // /health
+void handle_report(exchange_t *exchange); // /report: orders by day, region and product
+void handle_search(exchange_t *exchange); // /search?q=TEXT: orders whose note contains it
+void handle_proxy(exchange_t *exchange); // /proxy[?delay=MS]: asks the slow upstream for its stock,
+                                         // and sums it up
+void handle_mixed(
+    exchange_t *exchange); // /mixed[?delay=MS]: upstream and a forecast at the same time
+void handle_stock(exchange_t *exchange); // the upstream's own: /stock[?delay=MS]
+
+#endif

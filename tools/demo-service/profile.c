@@ -1,0 +1,89 @@
+#include "profile.h"
+
+#include <greenprof/coro.h>
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static atomic_uint sequence;
+
+static void new_trace_id(prof_trace_id_t *id)
+{
+    do {
+        if (getrandom(id->bytes, sizeof id->bytes, 0) < 0)
+            id->bytes[0] = 1;
+    } while (prof_trace_set(id) != 0); // the all-zero id is none
+}
+
+static void take_trace_id(exchange_t *exchange)
+{
+    const char *traceparent = http_header(&exchange->request, "traceparent");
+    if (traceparent == NULL || prof_trace_parse(traceparent, &exchange->trace) != 0)
+        new_trace_id(&exchange->trace);
+    else
+        prof_trace_set(&exchange->trace);
+}
+
+// A request id becomes the name of a file: "../../etc/passwd" must not.
+static void copy_as_file_name(char id[REQUEST_ID_SIZE], const char *text)
+{
+    size_t len = 0;
+    for (; text[len] != '\0' && len + 1 < REQUEST_ID_SIZE; len++) {
+        bool plain = isalnum((unsigned char)text[len]) || strchr("-_.", text[len]) != NULL;
+        id[len] = plain && !(len == 0 && text[len] == '.') ? text[len] : '_';
+    }
+    id[len] = '\0';
+}
+
+static void take_request_id(exchange_t *exchange, const char *trace)
+{
+    const char *given = http_header(&exchange->request, "X-Request-Id");
+    unsigned number = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed);
+    if (given != NULL && *given != '\0')
+        copy_as_file_name(exchange->id, given);
+    else
+        snprintf(exchange->id, sizeof exchange->id, "%06u-%.8s", number, trace);
+}
+
+void profile_identify(exchange_t *exchange)
+{
+    char trace[PROF_TRACE_HEX_SIZE];
+    take_trace_id(exchange);
+    prof_trace_to_hex(&exchange->trace, trace);
+    take_request_id(exchange, trace);
+    prof_coro_set_name(NULL, exchange->request.path);
+    http_add_header(&exchange->response, "X-Request-Id", exchange->id);
+    http_add_header(&exchange->response, "X-Trace-Id", trace);
+}
+
+prof_t *profile_begin(const exchange_t *exchange)
+{
+    if (exchange->profile_dir == NULL)
+        return NULL;
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.name = exchange->id;
+    prof_t *profile = prof_start(&options);
+    if (profile == NULL)
+        perror("demo-service: prof_start");
+    return profile;
+}
+
+void profile_end(prof_t *profile, exchange_t *exchange)
+{
+    char path[PATH_MAX];
+    char cpu_us[32];
+    if (profile == NULL)
+        return;
+    prof_stop(profile);
+    snprintf(cpu_us, sizeof cpu_us, "%llu", (unsigned long long)prof_total_ns(profile) / 1000);
+    http_add_header(&exchange->response, "X-Cpu-Us", cpu_us);
+    snprintf(path, sizeof path, "%s/%s.prof", exchange->profile_dir, exchange->id);
+    int rc = prof_dump_stats(profile, path);
+    if (rc != 0)
+        fprintf(stderr, "demo-service: %s: %s\n", path, strerror(-rc));
+    prof_free(profile);
+}

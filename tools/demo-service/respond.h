@@ -1,0 +1,15 @@
+// How handlers answer: JSON, gzipped where the client takes it, or an error.
+#ifndef DEMO_RESPOND_H
+#define DEMO_RESPOND_H
+
+#include "service.h"
+
+#include <jansson.h>
+
+// Answer with a document, and drop the reference to it. NULL is answered with 500.
+void respond_json(exchange_t *exchange, json_t *document);
+
+// Answer with a status and {"error": message}.
+void respond_error(exchange_t *exchange, int status, const char *message);
+
+#endif

@@ -1,0 +1,68 @@
+// What the parts of the service share: a worker, a request on its way (an "exchange"), the routes.
+//
+// Model: every worker is a thread with its own event loop and its own connection to the database. A
+// connection has a coroutine that reads requests; every request gets a coroutine of its own, which
+// runs the handler of its route. The service listens twice: for its clients, and, standing in for
+// another company's slow server, for itself.
+#ifndef DEMO_SERVICE_H
+#define DEMO_SERVICE_H
+
+#include "http.h"
+#include "loop.h"
+
+#include <greenprof/trace.h>
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+enum {
+    REQUEST_ID_SIZE = 101,
+};
+
+typedef struct settings {
+    const char *address;
+    const char *port_file;   // NULL = none
+    const char *profile_dir; // NULL = no profiles
+    uint16_t port;
+    unsigned threads;
+    unsigned rows;       // of the database
+    int64_t timeout_ms;  // for a request's head, for sending the response
+    int64_t idle_ms;     // between requests
+    int64_t upstream_ms; // how long the upstream may take
+} settings_t;
+
+typedef struct worker {
+    const settings_t *settings;
+    unsigned index;
+    pthread_t thread;
+    loop_t *loop;
+    sqlite3 *db;
+    int client_fd;   // listening, shared by all workers
+    int upstream_fd; // likewise
+    uint16_t upstream_port;
+} worker_t;
+
+typedef struct exchange {
+    worker_t *worker;
+    const char *profile_dir; // NULL = no profile
+    http_request_t request;
+    http_response_t response;
+    char id[REQUEST_ID_SIZE];
+    prof_trace_id_t trace;
+} exchange_t;
+
+typedef void (*handler_fn)(exchange_t *exchange);
+
+typedef struct route {
+    const char *path;
+    handler_fn handler;
+} route_t;
+
+// Both end with a NULL path.
+extern const route_t client_routes[];
+extern const route_t upstream_routes[];
+
+// The start of a worker's thread: serves until loop_stop(worker->loop). `arg` is the worker_t.
+void *worker_main(void *arg);
+
+#endif

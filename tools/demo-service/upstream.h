@@ -1,0 +1,16 @@
+// The slow upstream: another service, as far as the handlers know. It is this process, on another
+// port.
+#ifndef DEMO_UPSTREAM_H
+#define DEMO_UPSTREAM_H
+
+#include "service.h"
+
+#include <jansson.h>
+
+// Ask the upstream for its stock, on behalf of a request whose trace it joins; parks the coroutine
+// until it answers.
+//   stock: receives the reply, to be given back with json_decref().
+// Returns 0, or the status to answer with: 502, 503 or 504.
+int upstream_fetch_stock(const exchange_t *exchange, json_t **stock);
+
+#endif
