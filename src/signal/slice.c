@@ -116,7 +116,10 @@ void gp_slice_switch(gp_thread_t *thread, uintptr_t sp, prof_coro_t *to, uint64_
     prof_coro_t *from = current_of(thread);
     uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
     uint64_t ticks = now > start ? now - start : 0;
-    if (ticks < (from == thread->root ? gp_slice_long_root_ticks : gp_slice_long_ticks))
+    bool is_short = from == thread->root ? ticks < gp_slice_long_root_ticks &&
+                                               thread->pending_root_ns < GP_SLICE_ROOT_PENDING_NS
+                                         : ticks < gp_slice_long_ticks;
+    if (is_short)
         end_short_slice(thread, from, ticks);
     else
         gp_slice_settle(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));

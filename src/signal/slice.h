@@ -17,6 +17,7 @@
 enum {
     GP_SLICE_LONG_NS = 200000,     // a coroutine's slice from which on the CPU clock (~0.6 us) is read
     GP_SLICE_LONG_ROOT_NS = 50000, // the same for the thread's own stack: it waits for events there
+    GP_SLICE_ROOT_PENDING_NS = 200000, // or as soon as its short slices add up to this: they may hide short waits
 };
 
 // Sampling epoch: raised whenever sampling starts, so that threads begin their accounts anew. Even: resting.

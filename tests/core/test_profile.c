@@ -1,0 +1,240 @@
+// prof_start() and what follows it: totals, states, options, bad input.
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "greenprof/prof.h"
+#include "work.h"
+
+static void total_is_the_cpu_time_between(void **state)
+{
+    (void)state;
+    burn(20000000);
+    prof_t *profile = prof_start(NULL);
+    assert_non_null(profile);
+    uint64_t used = burn(200000000);
+    assert_int_equal(prof_stop(profile), 0);
+    burn(50000000);
+    assert_true(close_to(prof_total_ns(profile), used, 0.005, 300000));
+    prof_free(profile);
+}
+
+static void resume_adds(void **state)
+{
+    (void)state;
+    prof_t *profile = prof_start(NULL);
+    uint64_t used = burn(50000000);
+    assert_int_equal(prof_resume(profile), -EALREADY);
+    assert_int_equal(prof_stop(profile), 0);
+    burn(50000000);
+    assert_int_equal(prof_resume(profile), 0);
+    used += burn(50000000);
+    assert_int_equal(prof_stop(profile), 0);
+    assert_true(close_to(prof_total_ns(profile), used, 0.005, 300000));
+    prof_free(profile);
+}
+
+static void wrong_order_is_an_error(void **state)
+{
+    (void)state;
+    prof_t *profile = prof_start(NULL);
+    assert_int_equal(prof_stop(profile), 0);
+    assert_int_equal(prof_stop(profile), -EALREADY);
+    assert_int_equal(prof_stop(NULL), -EINVAL);
+    assert_int_equal(prof_resume(NULL), -EINVAL);
+    assert_int_equal(prof_dump_stats(NULL, "x.prof"), -EINVAL);
+    assert_int_equal(prof_dump(profile, NULL, "x.prof"), -EINVAL);
+    assert_int_equal(prof_dump(profile, "no-such-format", "x.prof"), -EINVAL);
+    assert_int_equal(prof_dump_stats(profile, NULL), -EINVAL);
+    assert_int_equal(prof_total_ns(NULL), 0);
+    int not_a_profile = 0;
+    assert_int_equal(prof_stop((prof_t *)(void *)&not_a_profile), -EINVAL);
+    prof_free(profile);
+    assert_int_equal(prof_stop(profile), -EINVAL); // freed
+    prof_free(profile);
+    prof_free(NULL);
+    assert_int_not_equal(access("x.prof", F_OK), 0);
+}
+
+static void options_are_checked(void **state)
+{
+    (void)state;
+    prof_options_t options = PROF_OPTIONS_INIT;
+    static const unsigned bad_hz[] = {0, 20001, 1000000000};
+    for (int i = 0; i < 3; i++) {
+        options.frequency_hz = bad_hz[i];
+        errno = 0;
+        assert_null(prof_start(&options));
+        assert_int_equal(errno, EINVAL);
+    }
+    options = (prof_options_t)PROF_OPTIONS_INIT;
+    options.scope = (prof_scope_t)7;
+    assert_null(prof_start(&options));
+    assert_int_equal(errno, EINVAL);
+    options = (prof_options_t)PROF_OPTIONS_INIT;
+    options.size = 0;
+    assert_null(prof_start(&options));
+    assert_int_equal(errno, EINVAL);
+    struct {
+        prof_options_t options;
+        char later_field[16];
+    } newer = {.options = PROF_OPTIONS_INIT};
+    newer.options.size = sizeof(newer);
+    prof_t *profile = prof_start(&newer.options); // unknown bytes are zero: fine
+    assert_non_null(profile);
+    prof_free(profile);
+    newer.later_field[3] = 1;
+    assert_null(prof_start(&newer.options));
+    assert_int_equal(errno, E2BIG);
+}
+
+static void failed_dump_leaves_nothing(void **state)
+{
+    (void)state;
+    prof_t *profile = prof_start(NULL);
+    burn(5000000);
+    prof_stop(profile);
+    errno = 77;
+    assert_int_equal(prof_dump_stats(profile, "/nonexistent/directory/x.prof"), -ENOENT);
+    assert_int_equal(errno, 77);
+    assert_int_equal(mkdir("dump-target", 0755), 0);
+    assert_true(prof_dump_stats(profile, "dump-target") < 0); // a directory
+    assert_int_equal(prof_dump_stats(profile, "dump-target/x.prof"), 0);
+    assert_int_equal(unlink("dump-target/x.prof"), 0);
+    assert_int_equal(rmdir("dump-target"), 0); // fails if anything else was left in it
+    prof_free(profile);
+}
+
+static void *worker(void *used)
+{
+    *(uint64_t *)used = burn(150000000);
+    return NULL;
+}
+
+static void scopes_see_their_own(void **state)
+{
+    (void)state;
+    prof_options_t options = PROF_OPTIONS_INIT;
+    prof_t *request = prof_start(&options);
+    options.scope = PROF_SCOPE_THREAD;
+    prof_t *own_thread = prof_start(&options);
+    options.scope = PROF_SCOPE_PROCESS;
+    prof_t *process = prof_start(&options);
+    pthread_t thread;
+    uint64_t theirs;
+    pthread_create(&thread, NULL, worker, &theirs);
+    uint64_t mine = burn(100000000);
+    pthread_join(thread, NULL);
+    assert_int_equal(prof_stop(process), 0);
+    assert_int_equal(prof_stop(own_thread), 0);
+    assert_int_equal(prof_stop(request), 0);
+    assert_true(close_to(prof_total_ns(request), mine, 0.01, 1000000));
+    assert_true(close_to(prof_total_ns(own_thread), mine, 0.01, 1000000));
+    assert_true(close_to(prof_total_ns(process), mine + theirs, 0.01, 2000000));
+    prof_free(request);
+    prof_free(own_thread);
+    prof_free(process);
+}
+
+static void a_thousand_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    static prof_t *profiles[MANY];
+    uint64_t used[MANY], sum = 0;
+    for (int i = 0; i < MANY; i++) {
+        profiles[i] = prof_start(NULL);
+        assert_non_null(profiles[i]);
+    }
+    for (int i = 0; i < MANY; i++) { // the innermost goes last: any order will do
+        used[i] = burn(100000);
+        assert_int_equal(prof_stop(profiles[i]), 0);
+    }
+    for (int i = 0; i < MANY; i++) {
+        sum += used[i];
+        assert_true(prof_total_ns(profiles[i]) >= sum);
+        prof_free(profiles[i]);
+    }
+}
+
+static void hosts_handler(int number)
+{
+    (void)number;
+}
+
+// In a process of its own: the sampler has not taken the signal yet.
+static void host_that_owns_the_signal_keeps_it(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "test_profile", "--host-owns-signal", (char *)NULL);
+        _exit(99);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int with_hosts_handler(void)
+{
+    struct sigaction now;
+    signal(SIGPROF, hosts_handler);
+    errno = 0;
+    if (prof_start(NULL) != NULL || errno != EBUSY)
+        return 1;
+    sigaction(SIGPROF, NULL, &now);
+    return now.sa_handler == hosts_handler ? 0 : 2;
+}
+
+static void child_goes_on(void **state)
+{
+    (void)state;
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.scope = PROF_SCOPE_PROCESS;
+    prof_t *profile = prof_start(&options);
+    uint64_t used = burn(50000000);
+    pid_t child = fork();
+    if (child == 0) {
+        used += burn(100000000);
+        int error = prof_stop(profile);
+        int fine = error == 0 && close_to(prof_total_ns(profile), used, 0.02, 3000000) &&
+                   prof_dump_stats(profile, "child.prof") == 0;
+        _exit(fine ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(unlink("child.prof"), 0);
+    assert_int_equal(prof_stop(profile), 0);
+    assert_true(close_to(prof_total_ns(profile), used, 0.05, 5000000));
+    prof_free(profile);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--host-owns-signal") == 0)
+        return with_hosts_handler();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(total_is_the_cpu_time_between),
+        cmocka_unit_test(resume_adds),
+        cmocka_unit_test(wrong_order_is_an_error),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(failed_dump_leaves_nothing),
+        cmocka_unit_test(scopes_see_their_own),
+        cmocka_unit_test(a_thousand_at_once),
+        cmocka_unit_test(host_that_owns_the_signal_keeps_it),
+        cmocka_unit_test(child_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+// The accounts, on a clock that the test turns: what is charged to whom, and that the sum is the CPU clock.
+#include <string.h>
+#include <time.h>
+
+#include "cmocka_all.h"
+#include "coro/registry.h"
+#include "coro/threads.h"
+#include "signal/slice.h"
+
+static int faked;
+static uint64_t wall_ns = 1000000000, cpu_ns = 500000000;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (!faked)
+        return __real_clock_gettime(clock, now);
+    uint64_t ns = clock == CLOCK_THREAD_CPUTIME_ID ? cpu_ns : wall_ns;
+    now->tv_sec = (time_t)(ns / 1000000000u);
+    now->tv_nsec = (long)(ns % 1000000000u);
+    return 0;
+}
+
+static void run(uint64_t ns) // on the CPU
+{
+    wall_ns += ns;
+    cpu_ns += ns;
+}
+
+static void sleep_for(uint64_t ns) // blocked, or preempted
+{
+    wall_ns += ns;
+}
+
+static gp_thread_t *thread;
+static prof_coro_t *a, *b;
+
+static int setup(void **state)
+{
+    (void)state;
+    thread = gp_thread_attach();
+    faked = 1;
+    gp_ticks_scale.counter = false; // ticks are nanoseconds of the faked clock
+    gp_ticks_scale.mult = 1ull << 32;
+    gp_slice_long_ticks = GP_SLICE_LONG_NS;
+    gp_slice_long_root_ticks = GP_SLICE_LONG_ROOT_NS;
+    a = prof_coro_create(NULL, 0, "a"); // no stack of their own: the hint alone says who runs
+    b = prof_coro_create(NULL, 0, "b");
+    gp_slice_epoch++;
+    thread->start_cpu_ns = cpu_ns;
+    thread->root->cpu_ns = 0;
+    gp_slice_settle_now(thread);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    faked = 0;
+    prof_coro_destroy(a);
+    prof_coro_destroy(b);
+    return 0;
+}
+
+static void to(prof_coro_t *coro)
+{
+    prof_coro_switch_hook(coro);
+}
+
+static void short_slices_are_exact(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        to(a);
+        run(3000);
+        to(b);
+        run(7000);
+    }
+    to(NULL);
+    assert_int_equal(a->cpu_ns, 3000000);
+    assert_int_equal(b->cpu_ns, 7000000);
+    assert_int_equal(a->switches, 1000);
+    gp_slice_settle_now(thread);
+    assert_int_equal(thread->root->cpu_ns, 0);
+}
+
+static void preemption_is_nobodys_time(void **state)
+{
+    (void)state;
+    to(a);
+    run(1000);
+    sleep_for(4000000); // another process ran
+    run(1000);
+    to(b);
+    run(5000);
+    to(NULL);
+    gp_slice_settle_now(thread);
+    assert_int_equal(a->cpu_ns, 2000);
+    assert_int_equal(b->cpu_ns, 5000);
+}
+
+static void loop_that_waits_gets_nothing_for_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        run(2000);          // the loop's own work
+        sleep_for(1000000); // epoll_wait
+        to(a);
+        run(10000);
+        to(NULL);
+    }
+    gp_slice_settle_now(thread);
+    assert_int_equal(a->cpu_ns, 1000000);
+    assert_int_equal(thread->root->cpu_ns, 200000);
+}
+
+static void short_waits_are_taken_back_from_the_loop(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        run(2000);
+        sleep_for(20000); // too short to be noticed at the switch
+        to(a);
+        run(10000);
+        to(NULL);
+    }
+    to(a);
+    run(1000000); // long: the CPU clock is read here
+    to(NULL);
+    gp_slice_settle_now(thread);
+    // The sum is exact; what the loop waited is not in it, and the coroutine has what it used.
+    assert_int_equal(a->cpu_ns + thread->root->cpu_ns, 100 * 12000 + 1000000);
+    assert_in_range(a->cpu_ns, 2000000 - GP_SLICE_ROOT_PENDING_NS, 2000000);
+}
+
+static void resting_time_is_not_counted(void **state)
+{
+    (void)state;
+    to(a);
+    run(1000);
+    to(NULL);
+    gp_slice_settle_now(thread);
+    uint64_t before = thread->root->cpu_ns;
+    run(5000000); // nobody samples
+    gp_slice_epoch++;
+    thread->start_cpu_ns = cpu_ns; // what arming a thread does
+    gp_slice_settle_now(thread);
+    assert_int_equal(thread->root->cpu_ns, before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(short_slices_are_exact, setup, teardown),
+        cmocka_unit_test_setup_teardown(preemption_is_nobodys_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(loop_that_waits_gets_nothing_for_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(short_waits_are_taken_back_from_the_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(resting_time_is_not_counted, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+// The capture writer: whole chunks, a full disk at every possible write, a descriptor closed by the host.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/writer.h"
+#include "cmocka_all.h"
+
+static long bytes_until_full = -1; // -1: never
+
+ssize_t __real_write(int fd, const void *data, size_t length);
+ssize_t __wrap_write(int fd, const void *data, size_t length);
+
+ssize_t __wrap_write(int fd, const void *data, size_t length)
+{
+    if (bytes_until_full < 0)
+        return __real_write(fd, data, length);
+    if (bytes_until_full == 0) {
+        errno = ENOSPC;
+        return -1;
+    }
+    if ((long)length > bytes_until_full)
+        length = (size_t)bytes_until_full;
+    bytes_until_full -= (long)length;
+    return __real_write(fd, data, length);
+}
+
+static char path[] = "writer-test-XXXXXX.greenprof";
+
+static gp_file_header_t make_header(uint8_t session)
+{
+    gp_file_header_t header = {.version = GP_FILE_VERSION, .header_bytes = sizeof(header), .pid = 42};
+    memcpy(header.magic, GP_FILE_MAGIC, 8);
+    memset(header.session, session, sizeof(header.session));
+    return header;
+}
+
+// Count the whole chunks of the file; fails on anything else in it.
+static unsigned count_chunks(void)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, sizeof(gp_file_header_t), SEEK_SET), 0);
+    unsigned count = 0;
+    gp_chunk_header_t header;
+    while (fread(&header, 1, sizeof(header), file) == sizeof(header)) {
+        assert_int_equal(header.magic, GP_CHUNK_MAGIC);
+        assert_int_equal(header.sequence, count);
+        assert_int_equal(fseek(file, (long)header.payload_len, SEEK_CUR), 0);
+        count++;
+    }
+    struct stat status;
+    assert_int_equal(fstat(fileno(file), &status), 0);
+    assert_int_equal(ftell(file), status.st_size); // nothing behind the last whole chunk
+    fclose(file);
+    return count;
+}
+
+static void add(gp_writer_t *writer, uint64_t value)
+{
+    gp_trace_record_t *record = gp_writer_add(writer, GP_CHUNK_TRACES, sizeof(*record));
+    if (record != NULL)
+        record->index = (uint32_t)value;
+}
+
+static void writes_whole_chunks(void **state)
+{
+    (void)state;
+    gp_writer_t writer;
+    gp_file_header_t header = make_header(0);
+    assert_int_equal(gp_writer_open(&writer, path, &header), 0);
+    for (uint64_t i = 0; i < 5; i++) {
+        add(&writer, i);
+        assert_int_equal(gp_writer_flush(&writer), 0);
+    }
+    gp_writer_close(&writer);
+    assert_int_equal(count_chunks(), 5);
+}
+
+static void full_disk_leaves_whole_chunks(void **state)
+{
+    (void)state;
+    const long chunk = sizeof(gp_chunk_header_t) + sizeof(gp_trace_record_t);
+    for (long room = 0; room <= (long)sizeof(gp_file_header_t) + 3 * chunk; room++) {
+        gp_writer_t writer;
+        gp_file_header_t header = make_header(0);
+        bytes_until_full = room;
+        int error = gp_writer_open(&writer, path, &header);
+        if (room < (long)sizeof(header)) {
+            assert_int_equal(error, -ENOSPC);
+            assert_int_not_equal(access(path, F_OK), 0); // nothing is left behind
+        } else {
+            long fit = (room - (long)sizeof(header)) / chunk;
+            for (uint64_t i = 0; i < 4; i++) {
+                add(&writer, i);
+                gp_writer_flush(&writer);
+            }
+            assert_int_equal(writer.error, -ENOSPC);
+            assert_null(gp_writer_add(&writer, GP_CHUNK_TRACES, 8));
+            bytes_until_full = -1;
+            gp_writer_close(&writer);
+            assert_int_equal(count_chunks(), fit);
+        }
+        bytes_until_full = -1;
+    }
+}
+
+static void survives_a_closed_descriptor(void **state)
+{
+    (void)state;
+    gp_writer_t writer;
+    gp_file_header_t header = make_header(0);
+    assert_int_equal(gp_writer_open(&writer, path, &header), 0);
+    add(&writer, 1);
+    assert_int_equal(gp_writer_flush(&writer), 0);
+    close(writer.fd);
+    int theirs = open("/dev/null", O_WRONLY); // may or may not get the number
+    add(&writer, 2);
+    assert_int_equal(gp_writer_flush(&writer), 0);
+    gp_writer_close(&writer);
+    close(theirs);
+    assert_int_equal(count_chunks(), 2);
+}
+
+static void keeps_the_image_before_an_exec(void **state)
+{
+    (void)state;
+    char aside[64];
+    snprintf(aside, sizeof(aside), "%s.1", path);
+    unlink(aside);
+    gp_writer_t writer;
+    gp_file_header_t mine = make_header(1), other = make_header(2);
+    assert_int_equal(gp_writer_open(&writer, path, &mine), 0);
+    gp_writer_close(&writer);
+    assert_int_equal(gp_writer_open(&writer, path, &other), 0); // another run's: replaced
+    gp_writer_close(&writer);
+    assert_int_not_equal(access(aside, F_OK), 0);
+    assert_int_equal(gp_writer_open(&writer, path, &other), 0); // the same process of the same run: kept
+    gp_writer_close(&writer);
+    assert_int_equal(access(aside, F_OK), 0);
+    unlink(aside);
+}
+
+static void refuses_what_cannot_be(void **state)
+{
+    (void)state;
+    gp_writer_t writer;
+    gp_file_header_t header = make_header(1);
+    assert_int_equal(gp_writer_open(&writer, "/nonexistent/x.greenprof", &header), -ENOENT);
+    assert_int_equal(gp_writer_open(&writer, "/", &header), -EISDIR);
+    char *longest = calloc(1, 8192);
+    memset(longest, 'a', 8000);
+    assert_int_equal(gp_writer_open(&writer, longest, &header), -ENAMETOOLONG);
+    free(longest);
+}
+
+int main(void)
+{
+    close(mkstemps(path, 10));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_whole_chunks),          cmocka_unit_test(full_disk_leaves_whole_chunks),
+        cmocka_unit_test(survives_a_closed_descriptor), cmocka_unit_test(keeps_the_image_before_an_exec),
+        cmocka_unit_test(refuses_what_cannot_be),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
