@@ -178,7 +178,8 @@ enum gp_counter {
     GP_COUNTER_OUTSIDE = 10,        // samples whose stack pointer was on no known stack (kept)
     GP_COUNTER_TIMER_FAILED = 11,   // threads that could not be given a timer
     GP_COUNTER_LOST_MARKS = 12,     // trace changes that did not fit into a ring: ledger per trace is approximate
-    GP_COUNTER_COUNT = 13,
+    GP_COUNTER_UNSAMPLED_NS = 13,   // CPU time, ns, of threads that no signal reached (they block it): in no profile
+    GP_COUNTER_COUNT = 14,
 };
 
 typedef struct gp_counters_record {

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -431,15 +432,12 @@ static unsigned wanted_frequency(void)
     return hz >= 1 && hz <= PROF_FREQUENCY_MAX_HZ ? (unsigned)hz : PROF_FREQUENCY_DEFAULT_HZ;
 }
 
-int gp_session_start(void)
+static int start(void)
 {
     const char *engine = getenv("GREENPROF_ENGINE");
-    if (getenv("GREENPROF_OUTPUT") == NULL)
-        return 0;
     if (engine != NULL && engine[0] != '\0' && gp_sampler_choose_engine(engine) != 0)
         return -EINVAL;
     unsigned hz = wanted_frequency();
-    start_process_ns = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     int error = gp_sampler_acquire(hz);
     if (error != 0)
         return error;
@@ -454,4 +452,20 @@ int gp_session_start(void)
     gp_process_set_watch(&session_watch);
     gp_collector_set_sink(&session_sink);
     return 0;
+}
+
+int gp_session_start(void)
+{
+    if (getenv("GREENPROF_OUTPUT") == NULL)
+        return 0;
+    // No sample before all is in place: the time that it takes to get there is not the program's.
+    sigset_t signals, old;
+    sigfillset(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, &old);
+    int error = start();
+    gp_sampler_begin_here();
+    start_ticks = gp_ticks();
+    start_process_ns = gp_sampler_process_cpu_ns();
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error;
 }

@@ -45,6 +45,9 @@ bool gp_thread_is_own(pid_t tid);
 // CPU time of greenprof's own threads so far, those that ended included, ns.
 uint64_t gp_thread_own_cpu_ns(void);
 
+// Is `pc` in the function through which sampled threads start?
+bool gp_thread_is_entry(uintptr_t pc);
+
 // The program's threads get blocks as they start (thread_hook.c); resolve the real pthread_create.
 void gp_thread_hook_init(void);
 

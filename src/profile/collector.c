@@ -20,6 +20,7 @@
 
 enum {
     ROUND_NS = 20000000,          // a ring holds > 50 ms at 20 kHz and depth 60, and kicks when half full
+    UNREACHED_PERIODS = 30,
     HOUSEKEEPING_NS = 500000000,  // look for threads without a timer, for exited ones
 };
 
@@ -86,8 +87,12 @@ static void to_stack(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stac
     }
     for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
         gp_loc_t loc = gp_modules_locate(sample->frames[i]);
-        if (loc != GP_LOC_OWN)
-            locs[depth++] = loc;
+        if (loc == GP_LOC_OWN) {
+            if (!gp_thread_is_entry(sample->frames[i]))
+                depth = 0; // what greenprof calls on behalf of its caller is the caller's time
+            continue;
+        }
+        locs[depth++] = loc;
         if (i == 0 && (sample->flags & GP_UNWIND_TRUNCATED)) { // the leaf, then what is missing, then the root end
             locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TRUNCATED);
             stack->flags |= GP_STACK_TRUNCATED;
@@ -125,8 +130,20 @@ static void drain(gp_thread_t *thread)
     }
 }
 
+// CPU time since the last sample of a thread. A few periods are the normal end of things; more means that no signal
+// reached it: the thread blocks it, or has no timer.
+static uint64_t unsampled_ns(gp_thread_t *thread)
+{
+    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    if (cpu_ns == 0)
+        cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    uint64_t sampled = thread->sample_cpu_ns, period = thread->timer.period_ns;
+    return cpu_ns > sampled && cpu_ns - sampled > UNREACHED_PERIODS * period ? cpu_ns - sampled : 0;
+}
+
 static void end_thread(gp_thread_t *thread)
 {
+    gone_counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
     if (sink != NULL)
         sink->thread_over(thread);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
@@ -261,7 +278,17 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     for (; thread != NULL; thread = thread->next) {
         for (int i = 0; i < GP_COUNTER_COUNT; i++)
             counters[i] += atomic_load_explicit(&thread->counters[i], memory_order_relaxed);
+        if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed) &&
+            atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
     }
+}
+
+uint64_t gp_collector_unsampled_ns(void)
+{
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_collector_counters(counters);
+    return counters[GP_COUNTER_UNSAMPLED_NS];
 }
 
 void gp_collector_after_fork(void)

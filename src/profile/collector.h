@@ -46,6 +46,9 @@ void gp_collector_kick(void);
 // Sum of a counter over all threads, those that are gone included.
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT]);
 
+// CPU time so far of threads that no signal reached, ns.
+uint64_t gp_collector_unsampled_ns(void);
+
 // In a forked child: the thread is gone, what it had counted is the parent's.
 void gp_collector_after_fork(void);
 

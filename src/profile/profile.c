@@ -55,7 +55,7 @@ static uint64_t scope_clock_ns(const prof_t *profile)
     uint64_t sum = 0;
     switch (profile->options.scope) {
     case PROF_SCOPE_PROCESS:
-        return gp_sampler_process_cpu_ns();
+        return gp_sampler_process_cpu_ns() - gp_collector_unsampled_ns();
     case PROF_SCOPE_THREAD:
         sum = gp_sampler_thread_cpu_ns(profile->thread_tid);
         if (profile->thread->index != profile->thread_index || sum == 0) // it ended

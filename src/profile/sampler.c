@@ -259,6 +259,15 @@ void gp_sampler_look_for_threads(void)
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 
+void gp_sampler_begin_here(void)
+{
+    gp_thread_t *self = gp_thread_self;
+    if (self == NULL)
+        return;
+    self->start_cpu_ns = self->sample_cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    atomic_fetch_add_explicit(&gp_slice_epoch, 1, memory_order_relaxed);
+}
+
 void gp_sampler_before_exec(void)
 {
     pthread_mutex_lock(&gp_sampler_lock);

@@ -38,6 +38,9 @@ uint64_t gp_sampler_own_cpu_ns(void);
 // CPU time of a thread of this process, ns; 0 when it is gone.
 uint64_t gp_sampler_thread_cpu_ns(int tid);
 
+// Let the calling thread's time count from now: what it did so far was greenprof's start.
+void gp_sampler_begin_here(void);
+
 // Around exec of this process' image: take the calling thread's timer away, give it back when exec failed.
 void gp_sampler_before_exec(void);
 void gp_sampler_after_failed_exec(void);
