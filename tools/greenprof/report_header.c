@@ -68,6 +68,11 @@ static void print_audit(const gp_report_t *report)
 
 static void print_counters(const gp_dataset_t *dataset)
 {
+    if (dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0) {
+        printf("  not shown  ");
+        gp_print_seconds(dataset->counters[GP_COUNTER_UNSAMPLED_NS], 0);
+        printf(" s of CPU time on threads that block the sampling signal\n");
+    }
     for (size_t i = 0; i < GP_COUNTER_COUNT; i++)
         if (counter_texts[i] != NULL && dataset->counters[i] > 0)
             printf("  %10" PRIu64 " %s\n", dataset->counters[i], counter_texts[i]);
