@@ -44,8 +44,12 @@ typedef struct gp_chunk_header {
     uint16_t flags;       //  6 zero in version 1
     uint32_t payload_len; //  8 bytes, without padding; at most GP_CHUNK_MAX
     uint32_t sequence;    // 12 0, 1, 2, ...: a gap tells the reader that chunks are missing
-    uint64_t checksum;    // 16 XXH64(payload, payload_len, seed = sequence)
+    uint64_t checksum;    // 16 XXH64(payload, payload_len, seed = GP_CHUNK_SEED)
 } gp_chunk_header_t;      // 24
+
+// The checksum covers the header as well: a damaged type must not turn records into others of the same size.
+#define GP_CHUNK_SEED(type, flags, sequence)                                                       \
+    ((uint64_t)(sequence) | (uint64_t)(type) << 32 | (uint64_t)(flags) << 48)
 
 #define GP_CHUNK_MAX (16u << 20)
 

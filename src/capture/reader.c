@@ -134,7 +134,8 @@ static enum candidate try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
     if (gp_reader_window_fill(window, whole) < whole)
         return CANDIDATE_CUT;
     const uint8_t *payload = gp_reader_window_data(window) + sizeof(*chunk);
-    if (XXH64(payload, chunk->payload_len, chunk->sequence) == chunk->checksum)
+    if (XXH64(payload, chunk->payload_len,
+              GP_CHUNK_SEED(chunk->type, chunk->flags, chunk->sequence)) == chunk->checksum)
         return CANDIDATE_GOOD;
     reader->wasted += whole;
     return CANDIDATE_NONE;

@@ -110,7 +110,8 @@ static int flush_one(gp_writer_t *writer, unsigned type)
         .payload_len = (uint32_t)(buffer->length - sizeof(header)),
         .sequence = writer->sequence,
     };
-    header.checksum = XXH64(buffer->data + sizeof(header), header.payload_len, header.sequence);
+    header.checksum = XXH64(buffer->data + sizeof(header), header.payload_len,
+                            GP_CHUNK_SEED(header.type, header.flags, header.sequence));
     memcpy(buffer->data, &header, sizeof(header));
     int error = write_all(writer->fd, buffer->data, buffer->length);
     if (error != 0) {

@@ -66,7 +66,8 @@ static void flush(script_t *script)
     script->header_written = 1;
     if (script->type == 0)
         return;
-    chunk.checksum = XXH64(script->payload.data, script->payload.len, script->sequence);
+    chunk.checksum = XXH64(script->payload.data, script->payload.len,
+                           GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence));
     chunk.checksum ^= script->bad ? 1 : 0;
     script->sequence++;
     add(&script->file, &chunk, sizeof(chunk));

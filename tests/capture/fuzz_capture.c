@@ -1,0 +1,77 @@
+// Fuzz target: a capture from anybody, through the reader, the report and every exporter.
+// With clang, `-DGREENPROF_FUZZ=ON` builds it with libFuzzer; without, it replays the files it is
+// given.
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "export/dataset.h"
+#include "export/report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void export_all(const gp_dataset_t *dataset, gp_by_t by)
+{
+    // No symbols: the module paths in the input are the fuzzer's, and it shall not read the files
+    // of this machine.
+    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    const gp_report_options_t options = {.by = by};
+    gp_report_t *report = gp_report_from_capture(dataset, &options, symbolizer);
+    uint64_t sum = 0;
+
+    if (report == NULL)
+        abort();
+    for (uint32_t i = 0; i < report->row_count; i++)
+        sum += report->rows[i].weight_ns;
+    if (sum != report->total_ns)
+        abort();
+    for (const gp_exporter_t *exporter = gp_exporter_table(); exporter->name; exporter++) {
+        FILE *out = fopen("/dev/null", "w");
+        if (out == NULL || exporter->write(report, out) != 0)
+            abort();
+        fclose(out);
+    }
+    gp_report_free(report);
+    gp_symbolizer_destroy(symbolizer);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char error[GP_READER_ERROR_SIZE];
+    int fd = memfd_create("capture", MFD_CLOEXEC);
+
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0)
+        abort();
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, error);
+    close(fd);
+    if (dataset == NULL)
+        return 0;
+    for (size_t i = 0; i < dataset->module_count; i++)
+        dataset->modules[i].path = "module";
+    export_all(dataset, GP_BY_NONE);
+    export_all(dataset, GP_BY_COROUTINE);
+    export_all(dataset, GP_BY_TRACE);
+    gp_dataset_free(dataset);
+    return 0;
+}
+
+#ifndef GREENPROF_FUZZ
+int main(int argc, char **argv)
+{
+    static uint8_t data[1 << 20];
+
+    for (int i = 1; i < argc; i++) {
+        FILE *in = fopen(argv[i], "rb");
+        if (in == NULL) {
+            perror(argv[i]);
+            return 1;
+        }
+        size_t len = fread(data, 1, sizeof(data), in);
+        fclose(in);
+        LLVMFuzzerTestOneInput(data, len);
+    }
+    printf("%d inputs\n", argc - 1);
+    return 0;
+}
+#endif
