@@ -163,8 +163,7 @@ static int start_locked(unsigned hz)
     if (error != 0)
         return error;
     gp_ticks_init();
-    gp_slice_long_ticks = gp_ticks_from_ns(GP_SLICE_LONG_NS);
-    gp_slice_long_root_ticks = gp_ticks_from_ns(GP_SLICE_LONG_ROOT_NS);
+    gp_slice_init();
     gp_handler_kick = gp_collector_kick;
     frequency = hz;
     atomic_fetch_add_explicit(&gp_slice_epoch, 1, memory_order_relaxed);

@@ -17,8 +17,6 @@ _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
 void (*gp_handler_kick)(void);
 
 enum {
-    // A switch of stacks this long ago at most may still be inside its routine.
-    SWITCH_WINDOW_NS = 50000,
     GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
 };
 
@@ -73,7 +71,7 @@ static void account(gp_thread_t *thread, moment_t *moment)
 {
     uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
     prof_coro_t *hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    bool fresh = moment->now - start < gp_ticks_from_ns(SWITCH_WINDOW_NS);
+    bool fresh = moment->now - start < gp_slice_window_ticks;
     moment->in_window = fresh || (hint != NULL && hint != moment->coro);
     if (atomic_load_explicit(&thread->busy, memory_order_relaxed)) {
         moment->in_window = true;

@@ -3,7 +3,14 @@
 #include "signal/scope.h"
 
 _Atomic uint32_t gp_slice_epoch;
-uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks;
+uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_window_ticks;
+
+void gp_slice_init(void)
+{
+    gp_slice_long_ticks = gp_ticks_from_ns(GP_SLICE_LONG_NS);
+    gp_slice_long_root_ticks = gp_ticks_from_ns(GP_SLICE_LONG_ROOT_NS);
+    gp_slice_window_ticks = gp_ticks_from_ns(GP_SLICE_WINDOW_NS);
+}
 
 static void charge(prof_coro_t *coro, uint64_t ns)
 {

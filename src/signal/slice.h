@@ -17,14 +17,18 @@
 enum {
     GP_SLICE_LONG_NS = 200000,     // a coroutine's slice from which on the CPU clock (~0.6 us) is read
     GP_SLICE_LONG_ROOT_NS = 50000, // the same for the thread's own stack: it waits for events there
+    GP_SLICE_WINDOW_NS = 50000, // a switch this long ago at most may still be inside its routine
     GP_SLICE_ROOT_PENDING_NS = 200000, // or as soon as its short slices add up to this: they may hide short waits
 };
 
 // Sampling epoch: raised whenever sampling starts, so that threads begin their accounts anew. Even: resting.
 extern _Atomic uint32_t gp_slice_epoch;
 
-// GP_SLICE_LONG_*_NS in ticks; set when sampling starts.
-extern uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks;
+// GP_SLICE_LONG_*_NS and GP_SLICE_WINDOW_NS in ticks; set by gp_slice_init().
+extern uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_window_ticks;
+
+// Once ticks are calibrated, before sampling starts. Signals: not safe.
+void gp_slice_init(void);
 
 // Begin this thread's accounts if sampling started since they were last used: whoever's stack holds `sp` has been running
 // since the thread got its timer (start_cpu_ns).

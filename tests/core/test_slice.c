@@ -44,8 +44,7 @@ static int setup(void **state)
     faked = 1;
     gp_ticks_scale.counter = false; // ticks are nanoseconds of the faked clock
     gp_ticks_scale.mult = 1ull << 32;
-    gp_slice_long_ticks = GP_SLICE_LONG_NS;
-    gp_slice_long_root_ticks = GP_SLICE_LONG_ROOT_NS;
+    gp_slice_init();
     a = prof_coro_create(NULL, 0, "a"); // no stack of their own: the hint alone says who runs
     b = prof_coro_create(NULL, 0, "b");
     gp_slice_epoch++;
