@@ -34,6 +34,13 @@ class Endpoints(ServiceTest):
         turnovers = [line["turnover"] for line in lines]
         self.assertEqual(turnovers, sorted(turnovers, reverse=True))
 
+    def test_report_by_column(self):
+        for column in ("product", "customer", "day"):
+            lines = self.get_json("/report?by=" + column)["lines"]
+            self.assertEqual(sum(line["orders"] for line in lines), 2000)
+        for column in ("", "note", "day;DROP TABLE orders"):
+            self.assertEqual(self.service.get("/report?by=" + column.replace(" ", "+"))[0], 400)
+
     def test_report_is_gzipped_on_request_only(self):
         _, headers, plain = self.service.get("/report")
         self.assertNotIn("Content-Encoding", headers)

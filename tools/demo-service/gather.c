@@ -9,7 +9,7 @@
 enum {
     WAREHOUSES = 12,
     DAYS = 365,
-    RESAMPLES = 300,
+    RESAMPLES = 3000,
 };
 
 static json_t *sum_up_warehouses(const json_t *stock)

@@ -4,11 +4,20 @@
 #include "database.h"
 #include "respond.h"
 
-#include <stdio.h>
+#include <string.h>
 
-static const char *const report_sql =
-    "SELECT region, product, count(*), sum(quantity), sum(quantity * price_cents) AS turnover"
-    "  FROM orders GROUP BY region, product ORDER BY turnover DESC";
+#define REPORT_BY(column)                                                                          \
+    {                                                                                              \
+        column, "SELECT region, " column ", count(*), sum(quantity),"                              \
+                "       sum(quantity * price_cents) AS turnover"                                   \
+                "  FROM orders GROUP BY region, " column " ORDER BY turnover DESC"                 \
+    }
+
+// What reports may be grouped by, besides the region; the first is the default.
+static const struct {
+    const char *column;
+    const char *sql;
+} reports[] = {REPORT_BY("product"), REPORT_BY("customer"), REPORT_BY("day")};
 
 static const char *const search_sql =
     "SELECT id, customer, product, note FROM orders WHERE note LIKE '%' || ? || '%'"
@@ -27,7 +36,7 @@ static const char *text_column(sqlite3_stmt *row, int column)
 
 static json_t *report_line(sqlite3_stmt *row)
 {
-    return json_pack("{s:s, s:s, s:i, s:i, s:f}", "region", text_column(row, 0), "product",
+    return json_pack("{s:s, s:s, s:i, s:i, s:f}", "region", text_column(row, 0), "name",
                      text_column(row, 1), "orders", sqlite3_column_int(row, 2), "pieces",
                      sqlite3_column_int(row, 3), "turnover", sqlite3_column_double(row, 4) / 100);
 }
@@ -50,9 +59,26 @@ static json_t *rows_to_json(sqlite3_stmt *statement, json_t *(*row_to_json)(sqli
     return rows;
 }
 
+static const char *choose_report(const exchange_t *exchange)
+{
+    char column[16];
+    if (strstr(exchange->request.query, "by=") == NULL)
+        return reports[0].sql;
+    if (http_query(&exchange->request, "by", column, sizeof column))
+        for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++)
+            if (strcmp(reports[i].column, column) == 0)
+                return reports[i].sql;
+    return NULL;
+}
+
 void handle_report(exchange_t *exchange)
 {
-    sqlite3_stmt *statement = database_prepare(exchange->worker->db, report_sql);
+    const char *sql = choose_report(exchange);
+    if (sql == NULL) {
+        respond_error(exchange, 400, "reports are by=product, by=customer or by=day");
+        return;
+    }
+    sqlite3_stmt *statement = database_prepare(exchange->worker->db, sql);
     if (statement == NULL) {
         respond_error(exchange, 500, "the query failed");
         return;

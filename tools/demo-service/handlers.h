@@ -5,7 +5,7 @@
 #include "service.h"
 
 void handle_health(exchange_t *exchange); // /health
-void handle_report(exchange_t *exchange); // /report: orders by day, region and product
+void handle_report(exchange_t *exchange); // /report[?by=COLUMN]: orders, summed up
 void handle_search(exchange_t *exchange); // /search?q=TEXT: orders whose note contains it
 void handle_proxy(exchange_t *exchange); // /proxy[?delay=MS]: asks the slow upstream for its stock,
                                          // and sums it up

@@ -27,7 +27,7 @@ static const char *const usage_text =
     "  --upstream MS       how long the upstream may take before /proxy answers 504 (10000)\n"
     "  --help              print this\n"
     "\n"
-    "Endpoints: /health /report /search?q=TEXT /proxy[?delay=MS] /mixed[?delay=MS]\n"
+    "Endpoints: /health /report[?by=customer] /search?q=TEXT /proxy[?delay=MS] /mixed[?delay=MS]\n"
     "SIGTERM and SIGINT end it: requests in flight are finished first.\n";
 
 static const struct option long_options[] = {
