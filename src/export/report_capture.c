@@ -1,4 +1,5 @@
 #include "export/report_builder.h"
+#include "export/strata.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,8 @@ typedef struct capture_report {
     const gp_dataset_t *dataset;
     const gp_report_options_t *options;
     uint32_t *modules; // module number in the dataset -> the symbolizer's
+    gp_strata_t strata;
+    uint64_t sampled_ns; // what the samples add up to before they are scaled
 } capture_report_t;
 
 static uint32_t symbolizer_module(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
@@ -124,25 +127,6 @@ static int add_stack(capture_report_t *from, const gp_dataset_stack_t *stack)
     return result;
 }
 
-static int add_weights(capture_report_t *from)
-{
-    const gp_dataset_t *dataset = from->dataset;
-    int result = 0;
-
-    for (size_t i = 0; i < dataset->weight_count && result == 0; i++) {
-        const gp_dataset_weight_t *weight = &dataset->weights[i];
-        if (!is_chosen(from->options, weight->coro, weight->trace))
-            continue;
-        gp_builder_row_begin(from->builder);
-        result = add_root(from, weight);
-        if (result == 0)
-            result = add_stack(from, &dataset->stacks[weight->stack]);
-        if (result == 0)
-            result = gp_builder_row_end(from->builder, weight->weight_ns, weight->samples);
-    }
-    return result;
-}
-
 // Exact CPU time of what was chosen; 0 = not known.
 static uint64_t exact_total(const capture_report_t *from)
 {
@@ -160,6 +144,44 @@ static uint64_t exact_total(const capture_report_t *from)
             total += share->cpu_ns;
     }
     return total;
+}
+
+static int weigh(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+
+    if (gp_strata_init(&from->strata, dataset->coro_count) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < dataset->weight_count; i++)
+        if (is_chosen(from->options, dataset->weights[i].coro, dataset->weights[i].trace))
+            gp_strata_add_samples(&from->strata, &dataset->weights[i]);
+    for (size_t i = 0; i < dataset->share_count; i++)
+        if (is_chosen(from->options, dataset->shares[i].coro, dataset->shares[i].trace))
+            gp_strata_add_exact(&from->strata, &dataset->shares[i]);
+    gp_strata_divide(&from->strata, dataset->coro_count, exact_total(from));
+    return 0;
+}
+
+static int add_weights(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    int result = 0;
+
+    for (size_t i = 0; i < dataset->weight_count && result == 0; i++) {
+        const gp_dataset_weight_t *weight = &dataset->weights[i];
+        if (!is_chosen(from->options, weight->coro, weight->trace))
+            continue;
+        gp_builder_row_begin(from->builder);
+        result = add_root(from, weight);
+        if (result == 0)
+            result = add_stack(from, &dataset->stacks[weight->stack]);
+        if (result == 0)
+            result = gp_builder_row_end(
+                from->builder, gp_strata_scale(&from->strata, weight->coro, weight->weight_ns),
+                weight->samples);
+        from->sampled_ns += weight->weight_ns;
+    }
+    return result;
 }
 
 static int describe(const capture_report_t *from)
@@ -196,15 +218,18 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
         goto out;
     for (size_t i = 0; i < dataset->module_count; i++)
         from.modules[i] = symbolizer_module(dataset, symbolizer, (uint32_t)i);
-    if (add_weights(&from) < 0 || describe(&from) < 0)
+    if (weigh(&from) < 0 || add_weights(&from) < 0 || describe(&from) < 0)
         goto out;
     report = gp_builder_finish(from.builder, exact_total(&from));
     from.builder = NULL;
+    if (report != NULL)
+        report->sampled_ns = from.sampled_ns;
 out:
     if (report == NULL) {
         gp_builder_free(from.builder);
         errno = ENOMEM;
     }
+    gp_strata_free(&from.strata);
     free(from.modules);
     return report;
 }
