@@ -61,17 +61,20 @@ static int arm(gp_thread_t *thread)
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
     thread->start_cpu_ns = thread->sample_cpu_ns = gp_sampler_thread_cpu_ns(tid);
-    int error = engine->arm(&thread->timer, tid, SAMPLING_SIGNAL);
-    if (error != 0)
+    return engine->arm(&thread->timer, tid, SAMPLING_SIGNAL);
+}
+
+static void arm_or_count(gp_thread_t *thread)
+{
+    if (!thread->timer.armed && arm(thread) != 0)
         gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
-    return error;
 }
 
 static void arm_if_sampling(gp_thread_t *thread)
 {
     pthread_mutex_lock(&gp_sampler_lock);
-    if (frequency != 0 && !thread->timer.armed)
-        arm(thread);
+    if (frequency != 0)
+        arm_or_count(thread);
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 
@@ -107,8 +110,8 @@ static void each_task(void (*visit)(pid_t tid))
 static void arm_task(pid_t tid)
 {
     gp_thread_t *thread = gp_thread_foresee(tid);
-    if (thread != NULL && !thread->timer.armed)
-        arm(thread);
+    if (thread != NULL)
+        arm_or_count(thread);
 }
 
 static void disarm_all(void)
