@@ -1,18 +1,20 @@
 // Registers of a signal's context in DWARF order.
 #define _GNU_SOURCE
+#include <string.h>
+
 #include "unwind/arch.h"
 #include "unwind/unwind.h"
 
 void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33],
                                   const ucontext_t *context)
 {
-    static const uint8_t order[GP_REG_COUNT] = {
-        REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
-        REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP,
+    const greg_t *r = context->uc_mcontext.gregs;
+    const greg_t ordered[GP_REG_COUNT] = {
+        r[REG_RAX], r[REG_RDX], r[REG_RCX], r[REG_RBX], r[REG_RSI], r[REG_RDI],
+        r[REG_RBP], r[REG_RSP], r[REG_R8],  r[REG_R9],  r[REG_R10], r[REG_R11],
+        r[REG_R12], r[REG_R13], r[REG_R14], r[REG_R15], r[REG_RIP],
     };
-    for (unsigned i = 0; i < GP_REG_COUNT; i++) {
-        gp[i] = (uintptr_t)context->uc_mcontext.gregs[order[i]];
-    }
+    memcpy(gp, ordered, sizeof ordered);
     *regs = (gp_unwind_regs_t){
         .pc = gp[GP_REG_PC],
         .sp = gp[GP_REG_SP],

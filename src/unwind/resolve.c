@@ -43,24 +43,27 @@ static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_
     return gp_row_pack(&row, pc);
 }
 
-gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot)
+gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module)
 {
     gp_module_t storage;
-    const gp_module_t *module;
+    const gp_module_t *found;
     *slot = GP_CACHE_SLOTS;
+    *module = UINT32_MAX;
     if (!gp_addr_plausible(pc)) {
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
     }
     unsigned epoch = gp_cache_epoch();
-    int number = gp_module_find(pc - is_return, &storage, &module);
+    int number = gp_module_find(pc - is_return, &storage, &found);
     if (number == GP_MODULE_NONE) {
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
     }
-    gp_packed_row_t row = compute(module, pc, is_return);
-    if (number >= 0 || module->fixed) {
+    gp_packed_row_t row = compute(found, pc, is_return) | (found->fixed ? 0 : GP_ROW_VOLATILE);
+    if (number >= 0) {
+        *module = (uint32_t)number;
+    }
+    if (number >= 0 || found->fixed) {
         uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
-        *slot = gp_cache_store(hash, row | (module->fixed ? 0 : GP_ROW_VOLATILE), (uint32_t)number,
-                               epoch);
+        *slot = gp_cache_store(hash, row, *module, epoch);
     }
     return row;
 }

@@ -17,9 +17,9 @@ gp_packed_row_t gp_switch_rule(uintptr_t pc, uintptr_t lo, uintptr_t hi);
 bool gp_entry_contains(uintptr_t pc);
 
 // Find the row of the interrupted pc or, with `is_return`, of the return address `pc`, and cache it
-// when the module allows. `*slot` is its slot or GP_CACHE_SLOTS. Never GP_ROW_NONE, never volatile:
-// it was just read. Signals: safe. Cost: 0.3-1 us.
-gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot);
+// when the module allows. `*slot` is its slot or GP_CACHE_SLOTS, `*module` its descriptor or
+// UINT32_MAX. Never GP_ROW_NONE; a volatile row is good for now. Signals: safe. Cost: 0.2-1 us.
+gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module);
 
 // Could `pc` be a return address: code of a module, right after a call?
 bool gp_is_return_address(uintptr_t pc);

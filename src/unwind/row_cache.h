@@ -39,7 +39,7 @@ typedef struct gp_cache_slot {
 
 // 1 MiB of zero pages, touched as rows arrive. Slot number GP_CACHE_SLOTS holds no row, ever: it
 // stands in for "not cached" so that the hint of the previous slot can be read without a branch.
-extern gp_cache_slot_t gp_row_cache[GP_CACHE_SLOTS + 1];
+extern __attribute__((visibility("hidden"))) gp_cache_slot_t gp_row_cache[GP_CACHE_SLOTS + 1];
 
 // The hashed key: bucket in bits 50-63, tag in bits 16-49, zeros below.
 static inline uint64_t gp_cache_hash(uint64_t key)
