@@ -7,8 +7,8 @@ int prof_coro_active;
 
 void prof_coro_switch_hook(prof_coro_t *to)
 {
-    gp_thread_t *thread = gp_thread_attach();
-    if (thread == NULL)
+    gp_thread_t *thread = gp_thread_self;
+    if (__builtin_expect(thread == NULL, 0) && (thread = gp_thread_attach()) == NULL)
         return;
     uint64_t id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
     if (id == 0) { // NULL, or a coroutine destroyed before it was switched to

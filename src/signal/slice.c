@@ -90,9 +90,25 @@ static void end_short_slice(gp_thread_t *thread, prof_coro_t *from, uint64_t tic
         thread->pending_root_ns += (int64_t)ns;
 }
 
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+
+// The common case of gp_thread_coro_at(): the hint names a live coroutine, and `sp` is on its stack or it has none.
+static inline bool hint_is_right(gp_thread_t *thread, uintptr_t sp)
+{
+    prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    uintptr_t lo = atomic_load_explicit(&current->lo, memory_order_relaxed);
+    uintptr_t hi = atomic_load_explicit(&current->hi, memory_order_relaxed);
+    bool nested = current == thread->root && atomic_load_explicit(&gp_thread_nested, memory_order_relaxed);
+    return atomic_load_explicit(&current->id, memory_order_relaxed) ==
+               atomic_load_explicit(&thread->current_id, memory_order_relaxed) &&
+           ((sp >= lo && sp < hi) || lo == hi) && !nested;
+}
+
 // Who is being switched away from: the stack pointer knows better than the hint, which misses switches of other kinds.
 static void correct_current(gp_thread_t *thread, uintptr_t sp)
 {
+    if (LIKELY(hint_is_right(thread, sp)))
+        return;
     bool outside;
     uint64_t id;
     prof_coro_t *from = gp_thread_coro_at(thread, sp, &id, &outside);
@@ -118,7 +134,8 @@ void gp_slice_switch(gp_thread_t *thread, uintptr_t sp, prof_coro_t *to, uint64_
 {
     enter(thread);
     uint64_t now = gp_ticks();
-    gp_slice_begin(thread, sp);
+    if (!LIKELY(thread->epoch == atomic_load_explicit(&gp_slice_epoch, memory_order_relaxed)))
+        gp_slice_begin(thread, sp);
     correct_current(thread, sp);
     prof_coro_t *from = current_of(thread);
     uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
@@ -126,7 +143,7 @@ void gp_slice_switch(gp_thread_t *thread, uintptr_t sp, prof_coro_t *to, uint64_
     bool is_short = from == thread->root ? ticks < gp_slice_long_root_ticks &&
                                                thread->pending_root_ns < GP_SLICE_ROOT_PENDING_NS
                                          : ticks < gp_slice_long_ticks;
-    if (is_short)
+    if (LIKELY(is_short))
         end_short_slice(thread, from, ticks);
     else
         gp_slice_settle(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
