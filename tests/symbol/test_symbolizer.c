@@ -1,0 +1,201 @@
+// The symbolizer in the process: the vDSO, its own code, caching, threads.
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbol/demangle.h"
+#include "symbol/elf_file.h"
+#include "symbol/symbol_table.h"
+#include "symbol/symbolizer.h"
+
+// A function with a known name, and where it is.
+__attribute__((noinline)) static uintptr_t main_address(void)
+{
+    return (uintptr_t)main_address;
+}
+
+static uint32_t add_file(gp_symbolizer_t *symbolizer, const char *path)
+{
+    uint8_t id[GP_BUILD_ID_MAX];
+    gp_elf_t elf;
+
+    assert_int_equal(gp_elf_open(&elf, path), 0);
+    size_t len = gp_elf_build_id(&elf, id);
+    gp_elf_close(&elf);
+    return gp_symbolizer_module(symbolizer, path, strlen(path), id, len);
+}
+
+static void test_modules_are_the_same_once(void **state)
+{
+    (void)state;
+    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    const uint8_t one[4] = {1}, two[4] = {2};
+    uint32_t a = gp_symbolizer_module(symbolizer, "/x", 2, one, 4);
+
+    assert_int_equal(gp_symbolizer_module(symbolizer, "/x", 2, one, 4), a);
+    assert_int_not_equal(gp_symbolizer_module(symbolizer, "/x", 2, two, 4), a);
+    assert_int_not_equal(gp_symbolizer_module(symbolizer, "/x", 2, one, 3), a);
+    assert_int_not_equal(gp_symbolizer_module(symbolizer, "/y", 2, one, 4), a);
+    gp_symbolizer_destroy(symbolizer);
+    gp_symbolizer_destroy(NULL);
+}
+
+static void test_own_function(void **state)
+{
+    (void)state;
+    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    char path[4096] = "";
+    Dl_info info;
+
+    assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+    uint32_t module = add_file(symbolizer, path);
+    assert_true(dladdr((void *)main_address(), &info) != 0);
+    uint64_t address = (uint64_t)main_address() - (uint64_t)(uintptr_t)info.dli_fbase;
+    const gp_symbol_t *symbol = gp_symbolizer_resolve(symbolizer, module, address);
+    assert_string_equal(symbol->function, "main_address");
+    assert_non_null(strstr(symbol->file, "test_symbolizer")); // ".c" where it is built with -g
+    assert_ptr_equal(gp_symbolizer_resolve(symbolizer, module, address), symbol); // resolved once
+    gp_symbolizer_destroy(symbolizer);
+}
+
+static void test_no_module(void **state)
+{
+    (void)state;
+    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    const gp_symbol_t *symbol =
+        gp_symbolizer_resolve(symbolizer, GP_SYMBOLIZER_NO_MODULE, 0x7f00deadbeef);
+
+    assert_string_equal(symbol->function, "0x7f00deadbeef");
+    assert_int_equal(symbol->line + symbol->first_line, 0);
+    gp_symbolizer_destroy(symbolizer);
+}
+
+// The vDSO's names come from memory, and only for the vDSO of this kernel.
+static void test_vdso(void **state)
+{
+    (void)state;
+    const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    uint8_t id[GP_BUILD_ID_MAX];
+    gp_symbol_table_t table = {0};
+    gp_elf_t elf;
+
+    if (image == NULL)
+        skip();
+    assert_int_equal(gp_elf_open_image(&elf, image, 8192), 0);
+    size_t len = gp_elf_build_id(&elf, id);
+    assert_true(len > 0);
+    assert_int_equal(gp_symbol_table_load(&table, &elf, 1, &elf), 0);
+    uint64_t address = 0;
+    for (size_t i = 0; i < table.count; i++)
+        if (strstr(table.ranges[i].name, "clock_gettime") != NULL)
+            address = table.ranges[i].lo;
+    gp_symbol_table_free(&table);
+    gp_elf_close(&elf);
+
+    uint32_t module = gp_symbolizer_module(symbolizer, "[vdso]", 6, id, len);
+    assert_non_null(
+        strstr(gp_symbolizer_resolve(symbolizer, module, address)->function, "clock_gettime"));
+    id[0] ^= 1;
+    module = gp_symbolizer_module(symbolizer, "[vdso]", 6, id, len);
+    assert_non_null(
+        strstr(gp_symbolizer_resolve(symbolizer, module, address)->function, "[vdso]+0x"));
+    gp_symbolizer_destroy(symbolizer);
+}
+
+static void expect_name(const char *mangled, const char *name)
+{
+    gp_arena_t arena = {0};
+
+    assert_string_equal(gp_demangle(&arena, mangled), name);
+    gp_arena_free(&arena);
+}
+
+static void test_demangle(void **state)
+{
+    (void)state;
+    expect_name("main", "main");
+    expect_name("_ZN4shop6BasketIiE3addERKi", "shop::Basket<int>::add(int const&)");
+    expect_name("_ZN4shop6BasketIiE3addERKi.cold", "shop::Basket<int>::add(int const&)");
+    expect_name("_ZN4shop6BasketIiE3addERKi@plt", "shop::Basket<int>::add(int const&)@plt");
+    expect_name("puts@plt", "puts@plt");
+    expect_name("work.cold", "work");
+    expect_name("work.cold.12", "work");
+    expect_name("work.colder", "work.colder");
+    expect_name("work.part.0", "work.part.0");
+    expect_name("_Znot_mangled", "_Znot_mangled");
+    expect_name("_Z", "_Z");
+    expect_name(".cold", ".cold");
+    char *longest = malloc(100001);
+    memset(longest, 'S', 100000);
+    memcpy(longest, "_Z", 2);
+    longest[100000] = '\0';
+    expect_name(longest, longest);
+    free(longest);
+}
+
+typedef struct crowd {
+    gp_symbolizer_t *symbolizer;
+    uint32_t module;
+    const gp_symbol_t *first[64];
+} crowd_t;
+
+static void *resolve_all(void *argument)
+{
+    crowd_t *crowd = argument;
+    size_t different = 0;
+
+    for (unsigned round = 0; round < 50; round++)
+        for (uint64_t i = 0; i < 64; i++) {
+            const gp_symbol_t *symbol =
+                gp_symbolizer_resolve(crowd->symbolizer, crowd->module, 0x1000 + i * 64);
+            const gp_symbol_t *none = NULL;
+            __atomic_compare_exchange_n(&crowd->first[i], &none, symbol, 0, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST);
+            different += __atomic_load_n(&crowd->first[i], __ATOMIC_SEQ_CST) != symbol;
+        }
+    return (void *)different;
+}
+
+// Many threads at once get the same answers, the very same.
+static void test_threads(void **state)
+{
+    (void)state;
+    crowd_t crowd = {.symbolizer = gp_symbolizer_create()};
+    pthread_t threads[4];
+
+    crowd.module = add_file(crowd.symbolizer, "/proc/self/exe");
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, resolve_all, &crowd);
+    for (int i = 0; i < 4; i++) {
+        void *different;
+        pthread_join(threads[i], &different);
+        assert_null(different);
+    }
+    gp_symbolizer_destroy(crowd.symbolizer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modules_are_the_same_once),
+        cmocka_unit_test(test_own_function),
+        cmocka_unit_test(test_no_module),
+        cmocka_unit_test(test_vdso),
+        cmocka_unit_test(test_demangle),
+        cmocka_unit_test(test_threads),
+    };
+
+    return cmocka_run_group_tests_name("symbolizer", tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+"""Symbols: against addr2line on real binaries, and against what is known of our own.
+
+usage: test_symbols.py RESOLVE SPECIMEN
+"""
+import collections, os, random, re, shutil, subprocess, sys, tempfile, unittest
+
+RESOLVE, SPECIMEN = sys.argv[1], sys.argv[2]
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "specimen.cc")
+Answer = collections.namedtuple("Answer", "function file line first_line")
+ADDRESSES = 4000
+
+
+def resolve(path, addresses, *build_id):
+    out = subprocess.run([RESOLVE, path, *build_id], text=True, check=True, capture_output=True,
+                         input="".join(f"{address:x}\n" for address in addresses)).stdout
+    answers = [Answer(*line.split("\t")) for line in out.splitlines()]
+    return [answer._replace(line=int(answer.line), first_line=int(answer.first_line)) for answer in answers]
+
+
+def symbols(path, *options):
+    """(start, size, name) of every function symbol, demangled, without versions."""
+    out = subprocess.run(["readelf", "-sW", "-C", *options, path], text=True, capture_output=True).stdout
+    for line in out.splitlines():
+        words = line.split(None, 7)
+        if len(words) == 8 and words[3] in ("FUNC", "IFUNC") and words[6] != "UND":
+            yield int(words[1], 16), int(words[2], 0), words[7].split("@")[0].split(" [clone")[0]
+
+
+def build_id(path):
+    found = re.search(r"Build ID: (\w+)", subprocess.run(["readelf", "-n", path], text=True, capture_output=True).stdout)
+    return found and found[1]
+
+
+def debug_file(path):
+    ident = build_id(path)
+    found = ident and f"/usr/lib/debug/.build-id/{ident[:2]}/{ident[2:]}.debug"
+    return found if found and os.path.exists(found) else None
+
+
+def section_of(path, name):
+    for line in subprocess.run(["readelf", "-SW", path], text=True, capture_output=True).stdout.splitlines():
+        words = line.replace("[ ", "[").split()
+        if len(words) > 5 and words[1] == name:
+            return int(words[3], 16), int(words[5], 16)
+    raise KeyError(name)
+
+
+class RealBinaries(unittest.TestCase):
+    """Every name must be one of the symbols that cover the address, and every address that one covers must have a name."""
+
+    def check_names(self, path, table):
+        spans = sorted(symbols(*table))
+        self.assertGreater(len(spans), 100, f"{table} has no symbols")
+        start, size = section_of(path, ".text")
+        random.seed(7)
+        addresses = [random.randrange(start, start + size) for _ in range(ADDRESSES // 2)]
+        addresses += [low + random.randrange(length) for low, length, _ in random.choices([s for s in spans if s[1]], k=ADDRESSES // 2)]
+        named = 0
+        for address, answer in zip(addresses, resolve(path, addresses)):
+            names = {name for low, length, name in spans if low <= address < low + length}
+            if answer.function == f"{os.path.basename(path)}+0x{address:x}":
+                self.assertEqual(names, set(), f"{address:x} has a symbol")
+                continue
+            named += 1
+            if names:
+                self.assertIn(answer.function, {name.split(".cold")[0] for name in names}, f"at {address:x}")
+            else:  # only a symbol without a size may cover it
+                self.assertIn(answer.function, {name for _, length, name in spans if length == 0} | {"_start"},
+                              f"{address:x} is in no symbol")
+        return named
+
+    def test_libc(self):
+        path = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+        debug = debug_file(path)
+        named = self.check_names(path, (debug,) if debug else (path, "--dyn-syms"))
+        self.assertGreater(named, ADDRESSES * 0.45)
+
+    def test_bash(self):
+        self.assertGreater(self.check_names("/bin/bash", ("/bin/bash", "--dyn-syms")), ADDRESSES * 0.45)
+
+    def test_python(self):
+        self.assertGreater(self.check_names("/usr/bin/python3.11", ("/usr/bin/python3.11", "--dyn-syms")), ADDRESSES * 0.45)
+
+    def test_libstdcxx(self):
+        path = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
+        self.assertGreater(self.check_names(path, (path, "--dyn-syms")), ADDRESSES * 0.45)
+
+    def test_lines_agree_with_addr2line(self):
+        path = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+        debug = debug_file(path)
+        if debug is None:
+            self.skipTest("libc6-dbg is not installed")
+        random.seed(11)
+        spans = [span for span in symbols(debug) if span[1] > 0]
+        addresses = [low + random.randrange(size) for low, size, _ in random.choices(spans, k=ADDRESSES)]
+        self.check_lines(path, debug, addresses, 0.6)
+
+    def check_lines(self, path, debug, addresses, share):
+        out = subprocess.run(["addr2line", "-e", debug], text=True, check=True, capture_output=True,
+                             input="".join(f"{address:x}\n" for address in addresses)).stdout.splitlines()
+        lines = wrong = 0
+        for address, answer, theirs in zip(addresses, resolve(path, addresses), out):
+            if answer.line == 0:  # unknown, or of another file than the function
+                continue
+            lines += 1
+            file, line = theirs.split(" (")[0].rsplit(":", 1)
+            wrong += (os.path.basename(file), line) != (os.path.basename(answer.file), str(answer.line))
+        self.assertGreater(lines, len(addresses) * share)
+        self.assertLessEqual(wrong, lines * 0.001, f"{wrong} of {lines} lines differ")
+
+    def test_specimen_lines_agree_with_addr2line(self):
+        start, size = section_of(SPECIMEN, ".text")
+        addresses = [low + offset for low, length, name in symbols(SPECIMEN) for offset in range(length)
+                     if "shop::" in name or name in ("helper(long)", "caller_of_inline(long)", "main")]
+        self.assertGreater(len(addresses), 500)
+        self.check_lines(SPECIMEN, SPECIMEN, addresses, 0.2)  # most of it is inlined from headers
+
+
+class Specimen(unittest.TestCase):
+    def setUp(self):
+        self.names = {name: (low, size) for low, size, name in symbols(SPECIMEN)}
+        with open(SOURCE) as file:
+            self.lines = {line.split("// LINE ")[1].strip(): number
+                          for number, line in enumerate(file, 1) if "// LINE " in line}
+
+    def at(self, name, offset=0):
+        return resolve(SPECIMEN, [self.names[name][0] + offset])[0]
+
+    def test_first_lines(self):
+        for symbol, line in (("main", "main"), ("helper(long)", "helper"), ("caller_of_inline(long)", "caller_of_inline"),
+                             ("shop::Basket<int>::add(int const&)", "Basket::add"),
+                             ("shop::Basket<int>::total(long) const", "Basket::total")):
+            with self.subTest(symbol):
+                answer = self.at(symbol)
+                self.assertEqual(answer.function, symbol)
+                self.assertEqual(answer.first_line, self.lines[line])
+                self.assertEqual(os.path.basename(answer.file), "specimen.cc")
+
+    def test_function_keeps_its_file_where_code_is_inlined(self):
+        low, size = next(span for name, span in self.names.items() if name.startswith("shop::stock"))
+        answers = resolve(SPECIMEN, range(low, low + size))
+        self.assertEqual({os.path.basename(answer.file) for answer in answers}, {"specimen.cc"})
+        self.assertEqual({answer.first_line for answer in answers}, {self.lines["stock"]})
+        self.assertIn(0, {answer.line for answer in answers})  # <map> is inlined into it
+
+    def test_sized_assembly(self):
+        self.assertEqual(self.at("sized_asm").function, "sized_asm")
+        self.assertEqual(self.at("sized_asm", 2).function, "sized_asm")  # not its inner label
+        self.assertEqual(self.at("sized_asm", 4).function, "gap_behind_sized")  # a label outside any sized symbol
+
+    def test_unsized_assembly_ends_at_the_next(self):
+        self.assertEqual(self.at("unsized_asm", 2).function, "unsized_asm")
+        low = self.names["unsized_asm"][0]
+        self.assertEqual(self.names["outer_asm"][0], low + 16)
+        self.assertEqual(resolve(SPECIMEN, [low + 15, low + 16])[1].function, "outer_asm")
+
+    def test_nested(self):
+        self.assertEqual([self.at("outer_asm", offset).function for offset in range(4)],
+                         ["outer_asm", "nested_asm", "nested_asm", "outer_asm"])
+
+    def test_best_alias(self):
+        self.assertEqual(self.at("alias_weak").function, "alias_strong")
+
+    def test_nobodys_code(self):
+        low, _ = self.names["in_other_section"]
+        answers = resolve(SPECIMEN, [low, low + 1, 0, 0xffffffffffff])
+        self.assertEqual(answers[0].function, "in_other_section")
+        for answer, address in zip(answers[1:], (low + 1, 0, 0xffffffffffff)):
+            self.assertEqual(answer, Answer(f"specimen+0x{address:x}", SPECIMEN, 0, 0))
+
+    def test_plt(self):
+        out = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got", SPECIMEN],
+                             text=True, capture_output=True).stdout
+        stubs = [(int(a, 16), name) for a, name in re.findall(r"^([0-9a-f]+) <(.+)@plt>:", out, re.M)]
+        self.assertGreater(len(stubs), 3)
+        for (address, name), answer in zip(stubs, resolve(SPECIMEN, [address for address, _ in stubs])):
+            if name == "*ABS*+0x0":
+                continue
+            plain = subprocess.run(["c++filt", name], text=True, capture_output=True).stdout.strip()
+            self.assertEqual(answer.function, plain + "@plt")
+
+    def test_start(self):
+        self.assertEqual(self.at("_start").function, "_start")
+
+    def test_wrong_build_id(self):
+        low, _ = self.names["main"]
+        self.assertEqual(resolve(SPECIMEN, [low], "00112233")[0].function, f"specimen+0x{low:x}")
+
+
+class SeparateDebugFile(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.stripped = os.path.join(self.directory.name, "specimen")
+        self.debug = os.path.join(self.directory.name, ".debug", "specimen.debug")
+        os.mkdir(os.path.dirname(self.debug))
+        subprocess.run(["objcopy", "--only-keep-debug", SPECIMEN, self.debug], check=True)
+        subprocess.run(["strip", "-o", self.stripped, SPECIMEN], check=True)
+        subprocess.run(["objcopy", "--add-gnu-debuglink=" + self.debug, self.stripped], check=True)
+        self.names = {name: low for low, size, name in symbols(SPECIMEN)}
+
+    def test_debuglink(self):
+        addresses = [self.names["helper(long)"], self.names["main"], self.names["nested_asm"], self.names["_start"]]
+        self.assertEqual([answer._replace(file="") for answer in resolve(self.stripped, addresses)],
+                         [answer._replace(file="") for answer in resolve(SPECIMEN, addresses)])
+
+    def test_stripped(self):
+        os.unlink(self.debug)
+        address = self.names["helper(long)"]
+        self.assertEqual(resolve(self.stripped, [address])[0].function, f"specimen+0x{address:x}")
+
+    def test_debug_file_of_another_build(self):
+        other = os.path.join(self.directory.name, "other")
+        subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", self.debug, other], check=True)
+        os.replace(other, self.debug)
+        address = self.names["helper(long)"]
+        self.assertEqual(resolve(self.stripped, [address])[0].function, f"specimen+0x{address:x}")
+
+
+class BadFiles(unittest.TestCase):
+    """Whatever the file is, the answer is a name without a crash."""
+
+    def damaged(self, data):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            answers = resolve(file.name, [0x1000, 0x2345])
+            self.assertEqual(len(answers), 2)
+
+    def test_no_elf(self):
+        for data in (b"", b"\x7fELF", b"\x7fELF\x02\x01\x01" + bytes(57), b"#!/bin/sh\n", os.urandom(4096)):
+            self.damaged(data)
+        for path in ("/", "/dev/null", "/nonexistent", "relative"):
+            self.assertRegex(resolve(path, [0x10])[0].function, r"\+0x10$")
+
+    def test_flipped_headers(self):
+        with open(SPECIMEN, "rb") as file:
+            data = bytearray(file.read())
+        sections = int.from_bytes(data[40:48], "little")
+        random.seed(3)
+        for _ in range(120):
+            copy = bytearray(data)
+            for _ in range(random.randrange(1, 6)):
+                at = random.choice((random.randrange(64), sections + random.randrange(len(copy) - sections)))
+                copy[at] ^= 1 << random.randrange(8)
+            # libdwarf is as careful as it is; what is tested here is the ELF side.
+            self.damaged(bytes(copy).replace(b".debug_info", b".nodbg_info"))
+
+    def test_cut(self):
+        with open(SPECIMEN, "rb") as file:
+            data = file.read()
+        for cut in range(0, len(data), len(data) // 60):
+            self.damaged(data[:cut])
+
+
+if __name__ == "__main__":
+    if not shutil.which("addr2line"):
+        print("SKIP: binutils are not installed")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=1)
