@@ -20,6 +20,7 @@
 enum {
     FLUSH_NS = 200000000,       // at most this much is lost when the process is killed
     FLUSH_BYTES = 4 << 20,
+    NAME_EVERY = 5,             // records of a thread between two looks at its name
     LEDGER_SHARE = 50,          // the ledger's scan takes at most 1/50 of the collector's time
     ENDING_LIMIT_NS = 1000000000,
 };
@@ -94,10 +95,13 @@ static void read_name(gp_thread_t *thread)
 static void write_thread(gp_thread_t *thread)
 {
     uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
-    if (cpu_ns == 0) {
+    if (cpu_ns == 0)
         cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
+    if (cpu_ns == thread->written_cpu_ns)
+        return; // idle threads cost nothing
+    thread->written_cpu_ns = cpu_ns;
+    if (thread->name_age++ % NAME_EVERY == 0)
         read_name(thread);
-    }
     write_coro(thread->root, thread->root_id, thread->index);
     gp_thread_record_t *record = gp_writer_add(&writer, GP_CHUNK_THREADS, sizeof(*record));
     if (record == NULL)

@@ -97,6 +97,8 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     thread->end_ticks = 0;
     thread->generation++;
     memset(thread->name, 0, sizeof(thread->name));
+    thread->written_cpu_ns = UINT64_MAX;
+    thread->name_age = 0;
 }
 
 static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi)
@@ -187,9 +189,11 @@ void gp_thread_detach(void)
     gp_thread_self = NULL;
     thread->end_ticks = gp_ticks();
     atomic_store_explicit(&thread->final_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
-    gp_coro_retire(thread->root);
-    // Release: partner of the acquire in the collector, which drains the ring one last time.
+    prof_coro_t *root = thread->root;
+    // Release: partner of the acquire in the collector, which drains the ring one last time; the block may be reused
+    // from here on. The root goes after it: the collector still reads it through the block.
     atomic_store_explicit(&thread->state, watch != NULL ? GP_THREAD_EXITED : GP_THREAD_FREE, memory_order_release);
+    gp_coro_retire(root);
 }
 
 void gp_thread_recycle(gp_thread_t *thread)
@@ -202,8 +206,8 @@ void gp_thread_after_fork(void)
     gp_thread_t *self = gp_thread_self;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
     for (; thread != NULL; thread = thread->next) {
-        thread->timer.armed = false; // timers and events are the parent's
-        memset(thread->ring.data, 0, thread->ring.capacity);
+        if (gp_ring_fill(&thread->ring) > 0) // what is not in use is zero already
+            memset(thread->ring.data, 0, thread->ring.capacity);
         atomic_store_explicit(&thread->ring.head, 0, memory_order_relaxed);
         atomic_store_explicit(&thread->ring.tail, 0, memory_order_relaxed);
         memset(thread->counters, 0, sizeof(thread->counters));

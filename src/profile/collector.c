@@ -19,7 +19,7 @@
 #include "signal/ticks.h"
 
 enum {
-    ROUND_NS = 20000000,          // a ring holds > 50 ms at 20 kHz and depth 60, and kicks when half full
+    ROUND_NS = 50000000,          // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
     UNREACHED_PERIODS = 30,
     HOUSEKEEPING_NS = 500000000,  // look for threads without a timer, for exited ones
 };
@@ -163,8 +163,9 @@ static void find_exited(void)
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread)) {
-            gp_coro_retire(thread->root);
+            prof_coro_t *root = thread->root;
             atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
+            gp_coro_retire(root);
         }
     }
 }

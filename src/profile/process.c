@@ -43,6 +43,7 @@ static void in_parent(void)
 static void in_child(void)
 {
     owner = getpid();
+    gp_sampler_abandon_timers();
     gp_thread_after_fork();
     gp_thread_forget_own();
     gp_collector_after_fork();

@@ -24,6 +24,7 @@ static unsigned user_count, frequency;            // frequency 0 = resting
 static uint64_t idle_since_ns;
 static const gp_clock_engine_t *engine;           // chosen, or NULL
 static sigset_t mask_before_fork;
+static bool leaving; // exec is under way: nobody gets a timer any more
 
 uint64_t gp_sampler_thread_cpu_ns(int tid)
 {
@@ -66,7 +67,7 @@ static int arm(gp_thread_t *thread)
 
 static void arm_or_count(gp_thread_t *thread)
 {
-    if (!thread->timer.armed && arm(thread) != 0)
+    if (!leaving && !thread->timer.armed && arm(thread) != 0)
         gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
 }
 
@@ -110,8 +111,14 @@ static void each_task(void (*visit)(pid_t tid))
 static void arm_task(pid_t tid)
 {
     gp_thread_t *thread = gp_thread_foresee(tid);
-    if (thread != NULL)
-        arm_or_count(thread);
+    if (thread == NULL)
+        return;
+    if (!leaving && thread->timer.armed && !engine->is_alive(&thread->timer)) {
+        // The host closed it. The accounts go on: what passed meanwhile is in the next sample's weight.
+        gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
+        engine->arm(&thread->timer, tid, SAMPLING_SIGNAL);
+    }
+    arm_or_count(thread);
 }
 
 static void disarm_all(void)
@@ -275,6 +282,8 @@ void gp_sampler_before_exec(void)
     pthread_mutex_lock(&gp_sampler_lock);
     // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
     // delivered on the way out of the system call that removes it.
+    // Nor may the collector, which looks for threads without a timer, give it a new one.
+    leaving = true;
     if (frequency != 0 && gp_thread_self != NULL)
         engine->disarm(&gp_thread_self->timer);
     pthread_mutex_unlock(&gp_sampler_lock);
@@ -282,6 +291,9 @@ void gp_sampler_before_exec(void)
 
 void gp_sampler_after_failed_exec(void)
 {
+    pthread_mutex_lock(&gp_sampler_lock);
+    leaving = false;
+    pthread_mutex_unlock(&gp_sampler_lock);
     if (gp_thread_self != NULL)
         arm_if_sampling(gp_thread_self);
 }
@@ -294,6 +306,13 @@ void gp_sampler_before_fork(void)
     sigemptyset(&signals);
     sigaddset(&signals, SAMPLING_SIGNAL);
     pthread_sigmask(SIG_BLOCK, &signals, &mask_before_fork);
+}
+
+void gp_sampler_abandon_timers(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL && engine != NULL; thread = thread->next)
+        engine->abandon(&thread->timer);
 }
 
 static void restart_in_child(void)

@@ -47,6 +47,7 @@ void gp_sampler_after_failed_exec(void);
 
 // Around fork, on the forking thread (see process.c).
 void gp_sampler_before_fork(void);
+void gp_sampler_abandon_timers(void);
 void gp_sampler_after_fork(bool child);
 
 #endif

@@ -21,8 +21,12 @@ typedef struct gp_clock_engine {
     int (*arm)(gp_timer_t *timer, pid_t tid, int signal_number);
     // Take it away. Any thread. Not in a handler. Idempotent.
     void (*disarm)(gp_timer_t *timer);
+    // Forget a timer that belongs to the parent, in a forked child: without stopping the parent's.
+    void (*abandon)(gp_timer_t *timer);
     // Change the interval to `ns`. The handler, on the timer's own thread; or arm().
     void (*set_interval)(gp_timer_t *timer, uint64_t ns);
+    // Does an armed timer still exist? Hosts close descriptors they do not know. Not in a handler.
+    bool (*is_alive)(const gp_timer_t *timer);
     // Did this signal come from this timer? Signals: safe.
     bool (*is_mine)(const gp_timer_t *timer, const siginfo_t *info);
 } gp_clock_engine_t;

@@ -82,9 +82,23 @@ static void perf_disarm(gp_timer_t *timer)
     }
 }
 
+static void perf_abandon(gp_timer_t *timer)
+{
+    // The event is shared with the parent: disabling it would stop the parent's.
+    if (timer->armed && is_perf_event(timer->fd))
+        close(timer->fd);
+    timer->armed = false;
+    timer->fd = -1;
+}
+
 static void perf_set_interval(gp_timer_t *timer, uint64_t ns)
 {
     ioctl(timer->fd, PERF_EVENT_IOC_PERIOD, &ns);
+}
+
+static bool perf_is_alive(const gp_timer_t *timer)
+{
+    return is_perf_event(timer->fd);
 }
 
 static bool perf_is_mine(const gp_timer_t *timer, const siginfo_t *info)
@@ -93,4 +107,5 @@ static bool perf_is_mine(const gp_timer_t *timer, const siginfo_t *info)
     return info->si_code == SI_KERNEL || (info->si_code > 0 && info->si_fd == timer->fd);
 }
 
-const gp_clock_engine_t gp_clock_perf = {"perf", GP_ENGINE_PERF, perf_arm, perf_disarm, perf_set_interval, perf_is_mine};
+const gp_clock_engine_t gp_clock_perf = {"perf",       GP_ENGINE_PERF,    perf_arm,      perf_disarm,
+                                         perf_abandon, perf_set_interval, perf_is_alive, perf_is_mine};

@@ -38,6 +38,16 @@ static void disarm(gp_timer_t *timer)
     timer->armed = false;
 }
 
+static void abandon(gp_timer_t *timer)
+{
+    timer->armed = false; // timers are not inherited
+}
+
+static bool is_alive(const gp_timer_t *timer)
+{
+    return timer->armed;
+}
+
 static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
     return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
@@ -54,6 +64,7 @@ static int monotonic_arm(gp_timer_t *timer, pid_t tid, int signal_number)
     return arm(timer, CLOCK_MONOTONIC, tid, signal_number);
 }
 
-const gp_clock_engine_t gp_clock_cpu = {"cpu", GP_ENGINE_CPU, cpu_arm, disarm, set_interval, is_mine};
-const gp_clock_engine_t gp_clock_monotonic = {"monotonic", GP_ENGINE_MONOTONIC, monotonic_arm, disarm, set_interval,
-                                              is_mine};
+const gp_clock_engine_t gp_clock_cpu = {"cpu",   GP_ENGINE_CPU, cpu_arm,  disarm,
+                                        abandon, set_interval,  is_alive, is_mine};
+const gp_clock_engine_t gp_clock_monotonic = {"monotonic", GP_ENGINE_MONOTONIC, monotonic_arm, disarm,
+                                              abandon,     set_interval,        is_alive,      is_mine};

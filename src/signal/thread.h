@@ -13,7 +13,7 @@
 #include "signal/ring.h"
 #include "unwind/unwind.h"
 
-enum { GP_RING_BYTES = 1 << 19 };
+enum { GP_RING_BYTES = 1 << 18 };
 
 enum gp_thread_state { GP_THREAD_FREE, GP_THREAD_LIVE, GP_THREAD_EXITED };
 
@@ -71,6 +71,8 @@ typedef struct gp_thread {
     uint64_t start_ticks, end_ticks;
     uint32_t generation;      // of the block
     char name[24];
+    uint64_t written_cpu_ns;  // CPU time in its last record of the capture
+    unsigned name_age;        // records since its name was read
     struct gp_thread *next;   // list of all blocks, append-only
 } gp_thread_t;
 

@@ -207,6 +207,8 @@ static void child_goes_on(void **state)
     if (child == 0) {
         used += burn(100000000);
         int error = prof_stop(profile);
+        fprintf(stderr, "child: stop %d, total %lu, used %lu\n", error, (unsigned long)prof_total_ns(profile),
+                (unsigned long)used);
         int fine = error == 0 && close_to(prof_total_ns(profile), used, 0.02, 3000000) &&
                    prof_dump_stats(profile, "child.prof") == 0;
         _exit(fine ? 0 : 1);
