@@ -4,7 +4,11 @@
 #include <string>
 #include <vector>
 
+#ifdef __clang__
+#define KEEP __attribute__((noinline, used))
+#else
 #define KEEP __attribute__((noinline, used, noipa))
+#endif
 
 namespace shop {
 template <typename T> struct Basket {
