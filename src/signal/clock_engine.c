@@ -3,9 +3,10 @@
 #include <string.h>
 
 // Changing a timer's interval costs 1-20 us (it reprograms the hardware timer; on virtual machines that leaves the
-// guest), so it is done once in so many samples, at most every 8 ms. Within such a block the interval is constant but
-// arbitrary: it runs through the phases of any periodic work by itself.
-enum { REDRAW_NS = 8000000 };
+// guest), so it is done once in 8 ms or 8 samples, whichever is shorter. Within such a block the interval is
+// constant but arbitrary. A long block would be wrong: the handler's own time delays a program that works by the CPU clock,
+// so that samples which hit the end of a slice push the next slice away, and keep hitting that end until the next draw.
+enum { REDRAW_NS = 8000000, REDRAW_SAMPLES = 8 };
 
 const gp_clock_engine_t *const gp_clock_engines[] = {&gp_clock_perf, &gp_clock_cpu, &gp_clock_monotonic, NULL};
 
@@ -35,7 +36,8 @@ uint64_t gp_timer_draw(gp_timer_t *timer)
     x ^= x >> 17;
     x ^= x << 5;
     timer->random = x;
-    timer->block_left = (uint32_t)(REDRAW_NS / timer->period_ns);
+    uint64_t samples = REDRAW_NS / timer->period_ns;
+    timer->block_left = samples < REDRAW_SAMPLES ? (uint32_t)samples : REDRAW_SAMPLES - 1;
     return timer->period_ns / 2 + ((timer->period_ns * (x >> 8)) >> 24);
 }
 
