@@ -1,0 +1,205 @@
+"""Run a program of known truth under `greenprof run`, and hold what greenprof says against what the program says.
+
+A test passes where its figures lie within a stated tolerance; each figure is printed, so that `ctest -V` shows them.
+Truth is CPU time, never wall-clock time: a busy machine changes neither.
+"""
+import collections
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from capture import Capture
+
+GREENPROF = os.environ["GREENPROF"]     # the command
+PROGRAMS = os.environ["PROGRAMS"]       # where the programs of known truth are
+LIBRARIES = os.environ.get("LIBRARIES") # where libgreenprof.so is
+SKIPPED = 77                            # ctest's SKIP_RETURN_CODE
+LIMIT_SECONDS = 120                     # for a program that hangs
+
+SHARE_TOLERANCE = 0.03  # of a function's CPU time; or three standard errors, where that is more
+TOTAL_TOLERANCE = 0.005
+LEDGER_TOLERANCE = 0.01
+
+
+class Truth:
+    """What a program printed."""
+
+    def __init__(self, text):
+        self.functions = collections.Counter()
+        self.coroutines, self.total = {}, None
+        self.values = collections.defaultdict(list)
+        for line in text.splitlines():
+            words = line.split()
+            if not words:
+                continue
+            if words[0] == "EXPECT":
+                self.functions[words[1]] += float(words[2])
+            elif words[0] == "COROUTINE":
+                self.coroutines[words[1]] = (float(words[2]), int(words[3]))
+            elif words[0] == "TOTAL":
+                self.total = float(words[1])
+            else:
+                self.values[words[0]].append(words[1:])
+
+
+class Folded:
+    """A folded export: weights in seconds."""
+
+    def __init__(self, text):
+        self.stacks = []
+        for line in text.splitlines():
+            stack, _, weight = line.rpartition(" ")
+            self.stacks.append((stack.split(";"), int(weight) / 1e6))
+        self.total = sum(weight for _, weight in self.stacks)
+
+    def inclusive(self):
+        """Seconds by function name, with whatever it calls; arguments of C++ names are cut off."""
+        sums = collections.Counter()
+        for stack, weight in self.stacks:
+            for frame in {bare(frame) for frame in stack}:
+                sums[frame] += weight
+        return sums
+
+    def roots(self):
+        sums = collections.Counter()
+        for stack, weight in self.stacks:
+            sums[stack[0]] += weight
+        return sums
+
+    def under(self, root):
+        """Only the stacks whose outermost frame begins with `root`."""
+        part = Folded("")
+        part.stacks = [(stack, weight) for stack, weight in self.stacks if stack[0].startswith(root)]
+        part.total = sum(weight for _, weight in part.stacks)
+        return part
+
+
+def bare(frame):
+    return re.sub(r"[ (@:.].*$", "", frame) if not frame.startswith("[") else frame
+
+
+def greenprof(*arguments, **options):
+    return subprocess.run([GREENPROF, *map(str, arguments)], capture_output=True, timeout=LIMIT_SECONDS, **options)
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+class Run:
+    """A finished `greenprof run`."""
+
+    def __init__(self, directory, done, output):
+        self.directory, self.output = directory, output
+        self.status = done.returncode
+        self.stdout = done.stdout.decode(errors="replace")
+        self.stderr = done.stderr.decode(errors="replace")
+        self.truth = Truth(self.stdout)
+
+    def capture(self, path=None):
+        return Capture(path or self.output)
+
+    def files(self):
+        """Every capture of the run, by what follows the name of the first: "", ".123", ".1", ..."""
+        return {path[len(self.output):]: path for path in glob.glob(glob.escape(self.output) + "*")}
+
+    def folded(self, *options, path=None):
+        done = greenprof("export", path or self.output, "--format", "folded", *options)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr.decode())
+        return Folded(done.stdout.decode())
+
+    def ledger(self, *options, by="coroutine", path=None):
+        """`report --by coroutine`: rows (cpu, sampled, samples, switches, id, trace, name); by trace: rows
+        (cpu, sampled, samples, switches, coroutines, trace)."""
+        done = greenprof("report", path or self.output, "--by", by, "-n", "0", *options)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr.decode())
+        head, found, table = done.stdout.decode().partition("      cpu  sampled  samples  switches")
+        rows = [line.split(None, 6 if by == "coroutine" else 5) for line in table.splitlines()[1:] if line.strip()]
+        return [(float(row[0]), float(row[1]), int(row[2]), int(row[3]), *row[4:]) for row in rows]
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="greenprof-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def profile(self, command, hz=1000, output="capture.greenprof", options=(), status=0, environment=None,
+                healthy=True, **extra):
+        """Run `command` (its first word: a program of ours, or a path) under greenprof."""
+        words = [str(word) for word in command]
+        if "/" not in words[0]:
+            words[0] = program(words[0])
+        path = os.path.join(self.directory, output)
+        done = greenprof("run", "-F", hz, "-o", path, *options, "--", *words, cwd=self.directory,
+                         env={**os.environ, **(environment or {})}, **extra)
+        run = Run(self.directory, done, path)
+        self.assertEqual(run.status, status, run.stderr or run.stdout)
+        if healthy and os.path.exists(path):
+            self.check_health(run.capture())
+        return run
+
+    def check_health(self, capture, ended=True, share_lost=0.01):
+        """What holds for every capture, whatever ran: every signal is a sample or a counted drop."""
+        counters = capture.counters
+        self.assertTrue(counters, "no counters")
+        self.assertTrue(capture.whole, "damaged")
+        self.assertEqual(counters["signals"], counters["samples"] + capture.drops, counters)
+        if ended:
+            self.assertEqual(counters["samples"], len(capture.samples), counters)
+        self.assertLessEqual(counters["ring_full"], share_lost * counters["signals"] + 1, counters)
+        self.assertEqual(counters["timer_failed"], 0, counters)
+
+    def near(self, what, got, expected, tolerance, slack=0.0):
+        error = (got - expected) / expected if expected else 0.0
+        print(f"{self.id().split('.', 1)[-1]}: {what}: {got:.4f} of {expected:.4f} ({error:+.2%}, "
+              f"bar {tolerance:.2%}{f' + {slack:.4f}' if slack else ''})", flush=True)
+        self.assertLessEqual(abs(got - expected), tolerance * expected + slack, what)
+
+    def check_total(self, folded, truth, tolerance=TOTAL_TOLERANCE, slack=0.003):
+        """slack: seconds of CPU before main() and after the program's last look at its clock."""
+        self.near("total", folded.total, truth.total, tolerance, slack)
+
+    def check_functions(self, folded, truth, samples, tolerance=SHARE_TOLERANCE):
+        """Each booked function within `tolerance`, or three standard errors of a share seen in that many samples."""
+        found, whole = folded.inclusive(), sum(truth.functions.values())
+        self.assertTrue(truth.functions, "the program printed no truth")
+        for name, seconds in sorted(truth.functions.items()):
+            share = min(seconds / whole, 1.0)
+            error = 3 * ((1 - share) / (share * samples)) ** 0.5 if samples and share else 0.0
+            self.near(name, found[name], seconds, max(tolerance, error))
+
+    def check_ledger(self, run, slack=0.002):
+        """Exact CPU of every coroutine the program named, and the exact number of switches to it."""
+        rows = {row[6].strip(): row for row in run.ledger()}
+        for name, (seconds, switches) in sorted(run.truth.coroutines.items()):
+            self.assertIn(name, rows)
+            self.near(f"ledger of {name}", rows[name][0], seconds, LEDGER_TOLERANCE, slack)
+            self.assertEqual(rows[name][3], switches, f"switches to {name}")
+
+    def check_weights(self, capture, tolerance=0.01, slack=0.02):
+        """The samples' weights add up to the process' exact CPU time."""
+        self.near("sum of weights", capture.sampled_ns / 1e9, capture.process_cpu_ns / 1e9, tolerance, slack)
+
+
+def need(condition, reason):
+    if not condition:
+        raise unittest.SkipTest(reason)
+
+
+def main():
+    """Run the calling file's tests; where some had to be left out and none failed, ctest is told so."""
+    result = unittest.main(module="__main__", exit=False, verbosity=2).result
+    for test, reason in result.skipped:
+        print(f"SKIPPED {test}: {reason}")
+    if not result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(SKIPPED if result.skipped else 0)
