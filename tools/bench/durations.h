@@ -1,0 +1,22 @@
+// Many short durations of which some were interrupted by other programs: those are left out.
+#ifndef BENCH_DURATIONS_H
+#define BENCH_DURATIONS_H
+
+#include <stdint.h>
+
+enum { DURATIONS_KEPT = 1 << 15 };
+
+typedef struct durations {
+    uint64_t count;               // ever added
+    uint32_t ns[DURATIONS_KEPT];  // the last ones
+} durations_t;
+
+static inline void durations_add(durations_t *durations, uint64_t ns)
+{
+    durations->ns[durations->count++ % DURATIONS_KEPT] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
+// Mean of those that lie within 100 us of the median, and its standard error; 0 and 0 of none.
+void durations_mean(const durations_t *durations, double *mean, double *error);
+
+#endif

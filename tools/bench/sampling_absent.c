@@ -1,0 +1,10 @@
+#include <errno.h>
+
+#include "worker.h"
+
+int worker_sampling_start(unsigned frequency_hz)
+{
+    (void)frequency_hz;
+    errno = ENOSYS;
+    return -1;
+}

@@ -1,0 +1,12 @@
+// A stack switch as coroutine libraries write it: callee-saved registers, stack pointer, nothing else.
+#ifndef BENCH_SWAP_H
+#define BENCH_SWAP_H
+
+// Save this context at *from and go on where `to` was saved.
+void bench_swap(void **from, void *to);
+
+// Two contexts that switch to and fro `amount` times, bare or announced to greenprof first.
+void bench_switch_bare(unsigned long amount);
+void bench_switch_announced(unsigned long amount);
+
+#endif

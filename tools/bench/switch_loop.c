@@ -1,0 +1,65 @@
+// The loop around the assembly switch, compiled twice: with ANNOUNCED as 0 and as 1. Position-independent, as the
+// coroutine library that makes such calls would be.
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "swap.h"
+
+#if ANNOUNCED
+#include <greenprof/coro.h>
+#define NAME bench_switch_announced
+#else
+#define NAME bench_switch_bare
+#endif
+
+enum {
+    STACK_BYTES = 64 << 10,
+    SAVED_WORDS = 20, // at least what bench_swap() restores
+#if defined(__aarch64__)
+    ENTRY_WORD = 11, // x30
+#else
+    ENTRY_WORD = 6, // what `ret` takes
+#endif
+};
+
+static void *home, *other;
+#if ANNOUNCED
+static prof_coro_t *coro;
+#endif
+
+static void run(void)
+{
+    for (;;) {
+#if ANNOUNCED
+        prof_coro_switch(NULL);
+#endif
+        bench_swap(&other, home);
+    }
+}
+
+static void *new_stack(void)
+{
+    unsigned char *low = aligned_alloc(64, STACK_BYTES);
+    if (low == NULL)
+        abort();
+#if ANNOUNCED
+    coro = prof_coro_create(low, STACK_BYTES, "other");
+#endif
+    // A multiple of 16: once the entry address is taken off, the stack is aligned as a call would leave it.
+    uintptr_t *sp = (uintptr_t *)(void *)(low + STACK_BYTES) - SAVED_WORDS - 4;
+    sp[ENTRY_WORD] = (uintptr_t)run;
+    sp[ENTRY_WORD + 1] = 0;
+    return sp;
+}
+
+__attribute__((aligned(64))) void NAME(unsigned long amount)
+{
+    if (other == NULL)
+        other = new_stack();
+    for (unsigned long i = 0; i < amount; i++) {
+#if ANNOUNCED
+        prof_coro_switch(coro);
+#endif
+        bench_swap(&home, other);
+    }
+}
