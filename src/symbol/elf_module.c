@@ -35,7 +35,7 @@ static void load_vdso(gp_elf_module_t *module)
     if (image == NULL || gp_elf_open_image(&elf, image, vdso_size(image)) < 0)
         return;
     if (module->build_id_len > 0 && is_the_one(&elf, module))
-        gp_symbol_table_load(&module->symbols, &elf, 1, &elf);
+        gp_symbol_table_load(&module->symbols, &elf, 1, &module->functions);
     gp_elf_close(&elf);
 }
 
@@ -43,12 +43,14 @@ static void load_vdso(gp_elf_module_t *module)
 static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const gp_elf_t *debug,
                         const char *debug_path)
 {
-    int result = gp_symbol_table_load(&module->symbols, elf, 0, elf);
+    const gp_eh_functions_t *functions = &module->functions;
 
+    gp_eh_functions_load(&module->functions, elf);
+    int result = gp_symbol_table_load(&module->symbols, elf, 0, functions);
     if (result == -ENOENT && debug != NULL)
-        result = gp_symbol_table_load(&module->symbols, debug, 0, elf);
+        result = gp_symbol_table_load(&module->symbols, debug, 0, functions);
     if (result == -ENOENT)
-        gp_symbol_table_load(&module->symbols, elf, 1, elf);
+        gp_symbol_table_load(&module->symbols, elf, 1, functions);
     gp_symbol_table_add_plt(&module->symbols, elf);
 
     if (gp_elf_section(elf, ".debug_info") != NULL)
@@ -81,6 +83,7 @@ void gp_elf_module_load(gp_elf_module_t *module)
 void gp_elf_module_free(gp_elf_module_t *module)
 {
     gp_symbol_table_free(&module->symbols);
+    gp_eh_functions_free(&module->functions);
     gp_dwarf_close(module->dwarf);
     module->dwarf = NULL;
 }

@@ -17,7 +17,8 @@ typedef struct gp_elf_module {
     size_t build_id_len;
     bool loaded;
     gp_symbol_table_t symbols;
-    gp_dwarf_t *dwarf; // NULL = none
+    gp_eh_functions_t functions; // for code without a symbol
+    gp_dwarf_t *dwarf;           // NULL = none
 } gp_elf_module_t;
 
 // Read the module's symbols and find its DWARF. A file whose build-id is not the module's is

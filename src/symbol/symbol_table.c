@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/eh_frame_hdr.h"
-
 typedef struct candidate {
     uint64_t lo, hi; // hi == lo: no size
     uint64_t section_end;
@@ -86,7 +84,7 @@ static int compare_candidates(const void *left, const void *right)
 
 // Give symbols without a size the code up to whatever comes next, unless they are labels inside a
 // sized one.
-static void extend_unsized(candidates_t *all, const gp_eh_starts_t *functions)
+static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions)
 {
     uint64_t covered = 0;
 
@@ -102,7 +100,7 @@ static void extend_unsized(candidates_t *all, const gp_eh_starts_t *functions)
         uint64_t end = item->section_end;
         if (next < all->count && all->items[next].lo < end)
             end = all->items[next].lo;
-        end = gp_eh_starts_next(functions, item->lo, end);
+        end = gp_eh_functions_limit(functions, item->lo, end);
         if (item->lo >= covered)
             item->hi = end;
     }
@@ -153,11 +151,10 @@ static int flatten(gp_symbol_table_t *table, const candidates_t *all)
 }
 
 int gp_symbol_table_load(gp_symbol_table_t *table, const gp_elf_t *elf, int dynamic,
-                         const gp_elf_t *code)
+                         const gp_eh_functions_t *functions)
 {
     const Elf64_Shdr *section = gp_elf_section_of_type(elf, dynamic ? SHT_DYNSYM : SHT_SYMTAB);
     candidates_t all = {0};
-    gp_eh_starts_t functions = {0};
     size_t symbols_len = 0, names_len = 0;
     char *names = NULL;
     int result = -ENOENT;
@@ -175,14 +172,11 @@ int gp_symbol_table_load(gp_symbol_table_t *table, const gp_elf_t *elf, int dyna
         goto out;
     if (all.count > 0)
         qsort(all.items, all.count, sizeof(*all.items), compare_candidates);
-    if (!dynamic) {
-        gp_eh_starts_load(&functions, code);
-        extend_unsized(&all, &functions);
-    }
+    if (!dynamic)
+        extend_unsized(&all, functions);
     result = flatten(table, &all);
     gp_symbol_table_sort(table);
 out:
-    gp_eh_starts_free(&functions);
     free(all.items);
     free(names);
     free(symbols);

@@ -9,6 +9,7 @@
 #ifndef GP_SYMBOL_SYMBOL_TABLE_H
 #define GP_SYMBOL_SYMBOL_TABLE_H
 
+#include "symbol/eh_functions.h"
 #include "symbol/elf_file.h"
 #include "symbol/memory.h"
 
@@ -25,12 +26,12 @@ typedef struct gp_symbol_table { // zero-initialized = empty
 } gp_symbol_table_t;
 
 // Add what .symtab (or, with `dynamic`, .dynsym) of `elf` says.
-//   code: the file that has the code, for .eh_frame_hdr (a debug file has none); may be `elf`
+//   functions: of the file that has the code (a debug file has no .eh_frame).
 //   itself.
 // Returns 0, -ENOENT when there is no such table, or a negative errno value. The table must be
 // empty.
 int gp_symbol_table_load(gp_symbol_table_t *table, const gp_elf_t *elf, int dynamic,
-                         const gp_elf_t *code);
+                         const gp_eh_functions_t *functions);
 
 // Add name@plt for the stubs of .plt, .plt.sec and .plt.got, where nothing else is. Returns 0 or a
 // negative errno value.

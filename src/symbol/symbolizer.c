@@ -187,7 +187,11 @@ static gp_symbol_t *make_symbol(gp_symbolizer_t *symbolizer, place_t place)
         if (module->dwarf != NULL)
             fill_lines(symbolizer, module, place.address, symbol);
     } else {
-        symbol->function = no_name(symbolizer, module->basename, place.address);
+        // A function without a symbol is one function all the same, if .eh_frame knows it: named by
+        // its start.
+        const gp_eh_function_t *function = gp_eh_functions_find(&module->functions, place.address);
+        symbol->function =
+            no_name(symbolizer, module->basename, function ? function->lo : place.address);
     }
     return symbol->function ? symbol : NULL;
 }

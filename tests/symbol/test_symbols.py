@@ -37,6 +37,12 @@ def debug_file(path):
     return found if found and os.path.exists(found) else None
 
 
+def unwind_ranges(path):
+    """Functions as .eh_frame has them."""
+    out = subprocess.run(["readelf", "--debug-dump=frames", path], text=True, capture_output=True).stdout
+    return [(int(low, 16), int(high, 16)) for low, high in re.findall(r" pc=([0-9a-f]+)\.\.([0-9a-f]+)", out)]
+
+
 def section_of(path, name):
     for line in subprocess.run(["readelf", "-SW", path], text=True, capture_output=True).stdout.splitlines():
         words = line.replace("[ ", "[").split()
@@ -55,11 +61,14 @@ class RealBinaries(unittest.TestCase):
         random.seed(7)
         addresses = [random.randrange(start, start + size) for _ in range(ADDRESSES // 2)]
         addresses += [low + random.randrange(length) for low, length, _ in random.choices([s for s in spans if s[1]], k=ADDRESSES // 2)]
-        named = 0
+        named, functions = 0, unwind_ranges(path)
         for address, answer in zip(addresses, resolve(path, addresses)):
             names = {name for low, length, name in spans if low <= address < low + length}
-            if answer.function == f"{os.path.basename(path)}+0x{address:x}":
+            unnamed = re.fullmatch(re.escape(os.path.basename(path)) + r"\+0x([0-9a-f]+)", answer.function)
+            if unnamed:
                 self.assertEqual(names, set(), f"{address:x} has a symbol")
+                function = next(((low, high) for low, high in functions if low <= address < high), (address, address))
+                self.assertEqual(int(unnamed[1], 16), function[0], f"at {address:x}")
                 continue
             named += 1
             if names:
@@ -207,7 +216,8 @@ class SeparateDebugFile(unittest.TestCase):
     def test_stripped(self):
         os.unlink(self.debug)
         address = self.names["helper(long)"]
-        self.assertEqual(resolve(self.stripped, [address])[0].function, f"specimen+0x{address:x}")
+        self.assertEqual({answer.function for answer in resolve(self.stripped, [address, address + 1, address + 4])},
+                         {f"specimen+0x{address:x}"})  # one function, by its start
 
     def test_debug_file_of_another_build(self):
         other = os.path.join(self.directory.name, "other")
