@@ -46,7 +46,8 @@ bool loop_stopping(void);
 // How many coroutines are alive on the calling thread's loop.
 size_t loop_alive(void);
 
-// Let the others run when the calling coroutine has had the thread for 2 ms: for long computations.
+// Let the others run when the calling coroutine has had the thread for 2 ms: for long
+// computations.
 void loop_yield_if_due(void);
 
 // Park for some time. Returns 0, -ECANCELED or -ENOMEM.

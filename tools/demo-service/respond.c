@@ -7,7 +7,22 @@
 enum {
     GZIP_FORMAT = 16 + MAX_WBITS, // zlib's way to ask for a gzip header
     GZIP_WORTH_BYTES = 1024,
+    GZIP_STEP_BYTES = 16 * 1024,
 };
+
+// Between steps other requests may run. Returns Z_STREAM_END, or what deflate() failed with.
+static int deflate_in_steps(z_stream *stream, size_t len)
+{
+    int rc = Z_OK;
+    while (rc == Z_OK) {
+        uInt step = len > GZIP_STEP_BYTES ? GZIP_STEP_BYTES : (uInt)len;
+        len -= step;
+        stream->avail_in = step;
+        rc = deflate(stream, len == 0 ? Z_FINISH : Z_NO_FLUSH);
+        loop_yield_if_due();
+    }
+    return rc;
+}
 
 static char *gzip(const char *data, size_t len, size_t *packed_len)
 {
@@ -18,10 +33,9 @@ static char *gzip(const char *data, size_t len, size_t *packed_len)
     uLong bound = deflateBound(&stream, len);
     char *packed = malloc(bound);
     stream.next_in = (z_const Bytef *)data;
-    stream.avail_in = (uInt)len;
     stream.next_out = (Bytef *)packed;
     stream.avail_out = (uInt)bound;
-    if (packed != NULL && deflate(&stream, Z_FINISH) != Z_STREAM_END) {
+    if (packed != NULL && deflate_in_steps(&stream, len) != Z_STREAM_END) {
         free(packed);
         packed = NULL;
     }
