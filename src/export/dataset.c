@@ -251,23 +251,26 @@ static void seen_at(gp_dataset_t *dataset, uint64_t time_ns)
 static int on_sample(void *context, const gp_sample_record_t *sample)
 {
     gp_dataset_t *dataset = context;
-    gp_dataset_weight_t key = {
-        .stack = stack_number(dataset, sample->stack_id),
-        .coro = coro_number(dataset, sample->coro_id),
-        .trace = trace_number(dataset, sample->trace),
-    };
+    uint32_t stack = stack_number(dataset, sample->stack_id);
+    uint32_t coro = coro_number(dataset, sample->coro_id);
+    uint32_t trace = trace_number(dataset, sample->trace);
 
-    if (key.stack == GP_INDEX_NONE || key.coro == GP_INDEX_NONE || key.trace == GP_INDEX_NONE)
+    if (stack == GP_INDEX_NONE || coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
         return -ENOMEM;
-    gp_dataset_weight_t *weight = weight_of(dataset, key);
-    if (weight == NULL || share_of(dataset, key.coro, key.trace) == NULL)
+    gp_dataset_weight_t *weight =
+        weight_of(dataset, (gp_dataset_weight_t){
+                               .stack = stack,
+                               .coro = dataset->keep & GP_KEEP_COROS ? coro : 0,
+                               .trace = dataset->keep & GP_KEEP_TRACES ? trace : 0,
+                           });
+    if (weight == NULL || share_of(dataset, coro, trace) == NULL)
         return -ENOMEM;
     weight->weight_ns += sample->weight_ns;
     weight->samples++;
-    dataset->coros[key.coro].sampled_ns += sample->weight_ns;
-    dataset->coros[key.coro].samples++;
-    dataset->traces[key.trace].sampled_ns += sample->weight_ns;
-    dataset->traces[key.trace].samples++;
+    dataset->coros[coro].sampled_ns += sample->weight_ns;
+    dataset->coros[coro].samples++;
+    dataset->traces[trace].sampled_ns += sample->weight_ns;
+    dataset->traces[trace].samples++;
     dataset->sampled_ns += sample->weight_ns;
     dataset->samples++;
     seen_at(dataset, sample->time_ns);
@@ -327,7 +330,7 @@ static const gp_reader_handlers_t handlers = {
     .end = on_end,
 };
 
-gp_dataset_t *gp_dataset_load_fd(int fd, char error[GP_READER_ERROR_SIZE])
+gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERROR_SIZE])
 {
     gp_dataset_t *dataset = calloc(1, sizeof(*dataset));
     int result = -ENOMEM;
@@ -335,6 +338,7 @@ gp_dataset_t *gp_dataset_load_fd(int fd, char error[GP_READER_ERROR_SIZE])
     if (dataset == NULL)
         goto fail;
     dataset->exe = "";
+    dataset->keep = keep;
     if (trace_number(dataset, 0) == GP_INDEX_NONE || stack_number(dataset, 0) == GP_INDEX_NONE)
         goto fail;
     result = gp_reader_read(fd, &handlers, dataset, &dataset->summary, error);
@@ -350,7 +354,7 @@ fail:
     return NULL;
 }
 
-gp_dataset_t *gp_dataset_load(const char *path, char error[GP_READER_ERROR_SIZE])
+gp_dataset_t *gp_dataset_load(const char *path, unsigned keep, char error[GP_READER_ERROR_SIZE])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -358,7 +362,7 @@ gp_dataset_t *gp_dataset_load(const char *path, char error[GP_READER_ERROR_SIZE]
         strcpy(error, strerror(errno));
         return NULL;
     }
-    gp_dataset_t *dataset = gp_dataset_load_fd(fd, error);
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, keep, error);
     int saved = errno;
     close(fd);
     errno = saved;

@@ -48,7 +48,8 @@ typedef struct gp_dataset_stack { // number 0 is "no stack"
 } gp_dataset_stack_t;
 
 typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace)
-    uint32_t stack, coro, trace;   // numbers in the tables of this dataset
+    uint32_t stack, coro,
+        trace; // numbers in the tables of this dataset; 0 for what is not kept apart
     uint64_t weight_ns, samples;
 } gp_dataset_weight_t;
 
@@ -57,7 +58,12 @@ typedef struct gp_dataset_share { // ledger of one (coroutine, trace)
     uint64_t cpu_ns, switches;
 } gp_dataset_share_t;
 
+// What weights are kept apart by, besides the stack. Each multiplies their number: ask for what
+// will be looked at.
+enum gp_dataset_keep { GP_KEEP_COROS = 1, GP_KEEP_TRACES = 2 };
+
 typedef struct gp_dataset {
+    unsigned keep; // enum gp_dataset_keep bits
     gp_file_header_t header;
     gp_reader_summary_t summary;
     const char *exe; // "" when unknown
@@ -86,10 +92,11 @@ typedef struct gp_dataset {
 } gp_dataset_t;
 
 // Read a capture.
+//   keep:  enum gp_dataset_keep bits.
 //   error: what is wrong when NULL is returned.
 // Returns the dataset (dataset->summary says what is missing), or NULL and errno.
-gp_dataset_t *gp_dataset_load(const char *path, char error[GP_READER_ERROR_SIZE]);
-gp_dataset_t *gp_dataset_load_fd(int fd, char error[GP_READER_ERROR_SIZE]);
+gp_dataset_t *gp_dataset_load(const char *path, unsigned keep, char error[GP_READER_ERROR_SIZE]);
+gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERROR_SIZE]);
 
 // Numbers in the tables, GP_INDEX_NONE when unknown.
 uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id);

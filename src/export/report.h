@@ -20,7 +20,7 @@ typedef struct gp_report_options {
     uint32_t trace;
 } gp_report_options_t;
 
-// Build a report from a capture.
+// Build a report from a capture; the dataset must keep apart what the options choose or group by.
 // total_ns is the exact CPU time of what was chosen: of the process (last counters record) or, with
 // a filter, by the ledger; where neither is known, what the samples add up to. Without a single
 // sample there is one row, "[no samples]", that has the whole total. Returns NULL and errno.

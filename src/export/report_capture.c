@@ -133,7 +133,8 @@ static uint64_t exact_total(const capture_report_t *from)
     uint64_t total = 0;
 
     if (!from->options->only_coro && !from->options->only_trace) {
-        // Threads that no signal reached ran code that no sample shows: their time is said apart, not spread over others.
+        // Threads that no signal reached ran code that no sample shows: their time is said apart,
+        // not spread over others.
         uint64_t all = from->dataset->totals.process_cpu_ns;
         uint64_t unsampled = from->dataset->counters[GP_COUNTER_UNSAMPLED_NS];
         return all > unsampled ? all - unsampled : 0;

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 enum {
-    SAMPLES_MIN = 10,   // fewer say too little about what a coroutine did
-    SIGMAS_TRUSTED = 5, // ledger and samples apart by more than this: the ledger did not see the switches
+    SAMPLES_MIN = 10, // fewer say too little about what a coroutine did
+    SIGMAS_TRUSTED =
+        5, // ledger and samples apart by more than this: the ledger did not see the switches
 };
 
 int gp_strata_init(gp_strata_t *strata, size_t coro_count)
@@ -50,7 +51,8 @@ void gp_strata_divide(gp_strata_t *strata, size_t coro_count, uint64_t total_ns)
         }
     }
     rest->exact_ns = total_ns > own_ns ? total_ns - own_ns : 0;
-    // The rest's exact time is what others leave over; where it has hardly any samples that difference is all noise.
+    // The rest's exact time is what others leave over; where it has hardly any samples that
+    // difference is all noise.
     rest->own = rest->samples >= SAMPLES_MIN && is_own(rest);
 }
 

@@ -11,7 +11,8 @@ enum { STUB_BYTES = 16, NAME_MAX_BYTES = 4096 };
 
 typedef struct slot {
     uint64_t address;
-    uint32_t symbol;
+    uint32_t symbol;   // in .dynsym; 0 where `resolver` counts
+    uint64_t resolver; // of an IFUNC of this module, which has no symbol in its relocation
 } slot_t;
 
 typedef struct plt {
@@ -40,11 +41,12 @@ static int add_slots(plt_t *plt, const gp_elf_t *elf, const Elf64_Shdr *section)
         return -errno;
     for (size_t i = 0; i < len / sizeof(*relocations) && result == 0; i++) {
         uint32_t symbol = (uint32_t)ELF64_R_SYM(relocations[i].r_info);
-        if (symbol == 0)
+        if (symbol == 0 && ELF64_R_TYPE(relocations[i].r_info) != R_X86_64_IRELATIVE)
             continue;
         result = gp_grow(&plt->slots, &plt->capacity, plt->count, sizeof(*plt->slots));
         if (result == 0)
-            plt->slots[plt->count++] = (slot_t){relocations[i].r_offset, symbol};
+            plt->slots[plt->count++] =
+                (slot_t){relocations[i].r_offset, symbol, (uint64_t)relocations[i].r_addend};
     }
     free(relocations);
     return result;
@@ -69,12 +71,17 @@ static int load_slots(plt_t *plt, const gp_elf_t *elf)
     return result;
 }
 
-static const char *slot_name(const plt_t *plt, uint64_t address)
+// `known`: the module's symbols; a resolver bears the name of its function.
+static const char *slot_name(const plt_t *plt, const gp_symbol_table_t *known, uint64_t address)
 {
-    slot_t wanted = {address, 0};
+    slot_t wanted = {.address = address};
     const slot_t *slot =
         plt->count ? bsearch(&wanted, plt->slots, plt->count, sizeof(wanted), compare_slots) : NULL;
 
+    if (slot != NULL && slot->symbol == 0) {
+        const gp_range_t *range = gp_symbol_table_find(known, slot->resolver);
+        return range != NULL && range->start == slot->resolver ? range->name : NULL;
+    }
     if (slot == NULL || slot->symbol >= plt->symbols_len / sizeof(*plt->symbols))
         return NULL;
     uint32_t name = plt->symbols[slot->symbol].st_name;
@@ -112,8 +119,8 @@ static int name_stubs(gp_symbol_table_t *table, const plt_t *plt, const gp_elf_t
         uint8_t padded[STUB_BYTES] = {0};
         uint64_t address = section->sh_addr + at;
         memcpy(padded, code + at, stub);
-        const char *name = slot_name(plt, stub_slot(padded, address));
         const gp_symbol_table_t before = {.ranges = table->ranges, .count = sorted};
+        const char *name = slot_name(plt, &before, stub_slot(padded, address));
         if (name == NULL || gp_symbol_table_find(&before, address) != NULL)
             continue;
         snprintf(text, sizeof(text), "%s@plt", name);

@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0)
         abort();
-    gp_dataset_t *dataset = gp_dataset_load_fd(fd, error);
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, GP_KEEP_COROS | GP_KEEP_TRACES, error);
     close(fd);
     if (dataset == NULL)
         return 0;

@@ -84,6 +84,20 @@ class RealBinaries(unittest.TestCase):
         named = self.check_names(path, (debug,) if debug else (path, "--dyn-syms"))
         self.assertGreater(named, ADDRESSES * 0.45)
 
+    def test_ifunc_stubs(self):
+        path = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+        out = subprocess.run(["objdump", "-d", "-j", ".plt", path], text=True, capture_output=True).stdout
+        stubs = [(int(stub, 16), int(target, 16))
+                 for stub, target in re.findall(r"^([0-9a-f]+) <\*ABS\*\+0x([0-9a-f]+)@plt>:", out, re.M)]
+        if not stubs:
+            self.skipTest("this libc has no such stubs")
+        names = collections.defaultdict(set)
+        for low, size, name in symbols(debug_file(path) or path, *([] if debug_file(path) else ["--dyn-syms"])):
+            names[low].add(name + "@plt")
+        for (stub, target), answer in zip(stubs, resolve(path, [stub for stub, _ in stubs])):
+            if names[target]:
+                self.assertIn(answer.function, names[target])
+
     def test_bash(self):
         self.assertGreater(self.check_names("/bin/bash", ("/bin/bash", "--dyn-syms")), ADDRESSES * 0.45)
 

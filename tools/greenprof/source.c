@@ -63,6 +63,14 @@ static int find_wanted(gp_source_t *source, const gp_source_options_t *options,
     return 0;
 }
 
+static unsigned kept_apart(const gp_source_t *source, const gp_source_options_t *options)
+{
+    bool coros = source->options.by == GP_BY_COROUTINE || options->coroutine != NULL;
+    bool traces = source->options.by == GP_BY_TRACE || options->trace != NULL;
+
+    return (coros ? GP_KEEP_COROS : 0u) | (traces ? GP_KEEP_TRACES : 0u);
+}
+
 static void warn_damage(const gp_source_t *source)
 {
     const gp_reader_summary_t *summary = &source->dataset->summary;
@@ -88,7 +96,7 @@ int gp_source_open(gp_source_t *source, const char *command, const char *path,
     int status = check_form(source, command, options, by_function, &wanted);
     if (status != 0)
         return status;
-    source->dataset = gp_dataset_load(path, error);
+    source->dataset = gp_dataset_load(path, kept_apart(source, options), error);
     if (source->dataset == NULL)
         return gp_fail(path, "%s", error);
     source->symbolizer = gp_symbolizer_create();
