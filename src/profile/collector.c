@@ -20,7 +20,10 @@
 
 enum {
     ROUND_NS = 50000000,          // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
-    UNREACHED_PERIODS = 30,
+    // A thread that is reached is sampled every 1.5 periods at the latest; by CPU timers, every 1.5 kernel ticks (HZ >= 100).
+    UNREACHED_PERIODS = 4,
+    UNREACHED_CPU_TIMER_NS = 20000000,
+    COUNTER_TRIES = 1000,         // ~1 us each; a handler takes a few
     HOUSEKEEPING_NS = 500000000,  // look for threads without a timer, for exited ones
 };
 
@@ -137,8 +140,10 @@ static uint64_t unsampled_ns(gp_thread_t *thread)
     uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
     if (cpu_ns == 0)
         cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
-    uint64_t sampled = thread->sample_cpu_ns, period = thread->timer.period_ns;
-    return cpu_ns > sampled && cpu_ns - sampled > UNREACHED_PERIODS * period ? cpu_ns - sampled : 0;
+    uint64_t sampled = thread->sample_cpu_ns, longest = UNREACHED_PERIODS * thread->timer.period_ns;
+    if (gp_sampler_engine() == GP_ENGINE_CPU && longest < UNREACHED_CPU_TIMER_NS)
+        longest = UNREACHED_CPU_TIMER_NS;
+    return cpu_ns > sampled + longest ? cpu_ns - sampled : 0;
 }
 
 static void end_thread(gp_thread_t *thread)
@@ -271,14 +276,33 @@ void gp_collector_set_sink(const gp_sink_t *new_sink)
     pthread_mutex_unlock(&gp_drain_lock);
 }
 
+// A handler in progress has counted its signal, but not yet what became of it. Such a signal is left for the next time.
+static void add_counters(gp_thread_t *thread, uint64_t counters[GP_COUNTER_COUNT])
+{
+    uint64_t now[GP_COUNTER_COUNT];
+    bool quiet = false;
+    for (int i = 0; i < COUNTER_TRIES && !quiet; i++) {
+        bool before = atomic_load_explicit(&thread->in_handler, memory_order_acquire);
+        for (int j = GP_COUNTER_COUNT - 1; j >= 0; j--) // the signals last
+            now[j] = atomic_load_explicit(&thread->counters[j], memory_order_acquire);
+        uint64_t known = now[GP_COUNTER_SAMPLES];
+        for (int j = GP_COUNTER_DROP_FIRST; j <= GP_COUNTER_DROP_LAST; j++)
+            known += now[j];
+        quiet = now[GP_COUNTER_SIGNALS] == known;
+        if (!quiet && before && now[GP_COUNTER_SIGNALS] == known + 1 && i == COUNTER_TRIES - 1)
+            now[GP_COUNTER_SIGNALS] = known; // preempted in its handler
+    }
+    for (int i = 0; i < GP_COUNTER_COUNT; i++)
+        counters[i] += now[i];
+}
+
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
         counters[i] = gone_counters[i] + atomic_load_explicit(&gp_thread_orphan_counters[i], memory_order_relaxed);
     for (; thread != NULL; thread = thread->next) {
-        for (int i = 0; i < GP_COUNTER_COUNT; i++)
-            counters[i] += atomic_load_explicit(&thread->counters[i], memory_order_relaxed);
+        add_counters(thread, counters);
         if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed) &&
             atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
