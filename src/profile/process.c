@@ -74,6 +74,7 @@ void gp_process_init(void)
     gp_ticks_begin();
     gp_thread_hook_init();
     pthread_atfork(before_fork, in_parent, in_child);
+    at_quick_exit(gp_process_ending); // it runs no destructors; the first registered runs last
     gp_thread_attach();
 }
 
