@@ -1,4 +1,5 @@
 // Steps by packed rows, and by the frame pointer where there is no row.
+#include "unwind/leaf.h"
 #include "unwind/resolve.h"
 #include "unwind/step.h"
 
@@ -53,6 +54,9 @@ enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, const gp_sta
 enum gp_step gp_step_fallback(gp_frame_t *frame, const gp_stack_t *stack)
 {
     uintptr_t fp = frame->fp, next, ra;
+    if (frame->exact && gp_step_leaf(frame, stack) == GP_STEP_OK) {
+        return GP_STEP_OK;
+    }
     if (fp < frame->sp || !gp_stack_read(stack, fp, &next) ||
         !gp_stack_read(stack, fp + WORD, &ra)) {
         return GP_STEP_LOST;
