@@ -221,7 +221,7 @@ static gp_dataset_weight_t *weight_of(gp_dataset_t *dataset, gp_dataset_weight_t
 }
 
 // Find or add the ledger's sum for (coro, trace); a new one also counts who worked for whom.
-static gp_dataset_share_t *share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
 {
     gp_dataset_share_t key = {.coro = coro, .trace = trace};
     uint64_t hash = gp_hash_u64((uint64_t)coro << 32 | trace);
@@ -240,6 +240,19 @@ static gp_dataset_share_t *share_of(gp_dataset_t *dataset, uint32_t coro, uint32
     }
     dataset->shares[dataset->share_count] = key;
     return &dataset->shares[dataset->share_count++];
+}
+
+// A coroutine mostly goes on working for the same trace.
+static gp_dataset_share_t *share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+{
+    uint32_t last = dataset->coros[coro].share;
+
+    if (last != 0 && dataset->shares[last - 1].trace == trace)
+        return &dataset->shares[last - 1];
+    gp_dataset_share_t *share = share_find(dataset, coro, trace);
+    if (share != NULL)
+        dataset->coros[coro].share = (uint32_t)(share - dataset->shares) + 1;
+    return share;
 }
 
 static void seen_at(gp_dataset_t *dataset, uint64_t time_ns)

@@ -29,6 +29,7 @@ typedef struct gp_dataset_coro {
     uint64_t sampled_ns, samples; // samples
     uint32_t traces;              // how many traces it worked for
     uint32_t trace;               // the last one of them: number in `traces`
+    uint32_t share;               // the last one of its shares that was looked for, plus 1
 } gp_dataset_coro_t;
 
 typedef struct gp_dataset_trace { // number 0 is "no trace"

@@ -63,7 +63,7 @@ static int dump(const job_t *job)
     gp_snapshot_t *snapshot = core->snapshot(job->profile);
     if (snapshot == NULL)
         return errno ? -errno : -EINVAL;
-    gp_report_t *report = gp_report_from_snapshot(snapshot, names);
+    gp_report_t *report = gp_report_from_snapshot(snapshot, job->exporter->wants, names);
     core->release(snapshot);
     if (report == NULL)
         return -ENOMEM;

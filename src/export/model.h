@@ -20,11 +20,32 @@ typedef struct gp_frame {
     uint32_t first_line;  // line at which the function is defined, 0 = unknown
     const char *module;   // path of the module, "" for a pseudo-frame
     bool pseudo;          // "[switching]", "[thread NAME]", ...: no code behind it
+    // Only where the exporter wants GP_WANT_ADDRESSES, else zeros:
+    bool inlined;     // into the frame before it on the stack, which has the same address
+    uint32_t mapping; // number in `mappings` plus 1; 0 = none
+    uint64_t address; // in the process, within the instruction; 0 = unknown
 } gp_frame_t;
+
+// A module as it was mapped.
+typedef struct gp_mapping {
+    const char *path;
+    uint64_t start, end;   // [start, end)
+    const char *build_id;  // lower-case hex, "" when unknown
+} gp_mapping_t;
+
+// Whose samples a row holds. What is not known, or does not apply, is NULL and 0.
+typedef struct gp_label {
+    const char *coroutine; // name as in "[coroutine 12 NAME]"; "[thread NAME]" for a thread's stack
+    uint64_t coroutine_id; // number in the capture, 1, 2, ...
+    const char *thread;    // name of the thread that it ran on
+    uint32_t thread_id;    // that thread's id in the system
+    const char *trace;     // trace id, 32 hex digits
+} gp_label_t;
 
 typedef struct gp_row {
     const uint32_t *frames; // frame indices [depth], ROOT FIRST
     uint32_t depth;
+    uint32_t label; // number in `labels` plus 1; 0 = none. Only where it is wanted
     uint64_t weight_ns;
     uint64_t samples;
 } gp_row_t;
@@ -32,8 +53,12 @@ typedef struct gp_row {
 typedef struct gp_report {
     const gp_frame_t *frames;
     uint32_t frame_count;
-    const gp_row_t *rows; // distinct stacks, heaviest first
+    const gp_row_t *rows; // distinct stacks (and labels), heaviest first
     uint32_t row_count;
+    const gp_label_t *labels; // NULL unless wanted
+    uint32_t label_count;
+    const gp_mapping_t *mappings; // NULL unless wanted
+    uint32_t mapping_count;
     uint64_t total_ns;   // exact CPU time of the scope (ledger); rows are scaled to it
     uint64_t sampled_ns; // what the samples alone add up to: the self-audit's other half
     uint64_t samples;
@@ -46,12 +71,20 @@ typedef struct gp_report {
     bool exact_calls; // call counts are real (exact mode), else they are numbers of samples
 } gp_report_t;
 
+// What an exporter wants besides stacks of functions and lines. Each makes more rows of a report.
+enum gp_want {
+    GP_WANT_LABELS = 1,    // rows apart by coroutine, thread and trace; a profile of this process
+                           // has none
+    GP_WANT_ADDRESSES = 2, // frames apart by address, and the mappings they are in
+};
+
 // One output format: a row of the exporter table.
 typedef struct gp_exporter {
     const char *name;   // as in --format
     const char *suffix; // usual file name suffix, ".prof"
     const char *what;   // one line for help texts
     bool binary;        // refuse to write it to a terminal
+    unsigned wants;     // enum gp_want bits
     // Write `report` to `out`. Returns 0 or a negative errno value; the caller checks ferror() and
     // closes.
     int (*write)(const gp_report_t *report, FILE *out);

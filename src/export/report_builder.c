@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer)
+gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer, unsigned wants)
 {
     gp_builder_t *builder = calloc(1, sizeof(*builder));
 
-    if (builder != NULL)
+    if (builder != NULL) {
         builder->symbolizer = symbolizer;
+        builder->wants = wants;
+    }
     return builder;
 }
 
@@ -18,6 +20,7 @@ static bool same_frame(const void *owner, uint32_t number, const void *key)
     const gp_frame_t *a = &((const gp_builder_t *)owner)->frames[number], *b = key;
 
     return a->line == b->line && a->first_line == b->first_line && a->pseudo == b->pseudo &&
+           a->address == b->address && a->inlined == b->inlined && a->mapping == b->mapping &&
            strcmp(a->function, b->function) == 0 && strcmp(a->file, b->file) == 0 &&
            strcmp(a->module, b->module) == 0;
 }
@@ -29,6 +32,7 @@ static uint32_t frame_number(gp_builder_t *builder, const gp_frame_t *frame)
 
     hash = gp_hash_more(hash, gp_hash_bytes(frame->file, strlen(frame->file)));
     hash = gp_hash_more(hash, (uint64_t)frame->line << 32 | frame->first_line);
+    hash = gp_hash_more(hash, frame->address);
     uint32_t number = gp_index_find(&builder->frame_index, hash, same_frame, builder, frame);
     if (number != GP_INDEX_NONE)
         return number;
@@ -58,6 +62,7 @@ static int path_push(gp_builder_t *builder, uint32_t frame)
 void gp_builder_row_begin(gp_builder_t *builder)
 {
     builder->path_len = 0;
+    builder->label = 0;
 }
 
 int gp_builder_row_pseudo(gp_builder_t *builder, const char *name)
@@ -89,11 +94,15 @@ static bool same_loc(const void *owner, uint32_t number, const void *key)
 }
 
 // Add the frames of a symbol, outermost first.
-static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol)
+static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, uint32_t mapping,
+                             uint64_t address)
 {
-    if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer) < 0)
+    if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer, mapping, address) < 0)
         return -ENOMEM;
     gp_frame_t frame = {
+        .mapping = mapping,
+        .address = address,
+        .inlined = address != 0 && symbol->outer != NULL,
         .function = symbol->function,
         .file = symbol->file,
         .line = symbol->line,
@@ -118,8 +127,12 @@ static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, uint32_t module
     if (number != GP_INDEX_NONE)
         return &builder->locs[number];
     const gp_symbol_t *symbol = gp_symbolizer_resolve(builder->symbolizer, module, address);
+    uint32_t mapping = gp_builder_mapping_find(builder, module);
+    uint64_t bias = mapping != 0 ? builder->mapping_modules[mapping - 1].bias : 0;
     key.first = (uint32_t)builder->loc_frame_count;
-    if (symbol == NULL || add_symbol_frames(builder, symbol) < 0)
+    if (symbol == NULL ||
+        add_symbol_frames(builder, symbol, mapping,
+                          builder->wants & GP_WANT_ADDRESSES ? bias + address : 0) < 0)
         return NULL;
     key.count = (uint32_t)builder->loc_frame_count - key.first;
     if (gp_grow(&builder->locs, &builder->loc_capacity, builder->loc_count,
@@ -148,7 +161,7 @@ static bool same_row(const void *owner, uint32_t number, const void *key)
     const gp_builder_t *builder = key;
     const gp_row_t *row = &((const gp_builder_t *)owner)->rows[number];
 
-    return row->depth == builder->path_len &&
+    return row->depth == builder->path_len && row->label == builder->label &&
            memcmp(row->frames, builder->path, row->depth * sizeof(*row->frames)) == 0;
 }
 
@@ -157,13 +170,14 @@ int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t sampl
     if (builder->path_len == 0 && gp_builder_row_pseudo(builder, "[no stack]") < 0)
         return -ENOMEM;
     size_t bytes = builder->path_len * sizeof(*builder->path);
-    uint64_t hash = gp_hash_bytes(builder->path, bytes);
+    uint64_t hash = gp_hash_more(gp_hash_bytes(builder->path, bytes), builder->label);
     uint32_t number = gp_index_find(&builder->row_index, hash, same_row, builder, builder);
 
     if (number == GP_INDEX_NONE) {
         gp_row_t row = {
             .frames = gp_arena_copy(&builder->arena, builder->path, bytes),
             .depth = (uint32_t)builder->path_len,
+            .label = builder->label,
         };
         if (row.frames == NULL ||
             gp_grow(&builder->rows, &builder->row_capacity, builder->row_count,
@@ -206,7 +220,7 @@ static int compare_rows(const void *left, const void *right)
     for (uint32_t i = 0; i < a->depth; i++)
         if (a->frames[i] != b->frames[i])
             return a->frames[i] < b->frames[i] ? -1 : 1;
-    return 0;
+    return a->label < b->label ? -1 : a->label > b->label;
 }
 
 // Time is known but not where it went: one row says so.
@@ -246,6 +260,10 @@ gp_report_t *gp_builder_finish(gp_builder_t *builder, uint64_t total_ns)
     report->frame_count = (uint32_t)builder->frame_count;
     report->rows = builder->rows;
     report->row_count = (uint32_t)builder->row_count;
+    report->labels = builder->labels;
+    report->label_count = (uint32_t)builder->label_count;
+    report->mappings = builder->mappings;
+    report->mapping_count = (uint32_t)builder->mapping_count;
     return report;
 }
 
@@ -258,6 +276,11 @@ void gp_builder_free(gp_builder_t *builder)
     free(builder->locs);
     free(builder->loc_frames);
     free(builder->path);
+    free(builder->mappings);
+    free(builder->mapping_modules);
+    free(builder->labels);
+    gp_index_free(&builder->mapping_index);
+    gp_index_free(&builder->label_index);
     gp_index_free(&builder->frame_index);
     gp_index_free(&builder->row_index);
     gp_index_free(&builder->loc_index);

@@ -10,10 +10,23 @@ typedef struct gp_builder_loc { // frames of a location: an inlined function and
     uint32_t first, count; // in `loc_frames`, OUTERMOST first
 } gp_builder_loc_t;
 
+typedef struct gp_builder_mapping {
+    uint32_t module; // symbolizer's module number
+    uint64_t bias;
+} gp_builder_mapping_t;
+
 typedef struct gp_builder {
     gp_report_t report; // what is handed out: first, so that gp_report_free() finds the rest
     gp_symbolizer_t *symbolizer;
+    unsigned wants; // enum gp_want bits
     gp_arena_t arena;
+    gp_mapping_t *mappings; // those that frames refer to
+    gp_builder_mapping_t *mapping_modules;
+    size_t mapping_count, mapping_capacity, mapping_module_capacity;
+    gp_index_t mapping_index;
+    gp_label_t *labels;
+    size_t label_count, label_capacity;
+    gp_index_t label_index;
     gp_frame_t *frames;
     size_t frame_count, frame_capacity;
     gp_index_t frame_index;
@@ -27,10 +40,22 @@ typedef struct gp_builder {
     size_t loc_frame_count, loc_frame_capacity;
     uint32_t *path; // the row that is being put together, root first
     size_t path_len, path_capacity;
+    uint32_t label; // of that row
 } gp_builder_t;
 
+//   wants: enum gp_want bits.
 // Returns NULL and errno.
-gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer);
+gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer, unsigned wants);
+
+// Say where a module is mapped; of several places the first counts. Does nothing where addresses
+// are not wanted. Returns 0 or -ENOMEM.
+//   module:  symbolizer's number, or GP_SYMBOLIZER_NO_MODULE.
+//   mapping: path and range; its build_id is not read.
+int gp_builder_mapping(gp_builder_t *builder, uint32_t module, uint64_t bias,
+                       const gp_mapping_t *mapping, const uint8_t *build_id, size_t build_id_len);
+
+// Returns the mapping's number plus 1, 0 when there is none.
+uint32_t gp_builder_mapping_find(const gp_builder_t *builder, uint32_t module);
 
 // Put one row together: begin, then frames from the root to the leaf, then end. Each returns 0 or
 // -ENOMEM.
@@ -38,6 +63,8 @@ void gp_builder_row_begin(gp_builder_t *builder);
 int gp_builder_row_pseudo(gp_builder_t *builder, const char *name);
 //   module: symbolizer's number of the module of `loc`, which counts where `loc` has one.
 int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc);
+//   label: texts are copied.
+int gp_builder_row_label(gp_builder_t *builder, const gp_label_t *label);
 int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples);
 
 // Scale the rows to `total_ns` (0 = unknown: they stay as they are), sort them, and hand the report

@@ -23,6 +23,21 @@ static uint32_t *map_modules(const gp_snapshot_t *snapshot, gp_symbolizer_t *sym
     return numbers;
 }
 
+static int add_mappings(gp_builder_t *builder, const gp_snapshot_t *snapshot,
+                        const uint32_t *modules)
+{
+    int result = 0;
+
+    for (uint32_t i = 0; i < snapshot->module_count && result == 0; i++) {
+        const gp_snapshot_module_t *module = &snapshot->modules[i];
+        gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
+        if (module->id > 0 && module->id < GP_MODULE_PSEUDO)
+            result = gp_builder_mapping(builder, modules[module->id], module->bias, &mapping,
+                                        module->build_id, module->build_id_len);
+    }
+    return result;
+}
+
 // Add the stack that ends at a node: its ancestors from the root's children down.
 static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const uint32_t *modules,
                     uint32_t node, uint32_t *chain)
@@ -56,13 +71,15 @@ static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const
     return result;
 }
 
-gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer)
+gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants,
+                                     gp_symbolizer_t *symbolizer)
 {
-    gp_builder_t *builder = gp_builder_create(symbolizer);
+    gp_builder_t *builder = gp_builder_create(symbolizer, wants);
     uint32_t *modules = map_modules(snapshot, symbolizer);
     gp_report_t *report = NULL;
 
-    if (builder == NULL || modules == NULL || add_nodes(builder, snapshot, modules) < 0)
+    if (builder == NULL || modules == NULL || add_mappings(builder, snapshot, modules) < 0 ||
+        add_nodes(builder, snapshot, modules) < 0)
         goto out;
     report = &builder->report;
     report->duration_ns = snapshot->duration_ns;

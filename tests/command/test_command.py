@@ -241,8 +241,22 @@ class Export(Command):
         self.succeed("report", nothing)
         self.succeed("flamegraph", nothing)
 
-    def test_killed_writer_leaves_the_old(self):
-        """SIGPIPE and a closed reader: no traceback, no file."""
+    def test_signal_leaves_nothing(self):
+        out = self.path("out.svg")
+        script = "".join(f"stack {i} 0 " + " ".join(f"1:{i * j:x}" for j in range(1, 400)) + f"\nsample {i} 1000 1 1 {i} 0\n"
+                         for i in range(1, 200))
+        big = self.make("big", "module 1 /opt/app/server - 0 0 0\n" + script)
+        for _ in range(10):  # wherever it is when the signal comes, there is all or nothing
+            with subprocess.Popen([GREENPROF, "flamegraph", big, "-o", out]) as process:
+                while process.poll() is None and len(os.listdir(self.directory)) == 2:
+                    pass
+                process.terminate()
+            self.assertIn(process.returncode, (0, -signal.SIGTERM))
+            self.assertEqual([name for name in os.listdir(self.directory) if name.startswith(".")], [])
+            if os.path.exists(out):
+                os.unlink(out)
+
+    def test_closed_pipe(self):
         with subprocess.Popen([GREENPROF, "export", self.capture, "-f", "folded"], stdout=subprocess.PIPE) as process:
             process.stdout.close()
         self.assertIn(process.returncode, (0, 1, -signal.SIGPIPE))

@@ -1,4 +1,6 @@
+#include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +111,62 @@ static int unknown_format(const export_arguments_t *arguments)
     return EXIT_USAGE;
 }
 
+// What is half written when a signal ends the command is taken away.
+static char *volatile half_written;
+
+static void clean_up(int signal_number)
+{
+    unlink(half_written);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void clean_up_on_signals(char *path)
+{
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+    const struct sigaction action = {.sa_handler = path ? clean_up : SIG_DFL};
+    struct sigaction old;
+
+    half_written = path;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) // nohup
+            sigaction(signals[i], &action, NULL);
+}
+
+static void hold_signals(int how)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(how, &signals, NULL);
+}
+
+// As gp_output_write(), with an eye on signals: they are held while the temporary file comes and
+// goes.
+static int write_output(const gp_exporter_t *exporter, const gp_report_t *report, const char *path)
+{
+    gp_output_t output;
+
+    hold_signals(SIG_BLOCK);
+    int result = gp_output_open(&output, path);
+    if (result == 0) {
+        clean_up_on_signals(output.temporary);
+        hold_signals(SIG_UNBLOCK);
+        result = exporter->write(report, output.file);
+        hold_signals(SIG_BLOCK);
+        clean_up_on_signals(NULL);
+        if (result < 0)
+            gp_output_abort(&output);
+        else
+            result = gp_output_commit(&output);
+    }
+    hold_signals(SIG_UNBLOCK);
+    return result;
+}
+
 static int write_report(const export_arguments_t *arguments, const gp_exporter_t *exporter,
                         const gp_source_t *source)
 {
@@ -117,7 +175,7 @@ static int write_report(const export_arguments_t *arguments, const gp_exporter_t
 
     if (report == NULL)
         return gp_fail(arguments->file, "not enough memory");
-    int result = gp_output_write(exporter, report, arguments->output);
+    int result = write_output(exporter, report, arguments->output);
     gp_report_free(report);
     if (result < 0)
         return gp_fail(strcmp(arguments->output, "-") == 0 ? "standard output" : arguments->output,
