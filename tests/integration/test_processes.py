@@ -1,0 +1,109 @@
+"""fork, exec and what comes of it: each process has its own capture, with its own work and nothing else's."""
+import os
+import time
+
+import check
+
+
+def works(folded):
+    return {name for name in folded.inclusive() if name.startswith("work_")}
+
+
+class Processes(check.Case):
+    def check_work(self, run, path, expected):
+        """`path` holds these functions' CPU seconds, and no other work."""
+        folded, capture = run.folded(path=path), run.capture(path)
+        self.check_health(capture)
+        self.assertEqual(works(folded), set(expected))
+        for name, seconds in expected.items():
+            self.near(f"{name} in {os.path.basename(path)}", folded.inclusive()[name], seconds, 0.03)
+        return capture
+
+    def test_fork(self):
+        run = self.profile(["processes", "fork"])
+        (pid, seconds, _), = run.truth.values["CHILD"]
+        self.assertEqual(set(run.files()), {"", "." + pid})
+        self.check_work(run, run.output, {name: run.truth.functions[name] for name in ("work_before", "work_parent")})
+        self.check_total(run.folded(), run.truth)
+        child = self.check_work(run, run.files()["." + pid], {"work_child": float(seconds)})
+        self.assertEqual(child.pid, int(pid))
+        self.assertEqual(child.session, run.capture().session)
+        self.near("total of the child", run.folded(path=run.files()["." + pid]).total, float(seconds), 0.01, 0.005)
+
+    def test_percent_p(self):
+        run = self.profile(["processes", "fork"], output="x.%p.greenprof")
+        (pid, _, _), = run.truth.values["CHILD"]
+        names = sorted(os.listdir(self.directory))
+        self.assertEqual(len(names), 2, names)
+        self.assertIn(f"x.{pid}.greenprof", names)
+        captures = [check.Capture(os.path.join(self.directory, name)) for name in names]
+        self.assertEqual(names, sorted(f"x.{capture.pid}.greenprof" for capture in captures))
+
+    def test_fork_and_exec(self):
+        run = self.profile(["processes", "fork_exec", check.program("coroutines"), "0.6", "100"])
+        (pid, seconds), = run.truth.values["CHILD"]
+        self.assertEqual(set(run.files()), {"", "." + pid, f".{pid}.1"})
+        self.check_work(run, run.output, {"work_parent": run.truth.functions["work_parent"]})
+        before = self.check_work(run, run.files()[f".{pid}.1"], {"work_child": float(seconds)})
+        self.assertEqual(before.end, 2)  # exec
+        after = run.folded(path=run.files()["." + pid])
+        self.assertEqual(works(after), {"work_alpha", "work_beta", "work_gamma"})
+        self.near("work_alpha after exec", after.inclusive()["work_alpha"], run.truth.functions["work_alpha"], 0.15)
+
+    def test_exec_of_itself(self):
+        run = self.profile(["processes", "exec_self"])
+        self.assertEqual(set(run.files()), {"", ".1"})
+        self.check_work(run, run.files()[".1"], {"work_before": float(run.truth.values["FIRST"][0][0])})
+        self.check_work(run, run.output, {"work_parent": float(run.truth.values["SECOND"][0][0])})
+
+    def test_exec_that_fails(self):
+        run = self.profile(["processes", "failed_exec"])
+        self.check_work(run, run.output, dict(run.truth.functions))
+        self.check_total(run.folded(), run.truth)
+
+    def test_children_that_live_shortly(self):
+        run = self.profile(["processes", "children"])
+        self.check_work(run, run.output, dict(run.truth.functions))
+        self.assertEqual(run.stderr, "")
+
+    def test_daemon(self):
+        truth = os.path.join(self.directory, "truth")
+        run = self.profile(["processes", "daemon", truth], healthy=False)
+        text = self.wait_for(truth)
+        pid = check.Truth(text).values["CHILD"][0][0]
+        path = run.output + "." + pid
+        for _ in range(200):  # it is the last to end, and nobody's child
+            if os.path.exists(path) and check.Capture(path).end is not None:
+                break
+            time.sleep(0.05)
+        self.check_work(run, path, dict(check.Truth(text).functions))
+
+    def wait_for(self, path):
+        for _ in range(1200):
+            if os.path.exists(path):
+                with open(path) as file:
+                    text = file.read()
+                if "CHILD" in text:
+                    return text
+            time.sleep(0.05)
+        self.fail("the daemon never wrote")
+
+    def test_all_descriptors_closed(self):
+        run = self.profile(["processes", "close_all"], healthy=False)
+        # Its timer was among them: the sampler notices within half a second.
+        folded = run.folded()
+        self.check_total(folded, run.truth)
+        capture = run.capture()
+        self.assertEqual(capture.end, 0)
+        self.near("work_before", folded.inclusive()["work_before"], run.truth.functions["work_before"], 0.05)
+        self.near("work_parent", folded.inclusive()["work_parent"], run.truth.functions["work_parent"], 0.05)
+        self.check_weights(capture, slack=0.1)
+
+    def test_forks_among_threads(self):
+        run = self.profile(["processes", "many"], hz=5000)
+        folded = run.folded()
+        self.near("work_parent", folded.inclusive()["work_parent"], run.truth.functions["work_parent"], 0.03)
+
+
+if __name__ == "__main__":
+    check.main()
