@@ -194,7 +194,8 @@ static bool same_weight(const void *owner, uint32_t number, const void *key)
 {
     const gp_dataset_weight_t *a = &((const gp_dataset_t *)owner)->weights[number], *b = key;
 
-    return a->stack == b->stack && a->coro == b->coro && a->trace == b->trace;
+    return a->stack == b->stack && a->coro == b->coro && a->trace == b->trace &&
+           a->thread == b->thread;
 }
 
 static bool same_share(const void *owner, uint32_t number, const void *key)
@@ -204,10 +205,11 @@ static bool same_share(const void *owner, uint32_t number, const void *key)
     return a->coro == b->coro && a->trace == b->trace;
 }
 
-// Find or add the sum for (stack, coro, trace).
+// Find or add the sum for (stack, coro, trace, thread).
 static gp_dataset_weight_t *weight_of(gp_dataset_t *dataset, gp_dataset_weight_t key)
 {
-    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.stack << 32 | key.coro), key.trace);
+    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.stack << 32 | key.coro),
+                                 (uint64_t)key.thread << 32 | key.trace);
     uint32_t number = gp_index_find(&dataset->weight_index, hash, same_weight, dataset, &key);
 
     if (number != GP_INDEX_NONE)
@@ -275,6 +277,7 @@ static int on_sample(void *context, const gp_sample_record_t *sample)
                                .stack = stack,
                                .coro = dataset->keep & GP_KEEP_COROS ? coro : 0,
                                .trace = dataset->keep & GP_KEEP_TRACES ? trace : 0,
+                               .thread = dataset->keep & GP_KEEP_THREADS ? sample->thread : 0,
                            });
     if (weight == NULL || share_of(dataset, coro, trace) == NULL)
         return -ENOMEM;

@@ -48,9 +48,10 @@ typedef struct gp_dataset_stack { // number 0 is "no stack"
     const gp_loc_t *frames; // gp_loc_t[depth], innermost first
 } gp_dataset_stack_t;
 
-typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace)
-    uint32_t stack, coro,
-        trace; // numbers in the tables of this dataset; 0 for what is not kept apart
+typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace, thread)
+    // Numbers in the tables of this dataset; 0 for what is not kept apart.
+    uint32_t stack, coro, trace;
+    uint32_t thread; // index in the capture: see gp_dataset_thread_find()
     uint64_t weight_ns, samples;
 } gp_dataset_weight_t;
 
@@ -61,7 +62,7 @@ typedef struct gp_dataset_share { // ledger of one (coroutine, trace)
 
 // What weights are kept apart by, besides the stack. Each multiplies their number: ask for what
 // will be looked at.
-enum gp_dataset_keep { GP_KEEP_COROS = 1, GP_KEEP_TRACES = 2 };
+enum gp_dataset_keep { GP_KEEP_COROS = 1, GP_KEEP_TRACES = 2, GP_KEEP_THREADS = 4 };
 
 typedef struct gp_dataset {
     unsigned keep; // enum gp_dataset_keep bits

@@ -29,8 +29,8 @@ typedef struct gp_frame {
 // A module as it was mapped.
 typedef struct gp_mapping {
     const char *path;
-    uint64_t start, end;   // [start, end)
-    const char *build_id;  // lower-case hex, "" when unknown
+    uint64_t start, end;  // [start, end)
+    const char *build_id; // lower-case hex, "" when unknown
 } gp_mapping_t;
 
 // Whose samples a row holds. What is not known, or does not apply, is NULL and 0.

@@ -18,6 +18,7 @@ typedef struct gp_report_options {
     uint32_t coro;
     bool only_trace; // rows of trace number `trace` of the dataset only
     uint32_t trace;
+    unsigned wants; // enum gp_want bits
 } gp_report_options_t;
 
 // Build a report from a capture; the dataset must keep apart what the options choose or group by.
@@ -27,8 +28,11 @@ typedef struct gp_report_options {
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer);
 
-// Build a report from a profile of this process. Returns NULL and errno.
-gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer);
+// Build a report from a profile of this process.
+//   wants: enum gp_want bits; labels there are none.
+// Returns NULL and errno.
+gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants,
+                                     gp_symbolizer_t *symbolizer);
 
 void gp_report_free(gp_report_t *report);
 

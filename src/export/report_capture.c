@@ -91,6 +91,44 @@ size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool b
     return cut(snprintf(text, size, bare ? "%s" : "[trace %s]", id), size);
 }
 
+// Whose samples a row holds, as a label. The texts are in `text`.
+typedef struct label_text {
+    char coro[256], trace[40];
+} label_text_t;
+
+static gp_label_t label_of(const capture_report_t *from, const gp_dataset_weight_t *weight,
+                           label_text_t *text)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    uint32_t thread = gp_dataset_thread_find(dataset, weight->thread);
+    gp_label_t label = {
+        .coroutine = text->coro,
+        .coroutine_id = dataset->coros[weight->coro].record.id,
+    };
+
+    gp_report_coro_label(dataset, weight->coro, from->builder->symbolizer, true, text->coro,
+                         sizeof(text->coro));
+    if (thread != GP_INDEX_NONE) {
+        label.thread_id = dataset->threads[thread].tid;
+        label.thread = dataset->threads[thread].name;
+    }
+    if (dataset->traces[weight->trace].index != 0) {
+        gp_report_trace_label(dataset, weight->trace, true, text->trace, sizeof(text->trace));
+        label.trace = text->trace;
+    }
+    return label;
+}
+
+static int add_label(const capture_report_t *from, const gp_dataset_weight_t *weight)
+{
+    label_text_t text;
+
+    if (!(from->options->wants & GP_WANT_LABELS))
+        return 0;
+    gp_label_t label = label_of(from, weight, &text);
+    return gp_builder_row_label(from->builder, &label);
+}
+
 static bool is_chosen(const gp_report_options_t *options, uint32_t coro, uint32_t trace)
 {
     return (!options->only_coro || options->coro == coro) &&
@@ -173,7 +211,9 @@ static int add_weights(capture_report_t *from)
         if (!is_chosen(from->options, weight->coro, weight->trace))
             continue;
         gp_builder_row_begin(from->builder);
-        result = add_root(from, weight);
+        result = add_label(from, weight);
+        if (result == 0)
+            result = add_root(from, weight);
         if (result == 0)
             result = add_stack(from, &dataset->stacks[weight->stack]);
         if (result == 0)
@@ -204,11 +244,26 @@ static int describe(const capture_report_t *from)
     return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;
 }
 
+static int map_modules(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    int result = 0;
+
+    for (size_t i = 0; i < dataset->module_count && result == 0; i++) {
+        const gp_dataset_module_t *module = &dataset->modules[i];
+        gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
+        from->modules[i] = symbolizer_module(dataset, from->builder->symbolizer, (uint32_t)i);
+        result = gp_builder_mapping(from->builder, from->modules[i], module->bias, &mapping,
+                                    module->build_id, module->build_id_len);
+    }
+    return result;
+}
+
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer)
 {
     capture_report_t from = {
-        .builder = gp_builder_create(symbolizer),
+        .builder = gp_builder_create(symbolizer, options->wants),
         .dataset = dataset,
         .options = options,
         .modules = calloc(dataset->module_count + 1, sizeof(uint32_t)),
@@ -217,9 +272,7 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
 
     if (from.builder == NULL || from.modules == NULL)
         goto out;
-    for (size_t i = 0; i < dataset->module_count; i++)
-        from.modules[i] = symbolizer_module(dataset, symbolizer, (uint32_t)i);
-    if (weigh(&from) < 0 || add_weights(&from) < 0 || describe(&from) < 0)
+    if (map_modules(&from) < 0 || weigh(&from) < 0 || add_weights(&from) < 0 || describe(&from) < 0)
         goto out;
     report = gp_builder_finish(from.builder, exact_total(&from));
     from.builder = NULL;

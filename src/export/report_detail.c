@@ -50,8 +50,8 @@ int gp_builder_row_label(gp_builder_t *builder, const gp_label_t *label)
         gp_label_t copy = *label;
         number = (uint32_t)builder->label_count;
         if (!keep_label(builder, &copy) ||
-            gp_grow(&builder->labels, &builder->label_capacity, number,
-                    sizeof(*builder->labels)) < 0 ||
+            gp_grow(&builder->labels, &builder->label_capacity, number, sizeof(*builder->labels)) <
+                0 ||
             gp_index_add(&builder->label_index, hash, number) < 0)
             return -ENOMEM;
         builder->labels[builder->label_count++] = copy;
@@ -67,8 +67,8 @@ static bool same_module(const void *owner, uint32_t number, const void *key)
 
 uint32_t gp_builder_mapping_find(const gp_builder_t *builder, uint32_t module)
 {
-    uint32_t number = gp_index_find(&builder->mapping_index, gp_hash_u64(module), same_module,
-                                    builder, &module);
+    uint32_t number =
+        gp_index_find(&builder->mapping_index, gp_hash_u64(module), same_module, builder, &module);
 
     return number == GP_INDEX_NONE ? 0 : number + 1;
 }

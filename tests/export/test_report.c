@@ -271,7 +271,7 @@ static void test_snapshot(void **state)
         .name = "request",
     };
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
-    gp_report_t *report = gp_report_from_snapshot(&snapshot, symbolizer);
+    gp_report_t *report = gp_report_from_snapshot(&snapshot, 0, symbolizer);
 
     gp_symbolizer_destroy(symbolizer); // a report does not need it any more
     assert_non_null(report);

@@ -195,6 +195,7 @@ static int run_export(export_arguments_t *arguments)
     if (exporter->binary && strcmp(arguments->output, "-") == 0 && isatty(STDOUT_FILENO))
         return gp_fail("standard output", "is a terminal and %s is binary; name a file with -o",
                        exporter->name);
+    arguments->source.wants = exporter->wants;
     int status =
         gp_source_open(&source, arguments->command, arguments->file, &arguments->source, false);
     if (status != 0)

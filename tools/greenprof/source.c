@@ -65,10 +65,12 @@ static int find_wanted(gp_source_t *source, const gp_source_options_t *options,
 
 static unsigned kept_apart(const gp_source_t *source, const gp_source_options_t *options)
 {
-    bool coros = source->options.by == GP_BY_COROUTINE || options->coroutine != NULL;
-    bool traces = source->options.by == GP_BY_TRACE || options->trace != NULL;
+    bool labels = options->wants & GP_WANT_LABELS;
+    bool coros = source->options.by == GP_BY_COROUTINE || options->coroutine != NULL || labels;
+    bool traces = source->options.by == GP_BY_TRACE || options->trace != NULL || labels;
 
-    return (coros ? GP_KEEP_COROS : 0u) | (traces ? GP_KEEP_TRACES : 0u);
+    return (coros ? GP_KEEP_COROS : 0u) | (traces ? GP_KEEP_TRACES : 0u) |
+           (labels ? GP_KEEP_THREADS : 0u);
 }
 
 static void warn_damage(const gp_source_t *source)
@@ -93,6 +95,7 @@ int gp_source_open(gp_source_t *source, const char *command, const char *path,
 
     memset(source, 0, sizeof(*source));
     source->path = path;
+    source->options.wants = options->wants;
     int status = check_form(source, command, options, by_function, &wanted);
     if (status != 0)
         return status;

@@ -10,6 +10,7 @@ typedef struct gp_source_options { // as given on the command line
     const char *coroutine;         // NULL = all
     const char *clock;             // NULL = cpu
     const char *by;                // NULL = none
+    unsigned wants;                // not an option: enum gp_want bits of the format
 } gp_source_options_t;
 
 typedef struct gp_source {
