@@ -147,6 +147,13 @@ class Case(unittest.TestCase):
             self.check_health(run.capture())
         return run
 
+    def run_alone(self, command, status=0):
+        """Run one of our programs by itself; what it printed."""
+        done = subprocess.run([program(command[0]), *map(str, command[1:])], capture_output=True,
+                              timeout=LIMIT_SECONDS, cwd=self.directory)
+        self.assertEqual(done.returncode, status, done.stderr.decode())
+        return Truth(done.stdout.decode())
+
     def check_health(self, capture, ended=True, share_lost=0.01):
         """What holds for every capture, whatever ran: every signal is a sample or a counted drop."""
         counters = capture.counters
