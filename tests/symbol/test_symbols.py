@@ -2,7 +2,7 @@
 
 usage: test_symbols.py RESOLVE SPECIMEN
 """
-import collections, os, random, re, shutil, subprocess, sys, tempfile, unittest
+import bisect, collections, os, random, re, shutil, subprocess, sys, tempfile, unittest
 
 RESOLVE, SPECIMEN = sys.argv[1], sys.argv[2]
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "specimen.cc")
@@ -51,6 +51,22 @@ def section_of(path, name):
     raise KeyError(name)
 
 
+class Spans:
+    """(start, size, name) by address; they may nest."""
+
+    def __init__(self, spans):
+        self.spans = sorted(spans, key=lambda span: span[:2])
+        self.starts = [span[0] for span in self.spans]
+        self.longest = max((span[1] for span in self.spans), default=0)
+
+    def at(self, address):
+        number = bisect.bisect_right(self.starts, address)
+        while number > 0 and self.starts[number - 1] > address - self.longest:
+            number -= 1
+            if address < self.starts[number] + self.spans[number][1]:
+                yield self.spans[number]
+
+
 class RealBinaries(unittest.TestCase):
     """Every name must be one of the symbols that cover the address, and every address that one covers must have a name."""
 
@@ -61,14 +77,15 @@ class RealBinaries(unittest.TestCase):
         random.seed(7)
         addresses = [random.randrange(start, start + size) for _ in range(ADDRESSES // 2)]
         addresses += [low + random.randrange(length) for low, length, _ in random.choices([s for s in spans if s[1]], k=ADDRESSES // 2)]
-        named, functions = 0, unwind_ranges(path)
+        named, functions = 0, Spans((low, high - low, None) for low, high in unwind_ranges(path))
+        covering = Spans(spans)
         for address, answer in zip(addresses, resolve(path, addresses)):
-            names = {name for low, length, name in spans if low <= address < low + length}
+            names = {name for _, _, name in covering.at(address)}
             unnamed = re.fullmatch(re.escape(os.path.basename(path)) + r"\+0x([0-9a-f]+)", answer.function)
             if unnamed:
                 self.assertEqual(names, set(), f"{address:x} has a symbol")
-                function = next(((low, high) for low, high in functions if low <= address < high), (address, address))
-                self.assertEqual(int(unnamed[1], 16), function[0], f"at {address:x}")
+                start = next((low for low, _, _ in functions.at(address)), address)
+                self.assertEqual(int(unnamed[1], 16), start, f"at {address:x}")
                 continue
             named += 1
             if names:

@@ -1,0 +1,265 @@
+// prof_dump() over a core that is made up: arguments, errors, small stacks, many at once, after
+// fork().
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "profile/snapshot.h"
+
+static int the_profile; // any address will do for a profile
+static int snapshots;   // taken and not released
+static int thread_error;
+static __thread int on_own_thread;
+
+static gp_snapshot_t *take_snapshot(prof_t *profile)
+{
+    static const gp_snapshot_module_t module = {.id = 1, .path = "/opt/app/server"};
+    static const gp_snapshot_node_t nodes[] = {
+        {0},
+        {.loc = GP_LOC(1, 0x10), .parent = 0, .weight_ns = 2000, .samples = 2},
+    };
+    static const gp_snapshot_t snapshot = {
+        .nodes = nodes,
+        .node_count = 2,
+        .modules = &module,
+        .module_count = 1,
+        .total_ns = 5000,
+        .sampled_ns = 2000,
+        .samples = 2,
+        .name = "made up",
+    };
+
+    if (profile != (prof_t *)&the_profile || !on_own_thread) {
+        errno = EINVAL;
+        return NULL;
+    }
+    __atomic_add_fetch(&snapshots, 1, __ATOMIC_SEQ_CST);
+    return (gp_snapshot_t *)(uintptr_t)&snapshot;
+}
+
+static void release_snapshot(gp_snapshot_t *snapshot)
+{
+    assert_non_null(snapshot);
+    __atomic_sub_fetch(&snapshots, 1, __ATOMIC_SEQ_CST);
+}
+
+typedef struct start {
+    void *(*run)(void *);
+    void *argument;
+} start_t;
+
+static void *run_started(void *argument)
+{
+    start_t start = *(start_t *)argument;
+
+    free(argument);
+    on_own_thread = 1;
+    return start.run(start.argument);
+}
+
+static int start_thread(void *(*run)(void *), void *argument, void *pthread_out)
+{
+    if (thread_error != 0)
+        return thread_error;
+    start_t *start = malloc(sizeof(*start));
+    *start = (start_t){run, argument};
+    return -pthread_create(pthread_out, NULL, run_started, start);
+}
+
+const gp_core_interface_t *prof_core_interface(void)
+{
+    static const gp_core_interface_t interface = {sizeof(interface), take_snapshot,
+                                                  release_snapshot, start_thread};
+
+    return &interface;
+}
+
+static prof_t *profile(void)
+{
+    return (prof_t *)&the_profile;
+}
+
+static char path[] = "/tmp/greenprof-dump-XXXXXX";
+
+static int make_path(void **state)
+{
+    (void)state;
+    strcpy(path + sizeof(path) - 7, "XXXXXX");
+    int fd = mkstemp(path);
+    return fd >= 0 ? close(fd) : -1;
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void expect_folded(const char *file)
+{
+    char text[64] = "";
+    FILE *in = fopen(file, "r");
+
+    assert_non_null(in);
+    assert_non_null(fgets(text, sizeof(text), in));
+    fclose(in);
+    assert_string_equal(text, "server+0x10 5\n");
+}
+
+static void test_dump(void **state)
+{
+    (void)state;
+    errno = 1234;
+    assert_int_equal(prof_dump(profile(), "folded", path), 0);
+    assert_int_equal(errno, 1234);
+    expect_folded(path);
+    assert_int_equal(prof_dump_stats(profile(), path), 0);
+    int fd = open(path, O_RDONLY);
+    char first = 0;
+    assert_int_equal(read(fd, &first, 1), 1);
+    close(fd);
+    assert_int_equal(first, '{');
+    assert_int_equal(snapshots, 0);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    int other;
+
+    errno = 1234;
+    assert_int_equal(prof_dump(NULL, "folded", path), -EINVAL);
+    assert_int_equal(prof_dump(profile(), NULL, path), -EINVAL);
+    assert_int_equal(prof_dump(profile(), "folded", NULL), -EINVAL);
+    assert_int_equal(prof_dump(profile(), "no such format", path), -EINVAL);
+    assert_int_equal(prof_dump((prof_t *)&other, "folded", path), -EINVAL);
+    assert_int_equal(prof_dump(profile(), "folded", "/nonexistent/file"), -ENOENT);
+    assert_int_equal(prof_dump(profile(), "folded", "/tmp"), -EISDIR);
+    assert_int_equal(prof_dump(profile(), "folded", "/dev/full"), -ENOSPC);
+    thread_error = -EAGAIN;
+    assert_int_equal(prof_dump(profile(), "folded", path), -EAGAIN);
+    thread_error = 0;
+    assert_int_equal(errno, 1234);
+    assert_int_equal(snapshots, 0);
+}
+
+static ucontext_t here, coroutine;
+static int coroutine_result;
+
+static void dump_on_coroutine(void)
+{
+    coroutine_result = prof_dump(profile(), "flamegraph", path);
+}
+
+// On 4 KiB with a page without rights below it; sanitizers need more themselves.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK_BYTES = 256 * 1024, SANITIZED = 1 };
+#else
+enum { STACK_BYTES = 4096, SANITIZED = 0 };
+#endif
+
+static void test_small_stack(void **state)
+{
+    (void)state;
+    const size_t page = STACK_BYTES;
+    char *stack = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert_int_equal(mprotect(stack + page, page, PROT_READ | PROT_WRITE), 0);
+    coroutine_result = 1;
+    getcontext(&coroutine);
+    coroutine.uc_stack.ss_sp = stack + page;
+    coroutine.uc_stack.ss_size = page;
+    coroutine.uc_link = &here;
+    makecontext(&coroutine, dump_on_coroutine, 0);
+    swapcontext(&here, &coroutine);
+    assert_int_equal(coroutine_result, 0);
+    munmap(stack, 2 * page);
+}
+
+static void *dump_often(void *argument)
+{
+    char mine[64];
+    intptr_t failures = 0;
+
+    snprintf(mine, sizeof(mine), "%s.%d", path, (int)(intptr_t)argument);
+    for (int i = 0; i < 20; i++)
+        failures += prof_dump(profile(), "folded", i % 2 ? path : mine) != 0;
+    unlink(mine);
+    return (void *)failures;
+}
+
+static void test_many_at_once(void **state)
+{
+    (void)state;
+    pthread_t threads[8];
+
+    for (intptr_t i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, dump_often, (void *)i), 0);
+    for (int i = 0; i < 8; i++) {
+        void *failures;
+        pthread_join(threads[i], &failures);
+        assert_null(failures);
+    }
+    expect_folded(path);
+    assert_int_equal(snapshots, 0);
+}
+
+static volatile int stop;
+
+static void *dump_until_stopped(void *argument)
+{
+    while (!stop)
+        prof_dump(profile(), "folded", "/dev/null");
+    return argument;
+}
+
+// A child may dump, whatever its parent's threads were doing at the fork. (A sanitizer's own locks
+// do not survive that.)
+static void test_after_fork(void **state)
+{
+    (void)state;
+    pthread_t thread;
+
+    stop = SANITIZED;
+    assert_int_equal(pthread_create(&thread, NULL, dump_until_stopped, NULL), 0);
+    if (SANITIZED)
+        pthread_join(thread, NULL);
+    for (int i = 0; i < 30; i++) {
+        pid_t child = fork();
+        int status = 0;
+        if (child == 0) {
+            alarm(20); // a dead lock would be the end of it
+            _exit(prof_dump(profile(), "folded", "/dev/null") == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    stop = 1;
+    if (!SANITIZED)
+        pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_dump, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(test_errors, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(test_small_stack, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(test_many_at_once, make_path, remove_path),
+        cmocka_unit_test(test_after_fork),
+    };
+
+    return cmocka_run_group_tests_name("dump", tests, NULL, NULL);
+}
