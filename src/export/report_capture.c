@@ -110,7 +110,8 @@ static gp_label_t label_of(const capture_report_t *from, const gp_dataset_weight
                          sizeof(text->coro));
     if (thread != GP_INDEX_NONE) {
         label.thread_id = dataset->threads[thread].tid;
-        label.thread = dataset->threads[thread].name;
+        if (dataset->threads[thread].name[0] != '\0')
+            label.thread = dataset->threads[thread].name;
     }
     if (dataset->traces[weight->trace].index != 0) {
         gp_report_trace_label(dataset, weight->trace, true, text->trace, sizeof(text->trace));

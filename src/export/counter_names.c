@@ -1,0 +1,27 @@
+#include "export/counter_names.h"
+
+#include <stddef.h>
+
+#include "capture/format.h"
+
+const char *gp_counter_name(uint32_t counter)
+{
+    static const char *const names[GP_COUNTER_COUNT] = {
+        [GP_COUNTER_SIGNALS] = "signals",
+        [GP_COUNTER_SAMPLES] = "samples",
+        [GP_COUNTER_DROP_RING_FULL] = "drop_ring_full",
+        [GP_COUNTER_DROP_REENTERED] = "drop_reentered",
+        [GP_COUNTER_DROP_FOREIGN] = "drop_foreign",
+        [GP_COUNTER_DROP_NO_THREAD] = "drop_no_thread",
+        [GP_COUNTER_DROP_IDLE] = "drop_idle",
+        [GP_COUNTER_SWITCHING] = "switching",
+        [GP_COUNTER_TRUNCATED] = "truncated",
+        [GP_COUNTER_INCOMPLETE] = "incomplete",
+        [GP_COUNTER_OUTSIDE] = "outside",
+        [GP_COUNTER_TIMER_FAILED] = "timer_failed",
+        [GP_COUNTER_LOST_MARKS] = "lost_marks",
+        [GP_COUNTER_UNSAMPLED_NS] = "unsampled_ns",
+    };
+
+    return counter < GP_COUNTER_COUNT ? names[counter] : NULL;
+}
