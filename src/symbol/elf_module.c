@@ -71,7 +71,8 @@ void gp_elf_module_load(gp_elf_module_t *module)
     }
     if (module->path[0] != '/' || gp_elf_open(&elf, module->path) < 0)
         return;
-    if (is_the_one(&elf, module)) {
+    module->changed = !is_the_one(&elf, module);
+    if (!module->changed) {
         bool separate = gp_debug_file_open(&elf, module->path, &debug, debug_path) == 0;
         load_tables(module, &elf, separate ? &debug : NULL, debug_path);
         if (separate)

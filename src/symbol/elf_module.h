@@ -16,6 +16,7 @@ typedef struct gp_elf_module {
     uint8_t build_id[GP_BUILD_ID_MAX];
     size_t build_id_len;
     bool loaded;
+    bool changed; // there is a file of that name, but it is another build
     gp_symbol_table_t symbols;
     gp_eh_functions_t functions; // for code without a symbol
     gp_dwarf_t *dwarf;           // NULL = none

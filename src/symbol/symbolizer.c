@@ -224,6 +224,18 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
     return symbol;
 }
 
+const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next)
+{
+    const char *path = NULL;
+
+    pthread_mutex_lock(&symbolizer->lock);
+    for (; *next < symbolizer->module_count && path == NULL; ++*next)
+        if (symbolizer->modules[*next].changed)
+            path = symbolizer->modules[*next].path;
+    pthread_mutex_unlock(&symbolizer->lock);
+    return path;
+}
+
 void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
 {
     if (symbolizer == NULL)

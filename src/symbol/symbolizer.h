@@ -43,6 +43,12 @@ uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, siz
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module,
                                          uint64_t address);
 
+// Go through the modules that have no names because their file is another build than the one that
+// was asked about.
+//   next: 0 at first; updated.
+// Returns a module's path, or NULL when there are no more.
+const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next);
+
 void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer);
 
 #endif

@@ -230,6 +230,14 @@ class Export(Command):
             result = run("export", cut, "-f", "folded")
             self.assertEqual(result.returncode, 0 if size >= 128 else 1, result.stderr)
 
+    def test_another_build_is_a_warning(self):
+        file = self.make("other", "module 1 /bin/sh 00112233445566778899 0 0 0\nstack 1 0 1:3000\nsample 1 1000000 1 1 1 0\n")
+        for arguments in (["report", file], ["export", file, "-f", "folded"]):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("greenprof: /bin/sh: is another build", result.stderr)
+            self.assertIn("sh+0x3000", result.stdout)
+
     def test_no_samples(self):
         file = self.make("none", "counters 5000 1234000 0 0 0\n")
         self.assertEqual(self.succeed("export", file, "-f", "folded"), "[no samples] 1234\n")

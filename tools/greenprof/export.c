@@ -201,6 +201,7 @@ static int run_export(export_arguments_t *arguments)
     if (status != 0)
         return status;
     status = write_report(arguments, exporter, &source);
+    gp_source_warn_changed(&source);
     gp_source_close(&source);
     return status;
 }

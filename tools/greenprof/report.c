@@ -164,6 +164,7 @@ int gp_command_report(int argc, char **argv)
         return status;
     if (print(&source, &arguments.table) < 0)
         status = gp_fail(arguments.file, "not enough memory");
+    gp_source_warn_changed(&source);
     gp_source_close(&source);
     return status != 0 ? status : gp_finish_stdout();
 }

@@ -112,6 +112,16 @@ int gp_source_open(gp_source_t *source, const char *command, const char *path,
     return status;
 }
 
+void gp_source_warn_changed(const gp_source_t *source)
+{
+    uint32_t next = 0;
+    const char *path;
+
+    while ((path = gp_symbolizer_changed(source->symbolizer, &next)) != NULL)
+        gp_warn(path,
+                "is another build than the one that was profiled: its functions have no names");
+}
+
 void gp_source_close(gp_source_t *source)
 {
     gp_symbolizer_destroy(source->symbolizer);

@@ -27,6 +27,9 @@ typedef struct gp_source {
 int gp_source_open(gp_source_t *source, const char *command, const char *path,
                    const gp_source_options_t *options, bool by_function);
 
+// After the reports: say which modules are not the ones that were profiled any more.
+void gp_source_warn_changed(const gp_source_t *source);
+
 void gp_source_close(gp_source_t *source);
 
 #endif
