@@ -59,6 +59,21 @@ size_t gp_text_repair(char *out, const char *text)
     return (size_t)(at - out);
 }
 
+void gp_text_put_line(FILE *out, const char *text)
+{
+    while (*text != '\0') {
+        size_t len = gp_text_utf8_len(text);
+        unsigned char c = (unsigned char)*text;
+        if (len == 0)
+            fputs("\xef\xbf\xbd", out);
+        else if (c < ' ' || c == 0x7f)
+            putc(' ', out);
+        else
+            fwrite(text, 1, len, out);
+        text += len ? len : 1;
+    }
+}
+
 size_t gp_text_decimal(char *out, uint64_t ns, uint64_t unit_ns, unsigned digits)
 {
     uint64_t scale = 1;

@@ -19,6 +19,9 @@ enum { GP_TEXT_GROWTH = 3 }; // a repaired text is at most this many times as lo
 // Returns the length.
 size_t gp_text_repair(char *out, const char *text);
 
+// Write a text as a part of a line: repaired, control characters replaced by spaces.
+void gp_text_put_line(FILE *out, const char *text);
+
 // Write nanoseconds as a decimal fraction of `unit_ns` (a power of ten) with `digits` decimals,
 // rounded half up.
 //   out: room for 32 bytes.
