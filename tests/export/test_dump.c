@@ -20,20 +20,21 @@
 
 static int the_profile; // any address will do for a profile
 static int snapshots;   // taken and not released
+static int taken;       // in all
+static int new_modules; // every snapshot has a module that is new
 static int thread_error;
 static __thread int on_own_thread;
 
 static gp_snapshot_t *take_snapshot(prof_t *profile)
 {
-    static const gp_snapshot_module_t module = {.id = 1, .path = "/opt/app/server"};
+    static _Thread_local gp_snapshot_module_t module = {.id = 1, .path = "/opt/app/server"};
     static const gp_snapshot_node_t nodes[] = {
         {0},
         {.loc = GP_LOC(1, 0x10), .parent = 0, .weight_ns = 2000, .samples = 2},
     };
-    static const gp_snapshot_t snapshot = {
+    static _Thread_local gp_snapshot_t snapshot = {
         .nodes = nodes,
         .node_count = 2,
-        .modules = &module,
         .module_count = 1,
         .total_ns = 5000,
         .sampled_ns = 2000,
@@ -45,8 +46,15 @@ static gp_snapshot_t *take_snapshot(prof_t *profile)
         errno = EINVAL;
         return NULL;
     }
+    int number = __atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
+    if (new_modules) { // one that nobody has seen: the symbolizer opens a file, its lock held
+        module.path = "/proc/self/exe";
+        module.build_id_len = sizeof(number);
+        memcpy(module.build_id, &number, sizeof(number));
+    }
+    snapshot.modules = &module;
     __atomic_add_fetch(&snapshots, 1, __ATOMIC_SEQ_CST);
-    return (gp_snapshot_t *)(uintptr_t)&snapshot;
+    return &snapshot;
 }
 
 static void release_snapshot(gp_snapshot_t *snapshot)
@@ -233,6 +241,7 @@ static void test_after_fork(void **state)
     pthread_t thread;
 
     stop = SANITIZED;
+    new_modules = 1;
     assert_int_equal(pthread_create(&thread, NULL, dump_until_stopped, NULL), 0);
     if (SANITIZED)
         pthread_join(thread, NULL);
