@@ -6,7 +6,7 @@ MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
 COUNTER_NAMES = ["signals", "samples", "ring_full", "reentered", "foreign", "no_thread", "idle", "switching",
-                 "truncated", "incomplete", "outside", "timer_failed", "lost_marks"]
+                 "truncated", "incomplete", "outside", "timer_failed", "lost_marks", "unsampled_ns"]
 DROPS = COUNTER_NAMES[2:7]
 TRUNCATED, INCOMPLETE, SWITCHING = 1, 2, 4  # enum gp_stack_flag
 

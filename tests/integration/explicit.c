@@ -87,11 +87,11 @@ static void busy_green(int id)
     for (;;) {
         uint64_t start = truth_cpu_ns();
         if (id == 0)
-            work_ping(600000);
+            work_ping(3000000);
         else if (id == 1)
-            work_pong(300000);
+            work_pong(1500000);
         else
-            work_pang(100000);
+            work_pang(500000);
         uint64_t now = truth_cpu_ns();
         greens[id].cpu_ns += now - start;
         if (id == COUNT - 1 && now > end_ns)

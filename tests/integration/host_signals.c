@@ -1,0 +1,192 @@
+// A program with signals of its own: greenprof must not get in their way, nor they in its.
+//   host_signals handlers | altstack | mask | waits | masked_thread
+#include "truth.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+WORK(main)
+WORK(handler)
+WORK(blocked)
+
+static volatile sig_atomic_t handled, wrong_stack;
+static char *alternate;
+static size_t alternate_bytes;
+
+static void on_usr1(int number)
+{
+    (void)number;
+    char here;
+    uintptr_t sp = (uintptr_t)&here;
+    if (alternate != NULL && (sp < (uintptr_t)alternate || sp >= (uintptr_t)alternate + alternate_bytes))
+        wrong_stack++;
+    work_handler(200000);
+    handled++;
+}
+
+static void install(int flags)
+{
+    struct sigaction action = {.sa_handler = on_usr1, .sa_flags = flags};
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+static TRUTH_OUT_OF_LINE int storm(int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        work_main(300000);
+        raise(SIGUSR1);
+        stack_t now;
+        if (alternate != NULL && (sigaltstack(NULL, &now) != 0 || now.ss_sp != alternate ||
+                                  now.ss_size != alternate_bytes || now.ss_flags & SS_DISABLE))
+            return 4;
+    }
+    EXPECT(main);
+    EXPECT(handler);
+    return handled != rounds ? 3 : wrong_stack ? 5 : 0;
+}
+
+static int with_altstack(size_t bytes)
+{
+    alternate_bytes = bytes;
+    alternate = malloc(bytes);
+    stack_t mine = {.ss_sp = alternate, .ss_size = bytes};
+    if (sigaltstack(&mine, NULL) != 0)
+        return 6;
+    install(SA_ONSTACK | SA_RESTART);
+    return storm(3000);
+}
+
+// SIGPROF blocked for a while, as libraries do that block everything around fork or in their threads.
+static int masks(void)
+{
+    sigset_t all, before, now;
+    sigfillset(&all);
+    for (int i = 0; i < 300; i++) {
+        work_main(2000000);
+        if (sigprocmask(SIG_BLOCK, &all, &before) != 0 || sigismember(&before, SIGUSR1) != 0)
+            return 3;
+        work_blocked(1000000);
+        if (sigprocmask(SIG_SETMASK, &before, &now) != 0 || sigismember(&now, SIGUSR1) != 1)
+            return 4;
+    }
+    EXPECT(main);
+    EXPECT(blocked);
+    return 0;
+}
+
+static volatile int over;
+
+static void *busy(void *unused)
+{
+    truth_thread_begin();
+    while (!over)
+        work_main(1000000);
+    truth_thread_end();
+    return unused;
+}
+
+static void *poke(void *pipe_end)
+{
+    for (int i = 0; i < 100; i++) {
+        usleep(10000);
+        if (write(*(int *)pipe_end, "x", 1) != 1)
+            exit(9);
+    }
+    return NULL;
+}
+
+// Every kind of wait, on a thread that also works, beside a busy one. None may end early.
+static int waits(void)
+{
+    int ends[2];
+    char byte;
+    pthread_t worker, poker;
+    struct epoll_event event = {.events = EPOLLIN};
+    if (pipe(ends) != 0)
+        return 3;
+    int epoll = epoll_create1(0);
+    pthread_create(&worker, NULL, busy, NULL);
+    for (int i = 0; i < 500; i++) {
+        struct timespec pause = {.tv_nsec = 1000000}, rest;
+        struct timeval timeout = {.tv_usec = 1000};
+        work_main(700000); // so that timers are about to fire when the wait begins
+        if (epoll_wait(epoll, &event, 1, 1) != 0)
+            return 4;
+        work_main(700000);
+        if (nanosleep(&pause, &rest) != 0)
+            return 5;
+        work_main(700000);
+        if (select(0, NULL, NULL, NULL, &timeout) != 0)
+            return 6;
+        work_main(700000);
+        if (clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL) != 0)
+            return 7;
+    }
+    pthread_create(&poker, NULL, poke, &ends[1]);
+    for (int i = 0; i < 100; i++) {
+        work_main(1000000);
+        if (read(ends[0], &byte, 1) != 1)
+            return 8;
+    }
+    pthread_join(poker, NULL);
+    over = 1;
+    pthread_join(worker, NULL);
+    EXPECT(main);
+    return 0;
+}
+
+// A thread that blocks every signal for all its life.
+static void *masked(void *unused)
+{
+    truth_thread_begin();
+    work_blocked(600000000);
+    truth_thread_end();
+    return unused;
+}
+
+static int masked_thread(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_create(&thread, NULL, masked, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    work_main(600000000);
+    pthread_join(thread, NULL);
+    EXPECT(main);
+    EXPECT(blocked);
+    return 0;
+}
+
+static int run(const char *what)
+{
+    if (strcmp(what, "handlers") == 0) {
+        install(SA_RESTART);
+        return storm(3000);
+    }
+    if (strcmp(what, "altstack") == 0)
+        return with_altstack(65536);
+    if (strcmp(what, "mask") == 0)
+        return masks();
+    if (strcmp(what, "waits") == 0)
+        return waits();
+    if (strcmp(what, "masked_thread") == 0)
+        return masked_thread();
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    truth_thread_begin();
+    if (argc < 2)
+        return 2;
+    int status = run(argv[1]);
+    truth_print_total();
+    return status;
+}

@@ -1,0 +1,55 @@
+"""An unmodified program that does its work on coroutines: qemu-img encrypts an image."""
+import os
+import shutil
+import subprocess
+
+import check
+
+SECRET = ["--object", "secret,id=s0,data=abc123"]
+
+
+class QemuImg(check.Case):
+    def setUp(self):
+        super().setUp()
+        check.need(shutil.which("qemu-img"), "qemu-img is not installed (Debian: qemu-utils)")
+
+    def run_alone(self, *arguments):
+        done = subprocess.run(["qemu-img", *arguments], cwd=self.directory, capture_output=True,
+                              timeout=check.LIMIT_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        return done
+
+    def test_luks(self):
+        with open(os.path.join(self.directory, "source.raw"), "wb") as file:
+            file.write(os.urandom(64 << 20))
+        convert = ["convert", *SECRET, "-f", "raw", "-O", "qcow2", "-o",
+                   "encrypt.format=luks,encrypt.key-secret=s0,encrypt.iter-time=500", "source.raw"]
+        alone = self.run_alone(*convert, "alone.qcow2")
+        run = self.profile([shutil.which("qemu-img"), *convert, "out.qcow2"])
+        self.assertEqual((run.stdout, run.stderr), (alone.stdout.decode(), alone.stderr.decode()))
+        encrypted = "encrypt.key-secret=s0,driver=qcow2,file.filename="
+        self.run_alone("check", *SECRET, "--image-opts", encrypted + "out.qcow2")
+        self.run_alone("compare", *SECRET, "--image-opts", encrypted + "out.qcow2",
+                       "driver=raw,file.filename=source.raw")
+        self.run_alone("compare", *SECRET, "--image-opts", encrypted + "out.qcow2", encrypted + "alone.qcow2")
+        folded = run.folded("--by", "coroutine")
+        on_threads = sum(weight for root, weight in folded.roots().items() if root.startswith("[thread"))
+        share = 1 - on_threads / folded.total
+        capture = run.capture()
+        # It counts what its key derivation can do on threads that block every signal: said apart, not exported.
+        print(f"on threads that block every signal: {capture.counters['unsampled_ns'] / 1e9:.2f} s")
+        print(f"on coroutines: {share:.1%} of {folded.total:.2f} s (bar 90 %), "
+              f"incomplete walks: {capture.counters['incomplete']} of {len(capture.samples)}")
+        self.assertGreaterEqual(share, 0.9)
+        self.check_weights(capture)
+
+    def test_many_switches(self):
+        bench = ["bench", "-c", "500000", "-d", "16", "-s", "512", "--image-opts", "driver=null-co,size=1073741824"]
+        run = self.profile([shutil.which("qemu-img"), *bench])
+        folded = run.folded("--by", "coroutine")
+        self.near("total", folded.total, run.capture().process_cpu_ns / 1e9, 0.005)
+        self.assertTrue(any(root.startswith("[coroutine") for root in folded.roots()))
+
+
+if __name__ == "__main__":
+    check.main()
