@@ -13,7 +13,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-void durations_mean(const durations_t *durations, double *mean, double *error)
+void durations_take_mean(durations_t *durations, double *mean, double *error)
 {
     size_t count = durations->count < DURATIONS_KEPT ? (size_t)durations->count : DURATIONS_KEPT, kept = 0;
     uint32_t *sorted = malloc((count + 1) * sizeof(*sorted));
@@ -23,6 +23,7 @@ void durations_mean(const durations_t *durations, double *mean, double *error)
         return;
     }
     memcpy(sorted, durations->ns, count * sizeof(*sorted));
+    durations->count = 0;
     qsort(sorted, count, sizeof(*sorted), compare);
     double sum = 0, squares = 0;
     for (size_t i = 0; i < count; i++) {

@@ -16,7 +16,7 @@ static inline void durations_add(durations_t *durations, uint64_t ns)
     durations->ns[durations->count++ % DURATIONS_KEPT] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-// Mean of those that lie within 100 us of the median, and its standard error; 0 and 0 of none.
-void durations_mean(const durations_t *durations, double *mean, double *error);
+// Take the mean of those that lie within 100 us of the median, and its standard error; 0 and 0 of none. Empties it.
+void durations_take_mean(durations_t *durations, double *mean, double *error);
 
 #endif

@@ -1,11 +1,15 @@
 // What a service does between two waits: queries to SQLite, JSON of the rows (jansson), compression (zlib), each request
-// on a ucontext coroutine of its own that yields to its loop between rows.
+// on a ucontext coroutine of its own that yields to its loop between rows. A second thread sleeps, as services have some:
+// glibc saves single-threaded programs some locks, a percent of this one's time, which any profiler with a thread ends.
 #include <jansson.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "worker.h"
@@ -29,8 +33,7 @@ static ucontext_t loop;
 static request_t requests[COROUTINES], *running;
 
 static const char *const statements[] = {
-    "SELECT region, product, count(*), sum(quantity), sum(quantity * price) FROM orders WHERE id % 4 = ?"
-    " GROUP BY region, product ORDER BY 5 DESC",
+    "SELECT region, product, count(*), sum(quantity), sum(price) FROM orders WHERE id % 4 = ? GROUP BY 1, 2 ORDER BY 5",
     "SELECT id, product, region, quantity, price FROM orders WHERE note LIKE '%' || ? || '%' LIMIT 120",
     "SELECT id, note, region, quantity, price FROM orders WHERE id % 40 = ? ORDER BY note",
 };
@@ -120,6 +123,25 @@ static void block(unsigned long amount, unsigned which, double *figures)
         serve_together(at, at + COROUTINES < amount ? at + COROUTINES : amount);
 }
 
+static void *sleep_on(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+// Signals for the process are left to the thread that works.
+static int start_second_thread(void)
+{
+    sigset_t all, old;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&thread, NULL, sleep_on, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error;
+}
+
 static int fill_database(void)
 {
     static const char fill[] =
@@ -142,6 +164,8 @@ int main(int argc, char **argv)
         if (requests[i].stack == NULL)
             return 1;
     }
+    if (start_second_thread() != 0)
+        return 1;
     if (fill_database() != 0) {
         fprintf(stderr, "service_work: %s\n", sqlite3_errmsg(database));
         return 1;

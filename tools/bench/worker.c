@@ -33,7 +33,7 @@ static void answer(worker_block_fn *block, unsigned long amount, unsigned which)
     cpu = worker_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
     wall = worker_clock_ns(CLOCK_MONOTONIC) - wall;
     if (amount == 0 && &bench_probe != NULL)
-        durations_mean(&bench_probe.inside, &figures[0], &figures[1]);
+        durations_take_mean(&bench_probe.inside, &figures[0], &figures[1]);
     uint64_t signals = &bench_probe != NULL ? bench_probe.signals : 0;
     printf("%lu %lu %lu %lu", (unsigned long)wall, (unsigned long)cpu,
            (unsigned long)worker_clock_ns(CLOCK_PROCESS_CPUTIME_ID), (unsigned long)signals);

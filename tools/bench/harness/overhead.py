@@ -4,9 +4,8 @@ import re
 import subprocess
 
 from . import gperftools, table
-from .rounds import Estimate, amount_for, extra_share, signals_per_second, take_turns
+from .rounds import Comparison, Estimate, amount_for
 from .sample import OVERHEAD_BOUND
-from .switch import close
 
 BLOCK_MS = 30
 SOLO_S = 3
@@ -35,38 +34,33 @@ def peer(bench, hz, path, probed=False, errors=None):
     return bench.plain(PROGRAM, preload=preload, env=gperftools.environment(path, hz), errors=errors)
 
 
-def quiet(worker_of, *arguments, **options):
-    """What programs say at their end is of no interest here."""
-    return worker_of(*arguments, errors=subprocess.DEVNULL, **options), 0
-
-
-def compare(bench, hz):
+def start(bench, hz):
+    """What the programs say at their end is of no interest here."""
+    quiet = {"errors": subprocess.DEVNULL}
     variants = {
-        "nothing": quiet(bench.plain, PROGRAM),
-        "empty handler": quiet(bench.empty, PROGRAM, hz),
-        "greenprof run": quiet(bench.run, PROGRAM, hz, probed=True),
+        "nothing": (bench.plain(PROGRAM, **quiet), 0),
+        "empty handler": (bench.empty(PROGRAM, hz, **quiet), 0),
+        "greenprof run": (bench.run(PROGRAM, hz, probed=True, **quiet), 0),
     }
     if gperftools.library() is not None:
         path = os.path.join(bench.scratch, "peer.prof")
-        variants["gperftools"] = quiet(peer, bench, hz, path, probed=True)
-    amount = amount_for(variants["nothing"][0], BLOCK_MS)
-    blocks = take_turns(variants, amount, bench.rounds(150))
-    inside = {name: Estimate.of(*worker.block(0).figures[0:2]) for name, (worker, _) in variants.items()}
-    close(variants)
-    for name in list(variants)[1:]:
-        share = extra_share(blocks[name], blocks["nothing"]).scaled(100)
-        rate = signals_per_second(blocks[name])
-        table.figure(f"{hz} Hz: {name}", share, "%", ratio=1 + share.value / 100,
-                     note=f"({rate:.0f} signals/s, {inside[name].value / 1e3:.2f} us each inside the handler)")
-    beyond = extra_share(blocks["greenprof run"], blocks["empty handler"]).scaled(100)
+        variants["gperftools"] = (peer(bench, hz, path, probed=True, **quiet), 0)
+    return variants
+
+
+def compare(bench, hz):
+    comparison = Comparison(lambda: start(bench, hz), BLOCK_MS, bench.rounds(200))
+    for name in comparison.names[1:]:
+        percent = comparison.extra_percent(name, "nothing")
+        rate, inside = comparison.signals_per_second(name), comparison.figure(name, 0)
+        table.figure(f"{hz} Hz: {name}", percent, "%", ratio=1 + percent.value / 100,
+                     note=f"({rate:.0f} signals/s, {inside.value / 1e3:.1f} us each inside the handler)")
     bound = OVERHEAD_BOUND if hz == 1000 else None
+    beyond = comparison.extra_percent("greenprof run", "empty handler")
     table.figure("    greenprof beyond the empty handler", beyond, "%", bound=bound)
-    handler = inside["greenprof run"].minus(inside["empty handler"])
-    table.figure("    the same, inside the handler only", handler.scaled(rate_of(blocks) / 1e7), "%", bound=bound)
-
-
-def rate_of(blocks):
-    return signals_per_second(blocks["greenprof run"])
+    inside = comparison.figure("greenprof run", 0).minus(comparison.figure("empty handler", 0))
+    rate = comparison.signals_per_second("greenprof run")
+    table.figure("    the same, inside the handler only", inside.scaled(rate / 1e7), "%", bound=bound)
 
 
 def solo(bench, worker):
@@ -77,7 +71,7 @@ def solo(bench, worker):
 
 
 def report_share(label, reported, truth, note=""):
-    table.figure(label, Estimate.of(100 * reported / truth), "% of the true CPU time", digits=1, note=note)
+    table.figure(label, Estimate(100 * reported / truth), "% of the true CPU time", digits=1, note=note)
 
 
 def solo_greenprof(bench, hz):

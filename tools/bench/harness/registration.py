@@ -1,7 +1,6 @@
 """5. What announcing a coroutine costs."""
 from . import table
-from .rounds import Estimate, amount_for, take_turns
-from .switch import close
+from .rounds import Comparison, Estimate
 
 BATCH = 1 << 16
 MILLION = 16 * BATCH  # what register_many.c has room for
@@ -13,21 +12,21 @@ def run(bench):
     million(bench)
 
 
-def contexts(bench):
-    variants = {
+def start(bench):
+    return {
         "makecontext, greenprof absent": (bench.plain("make_contexts"), 0),
         "makecontext, linked, resting": (bench.plain("make_contexts_greenprof"), 0),
         "makecontext, preloaded, resting": (bench.plain("make_contexts", preload=[bench.core()]), 0),
         "makecontext, greenprof run -F 1000": (bench.run("make_contexts", 1000), 0),
     }
-    base = "makecontext, greenprof absent"
-    amount = amount_for(variants[base][0], 2)
-    blocks = take_turns(variants, amount, bench.rounds(60))
-    close(variants)
-    first = Estimate([block.cpu / amount for block in blocks[base]])
-    for name in variants:
-        cost = Estimate([block.cpu / amount for block in blocks[name]])
-        table.figure(name, cost, "ns", digits=1, ratio=cost.value / first.value)
+
+
+def contexts(bench):
+    comparison = Comparison(lambda: start(bench), 2, bench.rounds(100), warm_up_ms=5)
+    base = comparison.cpu_ns(comparison.names[0])
+    for name in comparison.names:
+        cost = comparison.cpu_ns(name)
+        table.figure(name, cost, "ns", digits=1, ratio=cost.value / base.value)
 
 
 def million(bench):
@@ -43,6 +42,6 @@ def million(bench):
                           ("prof_coro_create in place of another, a million live", again),
                           ("prof_coro_destroy, a million down to none", destroy),
                           ("prof_coro_create, records known", pooled)):
-        table.figure(label, Estimate([block.cpu / BATCH for block in blocks]), "ns", digits=1)
+        table.figure(label, Estimate.of_values([block.cpu / BATCH for block in blocks]), "ns", digits=1)
     memory = (create[-1].figures[1] - idle.figures[1]) * 1024 / MILLION
     table.line(f"  memory per live coroutine: {memory:.0f} bytes")

@@ -12,7 +12,7 @@ def run(bench):
 
 
 def phase(label, blocks, index):
-    table.figure(label, Estimate([block.figures[index] for block in blocks]), "us", digits=1)
+    table.figure(label, Estimate.of_values([block.figures[index] for block in blocks]), "us", digits=1)
 
 
 def one(bench, others):
@@ -23,11 +23,11 @@ def one(bench, others):
     resumed = [worker.block(200, 2) for _ in range(bench.rounds(20))]
     dumped = [worker.block(10, 1) for _ in range(bench.rounds(20))]
     worker.close()
-    cpu = Estimate([block.cpu / 200e3 for block in short])
-    table.figure("start + stop + free" + beside, Estimate([block.wall / 200e3 for block in short]), "us", digits=1,
+    cpu = Estimate.of_values([block.cpu / 200e3 for block in short])
+    table.figure("start + stop + free" + beside, Estimate.of_values([block.wall / 200e3 for block in short]), "us", digits=1,
                  note=f"(CPU {cpu.value:.1f} us)")
     for label, index in (("    start", 0), ("    stop", 1), ("    free", 3)):
         phase(label, short, index)
-    table.figure("resume + stop" + beside, Estimate([block.wall / 200e3 for block in resumed]), "us", digits=1)
+    table.figure("resume + stop" + beside, Estimate.of_values([block.wall / 200e3 for block in resumed]), "us", digits=1)
     phase("dump_stats, symbols known, 2 ms of samples" + beside, dumped, 2)
     table.line(f"  the first one, which reads the symbols: {cold.figures[2] / 1e3:.1f} ms")

@@ -1,6 +1,44 @@
-"""Let variants work in turns, and compare them round by round."""
+"""Let variants work in turns, and compare them round by round.
+
+Two processes of one program differ by a few percent for as long as they live (where their memory happens to lie), so
+each comparison is done with several generations of processes; the spread between generations is the error shown. Each
+process first works for a while unmeasured: page faults and unwind rows that are looked up for the first time are costs of
+the first second.
+"""
 import random
 import statistics
+
+GENERATIONS = 5
+WARM_UP_MS = 500
+
+
+class Estimate:
+    """A value and its standard error."""
+
+    def __init__(self, value, error=0.0):
+        self.value, self.error = value, error
+
+    @classmethod
+    def of_values(cls, values):
+        """The median of many short measurements."""
+        middle = statistics.median(values)
+        deviation = statistics.median(abs(value - middle) for value in values)
+        return cls(middle, 1.2533 * 1.4826 * deviation / len(values) ** 0.5)
+
+    @classmethod
+    def of_generations(cls, generations):
+        """The mean over generations of the median of each: [[value]]."""
+        medians = [cls.of_values(values) for values in generations]
+        mean = statistics.fmean(each.value for each in medians)
+        if len(medians) == 1:
+            return cls(mean, medians[0].error)
+        return cls(mean, statistics.stdev(each.value for each in medians) / len(medians) ** 0.5)
+
+    def scaled(self, factor):
+        return Estimate(self.value * factor, abs(self.error * factor))
+
+    def minus(self, other):
+        return Estimate(self.value - other.value, (self.error**2 + other.error**2) ** 0.5)
 
 
 def amount_for(worker, milliseconds, which=0):
@@ -15,57 +53,74 @@ def amount_for(worker, milliseconds, which=0):
         amount *= 4
 
 
-def take_turns(variants, amounts, rounds):
-    """Run each variant once per round, in an order drawn anew. variants: name -> (worker, which);
-    amounts: the work of a block, or name -> work. Returns name -> [Block]."""
+def take_turns(variants, amount, rounds, shuffle):
+    """Run each variant once per round, in an order drawn anew. variants: name -> (worker, which).
+    Returns name -> [Block]."""
     blocks = {name: [] for name in variants}
     order = list(variants)
-    shuffle = random.Random(1).shuffle
     for _ in range(rounds):
         shuffle(order)
         for name in order:
             worker, which = variants[name]
-            amount = amounts[name] if isinstance(amounts, dict) else amounts
             blocks[name].append(worker.block(amount, which))
     return blocks
 
 
-class Estimate:
-    """A median and its standard error (that of the median of a normal distribution, from the median deviation)."""
+class Comparison:
+    """Variants compared over several generations of processes.
 
-    def __init__(self, values):
-        self.value = statistics.median(values)
-        deviation = statistics.median(abs(value - self.value) for value in values)
-        self.error = 1.2533 * 1.4826 * deviation / len(values) ** 0.5
+    make: a function that starts them: name -> (worker, which). The first name is what the others are compared with.
+    blocks[name]: [[Block]], by generation and round; gathered[name]: [figures], by generation.
+    """
 
-    @classmethod
-    def of(cls, value, error=0.0):
-        made = cls([value])
-        made.error = error
-        return made
+    def __init__(self, make, milliseconds, rounds, warm_up_ms=WARM_UP_MS):
+        self.warm_up_ms = warm_up_ms
+        self.blocks, self.gathered, self.amount = {}, {}, None
+        shuffle = random.Random(1).shuffle
+        for _ in range(GENERATIONS):
+            variants = make()
+            self._generation(variants, milliseconds, max(3, rounds // GENERATIONS), shuffle)
+            for worker in {worker for worker, _ in variants.values()}:
+                worker.close()
+        self.names = list(self.blocks)
 
-    def scaled(self, factor):
-        return Estimate.of(self.value * factor, abs(self.error * factor))
+    def _generation(self, variants, milliseconds, rounds, shuffle):
+        if self.amount is None:
+            worker, which = next(iter(variants.values()))
+            self.amount = amount_for(worker, milliseconds, which)
+        for worker, which in variants.values():
+            for _ in range(max(1, int(self.warm_up_ms / milliseconds))):
+                worker.block(self.amount, which)
+            worker.gathered()
+        for name, blocks in take_turns(variants, self.amount, rounds, shuffle).items():
+            self.blocks.setdefault(name, []).append(blocks)
+            self.gathered.setdefault(name, []).append(variants[name][0].gathered())
 
-    def minus(self, other):
-        return Estimate.of(self.value - other.value, (self.error**2 + other.error**2) ** 0.5)
+    def _paired(self, name, base, combine):
+        return Estimate.of_generations(
+            [[combine(block.cpu, other.cpu) for block, other in zip(blocks, others)]
+             for blocks, others in zip(self.blocks[name], self.blocks[base])])
 
+    def cpu_ns(self, name):
+        """CPU ns per unit of work."""
+        return Estimate.of_generations([[block.cpu / self.amount for block in blocks] for blocks in self.blocks[name]])
 
-def per_unit(blocks, amount):
-    """CPU ns per unit of work."""
-    return Estimate([block.cpu / amount for block in blocks])
+    def extra_ns(self, name, base):
+        """CPU ns per unit of work beyond what `base` took in the same round."""
+        return self._paired(name, base, lambda cpu, other: (cpu - other) / self.amount)
 
+    def extra_percent(self, name, base):
+        """The same as a share of what `base` took."""
+        return self._paired(name, base, lambda cpu, other: 100 * (cpu / other - 1))
 
-def extra_share(blocks, base):
-    """How much more CPU time than `base` in the same round, as a share of it."""
-    return Estimate([block.cpu / other.cpu - 1 for block, other in zip(blocks, base)])
+    def signals_per_second(self, name):
+        """What the probe counted, per second of the thread's CPU time."""
+        blocks = [block for generation in self.blocks[name] for block in generation]
+        return sum(block.signals for block in blocks) / (sum(block.cpu for block in blocks) / 1e9)
 
-
-def extra_ns(blocks, base):
-    """How much more CPU time than `base` in the same round, ns per block."""
-    return Estimate([block.cpu - other.cpu for block, other in zip(blocks, base)])
-
-
-def signals_per_second(blocks):
-    """What the probe counted, per second of the thread's CPU time."""
-    return (blocks[-1].signals - blocks[0].signals) / (sum(block.cpu for block in blocks[1:]) / 1e9)
+    def figure(self, name, index):
+        """A gathered mean, whose standard error within a generation is the next figure."""
+        means = [figures[index] for figures in self.gathered[name]]
+        within = sum(figures[index + 1] ** 2 for figures in self.gathered[name]) ** 0.5 / len(means)
+        between = statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else 0
+        return Estimate(statistics.fmean(means), max(within, between))

@@ -6,13 +6,11 @@ def heading(text):
 
 
 def figure(label, estimate, unit, digits=2, ratio=None, bound=None, note=""):
-    """bound: (number, "must hold" text)."""
-    text = f"{estimate.value:.{digits}f} ±{estimate.error:.{digits}f} {unit}"
-    parts = [f"  {label:<46} {text:<22}", f"x{ratio:.3f}" if ratio is not None else ""]
-    line = f"{parts[0]} {parts[1]:<9}"
-    if bound is not None:
-        line += f" {bound[1]}: {verdict(estimate, bound[0])}"
-    print((line + (f" {note}" if note else "")).rstrip(), flush=True)
+    """bound: (number, text)."""
+    text = f"{estimate.value:.{digits}f}" + (f" ±{estimate.error:.{digits}f}" if estimate.error else "") + f" {unit}"
+    factor = f"x{ratio:.3f}" if ratio is not None else ""
+    limit = f"{bound[1]}: {verdict(estimate, bound[0])}" if bound is not None else ""
+    print(f"  {label:<50} {text:<20} {factor:<9} {' '.join(filter(None, (limit, note)))}".rstrip(), flush=True)
 
 
 def verdict(estimate, limit):
@@ -20,7 +18,7 @@ def verdict(estimate, limit):
         return "holds"
     if estimate.value - 2 * estimate.error > limit:
         return "MISSED"
-    return "holds, barely" if estimate.value <= limit else "missed, within the noise"
+    return "holds, within the noise" if estimate.value <= limit else "missed, within the noise"
 
 
 def line(text):

@@ -3,13 +3,14 @@ import collections
 import os
 import subprocess
 
-# wall and cpu: of the block; process: CPU of all threads since the start; signals: seen by the probe so far.
+# wall, cpu, signals: of the block; process: CPU of all threads since the start. Times are in ns.
 Block = collections.namedtuple("Block", "wall cpu process signals figures")
 
 
 class Worker:
     def __init__(self, argv, env=None, errors=None):
         self.argv = [str(arg) for arg in argv]
+        self.signals = 0
         self.process = subprocess.Popen(
             self.argv, env={**os.environ, **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=errors, text=True, bufsize=1)
@@ -20,7 +21,12 @@ class Worker:
         if len(answer) < 4:
             raise RuntimeError(f"{' '.join(self.argv)}: ended with status {self.process.wait()}")
         wall, cpu, process, signals = (int(word) for word in answer[:4])
-        return Block(wall, cpu, process, signals, [float(word) for word in answer[4:]])
+        new_signals, self.signals = signals - self.signals, signals
+        return Block(wall, cpu, process, new_signals, [float(word) for word in answer[4:]])
+
+    def gathered(self):
+        """What it gathered since this was last called: mean ns inside the handler, its error, and two figures of the program's own."""
+        return self.block(0).figures
 
     def close(self):
         """End it; returns what it said on standard error, where that was asked for."""
