@@ -107,5 +107,5 @@ class Files(unittest.TestCase):
         self.assertIn("/dev/full: No space left on device", result.stderr)
 
 
-def main():
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+def main(**options):
+    return unittest.main(argv=sys.argv[:1], verbosity=1, **options).result
