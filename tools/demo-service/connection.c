@@ -13,15 +13,8 @@ enum {
     COROUTINES_MAX = 2048, // a worker's: beyond, new connections wait in the kernel's queue
 };
 
-typedef struct listener {
-    worker_t *worker;
-    int fd;
-    const route_t *routes;
-    const char *profile_dir; // of their profiles; NULL = none
-} listener_t;
-
 typedef struct connection {
-    const listener_t *from;
+    worker_t *worker;
     int fd;
     size_t len; // bytes in `data`: this request's head and what came with it
     char data[HTTP_HEAD_BYTES_MAX];
@@ -61,7 +54,7 @@ static int send_response(const connection_t *connection, const http_response_t *
 {
     char head[HTTP_RESPONSE_HEAD_BYTES];
     size_t head_len = http_response_head(response, head);
-    int64_t deadline_ms = loop_now_ms() + connection->from->worker->settings->timeout_ms;
+    int64_t deadline_ms = loop_now_ms() + connection->worker->settings->timeout_ms;
     int rc = socket_send(connection->fd, head, head_len, deadline_ms);
     if (rc == 0 && response->body_len > 0)
         rc = socket_send(connection->fd, response->body, response->body_len, deadline_ms);
@@ -77,7 +70,7 @@ static void refuse(const connection_t *connection, int status)
 // Returns the length of the head; 0 when the client has gone, was silent, or has been refused.
 static size_t read_head(connection_t *connection)
 {
-    const settings_t *settings = connection->from->worker->settings;
+    const settings_t *settings = connection->worker->settings;
     size_t head_len = http_head_len(connection->data, connection->len);
     int64_t deadline_ms = loop_now_ms() + settings->idle_ms;
     bool started = false;
@@ -108,7 +101,7 @@ static bool run_call(connection_t *connection, call_t *call)
 {
     join_t join = {0};
     join_child_t child;
-    call->handler = find_handler(connection->from->routes, call->exchange.request.path);
+    call->handler = find_handler(connection->worker->routes, call->exchange.request.path);
     call->exchange.response.status = 200;
     if (join_spawn(&join, &child, run_request, call) != 0) {
         refuse(connection, 503);
@@ -124,8 +117,7 @@ static bool run_call(connection_t *connection, call_t *call)
 
 static bool serve_request(connection_t *connection)
 {
-    call_t call = {.exchange.worker = connection->from->worker,
-                   .exchange.profile_dir = connection->from->profile_dir};
+    call_t call = {.exchange.worker = connection->worker};
     size_t head_len = read_head(connection);
     if (head_len == 0)
         return false;
@@ -149,11 +141,11 @@ static void serve_connection(void *arg)
     free(connection);
 }
 
-static void start_connection(const listener_t *listener, int fd)
+static void start_connection(worker_t *worker, int fd)
 {
     connection_t *connection = malloc(sizeof *connection);
     if (connection != NULL) {
-        connection->from = listener;
+        connection->worker = worker;
         connection->fd = fd;
         connection->len = 0;
         if (loop_spawn(serve_connection, connection) == 0)
@@ -165,44 +157,23 @@ static void start_connection(const listener_t *listener, int fd)
 
 static void accept_connections(void *arg)
 {
-    const listener_t *listener = arg;
+    worker_t *worker = arg;
     for (;;) {
         while (loop_alive() >= COROUTINES_MAX)
             if (loop_sleep(10) != 0)
                 return;
-        int fd = socket_accept(listener->fd);
+        int fd = socket_accept(worker->listen_fd);
         if (fd >= 0)
-            start_connection(listener, fd);
+            start_connection(worker, fd);
         else if (fd == -ECANCELED || loop_sleep(50) != 0) // e.g. out of descriptors: wait for some
             return;
     }
 }
 
-// What a worker listens to. Outlives its coroutines: connections end after the listening has.
-typedef struct server {
-    listener_t upstream;
-    listener_t clients;
-} server_t;
-
-static void serve(void *arg)
-{
-    server_t *server = arg;
-    join_t join = {0};
-    join_child_t children[2];
-    if (join_spawn(&join, &children[0], accept_connections, &server->upstream) != 0 ||
-        join_spawn(&join, &children[1], accept_connections, &server->clients) != 0)
-        fprintf(stderr, "demo-service: no memory for coroutines\n");
-    join_wait(&join);
-}
-
 void *worker_main(void *arg)
 {
     worker_t *worker = arg;
-    server_t server = {
-        .upstream = {worker, worker->upstream_fd, upstream_routes, NULL},
-        .clients = {worker, worker->client_fd, client_routes, worker->settings->profile_dir},
-    };
-    if (loop_run(worker->loop, serve, &server) != 0)
+    if (loop_run(worker->loop, accept_connections, worker) != 0)
         fprintf(stderr, "demo-service: no memory for coroutines\n");
     return NULL;
 }

@@ -12,7 +12,7 @@
 
 enum {
     EVENTS_PER_POLL = 64,
-    SLICE_MS = 2,
+    SLICE_MS = 5,
 };
 
 struct loop {

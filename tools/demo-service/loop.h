@@ -46,7 +46,7 @@ bool loop_stopping(void);
 // How many coroutines are alive on the calling thread's loop.
 size_t loop_alive(void);
 
-// Let the others run when the calling coroutine has had the thread for 2 ms: for long
+// Let the others run when the calling coroutine has had the thread for 5 ms: for long
 // computations.
 void loop_yield_if_due(void);
 

@@ -18,7 +18,7 @@ typedef struct service {
     settings_t settings;
     int client_fd;
     int upstream_fd;
-    worker_t *workers; // worker_t[settings.threads]
+    worker_t *workers; // worker_t[settings.threads + 1], the last is the upstream
     unsigned started;
 } service_t;
 
@@ -38,51 +38,82 @@ static int listen_on(const char *address, uint16_t port)
     return fd;
 }
 
+static int prepare_client_worker(service_t *service, unsigned index, const char *db_path)
+{
+    worker_t *worker = &service->workers[index];
+    snprintf(worker->name, sizeof worker->name, "worker-%u", index % 1000);
+    worker->listen_fd = service->client_fd;
+    worker->routes = client_routes;
+    worker->profile_dir = service->settings.profile_dir;
+    worker->db = database_open(db_path);
+    return worker->db != NULL ? 0 : -1;
+}
+
+static void prepare_upstream(service_t *service)
+{
+    worker_t *worker = &service->workers[service->settings.threads];
+    snprintf(worker->name, sizeof worker->name, "upstream");
+    worker->listen_fd = service->upstream_fd;
+    worker->routes = upstream_routes;
+}
+
 static int prepare_workers(service_t *service)
 {
     char path[DATABASE_PATH_SIZE];
     int rc = 0;
     if (database_create(service->settings.rows, path) != 0)
         return -1;
-    for (unsigned i = 0; i < service->settings.threads && rc == 0; i++) {
-        worker_t *worker = &service->workers[i];
-        worker->settings = &service->settings;
-        worker->index = i;
-        worker->client_fd = service->client_fd;
-        worker->upstream_fd = service->upstream_fd;
-        worker->upstream_port = socket_port(service->upstream_fd);
-        worker->loop = loop_create();
-        worker->db = database_open(path);
-        if (worker->loop == NULL || worker->db == NULL)
-            rc = -1;
-    }
+    for (unsigned i = 0; i < service->settings.threads && rc == 0; i++)
+        rc = prepare_client_worker(service, i, path);
+    prepare_upstream(service);
     unlink(path); // the workers have it open
     return rc;
 }
 
-static int start_workers(service_t *service)
+static int start_worker(service_t *service, worker_t *worker)
 {
-    while (service->started < service->settings.threads) {
-        worker_t *worker = &service->workers[service->started];
-        char name[16];
-        int error = pthread_create(&worker->thread, NULL, worker_main, worker);
-        if (error != 0) {
-            complain("pthread_create", error);
-            return -1;
-        }
-        snprintf(name, sizeof name, "worker-%u", worker->index % 1000);
-        pthread_setname_np(worker->thread, name);
-        service->started++;
+    worker->settings = &service->settings;
+    worker->upstream_port = socket_port(service->upstream_fd);
+    worker->loop = loop_create();
+    if (worker->loop == NULL) {
+        complain("event loop", errno);
+        return -1;
     }
+    int error = pthread_create(&worker->thread, NULL, worker_main, worker);
+    if (error != 0) {
+        complain("pthread_create", error);
+        return -1;
+    }
+    pthread_setname_np(worker->thread, worker->name);
     return 0;
 }
 
+static int start_workers(service_t *service)
+{
+    int rc = 0;
+    while (service->started <= service->settings.threads && rc == 0) {
+        rc = start_worker(service, &service->workers[service->started]);
+        if (rc == 0)
+            service->started++;
+    }
+    return rc;
+}
+
+// Workers [lo, hi), as far as they were started.
+static void stop_range(service_t *service, unsigned lo, unsigned hi)
+{
+    for (unsigned i = lo; i < hi && i < service->started; i++)
+        loop_stop(service->workers[i].loop, DRAIN_MS);
+    for (unsigned i = lo; i < hi && i < service->started; i++)
+        pthread_join(service->workers[i].thread, NULL);
+}
+
+// The upstream last: the others may need it to finish their requests.
 static void stop_workers(service_t *service)
 {
-    for (unsigned i = 0; i < service->started; i++)
-        loop_stop(service->workers[i].loop, DRAIN_MS);
-    for (unsigned i = 0; i < service->started; i++)
-        pthread_join(service->workers[i].thread, NULL);
+    unsigned upstream = service->settings.threads;
+    stop_range(service, 0, upstream);
+    stop_range(service, upstream, upstream + 1);
 }
 
 // The file appears with its contents: who waits for it may read at once.
@@ -124,7 +155,7 @@ static int run(service_t *service, const sigset_t *signals)
 
 static void release(service_t *service)
 {
-    for (unsigned i = 0; i < service->settings.threads && service->workers != NULL; i++) {
+    for (unsigned i = 0; i <= service->settings.threads && service->workers != NULL; i++) {
         loop_free(service->workers[i].loop);
         sqlite3_close(service->workers[i].db);
     }
@@ -147,7 +178,7 @@ int main(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
 
     int rc = -1;
-    service.workers = calloc(service.settings.threads, sizeof *service.workers);
+    service.workers = calloc(service.settings.threads + 1, sizeof *service.workers);
     service.client_fd = listen_on(service.settings.address, service.settings.port);
     if (service.client_fd >= 0)
         service.upstream_fd = listen_on("127.0.0.1", 0);

@@ -62,7 +62,7 @@ void profile_identify(exchange_t *exchange)
 
 prof_t *profile_begin(const exchange_t *exchange)
 {
-    if (exchange->profile_dir == NULL)
+    if (exchange->worker->profile_dir == NULL)
         return NULL;
     prof_options_t options = PROF_OPTIONS_INIT;
     options.name = exchange->id;
@@ -81,7 +81,7 @@ void profile_end(prof_t *profile, exchange_t *exchange)
     prof_stop(profile);
     snprintf(cpu_us, sizeof cpu_us, "%llu", (unsigned long long)prof_total_ns(profile) / 1000);
     http_add_header(&exchange->response, "X-Cpu-Us", cpu_us);
-    snprintf(path, sizeof path, "%s/%s.prof", exchange->profile_dir, exchange->id);
+    snprintf(path, sizeof path, "%s/%s.prof", exchange->worker->profile_dir, exchange->id);
     int rc = prof_dump_stats(profile, path);
     if (rc != 0)
         fprintf(stderr, "demo-service: %s: %s\n", path, strerror(-rc));

@@ -2,8 +2,8 @@
 //
 // Model: every worker is a thread with its own event loop and its own connection to the database. A
 // connection has a coroutine that reads requests; every request gets a coroutine of its own, which
-// runs the handler of its route. The service listens twice: for its clients, and, standing in for
-// another company's slow server, for itself.
+// runs the handler of its route. One worker more stands in for another company's slow server: the
+// upstream.
 #ifndef DEMO_SERVICE_H
 #define DEMO_SERVICE_H
 
@@ -33,18 +33,18 @@ typedef struct settings {
 
 typedef struct worker {
     const settings_t *settings;
-    unsigned index;
+    char name[16]; // its thread's
     pthread_t thread;
     loop_t *loop;
-    sqlite3 *db;
-    int client_fd;   // listening, shared by all workers
-    int upstream_fd; // likewise
+    sqlite3 *db;                // NULL at the upstream
+    int listen_fd;              // all workers of a kind share it
+    const struct route *routes; // what it serves
+    const char *profile_dir;    // for a profile of each request; NULL = none
     uint16_t upstream_port;
 } worker_t;
 
 typedef struct exchange {
     worker_t *worker;
-    const char *profile_dir; // NULL = no profile
     http_request_t request;
     http_response_t response;
     char id[REQUEST_ID_SIZE];

@@ -1,5 +1,5 @@
-// The slow upstream: another service, as far as the handlers know. It is this process, on another
-// port.
+// The slow upstream: another service, as far as the handlers know. It is a thread of this
+// process, reached by a socket.
 #ifndef DEMO_UPSTREAM_H
 #define DEMO_UPSTREAM_H
 
