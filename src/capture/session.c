@@ -343,7 +343,7 @@ static void end_of_round(void)
     write_modules();
     flush(now);
     if (end != ENDING_NOT) {
-        write_end(end == ENDING_EXEC ? 2 : 0);
+        write_end(end == ENDING_EXEC ? 2 : gp_sampler_has_yielded() ? 1 : 0);
         gp_writer_flush(&writer);
         atomic_store_explicit(&ending, ENDING_NOT, memory_order_relaxed);
     }

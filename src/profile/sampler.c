@@ -17,6 +17,8 @@
 
 enum { SAMPLING_SIGNAL = SIGPROF };
 
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
+
 pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint16_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
@@ -24,6 +26,7 @@ static unsigned user_count, frequency;            // frequency 0 = resting
 static uint64_t idle_since_ns;
 static const gp_clock_engine_t *engine;           // chosen, or NULL
 static sigset_t mask_before_fork;
+static _Atomic uint64_t yielded_ns; // process CPU time when the host took the signal; 0 = it did not
 static bool leaving; // exec is under way: nobody gets a timer any more
 
 uint64_t gp_sampler_thread_cpu_ns(int tid)
@@ -39,6 +42,9 @@ uint64_t gp_sampler_own_cpu_ns(void)
 
 uint64_t gp_sampler_process_cpu_ns(void)
 {
+    uint64_t until = atomic_load_explicit(&yielded_ns, memory_order_relaxed);
+    if (until != 0) // what ran since then was not sampled
+        return until;
     uint64_t own = gp_sampler_own_cpu_ns(), all = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     return all > own ? all - own : 0;
 }
@@ -132,7 +138,7 @@ static void disarm_all(void)
 static int install_handler(void)
 {
     struct sigaction old, mine;
-    if (sigaction(SAMPLING_SIGNAL, NULL, &old) != 0)
+    if (__sigaction(SAMPLING_SIGNAL, NULL, &old) != 0)
         return -errno;
     bool ours = (old.sa_flags & SA_SIGINFO) && old.sa_sigaction == gp_handler;
     if (ours)
@@ -142,7 +148,8 @@ static int install_handler(void)
     memset(&mine, 0, sizeof(mine));
     mine.sa_sigaction = gp_handler;
     mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    return sigaction(SAMPLING_SIGNAL, &mine, NULL) == 0 ? 0 : -errno;
+    atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
+    return __sigaction(SAMPLING_SIGNAL, &mine, NULL) == 0 ? 0 : -errno;
 }
 
 // Arm the calling thread, with the chosen engine or the first that works.
@@ -197,6 +204,22 @@ static void stop_locked(void)
     atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
     disarm_all();
     frequency = 0;
+}
+
+void gp_sampler_yield(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0) {
+        uint64_t now = gp_sampler_process_cpu_ns();
+        stop_locked();
+        atomic_store_explicit(&yielded_ns, now, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+bool gp_sampler_has_yielded(void)
+{
+    return atomic_load_explicit(&yielded_ns, memory_order_relaxed) != 0;
 }
 
 static void change_frequency(unsigned hz)

@@ -1,5 +1,5 @@
 // A program that uses SIGPROF itself: it must go on as without greenprof.
-//   owner handler | late_handler | itimer | ignore
+//   owner handler | signal | late_handler | ignore | reset
 #include "truth.h"
 
 #include <signal.h>
@@ -21,6 +21,20 @@ static void start_timer(void)
     setitimer(ITIMER_PROF, &timer, NULL);
 }
 
+static int reset_all(void)
+{
+    struct sigaction old;
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    work_own(500000000);
+    if (signal(SIGPROF, SIG_IGN) != SIG_DFL || sigaction(SIGPROF, NULL, &old) != 0 || old.sa_handler != SIG_IGN)
+        return 3;
+    work_own(500000000);
+    EXPECT(own);
+    truth_print_total();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART}, old;
@@ -29,14 +43,21 @@ int main(int argc, char **argv)
         return 2;
     if (strcmp(argv[1], "late_handler") == 0)
         work_own(500000000); // sampled in peace until then
+    if (strcmp(argv[1], "reset") == 0) // as daemons do: all signals at once, and no timer
+        return reset_all();
     if (strcmp(argv[1], "ignore") == 0)
         action.sa_handler = SIG_IGN;
-    if (sigaction(SIGPROF, &action, &old) != 0)
+    if (strcmp(argv[1], "signal") == 0) {
+        if (signal(SIGPROF, on_tick) != SIG_DFL)
+            return 3;
+    } else if (sigaction(SIGPROF, NULL, &old) != 0 || old.sa_handler != SIG_DFL ||
+               sigaction(SIGPROF, &action, &old) != 0 || old.sa_handler != SIG_DFL) {
         return 3;
+    }
     start_timer();
     work_own(1000000000);
     sigaction(SIGPROF, NULL, &old);
-    if (old.sa_handler != action.sa_handler)
+    if (old.sa_handler != action.sa_handler) // it is still the host's
         return 4;
     // 100 a second of CPU time, at the kernel's mercy; greenprof's own must not come in through the host's handler.
     printf("TICKS %d\n", (int)ticks);

@@ -101,21 +101,28 @@ class Owners(check.Case):
         return run
 
     def test_own_handler(self):
-        run = self.check("handler")
-        if os.path.exists(run.output):
-            capture = run.capture()
-            self.assertTrue(capture.whole)
-            # What cannot be sampled is not made up: at most what ran before the handler was taken.
-            self.assertLess(capture.sampled_ns / 1e9, 0.2)
+        """The host gets its signal, and none of greenprof's; the capture ends there, and says so."""
+        for how in ("handler", "signal"):
+            with self.subTest(how):
+                capture = self.check(how).capture()
+                self.check_health(capture)
+                self.assertEqual(capture.end, 1)
+                self.assertLess(capture.sampled_ns / 1e9, 0.2)
 
     def test_handler_taken_later(self):
         run = self.check("late_handler")
         capture = run.capture()
-        self.assertTrue(capture.whole)
-        self.assertGreater(capture.sampled_ns / 1e9, 0.4)
+        self.check_health(capture)
+        self.assertEqual(capture.end, 1)
+        self.near("until then", run.folded().inclusive()["work_own"], 0.5, 0.03)
 
     def test_ignored(self):
-        self.check("ignore")
+        run = self.check("ignore")
+        self.near("work_own", run.folded().inclusive()["work_own"], run.truth.functions["work_own"], 0.03)
+
+    def test_all_signals_reset(self):
+        run = self.profile(["owner", "reset"])
+        self.near("work_own", run.folded().inclusive()["work_own"], run.truth.functions["work_own"], 0.03)
 
 
 if __name__ == "__main__":
