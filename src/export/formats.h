@@ -9,6 +9,7 @@ int gp_folded_write(const gp_report_t *report, FILE *out);
 int gp_flamegraph_write(const gp_report_t *report, FILE *out);
 int gp_callgrind_write(const gp_report_t *report, FILE *out);
 int gp_json_write(const gp_report_t *report, FILE *out);
+int gp_otlp_write(const gp_report_t *report, FILE *out);
 int gp_speedscope_write(const gp_report_t *report, FILE *out);
 int gp_pprof_write(const gp_report_t *report, FILE *out);
 
