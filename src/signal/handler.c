@@ -17,6 +17,7 @@ _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
 void (*gp_handler_kick)(void);
 
 enum {
+    POPPED_BYTES = 256,            // more than an epilogue pops
     GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
 };
 
@@ -54,16 +55,21 @@ static gp_thread_t *adopt(ucontext_t *context)
 static void find_stack(gp_thread_t *thread, moment_t *moment)
 {
     moment->coro = gp_thread_coro_at(thread, moment->sp, &moment->coro_id, &moment->outside);
-    moment->lo = moment->sp;
+    uintptr_t lo = atomic_load_explicit(&moment->coro->lo, memory_order_relaxed);
     moment->hi = atomic_load_explicit(&moment->coro->hi, memory_order_relaxed);
-    if (moment->hi == atomic_load_explicit(&moment->coro->lo, memory_order_relaxed)) // shares the thread's stack
+    if (moment->hi == lo) { // shares the thread's stack
+        lo = atomic_load_explicit(&thread->root->lo, memory_order_relaxed);
         moment->hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
+    }
     if (moment->outside || moment->hi <= moment->sp) {
         // All that is known to be mapped is the page that the stack pointer is on.
+        lo = moment->sp & ~(uintptr_t)4095;
         moment->hi = (moment->sp | 4095u) + 1;
         atomic_store_explicit(&thread->unknown_sp, moment->sp, memory_order_relaxed);
         gp_thread_count(thread, GP_COUNTER_OUTSIDE);
     }
+    // In an epilogue, the rows say that a register already popped is where it was: below the stack pointer. It still is.
+    moment->lo = moment->sp - lo > POPPED_BYTES ? moment->sp - POPPED_BYTES : lo;
 }
 
 // Bring the accounts up to now, unless the thread itself is at it.
