@@ -1,5 +1,6 @@
-// Part of the preloaded libbench_probe.so, where BENCH_EMPTY_HZ is set: a SIGPROF handler that does nothing, driven by greenprof's own timers (same event, same rate, same jitter of
-// the interval), on an alternate stack like greenprof's. What greenprof costs beyond it is what greenprof does itself.
+// Part of the preloaded libbench_probe.so, where BENCH_EMPTY_HZ is set: a SIGPROF handler that does nothing, driven by
+// greenprof's own timers (same event, rate and jitter of the interval; BENCH_EMPTY_ENGINE names another engine), on an
+// alternate stack like greenprof's. What greenprof costs beyond it is what greenprof does itself.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,19 +31,25 @@ static void install(void)
     sigaction(SIGPROF, &action, NULL);
 }
 
+static bool arm(const gp_clock_engine_t *candidate, unsigned hz)
+{
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    engine = candidate;
+    gp_timer_prepare(&timer, hz, (uint32_t)tid * 2654435761u);
+    return engine != NULL && engine->arm(&timer, tid, SIGPROF) == 0;
+}
+
 __attribute__((constructor)) static void start(void)
 {
-    const char *hz = getenv("BENCH_EMPTY_HZ");
+    const char *hz = getenv("BENCH_EMPTY_HZ"), *name = getenv("BENCH_EMPTY_ENGINE");
     if (hz == NULL)
         return;
     install();
-    pid_t tid = (pid_t)syscall(SYS_gettid);
-    for (int i = 0; gp_clock_engines[i] != NULL; i++) {
-        engine = gp_clock_engines[i];
-        gp_timer_prepare(&timer, (unsigned)atoi(hz), (uint32_t)tid * 2654435761u);
-        if (engine->arm(&timer, tid, SIGPROF) == 0)
-            return;
-    }
+    bool armed = name != NULL && arm(gp_clock_engine_find(name), (unsigned)atoi(hz));
+    for (int i = 0; name == NULL && !armed && gp_clock_engines[i] != NULL; i++)
+        armed = arm(gp_clock_engines[i], (unsigned)atoi(hz));
+    if (armed)
+        return;
     fputs("empty_handler: no clock engine works here\n", stderr);
     exit(1);
 }

@@ -1,5 +1,5 @@
-// How long SIGPROF handlers take, seen from just outside them. Part of the preloaded libbench_probe.so: it wraps whatever
-// handler the program's profiler installs.
+// How long SIGPROF handlers take, seen from just outside them. Part of the preloaded libbench_probe.so: it wraps
+// whatever handler the program's profiler installs.
 #ifndef BENCH_PROBE_H
 #define BENCH_PROBE_H
 

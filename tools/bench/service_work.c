@@ -1,6 +1,7 @@
-// What a service does between two waits: queries to SQLite, JSON of the rows (jansson), compression (zlib), each request
-// on a ucontext coroutine of its own that yields to its loop between rows. A second thread sleeps, as services have some:
-// glibc saves single-threaded programs some locks, a percent of this one's time, which any profiler with a thread ends.
+// What a service does between two waits: queries to SQLite, JSON of the rows (jansson), compression (zlib), each
+// request on a ucontext coroutine of its own that yields to its loop between rows. A second thread sleeps, as services
+// have some: glibc saves single-threaded programs some locks, a percent of this one's time, which any profiler with a
+// thread of its own ends.
 #include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
@@ -145,15 +146,16 @@ static int start_second_thread(void)
 static int fill_database(void)
 {
     static const char fill[] =
-        "CREATE TABLE orders(id INTEGER PRIMARY KEY, region TEXT, product TEXT, quantity INTEGER, price REAL, note TEXT);"
+        "CREATE TABLE orders(id INTEGER PRIMARY KEY, region TEXT, product TEXT, quantity INTEGER, price REAL,"
+        " note TEXT);"
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO orders "
         "SELECT i, 'region ' || (i * 7 %% 6), 'product ' || (i * 31 %% 97), i %% 20 + 1, i * 37 %% 20000 / 100.0,"
         " 'note ' || (i * 7919 %% 10007) || ' left at the door' FROM n";
     char sql[sizeof(fill) + 16];
     snprintf(sql, sizeof(sql), fill, ROWS);
-    return sqlite3_open(":memory:", &database) == SQLITE_OK && sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK
-               ? 0
-               : -1;
+    if (sqlite3_open(":memory:", &database) != SQLITE_OK)
+        return -1;
+    return sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
 int main(int argc, char **argv)

@@ -2,8 +2,8 @@
 
 Two processes of one program differ by a few percent for as long as they live (where their memory happens to lie), so
 each comparison is done with several generations of processes; the spread between generations is the error shown. Each
-process first works for a while unmeasured: page faults and unwind rows that are looked up for the first time are costs of
-the first second.
+process first works for a while unmeasured: page faults and unwind rows that are looked up for the first time are costs
+of the first second.
 """
 import random
 import statistics
@@ -36,9 +36,6 @@ class Estimate:
 
     def scaled(self, factor):
         return Estimate(self.value * factor, abs(self.error * factor))
-
-    def minus(self, other):
-        return Estimate(self.value - other.value, (self.error**2 + other.error**2) ** 0.5)
 
 
 def amount_for(worker, milliseconds, which=0):
@@ -120,7 +117,19 @@ class Comparison:
 
     def figure(self, name, index):
         """A gathered mean, whose standard error within a generation is the next figure."""
-        means = [figures[index] for figures in self.gathered[name]]
-        within = sum(figures[index + 1] ** 2 for figures in self.gathered[name]) ** 0.5 / len(means)
+        return self._over_generations(self.gathered[name], index)
+
+    def figure_beyond(self, name, base, index):
+        """How much larger it is than that of `base` in the same generation."""
+        differences = [
+            [mine - other if at % 2 == 0 else (mine**2 + other**2) ** 0.5
+             for at, (mine, other) in enumerate(zip(figures, base_figures))]
+            for figures, base_figures in zip(self.gathered[name], self.gathered[base])]
+        return self._over_generations(differences, index)
+
+    @staticmethod
+    def _over_generations(gathered, index):
+        means = [figures[index] for figures in gathered]
+        within = sum(figures[index + 1] ** 2 for figures in gathered) ** 0.5 / len(means)
         between = statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else 0
         return Estimate(statistics.fmean(means), max(within, between))

@@ -4,14 +4,26 @@ from .rounds import Comparison, Estimate, amount_for
 
 OVERHEAD_BOUND = (1.0, "must hold <= 1 %")
 BLOCK_MS = 20
+ENGINES = ("perf", "cpu", "monotonic")
 SHAPES = ((10, 0, "10 frames"), (50, 0, "50 frames"), (50, 1, "50 new frames every 50 us"))
 
 
 def run(bench):
     table.heading("2. sample: us per sample, delivery and lost caches included")
+    engines(bench)
     for depth, changing, text in SHAPES:
         for hz in (1000, 10000):
             one(bench, hz, f"{text}, {hz} Hz", ("--depth", depth, "--changing", changing))
+
+
+def engines(bench):
+    """What the kernel takes for a signal, by what drives it. The cpu engine comes at the kernel's tick at most."""
+    comparison = Comparison(
+        lambda: {engine: (bench.empty("sample_work", 1000, engine=engine), 0) for engine in ENGINES},
+        BLOCK_MS, bench.rounds(100))
+    for engine in ENGINES:
+        table.figure(f"empty handler, engine {engine}, 1000 Hz asked", comparison.figure(engine, 2).scaled(1e-3), "us",
+                     note=f"({comparison.signals_per_second(engine):.0f} signals/s)")
 
 
 def one(bench, hz, label, arguments):
@@ -23,8 +35,8 @@ def one(bench, hz, label, arguments):
 
     comparison = Comparison(make, BLOCK_MS, bench.rounds(200 if hz == 1000 else 80))
     empty, whole = comparison.figure("empty", 2), comparison.figure("greenprof", 2)
-    beyond = whole.minus(empty)
-    inside = comparison.figure("greenprof", 0).minus(comparison.figure("empty", 0))
+    beyond = comparison.figure_beyond("greenprof", "empty", 2)
+    inside = comparison.figure_beyond("greenprof", "empty", 0)
     table.figure(f"{label}: empty handler", empty.scaled(1e-3), "us",
                  note=f"({comparison.signals_per_second('empty'):.0f} signals/s)")
     table.figure("    greenprof", whole.scaled(1e-3), "us", ratio=whole.value / empty.value,

@@ -25,7 +25,7 @@ class Worker:
         return Block(wall, cpu, process, new_signals, [float(word) for word in answer[4:]])
 
     def gathered(self):
-        """What it gathered since this was last called: mean ns inside the handler, its error, and two figures of the program's own."""
+        """Since this was last called: mean ns inside the handler, its error, two figures of the program's own."""
         return self.block(0).figures
 
     def close(self):
@@ -62,9 +62,9 @@ class Bench:
     def probe(self):
         return os.path.join(self.build, "tools/bench/libbench_probe.so")
 
-    def empty(self, name, hz, *arguments, errors=None):
-        """The program with an empty handler, which the probe times."""
-        env = {"BENCH_EMPTY_HZ": str(hz)}
+    def empty(self, name, hz, *arguments, engine=None, errors=None):
+        """The program with an empty handler, which the probe times. engine: None is the first that works."""
+        env = {"BENCH_EMPTY_HZ": str(hz), **({"BENCH_EMPTY_ENGINE": engine} if engine else {})}
         return self.plain(name, *arguments, preload=[self.probe()], env=env, errors=errors)
 
     def capture_path(self):
