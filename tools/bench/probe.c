@@ -27,11 +27,11 @@ static void show_wrapped(struct sigaction *old)
         old->sa_sigaction = wrapped;
 }
 
-__attribute__((visibility("default"))) int sigaction(int number, const struct sigaction *new, struct sigaction *old)
+static int wrap(int number, const struct sigaction *new, struct sigaction *old)
 {
     static sigaction_t *next;
     if (next == NULL)
-        next = (sigaction_t *)(uintptr_t)dlsym(RTLD_NEXT, "sigaction");
+        next = (sigaction_t *)(uintptr_t)dlsym(RTLD_NEXT, "__sigaction");
     if (number != SIGPROF || new == NULL || !(new->sa_flags & SA_SIGINFO)) {
         int status = next(number, new, old);
         if (number == SIGPROF && status == 0)
@@ -42,4 +42,17 @@ __attribute__((visibility("default"))) int sigaction(int number, const struct si
     wrapped = new->sa_sigaction;
     action.sa_sigaction = around;
     return next(number, &action, old);
+}
+
+__attribute__((visibility("default"))) int sigaction(int number, const struct sigaction *new, struct sigaction *old)
+{
+    return wrap(number, new, old);
+}
+
+// glibc's other name for it, which greenprof uses: it interposes sigaction() itself.
+__attribute__((visibility("default"))) int __sigaction(int number, const struct sigaction *new, struct sigaction *old);
+
+__attribute__((visibility("default"))) int __sigaction(int number, const struct sigaction *new, struct sigaction *old)
+{
+    return wrap(number, new, old);
 }

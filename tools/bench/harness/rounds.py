@@ -113,7 +113,10 @@ class Comparison:
     def signals_per_second(self, name):
         """What the probe counted, per second of the thread's CPU time."""
         blocks = [block for generation in self.blocks[name] for block in generation]
-        return sum(block.signals for block in blocks) / (sum(block.cpu for block in blocks) / 1e9)
+        signals = sum(block.signals for block in blocks)
+        if signals == 0:
+            raise RuntimeError(f"{name}: the probe saw no signal")
+        return signals / (sum(block.cpu for block in blocks) / 1e9)
 
     def figure(self, name, index):
         """A gathered mean, whose standard error within a generation is the next figure."""
