@@ -241,7 +241,7 @@ static bool allocate(callgrind_t *callgrind)
 {
     size_t frames = (size_t)callgrind->report->frame_count + 1;
 
-    callgrind->table = gp_function_table_create(callgrind->report);
+    callgrind->table = gp_function_table_create_uncharged(callgrind->report);
     if (callgrind->table == NULL)
         return false;
     callgrind->self = calloc(frames, sizeof(*callgrind->self));

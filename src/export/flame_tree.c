@@ -121,7 +121,7 @@ gp_flame_tree_t *gp_flame_tree_create(const gp_report_t *report)
 
     if (tree == NULL)
         return NULL;
-    tree->table = gp_function_table_create(report);
+    tree->table = gp_function_table_create_uncharged(report);
     if (tree->table != NULL && child_of(&builder, GP_FLAME_NONE, GP_FLAME_NONE) == 0)
         result = 0;
     for (uint32_t i = 0; i < report->row_count && result == 0; i++)

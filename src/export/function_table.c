@@ -143,7 +143,22 @@ static void sort_pairs(builder_t *builder)
     }
 }
 
-gp_function_table_t *gp_function_table_create(const gp_report_t *report)
+static int charge_rows(builder_t *builder)
+{
+    const gp_report_t *report = builder->report;
+    int result = 0;
+
+    builder->function_seen =
+        calloc((size_t)builder->table->function_count + 1, sizeof(*builder->function_seen));
+    if (builder->function_seen == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < report->row_count && result == 0; i++)
+        result = charge_row(builder, i);
+    sort_pairs(builder);
+    return result;
+}
+
+static gp_function_table_t *create(const gp_report_t *report, bool charged)
 {
     gp_function_table_t *table = calloc(1, sizeof(*table));
     builder_t builder = {.table = table, .report = report};
@@ -152,17 +167,10 @@ gp_function_table_t *gp_function_table_create(const gp_report_t *report)
     if (table == NULL)
         return NULL;
     table->of_frame = calloc((size_t)report->frame_count + 1, sizeof(*table->of_frame));
-    if (table->of_frame == NULL || find_functions(&builder) < 0)
-        goto out;
-    builder.function_seen =
-        calloc((size_t)table->function_count + 1, sizeof(*builder.function_seen));
-    if (builder.function_seen == NULL)
-        goto out;
-    result = 0;
-    for (uint32_t i = 0; i < report->row_count && result == 0; i++)
-        result = charge_row(&builder, i);
-    sort_pairs(&builder);
-out:
+    if (table->of_frame != NULL)
+        result = find_functions(&builder);
+    if (result == 0 && charged)
+        result = charge_rows(&builder);
     free(builder.function_seen);
     free(builder.pair_seen);
     gp_index_free(&builder.function_index);
@@ -172,6 +180,16 @@ out:
     gp_function_table_free(table);
     errno = ENOMEM;
     return NULL;
+}
+
+gp_function_table_t *gp_function_table_create(const gp_report_t *report)
+{
+    return create(report, true);
+}
+
+gp_function_table_t *gp_function_table_create_uncharged(const gp_report_t *report)
+{
+    return create(report, false);
 }
 
 void gp_function_table_free(gp_function_table_t *table)

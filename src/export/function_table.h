@@ -37,6 +37,9 @@ typedef struct gp_function_table {
 // Returns NULL and errno. The report must outlive the table.
 gp_function_table_t *gp_function_table_create(const gp_report_t *report);
 
+// The functions and of_frame only: no times, no counts, no pairs.
+gp_function_table_t *gp_function_table_create_uncharged(const gp_report_t *report);
+
 void gp_function_table_free(gp_function_table_t *table);
 
 #endif

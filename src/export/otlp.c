@@ -1,7 +1,7 @@
 // OpenTelemetry profiles, as ProfilesData, which is also the body of an export request (POST
 // /v1development/profiles, application/x-protobuf).
 //
-// Two profiles: samples/count and cpu/nanoseconds. A sample's identity is its stack, its attributes
+// Two profiles: cpu/ns and samples/1. A sample's identity is its stack, its attributes
 // (coroutine.name, coroutine.id, thread.name, thread.id) and its link, which has the trace id;
 // greenprof has no span ids yet, they are zeros. Entry 0 of every table is the zero value, which
 // means "none".
@@ -21,7 +21,7 @@
 #include "export/string_table.h"
 
 enum { TRACE_ID_BYTES = 16, SPAN_ID_BYTES = 8, PROFILE_ID_BYTES = 16, LABEL_ATTRIBUTES = 4 };
-enum { SAMPLES, CPU, PROFILES }; // the two profiles
+enum { CPU, SAMPLES, PROFILES }; // the two profiles; readers show the first by default
 
 // What a label is in the tables; 0 = none.
 typedef struct label_indices {
@@ -392,7 +392,7 @@ static bool allocate(otlp_t *otlp)
 {
     const gp_report_t *report = otlp->report;
 
-    otlp->functions = gp_function_table_create(report);
+    otlp->functions = gp_function_table_create_uncharged(report);
     otlp->labels = calloc((size_t)report->label_count + 1, sizeof(*otlp->labels));
     otlp->locations = calloc((size_t)report->frame_count + 1, sizeof(*otlp->locations));
     otlp->stacks = calloc((size_t)report->row_count + 1, sizeof(*otlp->stacks));

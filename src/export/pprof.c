@@ -265,7 +265,7 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
 {
     pprof_t pprof = {
         .report = report,
-        .functions = gp_function_table_create(report),
+        .functions = gp_function_table_create_uncharged(report),
         .located = calloc((size_t)report->frame_count + 1, sizeof(bool)),
         .out = gp_gzip_open(out),
     };

@@ -180,7 +180,7 @@ int gp_speedscope_write(const gp_report_t *report, FILE *out)
 {
     speedscope_t speedscope = {
         .report = report,
-        .table = gp_function_table_create(report),
+        .table = gp_function_table_create_uncharged(report),
         .json = {.out = out},
     };
     int result = speedscope.table != NULL ? find_coroutines(&speedscope) : -ENOMEM;

@@ -19,7 +19,7 @@ class Otlp(support.Files):
         self.check_tables()
         self.profiles = {self.string(profile["sample_type"][0], "type_strindex"): profile
                          for profile in scope["profiles"]}
-        self.assertEqual(set(self.profiles), {"samples", "cpu"})
+        self.assertEqual(list(self.profiles), ["cpu", "samples"])
         ids = [profile["profile_id"][0] for profile in scope["profiles"]]
         self.assertTrue(len(set(ids)) == 2 and all(len(number) == 16 for number in ids))
 
