@@ -15,6 +15,7 @@ enum {
     GP_REG_PC = 32,
     GP_REG_COUNT = 33,
     GP_RA_IN_REGISTER = 1, // a leaf function may never store it
+    GP_RECORD_AT_SP = 1,   // ... at the lower end, where the stack pointer is
 };
 
 #define GP_ADDR_BITS 48
@@ -27,10 +28,11 @@ static inline uint64_t gp_arch_key(uintptr_t lookup_pc, bool is_return)
     return (uint64_t)lookup_pc;
 }
 
-// Drop a pointer authentication code (and top-byte tags): user addresses end below bit 48.
+// Drop a pointer authentication code (and top-byte tags): user addresses end below bit 48. Bit 55
+// is never part of the code; where it is set this is no user address, and stays none.
 static inline uintptr_t gp_arch_strip(uintptr_t pc)
 {
-    return pc & (((uintptr_t)1 << GP_ADDR_BITS) - 1);
+    return pc >> 55 & 1 ? pc : pc & (((uintptr_t)1 << GP_ADDR_BITS) - 1);
 }
 
 // Does a BL, BLR or authenticated BLR end at `pc`?

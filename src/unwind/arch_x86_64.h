@@ -13,6 +13,7 @@ enum {
     GP_REG_PC = 16,
     GP_REG_COUNT = 17,
     GP_RA_IN_REGISTER = 0, // a call leaves the return address on the stack
+    GP_RECORD_AT_SP = 0,   // a frame record stands at the upper end of its frame
 };
 
 #define GP_ADDR_BITS 47

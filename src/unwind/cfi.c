@@ -161,12 +161,15 @@ static bool run_cfa(machine_t *m, uint8_t op)
         m->now.cfa_offset = factored(m, (uint64_t)gp_read_sleb(&m->r));
         return true;
     case CFA_DEF_CFA_REGISTER:
+        m->r.bad |= m->now.cfa_is_expr; // there is no offset to keep
         set_cfa_reg(m, gp_read_uleb(&m->r));
         return true;
     case CFA_DEF_CFA_OFFSET:
+        m->r.bad |= m->now.cfa_is_expr;
         m->now.cfa_offset = (int64_t)gp_read_uleb(&m->r);
         return true;
     case CFA_DEF_CFA_OFFSET_SF:
+        m->r.bad |= m->now.cfa_is_expr;
         m->now.cfa_offset = factored(m, (uint64_t)gp_read_sleb(&m->r));
         return true;
     case CFA_DEF_CFA_EXPRESSION:

@@ -50,7 +50,7 @@ static bool read_augmentation(gp_reader_t *r, const char *letters, gp_cie_t *cie
     return !data.bad;
 }
 
-static bool read_cie_body(gp_reader_t *r, bool debug_frame, gp_cie_t *cie)
+static bool read_cie_body(gp_reader_t *r, gp_cie_t *cie)
 {
     uint8_t version = gp_read_u8(r);
     const char *augmentation = (const char *)r->pos;
@@ -74,8 +74,7 @@ static bool read_cie_body(gp_reader_t *r, bool debug_frame, gp_cie_t *cie)
     if (cie->augmented) {
         return read_augmentation(r, augmentation + 1, cie);
     }
-    // Without 'z' only an empty string is understood; .debug_frame has nothing else.
-    return augmentation[0] == '\0' || (debug_frame && strcmp(augmentation, "armcc+") == 0);
+    return augmentation[0] == '\0'; // without 'z' nothing tells how long the rest is
 }
 
 static bool decode_cie(const gp_cfi_section_t *section, const uint8_t *at, gp_cie_t *cie)
@@ -90,7 +89,7 @@ static bool decode_cie(const gp_cfi_section_t *section, const uint8_t *at, gp_ci
     uint64_t id = gp_read_uint(&r, wide ? 8 : 4);
     uint64_t want = !section->debug_frame ? 0 : wide ? ~(uint64_t)0 : 0xffffffffu;
     memset(cie, 0, sizeof *cie);
-    if (id != want || !read_cie_body(&r, section->debug_frame, cie) || r.bad) {
+    if (id != want || !read_cie_body(&r, cie) || r.bad) {
         return false;
     }
     cie->insns = r.pos;

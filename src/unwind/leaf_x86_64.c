@@ -5,7 +5,7 @@
 #include "unwind/resolve.h"
 
 enum {
-    SCAN_WORDS = 48,       // pushes and locals of an assembly routine: the ones seen keep less than this
+    SCAN_WORDS = 48, // pushes and locals of an assembly routine: the ones seen keep less than this
     ROUTINE_BYTES = 16384, // a longer one would be a surprise
     JUMPS_MAX = 2,         // PLT entry, then the routine or a jump to it
 };
@@ -21,11 +21,13 @@ static bool in_text(uintptr_t address)
 {
     gp_module_t storage;
     const gp_module_t *module;
-    return gp_addr_plausible(address) && gp_module_find(address, &storage, &module) != GP_MODULE_NONE &&
+    return gp_addr_plausible(address) &&
+           gp_module_find(address, &storage, &module) != GP_MODULE_NONE &&
            address + 16 <= module->text_hi;
 }
 
-// Where code at `target` goes at once: through `jmp rel32`, or `jmp *slot(%rip)` as PLT entries do; else `target`.
+// Where code at `target` goes at once: through `jmp rel32`, or `jmp *slot(%rip)` as PLT entries do;
+// else `target`.
 static uintptr_t through_jump(uintptr_t target)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -65,7 +67,8 @@ static bool is_direct_call(uintptr_t ra)
 
 static bool direct_call_leads_to(uintptr_t ra, uintptr_t pc)
 {
-    return is_direct_call(ra) && leads_to(ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4)), pc);
+    return is_direct_call(ra) &&
+           leads_to(ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4)), pc);
 }
 
 enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack)
@@ -76,7 +79,8 @@ enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack)
     for (int i = 0; i < SCAN_WORDS && gp_stack_read(stack, at, &ra); i++, at += sizeof(ra)) {
         if (!gp_is_return_address(ra))
             continue;
-        // A call through a register or a table cannot be checked: believed only where nothing has been pushed.
+        // A call through a register or a table cannot be checked: believed only where nothing has
+        // been pushed.
         if (direct_call_leads_to(ra, frame->pc) || (i == 0 && !is_direct_call(ra))) {
             *frame = (gp_frame_t){.pc = ra, .sp = at + sizeof(ra), .fp = frame->fp};
             return GP_STEP_OK;

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "unwind/module.h"
 #include "unwind/row_cache.h"
 
 // About 2 MiB of zero pages; a memo's pages are touched when its stack is first walked.
@@ -14,20 +13,9 @@ static gp_memo_t *memo_of(const gp_stack_t *stack)
     return &memos[(stack->lo >> 4) * 0x9e3779b97f4a7c15u >> 56];
 }
 
-static bool modules_in_place(const gp_memo_t *memo)
-{
-    for (unsigned i = 0; i < memo->module_count; i++) {
-        if (!gp_module_check(memo->modules[i].number, memo->modules[i].pc)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool can_trust(const gp_memo_t *memo, const gp_stack_t *stack, unsigned epoch)
 {
-    return memo->epoch == epoch && memo->stack.lo == stack->lo && memo->stack.hi == stack->hi &&
-           modules_in_place(memo);
+    return memo->epoch == epoch && memo->stack.lo == stack->lo && memo->stack.hi == stack->hi;
 }
 
 void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
@@ -36,8 +24,7 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
     use->memo = NULL;
     use->record = use->record_end = NULL;
     use->run = use->next = use->last = NULL;
-    use->kept_old = use->gap = false;
-    use->module_count = 0;
+    use->gap = false;
     // Acquire: pairs with gp_memo_release().
     if (atomic_exchange_explicit(&memo->busy, 1, memory_order_acquire) != 0) {
         return;
@@ -48,35 +35,11 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
         memo->epoch = epoch;
         memo->stack = *stack;
         memo->start = memo->end = GP_MEMO_HEADROOM;
-        memo->module_count = 0;
     }
     use->next = memo->chain[memo->current] + memo->start;
     use->last = memo->chain[memo->current] + memo->end;
     use->record = memo->chain[!memo->current] + GP_MEMO_HEADROOM;
     use->record_end = memo->chain[!memo->current] + GP_MEMO_FRAMES;
-}
-
-static bool add_module(gp_memo_module_t *modules, unsigned *count, gp_memo_module_t module)
-{
-    for (unsigned i = 0; i < *count; i++) {
-        if (modules[i].number == module.number) {
-            return true;
-        }
-    }
-    if (*count == GP_MEMO_MODULES || module.number == UINT32_MAX) {
-        return false;
-    }
-    modules[(*count)++] = module;
-    return true;
-}
-
-void gp_memo_add_module(gp_memo_use_t *use, uint32_t number, uintptr_t pc)
-{
-    gp_memo_module_t module = {.number = number, .pc = pc};
-    if (use->memo != NULL && !add_module(use->modules, &use->module_count, module)) {
-        use->record_end = use->record;
-        use->gap = true;
-    }
 }
 
 void gp_memo_leave(gp_memo_use_t *use)
@@ -90,7 +53,6 @@ void gp_memo_leave(gp_memo_use_t *use)
     memcpy(use->record, use->run, (count < room ? count : room) * sizeof *use->record);
     use->record += count < room ? count : room;
     use->gap |= count > room;
-    use->kept_old = true;
     use->run = NULL;
 }
 
@@ -129,12 +91,11 @@ static unsigned recorded(const gp_memo_use_t *use)
     return (unsigned)(use->record - memo->chain[!memo->current]) - (unsigned)GP_MEMO_HEADROOM;
 }
 
-static void replace(gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
+static void replace(gp_memo_t *memo, unsigned count)
 {
     memo->current = !memo->current;
     memo->start = GP_MEMO_HEADROOM;
     memo->end = GP_MEMO_HEADROOM + count;
-    memo->module_count = use->kept_old ? memo->module_count : 0;
 }
 
 void gp_memo_release(gp_memo_use_t *use)
@@ -149,12 +110,7 @@ void gp_memo_release(gp_memo_use_t *use)
         if (use->run != NULL && !use->gap) {
             gp_memo_leave(use);
         }
-        replace(memo, use, recorded(use));
-    }
-    for (unsigned i = 0; i < use->module_count; i++) {
-        if (!add_module(memo->modules, &memo->module_count, use->modules[i])) {
-            memo->end = memo->start; // cannot be vouched for
-        }
+        replace(memo, recorded(use));
     }
     // Release: pairs with the exchange in gp_memo_take().
     atomic_store_explicit(&memo->busy, 0, memory_order_release);

@@ -7,8 +7,9 @@
 // further frame whose words still compare equal is proven, in any order and without a look at a
 // row. A word that differs ends the proof there.
 //
-// Not covered by the words are the rows themselves: a memo ends with the cache's epoch, and it
-// lists the volatile modules it went through, which must still be in place.
+// Not covered by the words are the rows themselves. A memo ends with the cache's epoch; and a frame
+// that was reached by the row of a module that may be unloaded is unlinked: it can be met, never
+// proven, so that row is looked up, and its module checked, on every walk.
 //
 // Memos live in a fixed pool, chosen by the stack's address and owned by try-lock for the time of a
 // walk: who does not get it (a handler that interrupted a walk, two stacks with one memo) walks
@@ -26,7 +27,6 @@ enum {
     GP_MEMO_COUNT = 256,
     GP_MEMO_FRAMES = 120,
     GP_MEMO_HEADROOM = 24, // frames by which a stack may grow before its leaf end is no longer kept
-    GP_MEMO_MODULES = 6,
 };
 
 // A frame as its callee's row found it: two words of the stack, and what they made of it. Where the
@@ -41,19 +41,12 @@ typedef struct gp_memo_frame {
     uintptr_t fp;
 } gp_memo_frame_t;
 
-typedef struct gp_memo_module {
-    uint32_t number; // descriptor, see module.h
-    uintptr_t pc;    // an address in it
-} gp_memo_module_t;
-
 typedef struct gp_memo {
     _Atomic unsigned busy;
     unsigned epoch;
     gp_stack_t stack;
     unsigned start, end; // valid frames: chain[current][start..end)
     unsigned current;    // which chain is read; the other one is written
-    unsigned module_count;
-    gp_memo_module_t modules[GP_MEMO_MODULES];
     gp_memo_frame_t chain[2][GP_MEMO_FRAMES];
 } gp_memo_t;
 
@@ -67,19 +60,12 @@ typedef struct gp_memo_use {
     const gp_memo_frame_t *last; // one past the last old frame
     gp_memo_frame_t *record;     // where the next new frame goes
     gp_memo_frame_t *record_end; // one past the last place for it
-    bool kept_old; // old frames were copied among the new ones: their modules count too
-    bool gap;      // a frame was not recorded: what was is not adjacent to what comes
-    unsigned module_count;
-    gp_memo_module_t modules[GP_MEMO_MODULES];
+    bool gap;                    // a frame was not recorded: what was is not adjacent to what comes
 } gp_memo_use_t;
 
 // Take the memo of `stack`, if it is free. Old frames that are no longer to be trusted are not
 // offered.
 void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack);
-
-// Note that the walk passed through a module that may be unloaded, or (UINT32_MAX) one that has no
-// number.
-void gp_memo_add_module(gp_memo_use_t *use, uint32_t number, uintptr_t pc);
 
 // Make `frame` one that nothing leads to: it can be met, never proven.
 static inline void gp_memo_unlink(gp_memo_frame_t *frame)

@@ -15,6 +15,33 @@ typedef struct descriptor {
 
 static descriptor_t table[GP_MODULE_TABLE_LEN];
 
+enum { FIXED_MAX = 512 };
+
+static const void *fixed[FIXED_MAX];
+static size_t fixed_count;
+
+bool gp_module_is_fixed(const void *link_map)
+{
+    for (size_t i = 0; i < fixed_count; i++) {
+        if (fixed[i] == link_map) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void gp_module_fixed_add(const void *link_map)
+{
+    if (fixed_count < FIXED_MAX && !gp_module_is_fixed(link_map)) {
+        fixed[fixed_count++] = link_map;
+    }
+}
+
+const void *gp_module_fixed_get(size_t index)
+{
+    return index < fixed_count ? fixed[index] : NULL;
+}
+
 static unsigned start_of(const gp_location_t *where)
 {
     return (unsigned)((where->lo >> 12) * 0x9e3779b97f4a7c15u >> 40) % GP_MODULE_TABLE_LEN;

@@ -68,6 +68,11 @@ bool gp_module_check(unsigned number, uintptr_t pc);
 
 // Note which modules can never be unloaded. Called before walks, once. Signals: not safe.
 void gp_module_fixed_prepare(void);
+
+// The set itself, filled by gp_module_fixed_prepare() and read-only afterwards. A full set takes no
+// more.
+void gp_module_fixed_add(const void *link_map);
+const void *gp_module_fixed_get(size_t index); // NULL past the last
 bool gp_module_is_fixed(const void *link_map);
 
 // Decode the ELF and .eh_frame_hdr headers of the mapping `where`. Returns false for a mapping

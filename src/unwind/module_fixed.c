@@ -8,22 +8,6 @@
 
 #include "unwind/module.h"
 
-enum { FIXED_MAX = 512 };
-
-// Written by gp_module_fixed_prepare() before any walk, read-only afterwards.
-static const struct link_map *fixed[FIXED_MAX];
-static size_t fixed_count;
-
-bool gp_module_is_fixed(const void *link_map)
-{
-    for (size_t i = 0; i < fixed_count; i++) {
-        if (fixed[i] == link_map) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static uintptr_t dynamic_value(const struct link_map *map, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn != NULL && dyn->d_tag != DT_NULL; dyn++) {
@@ -54,18 +38,11 @@ static bool is_called(const struct link_map *map, const char *name)
            (map->l_name != NULL && strcmp(base_name(map->l_name), base_name(name)) == 0);
 }
 
-static void add_fixed(const struct link_map *map)
-{
-    if (fixed_count < FIXED_MAX && !gp_module_is_fixed(map)) {
-        fixed[fixed_count++] = map;
-    }
-}
-
 static void add_called(const struct link_map *first, const char *name)
 {
     for (const struct link_map *map = first; map != NULL; map = map->l_next) {
         if (map->l_ld != NULL && is_called(map, name)) {
-            add_fixed(map);
+            gp_module_fixed_add(map);
             return;
         }
     }
@@ -95,13 +72,15 @@ static int collect(struct dl_phdr_info *info, size_t size, void *unused)
     if (first == NULL) {
         return 1;
     }
-    add_fixed(first);
+    gp_module_fixed_add(first);
     add_preloads(first);
-    for (size_t i = 0; i < fixed_count; i++) {
-        const ElfW(Dyn) *dyn = fixed[i]->l_ld;
+    // The set grows while it is gone through: what the needed ones need is needed too.
+    const struct link_map *map;
+    for (size_t i = 0; (map = gp_module_fixed_get(i)) != NULL; i++) {
+        const ElfW(Dyn) *dyn = map->l_ld;
         for (; dyn != NULL && dyn->d_tag != DT_NULL; dyn++) {
             if (dyn->d_tag == DT_NEEDED) {
-                add_called(first, string_table(fixed[i]) + dyn->d_un.d_val);
+                add_called(first, string_table(map) + dyn->d_un.d_val);
             }
         }
     }
@@ -110,7 +89,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *unused)
 
 void gp_module_fixed_prepare(void)
 {
-    if (fixed_count == 0) {
+    if (gp_module_fixed_get(0) == NULL) {
         dl_iterate_phdr(collect, NULL);
     }
 }

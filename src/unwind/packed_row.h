@@ -36,13 +36,16 @@ enum gp_row_kind {
 };
 
 enum gp_row_special {
-    GP_SPECIAL_END,     // outermost frame: shown, nothing above it
-    GP_SPECIAL_HIDDEN,  // a coroutine's forged bottom: not shown, nothing above it
-    GP_SPECIAL_NO_CFI,  // code of a module without a row
-    GP_SPECIAL_NO_CODE, // no module there, or not its code
-    GP_SPECIAL_REALIGN, // CFA = word at frame pointer - 8 * argument, frame pointer at frame
-                        // pointer
-    GP_SPECIAL_FULL,    // needs the full row: expressions, other registers, signal frames
+    GP_SPECIAL_END,       // outermost frame: shown, nothing above it
+    GP_SPECIAL_HIDDEN,    // a coroutine's forged bottom: not shown, nothing above it
+    GP_SPECIAL_NO_CALL,   // inside a function, but no call returns there: not shown, walk is lost
+    GP_SPECIAL_LAST_CALL, // returns to the end of its function and the start of the next: see the
+                          // walk
+    GP_SPECIAL_NO_CFI,    // code of a module without a row
+    GP_SPECIAL_NO_CODE,   // no module there, or not its code
+    GP_SPECIAL_REALIGN,   // CFA = word at frame pointer - 8 * argument, frame pointer at frame
+                          // pointer
+    GP_SPECIAL_FULL,      // needs the full row: expressions, other registers, signal frames
 };
 
 #define GP_SPECIAL_BITS 4u

@@ -44,7 +44,7 @@ extern __attribute__((visibility("hidden"))) gp_cache_slot_t gp_row_cache[GP_CAC
 // The hashed key: bucket in bits 50-63, tag in bits 16-49, zeros below.
 static inline uint64_t gp_cache_hash(uint64_t key)
 {
-    return (key << 16) * 0x9e3779b97f4a7c15u;
+    return (key << 16) * 0x9e3779b97f4bu; // 2^48 divided by the golden ratio, odd
 }
 
 static inline uint32_t gp_cache_bucket(uint64_t hash)

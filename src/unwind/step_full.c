@@ -36,6 +36,19 @@ static enum gp_step find_cfa(const gp_row_t *row, const gp_regfile_t *regs, cons
     return GP_STEP_OK;
 }
 
+// gcc forgets, in the epilogue of a function that realigned its stack, to say that registers which
+// it saved relative to the frame pointer have been popped. While they are saved the frame pointer
+// is this frame's own: between its stack pointer and its CFA.
+static bool already_popped(const gp_row_t *row, const gp_rule_t *rule, const gp_regfile_t *regs,
+                           uintptr_t cfa)
+{
+    enum { OP_BREG0 = 0x70 };
+    uintptr_t fp = regs->reg[GP_REG_FP];
+    const uint8_t *block = row->base + rule->value;
+    return !row->cfa_is_expr && block[0] >= 2 && block[1] == OP_BREG0 + GP_REG_FP &&
+           known(regs, GP_REG_FP) && (fp < regs->reg[GP_REG_SP] || fp >= cfa);
+}
+
 // The value of one register in the caller. Returns false when it is lost.
 static bool find_register(const gp_row_t *row, unsigned reg, const gp_regfile_t *regs,
                           const gp_stack_t *stack, uintptr_t cfa, uintptr_t *value)
@@ -58,6 +71,11 @@ static bool find_register(const gp_row_t *row, unsigned reg, const gp_regfile_t 
         *value = regs->reg[rule->value];
         return true;
     case GP_RULE_EXPR:
+        if (already_popped(row, rule, regs, cfa)) {
+            *value = regs->reg[reg];
+            return known(regs, reg);
+        }
+        // fall through
     case GP_RULE_VAL_EXPR:
         if (gp_expr_eval(row->base + rule->value, row->expr_limit, regs, stack, &cfa, &at) !=
             GP_EXPR_OK) {
@@ -80,10 +98,20 @@ static bool find_ra(const gp_row_t *row, const gp_cursor_t *cursor, const gp_sta
     return find_register(row, row->ra_reg, &cursor->regs, stack, cfa, ra);
 }
 
+// The caller's stack pointer must lie above this frame's, on the same stack. That is the CFA,
+// unless the row says otherwise: a signal frame, or __longjmp about to jump. (A signal handler's
+// frame on an alternate stack ends the walk here: its caller is on another stack.)
+static bool sp_ok(const gp_cursor_t *caller, const gp_cursor_t *cursor, const gp_stack_t *stack)
+{
+    uintptr_t sp = caller->regs.reg[GP_REG_SP];
+    return known(&caller->regs, GP_REG_SP) && sp > cursor->regs.reg[GP_REG_SP] - cursor->exact &&
+           sp <= stack->hi && sp % sizeof sp == 0;
+}
+
 static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, const gp_stack_t *stack)
 {
     gp_cursor_t caller = {.exact = row->signal_frame};
-    uintptr_t cfa, value, sp = cursor->regs.reg[GP_REG_SP];
+    uintptr_t cfa, value;
     enum gp_step status = find_cfa(row, &cursor->regs, stack, &cfa);
     if (status != GP_STEP_OK) {
         return status;
@@ -91,10 +119,7 @@ static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, const gp_sta
     if (row->regs[row->ra_reg].kind == GP_RULE_UNDEFINED) {
         return GP_STEP_END;
     }
-    // Never backwards, never off the stack. (A handler on an alternate stack ends here: its caller
-    // is on another.)
-    if (cfa <= sp - cursor->exact || cfa > stack->hi || cfa % sizeof cfa != 0 ||
-        !find_ra(row, cursor, stack, cfa, &value)) {
+    if (!find_ra(row, cursor, stack, cfa, &value)) {
         return GP_STEP_LOST;
     }
     set(&caller.regs, GP_REG_PC, gp_arch_strip(value));
@@ -106,7 +131,7 @@ static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, const gp_sta
     if (row->regs[GP_REG_SP].kind == GP_RULE_SAME) {
         set(&caller.regs, GP_REG_SP, cfa);
     }
-    if (!known(&caller.regs, GP_REG_SP) || caller.regs.reg[GP_REG_SP] <= sp - cursor->exact) {
+    if (!sp_ok(&caller, cursor, stack)) {
         return GP_STEP_LOST;
     }
     *cursor = caller;

@@ -65,6 +65,10 @@ enum gp_step gp_step_fallback(gp_frame_t *frame, const gp_stack_t *stack)
     if (!gp_is_return_address(ra)) {
         return GP_STEP_LOST;
     }
-    *frame = (gp_frame_t){.pc = ra, .sp = fp + 2 * WORD, .fp = next};
+    uintptr_t sp = fp + 2 * WORD;
+    if (GP_RECORD_AT_SP && next > sp && next < stack->hi) {
+        sp = next;
+    }
+    *frame = (gp_frame_t){.pc = ra, .sp = sp, .fp = next};
     return GP_STEP_OK;
 }

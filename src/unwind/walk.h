@@ -15,8 +15,9 @@
 typedef struct gp_walk {
     gp_stack_t stack;
     gp_frame_t frame;    // the frame that `row` governs; not stored yet
-    gp_packed_row_t row; // never volatile here
-    uint32_t slot;       // where the row is cached, or GP_CACHE_SLOTS
+    gp_packed_row_t row; // without the volatile bit
+    bool row_volatile;
+    uint32_t slot; // where the row is cached, or GP_CACHE_SLOTS
 
     uintptr_t *frames, *out, *end; // out wraps to frames + 1: the root end overwrites the middle
     unsigned steps;                // frames stored, overwritten ones included

@@ -22,6 +22,7 @@ void gp_walk_look_up(gp_walk_t *w)
     bool is_return = !w->frame.exact;
     uint32_t module = UINT32_MAX;
     uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
+    w->row_volatile = false;
     w->slot = gp_addr_plausible(pc) ? gp_cache_find(hash, &w->row) : GP_CACHE_SLOTS;
     if (GP_LIKELY(w->slot != GP_CACHE_SLOTS)) {
         if (GP_LIKELY(!(w->row & GP_ROW_VOLATILE))) {
@@ -35,10 +36,8 @@ void gp_walk_look_up(gp_walk_t *w)
     if (w->slot == GP_CACHE_SLOTS) {
         w->row = gp_resolve(pc, is_return, &w->slot, &module);
     }
-    if (w->row & GP_ROW_VOLATILE) {
-        gp_memo_add_module(&w->memo, module, pc - is_return);
-        w->row &= ~GP_ROW_VOLATILE;
-    }
+    w->row_volatile = (w->row & GP_ROW_VOLATILE) != 0;
+    w->row &= ~GP_ROW_VOLATILE;
 }
 
 static inline bool is_simple(gp_packed_row_t row)
@@ -186,6 +185,7 @@ static void run_rows(gp_walk_t *w, gp_memo_frame_t *at)
     uintptr_t *out = w->out, *const end = w->end;
     gp_packed_row_t row = w->row;
     uint32_t slot = w->slot;
+    bool unlink = w->row_volatile;
     recorder_t rec;
     recorder_open(&rec, &w->memo, at);
     while (is_simple(row) && out != end && sp < meeting) {
@@ -197,6 +197,10 @@ static void run_rows(gp_walk_t *w, gp_memo_frame_t *at)
         *out++ = pc - 1;
         recorder_commit(&rec, &w->memo);
         step_plain(row, cfa, &fp, rec.at);
+        if (GP_UNLIKELY(unlink)) {
+            gp_memo_unlink(rec.at);
+            unlink = false;
+        }
         pc = gp_arch_strip(rec.at->ra);
         sp = cfa;
         uint32_t from = slot;
@@ -205,6 +209,7 @@ static void run_rows(gp_walk_t *w, gp_memo_frame_t *at)
             gp_walk_look_up(w);
             row = w->row;
             slot = w->slot;
+            unlink = w->row_volatile;
             atomic_store_explicit(&gp_row_cache[from].next, slot, memory_order_relaxed);
         }
     }
@@ -239,7 +244,9 @@ static enum gp_step step_careful(gp_walk_t *w, gp_memo_frame_t *at, bool on_chai
     }
     gp_walk_store(w, w->frame.pc - 1);
     enum gp_step status = gp_step_packed(w->row, &w->frame, &w->stack);
-    if (status == GP_STEP_OK) {
+    if (status == GP_STEP_OK && w->row_volatile) {
+        set_unlinked(at, &w->frame);
+    } else if (status == GP_STEP_OK) {
         set_linked(at, w->row, &w->frame);
     }
     return status;

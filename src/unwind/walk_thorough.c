@@ -6,8 +6,10 @@
 #include "unwind/walk.h"
 
 enum {
-    // A forged bottom stands at most this far below the stack's end.
-    FORGED_BOTTOM_SPAN = 1024,
+    // Bytes below the stack's end within which a number that is no address is a forged bottom.
+    FORGED_NUMBER_SPAN = 1024,
+    // The same for the start of a function that happens to follow another one's last call.
+    FORGED_FUNCTION_SPAN = 256,
 };
 
 static void set(gp_cursor_t *cursor, unsigned reg, uintptr_t value)
@@ -93,6 +95,17 @@ static enum gp_step step_full(gp_walk_t *w)
     return status;
 }
 
+// Either a call that never returns is the last instruction of its function, or a coroutine's
+// creator put the next function's address at the bottom of the stack (libcoro: abort, which
+// Debian's libc has right after a call). The latter can only be where a stack ends.
+static enum gp_step step_last_call(gp_walk_t *w)
+{
+    if (w->stack.hi - w->frame.sp < FORGED_FUNCTION_SPAN) {
+        return GP_STEP_END;
+    }
+    return step_full(w);
+}
+
 static enum gp_step step_packed(gp_walk_t *w)
 {
     gp_walk_store(w, w->frame.pc - !w->frame.exact);
@@ -112,7 +125,7 @@ static enum gp_step step_no_code(gp_walk_t *w)
     if (w->frame.exact) {
         return step_fallback(w);
     }
-    bool forged = !gp_addr_plausible(w->frame.pc) && w->stack.hi - w->frame.sp < FORGED_BOTTOM_SPAN;
+    bool forged = !gp_addr_plausible(w->frame.pc) && w->stack.hi - w->frame.sp < FORGED_NUMBER_SPAN;
     return forged || w->frame.pc == 0 ? GP_STEP_END : GP_STEP_LOST;
 }
 
@@ -127,10 +140,14 @@ enum gp_step gp_walk_thorough(gp_walk_t *w)
         return GP_STEP_END;
     case GP_SPECIAL_HIDDEN:
         return GP_STEP_END;
+    case GP_SPECIAL_NO_CALL:
+        return GP_STEP_LOST;
     case GP_SPECIAL_NO_CODE:
         return step_no_code(w);
     case GP_SPECIAL_REALIGN:
         return step_packed(w);
+    case GP_SPECIAL_LAST_CALL:
+        return step_last_call(w);
     case GP_SPECIAL_FULL:
         return step_full(w);
     default: // GP_SPECIAL_NO_CFI

@@ -1,0 +1,55 @@
+#!/bin/bash
+# Walk every sample of real programs with greenprof and with libunwind, and ask that they agree.
+#
+# usage: oracle.sh ORACLE_LIBRARY STEP_PROGRAM [short|long]
+# A sample counts as agreement when both walks are equal, or when ours ends clean at a stack bottom that no call
+# precedes and libunwind goes on behind it (src/unwind/UNWIND.md tells why that is libunwind's fault), or when
+# libunwind's own last frame is no code at all. Everything else is a difference; at most 0.1 % may be.
+set -u
+library=$1 work=$2 length=${3:-short}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+n=1
+[ "$length" = long ] && n=10
+export ORACLE_OUT=$tmp/report ORACLE_HZ=2000
+run() { # NAME PROGRAM ARG...: skipped, and said so, where it is not installed
+    local name=$1 program=$2
+    shift 2
+    if [ ! -x "$program" ]; then
+        echo "SKIP $name: $program is not installed"
+        return
+    fi
+    LD_PRELOAD=$library ORACLE_ONLY=$(basename "$(readlink -f "$program")") "$program" "$@" >/dev/null 2>"$tmp/err" </dev/null ||
+        { echo "FAIL $name: exit status $?"; tail -3 "$tmp/err"; touch "$tmp/failed"; }
+}
+run python3 /usr/bin/python3 -c "
+import json,re,zlib,sqlite3,hashlib
+for i in range(150*$n):
+    d=json.dumps({'a':[list(range(50))]*20}); json.loads(d); re.findall('[0-9]+',d); zlib.compress(d.encode()*10)
+f=lambda n: n if n<2 else f(n-1)+f(n-2)
+f(20)
+c=sqlite3.connect(':memory:'); c.execute('create table t(a,b)')
+c.executemany('insert into t values(?,?)',((i,str(i)) for i in range(20000)))
+c.execute('select count(*) from t x join t y on x.a=y.b where x.a<1000').fetchall()"
+run sqlite3 /usr/bin/sqlite3 :memory: "create table t(a,b); insert into t select value, hex(randomblob(20)) from generate_series(1,$((40000 * n))); select count(*) from t where b like '%ab%'; create index i on t(b); select count(*) from t x join t y on x.b=y.b;"
+head -c $((8 * n))M /dev/urandom >"$tmp/src.raw" 2>/dev/null
+run qemu-img /usr/bin/qemu-img convert --object secret,id=s0,data=abc123 -f raw -O qcow2 \
+    -o encrypt.format=luks,encrypt.key-secret=s0,encrypt.iter-time=100 "$tmp/src.raw" "$tmp/out.qcow2"
+run ruby /usr/bin/ruby -e "f=Fiber.new{ loop{ (1..2000).map{|i| (i*7919)%1009}.sort.map(&:to_s).join(',').scan(/\d+/).size; Fiber.yield } }; $((60 * n)).times{ f.resume; h={}; 2000.times{|i| h[i.to_s]=i}; h.sort_by{|k,v| -v} }"
+run php /usr/bin/php -d pcre.jit=0 -r "\$f=new Fiber(function(){ for(;;){ \$x=range(1,3000); shuffle(\$x); sort(\$x); Fiber::suspend(); } }); \$f->start(); for(\$j=0;\$j<60*$n;\$j++){ \$a=[]; for(\$i=0;\$i<3000;\$i++) \$a[\"k\$i\"]=md5(\"x\$i\"); ksort(\$a); json_decode(json_encode(\$a)); preg_match_all('/[0-9]+/',json_encode(\$a),\$m); \$f->resume(); }"
+run exceptions "$work" $((20 * n))
+[ -s "$tmp/report" ] || { echo "SKIP: none of the programs is installed"; exit 77; }
+awk '/^SUMMARY/ { name = $2; samples[name] += $6; agree[name] += $8 }
+     /^DIFF/ { count = substr($3, 2) + 0
+               if ($2 == "forged-bottom" || $2 == "libunwind-garbage") theirs[name] += count
+               else { print name ": " $0; other[name] += count } }
+     END { for (name in samples) {
+               printf "%-12s %7d samples, %7d equal, %6d libunwind beyond the bottom, %4d different\n",
+                      name, samples[name], agree[name], theirs[name], other[name]
+               all += samples[name]; bad += samples[name] - agree[name] - theirs[name] }
+           printf "agreement %.3f %% of %d samples\n", 100 * (all - bad) / all, all
+           exit all < 500 || bad > all / 1000 }' "$tmp/report"
+status=$?
+[ $status -eq 0 ] || cat "$tmp/report" | head -60
+[ ! -e "$tmp/failed" ] && exit $status
+exit 1

@@ -1,0 +1,403 @@
+// Walks of this program's own stacks: whole, cut short, forged, without tables.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <ucontext.h>
+
+#include <cmocka.h>
+
+#include "unwind/unwind.h"
+#include "walk_helper.h"
+
+static uintptr_t lo, hi;
+static walk_result_t result, second;
+static uintptr_t truth[WALK_MAX]; // return addresses, innermost first
+static volatile int sink;
+
+static NOINLINE void recurse(unsigned depth, void (*leaf)(void))
+{
+    volatile char local[64];
+    truth[depth] = RETURN_ADDRESS();
+    local[depth % 64] = 1;
+    if (depth == 0) {
+        leaf();
+    } else {
+        recurse(depth - 1, leaf);
+    }
+    sink += local[depth % 64];
+}
+
+static void walk_whole(void)
+{
+    walk_here(&result, lo, hi, WALK_MAX);
+    sink++;
+}
+
+static void test_recursion(void **state)
+{
+    (void)state;
+    for (unsigned depth = 0; depth < 200; depth += 7) {
+        recurse(depth, walk_whole);
+        assert_int_equal(result.flags, 0);
+        size_t at = walk_find(&result, truth, depth + 1);
+        assert_int_not_equal(at, SIZE_MAX);
+        assert_true(at >= 2); // the kill's own frames and walk_whole
+    }
+}
+
+static size_t wanted_max;
+static void walk_limited(void)
+{
+    walk_here(&result, lo, hi, WALK_MAX);
+    walk_here(&second, lo, hi, wanted_max);
+    sink++;
+}
+
+// The frames of pthread_kill and walk_here differ between the two walks by one return address.
+static void assert_same_root(size_t n)
+{
+    assert_memory_equal(result.frames + result.count - n, second.frames + second.count - n,
+                        n * sizeof *result.frames);
+}
+
+static void test_truncated(void **state)
+{
+    (void)state;
+    for (wanted_max = 2; wanted_max < 60; wanted_max += 3) {
+        recurse(80, walk_limited);
+        assert_int_equal(second.count, wanted_max);
+        assert_int_equal(second.flags, GP_UNWIND_TRUNCATED);
+        assert_int_equal(second.frames[0], result.frames[0]);
+        assert_same_root(wanted_max - 1);
+    }
+}
+
+static void test_exactly_full(void **state)
+{
+    (void)state;
+    recurse(30, walk_whole);
+    wanted_max = result.count;
+    recurse(30, walk_limited);
+    assert_int_equal(second.count, wanted_max);
+    assert_int_equal(second.flags, 0);
+    wanted_max--;
+    recurse(30, walk_limited);
+    assert_int_equal(second.flags, GP_UNWIND_TRUNCATED);
+}
+
+static void test_tiny_output(void **state)
+{
+    (void)state;
+    wanted_max = 0;
+    recurse(3, walk_limited);
+    assert_int_equal(second.count, 0);
+    wanted_max = 1;
+    recurse(3, walk_limited);
+    assert_int_equal(second.count, 1);
+    assert_int_equal(second.frames[0], result.frames[0]);
+}
+
+static uintptr_t cut_hi;
+static void walk_cut(void)
+{
+    walk_here(&result, lo, cut_hi, WALK_MAX);
+    sink++;
+}
+
+// Whatever the bounds are, frames are a prefix of the truth and what is missing is said.
+static void test_bounds(void **state)
+{
+    (void)state;
+    recurse(40, walk_whole);
+    uintptr_t base = result.sp;
+    for (size_t span = 0; span < 3000; span += 8) {
+        cut_hi = base + span;
+        recurse(40, walk_cut);
+        assert_int_equal(result.flags, GP_UNWIND_INCOMPLETE);
+        assert_true(result.count >= 1 && result.count < 40);
+        if (result.count > 6) {
+            assert_int_not_equal(walk_find(&result, truth, result.count - 6), SIZE_MAX);
+        }
+    }
+}
+
+static NOINLINE void entry_function(void (*next)(void))
+{
+    next();
+    sink++;
+}
+
+static void enter(void)
+{
+    entry_function(walk_whole);
+    sink++;
+}
+
+static void test_entry(void **state)
+{
+    (void)state;
+    recurse(3, enter); // its rows are in the cache now
+    size_t before = result.count;
+    assert_int_equal(walk_find(&result, truth, 4) != SIZE_MAX, 1);
+    uintptr_t start = (uintptr_t)entry_function;
+    assert_int_equal(gp_unwind_entry_add(start, start + 16), 0);
+    recurse(3, enter);
+    assert_int_equal(result.flags, 0);
+    assert_true(result.count < before);
+    assert_int_equal(walk_find(&result, truth, 1), SIZE_MAX);
+    assert_int_equal(gp_unwind_entry_add(start, start + 16), 0); // known already
+}
+
+static ucontext_t main_context, coroutine_context;
+static _Alignas(16) char coroutine_stack[65536];
+static uintptr_t forged;
+static bool forge;
+
+static NOINLINE void coroutine_inner(void)
+{
+    uintptr_t base = (uintptr_t)coroutine_stack;
+    walk_here(&result, base, base + sizeof coroutine_stack, WALK_MAX);
+    sink++;
+}
+
+// What a switch hook saves: where its caller goes on, with which stack and frame pointer.
+static gp_unwind_regs_t parked;
+
+static NOINLINE void park(void)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    memset(&parked, 0, sizeof parked);
+    parked.pc = RETURN_ADDRESS() + 1;
+    parked.sp = (uintptr_t)__builtin_dwarf_cfa();
+    parked.fp = frame[0];
+    swapcontext(&coroutine_context, &main_context);
+    sink++;
+}
+
+static NOINLINE void coroutine_body(void)
+{
+    coroutine_inner();
+    for (;;) {
+        park();
+        sink++;
+    }
+}
+
+static void run_coroutine(void)
+{
+    getcontext(&coroutine_context);
+    coroutine_context.uc_stack.ss_sp = coroutine_stack;
+    coroutine_context.uc_stack.ss_size = sizeof coroutine_stack;
+    coroutine_context.uc_link = &main_context;
+    makecontext(&coroutine_context, coroutine_body, 0);
+    if (forge) {
+#if defined(__x86_64__)
+        *(uintptr_t *)coroutine_context.uc_mcontext.gregs[REG_RSP] = forged;
+#else
+        coroutine_context.uc_mcontext.regs[30] = forged;
+#endif
+    }
+    swapcontext(&main_context, &coroutine_context);
+}
+
+static void assert_ends_in_body(void)
+{
+    uintptr_t last = result.frames[result.count - 1];
+    assert_int_equal(result.flags, 0);
+    assert_true(last >= (uintptr_t)coroutine_body && last < (uintptr_t)coroutine_body + 256);
+}
+
+static void test_ucontext_bottom(void **state)
+{
+    (void)state;
+    forge = false;
+    run_coroutine();
+    assert_ends_in_body();
+}
+
+static void test_forged_bottoms(void **state)
+{
+    const uintptr_t bottoms[] = {
+        0, 1, 0xdeaddeaddeaddead, UINTPTR_MAX, (uintptr_t)abort, (uintptr_t)coroutine_inner};
+    (void)state;
+    forge = true;
+    for (size_t i = 0; i < sizeof bottoms / sizeof *bottoms; i++) {
+        forged = bottoms[i];
+        run_coroutine();
+        assert_ends_in_body();
+    }
+    forge = false;
+}
+
+static void test_parked(void **state)
+{
+    uintptr_t base = (uintptr_t)coroutine_stack;
+    (void)state;
+    run_coroutine();
+    result.count = gp_unwind_walk_parked(&parked, base, base + sizeof coroutine_stack,
+                                         result.frames, WALK_MAX, &result.flags);
+    assert_int_equal(result.count, 1);
+    assert_int_equal(result.frames[0], parked.pc - 1);
+    assert_ends_in_body();
+}
+
+static void test_parked_before_first_run(void **state)
+{
+    gp_unwind_regs_t regs;
+    uintptr_t base = (uintptr_t)coroutine_stack;
+    (void)state;
+    memset(&regs, 0, sizeof regs);
+    regs.pc = (uintptr_t)coroutine_body;
+    regs.sp = base + sizeof coroutine_stack - 64;
+    result.count = gp_unwind_walk_parked(&regs, base, base + sizeof coroutine_stack, result.frames,
+                                         WALK_MAX, &result.flags);
+    assert_int_equal(result.count, 0);
+    assert_int_equal(result.flags, 0);
+}
+
+// Assembly without a table: one that keeps a frame pointer, one that ruins it.
+void no_cfi_with_fp(void (*leaf)(void));
+void no_cfi_without_fp(void (*leaf)(void));
+#if defined(__x86_64__)
+__asm__(".text\n.globl no_cfi_with_fp\nno_cfi_with_fp:\n"
+        "push %rbp\nmov %rsp, %rbp\nsub $0x40, %rsp\ncall *%rdi\nleave\nret\n"
+        ".globl no_cfi_without_fp\nno_cfi_without_fp:\n"
+        "push %rbp\nmov $0x123456, %ebp\ncall *%rdi\npop %rbp\nret\n");
+#else
+__asm__(".text\n.globl no_cfi_with_fp\nno_cfi_with_fp:\n"
+        "stp x29, x30, [sp, #-64]!\nmov x29, sp\nblr x0\nldp x29, x30, [sp], #64\nret\n"
+        ".globl no_cfi_without_fp\nno_cfi_without_fp:\n"
+        "stp x29, x30, [sp, #-16]!\nmov x29, #0x1234\nblr x0\nldp x29, x30, [sp], #16\nret\n");
+#endif
+
+static void call_with_fp(void)
+{
+    no_cfi_with_fp(walk_whole);
+    sink++;
+}
+
+static void call_without_fp(void)
+{
+    no_cfi_without_fp(walk_whole);
+    sink++;
+}
+
+static void test_no_cfi(void **state)
+{
+    (void)state;
+    recurse(5, call_with_fp);
+    assert_int_equal(result.flags, 0);
+    assert_int_not_equal(walk_find(&result, truth, 6), SIZE_MAX);
+    recurse(5, call_without_fp);
+    assert_int_equal(result.flags, GP_UNWIND_INCOMPLETE);
+    uintptr_t last = result.frames[result.count - 1];
+    assert_true(last >= (uintptr_t)no_cfi_without_fp && last < (uintptr_t)no_cfi_without_fp + 32);
+}
+
+static void on_inner(int signo)
+{
+    (void)signo;
+    walk_here(&second, lo, hi, WALK_MAX);
+    sink++;
+}
+
+static void raise_in_handler(void)
+{
+    signal(SIGUSR2, on_inner);
+    raise(SIGUSR2);
+    sink++;
+}
+
+static void test_signal_frames(void **state)
+{
+    (void)state;
+    if (getauxval(AT_SYSINFO_EHDR) == 0) {
+        skip(); // qemu-user: the signal trampoline is on a page of no module
+    }
+    recurse(6, raise_in_handler);
+    assert_int_equal(second.flags, 0);
+    assert_int_not_equal(walk_find(&second, truth, 7), SIZE_MAX);
+}
+
+// A memo must never show: walk random stacks, each also as one that was never seen (other bounds).
+static void walk_twice(void)
+{
+    walk_here(&result, lo, hi, WALK_MAX);
+    sink++;
+}
+
+static void walk_afresh(void)
+{
+    walk_here(&second, lo, hi - 64, WALK_MAX);
+    sink++;
+}
+
+static NOINLINE void zigzag(unsigned bits, unsigned depth, void (*leaf)(void))
+{
+    volatile char local[24];
+    local[depth % 24] = 1;
+    if (depth == 0) {
+        leaf();
+    } else if (bits & 1) {
+        zigzag(bits >> 1, depth - 1, leaf);
+        sink++;
+    } else {
+        zigzag(bits >> 1, depth - 1, leaf);
+        sink += local[depth % 24];
+    }
+}
+
+static size_t count_different(void)
+{
+    size_t different = 0;
+    for (size_t i = 0; i < result.count; i++) {
+        different += result.frames[i] != second.frames[i];
+    }
+    return different;
+}
+
+static void test_memo_is_invisible(void **state)
+{
+    unsigned seed = 12345;
+    (void)state;
+    for (unsigned i = 0; i < 3000; i++) {
+        seed = seed * 1103515245u + 12345u;
+        unsigned depth = seed >> 16 & 31, bits = seed >> 8;
+        depth = i % 50 == 0 ? 150 : depth;
+        zigzag(bits, depth, walk_twice);
+        zigzag(bits, depth, walk_afresh);
+        assert_int_equal(result.flags, second.flags);
+        assert_int_equal(result.count, second.count);
+        // The leaf functions and the two calls here are different code.
+        assert_true(count_different() <= 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_exactly_full),
+        cmocka_unit_test(test_tiny_output),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_entry),
+        cmocka_unit_test(test_ucontext_bottom),
+        cmocka_unit_test(test_forged_bottoms),
+        cmocka_unit_test(test_parked),
+        cmocka_unit_test(test_parked_before_first_run),
+        cmocka_unit_test(test_no_cfi),
+        cmocka_unit_test(test_signal_frames),
+        cmocka_unit_test(test_memo_is_invisible),
+    };
+    walk_find_stack(&lo, &hi);
+    gp_unwind_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
