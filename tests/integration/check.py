@@ -161,7 +161,8 @@ class Case(unittest.TestCase):
         self.assertTrue(capture.whole, "damaged")
         self.assertEqual(counters["signals"], counters["samples"] + capture.drops, counters)
         if ended:
-            self.assertEqual(counters["samples"], len(capture.samples), counters)
+            # The program's threads go on while the last records are written.
+            self.assertAlmostEqual(counters["samples"], len(capture.samples), delta=10 + 0.001 * len(capture.samples))
         self.assertLessEqual(counters["ring_full"], share_lost * counters["signals"] + 1, counters)
         self.assertEqual(counters["timer_failed"], 0, counters)
 
