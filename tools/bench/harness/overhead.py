@@ -7,7 +7,7 @@ from . import gperftools, table
 from .rounds import Comparison, Estimate, amount_for
 from .sample import OVERHEAD_BOUND
 
-BLOCK_MS = 100 # long enough for its own caches: in turns of 30 ms they were mostly the others'
+BLOCK_MS = 100
 SOLO_S = 3
 FREQUENCIES = (100, 1000, 10000)
 PROGRAM = "service_work"
