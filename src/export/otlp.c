@@ -299,7 +299,7 @@ static void put_profile_attributes(otlp_t *otlp, gp_text_t *profile)
         snprintf(key, sizeof(key), "greenprof.%s", gp_counter_name(i));
         gp_pb_varint(&indices, attribute(otlp, key, NULL, report->counters[i], "1"));
     }
-    if (indices.len > 0)
+    if (indices.len > 0 || indices.failed)
         gp_pb_message(profile, PROFILE_ATTRIBUTE_INDICES, &indices);
     gp_text_free(&indices);
 }
