@@ -179,7 +179,7 @@ static void find_exited(void)
 static void look_up_unknown(gp_thread_t *thread)
 {
     uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
-    FILE *maps = sp != 0 ? fopen("/proc/self/maps", "re") : NULL;
+    FILE *maps = sp != 0 ? fopen("/proc/thread-self/maps", "re") : NULL;
     if (maps == NULL)
         return;
     char line[512];

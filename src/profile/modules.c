@@ -65,7 +65,8 @@ static char *path_of(const struct dl_phdr_info *info, const gp_module_t *module)
     if (module_count > 0 && module->start > 0 && modules[0].bias != module->bias)
         return strdup("[vdso]"); // nameless but not the first: older loaders leave the vDSO's name empty
     char path[4096];
-    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    // Not /proc/self: it has no image any more once the main thread ended by pthread_exit().
+    ssize_t len = readlink("/proc/thread-self/exe", path, sizeof(path) - 1);
     path[len > 0 ? len : 0] = '\0';
     return strdup(path);
 }
