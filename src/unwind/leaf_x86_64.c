@@ -17,12 +17,18 @@ static int32_t read_i32(const uint8_t *at)
     return value;
 }
 
-static bool in_text(uintptr_t address)
+// Code that may be read: a word found on the stack may lead into a module that is just being
+// unloaded, so only modules that never are, or the interrupted one, will do.
+static bool in_text(uintptr_t address, uintptr_t pc)
 {
     gp_module_t storage;
     const gp_module_t *module;
-    return gp_addr_plausible(address) &&
-           gp_module_find(address, &storage, &module) != GP_MODULE_NONE &&
+    gp_location_t where;
+    if (!gp_addr_plausible(address) || !gp_module_locate(address, &where) ||
+        !(gp_module_is_fixed(where.link_map) || (pc >= where.lo && pc < where.hi))) {
+        return false;
+    }
+    return gp_module_find(address, &storage, &module) != GP_MODULE_NONE &&
            address + 16 <= module->text_hi;
 }
 
@@ -41,6 +47,9 @@ static uintptr_t through_jump(uintptr_t target)
     if (code[0] != 0xff || code[1] != 0x25)
         return target;
     uintptr_t slot = (uintptr_t)code + 6 + (uintptr_t)(intptr_t)read_i32(code + 2), resolved;
+    gp_location_t where;
+    if (!gp_module_locate(target, &where) || slot < where.lo || slot + sizeof(resolved) > where.hi)
+        return target;
     memcpy(&resolved, (const void *)slot, sizeof(resolved));
     return resolved;
 }
@@ -50,7 +59,7 @@ static bool leads_to(uintptr_t target, uintptr_t pc)
     for (int jumps = 0; jumps <= JUMPS_MAX; jumps++) {
         if (target <= pc && pc - target < ROUTINE_BYTES)
             return true;
-        if (!in_text(target))
+        if (!in_text(target, pc))
             return false;
         uintptr_t next = through_jump(target);
         if (next == target)
@@ -74,7 +83,7 @@ static bool direct_call_leads_to(uintptr_t ra, uintptr_t pc)
 enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack)
 {
     uintptr_t at = frame->sp, ra;
-    if (!in_text(frame->pc))
+    if (!in_text(frame->pc, frame->pc))
         return GP_STEP_LOST; // made at run time: nothing is known of its calls
     for (int i = 0; i < SCAN_WORDS && gp_stack_read(stack, at, &ra); i++, at += sizeof(ra)) {
         if (!gp_is_return_address(ra))

@@ -23,7 +23,8 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
     gp_memo_t *memo = memo_of(stack);
     use->memo = NULL;
     use->record = use->record_end = NULL;
-    use->run = use->next = use->last = NULL;
+    use->next = NULL;
+    use->run = use->last = NULL;
     use->gap = false;
     // Acquire: pairs with gp_memo_release().
     if (atomic_exchange_explicit(&memo->busy, 1, memory_order_acquire) != 0) {

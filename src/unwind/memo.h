@@ -56,7 +56,7 @@ typedef struct gp_memo {
 typedef struct gp_memo_use {
     gp_memo_t *memo;             // NULL: walk without
     const gp_memo_frame_t *run;  // where the walk met the old chain, or NULL
-    const gp_memo_frame_t *next; // the next old frame that could be met
+    gp_memo_frame_t *next;       // the next old frame that could be met
     const gp_memo_frame_t *last; // one past the last old frame
     gp_memo_frame_t *record;     // where the next new frame goes
     gp_memo_frame_t *record_end; // one past the last place for it

@@ -78,11 +78,14 @@ static inline const gp_memo_frame_t *prove(const gp_memo_frame_t *frame,
     return frame;
 }
 
-// The walk stands on an old frame: store it and all that follow and are proven, but for the last.
-static void follow_memo(gp_walk_t *w)
+// The walk stands on an old frame, `at`: store it and all that follow and are proven, but for the
+// last. How the walk got there replaces how the old one did: a chain's link must be the step from
+// the frame before.
+static void follow_memo(gp_walk_t *w, const gp_memo_frame_t *at)
 {
     gp_memo_use_t *use = &w->memo;
     const gp_memo_frame_t *frame = use->next;
+    *use->next = *at;
     use->run = use->run != NULL ? use->run : frame;
     for (;;) {
         size_t room = (size_t)(w->end - w->out);
@@ -97,7 +100,7 @@ static void follow_memo(gp_walk_t *w)
         }
         w->out = w->frames + 1;
     }
-    use->next = frame + 1;
+    use->next += frame + 1 - use->next;
     w->frame = (gp_frame_t){.pc = gp_arch_strip(frame->ra), .sp = frame->sp, .fp = frame->fp};
 }
 
@@ -260,7 +263,7 @@ enum gp_step gp_walk_fast(gp_walk_t *w)
     while (status == GP_STEP_OK && w->steps < GP_UNWIND_STEPS_MAX) {
         bool on_chain = gp_memo_meets(&w->memo, at.ra, at.sp, at.fp);
         if (on_chain) {
-            follow_memo(w);
+            follow_memo(w, &at);
             at = w->memo.next[-1];
         }
         gp_walk_look_up(w);

@@ -28,18 +28,20 @@
 
 #define TLS __attribute__((tls_model("initial-exec")))
 
-enum { FRAMES = 512, DIFFS_MAX = 4000, ORACLE_SIGNAL_OFFSET = 6 };
+enum { FRAMES = 512, DIFFS_MAX = 40000, ORACLE_SIGNAL_OFFSET = 6 };
 
 // Who stopped where, seen from the last frame that both have.
 enum verdict {
-    FORGED_BOTTOM, // ours ended clean; libunwind went on at an address that no call precedes
-    LIBUNWIND_GARBAGE,
+    FORGED_BOTTOM,     // ours ended clean; libunwind went on at an address that no call precedes
+    LIBUNWIND_GARBAGE, // its next frame is no code
+    NO_ROW, // interrupted assembly without rows: libunwind guesses, ours has found the call that
+            // led there
     LIBUNWIND_LOST, // libunwind ended where ours went on
     OURS_LOST,      // the other way round, and ours says so
     DIFFERENT,
 };
-static const char *const verdict_names[] = {"forged-bottom", "libunwind-garbage", "libunwind-lost",
-                                            "ours-lost", "different"};
+static const char *const verdict_names[] = {"forged-bottom",  "libunwind-garbage", "no-row",
+                                            "libunwind-lost", "ours-lost",         "different"};
 
 typedef struct diff {
     enum verdict verdict;
@@ -116,14 +118,25 @@ static size_t walk_libunwind(ucontext_t *context, uintptr_t *frames, int *rc)
     return n;
 }
 
+static bool has_row(uintptr_t pc)
+{
+    gp_module_t storage;
+    const gp_module_t *module;
+    gp_row_t row;
+    return gp_resolve_full(pc, false, &storage, &module, &row);
+}
+
 static enum verdict judge(const uintptr_t *a, size_t na, const uintptr_t *b, size_t nb, size_t at,
                           unsigned flags)
 {
-    (void)a;
-    // Its last frame is no code: data that a frame-pointer guess took for a return address.
-    if (at < nb && nb - at == 1 && at > 0 && (flags & GP_UNWIND_INCOMPLETE) &&
-        !gp_is_return_address(b[at] + 1)) {
+    // Its next frame is no code, but data that a frame-pointer guess took for a return address;
+    // ours is code after a call, or says that it is lost.
+    bool ours_honest = at < na ? gp_is_return_address(a[at] + 1) : flags & GP_UNWIND_INCOMPLETE;
+    if (at > 0 && at < nb && ours_honest && !gp_is_return_address(b[at] + 1)) {
         return LIBUNWIND_GARBAGE;
+    }
+    if (at == 1 && at < na && !has_row(a[0]) && gp_is_return_address(a[1] + 1)) {
+        return NO_ROW;
     }
     if (at == nb && at < na) {
         return LIBUNWIND_LOST;
