@@ -60,8 +60,8 @@ def our_row(line):
 def compare(rows_dump, path):
     rows = list(readelf_rows(path))
     query = "".join("%s %s\n" % (fde, loc) for fde, loc, _ in rows)
-    answer = subprocess.run([rows_dump, path], input=query, capture_output=True, text=True,
-                            check=True).stdout.splitlines()
+    done = subprocess.run([rows_dump, path], input=query, capture_output=True, text=True, check=True)
+    answer = done.stdout.splitlines()
     # Two rows at one location: only the last one is in force.
     last = {(fde, loc): i for i, (fde, loc, _) in enumerate(rows)}
     bad = 0
@@ -72,7 +72,7 @@ def compare(rows_dump, path):
             bad += 1
             if bad <= 5:
                 print("%s FDE %s at %s: readelf %s, ours %s" % (path, fde, loc, want, line))
-    print("%s: %d rows, %d differ" % (path, len(last), bad))
+    print("%s: %d rows, %d differ (%s)" % (path, len(last), bad, done.stderr.strip()))
     if len(answer) != len(rows):
         bad += 1
     return len(last), bad

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "unwind/cfi.h"
+#include "unwind/packed_row.h"
 
 static const uint8_t *file;
 static size_t file_len;
@@ -65,6 +66,21 @@ static void print_row(const gp_row_t *row)
     putchar('\n');
 }
 
+// How many rows the packed form can express, for UNWIND.md. Told on standard error.
+static struct {
+    unsigned long all, special, realigned, full;
+} census;
+
+static void count_row(const gp_row_t *row, uintptr_t pc)
+{
+    gp_packed_row_t packed = gp_row_pack(row, pc);
+    bool special = gp_row_kind(packed) == GP_ROW_SPECIAL;
+    census.all++;
+    census.special += special;
+    census.realigned += special && gp_row_special_of(packed) == GP_SPECIAL_REALIGN;
+    census.full += special && gp_row_special_of(packed) == GP_SPECIAL_FULL;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t offset, loc;
@@ -87,9 +103,12 @@ int main(int argc, char **argv)
         if (gp_cfi_decode(&section, section.start + offset, &fde, &next) &&
             gp_cfi_row(&section, &fde, loc + delta, &row)) {
             print_row(&row);
+            count_row(&row, loc + delta);
         } else {
             puts("none");
         }
     }
+    fprintf(stderr, "%lu rows, %lu special, %lu of them realigned, %lu full\n", census.all,
+            census.special, census.realigned, census.full);
     return 0;
 }

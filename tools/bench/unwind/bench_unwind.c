@@ -3,12 +3,15 @@
 //
 // usage: bench_unwind [ROUNDS]
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
@@ -85,12 +88,21 @@ static size_t walk_unw_step(const ucontext_t *context, uintptr_t *frames, size_t
     return n;
 }
 
+// gperftools chooses its walker by environment when it is loaded: one process each, see main().
+static int (*gperftools_walk)(void **frames, int max, int skip, const void *context);
+
+static size_t walk_gperftools(const ucontext_t *context, uintptr_t *frames, size_t max)
+{
+    return (size_t)gperftools_walk((void **)frames, (int)max, 0, context);
+}
+
 static const walker_t walkers[] = {
     {"frame pointers", walk_fp, REPEAT},
     {"greenprof", walk_greenprof, REPEAT},
     {"greenprof, new", walk_greenprof_new, REPEAT},
     {"unw_backtrace", walk_unw_backtrace, REPEAT},
     {"unw_step", walk_unw_step, REPEAT / 50},
+    {"gperftools default", walk_gperftools, REPEAT / 10},
 };
 enum { WALKERS = sizeof walkers / sizeof *walkers };
 
@@ -113,6 +125,9 @@ static void measure(void *arg)
     ucontext_t context;
     getcontext(&context);
     for (unsigned w = 0; w < WALKERS; w++) {
+        if (walkers[w].walk == walk_gperftools && gperftools_walk == NULL) {
+            continue;
+        }
         walkers[w].walk(&context, frames, MAX_FRAMES);
         double start = now_ns();
         for (unsigned i = 0; i < walkers[w].repeat; i++) {
@@ -133,7 +148,10 @@ static void run_depth(unsigned depth, unsigned rounds)
         shape_call(depth, measure, &result);
     }
     for (unsigned w = 0; w < WALKERS; w++) {
-        printf("%5u  %-16s %6zu %10.0f %9.2f %8.2fx %8.2fx\n", depth, walkers[w].name,
+        if (result.frames[w] == 0) {
+            continue;
+        }
+        printf("%5u  %-18s %4zu %10.0f %9.2f %8.2fx %8.2fx\n", depth, walkers[w].name,
                result.frames[w], result.ns[w], result.ns[w] / (double)result.frames[w],
                result.ns[w] / result.ns[0], result.ns[w] / result.ns[3]);
     }
@@ -187,6 +205,44 @@ static void run_cold(unsigned depth)
            cold.per_row[900]);
 }
 
+static void load_gperftools(void)
+{
+    // Not libtcmalloc, which has the same walkers but would also replace malloc.
+    void *handle = dlopen("libprofiler.so.0", RTLD_NOW | RTLD_LOCAL);
+    // GetStackTraceWithContext(void **, int, int, const void *)
+    void *symbol = handle != NULL ? dlsym(handle, "_Z24GetStackTraceWithContextPPviiPKv") : NULL;
+    memcpy(&gperftools_walk, &symbol, sizeof symbol);
+}
+
+// The frames of gperftools' other walker, measured in a process of its own.
+static void run_again_with(const char *program, const char *method)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("TCMALLOC_STACKTRACE_METHOD", method, 1);
+        execl(program, program, "5", "--gperftools-only", (char *)NULL);
+        _exit(127);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static void only_gperftools(const char *method)
+{
+    static const unsigned depths[] = {5, 20, 50, 100};
+    for (unsigned i = 0; i < 4 && gperftools_walk != NULL; i++) {
+        result_t result;
+        memset(&result, 0, sizeof result);
+        for (unsigned round = 0; round < 5; round++) {
+            shape_call(depths[i], measure, &result);
+        }
+        unsigned w = WALKERS - 1;
+        printf("%5u  gperftools %-12s %4zu %8.0f %9.2f %8.2fx %8.2fx\n", depths[i], method,
+               result.frames[w], result.ns[w], result.ns[w] / (double)result.frames[w],
+               result.ns[w] / result.ns[0], result.ns[w] / result.ns[3]);
+    }
+}
+
 static void find_stack(void)
 {
     pthread_attr_t attr;
@@ -204,8 +260,13 @@ int main(int argc, char **argv)
     static const unsigned depths[] = {5, 20, 50, 100};
     unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 20;
     find_stack();
+    load_gperftools();
     gp_unwind_init();
     unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_PER_THREAD);
+    if (argc > 2) {
+        only_gperftools(getenv("TCMALLOC_STACKTRACE_METHOD"));
+        return 0;
+    }
     printf("depth  walker           frames    ns/walk  ns/frame    of fp   of unw_backtrace\n");
     for (unsigned i = 0; i < 4; i++) {
         run_depth(depths[i], rounds);
@@ -213,5 +274,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < 4; i++) {
         run_cold(depths[i]);
     }
+    run_again_with("/proc/self/exe", "libunwind");
+    run_again_with("/proc/self/exe", "generic_fp");
     return 0;
 }
