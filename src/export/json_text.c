@@ -98,6 +98,27 @@ void gp_json_address(gp_json_t *json, uint64_t value)
     fprintf(json->out, "\"0x%" PRIx64 "\"", value);
 }
 
+void gp_json_milliseconds(gp_json_t *json, uint64_t ns)
+{
+    char text[32];
+
+    begin(json);
+    gp_text_decimal(text, ns, 1000000, 6);
+    fputs(text, json->out);
+}
+
+void gp_json_null(gp_json_t *json)
+{
+    begin(json);
+    fputs("null", json->out);
+}
+
+void gp_json_minus_one(gp_json_t *json)
+{
+    begin(json);
+    fputs("-1", json->out);
+}
+
 void gp_json_key_text(gp_json_t *json, const char *key, const char *text)
 {
     gp_json_key(json, key);

@@ -33,6 +33,12 @@ void gp_json_bool(gp_json_t *json, bool value);
 // An address, as "0x1234": numbers beyond 2^53 do not survive every reader.
 void gp_json_address(gp_json_t *json, uint64_t value);
 
+// Nanoseconds as a number of milliseconds, exact.
+void gp_json_milliseconds(gp_json_t *json, uint64_t ns);
+
+void gp_json_null(gp_json_t *json);
+void gp_json_minus_one(gp_json_t *json); // what some formats say for "none"
+
 // Key and value at once.
 void gp_json_key_text(gp_json_t *json, const char *key, const char *text);
 void gp_json_key_uint(gp_json_t *json, const char *key, uint64_t value);

@@ -5,6 +5,8 @@ what would have been saved back, and goes on to the next file.
 """
 import http.server, json, os, shutil, subprocess, tempfile, threading
 
+import npm_package
+
 VERSION = "1.25.0"
 HOOK = b"""<script>
 const send = (path, body) => fetch(path, {method: 'POST', body}).then(answer => answer.text()).then(next => {
@@ -23,26 +25,8 @@ BROWSER_OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-unsa
                    "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
-class Missing(Exception):
-    pass
-
-
-def find_speedscope(directory):
-    """The released page; fetched with npm into `directory` when it is not there."""
-    page = os.path.join(directory, "node_modules", "speedscope", "dist", "release")
-    if os.path.exists(os.path.join(page, "index.html")):
-        return page
-    if shutil.which("npm") is None:
-        raise Missing("there is no npm to fetch speedscope with")
-    os.makedirs(directory, exist_ok=True)
-    try:
-        result = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", directory,
-                                 "speedscope@" + VERSION], capture_output=True, text=True, timeout=25)
-    except subprocess.TimeoutExpired:
-        raise Missing("npm could not fetch speedscope in 25 s")
-    if result.returncode != 0 or not os.path.exists(os.path.join(page, "index.html")):
-        raise Missing("npm could not fetch speedscope: " + result.stderr.strip()[-200:])
-    return page
+def find_page(directory):
+    return os.path.join(npm_package.fetch(directory, "speedscope", VERSION), "dist", "release")
 
 
 def make_handler(page, files, results, done):
@@ -92,10 +76,10 @@ def load(files, directory):
     """
     browser = shutil.which("chromium")
     if browser is None:
-        raise Missing("there is no chromium")
+        raise npm_package.Missing("there is no chromium")
     results, done = [], threading.Event()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
-                                             make_handler(find_speedscope(directory), files, results, done))
+                                             make_handler(find_page(directory), files, results, done))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         first = f"http://127.0.0.1:{server.server_port}/?n=0#profileURL=/file/0/{os.path.basename(files[0])}"
@@ -103,7 +87,7 @@ def load(files, directory):
                                     first], env=dict(os.environ, HOME=profile), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True)
         try:
-            done.wait(25)
+            done.wait(45)
         finally:
             process.terminate()
             process.wait()

@@ -4,7 +4,7 @@ usage: test_speedscope.py WRITE_REPORT GREENPROF MAKE_CAPTURE DUMP_ALL NPM-DIREC
 """
 import json, sys
 
-import speedscope_reader, support
+import npm_package, speedscope_reader, support
 
 NPM = sys.argv[5]
 EXAMPLE_SELF = {  # own ns of each function of the report `example`
@@ -81,7 +81,7 @@ class Reader(support.Files):
         files += [self.report("labelled", form) for form in forms] + [self.report("empty", "speedscope")]
         try:
             groups = speedscope_reader.load(files, NPM)
-        except speedscope_reader.Missing as missing:
+        except npm_package.Missing as missing:
             print("not read by Speedscope itself:", missing)
             global skipped
             skipped = True

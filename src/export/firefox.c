@@ -1,0 +1,433 @@
+// Firefox Profiler's processed JSON, version 60; newer readers upgrade it.
+//
+// A "thread" with everything, then one for each of the heaviest coroutines. A report knows no
+// times: samples are laid end to end by weight, the heaviest first, so that a thread is as long as
+// its CPU time. Weights are milliseconds.
+//
+// Source: firefox-devtools/profiler, src/types/profile.ts and docs-developer/CHANGELOG-formats.md.
+#include "export/formats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "export/function_table.h"
+#include "export/json_text.h"
+#include "export/report_coros.h"
+#include "export/string_table.h"
+
+enum { COROUTINES_MAX = 50, PROCESSED_VERSION = 60, NS_PER_MS = 1000000 };
+enum category { CATEGORY_PSEUDO, CATEGORY_PROGRAM };
+#define NONE UINT32_MAX
+
+typedef struct node {
+    uint32_t frame, prefix; // prefix: number of a stack before it, or NONE
+} node_t;
+
+typedef struct firefox {
+    const gp_report_t *report;
+    gp_function_table_t *table;
+    gp_report_coro_t *coros;
+    size_t coro_count;
+    node_t *stacks;
+    size_t stack_count, stack_capacity;
+    gp_index_t stack_index;
+    uint32_t *row_stacks; // by row
+    gp_string_table_t strings, files;
+    uint32_t *function_names, *function_files; // by function
+    gp_json_t json;
+} firefox_t;
+
+static bool same_stack(const void *owner, uint32_t number, const void *key)
+{
+    const node_t *a = &((const firefox_t *)owner)->stacks[number], *b = key;
+
+    return a->frame == b->frame && a->prefix == b->prefix;
+}
+
+// Find or add a stack. Returns its number, NONE when memory is short.
+static uint32_t stack_number(firefox_t *firefox, uint32_t prefix, uint32_t frame)
+{
+    node_t key = {.frame = frame, .prefix = prefix};
+    uint64_t hash = gp_hash_u64((uint64_t)prefix << 32 | frame);
+    uint32_t number = gp_index_find(&firefox->stack_index, hash, same_stack, firefox, &key);
+
+    if (number != GP_INDEX_NONE)
+        return number;
+    if (gp_grow(&firefox->stacks, &firefox->stack_capacity, firefox->stack_count,
+                sizeof(*firefox->stacks)) < 0 ||
+        gp_index_add(&firefox->stack_index, hash, (uint32_t)firefox->stack_count) < 0)
+        return NONE;
+    firefox->stacks[firefox->stack_count] = key;
+    return (uint32_t)firefox->stack_count++;
+}
+
+static int find_stacks(firefox_t *firefox)
+{
+    const gp_report_t *report = firefox->report;
+
+    for (uint32_t i = 0; i < report->row_count; i++) {
+        uint32_t stack = NONE;
+        for (uint32_t k = 0; k < report->rows[i].depth; k++) {
+            stack = stack_number(firefox, stack, report->rows[i].frames[k]);
+            if (stack == NONE)
+                return -ENOMEM;
+        }
+        firefox->row_stacks[i] = stack;
+    }
+    return 0;
+}
+
+static int find_texts(firefox_t *firefox)
+{
+    for (uint32_t i = 0; i < firefox->table->function_count; i++) {
+        const gp_frame_t *frame = firefox->table->functions[i].frame;
+        firefox->function_names[i] = gp_string_table_number(&firefox->strings, frame->function);
+        firefox->function_files[i] =
+            gp_string_table_number(&firefox->files, frame->pseudo ? "" : frame->file);
+    }
+    for (size_t i = 0; i < firefox->files.count; i++)
+        gp_string_table_number(&firefox->strings, firefox->files.texts[i]);
+    return firefox->strings.failed || firefox->files.failed ? -ENOMEM : 0;
+}
+
+// A column of a table: begin, values, end.
+static void column(gp_json_t *json, const char *name)
+{
+    gp_json_key(json, name);
+    gp_json_open(json, '[');
+}
+
+static void column_end(gp_json_t *json)
+{
+    gp_json_close(json, ']');
+}
+
+// A column that has the same in every row: a number, or null for NONE.
+static void column_of(gp_json_t *json, const char *name, size_t count, uint32_t value)
+{
+    column(json, name);
+    for (size_t i = 0; i < count; i++)
+        if (value == NONE)
+            gp_json_null(json);
+        else
+            gp_json_uint(json, value);
+    column_end(json);
+}
+
+static void column_minus_one(gp_json_t *json, const char *name, size_t count)
+{
+    column(json, name);
+    for (size_t i = 0; i < count; i++)
+        gp_json_minus_one(json);
+    column_end(json);
+}
+
+static void column_false(gp_json_t *json, const char *name, size_t count)
+{
+    column(json, name);
+    for (size_t i = 0; i < count; i++)
+        gp_json_bool(json, false);
+    column_end(json);
+}
+
+static void known_uint(gp_json_t *json, uint32_t value)
+{
+    if (value == 0)
+        gp_json_null(json);
+    else
+        gp_json_uint(json, value);
+}
+
+static void table_begin(gp_json_t *json, const char *name, size_t length)
+{
+    gp_json_line(json);
+    gp_json_key(json, name);
+    gp_json_open(json, '{');
+    gp_json_key_uint(json, "length", length);
+}
+
+static void table_end(gp_json_t *json)
+{
+    gp_json_close(json, '}');
+}
+
+static void put_stack_table(firefox_t *firefox)
+{
+    gp_json_t *json = &firefox->json;
+
+    table_begin(json, "stackTable", firefox->stack_count);
+    column(json, "frame");
+    for (size_t i = 0; i < firefox->stack_count; i++)
+        gp_json_uint(json, firefox->stacks[i].frame);
+    column_end(json);
+    column(json, "prefix");
+    for (size_t i = 0; i < firefox->stack_count; i++)
+        if (firefox->stacks[i].prefix == NONE)
+            gp_json_null(json);
+        else
+            gp_json_uint(json, firefox->stacks[i].prefix);
+    column_end(json);
+    table_end(json);
+}
+
+static void put_frame_table(firefox_t *firefox)
+{
+    const gp_report_t *report = firefox->report;
+    gp_json_t *json = &firefox->json;
+    uint32_t count = report->frame_count;
+
+    table_begin(json, "frameTable", count);
+    column_minus_one(json, "address", count);
+    column_of(json, "inlineDepth", count, 0);
+    column(json, "category");
+    for (uint32_t i = 0; i < count; i++)
+        gp_json_uint(json, report->frames[i].pseudo ? CATEGORY_PSEUDO : CATEGORY_PROGRAM);
+    column_end(json);
+    column_of(json, "subcategory", count, 0);
+    column(json, "func");
+    for (uint32_t i = 0; i < count; i++)
+        gp_json_uint(json, firefox->table->of_frame[i]);
+    column_end(json);
+    column_of(json, "nativeSymbol", count, NONE);
+    column_of(json, "innerWindowID", count, 0);
+    column(json, "line");
+    for (uint32_t i = 0; i < count; i++)
+        known_uint(json, report->frames[i].line);
+    column_end(json);
+    column_of(json, "column", count, NONE);
+    table_end(json);
+}
+
+static void put_function_table(firefox_t *firefox)
+{
+    gp_json_t *json = &firefox->json;
+    uint32_t count = firefox->table->function_count;
+
+    table_begin(json, "funcTable", count);
+    column(json, "name");
+    for (uint32_t i = 0; i < count; i++)
+        gp_json_uint(json, firefox->function_names[i]);
+    column_end(json);
+    column_false(json, "isJS", count);
+    column_false(json, "relevantForJS", count);
+    column_minus_one(json, "resource", count);
+    column(json, "source");
+    for (uint32_t i = 0; i < count; i++)
+        if (firefox->function_files[i] == 0)
+            gp_json_null(json);
+        else
+            gp_json_uint(json, firefox->function_files[i] - 1);
+    column_end(json);
+    column(json, "lineNumber");
+    for (uint32_t i = 0; i < count; i++)
+        known_uint(json, firefox->table->functions[i].frame->first_line);
+    column_end(json);
+    column_of(json, "columnNumber", count, NONE);
+    table_end(json);
+}
+
+// Source files: number 0 of `files` is "no file" and is not among them.
+static void put_sources(firefox_t *firefox)
+{
+    gp_json_t *json = &firefox->json;
+    size_t count = firefox->files.count > 0 ? firefox->files.count - 1 : 0;
+
+    table_begin(json, "sources", count);
+    column_of(json, "uuid", count, NONE);
+    column(json, "filename");
+    for (size_t i = 0; i < count; i++)
+        gp_json_uint(json, gp_string_table_number(&firefox->strings, firefox->files.texts[i + 1]));
+    column_end(json);
+    table_end(json);
+}
+
+static void put_empty_table(gp_json_t *json, const char *name, const char *const columns[])
+{
+    table_begin(json, name, 0);
+    for (size_t i = 0; columns[i] != NULL; i++)
+        column_of(json, columns[i], 0, 0);
+    table_end(json);
+}
+
+static void put_shared(firefox_t *firefox)
+{
+    static const char *const resources[] = {"lib", "name", "host", "type", NULL};
+    static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
+    gp_json_t *json = &firefox->json;
+
+    gp_json_line(json);
+    gp_json_key(json, "shared");
+    gp_json_open(json, '{');
+    put_sources(firefox);
+    put_stack_table(firefox);
+    put_frame_table(firefox);
+    put_function_table(firefox);
+    put_empty_table(json, "resourceTable", resources);
+    put_empty_table(json, "nativeSymbols", symbols);
+    gp_json_line(json);
+    column(json, "stringArray");
+    for (size_t i = 0; i < firefox->strings.count; i++)
+        gp_json_text(json, firefox->strings.texts[i]);
+    column_end(json);
+    gp_json_close(json, '}');
+}
+
+// Rows of a coroutine: which stack, when, how much.
+static void put_samples(firefox_t *firefox, const gp_report_coro_t *coro)
+{
+    const gp_report_t *report = firefox->report;
+    gp_json_t *json = &firefox->json;
+    uint64_t time_ns = 0;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < report->row_count; i++)
+        count += gp_report_coro_has(coro, report, &report->rows[i]);
+    table_begin(json, "samples", count);
+    gp_json_key_text(json, "weightType", "tracing-ms");
+    column(json, "stack");
+    for (uint32_t i = 0; i < report->row_count; i++)
+        if (gp_report_coro_has(coro, report, &report->rows[i]))
+            gp_json_uint(json, firefox->row_stacks[i]);
+    column_end(json);
+    column(json, "weight");
+    for (uint32_t i = 0; i < report->row_count; i++)
+        if (gp_report_coro_has(coro, report, &report->rows[i]))
+            gp_json_milliseconds(json, report->rows[i].weight_ns);
+    column_end(json);
+    column(json, "time");
+    for (uint32_t i = 0; i < report->row_count; i++)
+        if (gp_report_coro_has(coro, report, &report->rows[i])) {
+            gp_json_milliseconds(json, time_ns);
+            time_ns += report->rows[i].weight_ns;
+        }
+    column_end(json);
+    table_end(json);
+}
+
+// A thread of a coroutine; NULL = of everything.
+static void put_thread(firefox_t *firefox, const gp_report_coro_t *coro)
+{
+    static const char *const markers[] = {"data",  "name",     "startTime", "endTime",
+                                          "phase", "category", NULL};
+    gp_json_t *json = &firefox->json;
+    char name[320];
+
+    gp_json_line(json);
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "processType", "default");
+    gp_json_key_text(json, "processName", firefox->report->title);
+    gp_json_key_text(json, "name",
+                     coro ? gp_report_coro_name(coro, name, sizeof(name)) : "CPU time");
+    gp_json_key(json, "isMainThread");
+    gp_json_bool(json, coro == NULL);
+    gp_json_key_text(json, "pid", "1");
+    gp_json_key_uint(json, "tid", coro ? coro->label->coroutine_id : 0);
+    gp_json_key_uint(json, "processStartupTime", 0);
+    gp_json_key(json, "processShutdownTime");
+    gp_json_null(json);
+    gp_json_key_uint(json, "registerTime", 0);
+    gp_json_key(json, "unregisterTime");
+    gp_json_null(json);
+    column_of(json, "pausedRanges", 0, 0);
+    put_samples(firefox, coro);
+    put_empty_table(json, "markers", markers);
+    gp_json_close(json, '}');
+}
+
+static void put_category(gp_json_t *json, const char *name, const char *color)
+{
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "name", name);
+    gp_json_key_text(json, "color", color);
+    column(json, "subcategories");
+    gp_json_text(json, "Other");
+    column_end(json);
+    gp_json_close(json, '}');
+}
+
+static void put_meta(firefox_t *firefox)
+{
+    const gp_report_t *report = firefox->report;
+    gp_json_t *json = &firefox->json;
+
+    gp_json_key(json, "meta");
+    gp_json_open(json, '{');
+    gp_json_key(json, "interval");
+    gp_json_milliseconds(json,
+                         report->frequency_hz ? 1000000000 / report->frequency_hz : NS_PER_MS);
+    gp_json_key(json, "startTime");
+    gp_json_milliseconds(json, report->start_realtime_ns);
+    gp_json_key_text(json, "product", report->title);
+    gp_json_key_text(json, "importedFrom", "greenprof");
+    gp_json_key_uint(json, "processType", 0);
+    gp_json_key_uint(json, "stackwalk", 1);
+    gp_json_key_uint(json, "version", 31);
+    gp_json_key_uint(json, "preprocessedProfileVersion", PROCESSED_VERSION);
+    gp_json_key(json, "symbolicated");
+    gp_json_bool(json, true);
+    column(json, "categories"); // in the order of enum category
+    put_category(json, "Other", "grey");
+    put_category(json, "Program", "yellow");
+    column_end(json);
+    column_of(json, "markerSchema", 0, 0);
+    gp_json_key(json, "sampleUnits");
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "time", "ms");
+    gp_json_key_text(json, "eventDelay", "ms");
+    gp_json_key_text(json, "threadCPUDelta", "ns");
+    gp_json_close(json, '}');
+    gp_json_close(json, '}');
+}
+
+static void put_all(firefox_t *firefox)
+{
+    gp_json_t *json = &firefox->json;
+
+    gp_json_open(json, '{');
+    put_meta(firefox);
+    column_of(json, "libs", 0, 0);
+    put_shared(firefox);
+    gp_json_line(json);
+    column(json, "threads");
+    put_thread(firefox, NULL);
+    for (size_t i = 0; i < firefox->coro_count && i < COROUTINES_MAX; i++)
+        put_thread(firefox, &firefox->coros[i]);
+    column_end(json);
+    gp_json_close(json, '}');
+    putc('\n', json->out);
+}
+
+static int prepare(firefox_t *firefox)
+{
+    const gp_report_t *report = firefox->report;
+
+    firefox->table = gp_function_table_create_uncharged(report);
+    firefox->coros = gp_report_coros_create(report, &firefox->coro_count);
+    firefox->row_stacks = calloc((size_t)report->row_count + 1, sizeof(uint32_t));
+    firefox->function_names = calloc((size_t)report->frame_count + 1, sizeof(uint32_t));
+    firefox->function_files = calloc((size_t)report->frame_count + 1, sizeof(uint32_t));
+    if (firefox->table == NULL || firefox->coros == NULL || firefox->row_stacks == NULL ||
+        firefox->function_names == NULL || firefox->function_files == NULL ||
+        find_texts(firefox) < 0)
+        return -ENOMEM;
+    return find_stacks(firefox);
+}
+
+int gp_firefox_write(const gp_report_t *report, FILE *out)
+{
+    firefox_t firefox = {.report = report, .json = {.out = out}};
+    int result = prepare(&firefox);
+
+    if (result == 0)
+        put_all(&firefox);
+    gp_function_table_free(firefox.table);
+    gp_string_table_free(&firefox.strings);
+    gp_string_table_free(&firefox.files);
+    gp_index_free(&firefox.stack_index);
+    free(firefox.coros);
+    free(firefox.stacks);
+    free(firefox.row_stacks);
+    free(firefox.function_names);
+    free(firefox.function_files);
+    return result;
+}
