@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "unwind/debug_frame.h"
+
 // Tables that cannot be searched are walked entry by entry, but not for longer than a handler may
 // take.
 enum { SCAN_MAX = 4096 };
@@ -65,14 +67,13 @@ static bool eh_frame_row(const gp_eh_index_t *eh, uintptr_t pc, gp_row_t *row)
 
 static bool debug_frame_row(const gp_debug_frame_t *debug, uintptr_t pc, gp_row_t *row)
 {
-    uint64_t want = pc - debug->bias;
     size_t base = 0, len = debug->count;
     while (len > 1) {
         size_t half = len / 2;
-        base += debug->ranges[base + half].start <= want ? half : 0;
+        base += debug->ranges[base + half].start <= pc ? half : 0;
         len -= half;
     }
-    if (len == 0 || want < debug->ranges[base].start || want >= debug->ranges[base].end) {
+    if (len == 0 || pc < debug->ranges[base].start || pc >= debug->ranges[base].end) {
         return false;
     }
     gp_cfi_section_t section = {
@@ -92,5 +93,6 @@ bool gp_fde_row(const gp_module_t *module, uintptr_t pc, gp_row_t *row)
     if (eh_frame_row(&module->eh, pc, row)) {
         return true;
     }
-    return module->debug_frame != NULL && debug_frame_row(module->debug_frame, pc, row);
+    const gp_debug_frame_t *debug = gp_debug_frame_find(module->where.lo, module->where.link_map);
+    return debug != NULL && debug_frame_row(debug, pc, row);
 }

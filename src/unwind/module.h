@@ -16,8 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "unwind/debug_frame.h"
-
 enum {
     GP_MODULE_TABLE_LEN = 2048, // a power of two
     GP_MODULE_ID_BYTES = 16,
@@ -45,8 +43,7 @@ typedef struct gp_module {
     gp_location_t where;
     uintptr_t text_lo, text_hi; // hull of the executable segments
     gp_eh_index_t eh;
-    const gp_debug_frame_t *debug_frame; // prepared from the file, or NULL
-    const uint8_t *id_at;                // build id inside the first page, or NULL
+    const uint8_t *id_at; // build id inside the first page, or NULL
     uint8_t id[GP_MODULE_ID_BYTES];
     bool fixed;
 } gp_module_t;

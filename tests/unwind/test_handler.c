@@ -143,12 +143,30 @@ static void test_reload(void **state)
     assert_true(same_place > 0);
 }
 
+// A plugin without .eh_frame, built to have no frame pointer either.
+static void test_debug_frame(void **state)
+{
+    (void)state;
+    void *handle = dlopen(PLUGIN_DEBUG, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(handle);
+    void (*call)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(handle, "plugin_call");
+    call(leaf);
+    assert_int_equal(result.flags, GP_UNWIND_INCOMPLETE);
+    size_t without = result.count;
+    gp_unwind_refresh();
+    call(leaf);
+    assert_int_equal(result.flags, 0);
+    assert_true(result.count > without + 2);
+    dlclose(handle);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_malloc),
         cmocka_unit_test(test_stack_use),
         cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_debug_frame),
     };
     walk_find_stack(&lo, &hi);
     gp_unwind_init();

@@ -339,12 +339,26 @@ static void walk_afresh(void)
     sink++;
 }
 
+static void zigzag(unsigned bits, unsigned depth, void (*leaf)(void));
+
+// A frame with a special row: a realigned one whose size varies.
+static NOINLINE void zigzag_realigned(unsigned bits, unsigned depth, void (*leaf)(void))
+{
+    _Alignas(64) volatile char block[64];
+    volatile char *local = __builtin_alloca(depth * 8 + 8);
+    block[depth % 64] = local[depth] = 1;
+    zigzag(bits, depth, leaf);
+    sink += block[depth % 64] + local[depth];
+}
+
 static NOINLINE void zigzag(unsigned bits, unsigned depth, void (*leaf)(void))
 {
     volatile char local[24];
     local[depth % 24] = 1;
     if (depth == 0) {
         leaf();
+    } else if ((bits & 7) == 5) {
+        zigzag_realigned(bits >> 1, depth - 1, leaf);
     } else if (bits & 1) {
         zigzag(bits >> 1, depth - 1, leaf);
         sink++;
