@@ -129,7 +129,10 @@ static void announce(ucontext_t *context, void (*entry)(void))
         .entry = (uintptr_t)entry,
         .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
     };
-    if (birth.lo != 0 && birth.hi > birth.lo && gp_coro_new(&birth) != NULL)
+    if (birth.lo == 0 || birth.hi <= birth.lo)
+        return;
+    // The program may have announced this very stack itself, with a name.
+    if (gp_coro_adopt(birth.lo, birth.hi, birth.entry) != NULL || gp_coro_new(&birth) != NULL)
         hook_return(context);
 }
 

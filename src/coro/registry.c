@@ -99,7 +99,7 @@ static void note_nesting(const gp_coro_birth_t *birth)
 prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
 {
     pthread_mutex_lock(&gp_registry_lock);
-    if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD) {
+    if (birth->lo != birth->hi && birth->kind == GP_CORO_ANNOUNCED) {
         for (prof_coro_t *old; (old = gp_region_overlap(birth->lo, birth->hi)) != NULL;)
             retire_locked(old);
         note_nesting(birth);
@@ -115,6 +115,18 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
         if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD)
             gp_region_insert(coro);
     }
+    pthread_mutex_unlock(&gp_registry_lock);
+    return coro;
+}
+
+prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    prof_coro_t *coro = gp_region_overlap(lo, hi);
+    if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 || coro->cpu_ns != 0))
+        coro = NULL;
+    if (coro != NULL)
+        coro->entry = entry;
     pthread_mutex_unlock(&gp_registry_lock);
     return coro;
 }
@@ -162,10 +174,10 @@ void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argume
     }
 }
 
-void gp_coro_set_draining(int on)
+void gp_coro_set_draining(int (*sampling)(void))
 {
     pthread_mutex_lock(&gp_registry_lock);
-    draining = on != 0;
+    draining = sampling == NULL || sampling();
     pthread_mutex_unlock(&gp_registry_lock);
 }
 

@@ -22,6 +22,9 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
 // Make a live record. Regions of the same size class that it overlaps are retired. Returns NULL when memory is short.
 prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth);
 
+// A live record of exactly this region on which nothing has run yet: it is given the entry function and kept. NULL: none.
+prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);
+
 // Retire a record; no-op on NULL and on records that are not live.
 void gp_coro_retire(prof_coro_t *coro);
 
@@ -33,7 +36,8 @@ void gp_coro_recycle(prof_coro_t *list);
 void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument);
 
 // While the collector rests there is nobody to drain for: retired records are recycled at once.
-void gp_coro_set_draining(int draining);
+// `sampling`: asked under the registry's lock whether samples may be on their way; NULL = they may.
+void gp_coro_set_draining(int (*sampling)(void));
 
 // The record of the coroutine that the caller runs on, attaching the thread if need be; NULL when memory is short.
 prof_coro_t *gp_coro_of_caller(uintptr_t sp);

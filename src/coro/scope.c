@@ -51,6 +51,12 @@ static void unlink_child(gp_scope_t *child)
         child->next_sibling->prev_sibling = child->prev_sibling;
 }
 
+static void retire(gp_scope_t *scope)
+{
+    scope->next_free = retired_slots;
+    retired_slots = scope;
+}
+
 gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile)
 {
     if (free_slots == NULL && !grow())
@@ -95,6 +101,29 @@ void gp_scope_ref(gp_scope_t *scope)
         scope->references++;
 }
 
+// A scope that only its children keep alive (its profile is freed, no coroutine is in it any more) is taken out of the
+// tree: otherwise profiles that overlap on one coroutine would grow a chain for ever.
+static void splice_if_dead(gp_scope_t *scope)
+{
+    uint32_t children = 0;
+    for (gp_scope_t *child = scope->first_child; child != NULL; child = child->next_sibling)
+        children++;
+    if (scope->profile != NULL || children == 0 || scope->references != children)
+        return;
+    gp_scope_t *parent = scope->parent;
+    unlink_child(scope);
+    while (scope->first_child != NULL) {
+        gp_scope_t *child = scope->first_child;
+        scope->first_child = child->next_sibling;
+        link_child(parent, child);
+    }
+    if (parent != NULL) {
+        parent->closed_ns += atomic_load_explicit(&scope->cpu_ns, memory_order_relaxed) + scope->closed_ns;
+        parent->references += children - 1;
+    }
+    retire(scope);
+}
+
 void gp_scope_unref(gp_scope_t *scope)
 {
     while (scope != NULL && --scope->references == 0) {
@@ -102,19 +131,29 @@ void gp_scope_unref(gp_scope_t *scope)
         unlink_child(scope);
         if (parent != NULL)
             parent->closed_ns += atomic_load_explicit(&scope->cpu_ns, memory_order_relaxed) + scope->closed_ns;
-        scope->next_free = retired_slots;
-        retired_slots = scope;
+        retire(scope);
         scope = parent;
     }
+    if (scope != NULL)
+        splice_if_dead(scope);
 }
 
-uint64_t gp_scope_total_ns(const gp_scope_t *scope)
+uint64_t gp_scope_total_ns(const gp_scope_t *top)
 {
-    uint64_t total = atomic_load_explicit(&((gp_scope_t *)(uintptr_t)scope)->cpu_ns, memory_order_relaxed) +
-                     scope->closed_ns;
-    for (const gp_scope_t *child = scope->first_child; child != NULL; child = child->next_sibling)
-        total += gp_scope_total_ns(child);
-    return total;
+    uint64_t total = 0;
+    // Children first, then siblings, then up: no recursion, the caller's stack may be small.
+    for (const gp_scope_t *scope = top;;) {
+        total += atomic_load_explicit(&((gp_scope_t *)(uintptr_t)scope)->cpu_ns, memory_order_relaxed) + scope->closed_ns;
+        if (scope->first_child != NULL) {
+            scope = scope->first_child;
+            continue;
+        }
+        while (scope != top && scope->next_sibling == NULL)
+            scope = scope->parent;
+        if (scope == top)
+            return total;
+        scope = scope->next_sibling;
+    }
 }
 
 int gp_scope_is_within(const gp_scope_t *inner, const gp_scope_t *outer)

@@ -26,6 +26,7 @@ const gp_thread_watch_t *_Atomic gp_thread_watch;
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static uint32_t last_index;
+static _Atomic int free_blocks;
 
 static void on_thread_exit(void *unused)
 {
@@ -65,9 +66,13 @@ static gp_thread_t *map_block(void)
 static gp_thread_t *take_block_locked(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
+    if (atomic_load_explicit(&free_blocks, memory_order_relaxed) == 0)
+        thread = NULL; // nothing to look for
     for (; thread != NULL; thread = thread->next) {
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_FREE)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_FREE) {
+            atomic_fetch_sub_explicit(&free_blocks, 1, memory_order_relaxed);
             return thread;
+        }
     }
     thread = map_block();
     if (thread == NULL)
@@ -89,7 +94,7 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
     thread->ended = NULL;
-    thread->adopted = false;
+    thread->adopted = thread->keyed = false;
     thread->epoch = 0;
     thread->sample_cpu_ns = thread->start_cpu_ns = 0;
     thread->timer.armed = false;
@@ -108,8 +113,11 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi)
     if (root == NULL)
         return NULL;
     pthread_mutex_lock(&gp_registry_lock);
-    gp_thread_t *thread = take_block_locked();
-    if (thread != NULL) {
+    // The thread itself and the collector may meet here: the second finds the first one's block.
+    gp_thread_t *thread = gp_thread_find(tid), *known = thread;
+    if (thread == NULL)
+        thread = take_block_locked();
+    if (thread != NULL && thread != known) {
         reset_block(thread, root);
         thread->index = ++last_index;
         atomic_store_explicit(&thread->tid, tid, memory_order_relaxed);
@@ -117,7 +125,7 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi)
         atomic_store_explicit(&thread->state, GP_THREAD_LIVE, memory_order_release);
     }
     pthread_mutex_unlock(&gp_registry_lock);
-    if (thread == NULL)
+    if (thread == NULL || thread == known)
         gp_coro_retire(root);
     return thread;
 }
@@ -139,13 +147,12 @@ static void settle_in(gp_thread_t *thread)
     gp_thread_self = thread;
     pthread_once(&exit_key_once, make_exit_key);
     pthread_setspecific(exit_key, thread);
+    thread->keyed = true;
 }
 
-gp_thread_t *gp_thread_attach(void)
+static gp_thread_t *attach(void)
 {
-    gp_thread_t *thread = gp_thread_self;
-    if (thread != NULL)
-        return thread;
+    gp_thread_t *thread;
     pid_t tid = (pid_t)syscall(SYS_gettid);
     if (gp_thread_is_own(tid))
         return NULL;
@@ -164,13 +171,28 @@ gp_thread_t *gp_thread_attach(void)
     return thread;
 }
 
+gp_thread_t *gp_thread_attach(void)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (__builtin_expect(thread != NULL && thread->keyed, 1))
+        return thread;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); // locks are taken
+    if (thread != NULL)
+        settle_in(thread); // the handler has adopted it; what only the thread itself can do remains
+    else
+        thread = attach();
+    pthread_setcancelstate(cancel, NULL);
+    return thread;
+}
+
 gp_thread_t *gp_thread_foresee(pid_t tid)
 {
     gp_thread_t *thread = gp_thread_find(tid);
     if (thread != NULL)
         return thread;
     uintptr_t lo = 0, hi = 0;
-    if (tid == getpid())
+    if (tid == (pid_t)syscall(SYS_gettid))
         gp_thread_own_stack(&lo, &hi);
     return new_block(tid, lo, hi); // for other threads the stack is found when its pointer is first seen
 }
@@ -192,12 +214,16 @@ void gp_thread_detach(void)
     prof_coro_t *root = thread->root;
     // Release: partner of the acquire in the collector, which drains the ring one last time; the block may be reused
     // from here on. The root goes after it: the collector still reads it through the block.
-    atomic_store_explicit(&thread->state, watch != NULL ? GP_THREAD_EXITED : GP_THREAD_FREE, memory_order_release);
+    bool must_drain = prof_coro_active || gp_ring_fill(&thread->ring) > 0;
+    if (!must_drain)
+        atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
+    atomic_store_explicit(&thread->state, must_drain ? GP_THREAD_EXITED : GP_THREAD_FREE, memory_order_release);
     gp_coro_retire(root);
 }
 
 void gp_thread_recycle(gp_thread_t *thread)
 {
+    atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
     atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_release);
 }
 
@@ -211,8 +237,8 @@ void gp_thread_after_fork(void)
         atomic_store_explicit(&thread->ring.head, 0, memory_order_relaxed);
         atomic_store_explicit(&thread->ring.tail, 0, memory_order_relaxed);
         memset(thread->counters, 0, sizeof(thread->counters));
-        if (thread != self)
-            atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_relaxed);
+        if (thread != self && atomic_exchange(&thread->state, GP_THREAD_FREE) != GP_THREAD_FREE)
+            atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
     }
     if (self != NULL)
         atomic_store_explicit(&self->tid, (pid_t)syscall(SYS_gettid), memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
+#include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "profile/sampler.h"
 #include "signal/handler.h"
@@ -149,6 +150,7 @@ static uint64_t unsampled_ns(gp_thread_t *thread)
 static void end_thread(gp_thread_t *thread)
 {
     gone_counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
+    gp_profiles_thread_over(thread);
     if (sink != NULL)
         sink->thread_over(thread);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
@@ -169,6 +171,7 @@ static void find_exited(void)
     for (; thread != NULL; thread = thread->next) {
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread)) {
             prof_coro_t *root = thread->root;
+            gp_sampler_disarm(thread);
             atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
             gp_coro_retire(root);
         }
@@ -226,6 +229,11 @@ static void wait_for_next(uint32_t seen_kicks)
     futex(&kicks, FUTEX_WAIT, seen_kicks, sampling ? &round_time : NULL);
 }
 
+static int is_sampling(void)
+{
+    return atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
+}
+
 static void *collect(void *unused)
 {
     (void)unused;
@@ -246,7 +254,7 @@ static void *collect(void *unused)
         gp_sampler_stop_if_idle();
         if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire)) {
             round_of_all(); // what was still in the rings
-            gp_coro_set_draining(atomic_load_explicit(&gp_handler_sampling, memory_order_acquire));
+            gp_coro_set_draining(is_sampling);
         }
         wait_for_next(seen_kicks);
     }
@@ -255,7 +263,7 @@ static void *collect(void *unused)
 
 int gp_collector_start(void)
 {
-    gp_coro_set_draining(1);
+    gp_coro_set_draining(NULL);
     if (atomic_load_explicit(&running, memory_order_relaxed)) {
         gp_collector_kick();
         return 0;

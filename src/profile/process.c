@@ -21,11 +21,41 @@ extern char **environ;
 typedef int execve_t(const char *, char *const[], char *const[]);
 typedef int fexecve_t(int, char *const[], char *const[]);
 typedef void exit_t(int);
+typedef pid_t fork_t(void);
 
 static const gp_process_watch_t *watch;
 static pid_t owner;
 
-static void before_fork(void)
+// Looked up when the library is loaded: later the loader's lock may be held by others, or the caller be in a handler.
+static struct {
+    execve_t *execve, *execvpe;
+    fexecve_t *fexecve;
+    exit_t *_exit, *_Exit;
+    fork_t *fork;
+} next;
+
+static void *real(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+static void resolve(void)
+{
+    next.execve = (execve_t *)(uintptr_t)real("execve");
+    next.execvpe = (execve_t *)(uintptr_t)real("execvpe");
+    next.fexecve = (fexecve_t *)(uintptr_t)real("fexecve");
+    next._exit = (exit_t *)(uintptr_t)real("_exit");
+    next._Exit = (exit_t *)(uintptr_t)real("_Exit");
+    next.fork = (fork_t *)(uintptr_t)real("fork");
+}
+
+static void resolve_if_early(void)
+{
+    if (next.fork == NULL)
+        resolve();
+}
+
+static void before(void)
 {
     gp_sampler_before_fork();
     pthread_mutex_lock(&gp_drain_lock);
@@ -33,14 +63,14 @@ static void before_fork(void)
     pthread_mutex_lock(&gp_registry_lock);
 }
 
-static void in_parent(void)
+static void parent(void)
 {
     pthread_mutex_unlock(&gp_registry_lock);
     pthread_mutex_unlock(&gp_drain_lock);
     gp_sampler_after_fork(false);
 }
 
-static void in_child(void)
+static void child(void)
 {
     owner = getpid();
     gp_sampler_abandon_timers();
@@ -54,6 +84,67 @@ static void in_child(void)
     if (watch != NULL)
         watch->forked_child();
     gp_sampler_after_fork(true);
+}
+
+// Fork handlers registered last run first before the fork and last after it, which is where ours must be: an allocator
+// that has handlers of its own (jemalloc) holds its locks in between. So they are registered by the first fork() itself;
+// those registered at load are for forks that do not come through fork(), forkpty()'s for one. Which of the two acts is
+// settled anew for each fork.
+static __thread enum { NOBODY, LATE, EARLY } forker __attribute__((tls_model("initial-exec")));
+
+static void before_late(void)
+{
+    before();
+    forker = LATE;
+}
+
+static void before_early(void)
+{
+    if (forker == LATE)
+        return;
+    before();
+    forker = EARLY;
+}
+
+static void parent_late(void)
+{
+    if (forker == LATE)
+        parent();
+    forker = NOBODY;
+}
+
+static void parent_early(void)
+{
+    if (forker == EARLY)
+        parent();
+}
+
+static void child_late(void)
+{
+    if (forker == LATE)
+        child();
+    forker = NOBODY;
+}
+
+static void child_early(void)
+{
+    if (forker == EARLY)
+        child();
+}
+
+static void register_late(void)
+{
+    pthread_atfork(before_late, parent_late, child_late);
+}
+
+PROF_API pid_t fork(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    resolve_if_early();
+    forker = NOBODY;
+    if (owner != 0)
+        pthread_once(&once, register_late);
+    return next.fork();
 }
 
 bool gp_process_is_mine(void)
@@ -73,7 +164,8 @@ void gp_process_init(void)
     owner = getpid();
     gp_ticks_begin();
     gp_thread_hook_init();
-    pthread_atfork(before_fork, in_parent, in_child);
+    resolve();
+    pthread_atfork(before_early, parent_early, child_early);
     at_quick_exit(gp_process_ending); // it runs no destructors; the first registered runs last
     gp_thread_attach();
 }
@@ -96,16 +188,11 @@ static int failed_exec(void)
     return -1;
 }
 
-static void *real(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
-
 PROF_API int execve(const char *path, char *const argv[], char *const envp[])
 {
-    execve_t *next = (execve_t *)(uintptr_t)real("execve");
+    resolve_if_early();
     before_exec();
-    next(path, argv, envp);
+    next.execve(path, argv, envp);
     return failed_exec();
 }
 
@@ -116,9 +203,9 @@ PROF_API int execv(const char *path, char *const argv[])
 
 PROF_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    execve_t *next = (execve_t *)(uintptr_t)real("execvpe");
+    resolve_if_early();
     before_exec();
-    next(file, argv, envp);
+    next.execvpe(file, argv, envp);
     return failed_exec();
 }
 
@@ -129,9 +216,9 @@ PROF_API int execvp(const char *file, char *const argv[])
 
 PROF_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    fexecve_t *next = (fexecve_t *)(uintptr_t)real("fexecve");
+    resolve_if_early();
     before_exec();
-    next(fd, argv, envp);
+    next.fexecve(fd, argv, envp);
     return failed_exec();
 }
 
@@ -180,20 +267,18 @@ void gp_process_ending(void)
 }
 
 // Programs that leave by _exit() run no destructors. Only atomics and a futex are used: it may come from a handler.
-static _Noreturn void leave(int status, const char *name)
-{
-    gp_process_ending();
-    exit_t *next = (exit_t *)(uintptr_t)real(name);
-    next(status);
-    __builtin_unreachable();
-}
-
 PROF_API void _exit(int status)
 {
-    leave(status, "_exit");
+    resolve_if_early();
+    gp_process_ending();
+    next._exit(status);
+    __builtin_unreachable();
 }
 
 PROF_API void _Exit(int status)
 {
-    leave(status, "_Exit");
+    resolve_if_early();
+    gp_process_ending();
+    next._Exit(status);
+    __builtin_unreachable();
 }

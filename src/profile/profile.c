@@ -49,6 +49,15 @@ static uint64_t open_slices_ns(const prof_t *profile)
     return sum;
 }
 
+static uint64_t thread_clock_ns(const prof_t *profile)
+{
+    const gp_thread_t *thread = profile->thread;
+    if (thread == NULL || thread->index != profile->thread_index)
+        return profile->thread_final_ns; // it ended, and its block may be another thread's
+    uint64_t final_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    return final_ns != 0 ? final_ns : gp_sampler_thread_cpu_ns(profile->thread_tid);
+}
+
 // Running total of a profile's scope, ns. Caller has settled its own slice.
 static uint64_t scope_clock_ns(const prof_t *profile)
 {
@@ -57,15 +66,17 @@ static uint64_t scope_clock_ns(const prof_t *profile)
     case PROF_SCOPE_PROCESS:
         return gp_sampler_process_cpu_ns() - gp_collector_unsampled_ns();
     case PROF_SCOPE_THREAD:
-        sum = gp_sampler_thread_cpu_ns(profile->thread_tid);
-        if (profile->thread->index != profile->thread_index || sum == 0) // it ended
-            sum = atomic_load_explicit(&profile->thread->final_cpu_ns, memory_order_relaxed);
+        sum = thread_clock_ns(profile);
         return sum > profile->base_ns ? sum : profile->base_ns;
     default:
         pthread_mutex_lock(&gp_registry_lock);
-        for (gp_scope_t *scope = profile->scopes; scope != NULL; scope = scope->next_in_profile)
+        bool shared = false; // may other threads run in it now?
+        for (gp_scope_t *scope = profile->scopes; scope != NULL; scope = scope->next_in_profile) {
             sum += gp_scope_total_ns(scope);
-        sum += open_slices_ns(profile);
+            shared |= scope->references > 2 || scope->first_child != NULL || scope->next_in_profile != NULL;
+        }
+        if (shared || profile->owner != atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed))
+            sum += open_slices_ns(profile);
         pthread_mutex_unlock(&gp_registry_lock);
         return sum;
     }
@@ -109,13 +120,18 @@ static void leave_scope(prof_t *profile, prof_coro_t *caller)
 // Begin a run on the calling coroutine; the sampler is acquired. Caller holds the drain lock.
 static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
 {
+    int stopped = GP_PROFILE_STOPPED;
+    // Running before its scope is entered: otherwise it would count as over and be popped at once.
+    if (!atomic_compare_exchange_strong_explicit(&profile->state, &stopped, GP_PROFILE_RUNNING, memory_order_acq_rel,
+                                                 memory_order_relaxed))
+        return -EALREADY; // another thread was faster
     if (profile->options.scope == PROF_SCOPE_REQUEST) {
-        // Running before the scope is entered: otherwise it would count as over and be popped at once.
-        atomic_store_explicit(&profile->state, GP_PROFILE_RUNNING, memory_order_release);
         int error = enter_scope(profile, coro);
-        if (error != 0)
+        if (error != 0) {
+            atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
             return error;
-    } else if (profile->thread == NULL) {
+        }
+    } else if (profile->thread_index == 0) {
         profile->thread = thread;
         profile->thread_index = thread->index;
         profile->thread_tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
@@ -123,13 +139,12 @@ static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
     profile->start_ticks = gp_ticks();
     profile->base_ns = 0;
     profile->base_ns = scope_clock_ns(profile);
-    atomic_store_explicit(&profile->state, GP_PROFILE_RUNNING, memory_order_release);
     if (profile->options.scope != PROF_SCOPE_REQUEST)
         gp_profile_list(profile);
     return 0;
 }
 
-static int start_run(prof_t *profile)
+static int start_uncancelled(prof_t *profile)
 {
     int error = gp_sampler_acquire(profile->options.frequency_hz);
     if (error != 0)
@@ -143,10 +158,18 @@ static int start_run(prof_t *profile)
         error = begin_run(profile, thread, coro);
         pthread_mutex_unlock(&gp_drain_lock);
     }
-    if (error != 0) {
-        atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+    if (error != 0)
         gp_sampler_release(profile->options.frequency_hz);
-    }
+    return error;
+}
+
+// A thread that is cancelled while it holds our locks would take them along.
+static int start_run(prof_t *profile)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    int error = start_uncancelled(profile);
+    pthread_setcancelstate(cancel, NULL);
     return error;
 }
 
@@ -202,6 +225,23 @@ static void end_run(prof_t *profile)
     profile->duration_ns += gp_ticks_to_ns(profile->stop_ticks - profile->start_ticks);
 }
 
+static const gp_thread_t *ended_thread; // argument of note_thread_over(); drain lock held
+
+static void note_thread_over(prof_t *profile)
+{
+    if (profile->options.scope != PROF_SCOPE_THREAD || profile->thread != ended_thread ||
+        profile->thread_index != ended_thread->index)
+        return;
+    profile->thread_final_ns = atomic_load_explicit(&ended_thread->final_cpu_ns, memory_order_relaxed);
+    profile->thread = NULL;
+}
+
+void gp_profiles_thread_over(const gp_thread_t *thread)
+{
+    ended_thread = thread;
+    gp_profiles_each_broad(note_thread_over);
+}
+
 static void note_so_far(prof_t *profile)
 {
     profile->before_fork_ns = gp_profile_running_ns(profile);
@@ -230,6 +270,8 @@ int prof_stop(prof_t *profile)
     if (!gp_profile_is_valid(profile))
         return -EINVAL;
     int expected = GP_PROFILE_RUNNING, saved_errno = errno;
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_RUNNING)
+        return -EALREADY;
     gp_thread_t *thread = gp_thread_attach();
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (thread == NULL || coro == NULL)

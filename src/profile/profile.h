@@ -5,9 +5,13 @@
 #include <stdint.h>
 
 #include "greenprof/prof.h"
+#include "signal/thread.h"
 
 // Exact CPU time of the present run of a running profile, ns. Caller holds the drain lock.
 uint64_t gp_profile_running_ns(prof_t *profile);
+
+// A thread has ended: profiles of it keep its CPU time. Drain lock held.
+void gp_profiles_thread_over(const gp_thread_t *thread);
 
 // A forked child's clocks start at zero: what running profiles had so far is noted before and kept. Drain lock held.
 void gp_profiles_before_fork(void);

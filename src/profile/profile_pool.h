@@ -34,7 +34,8 @@ struct prof {
     uint64_t owner_id;
     uint32_t thread_index;            // PROF_SCOPE_THREAD
     int thread_tid;
-    gp_thread_t *thread;
+    gp_thread_t *thread;              // NULL once it has ended
+    uint64_t thread_final_ns;         // its CPU clock then
 
     gp_call_tree_t tree;
     uint64_t samples, sampled_ns;

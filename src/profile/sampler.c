@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "coro/registry.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "profile/collector.h"
@@ -21,7 +22,7 @@ extern int __sigaction(int number, const struct sigaction *action, struct sigact
 
 pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static uint16_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
+static uint32_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
 static unsigned user_count, frequency;            // frequency 0 = resting
 static uint64_t idle_since_ns;
 static const gp_clock_engine_t *engine;           // chosen, or NULL
@@ -147,6 +148,8 @@ static int install_handler(void)
         return -EBUSY;
     memset(&mine, 0, sizeof(mine));
     mine.sa_sigaction = gp_handler;
+    // A handler of the host's that switches stacks or jumps away must not interrupt ours.
+    sigfillset(&mine.sa_mask);
     mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
     return __sigaction(SAMPLING_SIGNAL, &mine, NULL) == 0 ? 0 : -errno;
@@ -192,6 +195,7 @@ static int start_locked(unsigned hz)
     atomic_store_explicit(&gp_handler_engine, engine, memory_order_release);
     // Release: partner of the acquire in handle().
     atomic_store_explicit(&gp_handler_sampling, true, memory_order_release);
+    gp_coro_set_draining(NULL); // again: the collector may just have found that nobody samples
     atomic_store_explicit(&gp_thread_watch, &watch, memory_order_release);
     each_task(arm_task);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
@@ -224,7 +228,7 @@ bool gp_sampler_has_yielded(void)
 
 static void change_frequency(unsigned hz)
 {
-    if (hz == frequency)
+    if (hz == frequency || hz == 0)
         return;
     frequency = hz;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -291,6 +295,14 @@ void gp_sampler_look_for_threads(void)
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 
+void gp_sampler_disarm(gp_thread_t *thread)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (engine != NULL)
+        engine->disarm(&thread->timer);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
 void gp_sampler_begin_here(void)
 {
     gp_thread_t *self = gp_thread_self;
@@ -307,8 +319,16 @@ void gp_sampler_before_exec(void)
     // delivered on the way out of the system call that removes it.
     // Nor may the collector, which looks for threads without a timer, give it a new one.
     leaving = true;
-    if (frequency != 0 && gp_thread_self != NULL)
+    if (frequency != 0 && gp_thread_self != NULL) {
         engine->disarm(&gp_thread_self->timer);
+        // Where the thread blocks the signal it stays pending, over the exec: take it off.
+        sigset_t signals;
+        struct timespec now = {0};
+        sigemptyset(&signals);
+        sigaddset(&signals, SAMPLING_SIGNAL);
+        while (sigtimedwait(&signals, NULL, &now) > 0)
+            ;
+    }
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 
@@ -341,9 +361,9 @@ void gp_sampler_abandon_timers(void)
 static void restart_in_child(void)
 {
     gp_thread_t *self = gp_thread_self;
-    if (frequency == 0 || self == NULL)
+    if (frequency == 0)
         return;
-    if (gp_collector_start() != 0 || arm(self) != 0) {
+    if (gp_collector_start() != 0 || (self != NULL && arm(self) != 0)) {
         stop_locked();
         return;
     }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "capture/format.h"
+#include "signal/thread.h"
 
 #define GP_SAMPLER_LINGER_NS 500000000ull
 
@@ -34,6 +35,9 @@ void gp_sampler_stop_if_idle(void);
 
 // Give threads timers that have none (host closed descriptors, threads created past the hook). Collector only.
 void gp_sampler_look_for_threads(void);
+
+// Take the timer of a thread that is gone away. Collector only.
+void gp_sampler_disarm(gp_thread_t *thread);
 
 // CPU time of this process, greenprof's own threads left out; and of those. ns.
 uint64_t gp_sampler_process_cpu_ns(void);

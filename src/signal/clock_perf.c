@@ -13,10 +13,16 @@
 // Daemons close "all" low descriptors; ours live above.
 enum { DESCRIPTOR_FLOOR = 512 };
 
+// Not close(): that is a cancellation point, and a lock is held.
+static void close_event(int fd)
+{
+    syscall(SYS_close, fd);
+}
+
 // Is the descriptor still what we opened? A host that closes every descriptor may have reused the number.
 static bool is_perf_event(int fd)
 {
-    char path[32] = "/proc/self/fd/", target[32];
+    char path[40] = "/proc/thread-self/fd/", target[32]; // /proc/self is empty once the main thread has ended
     char digits[12];
     int n = 0;
     for (int v = fd; v > 0 || n == 0; v /= 10)
@@ -53,15 +59,15 @@ static int perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
     if (fd < 0)
         return -errno;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
+    close_event(fd);
+    if (high < 0)
+        return -EMFILE; // the low ones are the host's
+    fd = high;
     int error = direct_to_thread(fd, tid, signal_number);
     if (error == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0)
         error = -errno;
     if (error != 0) {
-        close(fd);
+        close_event(fd);
         return error;
     }
     timer->fd = fd;
@@ -78,7 +84,7 @@ static void perf_disarm(gp_timer_t *timer)
     timer->fd = -1; // first: the handler may be about to use it
     if (is_perf_event(fd)) {
         ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-        close(fd);
+        close_event(fd);
     }
 }
 

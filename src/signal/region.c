@@ -1,5 +1,9 @@
 #include "signal/region.h"
 
+#include <stdbool.h>
+
+#include "capture/format.h"
+
 typedef _Atomic(gp_region_link_t *) bucket_t;
 
 static bucket_t buckets[1u << GP_REGION_BUCKETS_LOG2];
@@ -19,6 +23,15 @@ static bucket_t *bucket_of(unsigned k, uintptr_t block)
     return &buckets[hash >> (64 - GP_REGION_BUCKETS_LOG2)];
 }
 
+// The younger one is right where stacks were reused; but a region that was only found, a whole mapping perhaps, never
+// hides one that was announced.
+static bool outranks(const prof_coro_t *coro, uint64_t id, const prof_coro_t *best, uint64_t best_id)
+{
+    if (best != NULL && (coro->kind == GP_CORO_FOUND) != (best->kind == GP_CORO_FOUND))
+        return id != 0 && best->kind == GP_CORO_FOUND;
+    return id > best_id;
+}
+
 static prof_coro_t *find_in_bucket(bucket_t *bucket, uintptr_t address, prof_coro_t *best, uint64_t *best_id)
 {
     // Acquire: partner of the release in link_in().
@@ -26,7 +39,7 @@ static prof_coro_t *find_in_bucket(bucket_t *bucket, uintptr_t address, prof_cor
     for (int steps = 0; link != NULL && steps < GP_REGION_CHAIN_MAX; steps++) {
         prof_coro_t *coro = link->coro;
         uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
-        if (id > *best_id && gp_region_holds(coro, id, address)) {
+        if (outranks(coro, id, best, *best_id) && gp_region_holds(coro, id, address)) {
             best = coro;
             *best_id = id;
         }

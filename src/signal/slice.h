@@ -21,7 +21,7 @@ enum {
     GP_SLICE_ROOT_PENDING_NS = 200000, // or as soon as its short slices add up to this: they may hide short waits
 };
 
-// Sampling epoch: raised whenever sampling starts, so that threads begin their accounts anew. Even: resting.
+// Sampling epoch: raised whenever sampling starts, so that threads begin their accounts anew.
 extern _Atomic uint32_t gp_slice_epoch;
 
 // GP_SLICE_LONG_*_NS and GP_SLICE_WINDOW_NS in ticks; set by gp_slice_init().

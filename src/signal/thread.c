@@ -7,14 +7,28 @@ _Atomic(gp_thread_t *) gp_thread_list;
 _Atomic bool gp_thread_nested;
 _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 
+// Last block known of each thread id modulo the table's size: a hint, checked before it is believed.
+static _Atomic(gp_thread_t *) hints[1 << 15];
+
+static bool is_live(gp_thread_t *thread, pid_t tid)
+{
+    return atomic_load_explicit(&thread->tid, memory_order_relaxed) == tid &&
+           atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
+}
+
 gp_thread_t *gp_thread_find(pid_t tid)
 {
+    _Atomic(gp_thread_t *) *hint = &hints[(unsigned)tid % (sizeof(hints) / sizeof(hints[0]))];
+    gp_thread_t *hinted = atomic_load_explicit(hint, memory_order_acquire);
+    if (hinted != NULL && is_live(hinted, tid))
+        return hinted;
     // Acquire: partner of the release that appends a block in src/coro/threads.c.
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
-        if (atomic_load_explicit(&thread->tid, memory_order_relaxed) == tid &&
-            atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+        if (is_live(thread, tid)) {
+            atomic_store_explicit(hint, thread, memory_order_release);
             return thread;
+        }
     }
     return NULL;
 }
