@@ -66,11 +66,10 @@ static int find_wanted(gp_source_t *source, const gp_source_options_t *options,
 static unsigned kept_apart(const gp_source_t *source, const gp_source_options_t *options)
 {
     bool labels = options->wants & GP_WANT_LABELS;
-    bool coros = source->options.by == GP_BY_COROUTINE || options->coroutine != NULL || labels;
     bool traces = source->options.by == GP_BY_TRACE || options->trace != NULL || labels;
 
-    return (coros ? GP_KEEP_COROS : 0u) | (traces ? GP_KEEP_TRACES : 0u) |
-           (labels ? GP_KEEP_THREADS : 0u);
+    // Coroutines always: each one's samples are scaled to its own exact time.
+    return GP_KEEP_COROS | (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u);
 }
 
 static void warn_damage(const gp_source_t *source)
