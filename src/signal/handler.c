@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "signal/region.h"
+#include "signal/restart.h"
 #include "signal/sample.h"
 #include "signal/scope.h"
 #include "signal/slice.h"
@@ -180,6 +181,8 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)
     } else {
         take_sample(thread, context);
         gp_timer_tick(&thread->timer, engine);
+        if (engine->id != GP_ENGINE_MONOTONIC) // that one interrupts waits that have lasted
+            gp_restart_call(context);
     }
 }
 

@@ -105,7 +105,6 @@ class Signals(check.Case):
         self.check_total(run.folded(), run.truth)
         self.check_weights(run.capture())
 
-    @unittest.expectedFailure  # a tick inside the kernel, on the way into a wait, ends it: about 3 waits in 1000
     def test_waits_are_not_interrupted(self):
         self.check("waits", hz=2000)
 
