@@ -14,6 +14,7 @@ enum {
     GP_REG_SP = 31,
     GP_REG_PC = 32,
     GP_REG_COUNT = 33,
+    GP_REG_EH_DATA = 0,    // saved by functions that end in __builtin_eh_return only
     GP_RA_IN_REGISTER = 1, // a leaf function may never store it
     GP_RECORD_AT_SP = 1,   // ... at the lower end, where the stack pointer is
 };

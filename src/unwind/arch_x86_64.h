@@ -12,6 +12,7 @@ enum {
     GP_REG_RA = 16,
     GP_REG_PC = 16,
     GP_REG_COUNT = 17,
+    GP_REG_EH_DATA = 0,    // saved by functions that end in __builtin_eh_return only
     GP_RA_IN_REGISTER = 0, // a call leaves the return address on the stack
     GP_RECORD_AT_SP = 0,   // a frame record stands at the upper end of its frame
 };

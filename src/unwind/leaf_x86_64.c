@@ -80,6 +80,25 @@ static bool direct_call_leads_to(uintptr_t ra, uintptr_t pc)
            leads_to(ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4)), pc);
 }
 
+bool gp_call_may_enter(uintptr_t ra, uintptr_t start)
+{
+    gp_location_t caller;
+    if (!gp_is_return_address(ra) || !gp_module_locate(ra - 1, &caller)) {
+        return false;
+    }
+    if (!is_direct_call(ra)) {
+        return true;
+    }
+    uintptr_t target = ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4));
+    for (int jumps = 0; jumps < JUMPS_MAX && target != start; jumps++) {
+        if (target < caller.lo || target + 16 > caller.hi) {
+            return false;
+        }
+        target = through_jump(target);
+    }
+    return target == start;
+}
+
 enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack)
 {
     uintptr_t at = frame->sp, ra;

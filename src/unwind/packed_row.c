@@ -114,7 +114,8 @@ gp_packed_row_t gp_row_pack(const gp_row_t *row, uintptr_t pc)
     }
     // A signal frame's return address is the interrupted pc itself, and the frame need not end
     // above the one it interrupted: the slow step knows.
-    if (row->signal_frame || row->regs[GP_REG_SP].kind != GP_RULE_SAME) {
+    if (row->signal_frame || row->regs[GP_REG_SP].kind != GP_RULE_SAME ||
+        row->regs[GP_REG_EH_DATA].kind == GP_RULE_OFFSET) {
         return gp_row_special(GP_SPECIAL_FULL, 0);
     }
     if (!row->cfa_is_expr) {

@@ -1,6 +1,7 @@
 // A step by the full row: every register's rule, expressions, signal frames.
 #include <string.h>
 
+#include "unwind/leaf.h"
 #include "unwind/resolve.h"
 #include "unwind/step.h"
 
@@ -108,6 +109,14 @@ static bool sp_ok(const gp_cursor_t *caller, const gp_cursor_t *cursor, const gp
            sp <= stack->hi && sp % sizeof sp == 0;
 }
 
+// _Unwind_RaiseException and _Unwind_Resume write the landing pad over their own return address,
+// some fifty instructions before they go there: then it is no call of theirs that stands before it.
+static bool is_overwritten(const gp_row_t *row, uintptr_t ra)
+{
+    return row->regs[GP_REG_EH_DATA].kind == GP_RULE_OFFSET && !row->signal_frame &&
+           !gp_call_may_enter(ra, row->start);
+}
+
 static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, const gp_stack_t *stack)
 {
     gp_cursor_t caller = {.exact = row->signal_frame};
@@ -119,7 +128,7 @@ static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, const gp_sta
     if (row->regs[row->ra_reg].kind == GP_RULE_UNDEFINED) {
         return GP_STEP_END;
     }
-    if (!find_ra(row, cursor, stack, cfa, &value)) {
+    if (!find_ra(row, cursor, stack, cfa, &value) || is_overwritten(row, gp_arch_strip(value))) {
         return GP_STEP_LOST;
     }
     set(&caller.regs, GP_REG_PC, gp_arch_strip(value));

@@ -73,7 +73,7 @@ static uintptr_t loader_lo, loader_hi;
 // oracle.
 static void find_mapping(uintptr_t sp, uintptr_t *lo, uintptr_t *hi)
 {
-    char buffer[4096], line[256];
+    char buffer[512], line[256];
     size_t used = 0;
     ssize_t got;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -244,8 +244,21 @@ out:
     errno = saved;
 }
 
+// Programs stand at the very end of their stack at times (Ruby reserves its stack by touching its
+// last page).
+static void use_alternate_stack(void)
+{
+    stack_t old, alt = {.ss_size = 65536};
+    if (sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE)) {
+        alt.ss_sp =
+            mmap(NULL, alt.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        sigaltstack(&alt, NULL);
+    }
+}
+
 static void arm_thread(void)
 {
+    use_alternate_stack();
     pthread_attr_t attr;
     void *low;
     size_t size;
@@ -393,7 +406,8 @@ __attribute__((constructor)) static void start(void)
                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     dl_iterate_phdr(find_loader, NULL);
     gp_unwind_init();
-    struct sigaction action = {.sa_sigaction = on_sample, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = on_sample,
+                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&action.sa_mask);
     sigaction(sample_signal, &action, NULL);
     arm_thread();

@@ -11,7 +11,11 @@
 #include <string.h>
 #include <time.h>
 
+#if defined(__clang__)
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static volatile int sink;
 static char text[256];

@@ -122,7 +122,7 @@ static void on_trap(int signo, siginfo_t *info, void *context)
 static void set_trap_flag(bool on)
 {
     if (on) {
-        __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "cc", "memory");
+        __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq; nop; nop" ::: "cc", "memory");
     } else {
         __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "cc", "memory");
     }

@@ -23,7 +23,11 @@ void walk_here(walk_result_t *result, uintptr_t lo, uintptr_t hi, size_t max);
 // The place of `pcs` (n of them, contiguous) in the result, or SIZE_MAX.
 size_t walk_find(const walk_result_t *result, const uintptr_t *pcs, size_t n);
 
-#define NOINLINE         __attribute__((noinline, noclone))
+#if defined(__clang__)
+#define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE __attribute__((noinline, noclone))
+#endif
 #define RETURN_ADDRESS() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)) - 1)
 
 #endif
