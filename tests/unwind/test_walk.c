@@ -147,12 +147,12 @@ static void test_entry(void **state)
     size_t before = result.count;
     assert_int_equal(walk_find(&result, truth, 4) != SIZE_MAX, 1);
     uintptr_t start = (uintptr_t)entry_function;
-    assert_int_equal(gp_unwind_entry_add(start, start + 16), 0);
+    assert_int_equal(gp_unwind_entry_add(start, start + 40), 0);
     recurse(3, enter);
     assert_int_equal(result.flags, 0);
     assert_true(result.count < before);
     assert_int_equal(walk_find(&result, truth, 1), SIZE_MAX);
-    assert_int_equal(gp_unwind_entry_add(start, start + 16), 0); // known already
+    assert_int_equal(gp_unwind_entry_add(start, start + 40), 0); // known already
 }
 
 static ucontext_t main_context, coroutine_context;
