@@ -19,7 +19,7 @@ class Exceptions(check.Case):
 
     def test_storm_at_a_high_rate(self):
         run = self.profile(["exceptions", 1.5], hz=20000)
-        self.check_total(run.folded(), run.truth)
+        self.check_total(run.folded(), run.truth, tolerance=0.02)
 
 
 class Plugins(check.Case):
