@@ -1,13 +1,13 @@
 #!/bin/bash
 # Walk every sample of real programs with greenprof and with libunwind, and ask that they agree.
 #
-# usage: oracle.sh ORACLE_LIBRARY STEP_PROGRAM [short|long]
+# usage: oracle.sh ORACLE_LIBRARY STEP_PROGRAM SERVICE|- [short|long]
 # A sample counts as agreement when both walks are equal or where libunwind is wrong for one of three reasons
 # (src/unwind/UNWIND.md tells how that was found out): it goes on behind a stack bottom that no call precedes, its
 # next frame is no code at all, or the interrupted code has no row and ours found the call that led
 # there. Everything else is a difference; at most 0.1 % of the samples may be.
 set -u
-library=$1 work=$2 length=${3:-short}
+library=$1 work=$2 service=$3 length=${4:-short}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 n=1
@@ -39,6 +39,21 @@ run qemu-img /usr/bin/qemu-img convert --object secret,id=s0,data=abc123 -f raw 
 run ruby /usr/bin/ruby -e "f=Fiber.new{ loop{ (1..2000).map{|i| (i*7919)%1009}.sort.map(&:to_s).join(',').scan(/\d+/).size; Fiber.yield } }; $((60 * n)).times{ f.resume; h={}; 2000.times{|i| h[i.to_s]=i}; h.sort_by{|k,v| -v} }"
 run php /usr/bin/php -d pcre.jit=0 -r "\$f=new Fiber(function(){ for(;;){ \$x=range(1,3000); shuffle(\$x); sort(\$x); Fiber::suspend(); } }); \$f->start(); for(\$j=0;\$j<60*$n;\$j++){ \$a=[]; for(\$i=0;\$i<3000;\$i++) \$a[\"k\$i\"]=md5(\"x\$i\"); ksort(\$a); json_decode(json_encode(\$a)); preg_match_all('/[0-9]+/',json_encode(\$a),\$m); \$f->resume(); }"
 run exceptions "$work" $((20 * n))
+run_service() { # the demo service under requests: SQLite, zlib and jansson on ucontext coroutines
+    if [ ! -x "$service" ] || ! command -v curl >/dev/null; then
+        echo "SKIP service: it is not built, or curl is not installed"
+        return
+    fi
+    LD_PRELOAD=$library ORACLE_ONLY=${service##*/} "$service" --port 0 --port-file "$tmp/port" >/dev/null 2>"$tmp/err" &
+    local pid=$! tries=0 path
+    while [ ! -s "$tmp/port" ] && [ $((tries += 1)) -lt 100 ]; do sleep 0.1; done
+    for path in $(for ((i = 0; i < 15 * n; i++)); do echo report?by=customer report search?q=a mixed; done); do
+        curl -s -m 10 -o /dev/null "http://127.0.0.1:$(cat "$tmp/port")/$path" || touch "$tmp/failed"
+    done
+    kill "$pid"
+    wait "$pid" || { echo "FAIL service: exit status $?"; tail -3 "$tmp/err"; touch "$tmp/failed"; }
+}
+run_service
 [ -s "$tmp/report" ] || { echo "SKIP: none of the programs is installed"; exit 77; }
 awk '/^SUMMARY/ { name = $2; samples[name] += $6; agree[name] += $8 }
      /^DIFF/ { count = substr($3, 2) + 0
