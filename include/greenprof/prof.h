@@ -83,7 +83,7 @@ PROF_API prof_t *prof_start(const prof_options_t *options);
 PROF_API int prof_stop(prof_t *profile);
 
 // Let a stopped profile go on, with what it holds. A request profile from then on covers the calling coroutine and
-// those it spawns, besides those that it covered when it was stopped.
+// those it spawns, and the coroutines that were spawned in it before and still live.
 // Returns 0, -EINVAL, -EALREADY when it runs, or what prof_start() could fail with.
 PROF_API int prof_resume(prof_t *profile);
 

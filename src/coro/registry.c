@@ -213,6 +213,8 @@ void prof_coro_set_name(prof_coro_t *coro, const char *name)
 {
     if (coro == NULL)
         coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    if (coro != NULL)
-        copy_name(coro->name, sizeof(coro->name), name);
+    if (coro == NULL)
+        return;
+    copy_name(coro->name, sizeof(coro->name), name);
+    coro->written_id = 0; // the capture gets the new name with its next record of it
 }

@@ -9,7 +9,7 @@ class Coroutines(check.Case):
         folded, by_coroutine = run.folded(), run.folded("--by", "coroutine")
         self.check_functions(folded, run.truth, len(capture.samples), tolerance)
         self.check_total(folded, run.truth, slack=slack)
-        self.check_ledger(run)
+        self.check_ledger(run, slack=max(slack, 0.002))
         self.check_roots(by_coroutine, run.truth, len(capture.samples))
         self.check_weights(capture, slack=3.0 / hz)
         return run
