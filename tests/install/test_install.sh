@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# usage: test_install.sh BUILD_FOLDER SOURCE_FOLDER LIBDIR
+set -euo pipefail
+build=$1 source=$2 libdir=$3
+command -v pkg-config >/dev/null || { echo "SKIP: pkg-config is not installed"; exit 77; }
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+cmake --install "$build" --prefix "$tmp/usr" >"$tmp/log" || { cat "$tmp/log"; exit 1; }
+cp "$source/user.cpp" "$tmp"
+cp "$source/package.cmake.in" "$tmp/CMakeLists.txt"
+cd "$tmp"
+
+export PKG_CONFIG_PATH=$tmp/usr/$libdir/pkgconfig LD_LIBRARY_PATH=$tmp/usr/$libdir
+read -ra flags <<<"$(pkg-config --define-variable=prefix="$tmp/usr" --cflags --libs greenprof)"
+g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror user.cpp "${flags[@]}" -o by_pkg_config
+./by_pkg_config
+test -s user.prof
+
+cmake -S . -B cmake-build -DCMAKE_PREFIX_PATH="$tmp/usr" >log 2>&1 || { cat log; exit 1; }
+cmake --build cmake-build >log 2>&1 || { cat log; exit 1; }
+cmake-build/user
+
+# The installed command finds the installed library, and the program it runs need not know of either.
+unset LD_LIBRARY_PATH
+"$tmp/usr/bin/greenprof" run -o run.greenprof -- gzip -9 -k -c "$tmp/usr/bin/greenprof" >/dev/null
+"$tmp/usr/bin/greenprof" report run.greenprof -n 3 | grep -q 'CPU time'
+# The core needs nothing but libc, and exports no name of its internals.
+core=$tmp/usr/$libdir/libgreenprof-core.so.0
+if readelf -d "$core" | grep NEEDED | grep -vE 'libc\.so|ld-linux|ld-musl'; then
+    echo "libgreenprof-core needs more than libc"
+    exit 1
+fi
+if nm -D --defined-only "$core" | awk '{print $3}' | grep -E '^gp_'; then
+    echo "internal names are exported"
+    exit 1
+fi
+echo "installed, found by pkg-config and CMake, run"
