@@ -1,7 +1,10 @@
 // What happens when the core library is loaded.
+#include <stdlib.h>
+
 #include "capture/session.h"
 #include "profile/process.h"
 #include "profile/snapshot.h"
+#include "signal/handler.h"
 
 // Where the core is in the process twice (preloaded, and inside libgreenprof), the first in symbol order is the active
 // one: all public names lead to it, and the other stays inert.
@@ -11,11 +14,21 @@ static int is_active(void)
     return first() == gp_core_own_interface();
 }
 
+// GREENPROF_DEPTH: frames kept of a stack, for whoever samples in this process.
+static void set_depth(void)
+{
+    const char *text = getenv("GREENPROF_DEPTH");
+    long depth = text != NULL ? strtol(text, NULL, 10) : 0;
+    if (depth >= 2 && depth <= GP_UNWIND_DEPTH_DEFAULT)
+        atomic_store_explicit(&gp_handler_depth, (unsigned)depth, memory_order_relaxed);
+}
+
 __attribute__((constructor)) static void load(void)
 {
     if (!is_active())
         return;
     gp_process_init();
+    set_depth();
     gp_session_start();
 }
 

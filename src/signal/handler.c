@@ -18,6 +18,7 @@ _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
 void (*gp_handler_kick)(void);
 
 enum {
+    HANDLER_BYTES_MAX = 2048,      // above the walk, which is limited by its own test
     POPPED_BYTES = 256,            // more than an epilogue pops
     GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
 };
@@ -25,6 +26,7 @@ enum {
 typedef struct moment { // what one signal found
     prof_coro_t *coro;
     uint64_t coro_id;
+    uintptr_t entry; // where the handler's stack begins
     uint64_t now, cpu_ns;
     uintptr_t sp, lo, hi; // stack pointer and the stack it is on
     bool outside;
@@ -126,10 +128,22 @@ static size_t walk(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     return depth;
 }
 
+// In debug builds: the handler must fit on the smallest alternate stack that a host may have given the thread.
+static void check_stack_use(uintptr_t entry)
+{
+#ifndef NDEBUG
+    if (entry - (uintptr_t)__builtin_frame_address(0) > HANDLER_BYTES_MAX)
+        __builtin_trap();
+#else
+    (void)entry;
+#endif
+}
+
 static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *context, uint64_t weight_ns)
 {
     unsigned flags;
     size_t depth = walk(thread, moment, context, &flags);
+    check_stack_use(moment->entry);
     gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + depth * sizeof(uintptr_t)));
     if (sample == NULL) {
         gp_thread_count(thread, GP_COUNTER_DROP_RING_FULL);
@@ -154,7 +168,7 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
 
 static void take_sample(gp_thread_t *thread, ucontext_t *context)
 {
-    moment_t moment = {.now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    moment_t moment = {.entry = thread->handler_entry, .now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     uint64_t weight_ns = moment.cpu_ns - thread->sample_cpu_ns;
     if (moment.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
         // A wall-clock timer on a thread that hardly ran: too little to be worth a walk. The time is not lost, it is in
@@ -200,6 +214,7 @@ void gp_handler(int signal_number, siginfo_t *info, void *context)
         gp_thread_count(thread, GP_COUNTER_SIGNALS);
         gp_thread_count(thread, GP_COUNTER_DROP_REENTERED);
     } else {
+        thread->handler_entry = (uintptr_t)__builtin_frame_address(0);
         handle(thread, info, context);
         atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
     }

@@ -59,6 +59,7 @@ typedef struct gp_thread {
     _Atomic uint64_t counters[GP_COUNTER_COUNT];
     _Atomic uint64_t unknown_sp; // a stack pointer on no known stack, for the collector to look up; 0 = none
 
+    uintptr_t handler_entry;  // stack address at which the handler began
     uintptr_t registers[33];
     uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];
 

@@ -409,6 +409,13 @@ class Run(Command):
         for text in ("1", "20000"):
             self.assertEqual(self.start("-F", text, "true").returncode, 0)
 
+    def test_depth(self):
+        for text in ("0", "1", "513", "-2", "x", ""):
+            self.refuse(2, "2 to 512", "--depth", text, "true")
+        echo = 'printf "%s" "$GREENPROF_DEPTH"'
+        self.assertEqual(self.start("--depth", "20", "sh", "-c", echo).stdout, "20")
+        self.assertEqual(self.start("sh", "-c", echo).stdout, "")
+
     def test_output(self):
         self.refuse(1, "No such file or directory", "-o", "none/out", "true")
         self.refuse(1, "Not a directory", "-o", self.capture + "/out", "true")

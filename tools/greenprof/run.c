@@ -26,15 +26,18 @@ static const char usage[] =
     "      --clock cpu|wall     cpu is the default; wall is not supported yet\n"
     "      --engine perf|cpu|monotonic\n"
     "                           what drives the samples (default: the first of them that works)\n"
+    "      --depth FRAMES       frames kept of a stack, 2 to 512 (default 512): of a deeper one, its leaf "
+    "and root end\n"
     "  -h, --help\n";
 
-enum { OPTION_CLOCK = 256, OPTION_ENGINE };
+enum { OPTION_CLOCK = 256, OPTION_ENGINE, OPTION_DEPTH, DEPTH_MAX = 512 };
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"frequency", required_argument, NULL, 'F'},
     {"clock", required_argument, NULL, OPTION_CLOCK},
     {"engine", required_argument, NULL, OPTION_ENGINE},
+    {"depth", required_argument, NULL, OPTION_DEPTH},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -42,7 +45,7 @@ static const struct option long_options[] = {
 typedef struct run_arguments {
     const char *output;
     const char *engine;
-    uint64_t frequency_hz;
+    uint64_t frequency_hz, depth;
     bool wall, help;
     char **program; // and its arguments, ended by NULL
 } run_arguments_t;
@@ -73,6 +76,10 @@ static int set_option(run_arguments_t *arguments, int option, const char *value)
         return 0;
     case OPTION_ENGINE:
         return set_engine(arguments, value);
+    case OPTION_DEPTH:
+        if (!gp_parse_number(value, 2, DEPTH_MAX, &arguments->depth))
+            return gp_usage_error("run", "--depth %s: it is a whole number from 2 to %d", value, DEPTH_MAX);
+        return 0;
     case 'h':
         arguments->help = true;
         return 0;
@@ -116,6 +123,10 @@ static void set_environment(const run_arguments_t *arguments, const char *output
     setenv("GREENPROF_FREQUENCY", number, 1);
     if (arguments->engine != NULL)
         setenv("GREENPROF_ENGINE", arguments->engine, 1);
+    if (arguments->depth != 0) {
+        snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
+        setenv("GREENPROF_DEPTH", number, 1);
+    }
     gp_run_session(session);
     setenv("GREENPROF_SESSION", session, 1);
     snprintf(number, sizeof(number), "%ld", (long)getpid());
