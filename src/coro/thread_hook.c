@@ -56,7 +56,7 @@ uint64_t gp_thread_own_cpu_ns(void)
     for (int i = 0; i < OWN_THREADS_MAX; i++) {
         pid_t tid = atomic_load_explicit(&own_threads[i], memory_order_acquire);
         if (tid != 0)
-            sum += gp_clock_ns((clockid_t)(~(unsigned)tid << 3 | 6u)); // MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED)
+            sum += gp_clock_ns(gp_thread_clock(tid));
     }
     return sum;
 }

@@ -32,8 +32,7 @@ static bool leaving; // exec is under way: nobody gets a timer any more
 
 uint64_t gp_sampler_thread_cpu_ns(int tid)
 {
-    // Source: the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED).
-    return gp_clock_ns((clockid_t)(~(unsigned)tid << 3 | 6u));
+    return gp_clock_ns(gp_thread_clock(tid));
 }
 
 uint64_t gp_sampler_own_cpu_ns(void)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "signal/clock_engine.h"
+#include "signal/ticks.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -55,8 +56,7 @@ static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 
 static int cpu_arm(gp_timer_t *timer, pid_t tid, int signal_number)
 {
-    // Source: the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED).
-    return arm(timer, (clockid_t)(~(unsigned)tid << 3 | 6u), tid, signal_number);
+    return arm(timer, gp_thread_clock(tid), tid, signal_number);
 }
 
 static int monotonic_arm(gp_timer_t *timer, pid_t tid, int signal_number)

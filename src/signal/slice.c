@@ -163,17 +163,12 @@ void gp_slice_settle_now(gp_thread_t *thread)
     leave(thread);
 }
 
-static uint64_t cpu_clock_of(pid_t tid)
-{
-    // Source: the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED), as glibc's pthread_getcpuclockid() builds it.
-    return gp_clock_ns((clockid_t)(~(unsigned)tid << 3 | 6u));
-}
-
 uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro)
 {
     *coro = current_of(thread);
     uint64_t coarse = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_relaxed);
     int64_t pending = atomic_load_explicit(&thread->pending_ns, memory_order_relaxed);
-    int64_t open = (int64_t)(cpu_clock_of(atomic_load_explicit(&thread->tid, memory_order_relaxed)) - coarse) - pending;
+    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    int64_t open = (int64_t)(gp_clock_ns(gp_thread_clock(tid)) - coarse) - pending;
     return thread->epoch == atomic_load_explicit(&gp_slice_epoch, memory_order_relaxed) && open > 0 ? (uint64_t)open : 0;
 }

@@ -27,6 +27,13 @@ static inline uint64_t gp_clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// The CPU clock of a thread of this process. Source: the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED), as glibc's
+// pthread_getcpuclockid() builds it.
+static inline clockid_t gp_thread_clock(int tid)
+{
+    return (clockid_t)(~(unsigned)tid << 3 | 6u);
+}
+
 // Signals: safe. Cost: ~10 ns.
 static inline uint64_t gp_ticks(void)
 {
