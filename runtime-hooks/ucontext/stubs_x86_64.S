@@ -29,7 +29,18 @@
     cmpl $0, (%rax)
     je 3f
     movq \target(%rsp), %rdi
+    // A gp_park_t of the caller: pc, sp behind the return address, fp.
+    subq $32, %rsp
+    .cfi_adjust_cfa_offset 32
+    movq 56(%rsp), %rax
+    movq %rax, (%rsp)
+    leaq 64(%rsp), %rax
+    movq %rax, 8(%rsp)
+    movq %rbp, 16(%rsp)
+    movq %rsp, %rsi
     call gp_ucontext_switch
+    addq $32, %rsp
+    .cfi_adjust_cfa_offset -32
 3:  addq $8, %rsp
     .cfi_adjust_cfa_offset -8
     popq %rsi

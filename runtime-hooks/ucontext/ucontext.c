@@ -8,9 +8,9 @@
 #include <ucontext.h>
 
 #include "coro/registry.h"
+#include "coro/switch.h"
 #include "coro/threads.h"
 #include "signal/region.h"
-#include "signal/slice.h"
 #include "unwind/unwind.h"
 
 #include "ucontext_hook.h"
@@ -49,27 +49,15 @@ static void retire_ended(gp_thread_t *thread, uintptr_t sp)
         gp_coro_retire(ended);
 }
 
-static void switch_to(gp_thread_t *thread, const ucontext_t *target, uintptr_t sp)
-{
-    uint64_t id;
-    prof_coro_t *to = gp_region_find(saved_sp(target), &id);
-    if (to == NULL) {
-        to = thread->root;
-        id = thread->root_id;
-    }
-    gp_slice_switch(thread, sp, to, id);
-}
-
 // Called by the stubs while profiles run, right before the switch.
-void gp_ucontext_switch(const ucontext_t *target)
+void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_attach();
     if (thread == NULL || target == NULL)
         return;
-    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
     if (thread->ended != NULL)
-        retire_ended(thread, sp);
-    switch_to(thread, target, sp);
+        retire_ended(thread, park->sp);
+    gp_switch_to_stack(saved_sp(target), park);
 }
 
 // A coroutine's entry function has returned; glibc is about to go on with `link` (NULL: the thread ends).
@@ -83,8 +71,9 @@ void gp_ucontext_ended(const ucontext_t *link)
         retire_ended(thread, sp);
     uint64_t id;
     prof_coro_t *self = gp_region_find(sp, &id);
+    gp_park_t park = {.sp = sp}; // it never goes on
     if (link != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        switch_to(thread, link, sp);
+        gp_switch_to_stack(saved_sp(link), &park);
     thread->ended = self;
     thread->ended_id = id;
 }
@@ -158,13 +147,18 @@ PROF_API void makecontext(ucontext_t *context, void (*entry)(void), int argc, ..
 }
 
 #if !defined(__x86_64__)
+#define PARK_OF_CALLER                                                                                                 \
+    (&(gp_park_t){.pc = (uintptr_t)__builtin_return_address(0),                                                        \
+                  .sp = (uintptr_t)__builtin_frame_address(0),                                                         \
+                  .fp = *(const uintptr_t *)__builtin_frame_address(0)})
+
 // No stubs on this machine: C wrappers do for these two, which return at most once per call.
 PROF_API int swapcontext(ucontext_t *from, const ucontext_t *to)
 {
     if (gp_ucontext_real_swap == NULL)
         gp_ucontext_resolve();
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        gp_ucontext_switch(to);
+        gp_ucontext_switch(to, PARK_OF_CALLER);
     return ((int (*)(ucontext_t *, const ucontext_t *))(uintptr_t)gp_ucontext_real_swap)(from, to);
 }
 
@@ -173,7 +167,7 @@ PROF_API int setcontext(const ucontext_t *to)
     if (gp_ucontext_real_swap == NULL)
         gp_ucontext_resolve();
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        gp_ucontext_switch(to);
+        gp_ucontext_switch(to, PARK_OF_CALLER);
     return ((int (*)(const ucontext_t *))(uintptr_t)gp_ucontext_real_set)(to);
 }
 

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "signal/coro_record.h"
+
 // glibc's functions; NULL until gp_ucontext_resolve() ran.
 extern void *gp_ucontext_real_swap, *gp_ucontext_real_set;
 
@@ -15,7 +17,7 @@ extern uintptr_t gp_ucontext_start_context;
 extern char gp_ucontext_return[];
 
 void gp_ucontext_resolve(void);
-void gp_ucontext_switch(const ucontext_t *target);
+void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park);
 void gp_ucontext_ended(const ucontext_t *link);
 
 #endif

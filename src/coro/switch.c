@@ -1,21 +1,52 @@
 // The switch hook and what can be asked about a coroutine from outside.
+#include "coro/switch.h"
+
 #include "coro/registry.h"
 #include "coro/threads.h"
-#include "signal/slice.h"
+#include "signal/region.h"
 
 int prof_coro_active;
 
-void prof_coro_switch_hook(prof_coro_t *to)
+static inline gp_thread_t *self(void)
 {
     gp_thread_t *thread = gp_thread_self;
-    if (__builtin_expect(thread == NULL, 0) && (thread = gp_thread_attach()) == NULL)
-        return;
-    uint64_t id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
-    if (id == 0) { // NULL, or a coroutine destroyed before it was switched to
+    return __builtin_expect(thread != NULL, 1) ? thread : gp_thread_attach();
+}
+
+static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+{
+    if (to == NULL || to_id == 0) { // no coroutine, or one destroyed before it was switched to
         to = thread->root;
-        id = thread->root_id;
+        to_id = thread->root_id;
     }
-    gp_slice_switch(thread, (uintptr_t)__builtin_frame_address(0), to, id);
+    gp_slice_switch(thread, park, to, to_id);
+}
+
+void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+{
+    gp_thread_t *thread = self();
+    if (thread != NULL)
+        switch_on(thread, to, to_id, park);
+}
+
+void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park)
+{
+    gp_thread_t *thread = self();
+    uint64_t id = 0;
+    prof_coro_t *to = gp_region_find(target_sp, &id);
+    if (thread != NULL)
+        switch_on(thread, to, id, park);
+}
+
+void prof_coro_switch_hook(prof_coro_t *to)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+#if defined(__x86_64__)
+    gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+#else
+    gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)frame, .fp = frame[0]};
+#endif
+    gp_switch_to(to, to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0, &park);
 }
 
 void prof_coro_ready(prof_coro_t *coro)

@@ -20,6 +20,13 @@ typedef struct gp_region_link {
     _Atomic(struct gp_region_link *) *bucket; // where it is linked, NULL = nowhere; writers only
 } gp_region_link_t;
 
+// Where a coroutine that switches away will go on.
+typedef struct gp_park {
+    uintptr_t pc; // return address
+    uintptr_t sp; // stack pointer once it has returned there
+    uintptr_t fp; // frame pointer then: callee-saved, so what it is now
+} gp_park_t;
+
 struct prof_coro {
     // Identity. Written by the registry before `id` is released; read by handlers after acquiring `id`.
     _Atomic uint64_t id; // never reused in a process; 0 = free or retired

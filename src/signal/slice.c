@@ -130,13 +130,13 @@ static void leave(gp_thread_t *thread)
     atomic_store_explicit(&thread->busy, false, memory_order_relaxed);
 }
 
-void gp_slice_switch(gp_thread_t *thread, uintptr_t sp, prof_coro_t *to, uint64_t to_id)
+void gp_slice_switch(gp_thread_t *thread, const gp_park_t *park, prof_coro_t *to, uint64_t to_id)
 {
     enter(thread);
     uint64_t now = gp_ticks();
     if (!LIKELY(thread->epoch == atomic_load_explicit(&gp_slice_epoch, memory_order_relaxed)))
-        gp_slice_begin(thread, sp);
-    correct_current(thread, sp);
+        gp_slice_begin(thread, park->sp);
+    correct_current(thread, park->sp);
     prof_coro_t *from = current_of(thread);
     uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
     uint64_t ticks = now > start ? now - start : 0;

@@ -37,8 +37,8 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp);
 // A coarse point: charge the current coroutine with what the CPU clock says.
 void gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns);
 
-// The switch itself, from the thread. `sp`: the caller's stack pointer; `to` is live with id `to_id`.
-void gp_slice_switch(gp_thread_t *thread, uintptr_t sp, prof_coro_t *to, uint64_t to_id);
+// The switch itself, from the thread; `to` is live with id `to_id`.
+void gp_slice_switch(gp_thread_t *thread, const gp_park_t *park, prof_coro_t *to, uint64_t to_id);
 
 // Settle at the present moment, from the thread.
 void gp_slice_settle_now(gp_thread_t *thread);
