@@ -74,7 +74,10 @@ class Main(Command):
             self.assertIn("flamegraph", self.succeed(*arguments))
         for command in ("run", "report", "export", "flamegraph"):
             self.assertIn(f"usage: greenprof {command}", self.succeed(command, "--help"))
-            self.assertIn(f"usage: greenprof {command}", self.succeed(command, "-h"))
+            self.assertEqual(self.succeed(command, "-h"), self.succeed(command, "--help"))
+            self.assertEqual(self.succeed("help", command), self.succeed(command, "--help"))
+        self.assertEqual(self.succeed("help"), self.succeed("--help"))
+        self.expect(2, "'frobnicate' is no command", "help", "frobnicate")
         self.assertIn("pstats", self.succeed("export", "--help"))
 
     def test_version(self):
@@ -164,7 +167,7 @@ class Export(Command):
             self.expect(2, r"--trace", "export", file, "-f", "folded", "--trace", text)
         for text in ("", "0", "-1", "x", "1x", "99999999999999999999999"):
             self.expect(2, r"--coroutine", "export", file, "-f", "folded", "--coroutine", text)
-        self.expect(2, r"one FILE", "export", file, file, "-f", "folded")
+        self.expect(2, r"is one too many", "export", file, file, "-f", "folded")
 
     def test_what_is_not_there(self):
         file = self.capture

@@ -5,15 +5,23 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-const gp_command_t gp_commands[] = {
-    {"run", "run a program and record where its CPU time goes", gp_command_run},
-    {"report", "show a capture as a table", gp_command_report},
-    {"export", "write a capture in another format", gp_command_export},
-    {"flamegraph", "write a capture as a flame graph", gp_command_flamegraph},
-    {NULL, NULL, NULL},
+static int help(const gp_arguments_t *arguments)
+{
+    if (arguments->operand_count == 0)
+        return gp_help_overview();
+    const gp_command_t *command = gp_command_find(arguments->operands[0]);
+    return command != NULL ? gp_help_command(command)
+                           : gp_usage_error("help", "'%s' is no command", arguments->operands[0]);
+}
+
+static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
+    [GP_COMMAND_RUN] = gp_command_run,
+    [GP_COMMAND_REPORT] = gp_command_report,
+    [GP_COMMAND_EXPORT] = gp_command_export,
+    [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
+    [GP_COMMAND_HELP] = help,
 };
 
 static void message(const char *subject, const char *format, va_list arguments)
@@ -61,34 +69,16 @@ int gp_finish_stdout(void)
     return 0;
 }
 
-int gp_help(const char *text)
+static int run(const gp_command_t *command, int argc, char **argv)
 {
-    fputs(text, stdout);
-    return gp_finish_stdout();
-}
+    gp_arguments_t arguments;
+    int status = gp_options_parse(&arguments, command, argc, argv);
 
-bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *number)
-{
-    char *end;
-
-    if (text[0] < '0' || text[0] > '9') // strtoull() takes signs and spaces
-        return false;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || value < lo || value > hi)
-        return false;
-    *number = value;
-    return true;
-}
-
-static int help(void)
-{
-    printf("usage: greenprof COMMAND [ARGUMENT...]\n\n"
-           "A sampling profiler that knows coroutines.\n\n");
-    for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
-        printf("  %-12s%s\n", command->name, command->what);
-    printf("\n'greenprof COMMAND --help' says more about one.\n");
-    return gp_finish_stdout();
+    if (status == 0)
+        status =
+            arguments.help ? gp_help_command(command) : runners[command - gp_commands](&arguments);
+    gp_options_free(&arguments);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -97,16 +87,15 @@ int main(int argc, char **argv)
         fputs("usage: greenprof COMMAND [ARGUMENT...]\nTry 'greenprof --help'.\n", stderr);
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0)
-        return help();
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return gp_help_overview();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf("greenprof %d.%d\n", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
         return gp_finish_stdout();
     }
-    for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
-        if (strcmp(argv[1], command->name) == 0)
-            return command->run(argc - 1, argv + 1);
+    const gp_command_t *command = gp_command_find(argv[1]);
+    if (command != NULL)
+        return run(command, argc - 1, argv + 1);
     fprintf(stderr, "greenprof: '%s' is no command\nTry 'greenprof --help'.\n", argv[1]);
     return EXIT_USAGE;
 }

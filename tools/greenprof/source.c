@@ -12,39 +12,28 @@ typedef struct wanted { // the options' values, before it is known what the capt
     uint64_t coroutine;
 } wanted_t;
 
-static int check_by(gp_source_t *source, const char *command, const char *by, bool by_function)
+static gp_by_t by_of(const char *by)
 {
-    if (by == NULL || (by_function && strcmp(by, "function") == 0))
-        source->options.by = GP_BY_NONE;
-    else if (strcmp(by, "coroutine") == 0)
-        source->options.by = GP_BY_COROUTINE;
-    else if (strcmp(by, "trace") == 0)
-        source->options.by = GP_BY_TRACE;
-    else
-        return gp_usage_error(command, "--by %s: it can be %scoroutine or trace", by,
-                              by_function ? "function, " : "");
+    if (by != NULL && strcmp(by, "coroutine") == 0)
+        return GP_BY_COROUTINE;
+    return by != NULL && strcmp(by, "trace") == 0 ? GP_BY_TRACE : GP_BY_NONE;
+}
+
+static int check_form(const gp_arguments_t *arguments, wanted_t *wanted)
+{
+    if (arguments->trace != NULL && !gp_trace_text_parse(arguments->trace, wanted->trace))
+        return gp_usage_error(arguments->command->name,
+                              "--trace %s: it must be 32 hex digits, a UUID or a traceparent",
+                              arguments->trace);
+    if (arguments->coroutine != NULL &&
+        !gp_parse_number(arguments->coroutine, 1, UINT64_MAX, &wanted->coroutine))
+        return gp_usage_error(arguments->command->name,
+                              "--coroutine %s: it must be the number of a coroutine",
+                              arguments->coroutine);
     return 0;
 }
 
-static int check_form(gp_source_t *source, const char *command, const gp_source_options_t *options,
-                      bool by_function, wanted_t *wanted)
-{
-    if (options->trace != NULL && !gp_trace_text_parse(options->trace, wanted->trace))
-        return gp_usage_error(command,
-                              "--trace %s: it must be 32 hex digits, a UUID or a traceparent",
-                              options->trace);
-    if (options->coroutine != NULL &&
-        !gp_parse_number(options->coroutine, 1, UINT64_MAX, &wanted->coroutine))
-        return gp_usage_error(command, "--coroutine %s: it must be the number of a coroutine",
-                              options->coroutine);
-    if (options->clock != NULL && strcmp(options->clock, "cpu") != 0 &&
-        strcmp(options->clock, "wall") != 0)
-        return gp_usage_error(command, "--clock %s: it can be cpu or wall", options->clock);
-    return check_by(source, command, options->by, by_function);
-}
-
-static int find_wanted(gp_source_t *source, const gp_source_options_t *options,
-                       const wanted_t *wanted)
+static int find_wanted(gp_source_t *source, const gp_arguments_t *options, const wanted_t *wanted)
 {
     if (options->clock != NULL && strcmp(options->clock, "wall") == 0)
         return gp_fail(source->path, "the wall clock is not in this capture, only CPU time is");
@@ -63,9 +52,9 @@ static int find_wanted(gp_source_t *source, const gp_source_options_t *options,
     return 0;
 }
 
-static unsigned kept_apart(const gp_source_t *source, const gp_source_options_t *options)
+static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *options)
 {
-    bool labels = options->wants & GP_WANT_LABELS;
+    bool labels = source->options.wants & GP_WANT_LABELS;
     bool traces = source->options.by == GP_BY_TRACE || options->trace != NULL || labels;
 
     // Coroutines always: each one's samples are scaled to its own exact time.
@@ -86,23 +75,24 @@ static void warn_damage(const gp_source_t *source)
         gp_warn(source->path, "cut off: the last chunk is not whole; what is before it is shown");
 }
 
-int gp_source_open(gp_source_t *source, const char *command, const char *path,
-                   const gp_source_options_t *options, bool by_function)
+int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigned wants)
 {
+    const char *path = arguments->operands[0];
     char error[GP_READER_ERROR_SIZE];
     wanted_t wanted;
 
     memset(source, 0, sizeof(*source));
     source->path = path;
-    source->options.wants = options->wants;
-    int status = check_form(source, command, options, by_function, &wanted);
+    source->options.wants = wants;
+    source->options.by = by_of(arguments->by);
+    int status = check_form(arguments, &wanted);
     if (status != 0)
         return status;
-    source->dataset = gp_dataset_load(path, kept_apart(source, options), error);
+    source->dataset = gp_dataset_load(path, kept_apart(source, arguments), error);
     if (source->dataset == NULL)
         return gp_fail(path, "%s", error);
     source->symbolizer = gp_symbolizer_create();
-    status = source->symbolizer != NULL ? find_wanted(source, options, &wanted)
+    status = source->symbolizer != NULL ? find_wanted(source, arguments, &wanted)
                                         : gp_fail(path, "%s", strerror(ENOMEM));
     if (status == 0)
         warn_damage(source);

@@ -4,14 +4,7 @@
 #define GP_TOOLS_SOURCE_H
 
 #include "export/report.h"
-
-typedef struct gp_source_options { // as given on the command line
-    const char *trace;             // NULL = all
-    const char *coroutine;         // NULL = all
-    const char *clock;             // NULL = cpu
-    const char *by;                // NULL = none
-    unsigned wants;                // not an option: enum gp_want bits of the format
-} gp_source_options_t;
+#include "options.h"
 
 typedef struct gp_source {
     const char *path;
@@ -20,12 +13,10 @@ typedef struct gp_source {
     gp_report_options_t options;
 } gp_source_t;
 
-// Check the options' form, then read the capture and look up what they name.
-//   command: for messages.
-//   by_function: whether --by function is a choice.
+// Check the form of the options that choose, then read the capture and look up what they name.
+//   wants: enum gp_want bits of the format.
 // Returns 0 or an exit status, with a message; damage in the capture is a warning only.
-int gp_source_open(gp_source_t *source, const char *command, const char *path,
-                   const gp_source_options_t *options, bool by_function);
+int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigned wants);
 
 // After the reports: say which modules are not the ones that were profiled any more.
 void gp_source_warn_changed(const gp_source_t *source);

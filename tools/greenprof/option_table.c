@@ -1,0 +1,133 @@
+// The tables: commands, and their options in the order of help texts.
+#include <greenprof/prof.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+
+const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
+    [GP_COMMAND_RUN] = {.name = "run",
+                        .synopsis = "[--] PROGRAM [ARGUMENT...]",
+                        .what = "run a program and record where its CPU time goes",
+                        .missing = "which PROGRAM?",
+                        .operands_min = 1,
+                        .operands_max = INT32_MAX,
+                        .hint = GP_HINT_PROGRAM,
+                        .rest_is_program = true},
+    [GP_COMMAND_REPORT] = {.name = "report",
+                           .synopsis = "FILE",
+                           .what = "show a capture as a table",
+                           .missing = "which FILE?",
+                           .operands_min = 1,
+                           .operands_max = 1,
+                           .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_EXPORT] = {.name = "export",
+                           .synopsis = "FILE --format FORMAT",
+                           .what = "write a capture in another format",
+                           .missing = "which FILE?",
+                           .operands_min = 1,
+                           .operands_max = 1,
+                           .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_FLAMEGRAPH] = {.name = "flamegraph",
+                               .synopsis = "FILE",
+                               .what = "write a capture as a flame graph",
+                               .missing = "which FILE?",
+                               .operands_min = 1,
+                               .operands_max = 1,
+                               .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_HELP] = {.name = "help",
+                         .synopsis = "[COMMAND]",
+                         .what = "say more about a command",
+                         .operands_max = 1,
+                         .hint = GP_HINT_COMMAND},
+};
+
+// clang-format off: a row an option
+#define FLAG(field)   .kind = GP_OPTION_FLAG, .offset = offsetof(gp_arguments_t, field)
+#define TEXT(field)   .kind = GP_OPTION_TEXT, .offset = offsetof(gp_arguments_t, field)
+#define TEXTS(field)  .kind = GP_OPTION_TEXTS, .offset = offsetof(gp_arguments_t, field)
+#define REGEX(field)  .kind = GP_OPTION_REGEX, .offset = offsetof(gp_arguments_t, field)
+#define NUMBER(field) .kind = GP_OPTION_NUMBER, .offset = offsetof(gp_arguments_t, field)
+
+enum {
+    RUN = GP_OPTION_OF(GP_COMMAND_RUN),
+    REPORT = GP_OPTION_OF(GP_COMMAND_REPORT),
+    EXPORT = GP_OPTION_OF(GP_COMMAND_EXPORT),
+    FLAMEGRAPH = GP_OPTION_OF(GP_COMMAND_FLAMEGRAPH),
+    WRITING = EXPORT | FLAMEGRAPH,
+    READING = REPORT | WRITING,
+    EVERY = RUN | READING | GP_OPTION_OF(GP_COMMAND_HELP),
+};
+
+const gp_option_t gp_options[] = {
+    {RUN, 'o', "output", "FILE", TEXT(output), .hint = GP_HINT_FILE,
+     .what = "Capture to write (default: PROGRAM.greenprof in this directory). %p stands for the "
+             "process id; children write FILE.PID unless it is there."},
+    {RUN, 'F', "frequency", "HZ", NUMBER(frequency_hz), .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
+     .standard = PROF_FREQUENCY_DEFAULT_HZ, .what = "Samples a second of CPU time and thread."},
+    {RUN, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
+     .what = "cpu is the default; wall is not supported yet."},
+    {RUN, 0, "engine", NULL, TEXT(engine), .choices = "perf|cpu|monotonic",
+     .what = "What drives the samples (default: the first of them that works)."},
+    {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
+     .what = "Frames kept of a stack: of a deeper one, its leaf and root end (default 512)."},
+
+    {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT,
+     .what = "What to write; one of:"},
+    {WRITING, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
+     .what = "File to write; '-', the default, is standard output."},
+
+    {REPORT, 's', "sort", "KEY[,KEY...]", TEXT(sort), .hint = GP_HINT_SORT,
+     .what = "Order of the rows: tottime (the default), or some of these; a unique beginning "
+             "will do:"},
+    {REPORT, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40,
+     .what = "Show N rows, 0 = all."},
+    {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace",
+     .what = "What the rows are."},
+    {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace",
+     .what = "Put the coroutine or the trace at the root of every stack."},
+
+    {READING, 0, "trace", "ID", TEXT(trace),
+     .what = "Only what ran for this trace: 32 hex digits, a UUID or a traceparent."},
+    {READING, 0, "coroutine", "ID", TEXT(coroutine), .what = "Only the coroutine of this number."},
+    {READING, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
+     .what = "CPU time (the default); wall where the capture has it."},
+
+    {EVERY, 'h', "help", NULL, FLAG(help), .what = "Show this help."},
+    {0},
+};
+// clang-format on
+
+const gp_command_t *gp_command_find(const char *name)
+{
+    for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
+    return NULL;
+}
+
+bool gp_option_applies(const gp_option_t *option, const gp_command_t *command)
+{
+    return option->commands & GP_OPTION_OF(command - gp_commands);
+}
+
+const char *gp_option_value(const gp_option_t *option)
+{
+    return option->value != NULL ? option->value : option->choices;
+}
+
+const char *gp_option_text(const gp_option_t *option, char *text, size_t size)
+{
+    int len = snprintf(text, size, "%s", option->what);
+    bool range = option->kind == GP_OPTION_NUMBER && option->hi < UINT32_MAX;
+    bool standard = option->kind == GP_OPTION_NUMBER && option->standard != 0;
+
+    if (range && len > 0 && (size_t)len < size)
+        len += snprintf(text + len, size - (size_t)len, " %" PRIu64 " to %" PRIu64 "%s", option->lo,
+                        option->hi, standard ? "," : ".");
+    if (standard && len > 0 && (size_t)len < size)
+        snprintf(text + len, size - (size_t)len, " %s%" PRIu64 ".",
+                 range ? "default " : "Default: ", option->standard);
+    return text;
+}

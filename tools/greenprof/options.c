@@ -1,0 +1,228 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+enum { OPTIONS_MAX = 64, FIRST_VALUE = 256, TITLE_SIZE = 64, CHOICES_SIZE = 128 };
+
+// What getopt_long() wants to know of one command's options.
+typedef struct getopt_table {
+    struct option options[OPTIONS_MAX + 1]; // val = FIRST_VALUE + number in gp_options
+    char letters[2 * OPTIONS_MAX + 3];
+} getopt_table_t;
+
+static void make_getopt_table(getopt_table_t *table, const gp_command_t *command)
+{
+    size_t count = 0, len = 0;
+
+    memset(table, 0, sizeof(*table));
+    if (command->rest_is_program)
+        table->letters[len++] = '+';
+    for (int i = 0; gp_options[i].name != NULL && count < OPTIONS_MAX; i++) {
+        const gp_option_t *option = &gp_options[i];
+        bool flag = option->kind == GP_OPTION_FLAG;
+        if (!gp_option_applies(option, command))
+            continue;
+        table->options[count++] = (struct option){
+            option->name, flag ? no_argument : required_argument, NULL, FIRST_VALUE + i};
+        if (option->letter == '\0')
+            continue;
+        table->letters[len++] = option->letter;
+        if (!flag)
+            table->letters[len++] = ':';
+    }
+}
+
+static const gp_option_t *option_of(const gp_command_t *command, int value)
+{
+    if (value >= FIRST_VALUE)
+        return &gp_options[value - FIRST_VALUE];
+    for (const gp_option_t *option = gp_options; option->name != NULL; option++)
+        if (option->letter == value && gp_option_applies(option, command))
+            return option;
+    return NULL; // '?': getopt has said what is wrong
+}
+
+// "-n" or "--trace", for messages.
+static const char *spelling(const gp_option_t *option)
+{
+    static char text[TITLE_SIZE];
+
+    if (option->letter != '\0')
+        snprintf(text, sizeof(text), "-%c", option->letter);
+    else
+        snprintf(text, sizeof(text), "--%s", option->name);
+    return text;
+}
+
+static bool is_choice(const char *choices, const char *value)
+{
+    size_t len = strlen(value);
+
+    for (const char *at = choices; len > 0; at++) {
+        size_t word = strcspn(at, "|");
+        if (word == len && strncmp(at, value, len) == 0)
+            return true;
+        at += word;
+        if (*at == '\0')
+            break;
+    }
+    return false;
+}
+
+// "a|b|c" becomes "a, b or c".
+static const char *choices_text(const char *choices)
+{
+    static char text[CHOICES_SIZE];
+    const char *last = strrchr(choices, '|');
+    size_t len = 0;
+
+    for (const char *at = choices; *at != '\0' && len + 5 < sizeof(text); at++)
+        if (*at != '|')
+            text[len++] = *at;
+        else
+            len +=
+                (size_t)snprintf(text + len, sizeof(text) - len, "%s", at == last ? " or " : ", ");
+    text[len] = '\0';
+    return text;
+}
+
+static int add_text(gp_texts_t *texts, const char *value)
+{
+    const char **items = realloc(texts->items, (texts->count + 1) * sizeof(*items));
+
+    if (items == NULL)
+        return gp_fail("command line", "%s", strerror(ENOMEM));
+    texts->items = items;
+    texts->items[texts->count++] = value;
+    return 0;
+}
+
+static int check_regex(const gp_option_t *option, const gp_command_t *command, const char *value)
+{
+    regex_t regex;
+    char error[128];
+    int result = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
+
+    if (result != 0) {
+        regerror(result, &regex, error, sizeof(error));
+        return gp_usage_error(command->name, "%s '%s': %s", spelling(option), value, error);
+    }
+    regfree(&regex);
+    return 0;
+}
+
+static int set_number(const gp_option_t *option, const gp_command_t *command, uint64_t *field,
+                      const char *value)
+{
+    if (gp_parse_number(value, option->lo, option->hi, field))
+        return 0;
+    return gp_usage_error(command->name,
+                          "%s %s: it must be a whole number from %" PRIu64 " to %" PRIu64,
+                          spelling(option), value, option->lo, option->hi);
+}
+
+static int set_option(gp_arguments_t *arguments, const gp_option_t *option, char *value)
+{
+    const gp_command_t *command = arguments->command;
+    void *field = (char *)arguments + option->offset;
+    int status;
+
+    if (option->choices != NULL && !is_choice(option->choices, value))
+        return gp_usage_error(command->name, "%s %s: it can be %s", spelling(option), value,
+                              choices_text(option->choices));
+    switch (option->kind) {
+    case GP_OPTION_FLAG:
+        *(bool *)field = true;
+        return 0;
+    case GP_OPTION_TEXT:
+        *(const char **)field = value;
+        return 0;
+    case GP_OPTION_TEXTS:
+        return add_text(field, value);
+    case GP_OPTION_REGEX:
+        status = check_regex(option, command, value);
+        return status != 0 ? status : add_text(field, value);
+    case GP_OPTION_NUMBER:
+        return set_number(option, command, field, value);
+    }
+    return 0;
+}
+
+static void set_standards(gp_arguments_t *arguments)
+{
+    for (const gp_option_t *option = gp_options; option->name != NULL; option++)
+        if (option->kind == GP_OPTION_NUMBER && gp_option_applies(option, arguments->command))
+            *(uint64_t *)((char *)arguments + option->offset) = option->standard;
+}
+
+static int check_operands(const gp_arguments_t *arguments)
+{
+    const gp_command_t *command = arguments->command;
+
+    if (arguments->operand_count < command->operands_min)
+        return gp_usage_error(command->name, "%s", command->missing);
+    if (arguments->operand_count > command->operands_max)
+        return gp_usage_error(command->name, "'%s' is one too many",
+                              arguments->operands[command->operands_max]);
+    return 0;
+}
+
+int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int argc, char **argv)
+{
+    static char title[TITLE_SIZE];
+    getopt_table_t table;
+    int value;
+
+    memset(arguments, 0, sizeof(*arguments));
+    arguments->command = command;
+    set_standards(arguments);
+    make_getopt_table(&table, command);
+    snprintf(title, sizeof(title), "greenprof %s", command->name);
+    argv[0] = title; // getopt's messages begin with it
+    while ((value = getopt_long(argc, argv, table.letters, table.options, NULL)) != -1) {
+        const gp_option_t *option = option_of(command, value);
+        if (option == NULL) {
+            fprintf(stderr, "Try '%s --help'.\n", title);
+            return EXIT_USAGE;
+        }
+        int status = set_option(arguments, option, optarg);
+        if (status != 0 || arguments->help)
+            return status;
+    }
+    arguments->operands = argv + optind;
+    arguments->operand_count = argc - optind;
+    return check_operands(arguments);
+}
+
+void gp_options_free(gp_arguments_t *arguments)
+{
+    for (const gp_option_t *option = gp_options; option->name != NULL; option++) {
+        if (option->kind != GP_OPTION_TEXTS && option->kind != GP_OPTION_REGEX)
+            continue;
+        gp_texts_t *texts = (gp_texts_t *)((char *)arguments + option->offset);
+        free(texts->items); // rows may share a field
+        *texts = (gp_texts_t){0};
+    }
+}
+
+bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *number)
+{
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9') // strtoull() takes signs and spaces
+        return false;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || value < lo || value > hi)
+        return false;
+    *number = value;
+    return true;
+}

@@ -1,0 +1,119 @@
+// The commands and their options, as tables: command lines are parsed by them, and help texts,
+// manual pages and shell completions are made from them.
+//
+// Model: an option is a row of gp_options (option_table.c) and a field of gp_arguments_t. Commands
+// that take an option of the same name and meaning share its row; where the meaning differs there
+// is a row for each. To add an option: a field and a row.
+#ifndef GP_TOOLS_OPTIONS_H
+#define GP_TOOLS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum gp_command_id {
+    GP_COMMAND_RUN,
+    GP_COMMAND_REPORT,
+    GP_COMMAND_EXPORT,
+    GP_COMMAND_FLAMEGRAPH,
+    GP_COMMAND_HELP,
+    GP_COMMAND_COUNT,
+} gp_command_id_t;
+
+// What a value or an operand is, for completion.
+typedef enum gp_hint {
+    GP_HINT_NONE,
+    GP_HINT_FILE,    // any file
+    GP_HINT_CAPTURE, // a capture file
+    GP_HINT_PROGRAM, // a command to run
+    GP_HINT_FORMAT,  // a name of the exporter table
+    GP_HINT_SORT,    // sort keys
+    GP_HINT_COMMAND, // a name of gp_commands
+} gp_hint_t;
+
+typedef struct gp_command {
+    const char *name;
+    const char *synopsis;           // what follows the name, without options: "FILE"
+    const char *what;               // one line, begins with a small letter, without full stop
+    const char *missing;            // what to ask when operands are missing: "which FILE?"
+    int operands_min, operands_max; // of operands; INT32_MAX = any number
+    gp_hint_t hint;                 // what the operands are
+    bool rest_is_program;           // options end at the first operand
+} gp_command_t;
+
+// By gp_command_id_t; the entry GP_COMMAND_COUNT has no name.
+extern const gp_command_t gp_commands[GP_COMMAND_COUNT + 1];
+
+// Find a command by its name. NULL when there is none.
+const gp_command_t *gp_command_find(const char *name);
+
+typedef struct gp_texts { // the values of an option that may come several times
+    const char **items;
+    size_t count;
+} gp_texts_t;
+
+// Values are those of the command line, not copies. What was not given is NULL, 0 or false, or the
+// default of the option's row.
+typedef struct gp_arguments {
+    const gp_command_t *command;
+    char **operands; // ended by NULL
+    int operand_count;
+    bool help;
+    // run
+    uint64_t frequency_hz, depth;
+    const char *engine;
+    // what is written
+    const char *output, *format;
+    // what is read
+    const char *trace, *coroutine, *clock, *by;
+    // report
+    const char *sort;
+    uint64_t rows;
+} gp_arguments_t;
+
+typedef enum gp_option_kind {
+    GP_OPTION_FLAG,   // bool
+    GP_OPTION_TEXT,   // const char *: the last one counts
+    GP_OPTION_TEXTS,  // gp_texts_t: each counts
+    GP_OPTION_REGEX,  // gp_texts_t of POSIX extended regular expressions: each counts
+    GP_OPTION_NUMBER, // uint64_t in [lo, hi]
+} gp_option_kind_t;
+
+typedef struct gp_option {
+    unsigned commands; // GP_OPTION_OF() bits
+    char letter;       // '\0' = none
+    const char *name;
+    const char *value; // its name in help texts; NULL where the choices are, or where there is none
+    gp_option_kind_t kind;
+    size_t offset;             // of the field in gp_arguments_t
+    const char *what;          // for help texts: one or more sentences
+    const char *choices;       // the words that a text can be, '|' between them; NULL = anything
+    uint64_t lo, hi, standard; // of a number
+    gp_hint_t hint;
+} gp_option_t;
+
+#define GP_OPTION_OF(command) (1u << (command))
+
+// Ended by an entry without a name.
+extern const gp_option_t gp_options[];
+
+// Whether a command takes an option.
+bool gp_option_applies(const gp_option_t *option, const gp_command_t *command);
+
+// How an option's value is called in help texts; NULL when it has none.
+const char *gp_option_value(const gp_option_t *option);
+
+// Make what help texts say of an option: `what`, a number's range and default. Returns `text`.
+const char *gp_option_text(const gp_option_t *option, char *text, size_t size);
+
+// Parse a command line.
+//   argv: argv[0] is the command's name; getopt may reorder the rest.
+// Returns 0 or EXIT_USAGE, with a message. With `help` set nothing else is checked. Free the
+// arguments in both cases.
+int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int argc, char **argv);
+void gp_options_free(gp_arguments_t *arguments);
+
+// Read a whole number in [lo, hi]. Returns whether `text` is one.
+bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *number);
+
+#endif
