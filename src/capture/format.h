@@ -64,19 +64,30 @@ enum gp_chunk_type {
     GP_CHUNK_LEDGER = 8,    // gp_ledger_record_t... increments: a reader adds them up
     GP_CHUNK_COUNTERS = 9,  // one gp_counters_record_t, cumulative: the last one counts
     GP_CHUNK_END = 10,      // one gp_end_record_t: the process or the sampling ended in order
+    GP_CHUNK_FUNCTIONS = 11,// gp_function_record_t... of language runtimes (CPython)
 };
 
 enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };
 
 // A location: where a frame is, independent of where its module was loaded.
 //   bits 63..48  module id; 0 = no module, the low bits are the absolute address;
-//                GP_MODULE_PSEUDO = a pseudo-frame, the low bits are an enum gp_pseudo
+//                GP_MODULE_PSEUDO = a pseudo-frame, the low bits are an enum gp_pseudo;
+//                GP_MODULE_LANGUAGE = code of a language runtime, the low bits are GP_LANGUAGE_OFFSET(function, line)
 //   bits 47..0   address as in the module's ELF file (program counter - bias)
 typedef uint64_t gp_loc_t;
 #define GP_LOC(module, offset) (((uint64_t)(module) << 48) | ((uint64_t)(offset)&0xffffffffffffull))
 #define GP_LOC_MODULE(loc)     ((uint32_t)((loc) >> 48))
 #define GP_LOC_OFFSET(loc)     ((loc)&0xffffffffffffull)
 #define GP_MODULE_PSEUDO       0xffffu
+#define GP_MODULE_LANGUAGE     0xfffeu
+
+// Function number (gp_function_record_t) and line, 0 = unknown, in the low bits of a location.
+#define GP_LANGUAGE_LINE_MAX        0xfffffu
+#define GP_LANGUAGE_FUNCTIONS_MAX   0xfffffffu
+#define GP_LANGUAGE_OFFSET(function, line)                                                         \
+    ((uint64_t)(function) << 20 | ((line) <= GP_LANGUAGE_LINE_MAX ? (uint64_t)(line) : 0))
+#define GP_LANGUAGE_FUNCTION(offset) ((uint32_t)((offset) >> 20))
+#define GP_LANGUAGE_LINE(offset)     ((uint32_t)((offset)&GP_LANGUAGE_LINE_MAX))
 
 enum gp_pseudo {
     GP_PSEUDO_SWITCHING = 1, // leaf: inside a switch routine that cannot be walked: "[switching]"
@@ -91,7 +102,7 @@ typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments 
 } gp_meta_record_t;
 
 typedef struct gp_module_record {
-    uint32_t id;           //  0 1..65534
+    uint32_t id;           //  0 1..65533
     uint16_t build_id_len; //  4 0 when the module has none; at most 20 are kept
     uint16_t path_len;     //  6
     uint64_t start, end;   //  8, 16 mapped range [start, end)
@@ -99,6 +110,13 @@ typedef struct gp_module_record {
     uint8_t build_id[20];  // 32
     uint8_t reserved[4];   // 52
 } gp_module_record_t;      // 56, then path_len bytes of path ("[vdso]" for the vDSO), padding to 8
+
+typedef struct gp_function_record {
+    uint32_t number;     //  0 1, 2, ...: never reused in a file
+    uint32_t first_line; //  4 at which it is defined; 0 = unknown
+    uint32_t name_len;   //  8
+    uint32_t file_len;   // 12
+} gp_function_record_t;  // 16, then name and file as UTF-8, padding to 8
 
 typedef struct gp_thread_record {
     uint32_t index;    //  0 1, 2, ...: never reused in a file

@@ -26,6 +26,8 @@ typedef struct gp_reader_handlers {
                 size_t value_len);
     int (*module)(void *context, const gp_module_record_t *module, const char *path,
                   size_t path_len);
+    int (*function)(void *context, const gp_function_record_t *function, const char *name,
+                    const char *file);
     int (*thread)(void *context, const gp_thread_record_t *thread);
     int (*coro)(void *context, const gp_coro_record_t *coro);
     int (*trace)(void *context, const gp_trace_record_t *trace);

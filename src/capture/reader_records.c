@@ -50,6 +50,19 @@ static int module_record(records_t *records)
     return records->handlers->module(records->context, record, path, record->path_len);
 }
 
+static int function_record(records_t *records)
+{
+    const gp_function_record_t *record = take(records, sizeof(*record));
+    const char *name =
+        record ? take(records, (uint64_t)record->name_len + record->file_len) : NULL;
+
+    if (name == NULL)
+        return -EBADMSG;
+    if (records->handlers->function == NULL)
+        return 0;
+    return records->handlers->function(records->context, record, name, name + record->name_len);
+}
+
 static int stack_record(records_t *records)
 {
     const gp_stack_record_t *record = take(records, sizeof(*record));
@@ -101,6 +114,7 @@ static int (*const record_parsers[])(records_t *) = {
     [GP_CHUNK_TRACES] = trace_record,      [GP_CHUNK_STACKS] = stack_record,
     [GP_CHUNK_SAMPLES] = sample_record,    [GP_CHUNK_LEDGER] = ledger_record,
     [GP_CHUNK_COUNTERS] = counters_record, [GP_CHUNK_END] = end_record,
+    [GP_CHUNK_FUNCTIONS] = function_record,
 };
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,

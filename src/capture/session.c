@@ -13,6 +13,7 @@
 #include "capture/writer.h"
 #include "coro/registry.h"
 #include "profile/collector.h"
+#include "profile/functions.h"
 #include "profile/process.h"
 #include "profile/sampler.h"
 #include "signal/slice.h"
@@ -32,6 +33,7 @@ static gp_file_header_t header;
 static gp_intern_t traces, stacks;
 static uint64_t start_ticks, last_flush_ns, next_ledger_ns, start_process_ns;
 static size_t modules_written;
+static uint32_t functions_written;
 static bool opened;
 static _Atomic int ending;
 
@@ -58,6 +60,23 @@ static void write_modules(void)
         record->bias = module->bias;
         memcpy(record->build_id, module->build_id, sizeof(record->build_id));
         memcpy(record + 1, module->path, path_len);
+    }
+}
+
+static void write_functions(void)
+{
+    for (; functions_written < gp_functions_count(); functions_written++) {
+        const gp_function_name_t *function = gp_functions_at(functions_written + 1);
+        size_t name_len = strlen(function->name), file_len = strlen(function->file);
+        gp_function_record_t *record = gp_writer_add(&writer, GP_CHUNK_FUNCTIONS, sizeof(*record) + name_len + file_len);
+        if (record == NULL)
+            return;
+        record->number = functions_written + 1;
+        record->first_line = function->first_line;
+        record->name_len = (uint32_t)name_len;
+        record->file_len = (uint32_t)file_len;
+        memcpy(record + 1, function->name, name_len);
+        memcpy((char *)(record + 1) + name_len, function->file, file_len);
     }
 }
 
@@ -341,6 +360,7 @@ static void end_of_round(void)
                sizeof(kept) - GP_CHUNK_MODULES * sizeof(kept[0]));
     }
     write_modules();
+    write_functions();
     flush(now);
     if (end != ENDING_NOT) {
         write_end(end == ENDING_EXEC ? 2 : gp_sampler_has_yielded() ? 1 : 0);
@@ -420,6 +440,7 @@ static void on_forked_child(void)
     gp_intern_reset(&traces);
     gp_intern_reset(&stacks);
     modules_written = 0;
+    functions_written = 0;
     opened = false;
     start_ticks = gp_ticks();
     last_flush_ns = next_ledger_ns = start_process_ns = 0;

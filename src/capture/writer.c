@@ -149,6 +149,8 @@ static int check_descriptor(gp_writer_t *writer)
 static int flush_all(gp_writer_t *writer)
 {
     int error = check_descriptor(writer);
+    if (error == 0) // a definition, with the number that was left
+        error = flush_one(writer, GP_CHUNK_FUNCTIONS);
     for (unsigned type = 0; type < GP_WRITER_TYPES && error == 0; type++)
         error = flush_one(writer, type);
     return error;

@@ -15,6 +15,7 @@
     }
 
 SAME_ID(same_module, modules, id, uint32_t)
+SAME_ID(same_function, functions, number, uint32_t)
 SAME_ID(same_thread, threads, index, uint32_t)
 SAME_ID(same_coro, coros, record.id, uint64_t)
 SAME_ID(same_trace, traces, index, uint32_t)
@@ -37,6 +38,11 @@ SAME_ID(same_stack, stacks, id, uint32_t)
 uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id)
 {
     return FIND(dataset, module_index, same_module, id);
+}
+
+uint32_t gp_dataset_function_find(const gp_dataset_t *dataset, uint32_t number)
+{
+    return FIND(dataset, function_index, same_function, number);
 }
 
 uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index)
@@ -132,6 +138,24 @@ static int on_module(void *context, const gp_module_record_t *record, const char
     };
     memcpy(module->build_id, record->build_id, sizeof(module->build_id));
     return 0;
+}
+
+static int on_function(void *context, const gp_function_record_t *record, const char *name,
+                       const char *file)
+{
+    gp_dataset_t *dataset = context;
+    uint32_t number = gp_dataset_function_find(dataset, record->number);
+
+    if (number == GP_INDEX_NONE)
+        number = ADD(dataset, functions, function, record->number);
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_dataset_function_t *function = &dataset->functions[number];
+    function->number = record->number;
+    function->first_line = record->first_line;
+    function->name = gp_arena_text(&dataset->arena, name, record->name_len);
+    function->file = gp_arena_text(&dataset->arena, file, record->file_len);
+    return function->name != NULL && function->file != NULL ? 0 : -ENOMEM;
 }
 
 static int on_thread(void *context, const gp_thread_record_t *record)
@@ -336,6 +360,7 @@ static const gp_reader_handlers_t handlers = {
     .header = on_header,
     .meta = on_meta,
     .module = on_module,
+    .function = on_function,
     .thread = on_thread,
     .coro = on_coro,
     .trace = on_trace,
@@ -390,6 +415,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
     if (dataset == NULL)
         return;
     free(dataset->modules);
+    free(dataset->functions);
     free(dataset->threads);
     free(dataset->coros);
     free(dataset->traces);
@@ -397,6 +423,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->weights);
     free(dataset->shares);
     gp_index_free(&dataset->module_index);
+    gp_index_free(&dataset->function_index);
     gp_index_free(&dataset->thread_index);
     gp_index_free(&dataset->coro_index);
     gp_index_free(&dataset->trace_index);

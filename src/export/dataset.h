@@ -22,6 +22,11 @@ typedef struct gp_dataset_module {
     uint64_t start, end, bias;
 } gp_dataset_module_t;
 
+typedef struct gp_dataset_function { // of a language runtime
+    uint32_t number, first_line;
+    const char *name, *file;
+} gp_dataset_function_t;
+
 typedef struct gp_dataset_coro {
     gp_coro_record_t record; // zeros but the id when its definition was lost
     bool defined;
@@ -71,6 +76,8 @@ typedef struct gp_dataset {
     const char *exe; // "" when unknown
     gp_dataset_module_t *modules;
     size_t module_count, module_capacity;
+    gp_dataset_function_t *functions;
+    size_t function_count, function_capacity;
     gp_thread_record_t *threads;
     size_t thread_count, thread_capacity;
     gp_dataset_coro_t *coros;
@@ -88,7 +95,7 @@ typedef struct gp_dataset {
     uint64_t sampled_ns, samples;
     uint64_t end_ns; // the latest time seen
 
-    gp_index_t module_index, thread_index, coro_index, trace_index, stack_index, weight_index,
+    gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index, weight_index,
         share_index;
     gp_arena_t arena;
 } gp_dataset_t;
@@ -102,6 +109,7 @@ gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERR
 
 // Numbers in the tables, GP_INDEX_NONE when unknown.
 uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id);
+uint32_t gp_dataset_function_find(const gp_dataset_t *dataset, uint32_t number);
 uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id);
 uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]);
 uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);

@@ -72,6 +72,21 @@ int gp_builder_row_pseudo(gp_builder_t *builder, const char *name)
     return path_push(builder, frame_number(builder, &frame));
 }
 
+int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file,
+                            uint32_t first_line, uint32_t line)
+{
+    gp_frame_t frame = {
+        .function = name != NULL ? name : "[lost function]",
+        .file = name != NULL ? file : "~",
+        .line = line,
+        .first_line = first_line,
+        .module = "",
+        .pseudo = name == NULL,
+    };
+
+    return path_push(builder, frame_number(builder, &frame));
+}
+
 static const char *pseudo_name(uint64_t pseudo)
 {
     switch (pseudo) {

@@ -63,6 +63,10 @@ void gp_builder_row_begin(gp_builder_t *builder);
 int gp_builder_row_pseudo(gp_builder_t *builder, const char *name);
 //   module: symbolizer's number of the module of `loc`, which counts where `loc` has one.
 int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc);
+// A frame of a language runtime: a function that has a name without any module.
+//   name: NULL = its definition was lost.
+int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file,
+                            uint32_t first_line, uint32_t line);
 //   label: texts are copied.
 int gp_builder_row_label(gp_builder_t *builder, const gp_label_t *label);
 int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples);

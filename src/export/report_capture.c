@@ -150,6 +150,19 @@ static int add_root(capture_report_t *from, const gp_dataset_weight_t *weight)
     return gp_builder_row_pseudo(from->builder, text);
 }
 
+static int add_function(const capture_report_t *from, gp_loc_t loc)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    uint64_t offset = GP_LOC_OFFSET(loc);
+    uint32_t number = gp_dataset_function_find(dataset, GP_LANGUAGE_FUNCTION(offset));
+
+    if (number == GP_INDEX_NONE)
+        return gp_builder_row_function(from->builder, NULL, NULL, 0, 0);
+    const gp_dataset_function_t *function = &dataset->functions[number];
+    return gp_builder_row_function(from->builder, function->name, function->file,
+                                   function->first_line, GP_LANGUAGE_LINE(offset));
+}
+
 static int add_stack(capture_report_t *from, const gp_dataset_stack_t *stack)
 {
     int result = 0;
@@ -158,6 +171,10 @@ static int add_stack(capture_report_t *from, const gp_dataset_stack_t *stack)
         return gp_builder_row_pseudo(from->builder, stack->id ? "[lost stack]" : "[no stack]");
     for (uint16_t i = stack->depth; i > 0 && result == 0; i--) {
         gp_loc_t loc = stack->frames[i - 1];
+        if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE) {
+            result = add_function(from, loc);
+            continue;
+        }
         uint32_t number = gp_dataset_module_find(from->dataset, GP_LOC_MODULE(loc));
         result = gp_builder_row_loc(
             from->builder,

@@ -38,6 +38,25 @@ static int add_mappings(gp_builder_t *builder, const gp_snapshot_t *snapshot,
     return result;
 }
 
+static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp_loc_t loc)
+{
+    uint64_t offset = GP_LOC_OFFSET(loc);
+    uint32_t lo = 0, hi = snapshot->function_count, number = GP_LANGUAGE_FUNCTION(offset);
+
+    while (lo < hi) { // by number
+        uint32_t mid = lo + (hi - lo) / 2;
+        const gp_snapshot_function_t *function = &snapshot->functions[mid];
+        if (function->number == number)
+            return gp_builder_row_function(builder, function->name, function->file,
+                                           function->first_line, GP_LANGUAGE_LINE(offset));
+        if (function->number < number)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return gp_builder_row_function(builder, NULL, NULL, 0, 0);
+}
+
 // Add the stack that ends at a node: its ancestors from the root's children down.
 static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const uint32_t *modules,
                     uint32_t node, uint32_t *chain)
@@ -50,7 +69,10 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const 
     gp_builder_row_begin(builder);
     while (depth > 0 && result == 0) {
         gp_loc_t loc = snapshot->nodes[chain[--depth]].loc;
-        result = gp_builder_row_loc(builder, modules[GP_LOC_MODULE(loc)], loc);
+        if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
+            result = add_function(builder, snapshot, loc);
+        else
+            result = gp_builder_row_loc(builder, modules[GP_LOC_MODULE(loc)], loc);
     }
     if (result == 0)
         result = gp_builder_row_end(builder, snapshot->nodes[node].weight_ns,

@@ -16,6 +16,7 @@
 #include "profile/profile_pool.h"
 #include "profile/sampler.h"
 #include "signal/handler.h"
+#include "signal/language.h"
 #include "signal/region.h"
 #include "signal/ticks.h"
 
@@ -83,6 +84,7 @@ static void round_over(uint32_t answered)
 
 static void to_stack(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
 {
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     size_t depth = 0;
     stack->flags = 0;
     if (sample->flags & GP_SAMPLE_SWITCHING) {
@@ -90,8 +92,13 @@ static void to_stack(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stac
         stack->flags |= GP_STACK_SWITCHING;
     }
     for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
-        gp_loc_t loc = gp_modules_locate(sample->frames[i]);
+        bool is_language = gp_language_is_frame(sample->frames[i]);
+        gp_loc_t loc = is_language ? language->locate(sample->frames[i]) : gp_modules_locate(sample->frames[i]);
+        if (is_language && loc == GP_LANGUAGE_CUT)
+            break;
         if (loc == GP_LOC_OWN) {
+            if (is_language)
+                continue; // what it calls is the program
             if (!gp_thread_is_entry(sample->frames[i]))
                 depth = 0; // what greenprof calls on behalf of its caller is the caller's time
             continue;
@@ -112,11 +119,23 @@ static void to_stack(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stac
     stack->depth = depth;
 }
 
+// A coroutine that nobody named is called what it runs.
+static void name_coro(prof_coro_t *coro, const gp_stack_t *stack)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language == NULL || coro->name[0] != '\0' || coro->kind == GP_CORO_THREAD)
+        return;
+    const char *name = language->coro_name(stack->locs, stack->depth);
+    if (name != NULL)
+        memcpy(coro->name, name, strnlen(name, sizeof(coro->name) - 1));
+}
+
 static void take_sample(gp_thread_t *thread, const gp_sample_t *sample)
 {
     static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
     gp_stack_t stack;
     to_stack(sample, locs, &stack);
+    name_coro(sample->coro, &stack);
     gp_profiles_take(sample, thread, &stack);
     if (sink != NULL)
         sink->sample(sample, thread, &stack);
@@ -199,11 +218,11 @@ static void look_up_unknown(gp_thread_t *thread)
     fclose(maps);
 }
 
-static void round_of_all(void)
+static void drain_all(void)
 {
-    pthread_mutex_lock(&gp_drain_lock);
-    gp_modules_refresh();
-    prof_coro_t *retired = gp_coro_take_retired();
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->before_drain();
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
         // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
@@ -213,6 +232,16 @@ static void round_of_all(void)
         if (state == GP_THREAD_EXITED)
             end_thread(thread);
     }
+    if (language != NULL)
+        language->after_drain();
+}
+
+static void round_of_all(void)
+{
+    pthread_mutex_lock(&gp_drain_lock);
+    gp_modules_refresh();
+    prof_coro_t *retired = gp_coro_take_retired();
+    drain_all();
     for (prof_coro_t *coro = retired; coro != NULL && sink != NULL; coro = coro->next)
         sink->coro_over(coro);
     gp_coro_recycle(retired);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 enum {
-    MODULES_MAX = 65534,
+    MODULES_MAX = 65533,
     CACHE_SIZE = 4096, // program counter -> location, direct-mapped
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coro/threads.h"
+#include "profile/functions.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "signal/slice.h"
@@ -22,6 +23,7 @@ static void release(gp_snapshot_t *snapshot)
         free((char *)(uintptr_t)snapshot->modules[i].path);
     free((void *)(uintptr_t)snapshot->modules);
     free((void *)(uintptr_t)snapshot->nodes);
+    free((void *)(uintptr_t)snapshot->functions);
     free(snapshot);
 }
 
@@ -63,6 +65,49 @@ static int copy_nodes(gp_snapshot_t *snapshot, const gp_call_tree_t *tree)
     return 0;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+// The numbers of the functions that nodes refer to, each once. Returns how many; the caller frees *numbers.
+static uint32_t used_functions(const gp_snapshot_t *snapshot, uint32_t **numbers)
+{
+    uint32_t count = 0, distinct = 0;
+    *numbers = malloc((snapshot->node_count + 1) * sizeof(**numbers));
+    if (*numbers == NULL)
+        return 0;
+    for (uint32_t i = 1; i < snapshot->node_count; i++) {
+        gp_loc_t loc = snapshot->nodes[i].loc;
+        if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
+            (*numbers)[count++] = GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(loc));
+    }
+    if (count > 0)
+        qsort(*numbers, count, sizeof(**numbers), by_value);
+    for (uint32_t i = 0; i < count; i++) {
+        if (distinct == 0 || (*numbers)[distinct - 1] != (*numbers)[i])
+            (*numbers)[distinct++] = (*numbers)[i];
+    }
+    return distinct;
+}
+
+static int copy_functions(gp_snapshot_t *snapshot)
+{
+    uint32_t *numbers, count = used_functions(snapshot, &numbers);
+    gp_snapshot_function_t *copies = calloc(count + 1, sizeof(*copies));
+    for (uint32_t i = 0; i < count && copies != NULL; i++) {
+        const gp_function_name_t *function = gp_functions_at(numbers[i]);
+        if (function != NULL)
+            copies[snapshot->function_count++] =
+                (gp_snapshot_function_t){numbers[i], function->first_line, function->name, function->file};
+    }
+    snapshot->functions = copies;
+    int error = numbers != NULL && copies != NULL ? 0 : -ENOMEM;
+    free(numbers);
+    return error;
+}
+
 static void copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
 {
     snapshot->total_ns = profile->total_ns;
@@ -83,6 +128,8 @@ static int fill(owned_t *owned, prof_t *profile)
     int error = copy_nodes(&owned->snapshot, &profile->tree);
     if (error == 0)
         error = copy_modules(&owned->snapshot);
+    if (error == 0)
+        error = copy_functions(&owned->snapshot);
     copy_totals(&owned->snapshot, profile);
     gp_collector_counters(owned->counters);
     owned->snapshot.counters = owned->counters;

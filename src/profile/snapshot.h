@@ -28,6 +28,11 @@ typedef struct gp_snapshot_module {
     const char *path;        // "[vdso]" for the vDSO
 } gp_snapshot_module_t;
 
+typedef struct gp_snapshot_function { // of a language runtime
+    uint32_t number, first_line;
+    const char *name, *file; // kept by the core for good
+} gp_snapshot_function_t;
+
 typedef struct gp_snapshot { // owned by the caller, freed by release()
     const gp_snapshot_node_t *nodes;
     uint32_t node_count;
@@ -42,6 +47,8 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     uint32_t counter_count;
     const uint64_t *counters; // enum gp_counter
     char name[64];
+    const gp_snapshot_function_t *functions; // those that nodes refer to, by number
+    uint32_t function_count;
 } gp_snapshot_t;
 
 typedef struct gp_core_interface {

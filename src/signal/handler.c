@@ -6,6 +6,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "signal/language.h"
 #include "signal/region.h"
 #include "signal/restart.h"
 #include "signal/sample.h"
@@ -108,13 +109,25 @@ static void read_trace(prof_coro_t *coro, uint64_t trace[2])
         trace[0] = trace[1] = 0;
 }
 
+// Frames of a language runtime, where its code is on this stack: they stand for the native ones.
+static size_t walk_language(gp_thread_t *thread, const moment_t *moment, uintptr_t pc, unsigned *flags)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language == NULL)
+        return 0;
+    gp_language_place_t place = {.pc = pc, .sp = moment->sp, .stack_lo = moment->lo, .stack_hi = moment->hi};
+    return language->walk(&place, thread->frames, atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+}
+
 static size_t walk(gp_thread_t *thread, moment_t *moment, const ucontext_t *context, unsigned *flags)
 {
     gp_unwind_regs_t registers;
     gp_unwind_regs_from_ucontext(&registers, thread->registers, context);
     *flags = 0;
-    size_t depth = gp_unwind_walk(&registers, moment->lo, moment->hi, thread->frames,
-                                  atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+    size_t depth = walk_language(thread, moment, registers.pc, flags);
+    if (depth == 0)
+        depth = gp_unwind_walk(&registers, moment->lo, moment->hi, thread->frames,
+                               atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
     if ((*flags & GP_UNWIND_INCOMPLETE) && depth <= 1 && moment->in_window) {
         *flags |= GP_SAMPLE_SWITCHING;
         gp_thread_count(thread, GP_COUNTER_SWITCHING);

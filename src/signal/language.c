@@ -1,0 +1,3 @@
+#include "signal/language.h"
+
+const gp_language_t *_Atomic gp_language;

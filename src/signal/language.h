@@ -1,0 +1,55 @@
+// A language runtime inside the process (CPython): its frames stand for the native ones of its interpreter.
+//
+// Model: a runtime hook registers one gp_language_t. The handler asks it for the frames of the thread that it has
+// interrupted; a frame is one word, marked by GP_LANGUAGE_FRAME, that only the hook understands. The collector has it turned
+// into a location (module GP_MODULE_LANGUAGE, see capture/format.h) while what it names still exists: the hook puts what
+// dies off until the rings have been drained once more.
+//
+// Order of calls: gp_language_register() once, then everything else in any order; never taken back.
+#ifndef GP_SIGNAL_LANGUAGE_H
+#define GP_SIGNAL_LANGUAGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+// Program counters of this process lie below: the mark tells language frames from them.
+#define GP_LANGUAGE_FRAME (1ull << 63)
+
+typedef struct gp_language_place { // where a signal came in
+    uintptr_t pc, sp;
+    uintptr_t stack_lo, stack_hi;  // of the thread's own stack, half-open
+} gp_language_place_t;
+
+struct prof_coro;
+
+typedef struct gp_language {
+    const char *name;
+    // Frames of the calling thread, interrupted at `place`.
+    //   frames: uintptr_t[max], innermost first, each marked; of a stack deeper than `max` the leaf and the root end.
+    //   flags:  enum gp_unwind_flag bits are or-ed in.
+    // Returns how many were stored; 0 = none of the language's code is on this stack. Signals: safe, bounded work.
+    size_t (*walk)(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
+
+    // Below: the collector only, drain lock held.
+    void (*before_drain)(void);
+    void (*after_drain)(void);
+    // The location (gp_loc_t) of a frame word; 0 = a frame that is not to be shown; GP_LANGUAGE_CUT = nor are its callers.
+    uint64_t (*locate)(uintptr_t frame);
+    // A name for a coroutine that has none, from its stack (gp_loc_t[depth], innermost first); NULL = this does not tell.
+    const char *(*coro_name)(const uint64_t *locs, size_t depth);
+} gp_language_t;
+
+enum { GP_LANGUAGE_CUT = 1 };
+
+// NULL = no language is known in this process. Acquire to read.
+extern const gp_language_t *_Atomic gp_language;
+
+static inline bool gp_language_is_frame(uintptr_t word)
+{
+    return (word & GP_LANGUAGE_FRAME) != 0;
+}
+
+#endif
