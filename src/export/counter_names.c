@@ -25,3 +25,14 @@ const char *gp_counter_name(uint32_t counter)
 
     return counter < GP_COUNTER_COUNT ? names[counter] : NULL;
 }
+
+const char *gp_basis_name(gp_basis_t basis)
+{
+    static const char *const names[] = {
+        [GP_BASIS_EXACT] = "exact",
+        [GP_BASIS_ESTIMATED] = "estimated",
+        [GP_BASIS_SAMPLED] = "sampled",
+    };
+
+    return names[basis];
+}

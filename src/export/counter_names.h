@@ -1,10 +1,15 @@
-// Names of the counters of enum gp_counter, for outputs.
+// Names of enum values, for outputs.
 #ifndef GP_EXPORT_COUNTER_NAMES_H
 #define GP_EXPORT_COUNTER_NAMES_H
 
 #include <stdint.h>
 
+#include "export/model.h"
+
 // "drop_ring_full", ...; NULL for a number that this version does not know.
 const char *gp_counter_name(uint32_t counter);
+
+// "exact", "estimated" or "sampled".
+const char *gp_basis_name(gp_basis_t basis);
 
 #endif

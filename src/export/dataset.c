@@ -111,9 +111,25 @@ static int on_meta(void *context, const char *key, size_t key_len, const char *v
 {
     gp_dataset_t *dataset = context;
 
-    if (key_len == 3 && memcmp(key, "exe", 3) == 0)
-        dataset->exe = gp_arena_text(&dataset->arena, value, value_len);
-    return dataset->exe ? 0 : -ENOMEM;
+    gp_dataset_meta_t meta = {gp_arena_text(&dataset->arena, key, key_len),
+                              gp_arena_text(&dataset->arena, value, value_len), value_len};
+
+    if (meta.key == NULL || meta.value == NULL ||
+        gp_grow(&dataset->metas, &dataset->meta_capacity, dataset->meta_count,
+                sizeof(*dataset->metas)) < 0)
+        return -ENOMEM;
+    dataset->metas[dataset->meta_count++] = meta;
+    if (strcmp(meta.key, "exe") == 0)
+        dataset->exe = meta.value;
+    return 0;
+}
+
+const gp_dataset_meta_t *gp_dataset_meta(const gp_dataset_t *dataset, const char *key)
+{
+    for (size_t i = dataset->meta_count; i > 0; i--)
+        if (strcmp(dataset->metas[i - 1].key, key) == 0)
+            return &dataset->metas[i - 1];
+    return NULL;
 }
 
 static int on_module(void *context, const gp_module_record_t *record, const char *path,
@@ -290,6 +306,11 @@ static void seen_at(gp_dataset_t *dataset, uint64_t time_ns)
 static int on_sample(void *context, const gp_sample_record_t *sample)
 {
     gp_dataset_t *dataset = context;
+
+    seen_at(dataset, sample->time_ns);
+    if (dataset->windowed &&
+        (sample->time_ns < dataset->window.from_ns || sample->time_ns >= dataset->window.to_ns))
+        return 0;
     uint32_t stack = stack_number(dataset, sample->stack_id);
     uint32_t coro = coro_number(dataset, sample->coro_id);
     uint32_t trace = trace_number(dataset, sample->trace);
@@ -306,6 +327,7 @@ static int on_sample(void *context, const gp_sample_record_t *sample)
     if (weight == NULL || share_of(dataset, coro, trace) == NULL)
         return -ENOMEM;
     weight->weight_ns += sample->weight_ns;
+    weight->squares += (double)sample->weight_ns * (double)sample->weight_ns;
     weight->samples++;
     dataset->coros[coro].sampled_ns += sample->weight_ns;
     dataset->coros[coro].samples++;
@@ -313,13 +335,16 @@ static int on_sample(void *context, const gp_sample_record_t *sample)
     dataset->traces[trace].samples++;
     dataset->sampled_ns += sample->weight_ns;
     dataset->samples++;
-    seen_at(dataset, sample->time_ns);
     return 0;
 }
 
 static int on_ledger(void *context, const gp_ledger_record_t *ledger)
 {
     gp_dataset_t *dataset = context;
+
+    seen_at(dataset, ledger->time_ns);
+    if (dataset->windowed)
+        return 0;
     uint32_t coro = coro_number(dataset, ledger->coro_id);
     uint32_t trace = trace_number(dataset, ledger->trace);
 
@@ -334,7 +359,6 @@ static int on_ledger(void *context, const gp_ledger_record_t *ledger)
     dataset->coros[coro].switches += ledger->switches;
     dataset->traces[trace].cpu_ns += ledger->cpu_ns;
     dataset->traces[trace].switches += ledger->switches;
-    seen_at(dataset, ledger->time_ns);
     return 0;
 }
 
@@ -352,7 +376,10 @@ static int on_counters(void *context, const gp_counters_record_t *record, const 
 
 static int on_end(void *context, const gp_end_record_t *end)
 {
-    seen_at(context, end->time_ns);
+    gp_dataset_t *dataset = context;
+
+    dataset->end_reason = end->reason;
+    seen_at(dataset, end->time_ns);
     return 0;
 }
 
@@ -371,7 +398,8 @@ static const gp_reader_handlers_t handlers = {
     .end = on_end,
 };
 
-gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERROR_SIZE])
+gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_window_t *window,
+                                     char error[GP_READER_ERROR_SIZE])
 {
     gp_dataset_t *dataset = calloc(1, sizeof(*dataset));
     int result = -ENOMEM;
@@ -380,6 +408,9 @@ gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERR
         goto fail;
     dataset->exe = "";
     dataset->keep = keep;
+    dataset->windowed = window != NULL;
+    if (window != NULL)
+        dataset->window = *window;
     if (trace_number(dataset, 0) == GP_INDEX_NONE || stack_number(dataset, 0) == GP_INDEX_NONE)
         goto fail;
     result = gp_reader_read(fd, &handlers, dataset, &dataset->summary, error);
@@ -393,6 +424,11 @@ fail:
     strcpy(error, "not enough memory");
     errno = -result;
     return NULL;
+}
+
+gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERROR_SIZE])
+{
+    return gp_dataset_load_window(fd, keep, NULL, error);
 }
 
 gp_dataset_t *gp_dataset_load(const char *path, unsigned keep, char error[GP_READER_ERROR_SIZE])
@@ -414,6 +450,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
 {
     if (dataset == NULL)
         return;
+    free(dataset->metas);
     free(dataset->modules);
     free(dataset->functions);
     free(dataset->threads);

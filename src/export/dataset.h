@@ -58,6 +58,7 @@ typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace, thr
     uint32_t stack, coro, trace;
     uint32_t thread; // index in the capture: see gp_dataset_thread_find()
     uint64_t weight_ns, samples;
+    double squares; // sum of the squares of the samples' weights: what the error rests on
 } gp_dataset_weight_t;
 
 typedef struct gp_dataset_share { // ledger of one (coroutine, trace)
@@ -65,15 +66,31 @@ typedef struct gp_dataset_share { // ledger of one (coroutine, trace)
     uint64_t cpu_ns, switches;
 } gp_dataset_share_t;
 
+typedef struct gp_dataset_meta { // a text of the capture: "cmdline", "hostname", ...
+    const char *key, *value;
+    size_t value_len; // "cmdline" has NULs between its arguments
+} gp_dataset_meta_t;
+
+// A part of the capture's time, ns since its start: [from_ns, to_ns).
+typedef struct gp_dataset_window {
+    uint64_t from_ns, to_ns;
+} gp_dataset_window_t;
+
 // What weights are kept apart by, besides the stack. Each multiplies their number: ask for what
 // will be looked at.
 enum gp_dataset_keep { GP_KEEP_COROS = 1, GP_KEEP_TRACES = 2, GP_KEEP_THREADS = 4 };
 
 typedef struct gp_dataset {
     unsigned keep; // enum gp_dataset_keep bits
+    // Samples outside it are left out. How much exact time lies within it nobody knows, so that
+    // the shares have none; counters and threads are those of the whole capture.
+    gp_dataset_window_t window;
+    bool windowed;
     gp_file_header_t header;
     gp_reader_summary_t summary;
     const char *exe; // "" when unknown
+    gp_dataset_meta_t *metas;
+    size_t meta_count, meta_capacity;
     gp_dataset_module_t *modules;
     size_t module_count, module_capacity;
     gp_dataset_function_t *functions;
@@ -93,7 +110,8 @@ typedef struct gp_dataset {
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
     uint64_t counters[GP_COUNTER_COUNT];
     uint64_t sampled_ns, samples;
-    uint64_t end_ns; // the latest time seen
+    uint64_t end_ns;     // the latest time seen
+    uint32_t end_reason; // of the end record, where summary.ended
 
     gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index, weight_index,
         share_index;
@@ -106,6 +124,12 @@ typedef struct gp_dataset {
 // Returns the dataset (dataset->summary says what is missing), or NULL and errno.
 gp_dataset_t *gp_dataset_load(const char *path, unsigned keep, char error[GP_READER_ERROR_SIZE]);
 gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERROR_SIZE]);
+// The same for a part of its time; NULL = all of it.
+gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_window_t *window,
+                                     char error[GP_READER_ERROR_SIZE]);
+
+// A text of the capture; NULL when it has none of that key.
+const gp_dataset_meta_t *gp_dataset_meta(const gp_dataset_t *dataset, const char *key);
 
 // Numbers in the tables, GP_INDEX_NONE when unknown.
 uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id);

@@ -214,7 +214,8 @@ static void put_totals(const graph_t *graph)
 
     fprintf(out, "<text class=\"sub\" x=\"%d\" y=\"48\">", PAD);
     put_decimal(out, report->total_ns, 1000000000, 3);
-    fprintf(out, " s of CPU time, %" PRIu64 " samples", report->samples);
+    fprintf(out, " s of CPU time%s, %" PRIu64 " samples",
+            report->basis == GP_BASIS_EXACT ? "" : " by the samples", report->samples);
     if (report->frequency_hz > 0)
         fprintf(out, " at %" PRIu32 " Hz", report->frequency_hz);
     if (report->duration_ns > 0) {

@@ -2,7 +2,9 @@
 //
 //   {"format": "greenprof", "version": 1,       raised when an old reader would misread
 //    "title": TEXT, "start_realtime_ns": N, "duration_ns": N, "frequency_hz": N,
-//    "total_ns": N,                             exact CPU time; the rows' weights add up to it
+//    "total_ns": N,                             CPU time; the rows' weights add up to it
+//    "basis": "exact" | "estimated" | "sampled",   what that rests on, export/model.h
+//    "scope_ns": N,                             where estimated: the exact time it is a part of
 //    "sampled_ns": N, "samples": N,             what the samples say
 //    "counters": {NAME: N, ...},                losses by reason, capture/format.h
 //    "mappings": [{"path", "build_id", "start": "0x...", "end": "0x..."}, ...],
@@ -141,6 +143,9 @@ static void put_head(gp_json_t *json, const gp_report_t *report)
     put_known_uint(json, "duration_ns", report->duration_ns);
     put_known_uint(json, "frequency_hz", report->frequency_hz);
     gp_json_key_uint(json, "total_ns", report->total_ns);
+    gp_json_key_text(json, "basis", gp_basis_name(report->basis));
+    if (report->basis == GP_BASIS_ESTIMATED)
+        gp_json_key_uint(json, "scope_ns", report->scope_ns);
     gp_json_key_uint(json, "sampled_ns", report->sampled_ns);
     gp_json_key_uint(json, "samples", report->samples);
     put_counters(json, report);

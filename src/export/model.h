@@ -48,7 +48,16 @@ typedef struct gp_row {
     uint32_t label; // number in `labels` plus 1; 0 = none. Only where it is wanted
     uint64_t weight_ns;
     uint64_t samples;
+    double squares_ns2; // sum of the squares of the samples' weights, which its error rests on; 0 =
+                        // not known (a profile of this process)
 } gp_row_t;
+
+// What a report's total rests on.
+typedef enum gp_basis {
+    GP_BASIS_EXACT,     // exact CPU time of what was asked for
+    GP_BASIS_ESTIMATED, // a part of an exact time (scope_ns), as the samples divide it
+    GP_BASIS_SAMPLED,   // what the samples add up to: no exact time is known
+} gp_basis_t;
 
 typedef struct gp_report {
     const gp_frame_t *frames;
@@ -59,7 +68,9 @@ typedef struct gp_report {
     uint32_t label_count;
     const gp_mapping_t *mappings; // NULL unless wanted
     uint32_t mapping_count;
-    uint64_t total_ns;   // exact CPU time of the scope (ledger); rows are scaled to it
+    uint64_t total_ns;   // CPU time of what was asked for: what the rows add up to
+    gp_basis_t basis;    // whether it is exact
+    uint64_t scope_ns;   // total_ns before stacks were left out by what is on them
     uint64_t sampled_ns; // what the samples alone add up to: the self-audit's other half
     uint64_t samples;
     uint64_t duration_ns; // wall time covered

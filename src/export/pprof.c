@@ -218,12 +218,17 @@ static void write_sample(pprof_t *pprof, const gp_row_t *row)
     write_field(pprof, PROFILE_SAMPLE);
 }
 
-static void write_comment(pprof_t *pprof, const char *name, uint64_t value)
+static void write_comment(pprof_t *pprof, const char *text)
+{
+    write_number(pprof, PROFILE_COMMENT, gp_string_table_number(&pprof->strings, text));
+}
+
+static void write_comment_number(pprof_t *pprof, const char *name, uint64_t value)
 {
     char text[64];
 
     snprintf(text, sizeof(text), "%s=%" PRIu64, name, value);
-    write_number(pprof, PROFILE_COMMENT, gp_string_table_number(&pprof->strings, text));
+    write_comment(pprof, text);
 }
 
 static void write_head(pprof_t *pprof)
@@ -239,11 +244,15 @@ static void write_head(pprof_t *pprof)
     write_value_type(pprof, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
     write_number(pprof, PROFILE_PERIOD,
                  report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
-    write_comment(pprof, "total_ns", report->total_ns);
-    write_comment(pprof, "sampled_ns", report->sampled_ns);
+    write_comment_number(pprof, "total_ns", report->total_ns);
+    write_comment_number(pprof, "sampled_ns", report->sampled_ns);
+    if (report->basis == GP_BASIS_ESTIMATED)
+        write_comment(pprof, "basis=estimated");
+    if (report->basis == GP_BASIS_SAMPLED)
+        write_comment(pprof, "basis=sampled");
     for (uint32_t i = 0; i < report->counter_count; i++)
         if (report->counters[i] > 0 && gp_counter_name(i) != NULL)
-            write_comment(pprof, gp_counter_name(i), report->counters[i]);
+            write_comment_number(pprof, gp_counter_name(i), report->counters[i]);
 }
 
 static void write_all(pprof_t *pprof)

@@ -80,6 +80,8 @@ int gp_pstats_write(const gp_report_t *report, FILE *out)
         write_note(out, "[call counts are numbers of samples]");
     else if (report->row_count == 0)
         write_note(out, "[no samples]");
+    if (report->basis != GP_BASIS_EXACT)
+        write_note(out, "[times are those of the samples]");
     gp_marshal_dict_end(out);
     gp_function_table_free(table);
     return 0;

@@ -6,6 +6,7 @@
 
 #include "export/dataset.h"
 #include "export/model.h"
+#include "export/report_filter.h"
 #include "profile/snapshot.h"
 #include "symbol/symbolizer.h"
 
@@ -14,16 +15,18 @@ typedef enum gp_by { GP_BY_NONE, GP_BY_COROUTINE, GP_BY_TRACE } gp_by_t;
 // What to take of a capture, and what to put at the root of every stack.
 typedef struct gp_report_options {
     gp_by_t by;
-    bool only_coro; // rows of coroutine number `coro` of the dataset only
-    uint32_t coro;
-    bool only_trace; // rows of trace number `trace` of the dataset only
-    uint32_t trace;
+    gp_selection_t selection;
+    gp_stack_filter_t stacks;
     unsigned wants; // enum gp_want bits
+    bool *passed;   // is set to which of the dataset's weights are in the rows: bool[weight_count],
+                    // false at first; NULL = nobody asks
 } gp_report_options_t;
 
 // Build a report from a capture; the dataset must keep apart what the options choose or group by.
-// total_ns is the exact CPU time of what was chosen: of the process (last counters record) or, with
-// a filter, by the ledger; where neither is known, what the samples add up to. Without a single
+// total_ns is the exact CPU time of what was chosen: of the process (last counters record), of
+// threads, or of coroutines and traces by the ledger. Where no exact time is known (a part of the
+// time, threads and coroutines at once) it is what the samples add up to; of what `stacks` leaves
+// it is the samples' share of an exact time. `basis` says which. Without a single
 // sample there is one row, "[no samples]", that has the whole total. Returns NULL and errno.
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer);

@@ -180,7 +180,7 @@ static bool same_row(const void *owner, uint32_t number, const void *key)
            memcmp(row->frames, builder->path, row->depth * sizeof(*row->frames)) == 0;
 }
 
-int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples)
+int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples, double squares)
 {
     if (builder->path_len == 0 && gp_builder_row_pseudo(builder, "[no stack]") < 0)
         return -ENOMEM;
@@ -204,6 +204,7 @@ int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t sampl
     }
     builder->rows[number].weight_ns += weight_ns;
     builder->rows[number].samples += samples;
+    builder->rows[number].squares_ns2 += squares;
     builder->report.sampled_ns += weight_ns;
     builder->report.samples += samples;
     return 0;
@@ -215,11 +216,13 @@ static void scale_rows(gp_builder_t *builder, uint64_t total_ns)
 {
     uint64_t sampled = builder->report.sampled_ns;
     uint64_t running = 0, given = 0;
+    double factor = (double)total_ns / (double)sampled;
 
     for (size_t i = 0; i < builder->row_count && sampled > 0; i++) {
         running += builder->rows[i].weight_ns;
         uint64_t upto = (uint64_t)((unsigned __int128)running * total_ns / sampled);
         builder->rows[i].weight_ns = upto - given;
+        builder->rows[i].squares_ns2 *= factor * factor;
         given = upto;
     }
 }
@@ -247,7 +250,7 @@ static int add_no_samples(gp_builder_t *builder, uint64_t total_ns)
         return 0;
     gp_builder_row_begin(builder);
     if (gp_builder_row_pseudo(builder, "[no samples]") < 0 ||
-        gp_builder_row_end(builder, total_ns, 0) < 0)
+        gp_builder_row_end(builder, total_ns, 0, 0) < 0)
         return -ENOMEM;
     builder->report.sampled_ns = 0;
     return 0;
@@ -257,6 +260,7 @@ gp_report_t *gp_builder_finish(gp_builder_t *builder, uint64_t total_ns)
 {
     gp_report_t *report = &builder->report;
 
+    report->basis = total_ns > 0 ? GP_BASIS_EXACT : GP_BASIS_SAMPLED;
     if (report->sampled_ns == 0) {
         if (add_no_samples(builder, total_ns) < 0) {
             gp_builder_free(builder);
@@ -270,7 +274,7 @@ gp_report_t *gp_builder_finish(gp_builder_t *builder, uint64_t total_ns)
     }
     if (builder->row_count > 0)
         qsort(builder->rows, builder->row_count, sizeof(*builder->rows), compare_rows);
-    report->total_ns = total_ns;
+    report->total_ns = report->scope_ns = total_ns;
     report->frames = builder->frames;
     report->frame_count = (uint32_t)builder->frame_count;
     report->rows = builder->rows;
@@ -291,6 +295,7 @@ void gp_builder_free(gp_builder_t *builder)
     free(builder->locs);
     free(builder->loc_frames);
     free(builder->path);
+    free(builder->matches);
     free(builder->mappings);
     free(builder->mapping_modules);
     free(builder->labels);

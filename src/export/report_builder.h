@@ -41,6 +41,8 @@ typedef struct gp_builder {
     uint32_t *path; // the row that is being put together, root first
     size_t path_len, path_capacity;
     uint32_t label; // of that row
+    uint32_t *matches; // what each frame matches of a stack filter: see report_filter.c
+    size_t match_count, match_capacity;
 } gp_builder_t;
 
 //   wants: enum gp_want bits.
@@ -69,7 +71,16 @@ int gp_builder_row_function(gp_builder_t *builder, const char *name, const char 
                             uint32_t first_line, uint32_t line);
 //   label: texts are copied.
 int gp_builder_row_label(gp_builder_t *builder, const gp_label_t *label);
-int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples);
+//   squares: sum of the squares of the samples' weights.
+int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples, double squares);
+
+// Whether the row that is being put together passes a filter: 1, 0, or -ENOMEM. The filter is the
+// same for all rows.
+//   first: frames before this one do not count.
+int gp_builder_row_passes(gp_builder_t *builder, const gp_stack_filter_t *filter, size_t first);
+
+// Take frames away that are in no row. Returns 0 or -ENOMEM.
+int gp_builder_drop_unused_frames(gp_builder_t *builder);
 
 // Scale the rows to `total_ns` (0 = unknown: they stay as they are), sort them, and hand the report
 // out. The builder is the report's from then on. Returns NULL and errno, the builder is then freed.

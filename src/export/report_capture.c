@@ -13,7 +13,9 @@ typedef struct capture_report {
     const gp_report_options_t *options;
     uint32_t *modules; // module number in the dataset -> the symbolizer's
     gp_strata_t strata;
-    uint64_t sampled_ns; // what the samples add up to before they are scaled
+    bool by_thread;       // strata are threads, else coroutines
+    uint64_t sampled_ns;  // what the samples add up to before they are scaled
+    uint64_t left_out_ns; // scaled, of stacks that do not pass the filter
 } capture_report_t;
 
 static uint32_t symbolizer_module(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
@@ -130,12 +132,6 @@ static int add_label(const capture_report_t *from, const gp_dataset_weight_t *we
     return gp_builder_row_label(from->builder, &label);
 }
 
-static bool is_chosen(const gp_report_options_t *options, uint32_t coro, uint32_t trace)
-{
-    return (!options->only_coro || options->coro == coro) &&
-           (!options->only_trace || options->trace == trace);
-}
-
 static int add_root(capture_report_t *from, const gp_dataset_weight_t *weight)
 {
     char text[256];
@@ -186,61 +182,116 @@ static int add_stack(capture_report_t *from, const gp_dataset_stack_t *stack)
 // Exact CPU time of what was chosen; 0 = not known.
 static uint64_t exact_total(const capture_report_t *from)
 {
+    const gp_dataset_t *dataset = from->dataset;
+    const gp_selection_t *selection = &from->options->selection;
+    bool any = selection->coros != NULL || selection->traces != NULL;
     uint64_t total = 0;
 
-    if (!from->options->only_coro && !from->options->only_trace) {
+    if (dataset->windowed || (any && selection->threads != NULL))
+        return 0;
+    if (!any && selection->threads == NULL) {
         // Threads that no signal reached ran code that no sample shows: their time is said apart,
         // not spread over others.
-        uint64_t all = from->dataset->totals.process_cpu_ns;
-        uint64_t unsampled = from->dataset->counters[GP_COUNTER_UNSAMPLED_NS];
+        uint64_t all = dataset->totals.process_cpu_ns;
+        uint64_t unsampled = dataset->counters[GP_COUNTER_UNSAMPLED_NS];
         return all > unsampled ? all - unsampled : 0;
     }
-    for (size_t i = 0; i < from->dataset->share_count; i++) {
-        const gp_dataset_share_t *share = &from->dataset->shares[i];
-        if (is_chosen(from->options, share->coro, share->trace))
-            total += share->cpu_ns;
-    }
+    for (size_t i = 0; i < dataset->thread_count && !any; i++)
+        total += selection->threads[i] ? dataset->threads[i].cpu_ns : 0;
+    for (size_t i = 0; i < dataset->share_count && any; i++)
+        if (gp_selection_has_share(selection, &dataset->shares[i]))
+            total += dataset->shares[i].cpu_ns;
     return total;
+}
+
+static bool is_chosen(const capture_report_t *from, const gp_dataset_weight_t *weight)
+{
+    return gp_selection_has_weight(&from->options->selection, from->dataset, weight);
+}
+
+static uint32_t stratum_of(const capture_report_t *from, const gp_dataset_weight_t *weight)
+{
+    return from->by_thread ? gp_dataset_thread_find(from->dataset, weight->thread) : weight->coro;
 }
 
 static int weigh(capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
+    const gp_selection_t *selection = &from->options->selection;
 
-    if (gp_strata_init(&from->strata, dataset->coro_count) < 0)
+    from->by_thread = selection->threads != NULL;
+    if (gp_strata_init(&from->strata,
+                       from->by_thread ? dataset->thread_count : dataset->coro_count) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < dataset->weight_count; i++)
-        if (is_chosen(from->options, dataset->weights[i].coro, dataset->weights[i].trace))
-            gp_strata_add_samples(&from->strata, &dataset->weights[i]);
-    for (size_t i = 0; i < dataset->share_count; i++)
-        if (is_chosen(from->options, dataset->shares[i].coro, dataset->shares[i].trace))
-            gp_strata_add_exact(&from->strata, &dataset->shares[i]);
-    gp_strata_divide(&from->strata, dataset->coro_count, exact_total(from));
+        if (is_chosen(from, &dataset->weights[i]))
+            gp_strata_add_samples(&from->strata, stratum_of(from, &dataset->weights[i]),
+                                  &dataset->weights[i]);
+    for (size_t i = 0; i < dataset->share_count && !from->by_thread; i++)
+        if (gp_selection_has_share(selection, &dataset->shares[i]))
+            gp_strata_add_exact(&from->strata, dataset->shares[i].coro, dataset->shares[i].cpu_ns);
+    for (size_t i = 0; i < dataset->thread_count && from->by_thread; i++)
+        if (selection->threads[i])
+            gp_strata_add_exact(&from->strata, (uint32_t)i, dataset->threads[i].cpu_ns);
+    gp_strata_divide(&from->strata, exact_total(from));
     return 0;
+}
+
+// Put the row of one weight together, as far as its stack passes the filter.
+static int add_weight(capture_report_t *from, const gp_dataset_weight_t *weight)
+{
+    uint64_t scaled = gp_strata_scale(&from->strata, stratum_of(from, weight), weight->weight_ns);
+    double factor = weight->weight_ns > 0 ? (double)scaled / (double)weight->weight_ns : 1;
+
+    gp_builder_row_begin(from->builder);
+    int result = add_root(from, weight);
+    size_t roots = from->builder->path_len;
+    if (result == 0)
+        result = add_stack(from, &from->dataset->stacks[weight->stack]);
+    if (result == 0)
+        result = gp_builder_row_passes(from->builder, &from->options->stacks, roots);
+    if (result == 0)
+        from->left_out_ns += scaled;
+    if (result <= 0)
+        return result;
+    from->sampled_ns += weight->weight_ns;
+    if (from->options->passed != NULL)
+        from->options->passed[weight - from->dataset->weights] = true;
+    if (add_label(from, weight) < 0)
+        return -ENOMEM;
+    return gp_builder_row_end(from->builder, scaled, weight->samples,
+                              weight->squares * factor * factor);
 }
 
 static int add_weights(capture_report_t *from)
 {
-    const gp_dataset_t *dataset = from->dataset;
     int result = 0;
 
-    for (size_t i = 0; i < dataset->weight_count && result == 0; i++) {
-        const gp_dataset_weight_t *weight = &dataset->weights[i];
-        if (!is_chosen(from->options, weight->coro, weight->trace))
-            continue;
-        gp_builder_row_begin(from->builder);
-        result = add_label(from, weight);
-        if (result == 0)
-            result = add_root(from, weight);
-        if (result == 0)
-            result = add_stack(from, &dataset->stacks[weight->stack]);
-        if (result == 0)
-            result = gp_builder_row_end(
-                from->builder, gp_strata_scale(&from->strata, weight->coro, weight->weight_ns),
-                weight->samples);
-        from->sampled_ns += weight->weight_ns;
-    }
+    for (size_t i = 0; i < from->dataset->weight_count && result == 0; i++)
+        if (is_chosen(from, &from->dataset->weights[i]))
+            result = add_weight(from, &from->dataset->weights[i]);
     return result;
+}
+
+// The filter has left a part of an exact time, as large as the samples say.
+static gp_report_t *finish(capture_report_t *from)
+{
+    bool filtered = from->options->stacks.focus_count > 0 || from->options->stacks.ignore_count > 0;
+    uint64_t scope = exact_total(from), kept = from->builder->report.sampled_ns;
+    uint64_t all = kept + from->left_out_ns, total = scope;
+
+    if (filtered && gp_builder_drop_unused_frames(from->builder) < 0)
+        return NULL;
+    if (filtered && all > 0)
+        total = (uint64_t)((unsigned __int128)scope * kept / all);
+    gp_report_t *report = gp_builder_finish(from->builder, total);
+    from->builder = NULL;
+    if (report == NULL)
+        return NULL;
+    report->sampled_ns = from->sampled_ns;
+    report->scope_ns = scope > 0 ? scope : all;
+    report->basis = scope == 0 ? GP_BASIS_SAMPLED : filtered ? GP_BASIS_ESTIMATED : GP_BASIS_EXACT;
+    return report;
 }
 
 static int describe(const capture_report_t *from)
@@ -254,6 +305,12 @@ static int describe(const capture_report_t *from)
         name = "profile";
     report->duration_ns = dataset->end_ns;
     report->start_realtime_ns = dataset->header.start_realtime_ns;
+    if (dataset->windowed) {
+        uint64_t to =
+            dataset->window.to_ns < dataset->end_ns ? dataset->window.to_ns : dataset->end_ns;
+        report->duration_ns = to > dataset->window.from_ns ? to - dataset->window.from_ns : 0;
+        report->start_realtime_ns += dataset->window.from_ns;
+    }
     report->frequency_hz = dataset->header.frequency_hz;
     report->title = gp_arena_text(&from->builder->arena, name, strlen(name));
     report->counters =
@@ -292,10 +349,7 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
         goto out;
     if (map_modules(&from) < 0 || weigh(&from) < 0 || add_weights(&from) < 0 || describe(&from) < 0)
         goto out;
-    report = gp_builder_finish(from.builder, exact_total(&from));
-    from.builder = NULL;
-    if (report != NULL)
-        report->sampled_ns = from.sampled_ns;
+    report = finish(&from);
 out:
     if (report == NULL) {
         gp_builder_free(from.builder);

@@ -76,7 +76,7 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const 
     }
     if (result == 0)
         result = gp_builder_row_end(builder, snapshot->nodes[node].weight_ns,
-                                    snapshot->nodes[node].samples);
+                                    snapshot->nodes[node].samples, 0);
     return result;
 }
 

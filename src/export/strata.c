@@ -9,21 +9,21 @@ enum {
         5, // ledger and samples apart by more than this: the ledger did not see the switches
 };
 
-int gp_strata_init(gp_strata_t *strata, size_t coro_count)
+int gp_strata_init(gp_strata_t *strata, size_t count)
 {
-    *strata = (gp_strata_t){.coros = calloc(coro_count + 1, sizeof(gp_stratum_t))};
-    return strata->coros != NULL ? 0 : -ENOMEM;
+    *strata = (gp_strata_t){.each = calloc(count + 1, sizeof(gp_stratum_t)), .count = count};
+    return strata->each != NULL ? 0 : -ENOMEM;
 }
 
-void gp_strata_add_samples(gp_strata_t *strata, const gp_dataset_weight_t *weight)
+void gp_strata_add_samples(gp_strata_t *strata, uint32_t stratum, const gp_dataset_weight_t *weight)
 {
-    strata->coros[weight->coro].samples += weight->samples;
-    strata->coros[weight->coro].sampled_ns += weight->weight_ns;
+    strata->each[stratum].samples += weight->samples;
+    strata->each[stratum].sampled_ns += weight->weight_ns;
 }
 
-void gp_strata_add_exact(gp_strata_t *strata, const gp_dataset_share_t *share)
+void gp_strata_add_exact(gp_strata_t *strata, uint32_t stratum, uint64_t cpu_ns)
 {
-    strata->coros[share->coro].exact_ns += share->cpu_ns;
+    strata->each[stratum].exact_ns += cpu_ns;
 }
 
 static bool is_own(const gp_stratum_t *stratum)
@@ -36,12 +36,12 @@ static bool is_own(const gp_stratum_t *stratum)
     return apart * apart * (double)stratum->samples <= SIGMAS_TRUSTED * SIGMAS_TRUSTED;
 }
 
-void gp_strata_divide(gp_strata_t *strata, size_t coro_count, uint64_t total_ns)
+void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns)
 {
     uint64_t own_ns = 0;
     gp_stratum_t *rest = &strata->rest;
-    for (size_t i = 0; i < coro_count; i++) {
-        gp_stratum_t *stratum = &strata->coros[i];
+    for (size_t i = 0; i < strata->count; i++) {
+        gp_stratum_t *stratum = &strata->each[i];
         stratum->own = total_ns > 0 && is_own(stratum);
         if (stratum->own) {
             own_ns += stratum->exact_ns;
@@ -56,15 +56,15 @@ void gp_strata_divide(gp_strata_t *strata, size_t coro_count, uint64_t total_ns)
     rest->own = rest->samples >= SAMPLES_MIN && is_own(rest);
 }
 
-uint64_t gp_strata_scale(const gp_strata_t *strata, uint32_t coro, uint64_t weight_ns)
+uint64_t gp_strata_scale(const gp_strata_t *strata, uint32_t stratum, uint64_t weight_ns)
 {
-    const gp_stratum_t *stratum = strata->coros[coro].own ? &strata->coros[coro] : &strata->rest;
-    if (!stratum->own)
+    const gp_stratum_t *from = strata->each[stratum].own ? &strata->each[stratum] : &strata->rest;
+    if (!from->own)
         return weight_ns;
-    return (uint64_t)((unsigned __int128)weight_ns * stratum->exact_ns / stratum->sampled_ns);
+    return (uint64_t)((unsigned __int128)weight_ns * from->exact_ns / from->sampled_ns);
 }
 
 void gp_strata_free(gp_strata_t *strata)
 {
-    free(strata->coros);
+    free(strata->each);
 }

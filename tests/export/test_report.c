@@ -39,6 +39,7 @@ typedef struct fixture {
     gp_dataset_t *dataset;
     gp_symbolizer_t *symbolizer;
     gp_report_t *report;
+    bool coros[32], traces[32];
 } fixture_t;
 
 static gp_dataset_t *load(const char *text)
@@ -57,14 +58,19 @@ static gp_dataset_t *load(const char *text)
     return dataset;
 }
 
-static fixture_t build(const char *text, gp_report_options_t options, uint64_t coro_id)
+// coro_id, trace_id: only this one; 0 and NULL = all.
+static fixture_t build(const char *text, gp_report_options_t options, uint64_t coro_id,
+                       const uint8_t *trace_id)
 {
     fixture_t fixture = {.dataset = load(text), .symbolizer = gp_symbolizer_create()};
 
     if (coro_id != 0) {
-        options.only_coro = true;
-        options.coro = gp_dataset_coro_find(fixture.dataset, coro_id);
-        assert_int_not_equal(options.coro, GP_INDEX_NONE);
+        fixture.coros[gp_dataset_coro_find(fixture.dataset, coro_id)] = true;
+        options.selection.coros = fixture.coros;
+    }
+    if (trace_id != NULL) {
+        fixture.traces[gp_dataset_trace_find(fixture.dataset, trace_id)] = true;
+        options.selection.traces = fixture.traces;
     }
     fixture.report = gp_report_from_capture(fixture.dataset, &options, fixture.symbolizer);
     assert_non_null(fixture.report);
@@ -101,7 +107,7 @@ static uint64_t under_root(const gp_report_t *report, const char *name)
 static void test_whole_process(void **state)
 {
     (void)state;
-    fixture_t fixture = build(script, (gp_report_options_t){0}, 0);
+    fixture_t fixture = build(script, (gp_report_options_t){0}, 0, NULL);
     const gp_report_t *report = fixture.report;
 
     assert_int_equal(report->total_ns, 6007);
@@ -120,16 +126,17 @@ static void test_whole_process(void **state)
 static void test_coroutine_filter_uses_ledger(void **state)
 {
     (void)state;
-    fixture_t fixture = build(script, (gp_report_options_t){0}, 3);
+    fixture_t fixture = build(script, (gp_report_options_t){0}, 3, NULL);
 
     assert_int_equal(fixture.report->total_ns, 500 + 1500 + 50);
     assert_int_equal(fixture.report->sampled_ns, 2000);
     assert_int_equal(row_sum(fixture.report), 2050);
     drop(&fixture);
 
-    fixture = build(script, (gp_report_options_t){0},
-                    4); // the ledger does not know it: what the samples say
+    fixture = build(script, (gp_report_options_t){0}, 4,
+                    NULL); // the ledger does not know it: what the samples say
     assert_int_equal(fixture.report->total_ns, 1000);
+    assert_int_equal(fixture.report->basis, GP_BASIS_SAMPLED);
     drop(&fixture);
 }
 
@@ -138,17 +145,12 @@ static void test_trace_filter(void **state)
     (void)state;
     static const uint8_t id[16] = {0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6,
                                    0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36};
-    gp_dataset_t *dataset = load(script);
-    gp_report_options_t options = {.only_trace = true};
+    fixture_t fixture = build(script, (gp_report_options_t){0}, 0, id);
 
-    options.trace = gp_dataset_trace_find(dataset, id);
-    assert_int_not_equal(options.trace, GP_INDEX_NONE);
-    gp_dataset_free(dataset);
-    fixture_t fixture = build(script, options, 0);
     assert_int_equal(fixture.report->total_ns, 900 + 500 + 50);
     assert_int_equal(fixture.report->samples, 2);
     drop(&fixture);
-    fixture = build(script, options, 3);
+    fixture = build(script, (gp_report_options_t){0}, 3, id);
     assert_int_equal(fixture.report->total_ns, 550);
     drop(&fixture);
 }
@@ -156,7 +158,7 @@ static void test_trace_filter(void **state)
 static void test_groups(void **state)
 {
     (void)state;
-    fixture_t fixture = build(script, (gp_report_options_t){.by = GP_BY_COROUTINE}, 0);
+    fixture_t fixture = build(script, (gp_report_options_t){.by = GP_BY_COROUTINE}, 0, NULL);
 
     assert_int_equal(row_sum(fixture.report), 6007);
     assert_in_range(under_root(fixture.report, "[thread main]"), 1001, 1002);
@@ -166,7 +168,7 @@ static void test_groups(void **state)
     assert_in_range(under_root(fixture.report, "[coroutine 9 unknown]"), 1001, 1002);
     drop(&fixture);
 
-    fixture = build(script, (gp_report_options_t){.by = GP_BY_TRACE}, 0);
+    fixture = build(script, (gp_report_options_t){.by = GP_BY_TRACE}, 0, NULL);
     assert_int_equal(row_sum(fixture.report), 6007);
     assert_in_range(under_root(fixture.report, "[trace 4bf92f3577b34da6a3ce929d0e0e4736]"), 2002,
                     2003);
@@ -178,7 +180,7 @@ static void test_groups(void **state)
 static void test_no_samples(void **state)
 {
     (void)state;
-    fixture_t fixture = build("counters 700 1234567 10 0 0\n", (gp_report_options_t){0}, 0);
+    fixture_t fixture = build("counters 700 1234567 10 0 0\n", (gp_report_options_t){0}, 0, NULL);
 
     assert_int_equal(fixture.report->total_ns, 1234567);
     assert_int_equal(fixture.report->samples, 0);
@@ -186,7 +188,7 @@ static void test_no_samples(void **state)
     assert_int_equal(under_root(fixture.report, "[no samples]"), 1234567);
     drop(&fixture);
 
-    fixture = build("meta exe x\n", (gp_report_options_t){0}, 0);
+    fixture = build("meta exe x\n", (gp_report_options_t){0}, 0, NULL);
     assert_int_equal(fixture.report->total_ns, 0);
     assert_int_equal(fixture.report->row_count, 0);
     drop(&fixture);
@@ -215,7 +217,7 @@ static void test_dataset(void **state)
 static void test_function_table(void **state)
 {
     (void)state;
-    fixture_t fixture = build(script, (gp_report_options_t){0}, 3);
+    fixture_t fixture = build(script, (gp_report_options_t){0}, 3, NULL);
     gp_function_table_t *table = gp_function_table_create(fixture.report);
     uint64_t self_ns = 0;
 

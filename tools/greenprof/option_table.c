@@ -88,9 +88,26 @@ const gp_option_t gp_options[] = {
     {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace",
      .what = "Put the coroutine or the trace at the root of every stack."},
 
-    {READING, 0, "trace", "ID", TEXT(trace),
-     .what = "Only what ran for this trace: 32 hex digits, a UUID or a traceparent."},
-    {READING, 0, "coroutine", "ID", TEXT(coroutine), .what = "Only the coroutine of this number."},
+    {READING, 0, "trace", "ID", TEXTS(choice.traces),
+     .what = "Only what ran for this trace: 32 hex digits, a UUID or a traceparent. This option "
+             "and those that follow may be repeated: of several of one kind any will do, of "
+             "different kinds each must hold."},
+    {READING, 0, "coroutine", "ID", TEXTS(choice.coroutines),
+     .what = "Only the coroutine of this number."},
+    {READING, 0, "name", "REGEX", REGEX(choice.names),
+     .what = "Only coroutines whose name matches this extended regular expression."},
+    {READING, 0, "thread", "NAME|TID", TEXTS(choice.threads),
+     .what = "Only what ran on threads of this name or thread id."},
+    {READING, 0, "from", "TIME", TEXT(choice.from),
+     .what = "Only from this moment on: seconds since the start, negative ones before the end, a "
+             "date and time (2026-11-21T12:00:00Z; without a zone it is local), a time of day, or "
+             "@SECONDS since 1970."},
+    {READING, 0, "to", "TIME", TEXT(choice.to), .what = "Only what is before this moment."},
+    {READING, 0, "focus", "REGEX", REGEX(focus),
+     .what = "Only stacks in which the name, file or module of a function matches this extended "
+             "regular expression; of several each must match."},
+    {READING, 0, "ignore", "REGEX", REGEX(ignore),
+     .what = "Not the stacks in which the name, file or module of a function matches."},
     {READING, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
      .what = "CPU time (the default); wall where the capture has it."},
 

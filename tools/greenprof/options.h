@@ -52,6 +52,11 @@ typedef struct gp_texts { // the values of an option that may come several times
     size_t count;
 } gp_texts_t;
 
+typedef struct gp_choice { // which part of a capture; what is not given chooses all
+    gp_texts_t traces, coroutines, threads, names;
+    const char *from, *to;
+} gp_choice_t;
+
 // Values are those of the command line, not copies. What was not given is NULL, 0 or false, or the
 // default of the option's row.
 typedef struct gp_arguments {
@@ -65,7 +70,9 @@ typedef struct gp_arguments {
     // what is written
     const char *output, *format;
     // what is read
-    const char *trace, *coroutine, *clock, *by;
+    gp_choice_t choice;
+    gp_texts_t focus, ignore;
+    const char *clock, *by;
     // report
     const char *sort;
     uint64_t rows;

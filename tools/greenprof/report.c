@@ -52,19 +52,36 @@ static int set_sorts(gp_table_options_t *table, const char *keys)
     return status;
 }
 
+static int print_table(const gp_source_t *source, const gp_report_t *report, const bool *passed,
+                       const gp_table_options_t *table)
+{
+    switch (source->options.by) {
+    case GP_BY_COROUTINE:
+        return gp_report_print_coroutines(source, passed, table);
+    case GP_BY_TRACE:
+        return gp_report_print_traces(source, passed, table);
+    case GP_BY_NONE:
+        break;
+    }
+    return gp_report_print_functions(report, table);
+}
+
 static int print(const gp_source_t *source, const gp_table_options_t *table)
 {
     gp_report_options_t options = source->options;
+    int result = -ENOMEM;
 
     options.by = GP_BY_NONE; // the tables group by themselves
-    gp_report_t *report = gp_report_from_capture(source->dataset, &options, source->symbolizer);
-    if (report == NULL)
-        return -1;
-    gp_report_print_header(source, report);
-    int result = source->options.by == GP_BY_COROUTINE ? gp_report_print_coroutines(source, table)
-                 : source->options.by == GP_BY_TRACE   ? gp_report_print_traces(source, table)
-                                                       : gp_report_print_functions(report, table);
+    options.passed = calloc(source->dataset->weight_count + 1, sizeof(bool));
+    gp_report_t *report = options.passed != NULL ? gp_report_from_capture(source->dataset, &options,
+                                                                          source->symbolizer)
+                                                 : NULL;
+    if (report != NULL) {
+        gp_report_print_header(source, report);
+        result = print_table(source, report, options.passed, table);
+    }
     gp_report_free(report);
+    free(options.passed);
     return result;
 }
 

@@ -18,9 +18,12 @@ typedef struct gp_table_options {
 void gp_report_print_header(const gp_source_t *source, const gp_report_t *report);
 
 // The tables. Return 0 or -ENOMEM.
+//   passed: which of the dataset's weights are in the report, see gp_report_options_t.
 int gp_report_print_functions(const gp_report_t *report, const gp_table_options_t *options);
-int gp_report_print_coroutines(const gp_source_t *source, const gp_table_options_t *options);
-int gp_report_print_traces(const gp_source_t *source, const gp_table_options_t *options);
+int gp_report_print_coroutines(const gp_source_t *source, const bool *passed,
+                               const gp_table_options_t *options);
+int gp_report_print_traces(const gp_source_t *source, const bool *passed,
+                           const gp_table_options_t *options);
 
 // Print a text so that a terminal shows it and nothing else: control characters and bad UTF-8
 // replaced.

@@ -16,6 +16,7 @@ typedef struct group { // a row: a coroutine, a trace
 } group_t;
 
 static const gp_table_options_t *sorting; // qsort() has no context
+static bool exact;                        // whether the ledger knows what was chosen
 
 static int by_number(uint64_t a, uint64_t b)
 {
@@ -42,9 +43,16 @@ static int compare(const void *left, const void *right)
 
 static void print_columns(const group_t *group)
 {
-    gp_print_seconds(group->cpu_ns, 9);
+    if (exact)
+        gp_print_seconds(group->cpu_ns, 9);
+    else
+        printf("%9s", "-");
     gp_print_seconds(group->sampled_ns, 9);
-    printf(" %8" PRIu64 " %9" PRIu64, group->samples, group->switches);
+    printf(" %8" PRIu64, group->samples);
+    if (exact)
+        printf(" %9" PRIu64, group->switches);
+    else
+        printf(" %9s", "-");
 }
 
 static void print_coroutine(const gp_source_t *source, const group_t *group)
@@ -77,7 +85,9 @@ static void print_title(const gp_table_options_t *options, size_t count, size_t 
     bool time = sort == GP_SORT_TIME || sort == GP_SORT_CUMULATIVE;
     bool calls = sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS;
 
-    printf("   Ordered by: %s\n", time ? "exact CPU time" : calls ? "samples" : "name");
+    printf("   Ordered by: %s\n", !time   ? calls ? "samples" : "name"
+                                  : exact ? "exact CPU time"
+                                          : "sampled CPU time");
     if (shown < count)
         printf("   List reduced from %zu to %zu (-n)\n", count, shown);
     printf("\n      cpu  sampled  samples  switches %s\n", columns);
@@ -102,16 +112,14 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
     return 0;
 }
 
-// Sum up what the filter leaves of every (coroutine, trace) pair, per coroutine or per trace.
-static void add_up(const gp_source_t *source, group_t *groups, bool by_trace)
+// Sum up what was chosen of every (coroutine, trace) pair, per coroutine or per trace.
+static void add_up(const gp_source_t *source, const bool *passed, group_t *groups, bool by_trace)
 {
     const gp_dataset_t *dataset = source->dataset;
-    const gp_report_options_t *only = &source->options;
 
-    for (size_t i = 0; i < dataset->share_count; i++) {
+    for (size_t i = 0; i < dataset->share_count && exact; i++) {
         const gp_dataset_share_t *share = &dataset->shares[i];
-        if ((only->only_coro && only->coro != share->coro) ||
-            (only->only_trace && only->trace != share->trace))
+        if (!gp_selection_has_share(&source->options.selection, share))
             continue;
         group_t *group = &groups[by_trace ? share->trace : share->coro];
         group->cpu_ns += share->cpu_ns;
@@ -119,8 +127,7 @@ static void add_up(const gp_source_t *source, group_t *groups, bool by_trace)
     }
     for (size_t i = 0; i < dataset->weight_count; i++) {
         const gp_dataset_weight_t *weight = &dataset->weights[i];
-        if ((only->only_coro && only->coro != weight->coro) ||
-            (only->only_trace && only->trace != weight->trace))
+        if (!passed[i])
             continue;
         group_t *group = &groups[by_trace ? weight->trace : weight->coro];
         group->sampled_ns += weight->weight_ns;
@@ -149,14 +156,18 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
     return kept;
 }
 
-static int print_table(const gp_source_t *source, const gp_table_options_t *options, bool by_trace)
+static int print_table(const gp_source_t *source, const bool *passed,
+                       const gp_table_options_t *options, bool by_trace)
 {
     size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
     group_t *groups = calloc(count + 1, sizeof(*groups));
 
     if (groups == NULL)
         return -ENOMEM;
-    add_up(source, groups, by_trace);
+    // The ledger knows coroutines and traces, not threads, moments or functions.
+    exact = !source->dataset->windowed && source->options.selection.threads == NULL &&
+            source->options.stacks.focus_count == 0 && source->options.stacks.ignore_count == 0;
+    add_up(source, passed, groups, by_trace);
     count = keep_used(source, groups, count, by_trace);
     int result =
         by_trace ? print_groups(source, options, groups, count, "coroutines trace", print_trace)
@@ -168,12 +179,14 @@ static int print_table(const gp_source_t *source, const gp_table_options_t *opti
     return result;
 }
 
-int gp_report_print_coroutines(const gp_source_t *source, const gp_table_options_t *options)
+int gp_report_print_coroutines(const gp_source_t *source, const bool *passed,
+                               const gp_table_options_t *options)
 {
-    return print_table(source, options, false);
+    return print_table(source, passed, options, false);
 }
 
-int gp_report_print_traces(const gp_source_t *source, const gp_table_options_t *options)
+int gp_report_print_traces(const gp_source_t *source, const bool *passed,
+                           const gp_table_options_t *options)
 {
-    return print_table(source, options, true);
+    return print_table(source, passed, options, true);
 }

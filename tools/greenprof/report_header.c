@@ -46,15 +46,24 @@ static void print_start(uint64_t realtime_ns)
     printf("  started    %s\n", text);
 }
 
-// The self-audit: what the kernel says the CPU time was, and what the samples add up to.
+// The self-audit: what the kernel says the CPU time was, and what the samples add up to. Of a part
+// of which the kernel says nothing, the samples alone.
 static void print_audit(const gp_report_t *report)
 {
     printf("  CPU time   ");
     gp_print_seconds(report->total_ns, 0);
-    printf(" s exact, ");
-    gp_print_seconds(report->sampled_ns, 0);
-    printf(" s sampled");
-    if (report->total_ns > 0) {
+    if (report->basis == GP_BASIS_EXACT) {
+        printf(" s exact, ");
+        gp_print_seconds(report->sampled_ns, 0);
+        printf(" s sampled");
+    } else if (report->basis == GP_BASIS_ESTIMATED) {
+        printf(" s by the samples, of ");
+        gp_print_seconds(report->scope_ns, 0);
+        printf(" s exact");
+    } else {
+        printf(" s by the samples; the exact time of this part is not known");
+    }
+    if (report->basis == GP_BASIS_EXACT && report->total_ns > 0) {
         double difference = ((double)report->sampled_ns - (double)report->total_ns) * 100 /
                             (double)report->total_ns;
         printf(" (%+.2f %%)", difference);
@@ -84,7 +93,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
 
     gp_print_text(dataset->exe[0] ? dataset->exe : report->title);
     printf(" (pid %" PRIu32 ")\n", dataset->header.pid);
-    print_start(dataset->header.start_realtime_ns);
+    print_start(report->start_realtime_ns);
     printf("  duration   ");
     gp_print_seconds(report->duration_ns, 0);
     printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->header.frequency_hz,

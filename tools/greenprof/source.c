@@ -1,16 +1,13 @@
 #include "source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
-#include "trace_text.h"
-
-typedef struct wanted { // the options' values, before it is known what the capture has
-    uint8_t trace[16];
-    uint64_t coroutine;
-} wanted_t;
 
 static gp_by_t by_of(const char *by)
 {
@@ -19,46 +16,39 @@ static gp_by_t by_of(const char *by)
     return by != NULL && strcmp(by, "trace") == 0 ? GP_BY_TRACE : GP_BY_NONE;
 }
 
-static int check_form(const gp_arguments_t *arguments, wanted_t *wanted)
-{
-    if (arguments->trace != NULL && !gp_trace_text_parse(arguments->trace, wanted->trace))
-        return gp_usage_error(arguments->command->name,
-                              "--trace %s: it must be 32 hex digits, a UUID or a traceparent",
-                              arguments->trace);
-    if (arguments->coroutine != NULL &&
-        !gp_parse_number(arguments->coroutine, 1, UINT64_MAX, &wanted->coroutine))
-        return gp_usage_error(arguments->command->name,
-                              "--coroutine %s: it must be the number of a coroutine",
-                              arguments->coroutine);
-    return 0;
-}
-
-static int find_wanted(gp_source_t *source, const gp_arguments_t *options, const wanted_t *wanted)
-{
-    if (options->clock != NULL && strcmp(options->clock, "wall") == 0)
-        return gp_fail(source->path, "the wall clock is not in this capture, only CPU time is");
-    if (options->trace != NULL) {
-        source->options.only_trace = true;
-        source->options.trace = gp_dataset_trace_find(source->dataset, wanted->trace);
-        if (source->options.trace == GP_INDEX_NONE)
-            return gp_fail(source->path, "has no trace %s", options->trace);
-    }
-    if (options->coroutine != NULL) {
-        source->options.only_coro = true;
-        source->options.coro = gp_dataset_coro_find(source->dataset, wanted->coroutine);
-        if (source->options.coro == GP_INDEX_NONE)
-            return gp_fail(source->path, "has no coroutine %s", options->coroutine);
-    }
-    return 0;
-}
-
-static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *options)
+static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *arguments)
 {
     bool labels = source->options.wants & GP_WANT_LABELS;
-    bool traces = source->options.by == GP_BY_TRACE || options->trace != NULL || labels;
+    bool traces = source->options.by == GP_BY_TRACE || labels;
 
     // Coroutines always: each one's samples are scaled to its own exact time.
-    return GP_KEEP_COROS | (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u);
+    return GP_KEEP_COROS | (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u) |
+           gp_choice_keep(&arguments->choice);
+}
+
+static int compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
+{
+    *compiled = calloc(texts->count + 1, sizeof(**compiled));
+    for (size_t i = 0; i < texts->count && *compiled != NULL; i++) {
+        if (regcomp(&(*compiled)[i], texts->items[i], REG_EXTENDED | REG_NOSUB) != 0)
+            return -ENOMEM; // it has been checked
+        ++*count;
+    }
+    return *compiled != NULL ? 0 : -ENOMEM;
+}
+
+static int load(gp_source_t *source, int fd, const gp_arguments_t *arguments)
+{
+    bool windowed = gp_choice_has_window(&arguments->choice);
+    char error[GP_READER_ERROR_SIZE];
+    gp_dataset_window_t window;
+    int status = windowed ? gp_choice_window(&arguments->choice, fd, source->path, &window) : 0;
+
+    if (status != 0)
+        return status;
+    source->dataset =
+        gp_dataset_load_window(fd, kept_apart(source, arguments), windowed ? &window : NULL, error);
+    return source->dataset != NULL ? 0 : gp_fail(source->path, "%s", error);
 }
 
 static void warn_damage(const gp_source_t *source)
@@ -75,25 +65,49 @@ static void warn_damage(const gp_source_t *source)
         gp_warn(source->path, "cut off: the last chunk is not whole; what is before it is shown");
 }
 
+static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
+{
+    int fd = open(source->path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return gp_fail(source->path, "%s", strerror(errno));
+    int status = load(source, fd, arguments);
+    close(fd);
+    return status;
+}
+
+static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
+{
+    gp_stack_filter_t *stacks = &source->options.stacks;
+
+    source->symbolizer = gp_symbolizer_create();
+    if (source->symbolizer == NULL ||
+        compile(&arguments->focus, &source->focus, &stacks->focus_count) < 0 ||
+        compile(&arguments->ignore, &source->ignore, &stacks->ignore_count) < 0)
+        return gp_fail(source->path, "%s", strerror(ENOMEM));
+    stacks->focus = source->focus;
+    stacks->ignore = source->ignore;
+    if (arguments->clock != NULL && strcmp(arguments->clock, "wall") == 0)
+        return gp_fail(source->path, "the wall clock is not in this capture, only CPU time is");
+    int status = gp_choice_find(&arguments->choice, source->dataset, source->symbolizer,
+                                source->path, &source->chosen);
+    source->options.selection = source->chosen.selection;
+    return status;
+}
+
 int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigned wants)
 {
-    const char *path = arguments->operands[0];
-    char error[GP_READER_ERROR_SIZE];
-    wanted_t wanted;
-
     memset(source, 0, sizeof(*source));
-    source->path = path;
+    source->path = arguments->operands[0];
     source->options.wants = wants;
     source->options.by = by_of(arguments->by);
-    int status = check_form(arguments, &wanted);
-    if (status != 0)
-        return status;
-    source->dataset = gp_dataset_load(path, kept_apart(source, arguments), error);
-    if (source->dataset == NULL)
-        return gp_fail(path, "%s", error);
-    source->symbolizer = gp_symbolizer_create();
-    status = source->symbolizer != NULL ? find_wanted(source, arguments, &wanted)
-                                        : gp_fail(path, "%s", strerror(ENOMEM));
+    int status = gp_choice_check(&arguments->choice, arguments->command->name, "");
+    if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)
+        status = gp_usage_error(arguments->command->name, "--focus: more than %d", GP_FOCUS_MAX);
+    if (status == 0)
+        status = open_and_load(source, arguments);
+    if (status == 0)
+        status = prepare(source, arguments);
     if (status == 0)
         warn_damage(source);
     else
@@ -113,8 +127,14 @@ void gp_source_warn_changed(const gp_source_t *source)
 
 void gp_source_close(gp_source_t *source)
 {
+    for (size_t i = 0; i < source->options.stacks.focus_count; i++)
+        regfree(&source->focus[i]);
+    for (size_t i = 0; i < source->options.stacks.ignore_count; i++)
+        regfree(&source->ignore[i]);
+    free(source->focus);
+    free(source->ignore);
+    gp_chosen_free(&source->chosen);
     gp_symbolizer_destroy(source->symbolizer);
     gp_dataset_free(source->dataset);
-    source->symbolizer = NULL;
-    source->dataset = NULL;
+    memset(source, 0, sizeof(*source));
 }

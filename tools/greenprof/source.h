@@ -1,8 +1,9 @@
-// Where `report` and `export` take their data from: a capture file, and the options that choose a
-// part of it.
+// Where `report`, `export` and their kind take their data from: a capture file, and the options
+// that choose a part of it.
 #ifndef GP_TOOLS_SOURCE_H
 #define GP_TOOLS_SOURCE_H
 
+#include "choice.h"
 #include "export/report.h"
 #include "options.h"
 
@@ -11,6 +12,8 @@ typedef struct gp_source {
     gp_dataset_t *dataset;
     gp_symbolizer_t *symbolizer;
     gp_report_options_t options;
+    gp_chosen_t chosen;
+    regex_t *focus, *ignore; // what options.stacks points to
 } gp_source_t;
 
 // Check the form of the options that choose, then read the capture and look up what they name.

@@ -1,0 +1,274 @@
+#include "choice.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "time_text.h"
+#include "trace_text.h"
+
+static int check_moment(const char *text, const char *command, const char *prefix, const char *name)
+{
+    gp_moment_t moment;
+
+    if (text == NULL || gp_moment_parse(text, &moment))
+        return 0;
+    return gp_usage_error(command,
+                          "--%s%s %s: it must be seconds since the start, -seconds before the "
+                          "end, a date and time, a time of day, or @seconds since 1970",
+                          prefix, name, text);
+}
+
+int gp_choice_check(const gp_choice_t *choice, const char *command, const char *prefix)
+{
+    uint8_t trace[16];
+    uint64_t coroutine;
+
+    for (size_t i = 0; i < choice->traces.count; i++)
+        if (!gp_trace_text_parse(choice->traces.items[i], trace))
+            return gp_usage_error(command,
+                                  "--%strace %s: it must be 32 hex digits, a UUID or a traceparent",
+                                  prefix, choice->traces.items[i]);
+    for (size_t i = 0; i < choice->coroutines.count; i++)
+        if (!gp_parse_number(choice->coroutines.items[i], 1, UINT64_MAX, &coroutine))
+            return gp_usage_error(command, "--%scoroutine %s: it must be the number of a coroutine",
+                                  prefix, choice->coroutines.items[i]);
+    int status = check_moment(choice->from, command, prefix, "from");
+    return status != 0 ? status : check_moment(choice->to, command, prefix, "to");
+}
+
+bool gp_choice_has_window(const gp_choice_t *choice)
+{
+    return choice->from != NULL || choice->to != NULL;
+}
+
+unsigned gp_choice_keep(const gp_choice_t *choice)
+{
+    return (choice->traces.count > 0 ? GP_KEEP_TRACES : 0u) |
+           (choice->threads.count > 0 ? GP_KEEP_THREADS : 0u);
+}
+
+// A look at a capture's times before it is read for good.
+typedef struct times {
+    uint64_t start_realtime_ns, end_ns;
+    bool needs_end;
+} times_t;
+
+static int on_header(void *context, const gp_file_header_t *header)
+{
+    times_t *times = context;
+
+    times->start_realtime_ns = header->start_realtime_ns;
+    return times->needs_end ? 0 : -ECANCELED; // that is all we want to know
+}
+
+static void seen_at(times_t *times, uint64_t time_ns)
+{
+    if (time_ns > times->end_ns)
+        times->end_ns = time_ns;
+}
+
+static int on_sample(void *context, const gp_sample_record_t *sample)
+{
+    seen_at(context, sample->time_ns);
+    return 0;
+}
+
+static int on_ledger(void *context, const gp_ledger_record_t *ledger)
+{
+    seen_at(context, ledger->time_ns);
+    return 0;
+}
+
+static int on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
+{
+    (void)values;
+    seen_at(context, counters->time_ns);
+    return 0;
+}
+
+static int on_end(void *context, const gp_end_record_t *end)
+{
+    seen_at(context, end->time_ns);
+    return 0;
+}
+
+static int read_times(int fd, const char *path, times_t *times)
+{
+    static const gp_reader_handlers_t handlers = {.header = on_header,
+                                                  .sample = on_sample,
+                                                  .ledger = on_ledger,
+                                                  .counters = on_counters,
+                                                  .end = on_end};
+    char error[GP_READER_ERROR_SIZE] = "";
+    gp_reader_summary_t summary;
+
+    if (lseek(fd, 0, SEEK_CUR) < 0)
+        return gp_fail(path, "is read twice for --from and --to: it cannot be a pipe");
+    int result = gp_reader_read(fd, &handlers, times, &summary, error);
+    if (result < 0 && result != -ECANCELED)
+        return gp_fail(path, "%s", error);
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return gp_fail(path, "%s", strerror(errno));
+    return 0;
+}
+
+int gp_choice_window(const gp_choice_t *choice, int fd, const char *path,
+                     gp_dataset_window_t *window)
+{
+    gp_moment_t from = {0}, to = {.ns = UINT64_MAX};
+    times_t times = {0};
+
+    if (choice->from != NULL)
+        gp_moment_parse(choice->from, &from);
+    if (choice->to != NULL)
+        gp_moment_parse(choice->to, &to);
+    times.needs_end = from.kind == GP_MOMENT_BEFORE_END || from.kind == GP_MOMENT_OF_DAY ||
+                      to.kind == GP_MOMENT_BEFORE_END || to.kind == GP_MOMENT_OF_DAY;
+    int status = read_times(fd, path, &times);
+    if (status != 0)
+        return status;
+    window->from_ns = gp_moment_resolve(&from, times.start_realtime_ns, times.end_ns);
+    window->to_ns = gp_moment_resolve(&to, times.start_realtime_ns, times.end_ns);
+    if (window->from_ns >= window->to_ns)
+        return gp_fail(path, "nothing is between --from %s and --to %s",
+                       choice->from ? choice->from : "0", choice->to ? choice->to : "the end");
+    return 0;
+}
+
+static bool *make_set(size_t count)
+{
+    return calloc(count + 1, sizeof(bool));
+}
+
+static int find_traces(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path,
+                       bool *traces)
+{
+    uint8_t id[16];
+
+    for (size_t i = 0; i < texts->count; i++) {
+        gp_trace_text_parse(texts->items[i], id);
+        uint32_t number = gp_dataset_trace_find(dataset, id);
+        if (number == GP_INDEX_NONE)
+            return gp_fail(path, "has no trace %s", texts->items[i]);
+        traces[number] = true;
+    }
+    return 0;
+}
+
+static int find_coroutines(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path,
+                           bool *coros)
+{
+    uint64_t id = 0;
+
+    for (size_t i = 0; i < texts->count; i++) {
+        gp_parse_number(texts->items[i], 1, UINT64_MAX, &id);
+        uint32_t number = gp_dataset_coro_find(dataset, id);
+        if (number == GP_INDEX_NONE)
+            return gp_fail(path, "has no coroutine %s", texts->items[i]);
+        coros[number] = true;
+    }
+    return 0;
+}
+
+static int find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path,
+                        bool *threads)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        uint64_t tid = 0;
+        bool found = false, number = gp_parse_number(texts->items[i], 0, UINT32_MAX, &tid);
+        for (size_t t = 0; t < dataset->thread_count; t++) {
+            const gp_thread_record_t *thread = &dataset->threads[t];
+            if ((number && thread->tid == tid) || strcmp(thread->name, texts->items[i]) == 0)
+                found = threads[t] = true;
+        }
+        if (!found)
+            return gp_fail(path, "has no thread %s", texts->items[i]);
+    }
+    return 0;
+}
+
+// Leave of `coros` those whose name matches `text`. Returns how many, or -1.
+static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                        bool *coros)
+{
+    char name[256];
+    regex_t regex;
+    long found = 0;
+
+    if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0) // it has been checked
+        return -1;
+    for (uint32_t i = 0; i < dataset->coro_count; i++) {
+        gp_report_coro_label(dataset, i, symbolizer, true, name, sizeof(name));
+        if (regexec(&regex, name, 0, NULL, 0) == 0) {
+            coros[i] = true;
+            found++;
+        }
+    }
+    regfree(&regex);
+    return found;
+}
+
+static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset,
+                      gp_symbolizer_t *symbolizer, const char *path, bool *coros)
+{
+    bool *named = make_set(dataset->coro_count);
+    int status = named != NULL ? 0 : gp_fail(path, "%s", strerror(ENOMEM));
+
+    for (size_t i = 0; i < texts->count && status == 0; i++) {
+        long found = match_names(texts->items[i], dataset, symbolizer, named);
+        if (found < 0)
+            status = gp_fail(path, "%s", strerror(ENOMEM));
+        else if (found == 0)
+            status = gp_fail(path, "has no coroutine whose name matches '%s'", texts->items[i]);
+    }
+    for (size_t i = 0; i < dataset->coro_count && status == 0; i++)
+        coros[i] = coros[i] && named[i];
+    free(named);
+    return status;
+}
+
+static int find_all(const gp_choice_t *choice, const gp_dataset_t *dataset,
+                    gp_symbolizer_t *symbolizer, const char *path, gp_chosen_t *chosen)
+{
+    int status = 0;
+
+    if (chosen->traces != NULL)
+        status = find_traces(&choice->traces, dataset, path, chosen->traces);
+    if (chosen->threads != NULL && status == 0)
+        status = find_threads(&choice->threads, dataset, path, chosen->threads);
+    if (choice->coroutines.count > 0 && status == 0)
+        status = find_coroutines(&choice->coroutines, dataset, path, chosen->coros);
+    else if (chosen->coros != NULL)
+        memset(chosen->coros, true, dataset->coro_count);
+    if (choice->names.count > 0 && status == 0)
+        status = find_names(&choice->names, dataset, symbolizer, path, chosen->coros);
+    return status;
+}
+
+int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset,
+                   gp_symbolizer_t *symbolizer, const char *path, gp_chosen_t *chosen)
+{
+    bool coros = choice->coroutines.count > 0 || choice->names.count > 0;
+
+    memset(chosen, 0, sizeof(*chosen));
+    chosen->coros = coros ? make_set(dataset->coro_count) : NULL;
+    chosen->traces = choice->traces.count > 0 ? make_set(dataset->trace_count) : NULL;
+    chosen->threads = choice->threads.count > 0 ? make_set(dataset->thread_count) : NULL;
+    chosen->selection = (gp_selection_t){chosen->coros, chosen->traces, chosen->threads};
+    if ((coros && chosen->coros == NULL) || (choice->traces.count > 0 && chosen->traces == NULL) ||
+        (choice->threads.count > 0 && chosen->threads == NULL))
+        return gp_fail(path, "%s", strerror(ENOMEM));
+    return find_all(choice, dataset, symbolizer, path, chosen);
+}
+
+void gp_chosen_free(gp_chosen_t *chosen)
+{
+    free(chosen->coros);
+    free(chosen->traces);
+    free(chosen->threads);
+    memset(chosen, 0, sizeof(*chosen));
+}
