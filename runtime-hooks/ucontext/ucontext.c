@@ -7,9 +7,8 @@
 #include <stddef.h>
 #include <ucontext.h>
 
-#include "coro/registry.h"
-#include "coro/switch.h"
 #include "coro/threads.h"
+#include "interpose/interpose.h"
 #include "signal/region.h"
 #include "unwind/unwind.h"
 
@@ -19,15 +18,7 @@ typedef void make_t(ucontext_t *, void (*)(void), int, ...);
 
 enum { FEW_ARGUMENTS = 16, MOST_ARGUMENTS = 64 };
 
-static make_t *real_make;
-
-void gp_ucontext_resolve(void)
-{
-    gp_ucontext_real_set = dlsym(RTLD_NEXT, "setcontext");
-    real_make = (make_t *)(uintptr_t)dlsym(RTLD_NEXT, "makecontext");
-    // Last: what the stub jumps through says that all are there.
-    gp_ucontext_real_swap = dlsym(RTLD_NEXT, "swapcontext");
-}
+uintptr_t gp_ucontext_start_context;
 
 static uintptr_t saved_sp(const ucontext_t *context)
 {
@@ -49,7 +40,6 @@ static void retire_ended(gp_thread_t *thread, uintptr_t sp)
         gp_coro_retire(ended);
 }
 
-// Called by the stubs while profiles run, right before the switch.
 void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_attach();
@@ -60,7 +50,16 @@ void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
     gp_switch_to_stack(saved_sp(target), park);
 }
 
-// A coroutine's entry function has returned; glibc is about to go on with `link` (NULL: the thread ends).
+void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
+{
+    gp_ucontext_switch((const ucontext_t *)arguments[1], park);
+}
+
+void gp_ucontext_set(const uintptr_t *arguments, const gp_park_t *park)
+{
+    gp_ucontext_switch((const ucontext_t *)arguments[0], park);
+}
+
 void gp_ucontext_ended(const ucontext_t *link)
 {
     gp_thread_t *thread = gp_thread_attach();
@@ -111,17 +110,8 @@ static void hook_return(ucontext_t *context)
 
 static void announce(ucontext_t *context, void (*entry)(void))
 {
-    gp_coro_birth_t birth = {
-        .lo = (uintptr_t)context->uc_stack.ss_sp,
-        .hi = (uintptr_t)context->uc_stack.ss_sp + context->uc_stack.ss_size,
-        .kind = GP_CORO_ANNOUNCED,
-        .entry = (uintptr_t)entry,
-        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
-    };
-    if (birth.lo == 0 || birth.hi <= birth.lo)
-        return;
-    // The program may have announced this very stack itself, with a name.
-    if (gp_coro_adopt(birth.lo, birth.hi, birth.entry) != NULL || gp_coro_new(&birth) != NULL)
+    uintptr_t lo = (uintptr_t)context->uc_stack.ss_sp;
+    if (gp_hook_announce(lo, lo + context->uc_stack.ss_size, (uintptr_t)entry, NULL) != NULL)
         hook_return(context);
 }
 
@@ -137,39 +127,10 @@ PROF_API void makecontext(ucontext_t *context, void (*entry)(void), int argc, ..
     for (int i = 0; i < argc && i < MOST_ARGUMENTS; i++)
         a[i] = va_arg(list, long);
     va_end(list);
-    if (real_make == NULL)
-        gp_ucontext_resolve();
+    make_t *real_make = GP_ORIGINAL(make_t, "makecontext");
     if (argc <= FEW_ARGUMENTS)
         real_make(context, entry, argc, SIXTEEN(0));
     else
         real_make(context, entry, argc, SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48));
     announce(context, entry);
 }
-
-#if !defined(__x86_64__)
-#define PARK_OF_CALLER                                                                                                 \
-    (&(gp_park_t){.pc = (uintptr_t)__builtin_return_address(0),                                                        \
-                  .sp = (uintptr_t)__builtin_frame_address(0),                                                         \
-                  .fp = *(const uintptr_t *)__builtin_frame_address(0)})
-
-// No stubs on this machine: C wrappers do for these two, which return at most once per call.
-PROF_API int swapcontext(ucontext_t *from, const ucontext_t *to)
-{
-    if (gp_ucontext_real_swap == NULL)
-        gp_ucontext_resolve();
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        gp_ucontext_switch(to, PARK_OF_CALLER);
-    return ((int (*)(ucontext_t *, const ucontext_t *))(uintptr_t)gp_ucontext_real_swap)(from, to);
-}
-
-PROF_API int setcontext(const ucontext_t *to)
-{
-    if (gp_ucontext_real_swap == NULL)
-        gp_ucontext_resolve();
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        gp_ucontext_switch(to, PARK_OF_CALLER);
-    return ((int (*)(const ucontext_t *))(uintptr_t)gp_ucontext_real_set)(to);
-}
-
-void *gp_ucontext_real_swap, *gp_ucontext_real_set;
-#endif

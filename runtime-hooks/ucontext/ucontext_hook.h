@@ -1,4 +1,4 @@
-// Between the ucontext hook's C half and its stubs.
+// Between the ucontext hook's parts.
 #ifndef GP_UCONTEXT_HOOK_H
 #define GP_UCONTEXT_HOOK_H
 
@@ -7,17 +7,20 @@
 
 #include "signal/coro_record.h"
 
-// glibc's functions; NULL until gp_ucontext_resolve() ran.
-extern void *gp_ucontext_real_swap, *gp_ucontext_real_set;
-
 // Address to which glibc lets an entry function return; 0 = not yet seen.
-extern uintptr_t gp_ucontext_start_context;
+extern uintptr_t gp_ucontext_start_context __attribute__((visibility("hidden")));
 
 // Where entry functions return to instead: tells gp_ucontext_ended(), then goes on at gp_ucontext_start_context.
-extern char gp_ucontext_return[];
+extern char gp_ucontext_return[] __attribute__((visibility("hidden")));
 
-void gp_ucontext_resolve(void);
+// Right before a switch to `target`, while profiles run.
 void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park);
+
+// What the stubs of swapcontext and setcontext call (interpose/interpose.h).
+void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park);
+void gp_ucontext_set(const uintptr_t *arguments, const gp_park_t *park);
+
+// A coroutine's entry function has returned; glibc goes on with `link` (NULL: the thread ends).
 void gp_ucontext_ended(const ucontext_t *link);
 
 #endif

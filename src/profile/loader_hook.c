@@ -1,7 +1,9 @@
 // dlclose() is interposed: what was sampled in a module is resolved before another one can be loaded in its place.
+#include "profile/loader_hook.h"
+
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "greenprof/coro.h"
 #include "profile/collector.h"
@@ -12,12 +14,32 @@ enum { PATIENCE_NS = 100000000 };
 
 typedef int close_t(void *);
 
-PROF_API int dlclose(void *handle)
+static _Atomic uint32_t unloads;
+
+static close_t *real(void)
 {
     static close_t *_Atomic next;
     if (next == NULL)
         next = (close_t *)(uintptr_t)dlsym(RTLD_NEXT, "dlclose");
+    return next;
+}
+
+uint32_t gp_loader_unloads(void)
+{
+    return atomic_load_explicit(&unloads, memory_order_acquire);
+}
+
+void gp_loader_put(void *handle)
+{
+    real()(handle);
+}
+
+PROF_API int dlclose(void *handle)
+{
+    close_t *next = real();
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_mine())
         gp_collector_sync_within(PATIENCE_NS);
-    return next(handle);
+    int result = next(handle);
+    atomic_fetch_add_explicit(&unloads, 1, memory_order_release);
+    return result;
 }

@@ -1,0 +1,23 @@
+// Boost.Context, and what is built on it: Coroutine, Coroutine2, Fiber, Asio's spawn.
+//
+// An fcontext_t is the stack pointer at which a context was left, so it says by itself whose stack is switched to. A
+// context is never given back: its stack is freed, or made a new context of, which replaces the old record.
+//
+// Source: Boost 1.74, libs/context/src/asm/{make,jump,ontop}_x86_64_sysv_elf_gas.S.
+#include "interpose/interpose.h"
+
+typedef void *make_t(void *top, size_t size, void (*entry)(void));
+
+void gp_boost_jump(const uintptr_t *arguments, const gp_park_t *park)
+{
+    gp_switch_to_stack(arguments[0], park);
+}
+
+PROF_API void *make_fcontext(void *top, size_t size, void (*entry)(void));
+
+void *make_fcontext(void *top, size_t size, void (*entry)(void))
+{
+    void *context = GP_ORIGINAL(make_t, "make_fcontext")(top, size, entry);
+    gp_hook_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL);
+    return context;
+}

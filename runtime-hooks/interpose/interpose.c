@@ -1,0 +1,125 @@
+#include "interpose/interpose.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "coro/threads.h"
+#include "profile/loader_hook.h"
+
+enum { PLACES = 256 };
+
+// Originals that depend on the caller, by place of call. An entry is believed while nothing has been unloaded since; the
+// sequence makes a reader miss what is just being written.
+typedef struct place {
+    _Atomic uint32_t sequence; // odd: being written
+    _Atomic uint32_t unloads;
+    _Atomic uintptr_t caller;
+    const char *_Atomic name;
+    void *_Atomic original;
+} place_t;
+
+static place_t places[PLACES];
+
+static place_t *place_of(uintptr_t caller, const char *name)
+{
+    uint64_t hash = (caller ^ (uintptr_t)name) * 0x9e3779b97f4a7c15ull;
+    return &places[hash >> 56];
+}
+
+static void *known(place_t *place, const char *name, uintptr_t caller)
+{
+    uint32_t before = atomic_load_explicit(&place->sequence, memory_order_acquire);
+    void *original = atomic_load_explicit(&place->original, memory_order_relaxed);
+    bool fits = atomic_load_explicit(&place->caller, memory_order_relaxed) == caller &&
+                atomic_load_explicit(&place->name, memory_order_relaxed) == name &&
+                atomic_load_explicit(&place->unloads, memory_order_relaxed) == gp_loader_unloads();
+    atomic_thread_fence(memory_order_acquire);
+    return fits && !(before & 1) && atomic_load_explicit(&place->sequence, memory_order_relaxed) == before ? original
+                                                                                                          : NULL;
+}
+
+static void remember(place_t *place, const char *name, uintptr_t caller, void *original)
+{
+    uint32_t sequence = atomic_load_explicit(&place->sequence, memory_order_relaxed) & ~1u;
+    if (!atomic_compare_exchange_strong_explicit(&place->sequence, &sequence, sequence + 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return; // somebody else is at it
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&place->unloads, gp_loader_unloads(), memory_order_relaxed);
+    atomic_store_explicit(&place->caller, caller, memory_order_relaxed);
+    atomic_store_explicit(&place->name, name, memory_order_relaxed);
+    atomic_store_explicit(&place->original, original, memory_order_relaxed);
+    atomic_store_explicit(&place->sequence, sequence + 2, memory_order_release);
+}
+
+static void *in_object(const char *path, const char *name)
+{
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == NULL)
+        return NULL;
+    void *original = dlsym(handle, name);
+    gp_loader_put(handle);
+    return original;
+}
+
+typedef struct search {
+    const char *name;
+    void *original;
+} search_t;
+
+static int look_into(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    (void)size;
+    search_t *search = argument;
+    if (info->dlpi_name != NULL && info->dlpi_name[0] == '/')
+        search->original = in_object(info->dlpi_name, search->name);
+    return search->original != NULL;
+}
+
+static void *in_scope_of(uintptr_t caller, const char *name)
+{
+    Dl_info info;
+    search_t search = {.name = name};
+    if (dladdr((void *)caller, &info) != 0 && info.dli_fname != NULL)
+        search.original = in_object(info.dli_fname, name);
+    // The caller may be a dependency of the plugin, beside the one that has the name.
+    if (search.original == NULL)
+        dl_iterate_phdr(look_into, &search);
+    return search.original;
+}
+
+void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
+{
+    place_t *place = place_of(caller, name);
+    void *original = known(place, name, caller);
+    if (original != NULL)
+        return original;
+    original = dlsym(RTLD_NEXT, name);
+    if (original != NULL) {
+        __atomic_store_n(slot, original, __ATOMIC_RELEASE);
+        return original;
+    }
+    original = in_scope_of(caller, name);
+    if (original == NULL)
+        __builtin_trap();
+    remember(place, name, caller, original);
+    return original;
+}
+
+prof_coro_t *gp_hook_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name)
+{
+    gp_coro_birth_t birth = {
+        .lo = lo,
+        .hi = hi,
+        .kind = GP_CORO_ANNOUNCED,
+        .entry = entry,
+        .name = name,
+        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
+    };
+    if (lo == 0 || hi <= lo)
+        return NULL;
+    prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
+    return coro != NULL ? coro : gp_coro_new(&birth);
+}

@@ -1,0 +1,49 @@
+// What the hooks share: stubs that stand in for a runtime's functions, and the announcement of a new coroutine.
+//
+// A stub has the name of the runtime's function, is found before it by the dynamic linker, and jumps on to it with every
+// argument register as it was; while profiles run it calls its hook first. It never returns by itself, so that functions
+// which return twice, or never, or on another stack, are as good as any. greenprof_hook() in ../CMakeLists.txt makes the
+// stubs; stub_x86_64.h is what they consist of.
+//
+// The original is what the dynamic linker would have bound without us: the next one in the global scope, else the one in
+// the scope of the caller's object (plugins that were loaded RTLD_LOCAL). The first is looked up once; the second once
+// for each place of call, as two plugins may well bring two of the same name.
+#ifndef GP_HOOKS_INTERPOSE_H
+#define GP_HOOKS_INTERPOSE_H
+
+#include "coro/registry.h"
+#include "coro/switch.h"
+
+enum { GP_INTERPOSE_ARGUMENTS = 6 };
+
+// What a stub calls before it jumps on. Floating-point arguments are not kept: no switch routine has any.
+//   arguments: the integer argument registers, in order.
+//   park:      where the caller goes on.
+// Threads: the caller's. Signals: not safe, but the handler may interrupt.
+typedef void gp_interpose_hook_t(const uintptr_t arguments[GP_INTERPOSE_ARGUMENTS], const gp_park_t *park);
+
+// The original of `name` for the code at `caller`; stored in `*slot` once it is known to be everybody's.
+// Traps where there is none: the program has called what does not exist.
+void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller);
+
+// The same for wrappers written in C, whose `slot` begins as NULL.
+static inline void *gp_interpose_original(void **slot, const char *name, uintptr_t caller)
+{
+    void *original = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    return original != NULL ? original : gp_interpose_resolve(slot, name, caller);
+}
+
+// In a wrapper written in C: the original of `name`, as a function of type `type`.
+#define GP_ORIGINAL(type, name)                                                                                        \
+    ({                                                                                                                 \
+        static void *original_slot;                                                                                    \
+        (type *)(uintptr_t)gp_interpose_original(&original_slot, name, (uintptr_t)__builtin_return_address(0));         \
+    })
+
+// Announce a coroutine on the stack [lo, hi) on behalf of whoever calls the runtime. A record that the program has made
+// of this very stack itself is kept.
+//   entry: its entry function, 0 = unknown.    name: NULL = none.
+// Returns NULL where there is no such stack, or memory is short.
+prof_coro_t *gp_hook_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
+
+#endif

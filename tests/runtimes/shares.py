@@ -1,0 +1,95 @@
+"""What holds of every runtime: a program with coroutines alpha, beta, gamma (60, 30 and 10 % of the work) and one that
+only waits, under `greenprof run`; see shares.h."""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+import check  # noqa: E402
+
+STATUS = 7
+WORKERS = ("alpha", "beta", "gamma")
+
+
+class Shares(check.Case):
+    def prepare(self, command):
+        """An absolute command line; a SKIP where its program was not built or is not installed."""
+        path = check.program(command[0]) if "/" not in command[0] else command[0]
+        check.need(os.path.exists(path), f"{command[0]} is not there: its runtime's package is not installed")
+        return [path, *map(str, command[1:])]
+
+    def outcome(self, command):
+        done = subprocess.run(command, capture_output=True, timeout=check.LIMIT_SECONDS, cwd=self.directory)
+        return done.returncode, self.shape(done.stdout.decode()), done.stderr.decode()
+
+    def shape(self, text):
+        """What a program prints, but for the times in it."""
+        return [re.sub(r"\d+\.\d+", "N", line) for line in text.splitlines()]
+
+    def check_shares(self, command, bottoms, coroutines=4, extra=0, hz=1000, switches=None, names=None, status=STATUS,
+                     environment=None, options=(), functions="work_{}", in_step=False):
+        """bottoms: regular expressions of what may stand outermost on a coroutine's stack.
+        coroutines: how many do the work and wait; extra: the runtime's own, schedulers for one.
+        switches: how often each of them is switched to, at least and at most; None = not known exactly.
+        in_step: slices as short as the period: whose they are is exact, but the program's own books miss what a sample
+        costs between two of their entries."""
+        command = self.prepare(command)
+        alone = self.outcome(command)
+        run = self.profile(command, hz=hz, status=status, environment=environment, options=options)
+        self.assertEqual((run.status, self.shape(run.stdout), run.stderr), alone)
+        capture, folded, by_coroutine = run.capture(), run.folded(), run.folded("--by", "coroutine")
+        if not in_step:
+            self.check_functions(folded, run.truth, len(capture.samples))
+        self.check_total(folded, run.truth, slack=0.05)  # interpreters take a while to start
+        announced = [coro for coro in capture.coros.values() if coro.kind == 2]
+        found = [coro for coro in capture.coros.values() if coro.kind == 3]
+        self.assertEqual(len(announced), coroutines + extra, announced)
+        self.assertEqual(found, [])
+        owners = self.check_owners(by_coroutine, bottoms, functions)
+        if not in_step:
+            self.check_ledger_of(run, owners)
+        if switches is not None:
+            self.check_switches(capture, owners, switches)
+        if names is not None:
+            self.check_names(owners, names)
+        return run
+
+    def check_owners(self, folded, bottoms, functions):
+        """Each worker's samples are on one coroutine, which holds no other's; nothing stands below the entry."""
+        owners = {}
+        for stack, _ in folded.stacks:
+            if stack[0].startswith("[thread"):
+                self.assertFalse(any(check.bare(frame) == functions.format(name) for frame in stack for name in WORKERS),
+                                 stack)
+                continue
+            if not stack[1].startswith("["):
+                self.assertTrue(any(re.match(bottom, stack[1]) for bottom in bottoms), f"phantom frame: {stack[:4]}")
+            for name in WORKERS:
+                if any(check.bare(frame) == functions.format(name) for frame in stack):
+                    owners.setdefault(name, set()).add(stack[0])
+        self.assertEqual({name: len(roots) for name, roots in owners.items()}, dict.fromkeys(WORKERS, 1), owners)
+        roots = {name: root for name, (root,) in owners.items()}
+        self.assertEqual(len(set(roots.values())), len(WORKERS), roots)
+        return roots
+
+    def check_ledger_of(self, run, owners):
+        ledger = run.capture().ledger
+        for name, root in owners.items():
+            seconds = run.truth.functions.get(f"work_{name}")
+            self.near(f"ledger of {name}", ledger[coro_id(root)][0] / 1e9, seconds, check.SHARE_TOLERANCE, 0.005)
+
+    def check_switches(self, capture, owners, bounds):
+        counts = {name: capture.ledger[coro_id(root)][1] for name, root in owners.items()}
+        self.assertEqual(len(set(counts.values())), 1, counts)
+        count = counts["alpha"]
+        print(f"{self.id().split('.', 1)[-1]}: switches to each: {count}, bounds {bounds}")
+        self.assertTrue(bounds[0] <= count <= bounds[1], counts)
+
+    def check_names(self, owners, names):
+        for name, pattern in names.items():
+            self.assertRegex(owners[name], r"^\[coroutine \d+ " + pattern + r"\]$")
+
+
+def coro_id(root):
+    return int(root.split()[1].rstrip("]"))
