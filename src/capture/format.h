@@ -2,7 +2,8 @@
 //
 // All integers are little-endian; every record starts on an 8-byte boundary of its chunk's payload.
 // A file is one gp_file_header followed by chunks. A chunk is a gp_chunk_header and `payload_len` bytes, padded with
-// zeros to a multiple of 8 (the padding is not counted in payload_len and not in the checksum).
+// zeros to a multiple of 8 (the padding is not counted in payload_len and not in the checksum). Its flags say how the
+// records became those bytes; without flags they are the records.
 // Chunks are only appended. A reader that meets a chunk type it does not know skips it; a bad checksum loses that
 // chunk only: the next one is found by searching for GP_CHUNK_MAGIC on 8-byte boundaries.
 // A definition (module, thread, trace, coroutine, stack) is written before the first record that refers to it.
@@ -18,7 +19,9 @@
 
 // Feature bits: a reader refuses a file with a required bit (low 32) that it does not know, and ignores unknown
 // optional bits (high 32).
-#define GP_FEATURES_KNOWN 0ull
+#define GP_FEATURE_ZSTD   1ull // chunks may have GP_CHUNK_ZSTD
+#define GP_FEATURE_PACKED 2ull // chunks may have GP_CHUNK_PACKED
+#define GP_FEATURES_KNOWN (GP_FEATURE_ZSTD | GP_FEATURE_PACKED)
 
 typedef struct gp_file_header {
     char magic[8];              //   0 GP_FILE_MAGIC
@@ -41,8 +44,8 @@ typedef struct gp_file_header {
 typedef struct gp_chunk_header {
     uint32_t magic;       //  0 GP_CHUNK_MAGIC
     uint16_t type;        //  4 enum gp_chunk_type
-    uint16_t flags;       //  6 zero in version 1
-    uint32_t payload_len; //  8 bytes, without padding; at most GP_CHUNK_MAX
+    uint16_t flags;       //  6 enum gp_chunk_flag
+    uint32_t payload_len; //  8 bytes as they are in the file, without padding; at most GP_CHUNK_MAX
     uint32_t sequence;    // 12 0, 1, 2, ...: a gap tells the reader that chunks are missing
     uint64_t checksum;    // 16 XXH64(payload, payload_len, seed = GP_CHUNK_SEED)
 } gp_chunk_header_t;      // 24
@@ -51,7 +54,34 @@ typedef struct gp_chunk_header {
 #define GP_CHUNK_SEED(type, flags, sequence)                                                       \
     ((uint64_t)(sequence) | (uint64_t)(type) << 32 | (uint64_t)(flags) << 48)
 
-#define GP_CHUNK_MAX (16u << 20)
+#define GP_CHUNK_MAX (16u << 20) // of the payload, of what it is decompressed to, and of the records in it
+
+// What was done to the records, in this order: packed, then compressed.
+enum gp_chunk_flag {
+    GP_CHUNK_PACKED = 1, // a gp_packed_header_t and columns instead of records, which are all of one size
+    GP_CHUNK_ZSTD = 2,   // one zstd frame that says its content size (RFC 8878)
+};
+
+// Records in columns: their 32-bit words, all first ones, then all second ones, each column with as many bytes a word
+// as it needs. What hardly changes costs hardly anything, and a field that is added to a record costs nothing while
+// it is zero. A reader takes the words that it knows of a record and leaves words it does not know; words that are
+// not there are zero. So records grow at their end without a new version.
+typedef struct gp_packed_header {
+    uint32_t count;        // 0 records
+    uint16_t record_bytes; // 4 size of each, a multiple of 4
+    uint16_t reserved;     // 6
+} gp_packed_header_t;      // 8, then gp_packed_column_t[record_bytes / 4], then the columns' bytes
+
+typedef struct gp_packed_column {
+    uint32_t base;      // 0
+    uint8_t width;      // 4 bytes kept of each word, 0..4
+    uint8_t is_delta;   // 5 0: word = base + kept; 1: word = the record before's (base for the first) + unzigzag(kept)
+    uint16_t reserved;  // 6
+} gp_packed_column_t;   // 8; its bytes are uint8_t[width][count], the lowest byte of each kept value first
+
+// kept = zigzag(difference): small differences of either sign are small numbers. Modulo 2^32.
+#define GP_ZIGZAG(difference) (((uint32_t)(difference) << 1) ^ (0u - ((uint32_t)(difference) >> 31)))
+#define GP_UNZIGZAG(kept)     (((uint32_t)(kept) >> 1) ^ (0u - ((uint32_t)(kept)&1)))
 
 enum gp_chunk_type {
     GP_CHUNK_META = 1,      // gp_meta_record_t...
@@ -201,7 +231,8 @@ enum gp_counter {
     GP_COUNTER_TIMER_FAILED = 11,   // threads that could not be given a timer
     GP_COUNTER_LOST_MARKS = 12,     // trace changes that did not fit into a ring: ledger per trace is approximate
     GP_COUNTER_UNSAMPLED_NS = 13,   // CPU time, ns, of threads that no signal reached (they block it): in no profile
-    GP_COUNTER_COUNT = 14,
+    GP_COUNTER_UNWRITTEN = 14,      // samples that are not in the capture: it could not be written fast enough
+    GP_COUNTER_COUNT = 15,
 };
 
 typedef struct gp_counters_record {
@@ -211,10 +242,17 @@ typedef struct gp_counters_record {
     uint64_t count;          // 24 how many counters follow (GP_COUNTER_COUNT when written)
 } gp_counters_record_t;      // 32, then uint64_t[count]
 
+enum gp_end_reason {
+    GP_END_EXIT = 0,    // the process
+    GP_END_STOPPED = 1, // the sampling
+    GP_END_EXEC = 2,
+    GP_END_FAILED = 3,  // the file could not be written any further
+};
+
 typedef struct gp_end_record {
     uint64_t time_ns; // 0
-    uint32_t reason;  // 8 0 = process exit, 1 = stopped, 2 = exec
-    uint32_t reserved;// 12
+    uint32_t reason;  // 8 enum gp_end_reason
+    uint32_t error;   // 12 GP_END_FAILED: errno value
 } gp_end_record_t;    // 16
 
 #endif

@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "capture/reader_payload.h"
 #include "capture/reader_records.h"
 #include "capture/reader_window.h"
 
@@ -20,6 +21,10 @@
 // unchecked.
 enum { WASTE_FACTOR = 16, WASTE_FREE = 4 * (int)GP_CHUNK_MAX };
 
+// And it could claim that a few bytes are millions of equal records. What records take up in memory, in
+// all, may be this many times the file; beyond that chunks count as bad.
+enum { GROWTH_FACTOR = 2000, GROWTH_FREE = 16 * (int)GP_CHUNK_MAX };
+
 typedef struct reader {
     gp_reader_window_t window;
     const gp_reader_handlers_t *handlers;
@@ -28,6 +33,8 @@ typedef struct reader {
     char *error;
     uint64_t next_sequence;
     uint64_t wasted; // bytes checksummed for nothing
+    uint64_t grown;  // bytes of records in compressed or packed chunks
+    gp_reader_payload_t payload;
     bool searching;  // the bytes before here were no chunk
     bool cut;        // the search began with a chunk that would reach beyond the end of the file
 } reader_t;
@@ -52,7 +59,9 @@ static int check_header(reader_t *reader, const gp_file_header_t *header)
     }
     if (unknown != 0) {
         snprintf(reader->error, GP_READER_ERROR_SIZE,
-                 "needs features that this greenprof does not know (0x%" PRIx64 ")", unknown);
+                 "was written by a newer greenprof: it needs features that this one does not know "
+                 "(0x%" PRIx64 ")",
+                 unknown);
         return -EINVAL;
     }
     if (header->header_bytes < sizeof(*header) || header->header_bytes > 65536 ||
@@ -93,16 +102,42 @@ static void count_sequence(reader_t *reader, uint32_t sequence)
         reader->next_sequence = (uint64_t)sequence + 1;
 }
 
+// The size of all records of a packed payload, as it says.
+static uint64_t unpacked_len(const uint8_t *payload, size_t len)
+{
+    gp_packed_header_t header = {0};
+
+    if (len >= sizeof(header))
+        memcpy(&header, payload, sizeof(header));
+    return (uint64_t)header.count * header.record_bytes;
+}
+
+static int handle_records(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload,
+                          bool *known)
+{
+    size_t len = chunk->payload_len;
+    bool is_packed = chunk->flags & GP_CHUNK_PACKED;
+    int result = gp_reader_decompress(&reader->payload, chunk->flags, &payload, &len);
+
+    if (result < 0)
+        return result;
+    reader->grown += chunk->flags & GP_CHUNK_ZSTD ? len : 0;
+    reader->grown += is_packed ? unpacked_len(payload, len) : 0;
+    if (reader->grown > GROWTH_FACTOR * reader->window.total + GROWTH_FREE)
+        return -EBADMSG;
+    return (is_packed ? gp_reader_packed_records : gp_reader_records)(
+        chunk->type, payload, len, reader->handlers, reader->context, known);
+}
+
 static int handle_chunk(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload)
 {
-    bool known = false;
+    bool known = !(chunk->flags & ~(GP_CHUNK_ZSTD | GP_CHUNK_PACKED));
     int result = 0;
 
     reader->summary->chunks++;
     count_sequence(reader, chunk->sequence);
-    if (chunk->flags == 0)
-        result = gp_reader_records(chunk->type, payload, chunk->payload_len, reader->handlers,
-                                   reader->context, &known);
+    if (known)
+        result = handle_records(reader, chunk, payload, &known);
     if (!known)
         reader->summary->chunks_unknown++;
     if (known && chunk->type == GP_CHUNK_END)
@@ -212,5 +247,6 @@ int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context,
         fail(&reader, result, strerror(-result));
     summary->bytes = reader.window.total;
     gp_reader_window_free(&reader.window);
+    gp_reader_payload_free(&reader.payload);
     return result;
 }

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "capture/reader_payload.h"
+
 // A payload that is being taken apart.
 typedef struct records {
     const uint8_t *at;
@@ -131,4 +133,34 @@ int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
             return result;
     }
     return 0;
+}
+
+// Size of a record, for those types whose records are all of one size.
+static size_t fixed_bytes(uint16_t type)
+{
+    static const uint16_t bytes[] = {
+        [GP_CHUNK_THREADS] = sizeof(gp_thread_record_t), [GP_CHUNK_COROS] = sizeof(gp_coro_record_t),
+        [GP_CHUNK_TRACES] = sizeof(gp_trace_record_t),   [GP_CHUNK_SAMPLES] = sizeof(gp_sample_record_t),
+        [GP_CHUNK_LEDGER] = sizeof(gp_ledger_record_t),  [GP_CHUNK_END] = sizeof(gp_end_record_t),
+    };
+    return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
+}
+
+int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len,
+                             const gp_reader_handlers_t *handlers, void *context, bool *known)
+{
+    _Alignas(uint64_t) uint32_t block[GP_UNPACK_BLOCK * GP_UNPACK_WORDS_MAX];
+    gp_unpacker_t unpacker;
+    size_t bytes = fixed_bytes(type), count;
+    int result = gp_unpack_begin(&unpacker, payload, len);
+
+    *known = bytes != 0;
+    if (!*known)
+        return 0;
+    while (result == 0 && (count = gp_unpack_next(&unpacker, block, bytes / 4)) > 0) {
+        records_t records = {(const uint8_t *)block, count * bytes, handlers, context};
+        while (records.left > 0 && result == 0)
+            result = record_parsers[type](&records);
+    }
+    return result;
 }

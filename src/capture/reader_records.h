@@ -12,4 +12,8 @@
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
                       const gp_reader_handlers_t *handlers, void *context, bool *known);
 
+// The same for a packed payload (GP_CHUNK_PACKED).
+int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len,
+                             const gp_reader_handlers_t *handlers, void *context, bool *known);
+
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "capture/intern.h"
-#include "capture/writer.h"
+#include "capture/writing.h"
 #include "coro/registry.h"
 #include "profile/collector.h"
 #include "profile/functions.h"
@@ -20,7 +20,7 @@
 
 enum {
     FLUSH_NS = 200000000,       // at most this much is lost when the process is killed
-    FLUSH_BYTES = 4 << 20,
+    FLUSH_BYTES = 1 << 20,
     NAME_EVERY = 5,             // records of a thread between two looks at its name
     LEDGER_SHARE = 50,          // the ledger's scan takes at most 1/50 of the collector's time
     ENDING_LIMIT_NS = 1000000000,
@@ -28,10 +28,11 @@ enum {
 
 enum ending { ENDING_NOT, ENDING_EXIT, ENDING_EXEC };
 
-static gp_writer_t writer;
+static gp_writer_t writer = GP_WRITER_INIT;
 static gp_file_header_t header;
 static gp_intern_t traces, stacks;
 static uint64_t start_ticks, last_flush_ns, next_ledger_ns, start_process_ns;
+static uint64_t unwritten; // samples that there was no room for
 static size_t modules_written;
 static uint32_t functions_written;
 static bool opened;
@@ -212,8 +213,10 @@ static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp
     write_coro(sample->coro, sample->coro_id, sample->coro == thread->root ? thread->index : 0);
     uint32_t trace = trace_index(sample->trace), id = stack_id(stack);
     gp_sample_record_t *record = gp_writer_add(&writer, GP_CHUNK_SAMPLES, sizeof(*record));
-    if (record == NULL)
+    if (record == NULL) {
+        unwritten++;
         return;
+    }
     record->time_ns = since_start(sample->ticks);
     record->weight_ns = sample->weight_ns;
     record->coro_id = sample->coro_id;
@@ -238,6 +241,7 @@ static void write_counters(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_collector_counters(counters);
+    counters[GP_COUNTER_UNWRITTEN] = unwritten;
     gp_counters_record_t *record = gp_writer_add(&writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
     if (record == NULL)
         return;
@@ -311,7 +315,17 @@ static bool make_path(char *path, size_t size)
     return *pattern == '\0';
 }
 
-static int open_file(void)
+// Of a forked child: the writing thread opens it, which may take as long as the file system pleases.
+static void open_later(void)
+{
+    char path[4096];
+    opened = true;
+    if (make_path(path, sizeof(path)))
+        gp_writer_open_later(&writer, path, &header);
+    write_meta();
+}
+
+static int open_now(void)
 {
     char path[4096];
     opened = true;
@@ -330,7 +344,8 @@ static void write_ledger(uint64_t now)
     next_ledger_ns = now + (took * LEDGER_SHARE > FLUSH_NS ? took * LEDGER_SHARE : FLUSH_NS);
 }
 
-static void flush(uint64_t now)
+// What is reported every time: threads, the ledger, the counters.
+static void report(uint64_t now)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
@@ -339,8 +354,6 @@ static void flush(uint64_t now)
     }
     write_ledger(now);
     write_counters();
-    gp_writer_flush(&writer);
-    last_flush_ns = now;
 }
 
 static void end_of_round(void)
@@ -351,22 +364,20 @@ static void end_of_round(void)
         return;
     if (!opened && gp_writer_pending(&writer) == 0)
         return; // a child that has done nothing yet leaves no file
-    if (!opened) {
-        // What waits was added before the file had a header; open_file() starts from a blank writer.
-        gp_buffer_t kept[GP_WRITER_TYPES];
-        memcpy(kept, writer.buffers, sizeof(kept));
-        open_file();
-        memcpy(&writer.buffers[GP_CHUNK_MODULES], &kept[GP_CHUNK_MODULES],
-               sizeof(kept) - GP_CHUNK_MODULES * sizeof(kept[0]));
-    }
+    if (gp_writer_is_busy(&writer))
+        return; // the disk is slow: records wait where they are
+    if (!opened)
+        open_later();
     write_modules();
     write_functions();
-    flush(now);
-    if (end != ENDING_NOT) {
-        write_end(end == ENDING_EXEC ? 2 : gp_sampler_has_yielded() ? 1 : 0);
-        gp_writer_flush(&writer);
-        atomic_store_explicit(&ending, ENDING_NOT, memory_order_relaxed);
-    }
+    report(now);
+    if (end != ENDING_NOT)
+        write_end(end == ENDING_EXEC ? GP_END_EXEC : gp_sampler_has_yielded() ? GP_END_STOPPED : GP_END_EXIT);
+    if (gp_writer_hand_over(&writer))
+        gp_writing_begin(&writer);
+    last_flush_ns = now;
+    if (end != ENDING_NOT)
+        atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
 }
 
 static const gp_sink_t session_sink = {
@@ -382,8 +393,15 @@ static void end(int how)
     gp_thread_t *self = gp_thread_self;
     if (self != NULL && !atomic_load_explicit(&self->busy, memory_order_relaxed))
         gp_slice_settle_now(self);
+    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
     atomic_store_explicit(&ending, how, memory_order_release);
-    gp_collector_sync_within(ENDING_LIMIT_NS);
+    // A round hands the last records over, as soon as those before are written; then they are written, too.
+    while (waited < ENDING_LIMIT_NS && atomic_load_explicit(&ending, memory_order_acquire) != ENDING_NOT &&
+           gp_collector_sync_within(ENDING_LIMIT_NS - waited) == 0) {
+        waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
+        gp_writing_wait(&writer, waited < ENDING_LIMIT_NS ? ENDING_LIMIT_NS - waited : 0);
+        waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
+    }
 }
 
 static void on_exec(void)
@@ -437,6 +455,8 @@ static void on_forked_child(void)
     gp_writer_abandon(&writer);
     memset(&writer, 0, sizeof(writer));
     writer.fd = -1;
+    gp_writing_after_fork();
+    unwritten = 0;
     gp_intern_reset(&traces);
     gp_intern_reset(&stacks);
     modules_written = 0;
@@ -468,7 +488,7 @@ static int start(void)
         return error;
     start_ticks = gp_ticks();
     fill_header(hz);
-    error = open_file();
+    error = open_now();
     if (error != 0) {
         gp_sampler_release(hz);
         return error;

@@ -12,6 +12,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "capture/pack.h"
+
 enum { DESCRIPTOR_FLOOR = 512, PREDECESSORS_MAX = 1000 };
 
 static int write_all(int fd, const void *data, size_t length)
@@ -74,56 +76,52 @@ static int create(gp_writer_t *writer)
     return 0;
 }
 
-int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
+// A writer may have collected records before it has a file.
+static int open_file(gp_writer_t *writer)
 {
-    size_t length = strlen(path);
-    memset(writer, 0, sizeof(*writer));
-    writer->fd = -1;
-    if (length >= sizeof(writer->path))
-        return writer->error = -ENAMETOOLONG;
-    memcpy(writer->path, path, length + 1);
-    if (is_predecessor(path, header))
-        move_predecessor(path);
-    writer->error = create(writer);
-    if (writer->error != 0)
-        return writer->error;
-    writer->error = write_all(writer->fd, header, sizeof(*header));
-    if (writer->error != 0) {
+    const gp_file_header_t *header = &writer->header;
+    if (is_predecessor(writer->path, header))
+        move_predecessor(writer->path);
+    int error = create(writer);
+    if (error != 0)
+        return error;
+    error = write_all(writer->fd, header, sizeof(*header));
+    if (error != 0) {
         close(writer->fd);
         writer->fd = -1;
-        unlink(path);
-        return writer->error;
+        unlink(writer->path);
+        return error;
     }
     writer->bytes = sizeof(*header);
     return 0;
 }
 
-// Write what there is of one type as a chunk. The buffer leaves room for the header at its start.
-static int flush_one(gp_writer_t *writer, unsigned type)
+static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
 {
-    gp_buffer_t *buffer = &writer->buffers[type];
-    if (buffer->length == 0)
-        return 0;
-    gp_chunk_header_t header = {
-        .magic = GP_CHUNK_MAGIC,
-        .type = (uint16_t)type,
-        .payload_len = (uint32_t)(buffer->length - sizeof(header)),
-        .sequence = writer->sequence,
-    };
-    header.checksum = XXH64(buffer->data + sizeof(header), header.payload_len,
-                            GP_CHUNK_SEED(header.type, header.flags, header.sequence));
-    memcpy(buffer->data, &header, sizeof(header));
-    int error = write_all(writer->fd, buffer->data, buffer->length);
-    if (error != 0) {
-        // Half a chunk is of no use to anyone.
-        if (ftruncate(writer->fd, (off_t)writer->bytes) != 0)
-            writer->sequence = 0; // the reader copes with half a chunk, too
-        return error;
-    }
-    writer->bytes += buffer->length;
-    writer->sequence++;
-    buffer->length = 0;
+    size_t length = strlen(path);
+    writer->fd = -1;
+    writer->header = *header;
+    writer->header.features |= GP_FEATURE_PACKED | GP_FEATURE_ZSTD;
+    if (length >= sizeof(writer->path))
+        return -ENAMETOOLONG;
+    memcpy(writer->path, path, length + 1);
     return 0;
+}
+
+int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
+{
+    int error = prepare_open(writer, path, header);
+    if (error == 0)
+        error = open_file(writer);
+    atomic_store_explicit(&writer->error, error, memory_order_relaxed);
+    return error;
+}
+
+void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
+{
+    int error = prepare_open(writer, path, header);
+    writer->to_open = error == 0;
+    atomic_store_explicit(&writer->error, error, memory_order_relaxed);
 }
 
 // Is the descriptor still our file? If the host closed it, open the file again.
@@ -146,35 +144,123 @@ static int check_descriptor(gp_writer_t *writer)
     return 0;
 }
 
-static int flush_all(gp_writer_t *writer)
+static bool make_room(gp_buffer_t *buffer, size_t bytes)
+{
+    if (bytes <= buffer->room)
+        return true;
+    unsigned char *grown = realloc(buffer->data, bytes);
+    if (grown == NULL)
+        return false;
+    buffer->data = grown;
+    buffer->room = bytes;
+    return true;
+}
+
+// Records that are packed: fixed size, many of them.
+static uint16_t packed_record_bytes(unsigned type)
+{
+    switch (type) {
+    case GP_CHUNK_SAMPLES:
+        return sizeof(gp_sample_record_t);
+    case GP_CHUNK_LEDGER:
+        return sizeof(gp_ledger_record_t);
+    default:
+        return 0;
+    }
+}
+
+// Write the chunk that lies behind room for its header at the start of writer->chunk.
+static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, size_t payload_len)
+{
+    unsigned char *chunk = writer->chunk.data;
+    size_t whole = (sizeof(gp_chunk_header_t) + payload_len + 7) & ~(size_t)7;
+    gp_chunk_header_t header = {
+        .magic = GP_CHUNK_MAGIC,
+        .type = (uint16_t)type,
+        .flags = flags,
+        .payload_len = (uint32_t)payload_len,
+        .sequence = writer->sequence,
+    };
+    header.checksum = XXH64(chunk + sizeof(header), payload_len, GP_CHUNK_SEED(type, flags, header.sequence));
+    memcpy(chunk, &header, sizeof(header));
+    memset(chunk + sizeof(header) + payload_len, 0, whole - sizeof(header) - payload_len);
+    int error = write_all(writer->fd, chunk, whole);
+    if (error != 0) {
+        // Half a chunk is of no use to anyone.
+        if (ftruncate(writer->fd, (off_t)writer->bytes) != 0)
+            return error; // the reader copes with half a chunk, too
+        return error;
+    }
+    writer->bytes += whole;
+    writer->sequence++;
+    return 0;
+}
+
+static int write_buffer(gp_writer_t *writer, unsigned type)
+{
+    gp_buffer_t *buffer = &writer->outgoing[type];
+    const unsigned char *payload = buffer->data;
+    unsigned char *room = writer->chunk.data + sizeof(gp_chunk_header_t);
+    size_t len = buffer->length;
+    uint16_t flags = 0, record_bytes = packed_record_bytes(type);
+    if (len == 0)
+        return 0;
+    if (record_bytes != 0) {
+        len = gp_pack(payload, (uint32_t)(len / record_bytes), record_bytes, writer->packed.data);
+        payload = writer->packed.data;
+        flags = GP_CHUNK_PACKED;
+    }
+    size_t compressed = gp_compress(&writer->compressor, payload, len, room, len);
+    if (compressed != 0) {
+        flags |= GP_CHUNK_ZSTD;
+        len = compressed;
+    } else {
+        memcpy(room, payload, len);
+    }
+    buffer->length = 0;
+    return write_chunk(writer, type, flags, len);
+}
+
+// The last thing in a file that cannot be written any further. A disk is often full to the last block only.
+static void write_failure(gp_writer_t *writer, int error)
+{
+    gp_end_record_t record = {.reason = GP_END_FAILED, .error = (uint32_t)-error};
+    memcpy(writer->chunk.data + sizeof(gp_chunk_header_t), &record, sizeof(record));
+    write_chunk(writer, GP_CHUNK_END, 0, sizeof(record));
+}
+
+// Definitions stand before what refers to them, and the end at the end; else it goes by number.
+static int turn_of(unsigned type)
+{
+    return type < GP_CHUNK_SAMPLES || type == GP_CHUNK_FUNCTIONS ? 0 : type == GP_CHUNK_END ? 2 : 1;
+}
+
+static int write_outgoing(gp_writer_t *writer)
 {
     int error = check_descriptor(writer);
-    if (error == 0) // a definition, with the number that was left
-        error = flush_one(writer, GP_CHUNK_FUNCTIONS);
-    for (unsigned type = 0; type < GP_WRITER_TYPES && error == 0; type++)
-        error = flush_one(writer, type);
+    if (error != 0)
+        return error;
+    for (int turn = 0; turn < 3; turn++)
+        for (unsigned type = 0; type < GP_WRITER_TYPES && error == 0; type++)
+            if (turn_of(type) == turn)
+                error = write_buffer(writer, type);
+    if (error != 0)
+        write_failure(writer, error);
     return error;
 }
 
 void *gp_writer_add(gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
 {
     gp_buffer_t *buffer = &writer->buffers[type];
+    size_t limit = type == GP_CHUNK_SAMPLES ? (size_t)GP_WRITER_SAMPLES_MAX : (size_t)GP_CHUNK_MAX / 2;
     bytes = (bytes + 7) & ~(size_t)7;
-    if (writer->error != 0)
+    if (atomic_load_explicit(&writer->error, memory_order_relaxed) != 0 || buffer->length + bytes > limit)
         return NULL;
-    if (buffer->length + bytes > GP_CHUNK_MAX && gp_writer_flush(writer) != 0)
+    if (buffer->length + bytes > buffer->room && !make_room(buffer, (buffer->length + bytes) * 2))
         return NULL;
-    size_t start = buffer->length > 0 ? buffer->length : sizeof(gp_chunk_header_t);
-    if (start + bytes > buffer->room) {
-        size_t room = (start + bytes) * 2;
-        unsigned char *grown = realloc(buffer->data, room);
-        if (grown == NULL)
-            return NULL;
-        buffer->data = grown;
-        buffer->room = room;
-    }
-    buffer->length = start + bytes;
-    return memset(buffer->data + start, 0, bytes);
+    void *record = buffer->data + buffer->length;
+    buffer->length += bytes;
+    return memset(record, 0, bytes);
 }
 
 size_t gp_writer_pending(const gp_writer_t *writer)
@@ -185,11 +271,68 @@ size_t gp_writer_pending(const gp_writer_t *writer)
     return sum;
 }
 
+// What gp_writer_write() needs for the buffers as they are. It never allocates: its memory is a forking thread's to free.
+static bool prepare_scratch(gp_writer_t *writer)
+{
+    size_t largest = sizeof(gp_end_record_t), packed = 0;
+    for (unsigned type = 0; type < GP_WRITER_TYPES; type++) {
+        size_t length = writer->buffers[type].length, record_bytes = packed_record_bytes(type);
+        size_t bound = record_bytes != 0 ? gp_pack_bound(length / record_bytes, record_bytes) : 0;
+        largest = length > largest ? length : largest;
+        packed = bound > packed ? bound : packed;
+    }
+    largest = packed > largest ? packed : largest;
+    return gp_compressor_init(&writer->compressor) == 0 && make_room(&writer->packed, packed) &&
+           make_room(&writer->chunk, sizeof(gp_chunk_header_t) + largest + 8);
+}
+
+bool gp_writer_hand_over(gp_writer_t *writer)
+{
+    if (gp_writer_is_busy(writer) || !prepare_scratch(writer))
+        return false;
+    for (unsigned type = 0; type < GP_WRITER_TYPES; type++) {
+        gp_buffer_t empty = writer->outgoing[type];
+        empty.length = 0;
+        writer->outgoing[type] = writer->buffers[type];
+        writer->buffers[type] = empty;
+    }
+    // Release: partner of the acquire in gp_writer_write().
+    atomic_store_explicit(&writer->busy, 1, memory_order_release);
+    return true;
+}
+
+int gp_writer_write(gp_writer_t *writer)
+{
+    int error = atomic_load_explicit(&writer->error, memory_order_relaxed);
+    if (atomic_load_explicit(&writer->busy, memory_order_acquire) == 0)
+        return error;
+    if (error == 0 && writer->to_open)
+        error = open_file(writer);
+    writer->to_open = false;
+    if (error == 0 && writer->fd >= 0)
+        error = write_outgoing(writer);
+    if (error != 0) {
+        atomic_store_explicit(&writer->error, error, memory_order_relaxed);
+    }
+    // Release: partner of the acquire in gp_writer_is_busy().
+    atomic_store_explicit(&writer->busy, 0, memory_order_release);
+    return error;
+}
+
 int gp_writer_flush(gp_writer_t *writer)
 {
-    if (writer->error == 0 && writer->fd >= 0)
-        writer->error = flush_all(writer);
-    return writer->error;
+    gp_writer_write(writer);
+    if (gp_writer_pending(writer) > 0 && !gp_writer_hand_over(writer))
+        return -ENOMEM;
+    return gp_writer_write(writer);
+}
+
+static void free_buffers(gp_buffer_t *buffers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(buffers[i].data);
+        buffers[i] = (gp_buffer_t){0};
+    }
 }
 
 void gp_writer_abandon(gp_writer_t *writer)
@@ -197,10 +340,12 @@ void gp_writer_abandon(gp_writer_t *writer)
     if (writer->fd >= 0)
         close(writer->fd);
     writer->fd = -1;
-    for (int type = 0; type < GP_WRITER_TYPES; type++) {
-        free(writer->buffers[type].data);
-        writer->buffers[type] = (gp_buffer_t){0};
-    }
+    free_buffers(writer->buffers, GP_WRITER_TYPES);
+    free_buffers(writer->outgoing, GP_WRITER_TYPES);
+    free_buffers(&writer->packed, 1);
+    free_buffers(&writer->chunk, 1);
+    gp_compressor_free(&writer->compressor);
+    atomic_store_explicit(&writer->busy, 0, memory_order_relaxed);
 }
 
 void gp_writer_close(gp_writer_t *writer)

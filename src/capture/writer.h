@@ -1,17 +1,27 @@
 // Writes a capture file: collects records per chunk type, writes whole chunks.
 //
-// After an error (full disk) the file is cut back to its last whole chunk and nothing more is written; the error stays in
-// gp_writer_t.error. Not thread-safe: the collector owns it.
+// Model: records are added to buffers. gp_writer_hand_over() passes all buffers on at once; gp_writer_write() packs,
+// compresses and writes what was passed on, which may take as long as the disk pleases. Adding goes on meanwhile; what
+// there is no room for is refused. One thread at a time adds and hands over (the collector, under the drain lock), one
+// writes, and memory changes hands only in gp_writer_hand_over(): who holds the producer's lock, as a forking thread
+// does, finds everything in order but the file itself.
+// After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, if that
+// much can still be written; then nothing more is written, and the error stays in gp_writer_t.error.
 #ifndef GP_CAPTURE_WRITER_H
 #define GP_CAPTURE_WRITER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "capture/compress.h"
 #include "capture/format.h"
 
-enum { GP_WRITER_TYPES = 12 };
+enum {
+    GP_WRITER_TYPES = 16,             // chunk types are below
+    GP_WRITER_SAMPLES_MAX = 8 << 20,  // bytes of samples that wait while the disk is slow: 10 s at 20 kHz
+};
 
 typedef struct gp_buffer {
     unsigned char *data;
@@ -19,34 +29,61 @@ typedef struct gp_buffer {
 } gp_buffer_t;
 
 typedef struct gp_writer {
-    int fd;           // -1: closed
-    int error;        // 0 or a negative errno value
-    dev_t device;     // what the descriptor must still be: hosts close descriptors they do not know
+    int fd;              // -1: closed
+    _Atomic int error;   // 0 or a negative errno value
+    dev_t device;        // what the descriptor must still be: hosts close descriptors they do not know
     ino_t inode;
     char path[4096];
-    uint64_t bytes;   // written so far, whole chunks
+    uint64_t bytes;      // written so far, whole chunks
     uint32_t sequence;
-    gp_buffer_t buffers[GP_WRITER_TYPES]; // by chunk type
+    gp_buffer_t buffers[GP_WRITER_TYPES];  // being filled, by chunk type
+    gp_buffer_t outgoing[GP_WRITER_TYPES]; // the writing thread's while `busy`
+    gp_buffer_t packed, chunk;             // scratch of the writing thread
+    gp_compressor_t compressor;
+    gp_file_header_t header;
+    bool to_open;                          // by the writing thread, with `header`, before it writes
+    // 1: there is something to be written. Set by gp_writer_hand_over() (release), cleared by gp_writer_write()
+    // (release); a futex.
+    _Atomic uint32_t busy;
 } gp_writer_t;
 
-// Create the file and write its header. An existing file is replaced, unless it belongs to the same session and process
-// (the image before an exec): that one is renamed to PATH.1, .2, ...
+#define GP_WRITER_INIT {.fd = -1}
+
+// Create the file and write its header; the writer's features are added to it. Records may have been added before. An existing file is replaced, unless it
+// belongs to the same session and process (the image before an exec): that one is renamed to PATH.1, .2, ...
 // Returns 0 or a negative errno value; nothing is left behind on failure.
 int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 
-// Room for a record of `bytes` in the buffer of `type`, zeroed, on an 8-byte boundary. NULL when memory is short or the
-// writer has failed. `bytes` is rounded up to a multiple of 8.
+// The same, by gp_writer_write() when there is something to be written.
+void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
+
+// Room for a record of `bytes` in the buffer of `type`, zeroed, on an 8-byte boundary. NULL when memory is short, too
+// much is waiting, or the writer has failed. `bytes` is rounded up to a multiple of 8. Fixed-size records of one type
+// must all have the same size.
 void *gp_writer_add(gp_writer_t *writer, enum gp_chunk_type type, size_t bytes);
 
-// Bytes waiting in all buffers.
+// Bytes waiting in the buffers that are being filled.
 size_t gp_writer_pending(const gp_writer_t *writer);
 
-// Write all buffers, definitions first. Returns 0 or the writer's error.
+// Pass on what there is. Returns false when the last hand-over has not been written yet (or memory is short): adding
+// goes on.
+bool gp_writer_hand_over(gp_writer_t *writer);
+
+static inline bool gp_writer_is_busy(const gp_writer_t *writer)
+{
+    // Acquire: partner of the release at the end of gp_writer_write(): the buffers are the producer's again.
+    return atomic_load_explicit(&writer->busy, memory_order_acquire) != 0;
+}
+
+// Write what was handed over, definitions first. Allocates nothing. Returns 0 or the writer's error.
+int gp_writer_write(gp_writer_t *writer);
+
+// Hand over and write, for those who have but one thread. Returns 0 or the writer's error.
 int gp_writer_flush(gp_writer_t *writer);
 
 void gp_writer_close(gp_writer_t *writer);
 
-// Forget everything without touching the file: in a forked child it is the parent's.
+// Forget everything without touching the file: in a forked child it is the parent's, and so is who was writing.
 void gp_writer_abandon(gp_writer_t *writer);
 
 #endif

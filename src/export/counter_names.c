@@ -21,6 +21,7 @@ const char *gp_counter_name(uint32_t counter)
         [GP_COUNTER_TIMER_FAILED] = "timer_failed",
         [GP_COUNTER_LOST_MARKS] = "lost_marks",
         [GP_COUNTER_UNSAMPLED_NS] = "unsampled_ns",
+        [GP_COUNTER_UNWRITTEN] = "unwritten",
     };
 
     return counter < GP_COUNTER_COUNT ? names[counter] : NULL;

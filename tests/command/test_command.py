@@ -129,7 +129,7 @@ class Export(Command):
         open(self.path("empty"), "w").close()
         export("is empty", self.path("empty"))
         export("is a capture of version 9", self.make("v9", "header version=9\n" + SCRIPT))
-        export("needs features", self.make("features", "header features=1\n" + SCRIPT))
+        export("was written by a newer greenprof: it needs features", self.make("features", "header features=0x40000000\n" + SCRIPT))
         if os.geteuid() != 0:
             os.chmod(self.capture, 0)
             export("Permission denied", self.capture)

@@ -70,7 +70,7 @@ static void add(gp_writer_t *writer, uint64_t value)
 static void writes_whole_chunks(void **state)
 {
     (void)state;
-    gp_writer_t writer;
+    gp_writer_t writer = GP_WRITER_INIT;
     gp_file_header_t header = make_header(0);
     assert_int_equal(gp_writer_open(&writer, path, &header), 0);
     for (uint64_t i = 0; i < 5; i++) {
@@ -86,7 +86,7 @@ static void full_disk_leaves_whole_chunks(void **state)
     (void)state;
     const long chunk = sizeof(gp_chunk_header_t) + sizeof(gp_trace_record_t);
     for (long room = 0; room <= (long)sizeof(gp_file_header_t) + 3 * chunk; room++) {
-        gp_writer_t writer;
+        gp_writer_t writer = GP_WRITER_INIT;
         gp_file_header_t header = make_header(0);
         bytes_until_full = room;
         int error = gp_writer_open(&writer, path, &header);
@@ -112,7 +112,7 @@ static void full_disk_leaves_whole_chunks(void **state)
 static void survives_a_closed_descriptor(void **state)
 {
     (void)state;
-    gp_writer_t writer;
+    gp_writer_t writer = GP_WRITER_INIT;
     gp_file_header_t header = make_header(0);
     assert_int_equal(gp_writer_open(&writer, path, &header), 0);
     add(&writer, 1);
@@ -132,7 +132,7 @@ static void keeps_the_image_before_an_exec(void **state)
     char aside[64];
     snprintf(aside, sizeof(aside), "%s.1", path);
     unlink(aside);
-    gp_writer_t writer;
+    gp_writer_t writer = GP_WRITER_INIT;
     gp_file_header_t mine = make_header(1), other = make_header(2);
     assert_int_equal(gp_writer_open(&writer, path, &mine), 0);
     gp_writer_close(&writer);
@@ -148,7 +148,7 @@ static void keeps_the_image_before_an_exec(void **state)
 static void refuses_what_cannot_be(void **state)
 {
     (void)state;
-    gp_writer_t writer;
+    gp_writer_t writer = GP_WRITER_INIT;
     gp_file_header_t header = make_header(1);
     assert_int_equal(gp_writer_open(&writer, "/nonexistent/x.greenprof", &header), -ENOENT);
     assert_int_equal(gp_writer_open(&writer, "/", &header), -EISDIR);

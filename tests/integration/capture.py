@@ -1,18 +1,56 @@
 """A second, independent reader of the capture file (src/capture/format.h): counters, threads, samples, ledger, end."""
 import collections
+import ctypes
 import struct
 
 MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
 COUNTER_NAMES = ["signals", "samples", "ring_full", "reentered", "foreign", "no_thread", "idle", "switching",
-                 "truncated", "incomplete", "outside", "timer_failed", "lost_marks", "unsampled_ns"]
+                 "truncated", "incomplete", "outside", "timer_failed", "lost_marks", "unsampled_ns",
+                 "unwritten"]
 DROPS = COUNTER_NAMES[2:7]
+PACKED, ZSTD = 1, 2  # enum gp_chunk_flag
 TRUNCATED, INCOMPLETE, SWITCHING = 1, 2, 4  # enum gp_stack_flag
 
 Sample = collections.namedtuple("Sample", "time_ns weight_ns coro thread stack trace")
 Thread = collections.namedtuple("Thread", "index tid start_ns end_ns cpu_ns coro name")
 Coro = collections.namedtuple("Coro", "id parent entry stack_lo stack_bytes birth_ns kind thread name")
+
+
+def decompress(data):
+    """One zstd frame; Debian's Python 3.11 has no module for it, but dpkg needs the library."""
+    library = ctypes.CDLL("libzstd.so.1")
+    library.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    size = library.ZSTD_getFrameContentSize(data, ctypes.c_size_t(len(data)))
+    out = ctypes.create_string_buffer(max(size, 1))
+    got = library.ZSTD_decompress(out, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
+    if got != size:
+        raise ValueError("bad zstd frame")
+    return out.raw[:size]
+
+
+def unpack(data):
+    """Packed columns back into records."""
+    count, record_bytes, _ = struct.unpack_from("<IHH", data)
+    words = record_bytes // 4
+    at = 8 + 8 * words
+    columns = []
+    for word in range(words):
+        base, width, is_delta, _ = struct.unpack_from("<IBBH", data, 8 + 8 * word)
+        planes = [data[at + plane * count:at + (plane + 1) * count] for plane in range(width)]
+        at += width * count
+        column, previous = [], base
+        for i in range(count):
+            kept = sum(plane[i] << 8 * number for number, plane in enumerate(planes))
+            if is_delta:
+                previous = previous + (kept >> 1 ^ -(kept & 1)) & 0xFFFFFFFF
+            column.append(previous if is_delta else base + kept & 0xFFFFFFFF)
+        columns.append(column)
+    if at != len(data):
+        raise ValueError("bad columns")
+    return b"".join(struct.pack(f"<{words}I", *record) for record in zip(*columns))
 
 
 class Capture:
@@ -33,13 +71,15 @@ class Capture:
     def _read_chunks(self, data, at):
         expected = 0
         while at + 24 <= len(data):
-            magic, kind, _, length, sequence, _ = struct.unpack_from("<IHHIIQ", data, at)
+            magic, kind, flags, length, sequence, _ = struct.unpack_from("<IHHIIQ", data, at)
             if magic != CHUNK_MAGIC or at + 24 + length > len(data):
                 self.whole = False
                 return
             self.whole &= sequence == expected
             expected = sequence + 1
-            self._read_payload(kind, data[at + 24:at + 24 + length])
+            payload = data[at + 24:at + 24 + length]
+            payload = decompress(payload) if flags & ZSTD else payload
+            self._read_payload(kind, unpack(payload) if flags & PACKED else payload)
             at += 24 + (length + 7 & ~7)
         self.whole &= at == len(data)
 

@@ -18,6 +18,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_OUTSIDE] = "on a stack nobody knows",
     [GP_COUNTER_TIMER_FAILED] = "threads without a timer",
     [GP_COUNTER_LOST_MARKS] = "trace changes lost: times per trace are approximate",
+    [GP_COUNTER_UNWRITTEN] = "not in the capture: it could not be written fast enough",
 };
 
 static const char *engine_name(uint32_t engine)
