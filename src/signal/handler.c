@@ -115,7 +115,7 @@ static size_t walk_language(gp_thread_t *thread, const moment_t *moment, uintptr
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language == NULL)
         return 0;
-    gp_language_place_t place = {.pc = pc, .sp = moment->sp, .stack_lo = moment->lo, .stack_hi = moment->hi};
+    gp_language_place_t place = {.pc = pc, .sp = moment->sp, .stack_hi = moment->hi};
     return language->walk(&place, thread->frames, atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
 }
 

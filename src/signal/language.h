@@ -20,7 +20,7 @@
 
 typedef struct gp_language_place { // where a signal came in
     uintptr_t pc, sp;
-    uintptr_t stack_lo, stack_hi;  // of the thread's own stack, half-open
+    uintptr_t stack_hi; // end of the stack that it is on
 } gp_language_place_t;
 
 struct prof_coro;

@@ -1,0 +1,60 @@
+#include "cpython.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "code_objects.h"
+#include "profile/collector.h"
+#include "profile/snapshot.h"
+#include "walk.h"
+
+enum { TYPE_DEALLOC = 48 }; // PyTypeObject.tp_dealloc: the same since 3.8
+
+static const gp_language_t language = {
+    .name = "cpython",
+    .walk = gp_cpython_walk,
+    .before_drain = gp_cpython_code_before_drain,
+    .after_drain = gp_cpython_code_after_drain,
+    .locate = gp_cpython_code_locate,
+    .coro_name = gp_cpython_coro_name,
+};
+
+static bool find_loop(void)
+{
+    void *loop = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+    Dl_info info;
+    ElfW(Sym) *symbol = NULL;
+    if (loop == NULL || dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
+        return false;
+    gp_cpython_runtime.loop = (uintptr_t)loop;
+    gp_cpython_runtime.loop_end = (uintptr_t)loop + symbol->st_size;
+    return true;
+}
+
+bool gp_cpython_look(void)
+{
+    if (atomic_load_explicit(&gp_language, memory_order_relaxed) != NULL)
+        return true;
+    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); // 3.11 on
+    unsigned char *code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+    gp_cpython_runtime.layout = version != NULL ? gp_cpython_layout_find(*version) : NULL;
+    gp_cpython_runtime.thread_state = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    bool has_loop = find_loop();
+    dlerror(); // the host asks for its own errors only
+    if (gp_cpython_runtime.layout == NULL || gp_cpython_runtime.thread_state == NULL || code_type == NULL || !has_loop)
+        return false;
+    gp_cpython_runtime.code_type = (uintptr_t)code_type;
+    gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
+    gp_cpython_code_watch((void (**)(void *))(void *)(code_type + TYPE_DEALLOC));
+    // Release: partner of the acquires by the handler and the collector.
+    atomic_store_explicit(&gp_language, &language, memory_order_release);
+    return true;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
+    if (first() == gp_core_own_interface())
+        gp_cpython_look();
+}

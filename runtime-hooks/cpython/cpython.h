@@ -1,0 +1,11 @@
+// CPython in this process: found by its symbols, 3.11 to 3.13.
+#ifndef GP_CPYTHON_CPYTHON_H
+#define GP_CPYTHON_CPYTHON_H
+
+#include <stdbool.h>
+
+// Look for it, and register its walker where it is there. Idempotent. Threads: any, one at a time. Signals: not safe.
+// Returns whether it is there.
+bool gp_cpython_look(void);
+
+#endif

@@ -1,0 +1,77 @@
+"""Run a Python program under `greenprof run` and look at what greenprof says of it."""
+import collections
+import os
+import subprocess
+import sys
+import tempfile
+
+GREENPROF = os.environ["GREENPROF"]
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+PYTHON = "/usr/bin/python3"
+SKIPPED = 77
+LIMIT_SECONDS = 200
+
+
+def require(*modules):
+    """End the test as skipped where a module is missing."""
+    for module in modules:
+        if subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True).returncode != 0:
+            print(f"SKIP: python3-{module} is not installed")
+            sys.exit(SKIPPED)
+
+
+def command(*arguments):
+    done = subprocess.run([GREENPROF, *arguments], capture_output=True, text=True, timeout=LIMIT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Folded:
+    """Stacks and seconds."""
+
+    def __init__(self, text):
+        self.stacks = []
+        for line in text.splitlines():
+            stack, _, weight = line.rpartition(" ")
+            self.stacks.append((stack.split(";"), int(weight) / 1e6))
+        self.total = sum(weight for _, weight in self.stacks)
+
+    def own(self):
+        times = collections.Counter()
+        for stack, weight in self.stacks:
+            times[stack[-1]] += weight
+        return times
+
+    def cumulative(self):
+        times = collections.Counter()
+        for stack, weight in self.stacks:
+            for name in set(stack):
+                times[name] += weight
+        return times
+
+    def pairs(self):
+        """(caller, callee): seconds, over all stacks."""
+        times = collections.Counter()
+        for stack, weight in self.stacks:
+            for pair in zip(stack, stack[1:]):
+                times[pair] += weight
+        return times
+
+
+class Run:
+    """One program under `greenprof run`."""
+
+    def __init__(self, program, *arguments, hz=1000, options=()):
+        self.directory = tempfile.TemporaryDirectory(prefix="greenprof-python-")
+        self.capture = os.path.join(self.directory.name, "capture.greenprof")
+        done = subprocess.run([GREENPROF, "run", "-F", str(hz), "-o", self.capture, *options, "--", PYTHON, "-B",
+                               os.path.join(PROGRAMS, program), *map(str, arguments)],
+                              capture_output=True, text=True, timeout=LIMIT_SECONDS)
+        self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
+        assert self.status == 0, f"{program}: status {self.status}\n{self.errors}"
+
+    def folded(self, *options):
+        return Folded(command("export", self.capture, "--format", "folded", *options))
+
+    def report(self, *options):
+        return command("report", self.capture, *options)
