@@ -36,7 +36,7 @@ static const char *entry_name(const gp_dataset_t *dataset, gp_symbolizer_t *symb
     uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(entry));
     const gp_symbol_t *symbol = gp_symbolizer_resolve(
         symbolizer, symbolizer_module(dataset, symbolizer, number), GP_LOC_OFFSET(entry));
-    return symbol ? symbol->function : NULL;
+    return symbol ? gp_symbol_outermost(symbol)->function : NULL;
 }
 
 // What snprintf() returned, as the length of what is there.

@@ -94,6 +94,15 @@ static int open_by_debuglink(const gp_elf_t *elf, const char *of, wanted_t *want
     return result;
 }
 
+int gp_debug_file_open_by_build_id(const uint8_t *build_id, size_t build_id_len, gp_elf_t *found,
+                                   char found_path[GP_DEBUG_PATH_SIZE])
+{
+    wanted_t wanted = {.build_id_len = build_id_len};
+
+    memcpy(wanted.build_id, build_id, build_id_len);
+    return open_by_build_id(&wanted, found, found_path);
+}
+
 int gp_debug_file_open(const gp_elf_t *elf, const char *path, gp_elf_t *found,
                        char found_path[GP_DEBUG_PATH_SIZE])
 {
@@ -103,4 +112,43 @@ int gp_debug_file_open(const gp_elf_t *elf, const char *path, gp_elf_t *found,
     if (open_by_build_id(&wanted, found, found_path) == 0)
         return 0;
     return open_by_debuglink(elf, path, &wanted, found, found_path);
+}
+
+// .gnu_debugaltlink: a NUL-terminated name, the build-id.
+static char *read_altlink(const gp_elf_t *elf, wanted_t *wanted)
+{
+    const Elf64_Shdr *section = gp_elf_section(elf, ".gnu_debugaltlink");
+    size_t len = 0;
+    char *name = section ? gp_elf_section_read(elf, section, &len) : NULL;
+
+    if (name == NULL)
+        return NULL;
+    size_t at = strlen(name) + 1;
+    if (at >= len || name[0] == '\0' || len - at > GP_BUILD_ID_MAX) {
+        free(name);
+        return NULL;
+    }
+    wanted->build_id_len = len - at;
+    memcpy(wanted->build_id, name + at, len - at);
+    return name;
+}
+
+int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *found)
+{
+    char there[GP_DEBUG_PATH_SIZE];
+    const char *slash = strrchr(path, '/');
+    wanted_t wanted = {0};
+    char *name = read_altlink(elf, &wanted);
+    int result = -ENOENT;
+
+    if (name == NULL)
+        return -ENOENT;
+    int directory_len = name[0] != '/' && slash != NULL ? (int)(slash - path) + 1 : 0;
+    int len = snprintf(there, sizeof(there), "%.*s%s", directory_len, path, name);
+    if (len > 0 && len < GP_DEBUG_PATH_SIZE)
+        result = open_if_right(there, &wanted, found);
+    if (result < 0)
+        result = open_by_build_id(&wanted, found, there);
+    free(name);
+    return result;
 }

@@ -15,4 +15,14 @@ enum { GP_DEBUG_PATH_SIZE = 4200 };
 int gp_debug_file_open(const gp_elf_t *elf, const char *path, gp_elf_t *found,
                        char found_path[GP_DEBUG_PATH_SIZE]);
 
+// The same by a build-id alone, for a module whose own file is not there, or is of another build.
+int gp_debug_file_open_by_build_id(const uint8_t *build_id, size_t build_id_len, gp_elf_t *found,
+                                   char found_path[GP_DEBUG_PATH_SIZE]);
+
+// Open the supplementary file that dwz put what several debug files share into (.gnu_debugaltlink).
+// A file counts only when its build-id is the one in the link.
+//   path: of `elf`; a relative name in the link starts from its directory.
+// Returns 0 or -ENOENT.
+int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *found);
+
 #endif

@@ -1,55 +1,107 @@
 #include "symbol/demangle.h"
 
-#include <stdlib.h>
+#include <setjmp.h>
 #include <string.h>
 
-enum { NAME_MAX_LEN = 4096 };
+#include <libiberty/demangle.h>
 
-// Declared here: <cxxabi.h> is for C++ only. Source: Itanium C++ ABI, 3.4 "Demangler API".
-char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+enum {
+    NAME_MAX_LEN = 4096,   // the demanglers recurse with the length of the name
+    TEXT_MAX_LEN = 0xffff, // back references multiply: a short name can stand for gigabytes
+};
 
-// Length of the name without ".cold" or ".cold.12" at its end.
-static size_t without_cold(const char *name)
+typedef struct output {
+    char text[TEXT_MAX_LEN + 1];
+    size_t len;
+    jmp_buf too_long;
+} output_t;
+
+static void append(const char *text, size_t len, void *context)
 {
-    size_t len = strlen(name);
-    const char *cold = strstr(name, ".cold");
+    output_t *output = context;
 
-    if (cold != NULL && strspn(cold + 5, ".0123456789") == strlen(cold + 5) && cold > name)
-        return (size_t)(cold - name);
+    // The demanglers keep everything on the stack while they print: nothing is lost by leaving.
+    if (len > TEXT_MAX_LEN - output->len)
+        longjmp(output->too_long, 1);
+    memcpy(output->text + output->len, text, len);
+    output->len += len;
+}
+
+// Returns whether `name` was a mangled one; its text is then in `output`.
+static bool demangle(const char *name, output_t *output)
+{
+    output->len = 0;
+    if (setjmp(output->too_long) != 0)
+        return false;
+    // Rust first: its legacy names are C++ names with a hash for a last part.
+    if (rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, append, output))
+        return output->len > 0;
+    output->len = 0;
+    return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_TYPES, append, output) != 0 &&
+           output->len > 0;
+}
+
+// Does a suffix ".word" or ".word.12" start here that says: this is the same function?
+static size_t clone_suffix(const char *name)
+{
+    static const char *const words[] = {".cold", ".constprop", ".isra", ".lto_priv", ".llvm"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t len = strlen(words[i]);
+        if (strncmp(name, words[i], len) != 0)
+            continue;
+        if (name[len] == '.')
+            len += 1 + strspn(name + len + 1, "0123456789");
+        if (name[len] == '\0' || name[len] == '.' || name[len] == '@')
+            return len;
+    }
+    return 0;
+}
+
+// Copy the name without such suffixes. Returns the length.
+static size_t copy_without_clones(char *to, const char *name)
+{
+    size_t len = 0;
+
+    for (const char *at = name; *at != '\0';) {
+        size_t skip = at > name && *at == '.' ? clone_suffix(at) : 0;
+        if (skip == 0)
+            to[len++] = *at++;
+        at += skip;
+    }
+    to[len] = '\0';
     return len;
 }
 
-static bool is_mangled(const char *name)
+static bool may_be_mangled(const char *name)
 {
-    return strncmp(name, "_Z", 2) == 0 || strncmp(name, "___Z", 4) == 0;
+    name += strspn(name, "_");
+    return name[0] == 'Z' || name[0] == 'R';
 }
 
 const char *gp_demangle(gp_arena_t *arena, const char *name)
 {
     char bare[NAME_MAX_LEN];
-    size_t len = without_cold(name);
+    output_t output;
 
-    // The demangler recurses with the length of the name; what is longer stays as it is.
-    if (is_mangled(name) && len < sizeof(bare)) {
-        memcpy(bare, name, len);
-        bare[len] = '\0';
-        // "name@plt" demangles only without its suffix.
-        char *suffix = strchr(bare, '@');
-        if (suffix != NULL)
-            *suffix = '\0';
-        int status = -1;
-        char *text = __cxa_demangle(bare, NULL, NULL, &status);
-        if (status == 0 && text != NULL) {
-            size_t text_len = strlen(text), suffix_len = suffix ? len - (size_t)(suffix - bare) : 0;
-            char *copy = gp_arena_alloc(arena, text_len + suffix_len + 1);
-            if (copy != NULL) {
-                memcpy(copy, text, text_len);
-                memcpy(copy + text_len, name + len - suffix_len, suffix_len);
-            }
-            free(text);
-            return copy;
-        }
-        free(text);
+    if (strlen(name) >= sizeof(bare))
+        return gp_arena_text(arena, name, strlen(name));
+    size_t len = copy_without_clones(bare, name);
+    if (!may_be_mangled(bare))
+        return gp_arena_text(arena, bare, len);
+    char *suffix = strchr(bare, '@'); // "name@plt" demangles only without its suffix
+    if (suffix != NULL)
+        *suffix = '\0';
+    bool demangled = demangle(bare, &output);
+    if (suffix != NULL)
+        *suffix = '@';
+    if (!demangled)
+        return gp_arena_text(arena, bare, len);
+    size_t suffix_len = suffix ? strlen(suffix) : 0;
+    char *copy = gp_arena_alloc(arena, output.len + suffix_len + 1);
+    if (copy != NULL) {
+        memcpy(copy, output.text, output.len);
+        memcpy(copy + output.len, bare + len - suffix_len, suffix_len);
     }
-    return gp_arena_text(arena, name, len);
+    return copy;
 }

@@ -1,187 +1,253 @@
+// The functions of a unit: which instance of which function is innermost at which address.
 #include "symbol/dwarf_unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { DEPTH_MAX = 64, ORIGIN_HOPS_MAX = 4 };
+enum { NESTING_MAX = 512 }; // of DIEs
 
 typedef struct walk {
     gp_dwarf_t *dwarf;
-    const gp_dwarf_files_t *files;
-    uint64_t unit_base;
-    gp_dwarf_function_t *functions;
-    size_t count, capacity;
-    gp_dwarf_function_t current; // what the ranges that are visited belong to
+    gp_dwarf_unit_t *unit;
+    gp_cursor_t cursor;
+    uint32_t current;            // what the ranges that are visited belong to
+    uint32_t scope[NESTING_MAX]; // the function around the DIEs of each level
+    size_t level;
+    int error;
 } walk_t;
 
-static bool attribute_number(gp_dwarf_t *dwarf, Dwarf_Die die, Dwarf_Half name, uint64_t *number)
-{
-    Dwarf_Attribute attribute = NULL;
-    Dwarf_Unsigned value = 0;
-    Dwarf_Signed value_signed = 0;
-    Dwarf_Error error = NULL;
+typedef struct die { // what is needed of a DIE
+    gp_dwarf_extent_t extent;
+    uint64_t call_file, call_line;
+    gp_dwarf_value_t sibling;
+} die_t;
 
-    if (dwarf_attr(die, name, &attribute, &error) != DW_DLV_OK) {
-        gp_dwarf_error(dwarf, error);
-        return false;
-    }
-    int got = dwarf_formudata(attribute, &value, &error);
-    if (got != DW_DLV_OK) { // DW_FORM_implicit_const is signed
-        gp_dwarf_error(dwarf, error);
-        error = NULL;
-        got = dwarf_formsdata(attribute, &value_signed, &error);
-        value = (Dwarf_Unsigned)value_signed;
-    }
-    if (got != DW_DLV_OK)
-        gp_dwarf_error(dwarf, error);
-    dwarf_dealloc(dwarf->debug, attribute, DW_DLA_ATTR);
-    *number = value;
-    return got == DW_DLV_OK;
-}
-
-// The DIE that an out-of-line instance or a definition refers to for what it does not say itself;
-// NULL when none.
-static Dwarf_Die origin_of(gp_dwarf_t *dwarf, Dwarf_Die die)
-{
-    static const Dwarf_Half links[] = {DW_AT_abstract_origin, DW_AT_specification};
-    Dwarf_Die origin = NULL;
-
-    for (size_t i = 0; i < 2 && origin == NULL; i++) {
-        Dwarf_Attribute attribute = NULL;
-        Dwarf_Off offset = 0;
-        Dwarf_Error error = NULL;
-        Dwarf_Half form = 0;
-        if (dwarf_attr(die, links[i], &attribute, &error) != DW_DLV_OK) {
-            gp_dwarf_error(dwarf, error);
-            continue;
-        }
-        // Not into the supplementary file of dwz: its offsets are another file's.
-        if (dwarf_whatform(attribute, &form, &error) == DW_DLV_OK && form != DW_FORM_GNU_ref_alt &&
-            form != DW_FORM_ref_sup4 && form != DW_FORM_ref_sup8 &&
-            dwarf_global_formref(attribute, &offset, &error) == DW_DLV_OK &&
-            dwarf_offdie_b(dwarf->debug, offset, 1, &origin, &error) != DW_DLV_OK)
-            origin = NULL;
-        gp_dwarf_error(dwarf, error);
-        dwarf_dealloc(dwarf->debug, attribute, DW_DLA_ATTR);
-    }
-    return origin;
-}
-
-// Where a function is defined: its own attributes, else those of what it refers to.
-static void read_declaration(walk_t *walk, Dwarf_Die die)
-{
-    uint64_t file = 0, line = 0;
-    Dwarf_Die at = die;
-
-    walk->current.file = GP_DWARF_NO_FILE;
-    walk->current.line = 0;
-    for (int hops = 0; at != NULL && hops < ORIGIN_HOPS_MAX; hops++) {
-        if (walk->current.line == 0 && attribute_number(walk->dwarf, at, DW_AT_decl_line, &line) &&
-            line <= UINT32_MAX)
-            walk->current.line = (uint32_t)line;
-        if (walk->current.file == GP_DWARF_NO_FILE &&
-            attribute_number(walk->dwarf, at, DW_AT_decl_file, &file))
-            walk->current.file = gp_dwarf_files_number(walk->files, file);
-        Dwarf_Die next = NULL;
-        if (walk->current.line == 0 || walk->current.file == GP_DWARF_NO_FILE)
-            next = origin_of(walk->dwarf, at);
-        if (at != die)
-            dwarf_dealloc(walk->dwarf->debug, at, DW_DLA_DIE);
-        at = next;
-    }
-    if (at != NULL && at != die)
-        dwarf_dealloc(walk->dwarf->debug, at, DW_DLA_DIE);
-}
-
-static int add_function(void *context, uint64_t lo, uint64_t hi)
+static int add_range(void *context, uint64_t lo, uint64_t hi)
 {
     walk_t *walk = context;
+    gp_dwarf_unit_t *unit = walk->unit;
 
-    if (gp_grow(&walk->functions, &walk->capacity, walk->count, sizeof(*walk->functions)) < 0)
+    if (gp_grow(&unit->ranges, &unit->range_capacity, unit->range_count, sizeof(*unit->ranges)) < 0)
         return -ENOMEM;
-    walk->functions[walk->count] = walk->current;
-    walk->functions[walk->count].lo = lo;
-    walk->functions[walk->count++].hi = hi;
+    unit->ranges[unit->range_count++] =
+        (gp_dwarf_range_t){lo, hi, walk->current, unit->functions[walk->current].depth};
     return 0;
 }
 
-// Can there be functions with code below a DIE of this kind?
-static bool may_hold_functions(Dwarf_Half tag)
+static void take_attribute(walk_t *walk, const gp_dwarf_attribute_t *attribute, die_t *die)
 {
-    return tag == DW_TAG_subprogram || tag == DW_TAG_namespace || tag == DW_TAG_class_type ||
-           tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_module ||
-           tag == DW_TAG_lexical_block;
+    gp_dwarf_value_t value;
+
+    switch (attribute->name) {
+    case DW_AT_low_pc:
+        die->extent.low = gp_dwarf_value(&walk->cursor, walk->unit, attribute);
+        break;
+    case DW_AT_high_pc:
+        die->extent.high = gp_dwarf_value(&walk->cursor, walk->unit, attribute);
+        break;
+    case DW_AT_ranges:
+        die->extent.ranges = gp_dwarf_value(&walk->cursor, walk->unit, attribute);
+        break;
+    case DW_AT_sibling:
+        die->sibling = gp_dwarf_value(&walk->cursor, walk->unit, attribute);
+        break;
+    case DW_AT_call_file:
+        value = gp_dwarf_value(&walk->cursor, walk->unit, attribute);
+        gp_dwarf_value_constant(&value, &die->call_file);
+        break;
+    case DW_AT_call_line:
+        value = gp_dwarf_value(&walk->cursor, walk->unit, attribute);
+        gp_dwarf_value_constant(&value, &die->call_line);
+        break;
+    default:
+        if (attribute->form == DW_FORM_indirect)
+            gp_dwarf_value(&walk->cursor, walk->unit, attribute);
+        else
+            gp_dwarf_value_skip(&walk->cursor, walk->unit, attribute->form);
+    }
 }
 
-static int walk_children(walk_t *walk, Dwarf_Die die, uint32_t depth);
-
-static int walk_die(walk_t *walk, Dwarf_Die die, uint32_t depth)
+static void read_die(walk_t *walk, const gp_dwarf_abbrev_t *abbrev, die_t *die)
 {
-    Dwarf_Half tag = 0;
-    int result = 0;
+    const gp_dwarf_attribute_t *attributes = walk->unit->abbrevs->attributes + abbrev->first;
 
-    if (dwarf_tag(die, &tag, NULL) != DW_DLV_OK || !may_hold_functions(tag))
-        return 0;
-    if (tag == DW_TAG_subprogram) {
-        size_t before = walk->count;
-        walk->current.depth = depth;
-        result = gp_dwarf_ranges(walk->dwarf, die, walk->unit_base, add_function, walk);
-        if (walk->count > before) { // read only where there is code
-            read_declaration(walk, die);
-            for (size_t i = before; i < walk->count; i++) {
-                walk->functions[i].file = walk->current.file;
-                walk->functions[i].line = walk->current.line;
-            }
-        }
-    }
-    return result == 0 ? walk_children(walk, die, depth + 1) : result;
+    for (uint32_t i = 0; i < abbrev->count && !walk->cursor.bad; i++)
+        take_attribute(walk, &attributes[i], die);
 }
 
-static int walk_children(walk_t *walk, Dwarf_Die die, uint32_t depth)
+// Returns the number of the function, or the scope it is in where it cannot be one of its own.
+static uint32_t add_function(walk_t *walk, uint16_t tag, uint64_t offset, const die_t *die)
 {
-    Dwarf_Die child = NULL, next = NULL;
-    Dwarf_Error error = NULL;
-    int result = 0;
+    gp_dwarf_unit_t *unit = walk->unit;
+    uint32_t outer = tag == DW_TAG_inlined_subroutine ? walk->scope[walk->level] : GP_DWARF_NONE;
+    uint32_t depth = outer != GP_DWARF_NONE ? unit->functions[outer].depth + 1 : 0;
 
-    if (depth > DEPTH_MAX || dwarf_child(die, &child, &error) != DW_DLV_OK) {
-        gp_dwarf_error(walk->dwarf, error);
-        return 0;
+    if ((tag == DW_TAG_inlined_subroutine && outer == GP_DWARF_NONE) ||
+        depth >= GP_DWARF_PLACES_MAX)
+        return outer;
+    if (gp_grow(&unit->functions, &unit->function_capacity, unit->function_count,
+                sizeof(*unit->functions)) < 0) {
+        walk->error = -ENOMEM;
+        return outer;
     }
-    while (child != NULL) {
-        if (result == 0)
-            result = walk_die(walk, child, depth);
-        if (result < 0 ||
-            dwarf_siblingof_b(walk->dwarf->debug, child, 1, &next, &error) != DW_DLV_OK) {
-            gp_dwarf_error(walk->dwarf, error);
-            next = NULL;
-        }
-        dwarf_dealloc(walk->dwarf->debug, child, DW_DLA_DIE);
-        child = next;
-        next = NULL;
-        error = NULL;
-    }
-    return result;
+    walk->current = (uint32_t)unit->function_count++;
+    unit->functions[walk->current] = (gp_dwarf_function_t){
+        .die = offset,
+        .outer = outer,
+        .call_file = die->call_file < GP_DWARF_NONE ? (uint32_t)die->call_file : GP_DWARF_NONE,
+        .call_line = die->call_line <= UINT32_MAX ? (uint32_t)die->call_line : 0,
+        .depth = depth,
+    };
+    walk->error = gp_dwarf_ranges(walk->dwarf, unit, &die->extent, add_range, walk);
+    return walk->current;
 }
 
-static int compare_functions(const void *left, const void *right)
+// Nothing below such a DIE has code.
+static bool may_be_skipped(uint16_t tag)
 {
-    const gp_dwarf_function_t *a = left, *b = right;
+    return tag == DW_TAG_array_type || tag == DW_TAG_enumeration_type ||
+           tag == DW_TAG_subroutine_type || tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site;
+}
+
+// Go to a DIE's sibling; only forwards. Returns whether it was done.
+static bool skip_to(walk_t *walk, const gp_dwarf_value_t *sibling)
+{
+    const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
+    uint64_t here = (uint64_t)(walk->cursor.at - info), there = walk->unit->start + sibling->number;
+    bool local = sibling->form == DW_FORM_ref1 || sibling->form == DW_FORM_ref2 ||
+                 sibling->form == DW_FORM_ref4 || sibling->form == DW_FORM_ref8 ||
+                 sibling->form == DW_FORM_ref_udata;
+
+    if (!local || there < here || there > walk->unit->end)
+        return false;
+    walk->cursor.at = info + there;
+    return true;
+}
+
+static void visit_die(walk_t *walk, const gp_dwarf_abbrev_t *abbrev, uint64_t offset)
+{
+    uint32_t scope = walk->scope[walk->level];
+    bool is_function = abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine;
+    bool skip = abbrev->children && abbrev->sibling && may_be_skipped(abbrev->tag);
+    die_t die = {.call_file = GP_DWARF_NONE};
+
+    if (is_function || skip || abbrev->bytes == UINT32_MAX)
+        read_die(walk, abbrev, &die);
+    else
+        gp_cursor_skip(&walk->cursor, abbrev->bytes);
+    if (walk->cursor.bad || (skip && skip_to(walk, &die.sibling)))
+        return;
+    if (is_function)
+        scope = add_function(walk, abbrev->tag, offset, &die);
+    if (!abbrev->children)
+        return;
+    if (walk->level + 1 == NESTING_MAX)
+        gp_cursor_fail(&walk->cursor);
+    else
+        walk->scope[++walk->level] = scope;
+}
+
+static void walk_unit(walk_t *walk)
+{
+    const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
+
+    walk->scope[0] = GP_DWARF_NONE;
+    while (walk->error == 0 && !walk->cursor.bad && gp_cursor_left(&walk->cursor) > 0) {
+        uint64_t offset = (uint64_t)(walk->cursor.at - info);
+        uint64_t code = gp_cursor_uleb(&walk->cursor);
+        const gp_dwarf_abbrev_t *abbrev = code ? gp_dwarf_abbrev(walk->unit->abbrevs, code) : NULL;
+        if (abbrev != NULL)
+            visit_die(walk, abbrev, offset);
+        else if (code != 0)
+            break;
+        else if (walk->level > 0)
+            walk->level--;
+    }
+}
+
+// By start, then the larger first (it is the outer one), then by nesting.
+static int compare_ranges(const void *left, const void *right)
+{
+    const gp_dwarf_range_t *a = left, *b = right;
 
     if (a->lo != b->lo)
         return a->lo < b->lo ? -1 : 1;
+    if (a->hi != b->hi)
+        return a->hi > b->hi ? -1 : 1;
     return a->depth < b->depth ? -1 : a->depth > b->depth;
 }
 
-int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, Dwarf_Die die,
-                            const gp_dwarf_files_t *files)
-{
-    walk_t walk = {.dwarf = dwarf, .files = files, .unit_base = gp_dwarf_low_pc(die)};
-    int result = walk_children(&walk, die, 0);
+typedef struct sweep {
+    gp_dwarf_range_t *made; // disjoint
+    size_t count, capacity;
+    size_t *open; // ranges that hold the position, the innermost last
+    size_t depth;
+    uint64_t position;
+} sweep_t;
 
-    if (walk.count > 0)
-        qsort(walk.functions, walk.count, sizeof(*walk.functions), compare_functions);
-    unit->functions = walk.functions;
-    unit->function_count = walk.count;
+static int emit(sweep_t *sweep, uint64_t end, const gp_dwarf_range_t *range)
+{
+    if (sweep->position >= end)
+        return 0;
+    if (gp_grow(&sweep->made, &sweep->capacity, sweep->count, sizeof(*sweep->made)) < 0)
+        return -ENOMEM;
+    sweep->made[sweep->count] = *range;
+    sweep->made[sweep->count].lo = sweep->position;
+    sweep->made[sweep->count++].hi = end;
+    sweep->position = end;
+    return 0;
+}
+
+// Close what ends at or before `upto`, then cut the innermost one that goes on.
+static int advance(sweep_t *sweep, const gp_dwarf_range_t *ranges, uint64_t upto)
+{
+    int result = 0;
+
+    for (; sweep->depth > 0 && result == 0; sweep->depth--) {
+        const gp_dwarf_range_t *top = &ranges[sweep->open[sweep->depth - 1]];
+        if (top->hi > upto)
+            return emit(sweep, upto, top);
+        result = emit(sweep, top->hi, top);
+    }
     return result;
+}
+
+// Cut nested ranges into disjoint ones.
+static int flatten(gp_dwarf_unit_t *unit)
+{
+    sweep_t sweep = {.open = calloc(unit->range_count + 1, sizeof(size_t))};
+    int result = sweep.open ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < unit->range_count && result == 0; i++) {
+        result = advance(&sweep, unit->ranges, unit->ranges[i].lo);
+        if (sweep.position < unit->ranges[i].lo)
+            sweep.position = unit->ranges[i].lo;
+        sweep.open[sweep.depth++] = i;
+    }
+    if (result == 0)
+        result = advance(&sweep, unit->ranges, UINT64_MAX);
+    free(sweep.open);
+    free(unit->ranges);
+    unit->ranges = sweep.made;
+    unit->range_count = sweep.count;
+    unit->range_capacity = sweep.capacity;
+    return result;
+}
+
+int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+{
+    walk_t *walk = calloc(1, sizeof(*walk));
+
+    if (walk == NULL)
+        return -ENOMEM;
+    const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
+    walk->dwarf = dwarf;
+    walk->unit = unit;
+    walk->cursor = gp_cursor(until, unit->die);
+    walk_unit(walk);
+    int result = walk->error;
+    free(walk);
+    if (unit->range_count > 0)
+        qsort(unit->ranges, unit->range_count, sizeof(*unit->ranges), compare_ranges);
+    return result == 0 ? flatten(unit) : result;
 }

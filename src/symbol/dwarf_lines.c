@@ -1,75 +1,178 @@
-#include "symbol/dwarf_unit.h"
-
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-uint32_t gp_dwarf_files_number(const gp_dwarf_files_t *files, uint64_t number)
+#include "symbol/dwarf_unit.h"
+
+bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                          gp_dwarf_line_header_t *header)
 {
-    if (number < files->base || number - files->base >= files->count)
-        return GP_DWARF_NO_FILE;
-    return files->numbers[number - files->base];
-}
+    gp_dwarf_unit_t *format = &header->format;
+    uint64_t offset;
 
-static int load_files(gp_dwarf_t *dwarf, Dwarf_Die die, gp_dwarf_files_t *files)
-{
-    char **paths = NULL;
-    Dwarf_Signed count = 0;
-    Dwarf_Error error = NULL;
-
-    if (dwarf_srcfiles(die, &paths, &count, &error) != DW_DLV_OK) {
-        gp_dwarf_error(dwarf, error);
-        return 0;
-    }
-    files->numbers = calloc((size_t)count + 1, sizeof(*files->numbers));
-    for (Dwarf_Signed i = 0; i < count; i++) {
-        if (files->numbers != NULL)
-            files->numbers[i] = gp_dwarf_file(dwarf, paths[i]);
-        dwarf_dealloc(dwarf->debug, paths[i], DW_DLA_STRING);
-    }
-    dwarf_dealloc(dwarf->debug, paths, DW_DLA_LIST);
-    files->count = files->numbers ? (size_t)count : 0;
-    return files->numbers ? 0 : -ENOMEM;
-}
-
-// One row of libdwarf's table in ours. Returns whether it could be read.
-static bool read_row(Dwarf_Line from, const gp_dwarf_files_t *files, gp_dwarf_line_t *row)
-{
-    Dwarf_Addr address = 0;
-    Dwarf_Unsigned line = 0, file = 0;
-    Dwarf_Bool end = 0;
-
-    if (dwarf_lineaddr(from, &address, NULL) != DW_DLV_OK ||
-        dwarf_lineendsequence(from, &end, NULL) != DW_DLV_OK)
+    memset(header, 0, sizeof(*header));
+    if (!gp_dwarf_value_constant(&unit->line_table, &offset))
         return false;
-    *row = (gp_dwarf_line_t){address, GP_DWARF_NO_FILE, 0};
-    if (end)
-        return true;
-    if (dwarf_lineno(from, &line, NULL) != DW_DLV_OK ||
-        dwarf_line_srcfileno(from, &file, NULL) != DW_DLV_OK)
+    gp_cursor_t all = gp_cursor(dwarf->sections[GP_DEBUG_LINE], offset);
+    uint64_t length = gp_cursor_u32(&all);
+    format->offset_bytes = length == UINT32_MAX ? 8 : 4;
+    if (length == UINT32_MAX)
+        length = gp_cursor_uint(&all, 8);
+    if (all.bad || length > gp_cursor_left(&all))
         return false;
-    row->file = gp_dwarf_files_number(files, file);
-    row->line = line <= UINT32_MAX ? (uint32_t)line : 0;
-    return true;
+    gp_cursor_t body = {all.at, all.at + length, false};
+    *format = (gp_dwarf_unit_t){
+        .version = gp_cursor_u16(&body),
+        .address_bytes = unit->address_bytes,
+        .offset_bytes = format->offset_bytes,
+        .str_offsets_base = unit->str_offsets_base,
+    };
+    if (format->version >= 5) {
+        format->address_bytes = gp_cursor_u8(&body);
+        gp_cursor_skip(&body, 1); // size of a segment selector
+    }
+    uint64_t tables_len = gp_cursor_uint(&body, format->offset_bytes);
+    header->program = body;
+    gp_cursor_skip(&header->program, tables_len);
+    header->instruction_bytes = gp_cursor_u8(&body);
+    if (format->version >= 4)
+        gp_cursor_skip(&body, 1); // operations in an instruction: 1 but for VLIW
+    gp_cursor_skip(&body, 1);     // is_stmt at the start
+    header->line_base = (int8_t)gp_cursor_u8(&body);
+    header->line_range = gp_cursor_u8(&body);
+    header->opcode_base = gp_cursor_u8(&body);
+    for (unsigned i = 1; i < header->opcode_base; i++)
+        header->operands[i] = gp_cursor_u8(&body);
+    header->tables = body;
+    return !body.bad && !header->program.bad && format->version >= 2 && format->version <= 5 &&
+           header->line_range > 0 && header->opcode_base > 0;
 }
 
-// Take the rows over, without the sequences of discarded code, which start at address 0.
-static size_t read_rows(Dwarf_Line *from, Dwarf_Signed count, const gp_dwarf_files_t *files,
-                        gp_dwarf_line_t *rows)
-{
-    size_t kept = 0, sequence = 0;
+typedef struct machine { // the line number program's registers, and what it made
+    gp_dwarf_unit_t *unit;
+    const gp_dwarf_line_header_t *header;
+    uint64_t address;
+    uint64_t file, line;
+    size_t sequence; // where in unit->lines it starts
+    bool sorted;
+    int error;
+} machine_t;
 
-    for (Dwarf_Signed i = 0; i < count; i++) {
-        if (!read_row(from[i], files, &rows[kept]))
-            continue;
-        bool end = rows[kept++].file == GP_DWARF_NO_FILE && rows[kept - 1].line == 0;
-        if (!end)
-            continue;
-        if (rows[sequence].address <= 1)
-            kept = sequence;
-        sequence = kept;
+static void reset(machine_t *machine)
+{
+    machine->address = 0;
+    machine->file = 1;
+    machine->line = 1;
+    machine->sequence = machine->unit->line_count;
+}
+
+// Of several rows at one address the last one counts.
+static void emit(machine_t *machine, uint32_t file, uint32_t line)
+{
+    gp_dwarf_unit_t *unit = machine->unit;
+    gp_dwarf_line_t row = {machine->address, file, line};
+    size_t count = unit->line_count;
+
+    if (count > machine->sequence && unit->lines[count - 1].address == row.address) {
+        unit->lines[count - 1] = row;
+        return;
     }
-    return kept;
+    if (gp_grow(&unit->lines, &unit->line_capacity, count, sizeof(*unit->lines)) < 0) {
+        machine->error = -ENOMEM;
+        return;
+    }
+    machine->sorted =
+        machine->sorted && (count == 0 || unit->lines[count - 1].address < row.address);
+    unit->lines[unit->line_count++] = row;
+}
+
+static void emit_row(machine_t *machine)
+{
+    uint32_t file = machine->file < GP_DWARF_NONE ? (uint32_t)machine->file : GP_DWARF_NONE;
+
+    emit(machine, file, machine->line <= UINT32_MAX ? (uint32_t)machine->line : 0);
+}
+
+static void end_sequence(machine_t *machine)
+{
+    emit(machine, GP_DWARF_NONE, 0);
+    // Code that the linker threw away was put at address 0 or 1.
+    if (machine->unit->line_count > machine->sequence &&
+        machine->unit->lines[machine->sequence].address <= 1)
+        machine->unit->line_count = machine->sequence;
+    reset(machine);
+}
+
+static void run_extended(machine_t *machine, gp_cursor_t *cursor)
+{
+    uint64_t len = gp_cursor_uleb(cursor);
+    gp_cursor_t body = *cursor;
+
+    gp_cursor_skip(cursor, len);
+    if (len == 0 || cursor->bad)
+        return;
+    switch (gp_cursor_u8(&body)) {
+    case DW_LNE_end_sequence:
+        end_sequence(machine);
+        break;
+    case DW_LNE_set_address:
+        machine->address = gp_cursor_uint(&body, len - 1 <= 8 ? len - 1 : 8);
+        break;
+    default: // DW_LNE_define_file: no compiler writes it; discriminators: not shown
+        break;
+    }
+}
+
+static void run_standard(machine_t *machine, uint8_t opcode, gp_cursor_t *cursor)
+{
+    const gp_dwarf_line_header_t *header = machine->header;
+
+    switch (opcode) {
+    case DW_LNS_copy:
+        emit_row(machine);
+        break;
+    case DW_LNS_advance_pc:
+        machine->address += gp_cursor_uleb(cursor) * header->instruction_bytes;
+        break;
+    case DW_LNS_advance_line:
+        machine->line += (uint64_t)gp_cursor_sleb(cursor);
+        break;
+    case DW_LNS_set_file:
+        machine->file = gp_cursor_uleb(cursor);
+        break;
+    case DW_LNS_const_add_pc:
+        machine->address += (uint64_t)((255 - header->opcode_base) / header->line_range) *
+                            header->instruction_bytes;
+        break;
+    case DW_LNS_fixed_advance_pc:
+        machine->address += gp_cursor_u16(cursor);
+        break;
+    default: // columns, flags, and what is newer than this reader
+        for (unsigned i = 0; i < header->operands[opcode]; i++)
+            gp_cursor_uleb(cursor);
+    }
+}
+
+static void run(machine_t *machine, gp_cursor_t cursor)
+{
+    const gp_dwarf_line_header_t *header = machine->header;
+
+    reset(machine);
+    while (machine->error == 0 && !cursor.bad && gp_cursor_left(&cursor) > 0) {
+        uint8_t opcode = gp_cursor_u8(&cursor);
+        if (opcode >= header->opcode_base) {
+            unsigned step = (unsigned)(opcode - header->opcode_base);
+            machine->address += (uint64_t)(step / header->line_range) * header->instruction_bytes;
+            machine->line +=
+                (uint64_t)(int64_t)(header->line_base + (int)(step % header->line_range));
+            emit_row(machine);
+        } else if (opcode == 0) {
+            run_extended(machine, &cursor);
+        } else {
+            run_standard(machine, opcode, &cursor);
+        }
+    }
+    machine->unit->line_count =
+        machine->sequence; // a sequence without an end is not to be believed
 }
 
 typedef struct numbered {
@@ -85,27 +188,16 @@ static int compare_rows(const void *left, const void *right)
 
     if (a->row.address != b->row.address)
         return a->row.address < b->row.address ? -1 : 1;
-    bool a_end = a->row.line == 0 && a->row.file == GP_DWARF_NO_FILE;
-    bool b_end = b->row.line == 0 && b->row.file == GP_DWARF_NO_FILE;
+    bool a_end = a->row.file == GP_DWARF_NONE, b_end = b->row.file == GP_DWARF_NONE;
     if (a_end != b_end)
         return a_end ? -1 : 1;
     return a->number < b->number ? -1 : 1;
 }
 
-static bool in_order(const gp_dwarf_line_t *rows, size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        if (rows[i - 1].address > rows[i].address ||
-            (rows[i - 1].address == rows[i].address && rows[i].line == 0))
-            return false;
-    return true;
-}
-
 static int sort_rows(gp_dwarf_line_t *rows, size_t count)
 {
-    if (in_order(rows, count))
-        return 0;
     numbered_t *numbered = calloc(count, sizeof(*numbered));
+
     if (numbered == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
@@ -117,31 +209,15 @@ static int sort_rows(gp_dwarf_line_t *rows, size_t count)
     return 0;
 }
 
-int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, Dwarf_Die die,
-                        gp_dwarf_files_t *files)
+int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
 {
-    Dwarf_Line_Context context = NULL;
-    Dwarf_Unsigned version = 0;
-    Dwarf_Small tables = 0;
-    Dwarf_Line *lines = NULL;
-    Dwarf_Signed count = 0;
-    Dwarf_Error error = NULL;
+    gp_dwarf_line_header_t header;
+    machine_t machine = {.unit = unit, .header = &header, .sorted = true};
 
-    if (dwarf_srclines_b(die, &version, &tables, &context, &error) != DW_DLV_OK) {
-        gp_dwarf_error(dwarf, error);
+    if (!gp_dwarf_line_header(dwarf, unit, &header))
         return 0;
-    }
-    files->base = version >= 5 ? 0 : 1;
-    int result = load_files(dwarf, die, files);
-    if (result == 0 &&
-        dwarf_srclines_from_linecontext(context, &lines, &count, &error) == DW_DLV_OK &&
-        count > 0) {
-        unit->lines = calloc((size_t)count, sizeof(*unit->lines));
-        if (unit->lines != NULL)
-            unit->line_count = read_rows(lines, count, files, unit->lines);
-        result = unit->lines ? sort_rows(unit->lines, unit->line_count) : -ENOMEM;
-    }
-    gp_dwarf_error(dwarf, error);
-    dwarf_srclines_dealloc_b(context);
-    return result;
+    run(&machine, header.program);
+    if (machine.error == 0 && !machine.sorted && unit->line_count > 0)
+        machine.error = sort_rows(unit->lines, unit->line_count);
+    return machine.error;
 }

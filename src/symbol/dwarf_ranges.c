@@ -1,12 +1,13 @@
 #include "symbol/dwarf_unit.h"
 
 typedef struct ranges {
-    gp_dwarf_t *dwarf;
+    const gp_dwarf_t *dwarf;
+    const gp_dwarf_unit_t *unit;
     gp_dwarf_range_visit_t visit;
     void *context;
 } ranges_t;
 
-// Linkers resolve addresses of discarded code to 0 or 1, or to the highest address.
+// Linkers resolve addresses of discarded code to 0 or 1, or to the highest addresses.
 static int visit_range(const ranges_t *ranges, uint64_t lo, uint64_t hi)
 {
     if (lo <= 1 || hi <= lo || lo >= UINT64_MAX - 1)
@@ -14,110 +15,127 @@ static int visit_range(const ranges_t *ranges, uint64_t lo, uint64_t hi)
     return ranges->visit(ranges->context, lo, hi);
 }
 
-uint64_t gp_dwarf_low_pc(Dwarf_Die die)
+static int visit_low_high(const ranges_t *ranges, const gp_dwarf_extent_t *extent)
 {
-    Dwarf_Addr lo = 0;
+    uint64_t lo, hi;
 
-    return dwarf_lowpc(die, &lo, NULL) == DW_DLV_OK ? lo : 0;
-}
-
-static int visit_low_high(const ranges_t *ranges, Dwarf_Die die)
-{
-    Dwarf_Addr lo = 0, hi = 0;
-    Dwarf_Half form = 0;
-    enum Dwarf_Form_Class class = DW_FORM_CLASS_UNKNOWN;
-    Dwarf_Error error = NULL;
-
-    if (dwarf_lowpc(die, &lo, &error) != DW_DLV_OK ||
-        dwarf_highpc_b(die, &hi, &form, &class, &error) != DW_DLV_OK) {
-        gp_dwarf_error(ranges->dwarf, error);
+    if (!gp_dwarf_value_address(ranges->dwarf, ranges->unit, &extent->low, &lo))
         return 0;
-    }
-    return visit_range(ranges, lo, class == DW_FORM_CLASS_CONSTANT ? lo + hi : hi);
+    if (gp_dwarf_value_address(ranges->dwarf, ranges->unit, &extent->high, &hi))
+        return visit_range(ranges, lo, hi);
+    if (gp_dwarf_value_constant(&extent->high, &hi)) // a length, since DWARF 4
+        return visit_range(ranges, lo, lo + hi);
+    return 0;
 }
 
 // .debug_ranges, DWARF 2-4.
-static int visit_old_list(const ranges_t *ranges, Dwarf_Die die, Dwarf_Off offset, uint64_t base)
+static int visit_old_list(const ranges_t *ranges, uint64_t offset)
 {
-    Dwarf_Debug debug = ranges->dwarf->debug;
-    Dwarf_Ranges *list = NULL;
-    Dwarf_Signed count = 0;
-    Dwarf_Off real = 0;
-    Dwarf_Error error = NULL;
+    uint8_t bytes = ranges->unit->address_bytes;
+    uint64_t highest = bytes == 8 ? UINT64_MAX : UINT32_MAX, base = ranges->unit->low_pc;
+    gp_cursor_t cursor = gp_cursor(ranges->dwarf->sections[GP_DEBUG_RANGES], offset);
     int result = 0;
 
-    if (dwarf_get_ranges_b(debug, offset, die, &real, &list, &count, NULL, &error) != DW_DLV_OK) {
-        gp_dwarf_error(ranges->dwarf, error);
-        return 0;
+    while (result == 0) {
+        uint64_t lo = gp_cursor_uint(&cursor, bytes), hi = gp_cursor_uint(&cursor, bytes);
+        if (cursor.bad || (lo == 0 && hi == 0))
+            break;
+        if (lo == highest)
+            base = hi;
+        else if (lo != hi)
+            result = visit_range(ranges, base + lo, base + hi);
     }
-    for (Dwarf_Signed i = 0; i < count && result == 0; i++) {
-        if (list[i].dwr_type == DW_RANGES_ADDRESS_SELECTION)
-            base = list[i].dwr_addr2;
-        else if (list[i].dwr_type == DW_RANGES_ENTRY)
-            result = visit_range(ranges, base + list[i].dwr_addr1, base + list[i].dwr_addr2);
-    }
-    dwarf_ranges_dealloc(debug, list, count);
     return result;
 }
 
-// .debug_rnglists, DWARF 5. libdwarf has already applied base addresses ("cooked").
-static int visit_new_list(const ranges_t *ranges, Dwarf_Attribute attribute, Dwarf_Half form,
-                          Dwarf_Unsigned where)
-{
-    Dwarf_Rnglists_Head head = NULL;
-    Dwarf_Unsigned count = 0, global = 0;
-    Dwarf_Error error = NULL;
-    int result = 0;
+typedef struct entry { // of a range list
+    uint64_t lo, hi;
+    bool is_range;
+} entry_t;
 
-    if (dwarf_rnglists_get_rle_head(attribute, form, where, &head, &count, &global, &error) !=
-        DW_DLV_OK) {
-        gp_dwarf_error(ranges->dwarf, error);
-        return 0;
+static bool indexed(const ranges_t *ranges, gp_cursor_t *cursor, uint64_t *address)
+{
+    return gp_dwarf_indexed_address(ranges->dwarf, ranges->unit, gp_cursor_uleb(cursor), address);
+}
+
+// Returns false at the end of the list, and where it cannot be read.
+static bool read_entry(const ranges_t *ranges, gp_cursor_t *cursor, uint64_t *base, entry_t *entry)
+{
+    uint8_t bytes = ranges->unit->address_bytes;
+
+    *entry = (entry_t){.is_range = true};
+    switch (gp_cursor_u8(cursor)) {
+    case DW_RLE_base_addressx:
+        entry->is_range = false;
+        return indexed(ranges, cursor, base);
+    case DW_RLE_base_address:
+        entry->is_range = false;
+        *base = gp_cursor_uint(cursor, bytes);
+        return true;
+    case DW_RLE_startx_endx:
+        return indexed(ranges, cursor, &entry->lo) && indexed(ranges, cursor, &entry->hi);
+    case DW_RLE_startx_length:
+        if (!indexed(ranges, cursor, &entry->lo))
+            return false;
+        entry->hi = entry->lo + gp_cursor_uleb(cursor);
+        return true;
+    case DW_RLE_offset_pair:
+        entry->lo = *base + gp_cursor_uleb(cursor);
+        entry->hi = *base + gp_cursor_uleb(cursor);
+        return true;
+    case DW_RLE_start_end:
+        entry->lo = gp_cursor_uint(cursor, bytes);
+        entry->hi = gp_cursor_uint(cursor, bytes);
+        return true;
+    case DW_RLE_start_length:
+        entry->lo = gp_cursor_uint(cursor, bytes);
+        entry->hi = entry->lo + gp_cursor_uleb(cursor);
+        return true;
+    default: // DW_RLE_end_of_list among them
+        return false;
     }
-    for (Dwarf_Unsigned i = 0; i < count && result == 0; i++) {
-        unsigned len = 0, kind = 0;
-        Dwarf_Unsigned raw1, raw2, lo = 0, hi = 0;
-        Dwarf_Bool unavailable = 0;
-        if (dwarf_get_rnglists_entry_fields_a(head, i, &len, &kind, &raw1, &raw2, &unavailable, &lo,
-                                              &hi, &error) != DW_DLV_OK) {
-            gp_dwarf_error(ranges->dwarf, error);
-            break;
-        }
-        if (kind == DW_RLE_end_of_list)
-            break;
-        if (kind != DW_RLE_base_address && kind != DW_RLE_base_addressx && !unavailable)
-            result = visit_range(ranges, lo, hi);
-    }
-    dwarf_dealloc_rnglists_head(head);
+}
+
+// .debug_rnglists, DWARF 5.
+static int visit_new_list(const ranges_t *ranges, uint64_t offset)
+{
+    gp_cursor_t cursor = gp_cursor(ranges->dwarf->sections[GP_DEBUG_RNGLISTS], offset);
+    uint64_t base = ranges->unit->low_pc;
+    int result = 0;
+    entry_t entry;
+
+    while (result == 0 && read_entry(ranges, &cursor, &base, &entry) && !cursor.bad)
+        if (entry.is_range && entry.lo != entry.hi)
+            result = visit_range(ranges, entry.lo, entry.hi);
     return result;
 }
 
-int gp_dwarf_ranges(gp_dwarf_t *dwarf, Dwarf_Die die, uint64_t unit_base,
-                    gp_dwarf_range_visit_t visit, void *context)
+// Where in .debug_rnglists list number `index` of the unit is.
+static bool list_offset(const ranges_t *ranges, uint64_t index, uint64_t *offset)
 {
-    const ranges_t ranges = {dwarf, visit, context};
-    Dwarf_Attribute attribute = NULL;
-    Dwarf_Half form = 0, version = 0, offset_size = 0;
-    Dwarf_Unsigned where = 0;
-    Dwarf_Error error = NULL;
-    int result = 0;
+    gp_bytes_t lists = ranges->dwarf->sections[GP_DEBUG_RNGLISTS];
+    gp_cursor_t cursor = gp_cursor(lists, ranges->unit->rnglists_base);
 
-    if (dwarf_attr(die, DW_AT_ranges, &attribute, &error) != DW_DLV_OK) {
-        gp_dwarf_error(dwarf, error);
-        return visit_low_high(&ranges, die);
-    }
-    dwarf_get_version_of_die(die, &version, &offset_size);
-    if (dwarf_whatform(attribute, &form, &error) == DW_DLV_OK) {
-        bool indexed = form == DW_FORM_rnglistx;
-        int got = indexed ? dwarf_formudata(attribute, &where, &error)
-                          : dwarf_global_formref(attribute, &where, &error);
-        if (got != DW_DLV_OK)
-            gp_dwarf_error(dwarf, error);
-        else if (version >= 5)
-            result = visit_new_list(&ranges, attribute, form, where);
-        else
-            result = visit_old_list(&ranges, die, where, unit_base);
-    }
-    dwarf_dealloc(dwarf->debug, attribute, DW_DLA_ATTR);
-    return result;
+    if (index >= lists.len)
+        return false;
+    gp_cursor_skip(&cursor, index * ranges->unit->offset_bytes);
+    *offset = ranges->unit->rnglists_base + gp_cursor_uint(&cursor, ranges->unit->offset_bytes);
+    return !cursor.bad;
+}
+
+int gp_dwarf_ranges(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                    const gp_dwarf_extent_t *extent, gp_dwarf_range_visit_t visit, void *context)
+{
+    const ranges_t ranges = {dwarf, unit, visit, context};
+    uint64_t offset;
+
+    if (extent->ranges.form == 0)
+        return visit_low_high(&ranges, extent);
+    if (extent->ranges.form == DW_FORM_rnglistx)
+        return list_offset(&ranges, extent->ranges.number, &offset)
+                   ? visit_new_list(&ranges, offset)
+                   : 0;
+    if (!gp_dwarf_value_constant(&extent->ranges, &offset))
+        return 0;
+    return unit->version >= 5 ? visit_new_list(&ranges, offset) : visit_old_list(&ranges, offset);
 }

@@ -1,91 +1,216 @@
-// The parts of the DWARF reader: units, their line tables, their functions. Private to
-// src/symbol/dwarf*.c.
+// The parts of the DWARF reader: abbreviations, attribute values, units, their line tables, their
+// functions. Private to src/symbol/dwarf*.c.
 #ifndef GP_SYMBOL_DWARF_UNIT_H
 #define GP_SYMBOL_DWARF_UNIT_H
 
-#include <stdbool.h>
-
-#include <libdwarf/dwarf.h>
-#include <libdwarf/libdwarf.h>
-
+#include "symbol/cursor.h"
 #include "symbol/dwarf.h"
+#include "symbol/dwarf_constants.h"
 #include "symbol/index.h"
 #include "symbol/memory.h"
 
-#define GP_DWARF_NO_FILE UINT32_MAX
+#define GP_DWARF_NONE UINT32_MAX // no file, no function
+
+enum gp_dwarf_section {
+    GP_DEBUG_INFO,
+    GP_DEBUG_ABBREV,
+    GP_DEBUG_LINE,
+    GP_DEBUG_STR,
+    GP_DEBUG_LINE_STR,
+    GP_DEBUG_RANGES,
+    GP_DEBUG_RNGLISTS,
+    GP_DEBUG_ADDR,
+    GP_DEBUG_STR_OFFSETS,
+    GP_DEBUG_SECTIONS
+};
+
+// --- abbreviations (dwarf_abbrev.c)
+
+typedef struct gp_dwarf_attribute {
+    uint16_t name, form;
+    int64_t implicit; // value of DW_FORM_implicit_const
+} gp_dwarf_attribute_t;
+
+typedef struct gp_dwarf_abbrev {
+    uint64_t code;
+    uint32_t first, count; // in the table's attributes
+    uint32_t bytes;        // of all values when every one has a fixed size; else UINT32_MAX
+    uint16_t tag;
+    bool children;
+    bool sibling; // has DW_AT_sibling
+} gp_dwarf_abbrev_t;
+
+typedef struct gp_dwarf_abbrevs { // of one or more units
+    uint64_t offset;
+    uint32_t format; // of those units: sizes of addresses and offsets, version
+    gp_dwarf_abbrev_t *items;
+    size_t count, capacity;
+    gp_dwarf_attribute_t *attributes;
+    size_t attribute_count, attribute_capacity;
+} gp_dwarf_abbrevs_t;
+
+typedef struct gp_dwarf_unit gp_dwarf_unit_t;
+
+// Find or read the abbreviations of a unit. Returns NULL when there are none.
+const gp_dwarf_abbrevs_t *gp_dwarf_abbrevs(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                                           uint64_t offset);
+const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t *table, uint64_t code);
+void gp_dwarf_abbrevs_free(gp_dwarf_abbrevs_t *table);
+
+// --- attribute values (dwarf_form.c)
+
+typedef struct gp_dwarf_value {
+    uint16_t form;    // 0 = there is no such attribute
+    uint64_t number;  // constant, address, offset or index, as the form has it
+    const char *text; // of DW_FORM_string
+} gp_dwarf_value_t;
+
+// Size of a form's value in a unit; UINT32_MAX when it differs from value to value.
+uint32_t gp_dwarf_form_bytes(uint16_t form, const gp_dwarf_unit_t *unit);
+
+// Read one value and go past it. An unknown form makes the cursor bad.
+gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit,
+                                const gp_dwarf_attribute_t *attribute);
+void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form);
+
+// What a value means. Returns false / NULL when it is not of that kind, or not there.
+bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                            const gp_dwarf_value_t *value, uint64_t *address);
+bool gp_dwarf_value_constant(const gp_dwarf_value_t *value, uint64_t *number);
+const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                                const gp_dwarf_value_t *value);
+// Entry `index` of a table of addresses.
+bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t index,
+                              uint64_t *address);
+
+// --- units (dwarf_unit.c)
 
 typedef struct gp_dwarf_line { // holds up to the next row's address
     uint64_t address;
-    uint32_t file; // number in the reader's `files`; GP_DWARF_NO_FILE behind a sequence
+    uint32_t file; // number in the unit's files; GP_DWARF_NONE behind a sequence
     uint32_t line; // 0: no code of this unit from here on
 } gp_dwarf_line_t;
 
-typedef struct gp_dwarf_function { // disjoint after gp_dwarf_functions_load()
-    uint64_t lo, hi;
-    uint32_t file;
-    uint32_t line;
-    uint32_t depth; // nesting, the innermost wins
+typedef struct gp_dwarf_file {
+    const char *directory, *name; // directory may be NULL
+    uint32_t number;              // in gp_dwarf.files; GP_DWARF_NONE = not looked up yet
+} gp_dwarf_file_t;
+
+typedef struct gp_dwarf_function { // an instance: out of line, or inlined at one place
+    uint64_t die;                  // its own DIE
+    uint32_t outer;                // the function it is inlined into; GP_DWARF_NONE = none
+    uint32_t call_file, call_line; // where; number in the unit's files
+    uint32_t depth;                // number of functions that it is inlined into, at all levels
+    bool named;                    // the rest is read
+    const char *name;
+    const char *first_file;
+    uint32_t first_line;
 } gp_dwarf_function_t;
 
-typedef struct gp_dwarf_unit {
-    Dwarf_Off die;
-    bool loaded;
-    gp_dwarf_line_t *lines;
-    size_t line_count;
+typedef struct gp_dwarf_range { // code of a function, where it is the innermost one
+    uint64_t lo, hi;
+    uint32_t function;
+    uint32_t depth;
+} gp_dwarf_range_t;
+
+struct gp_dwarf_unit {
+    uint64_t start, die, end; // in .debug_info: header, first DIE, end
+    uint16_t version;
+    uint8_t address_bytes, offset_bytes;
+    const gp_dwarf_abbrevs_t *abbrevs;
+    // From its first DIE:
+    uint64_t low_pc;
+    uint64_t str_offsets_base, addr_base, rnglists_base;
+    gp_dwarf_value_t line_table; // DW_AT_stmt_list
+    const char *directory;       // it was compiled in; NULL = unknown
+    // Read when needed:
+    bool files_loaded, code_loaded;
+    gp_dwarf_file_t *files;
+    size_t file_count, file_capacity;
+    gp_dwarf_line_t *lines; // sorted
+    size_t line_count, line_capacity;
     gp_dwarf_function_t *functions;
-    size_t function_count;
-} gp_dwarf_unit_t;
+    size_t function_count, function_capacity;
+    gp_dwarf_range_t *ranges; // sorted, disjoint
+    size_t range_count, range_capacity;
+};
 
 typedef struct gp_dwarf_span { // code of a unit
     uint64_t lo, hi;
     uint32_t unit;
 } gp_dwarf_span_t;
 
-struct gp_dwarf {
-    Dwarf_Debug debug;
-    int fd;
+typedef struct gp_dwarf_names { // interned file names
     gp_arena_t texts;
-    const char **files; // interned
-    size_t file_count, file_capacity;
-    gp_index_t file_index;
-    gp_dwarf_unit_t *units;
+    const char **files;
+    size_t count, capacity;
+    gp_index_t index;
+} gp_dwarf_names_t;
+
+struct gp_dwarf {
+    gp_bytes_t sections[GP_DEBUG_SECTIONS]; // malloc()ed, a NUL behind each
+    gp_dwarf_names_t names;
+    gp_dwarf_t *supplement; // of dwz; NULL = none
+    gp_dwarf_unit_t *units; // by their place in .debug_info
     size_t unit_count, unit_capacity;
     gp_dwarf_span_t *spans; // sorted by lo
     size_t span_count, span_capacity;
+    gp_dwarf_abbrevs_t **abbrevs;
+    size_t abbrev_count, abbrev_capacity;
+    gp_index_t abbrev_index;
 };
 
-// The files of one unit, by the numbers its line table and its DIEs use.
-typedef struct gp_dwarf_files {
-    uint32_t *numbers; // into gp_dwarf.files
-    size_t count;
-    size_t base; // number of the first one: 0 in DWARF 5, 1 before
-} gp_dwarf_files_t;
+// Read the headers and first DIEs of all units. Returns 0 or -ENOMEM; what cannot be read is left
+// out.
+int gp_dwarf_units_load(gp_dwarf_t *dwarf);
 
-// Call `visit` for every address range [lo, hi) of a DIE. Ranges that the linker threw away (at
-// address 0) are left out. Returns 0 or what `visit` returned when it was not 0.
+// The unit that a place in .debug_info belongs to, or NULL.
+gp_dwarf_unit_t *gp_dwarf_unit_at(gp_dwarf_t *dwarf, uint64_t offset);
+
+void gp_dwarf_unit_free(gp_dwarf_unit_t *unit);
+
+// --- address ranges (dwarf_ranges.c)
+
+typedef struct gp_dwarf_extent { // how a DIE says where its code is
+    gp_dwarf_value_t low, high, ranges;
+} gp_dwarf_extent_t;
+
+// Call `visit` for every address range [lo, hi). Ranges that the linker threw away are left out.
+// Returns 0 or what `visit` returned when it was not 0.
 typedef int (*gp_dwarf_range_visit_t)(void *context, uint64_t lo, uint64_t hi);
-int gp_dwarf_ranges(gp_dwarf_t *dwarf, Dwarf_Die die, uint64_t unit_base,
-                    gp_dwarf_range_visit_t visit, void *context);
+int gp_dwarf_ranges(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                    const gp_dwarf_extent_t *extent, gp_dwarf_range_visit_t visit, void *context);
 
-// The unit's base address for its range lists, 0 when it has none.
-uint64_t gp_dwarf_low_pc(Dwarf_Die die);
+// --- what is read when it is needed
 
-// Intern a file name. Returns its number or GP_DWARF_NO_FILE.
-uint32_t gp_dwarf_file(gp_dwarf_t *dwarf, const char *path);
+typedef struct gp_dwarf_line_header { // of a unit's line table (dwarf_lines.c)
+    gp_dwarf_unit_t format;           // only its version and sizes
+    uint8_t instruction_bytes, line_range, opcode_base;
+    int8_t line_base;
+    uint8_t operands[256]; // number of operands of the standard opcodes
+    gp_cursor_t tables;    // directories and files
+    gp_cursor_t program;
+} gp_dwarf_line_header_t;
 
-// Number in gp_dwarf.files of a unit's file, or GP_DWARF_NO_FILE.
-uint32_t gp_dwarf_files_number(const gp_dwarf_files_t *files, uint64_t number);
+// Returns false when the unit has no line table that can be read.
+bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                          gp_dwarf_line_header_t *header);
 
-// Read the line table of a unit, and its file names for gp_dwarf_functions_load();
-// free(files->numbers) afterwards. Returns 0 or -ENOMEM; what cannot be read is left out.
-int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, Dwarf_Die die,
-                        gp_dwarf_files_t *files);
+// The file names of a unit's line table (dwarf_files.c). Returns 0 or -ENOMEM.
+int gp_dwarf_files_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 
-// Read the functions of a unit. Returns 0 or -ENOMEM; what cannot be read is left out.
-int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, Dwarf_Die die,
-                            const gp_dwarf_files_t *files);
+// The name of file `number` of a unit, as all units have it; NULL when there is none.
+//   names: where it is interned, which may be another gp_dwarf_t's.
+const char *gp_dwarf_file_name(gp_dwarf_names_t *names, gp_dwarf_unit_t *unit, uint64_t number);
+void gp_dwarf_names_free(gp_dwarf_names_t *names);
 
-// Forget a libdwarf error.
-void gp_dwarf_error(gp_dwarf_t *dwarf, Dwarf_Error error);
+// The rows of a unit's line table (dwarf_lines.c). Returns 0 or -ENOMEM.
+int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+
+// The functions of a unit (dwarf_functions.c). Returns 0 or -ENOMEM.
+int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+
+// Read a function's name and where it is declared (dwarf_origin.c).
+void gp_dwarf_function_name(gp_dwarf_t *dwarf, gp_dwarf_function_t *function);
 
 #endif

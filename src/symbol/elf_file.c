@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbol/compressed.h"
+
 int gp_elf_read(const gp_elf_t *elf, uint64_t offset, void *bytes, size_t len)
 {
     if (offset > elf->size || len > elf->size - offset)
@@ -86,8 +88,29 @@ int gp_elf_open_image(gp_elf_t *elf, const void *image, size_t size)
     return read_headers(elf);
 }
 
+int gp_elf_open_debugdata(gp_elf_t *inner, const gp_elf_t *elf)
+{
+    const Elf64_Shdr *section = gp_elf_section(elf, ".gnu_debugdata");
+    size_t packed_len = 0, len = 0;
+
+    if (section == NULL)
+        return -ENOENT;
+    void *packed = gp_elf_section_read(elf, section, &packed_len);
+    void *image = packed ? gp_compressed_xz(packed, packed_len, &len) : NULL;
+    int result = image ? 0 : -errno;
+    free(packed);
+    if (result == 0)
+        result = gp_elf_open_image(inner, image, len);
+    if (result == 0)
+        inner->owned = image;
+    else
+        free(image);
+    return result;
+}
+
 void gp_elf_close(gp_elf_t *elf)
 {
+    free(elf->owned);
     free(elf->sections);
     free(elf->names);
     if (elf->fd >= 0)
@@ -137,7 +160,11 @@ void *gp_elf_section_read(const gp_elf_t *elf, const Elf64_Shdr *section, size_t
     }
     bytes[section->sh_size] = '\0';
     *len = section->sh_size;
-    return bytes;
+    if ((section->sh_flags & SHF_COMPRESSED) == 0)
+        return bytes;
+    void *unpacked = gp_compressed_section(bytes, section->sh_size, len);
+    free(bytes);
+    return unpacked;
 }
 
 // Look for NT_GNU_BUILD_ID among the notes of one section.

@@ -16,6 +16,7 @@ enum { GP_BUILD_ID_MAX = 20 }; // what the capture keeps of one
 typedef struct gp_elf {
     int fd; // -1 for an image in memory
     const uint8_t *image;
+    void *owned; // the image, where it is to be freed
     uint64_t size;
     Elf64_Ehdr header;
     Elf64_Shdr *sections;
@@ -28,6 +29,11 @@ typedef struct gp_elf {
 // read().
 int gp_elf_open(gp_elf_t *elf, const char *path);
 int gp_elf_open_image(gp_elf_t *elf, const void *image, size_t size);
+
+// Open what .gnu_debugdata holds: a small ELF file with the symbols that .dynsym has not. Returns
+// as gp_elf_open(), -ENOENT when there is none.
+int gp_elf_open_debugdata(gp_elf_t *inner, const gp_elf_t *elf);
+
 void gp_elf_close(gp_elf_t *elf);
 
 // Read bytes [offset, offset + len). Returns 0 or a negative errno value.
@@ -38,7 +44,7 @@ int gp_elf_read(const gp_elf_t *elf, uint64_t offset, void *bytes, size_t len);
 const Elf64_Shdr *gp_elf_section(const gp_elf_t *elf, const char *name);
 const Elf64_Shdr *gp_elf_section_of_type(const gp_elf_t *elf, uint32_t type);
 
-// Read a section whole. Returns malloc()ed bytes with a NUL behind them, *len without it; NULL and
+// Read a section whole, unpacked where it is compressed. Returns malloc()ed bytes with a NUL behind them, *len without it; NULL and
 // errno on failure.
 void *gp_elf_section_read(const gp_elf_t *elf, const Elf64_Shdr *section, size_t *len);
 

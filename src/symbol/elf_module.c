@@ -34,29 +34,57 @@ static void load_vdso(gp_elf_module_t *module)
 
     if (image == NULL || gp_elf_open_image(&elf, image, vdso_size(image)) < 0)
         return;
+    const gp_symbol_source_t source = {&elf, true};
     if (module->build_id_len > 0 && is_the_one(&elf, module))
-        gp_symbol_table_load(&module->symbols, &elf, 1, &module->functions);
+        gp_symbol_table_load(&module->symbols, &source, 1, &module->functions);
     gp_elf_close(&elf);
 }
 
-// Symbols come from the best table there is; lines from whichever file has them.
-static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const gp_elf_t *debug,
-                        const char *debug_path)
+// Without a full table: what the dynamic linker needs, and the mini debug information with the
+// rest.
+static void load_small_tables(gp_elf_module_t *module, const gp_elf_t *elf)
 {
-    const gp_eh_functions_t *functions = &module->functions;
+    gp_elf_t inner;
+    const gp_symbol_source_t sources[] = {{elf, true}, {&inner, false}};
+    bool mini = gp_elf_open_debugdata(&inner, elf) == 0;
+
+    gp_symbol_table_load(&module->symbols, sources, mini ? 2 : 1, &module->functions);
+    if (mini)
+        gp_elf_close(&inner);
+}
+
+// Symbols come from the best table there is; lines from whichever file has them.
+static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path,
+                        const gp_elf_t *debug, const char *debug_path)
+{
+    const gp_symbol_source_t sources[] = {{elf, false}, {debug, false}};
+    int result = -ENOENT;
 
     gp_eh_functions_load(&module->functions, elf);
-    int result = gp_symbol_table_load(&module->symbols, elf, 0, functions);
-    if (result == -ENOENT && debug != NULL)
-        result = gp_symbol_table_load(&module->symbols, debug, 0, functions);
+    for (size_t i = 0; i < 2 && result == -ENOENT; i++)
+        if (sources[i].elf != NULL)
+            result = gp_symbol_table_load(&module->symbols, &sources[i], 1, &module->functions);
     if (result == -ENOENT)
-        gp_symbol_table_load(&module->symbols, elf, 1, functions);
+        load_small_tables(module, elf);
     gp_symbol_table_add_plt(&module->symbols, elf);
 
     if (gp_elf_section(elf, ".debug_info") != NULL)
-        module->dwarf = gp_dwarf_open(module->path);
-    else if (debug != NULL && gp_elf_section(debug, ".debug_info") != NULL)
-        module->dwarf = gp_dwarf_open(debug_path);
+        module->dwarf = gp_dwarf_open(elf, path);
+    else if (debug != NULL)
+        module->dwarf = gp_dwarf_open(debug, debug_path);
+}
+
+// Without the module's own file its debug file says nearly as much.
+static void load_debug_only(gp_elf_module_t *module)
+{
+    char path[GP_DEBUG_PATH_SIZE];
+    gp_elf_t debug;
+
+    if (gp_debug_file_open_by_build_id(module->build_id, module->build_id_len, &debug, path) < 0)
+        return;
+    load_tables(module, &debug, path, NULL, NULL);
+    gp_elf_close(&debug);
+    module->changed = false;
 }
 
 void gp_elf_module_load(gp_elf_module_t *module)
@@ -69,14 +97,18 @@ void gp_elf_module_load(gp_elf_module_t *module)
         load_vdso(module);
         return;
     }
-    if (module->path[0] != '/' || gp_elf_open(&elf, module->path) < 0)
+    if (module->path[0] != '/' || gp_elf_open(&elf, module->path) < 0) {
+        load_debug_only(module);
         return;
+    }
     module->changed = !is_the_one(&elf, module);
     if (!module->changed) {
         bool separate = gp_debug_file_open(&elf, module->path, &debug, debug_path) == 0;
-        load_tables(module, &elf, separate ? &debug : NULL, debug_path);
+        load_tables(module, &elf, module->path, separate ? &debug : NULL, debug_path);
         if (separate)
             gp_elf_close(&debug);
+    } else {
+        load_debug_only(module);
     }
     gp_elf_close(&elf);
 }

@@ -6,6 +6,7 @@
 
 typedef struct candidate {
     uint64_t lo, hi; // hi == lo: no size
+    bool dynamic;    // of a .dynsym: without a size it covers nothing
     uint64_t section_end;
     const char *name;
     uint32_t rank; // smaller is the better of several names for one range
@@ -46,9 +47,11 @@ static bool is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char
     return name[0] != '\0' && name[0] != '@' && name[0] != '$'; // "$x": mapping symbols of aarch64
 }
 
-static int collect(candidates_t *all, const gp_elf_t *elf, const Elf64_Sym *symbols, size_t count,
-                   const char *names, size_t names_len)
+static int collect(candidates_t *all, const gp_symbol_source_t *source, const Elf64_Sym *symbols,
+                   size_t count, const char *names, size_t names_len)
 {
+    const gp_elf_t *elf = source->elf;
+
     for (size_t i = 0; i < count; i++) {
         const Elf64_Sym *symbol = &symbols[i];
         const char *name = symbol->st_name < names_len ? names + symbol->st_name : "";
@@ -62,10 +65,36 @@ static int collect(candidates_t *all, const gp_elf_t *elf, const Elf64_Sym *symb
             return -ENOMEM;
         uint64_t size =
             symbol->st_size < end - symbol->st_value ? symbol->st_size : end - symbol->st_value;
-        all->items[all->count++] = (candidate_t){symbol->st_value, symbol->st_value + size, end,
-                                                 name, name_rank(symbol, name)};
+        all->items[all->count++] = (candidate_t){
+            .lo = symbol->st_value,
+            .hi = symbol->st_value + size,
+            .dynamic = source->dynamic,
+            .section_end = end,
+            .name = name,
+            .rank = name_rank(symbol, name),
+        };
     }
     return 0;
+}
+
+// The texts stay until the table is made.
+static int collect_source(candidates_t *all, const gp_symbol_source_t *source, char **names)
+{
+    const gp_elf_t *elf = source->elf;
+    const Elf64_Shdr *section =
+        gp_elf_section_of_type(elf, source->dynamic ? SHT_DYNSYM : SHT_SYMTAB);
+    size_t symbols_len = 0, names_len = 0;
+
+    if (section == NULL || section->sh_link >= elf->section_count)
+        return -ENOENT;
+    Elf64_Sym *symbols = gp_elf_section_read(elf, section, &symbols_len);
+    *names = gp_elf_section_read(elf, &elf->sections[section->sh_link], &names_len);
+    int result =
+        symbols != NULL && *names != NULL
+            ? collect(all, source, symbols, symbols_len / sizeof(*symbols), *names, names_len)
+            : -ENOEXEC;
+    free(symbols);
+    return result;
 }
 
 // By start, then the larger first (it is the outer one), then the better name.
@@ -94,15 +123,15 @@ static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions
             covered = item->hi > covered ? item->hi : covered;
             continue;
         }
+        if (item->lo < covered || item->dynamic)
+            continue;
         size_t next = i + 1;
         while (next < all->count && all->items[next].lo == item->lo)
             next++;
-        uint64_t end = item->section_end;
-        if (next < all->count && all->items[next].lo < end)
-            end = all->items[next].lo;
-        end = gp_eh_functions_limit(functions, item->lo, end);
-        if (item->lo >= covered)
-            item->hi = end;
+        item->hi = item->section_end;
+        if (next < all->count && all->items[next].lo < item->hi)
+            item->hi = all->items[next].lo;
+        item->hi = gp_eh_functions_limit(functions, item->lo, item->hi);
     }
 }
 
@@ -150,36 +179,29 @@ static int flatten(gp_symbol_table_t *table, const candidates_t *all)
     return result;
 }
 
-int gp_symbol_table_load(gp_symbol_table_t *table, const gp_elf_t *elf, int dynamic,
+int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sources, size_t count,
                          const gp_eh_functions_t *functions)
 {
-    const Elf64_Shdr *section = gp_elf_section_of_type(elf, dynamic ? SHT_DYNSYM : SHT_SYMTAB);
+    char *names[GP_SYMBOL_SOURCES_MAX] = {NULL};
     candidates_t all = {0};
-    size_t symbols_len = 0, names_len = 0;
-    char *names = NULL;
-    int result = -ENOENT;
+    int result = 0;
+    size_t found = 0;
 
-    if (section == NULL || section->sh_link >= elf->section_count)
-        return -ENOENT;
-    Elf64_Sym *symbols = gp_elf_section_read(elf, section, &symbols_len);
-    if (symbols == NULL)
-        return -errno;
-    names = gp_elf_section_read(elf, &elf->sections[section->sh_link], &names_len);
-    if (names == NULL)
-        goto out;
-    result = collect(&all, elf, symbols, symbols_len / sizeof(*symbols), names, names_len);
-    if (result < 0)
-        goto out;
-    if (all.count > 0)
+    for (size_t i = 0; i < count && i < GP_SYMBOL_SOURCES_MAX && result != -ENOMEM; i++) {
+        result = collect_source(&all, &sources[i], &names[i]);
+        found += result == 0;
+    }
+    if (result != -ENOMEM)
+        result = found > 0 ? 0 : -ENOENT;
+    if (result == 0 && all.count > 0) {
         qsort(all.items, all.count, sizeof(*all.items), compare_candidates);
-    if (!dynamic)
         extend_unsized(&all, functions);
-    result = flatten(table, &all);
-    gp_symbol_table_sort(table);
-out:
+        result = flatten(table, &all);
+        gp_symbol_table_sort(table);
+    }
+    for (size_t i = 0; i < GP_SYMBOL_SOURCES_MAX; i++)
+        free(names[i]);
     free(all.items);
-    free(names);
-    free(symbols);
     return result;
 }
 

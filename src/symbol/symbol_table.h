@@ -9,6 +9,8 @@
 #ifndef GP_SYMBOL_SYMBOL_TABLE_H
 #define GP_SYMBOL_SYMBOL_TABLE_H
 
+#include <stdbool.h>
+
 #include "symbol/eh_functions.h"
 #include "symbol/elf_file.h"
 #include "symbol/memory.h"
@@ -25,12 +27,17 @@ typedef struct gp_symbol_table { // zero-initialized = empty
     gp_arena_t names; // owns the texts
 } gp_symbol_table_t;
 
-// Add what .symtab (or, with `dynamic`, .dynsym) of `elf` says.
-//   functions: of the file that has the code (a debug file has no .eh_frame).
-//   itself.
-// Returns 0, -ENOENT when there is no such table, or a negative errno value. The table must be
-// empty.
-int gp_symbol_table_load(gp_symbol_table_t *table, const gp_elf_t *elf, int dynamic,
+enum { GP_SYMBOL_SOURCES_MAX = 4 };
+
+typedef struct gp_symbol_source { // one symbol table
+    const gp_elf_t *elf;
+    bool dynamic; // .dynsym, else .symtab
+} gp_symbol_source_t;
+
+// Fill an empty table with what all of the sources say.
+//   functions: of the file that has the code (a debug file has no .eh_frame itself).
+// Returns 0, -ENOENT when none of them has symbols, or a negative errno value.
+int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sources, size_t count,
                          const gp_eh_functions_t *functions);
 
 // Add name@plt for the stubs of .plt, .plt.sec and .plt.got, where nothing else is. Returns 0 or a

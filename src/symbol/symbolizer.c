@@ -13,6 +13,9 @@
 
 enum { NAME_SIZE = 512 };
 
+// Modules' numbers are far below: says that a key is a text's address.
+#define TEXT_KEY 0x80000000u
+
 typedef struct resolved {
     uint64_t address;
     uint32_t module;
@@ -147,53 +150,107 @@ static const char *no_name(gp_symbolizer_t *symbolizer, const char *module, uint
     return gp_arena_text(&symbolizer->arena, text, (size_t)len);
 }
 
-static void fill_lines(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, uint64_t address,
-                       gp_symbol_t *symbol)
+// Is it the same file? Names from one compilation are the same pointer. Those from another
+// (link-time optimization, which runs elsewhere) may have what the build cut off with
+// -ffile-prefix-map.
+static bool same_file(const char *a, const char *b)
 {
-    gp_dwarf_place_t place;
+    size_t a_len, b_len;
 
-    (void)symbolizer;
-    gp_dwarf_find(module->dwarf, address, &place);
-    // A function is identified by where it is defined. Code inlined into it from another file keeps
-    // the function but not a line number, which would be read as one of the wrong file.
-    const char *file = place.first_file ? place.first_file : place.file;
+    if (a == b || a == NULL || b == NULL)
+        return a == b;
+    a_len = strlen(a);
+    b_len = strlen(b);
+    if (b[0] == '/' || b_len >= a_len)
+        return false;
+    return a[a_len - b_len - 1] == '/' && memcmp(a + a_len - b_len, b, b_len) == 0;
+}
+
+// A function is identified by where it is defined. Code of another file in it (from a macro or an
+// #include) keeps the function but not a line number, which would be read as one of the wrong file.
+static void fill_place(gp_symbol_t *symbol, const gp_dwarf_place_t *place)
+{
+    const char *file = place->first_file ? place->first_file : place->file;
+
     if (file == NULL)
         return;
     symbol->file = file;
-    symbol->first_line = place.first_line;
-    if (place.file == file) // file names are interned
-        symbol->line = place.line;
+    symbol->first_line = place->first_line;
+    if (same_file(place->file, file))
+        symbol->line = place->line;
 }
 
-static gp_symbol_t *make_symbol(gp_symbolizer_t *symbolizer, place_t place)
+// A name that is no symbol's, but DWARF's: its text is its identity.
+static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const char *text)
+{
+    return function_name(symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)text}, text);
+}
+
+// The function that has the code: its symbol's name, which is the one that others call it by; else
+// the one that DWARF knows; else "module+0x1234".
+static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
+                                  place_t place, const gp_dwarf_place_t *known)
+{
+    const gp_range_t *range = gp_symbol_table_find(&module->symbols, place.address);
+
+    if (range != NULL)
+        return function_name(symbolizer, (place_t){place.module, range->start}, range->name);
+    if (known != NULL && known->name != NULL)
+        return text_name(symbolizer, place.module, known->name);
+    // A function without a symbol is one function all the same, if .eh_frame knows it: named by its
+    // start.
+    const gp_eh_function_t *function = gp_eh_functions_find(&module->functions, place.address);
+    return no_name(symbolizer, module->basename, function ? function->lo : place.address);
+}
+
+// One symbol for each place, the innermost first, each leading to the next.
+static gp_symbol_t *make_chain(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
+                               place_t place, const gp_dwarf_place_t *known, size_t count)
+{
+    size_t total = count > 0 ? count : 1;
+    gp_symbol_t *chain = gp_arena_alloc(&symbolizer->arena, total * sizeof(*chain));
+
+    for (size_t i = 0; chain != NULL && i < total; i++) {
+        gp_symbol_t *symbol = &chain[i];
+        bool outermost = i + 1 == total;
+        symbol->file = symbol->module = module->path;
+        symbol->outer = outermost ? NULL : symbol + 1;
+        if (count > 0)
+            fill_place(symbol, &known[i]);
+        if (outermost)
+            symbol->function =
+                outermost_name(symbolizer, module, place, count > 0 ? &known[i] : NULL);
+        else
+            symbol->function =
+                text_name(symbolizer, place.module, known[i].name ? known[i].name : "[inlined]");
+        if (symbol->function == NULL)
+            return NULL;
+    }
+    return chain;
+}
+
+static gp_symbol_t *unknown_symbol(gp_symbolizer_t *symbolizer, uint64_t address)
 {
     gp_symbol_t *symbol = gp_arena_alloc(&symbolizer->arena, sizeof(*symbol));
 
     if (symbol == NULL)
         return NULL;
-    if (place.module >= symbolizer->module_count) {
-        symbol->file = symbol->module = "[unknown]";
-        symbol->function = no_name(symbolizer, NULL, place.address);
-        return symbol->function ? symbol : NULL;
-    }
+    symbol->file = symbol->module = "[unknown]";
+    symbol->function = no_name(symbolizer, NULL, address);
+    return symbol->function ? symbol : NULL;
+}
+
+static gp_symbol_t *make_symbol(gp_symbolizer_t *symbolizer, place_t place)
+{
+    gp_dwarf_place_t known[GP_DWARF_PLACES_MAX];
+
+    if (place.module >= symbolizer->module_count)
+        return unknown_symbol(symbolizer, place.address);
     gp_elf_module_t *module = &symbolizer->modules[place.module];
     if (!module->loaded)
         gp_elf_module_load(module);
-    symbol->file = symbol->module = module->path;
-    const gp_range_t *range = gp_symbol_table_find(&module->symbols, place.address);
-    if (range != NULL) {
-        symbol->function =
-            function_name(symbolizer, (place_t){place.module, range->start}, range->name);
-        if (module->dwarf != NULL)
-            fill_lines(symbolizer, module, place.address, symbol);
-    } else {
-        // A function without a symbol is one function all the same, if .eh_frame knows it: named by
-        // its start.
-        const gp_eh_function_t *function = gp_eh_functions_find(&module->functions, place.address);
-        symbol->function =
-            no_name(symbolizer, module->basename, function ? function->lo : place.address);
-    }
-    return symbol->function ? symbol : NULL;
+    size_t count = module->dwarf ? gp_dwarf_find(module->dwarf, place.address, known) : 0;
+    return make_chain(symbolizer, module, place, known, count);
 }
 
 static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t place)

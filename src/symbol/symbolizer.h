@@ -23,10 +23,17 @@ typedef struct gp_symbol {
     uint32_t line;        // of the address, where it is in `file`; 0 = unknown
     uint32_t first_line;  // at which the function is defined; 0 = unknown
     const char *module;   // path
-    // The function that this one is inlined into, at the place of the call; NULL = none. (Room:
-    // nothing sets it yet.)
+    // The function that this one is inlined into, at the place of the call; NULL = none.
     const struct gp_symbol *outer;
 } gp_symbol_t;
+
+// The function that has the code of a symbol, whatever is inlined there.
+static inline const gp_symbol_t *gp_symbol_outermost(const gp_symbol_t *symbol)
+{
+    while (symbol != NULL && symbol->outer != NULL)
+        symbol = symbol->outer;
+    return symbol;
+}
 
 // A module number that says "no module": addresses are absolute.
 #define GP_SYMBOLIZER_NO_MODULE UINT32_MAX

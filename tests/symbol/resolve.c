@@ -1,5 +1,6 @@
 // resolve FILE [BUILD-ID] < ADDRESSES: what the symbolizer says about ELF addresses (hex, one a
-// line), for tests. Output: FUNCTION <tab> FILE <tab> LINE <tab> FIRST-LINE
+// line), for tests and benchmarks. Output: FUNCTION <tab> FILE <tab> LINE <tab> FIRST-LINE, of the
+// innermost function first, then, behind more tabs, of those that it is inlined into.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,9 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof(line), stdin) != NULL) {
         const gp_symbol_t *symbol =
             gp_symbolizer_resolve(symbolizer, module, strtoull(line, NULL, 16));
-        printf("%s\t%s\t%" PRIu32 "\t%" PRIu32 "\n", symbol->function, symbol->file, symbol->line,
-               symbol->first_line);
+        for (; symbol != NULL; symbol = symbol->outer)
+            printf("%s\t%s\t%" PRIu32 "\t%" PRIu32 "%c", symbol->function, symbol->file,
+                   symbol->line, symbol->first_line, symbol->outer ? '\t' : '\n');
     }
     gp_symbolizer_destroy(symbolizer);
     return 0;

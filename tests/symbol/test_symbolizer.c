@@ -90,13 +90,14 @@ static void test_vdso(void **state)
     uint8_t id[GP_BUILD_ID_MAX];
     gp_symbol_table_t table = {0};
     gp_elf_t elf;
+    const gp_symbol_source_t source = {&elf, true};
 
     if (image == NULL)
         skip();
     assert_int_equal(gp_elf_open_image(&elf, image, 8192), 0);
     size_t len = gp_elf_build_id(&elf, id);
     assert_true(len > 0);
-    assert_int_equal(gp_symbol_table_load(&table, &elf, 1, NULL), 0);
+    assert_int_equal(gp_symbol_table_load(&table, &source, 1, NULL), 0);
     uint64_t address = 0;
     for (size_t i = 0; i < table.count; i++)
         if (strstr(table.ranges[i].name, "clock_gettime") != NULL)

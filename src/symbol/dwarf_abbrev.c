@@ -1,0 +1,118 @@
+#include <stdlib.h>
+
+#include "symbol/dwarf_unit.h"
+
+static int add_attribute(gp_dwarf_abbrevs_t *table, gp_dwarf_attribute_t attribute)
+{
+    if (gp_grow(&table->attributes, &table->attribute_capacity, table->attribute_count,
+                sizeof(*table->attributes)) < 0)
+        return -1;
+    table->attributes[table->attribute_count++] = attribute;
+    return 0;
+}
+
+static int read_attributes(gp_dwarf_abbrevs_t *table, gp_dwarf_abbrev_t *abbrev,
+                           const gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
+{
+    uint64_t bytes = 0;
+
+    abbrev->first = (uint32_t)table->attribute_count;
+    for (;;) {
+        uint64_t name = gp_cursor_uleb(cursor), form = gp_cursor_uleb(cursor);
+        gp_dwarf_attribute_t attribute = {(uint16_t)name, (uint16_t)form, 0};
+        if (form == DW_FORM_implicit_const)
+            attribute.implicit = gp_cursor_sleb(cursor);
+        if (cursor->bad || name > UINT16_MAX || form > UINT16_MAX)
+            return -1;
+        if (name == 0 && form == 0)
+            break;
+        if (add_attribute(table, attribute) < 0)
+            return -1;
+        uint32_t size = gp_dwarf_form_bytes(attribute.form, unit);
+        bytes = size == UINT32_MAX || bytes == UINT32_MAX ? UINT32_MAX : bytes + size;
+        abbrev->sibling |= name == DW_AT_sibling;
+    }
+    abbrev->bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+    abbrev->count = (uint32_t)table->attribute_count - abbrev->first;
+    return 0;
+}
+
+static int compare_codes(const void *left, const void *right)
+{
+    const gp_dwarf_abbrev_t *a = left, *b = right;
+
+    return a->code < b->code ? -1 : a->code > b->code;
+}
+
+// What is read before something cannot be read counts.
+static void read_table(gp_dwarf_abbrevs_t *table, const gp_dwarf_unit_t *unit, gp_cursor_t cursor)
+{
+    bool sorted = true;
+
+    for (;;) {
+        gp_dwarf_abbrev_t abbrev = {.code = gp_cursor_uleb(&cursor)};
+        if (abbrev.code == 0)
+            break;
+        abbrev.tag = (uint16_t)gp_cursor_uleb(&cursor);
+        abbrev.children = gp_cursor_u8(&cursor) != 0;
+        if (read_attributes(table, &abbrev, unit, &cursor) < 0 ||
+            gp_grow(&table->items, &table->capacity, table->count, sizeof(*table->items)) < 0)
+            break;
+        sorted = sorted && (table->count == 0 || table->items[table->count - 1].code < abbrev.code);
+        table->items[table->count++] = abbrev;
+    }
+    if (!sorted)
+        qsort(table->items, table->count, sizeof(*table->items), compare_codes);
+}
+
+const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t *table, uint64_t code)
+{
+    if (code - 1 < table->count && table->items[code - 1].code == code)
+        return &table->items[code - 1]; // compilers number them 1, 2, ...
+    if (table->count == 0)
+        return NULL;
+    const gp_dwarf_abbrev_t wanted = {.code = code};
+    return bsearch(&wanted, table->items, table->count, sizeof(wanted), compare_codes);
+}
+
+static bool same_table(const void *owner, uint32_t number, const void *key)
+{
+    const gp_dwarf_abbrevs_t *a = ((const gp_dwarf_t *)owner)->abbrevs[number], *b = key;
+
+    return a->offset == b->offset && a->format == b->format;
+}
+
+const gp_dwarf_abbrevs_t *gp_dwarf_abbrevs(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                                           uint64_t offset)
+{
+    const gp_dwarf_abbrevs_t key = {
+        .offset = offset,
+        .format =
+            (uint32_t)unit->version << 16 | (uint32_t)unit->address_bytes << 8 | unit->offset_bytes,
+    };
+    uint64_t hash = gp_hash_more(gp_hash_u64(offset), key.format);
+    uint32_t number = gp_index_find(&dwarf->abbrev_index, hash, same_table, dwarf, &key);
+
+    if (number != GP_INDEX_NONE)
+        return dwarf->abbrevs[number];
+    if (offset >= dwarf->sections[GP_DEBUG_ABBREV].len ||
+        gp_grow(&dwarf->abbrevs, &dwarf->abbrev_capacity, dwarf->abbrev_count,
+                sizeof(gp_dwarf_abbrevs_t *)) < 0)
+        return NULL;
+    gp_dwarf_abbrevs_t *table = malloc(sizeof(*table));
+    if (table == NULL || gp_index_add(&dwarf->abbrev_index, hash, (uint32_t)dwarf->abbrev_count)) {
+        free(table);
+        return NULL;
+    }
+    *table = key;
+    dwarf->abbrevs[dwarf->abbrev_count++] = table;
+    read_table(table, unit, gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], offset));
+    return table;
+}
+
+void gp_dwarf_abbrevs_free(gp_dwarf_abbrevs_t *table)
+{
+    free(table->items);
+    free(table->attributes);
+    free(table);
+}
