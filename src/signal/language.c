@@ -1,4 +1,3 @@
 #include "signal/language.h"
 
 const gp_language_t *_Atomic gp_language;
-int (*_Atomic gp_language_attach)(void);
