@@ -1,15 +1,21 @@
 #include "cpython.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stddef.h>
 
+#include "api.h"
 #include "code_objects.h"
+#include "greenlet.h"
+#include "greenlet_map.h"
+#include "imports.h"
 #include "profile/collector.h"
 #include "profile/snapshot.h"
 #include "walk.h"
 
-enum { TYPE_DEALLOC = 48 }; // PyTypeObject.tp_dealloc: the same since 3.8
+static int (*is_initialized)(void);
+static bool has_api;
 
 static const gp_language_t language = {
     .name = "cpython",
@@ -18,6 +24,8 @@ static const gp_language_t language = {
     .after_drain = gp_cpython_code_after_drain,
     .locate = gp_cpython_code_locate,
     .coro_name = gp_cpython_coro_name,
+    .enter = gp_greenlet_enter,
+    .unreported = gp_greenlet_unreported,
 };
 
 static bool find_loop(void)
@@ -41,20 +49,34 @@ bool gp_cpython_look(void)
     gp_cpython_runtime.layout = version != NULL ? gp_cpython_layout_find(*version) : NULL;
     gp_cpython_runtime.thread_state = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     bool has_loop = find_loop();
+    has_api = gp_py_find();
+    is_initialized = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     dlerror(); // the host asks for its own errors only
     if (gp_cpython_runtime.layout == NULL || gp_cpython_runtime.thread_state == NULL || code_type == NULL || !has_loop)
         return false;
     gp_cpython_runtime.code_type = (uintptr_t)code_type;
     gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
-    gp_cpython_code_watch((void (**)(void *))(void *)(code_type + TYPE_DEALLOC));
+    gp_cpython_code_watch((void (**)(void *))(void *)(code_type + GP_PY_TYPE_DEALLOC));
     // Release: partner of the acquires by the handler and the collector.
     atomic_store_explicit(&gp_language, &language, memory_order_release);
     return true;
 }
 
+static int attach(void)
+{
+    if (!gp_cpython_look() || !has_api)
+        return -ENOTSUP;
+    gp_imports_watch();
+    gp_greenlet_look();
+    return 0;
+}
+
 __attribute__((constructor)) static void load(void)
 {
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
-    if (first() == gp_core_own_interface())
-        gp_cpython_look();
+    if (first() != gp_core_own_interface())
+        return;
+    atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
+    if (gp_cpython_look() && has_api && is_initialized != NULL && !is_initialized())
+        gp_imports_foresee();
 }

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "coro/threads.h"
@@ -106,6 +105,11 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
         __builtin_trap();
     remember(place, name, caller, original);
     return original;
+}
+
+void *gp_interpose_find(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
 }
 
 prof_coro_t *gp_hook_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name)

@@ -40,10 +40,22 @@ static inline void *gp_interpose_original(void **slot, const char *name, uintptr
         (type *)(uintptr_t)gp_interpose_original(&original_slot, name, (uintptr_t)__builtin_return_address(0));         \
     })
 
+// A function of the runtime that it may or may not have, or NULL.
+void *gp_interpose_find(const char *name);
+
 // Announce a coroutine on the stack [lo, hi) on behalf of whoever calls the runtime. A record that the program has made
 // of this very stack itself is kept.
 //   entry: its entry function, 0 = unknown.    name: NULL = none.
 // Returns NULL where there is no such stack, or memory is short.
 prof_coro_t *gp_hook_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
+
+// What a library that makes its coroutines of ucontexts knows better than makecontext(): set around the call in which it
+// makes one, by the thread that does.
+typedef struct gp_hook_maker {
+    uintptr_t entry;  // 0 = as makecontext() is told
+    const char *name; // NULL = none
+} gp_hook_maker_t;
+
+extern __thread const gp_hook_maker_t *gp_hook_maker __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 #endif

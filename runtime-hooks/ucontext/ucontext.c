@@ -108,10 +108,14 @@ static void hook_return(ucontext_t *context)
 #endif
 }
 
+__thread const gp_hook_maker_t *gp_hook_maker;
+
 static void announce(ucontext_t *context, void (*entry)(void))
 {
-    uintptr_t lo = (uintptr_t)context->uc_stack.ss_sp;
-    if (gp_hook_announce(lo, lo + context->uc_stack.ss_size, (uintptr_t)entry, NULL) != NULL)
+    const gp_hook_maker_t *maker = gp_hook_maker;
+    uintptr_t lo = (uintptr_t)context->uc_stack.ss_sp, hi = lo + context->uc_stack.ss_size;
+    uintptr_t start = maker != NULL && maker->entry != 0 ? maker->entry : (uintptr_t)entry;
+    if (gp_hook_announce(lo, hi, start, maker != NULL ? maker->name : NULL) != NULL)
         hook_return(context);
 }
 

@@ -145,9 +145,7 @@ static void give_cell(cell_t *cell)
     pthread_mutex_unlock(&gp_registry_lock);
 }
 
-// In a section of its own, so that its frame can be told from greenprof's other ones: it is not shown, but what it
-// calls is the program's.
-__attribute__((section("gp_thread_entry"), noinline)) static void *run_sampled(void *argument)
+GP_ENTRY_CODE static void *run_sampled(void *argument)
 {
     cell_t cell = *(cell_t *)argument;
     give_cell(argument);

@@ -45,7 +45,11 @@ bool gp_thread_is_own(pid_t tid);
 // CPU time of greenprof's own threads so far, those that ended included, ns.
 uint64_t gp_thread_own_cpu_ns(void);
 
-// Is `pc` in the function through which sampled threads start?
+// A function of greenprof's through which threads or coroutines of the program start: its frame is not shown, but what it
+// calls is the program's.
+#define GP_ENTRY_CODE __attribute__((section("gp_thread_entry"), noinline))
+
+// Is `pc` in such a function?
 bool gp_thread_is_entry(uintptr_t pc);
 
 // The program's threads get blocks as they start (thread_hook.c); resolve the real pthread_create.

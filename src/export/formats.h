@@ -14,4 +14,10 @@ int gp_otlp_write(const gp_report_t *report, FILE *out);
 int gp_speedscope_write(const gp_report_t *report, FILE *out);
 int gp_pprof_write(const gp_report_t *report, FILE *out);
 
+// What the rows without calls and time of a .prof say: what its numbers are.
+//   notes: const char *[GP_PSTATS_NOTES_MAX].
+// Returns how many there are.
+enum { GP_PSTATS_NOTES_MAX = 2 };
+size_t gp_pstats_notes(const gp_report_t *report, const char **notes);
+
 #endif

@@ -64,9 +64,23 @@ static void write_note(FILE *out, const char *text)
     gp_marshal_dict_end(out);
 }
 
+size_t gp_pstats_notes(const gp_report_t *report, const char **notes)
+{
+    size_t count = 0;
+
+    if (!report->exact_calls)
+        notes[count++] = "[call counts are numbers of samples]";
+    else if (report->row_count == 0)
+        notes[count++] = "[no samples]";
+    if (report->basis != GP_BASIS_EXACT)
+        notes[count++] = "[times are those of the samples]";
+    return count;
+}
+
 int gp_pstats_write(const gp_report_t *report, FILE *out)
 {
     gp_function_table_t *table = gp_function_table_create(report);
+    const char *notes[GP_PSTATS_NOTES_MAX];
 
     if (table == NULL)
         return -ENOMEM;
@@ -76,12 +90,9 @@ int gp_pstats_write(const gp_report_t *report, FILE *out)
         // time.
         if (table->functions[i].calls > 0 || table->functions[i].total_ns > 0)
             write_function(out, table, &table->functions[i]);
-    if (!report->exact_calls)
-        write_note(out, "[call counts are numbers of samples]");
-    else if (report->row_count == 0)
-        write_note(out, "[no samples]");
-    if (report->basis != GP_BASIS_EXACT)
-        write_note(out, "[times are those of the samples]");
+    size_t count = gp_pstats_notes(report, notes);
+    for (size_t i = 0; i < count; i++)
+        write_note(out, notes[i]);
     gp_marshal_dict_end(out);
     gp_function_table_free(table);
     return 0;

@@ -68,7 +68,9 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
         return thread_label(dataset, record, text, size);
     if (name[0] == '\0')
         name = entry_name(dataset, symbolizer, record->entry);
-    if (name == NULL && dataset->coros[coro].defined) {
+    if (name == NULL && dataset->coros[coro].defined && record->stack_bytes == 0) {
+        name = "unnamed"; // it shares its stack with others
+    } else if (name == NULL && dataset->coros[coro].defined) {
         snprintf(address, sizeof(address), "stack@0x%" PRIx64, record->stack_lo);
         name = address;
     }

@@ -126,8 +126,10 @@ static void name_coro(prof_coro_t *coro, const gp_stack_t *stack)
     if (language == NULL || coro->name[0] != '\0' || coro->kind == GP_CORO_THREAD)
         return;
     const char *name = language->coro_name(stack->locs, stack->depth);
-    if (name != NULL)
-        memcpy(coro->name, name, strnlen(name, sizeof(coro->name) - 1));
+    if (name == NULL)
+        return;
+    memcpy(coro->name, name, strnlen(name, sizeof(coro->name) - 1));
+    coro->written_id = 0; // the capture gets it with its next record of it
 }
 
 static void take_sample(gp_thread_t *thread, const gp_sample_t *sample)

@@ -8,6 +8,7 @@
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "profile/sampler.h"
+#include "signal/language.h"
 #include "signal/slice.h"
 
 static int check_options(const prof_options_t *given, prof_options_t *options)
@@ -150,6 +151,9 @@ static int start_uncancelled(prof_t *profile)
     if (error != 0)
         return error;
     gp_thread_t *thread = gp_thread_attach();
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->enter();
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     error = -ENOMEM;
     if (thread != NULL && coro != NULL) {

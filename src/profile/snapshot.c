@@ -8,6 +8,7 @@
 #include "profile/functions.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
+#include "signal/language.h"
 #include "signal/slice.h"
 
 typedef struct owned { // a snapshot and what it points to
@@ -159,11 +160,18 @@ static gp_snapshot_t *take(prof_t *profile)
     return NULL;
 }
 
+static int attach_language(void)
+{
+    int (*attach)(void) = atomic_load_explicit(&gp_language_attach, memory_order_acquire);
+    return attach != NULL ? attach() : -ENOTSUP;
+}
+
 static const gp_core_interface_t interface = {
     .size = sizeof(interface),
     .snapshot = take,
     .release = release,
     .thread_start = gp_thread_start_own,
+    .language_attach = attach_language,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

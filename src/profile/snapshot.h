@@ -58,6 +58,9 @@ typedef struct gp_core_interface {
     void (*release)(gp_snapshot_t *snapshot);
     // Start a thread that is never sampled, all signals blocked. Returns 0 or a negative errno value.
     int (*thread_start)(void *(*run)(void *), void *argument, void *pthread_out);
+    // Hook the language runtime (CPython) that the caller runs in; it holds the interpreter lock. Idempotent.
+    // Returns 0, -ENOTSUP where its version is not supported.
+    int (*language_attach)(void);
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

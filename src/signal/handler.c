@@ -31,6 +31,7 @@ typedef struct moment { // what one signal found
     uint64_t now, cpu_ns;
     uintptr_t sp, lo, hi; // stack pointer and the stack it is on
     bool outside;
+    bool unreported; // coroutines share this stack, and the switch to this one has not reached the hook yet
     bool in_window; // the switch hook ran a moment ago, or hook and stack pointer disagree
 } moment_t;
 
@@ -59,6 +60,12 @@ static gp_thread_t *adopt(ucontext_t *context)
 static void find_stack(gp_thread_t *thread, moment_t *moment)
 {
     moment->coro = gp_thread_coro_at(thread, moment->sp, &moment->coro_id, &moment->outside);
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    prof_coro_t *unreported = language != NULL ? language->unreported(&moment->coro_id) : NULL;
+    if (unreported != NULL) {
+        moment->coro = unreported;
+        moment->unreported = true;
+    }
     uintptr_t lo = atomic_load_explicit(&moment->coro->lo, memory_order_relaxed);
     moment->hi = atomic_load_explicit(&moment->coro->hi, memory_order_relaxed);
     if (moment->hi == lo) { // shares the thread's stack
@@ -89,7 +96,7 @@ static void account(gp_thread_t *thread, moment_t *moment)
     }
     gp_slice_begin(thread, moment->sp);
     hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    if (hint != moment->coro && !fresh && !moment->outside) {
+    if (hint != moment->coro && !fresh && !moment->outside && !moment->unreported) {
         // The hint is old: a switch that no hook saw.
         atomic_store_explicit(&thread->current, moment->coro, memory_order_relaxed);
         atomic_store_explicit(&thread->current_id, moment->coro_id, memory_order_relaxed);

@@ -1,3 +1,4 @@
 #include "signal/language.h"
 
 const gp_language_t *_Atomic gp_language;
+int (*_Atomic gp_language_attach)(void);

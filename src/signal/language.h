@@ -33,6 +33,13 @@ typedef struct gp_language {
     // Returns how many were stored; 0 = none of the language's code is on this stack. Signals: safe, bounded work.
     size_t (*walk)(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
 
+    // The coroutine that runs on the calling thread, with its id, where the switch to it has not been reported yet;
+    // NULL = the one that was reported last. Signals: safe.
+    struct prof_coro *(*unreported)(uint64_t *id);
+
+    // The calling thread, which the registry knows, is about to use its current coroutine. Signals: not safe.
+    void (*enter)(void);
+
     // Below: the collector only, drain lock held.
     void (*before_drain)(void);
     void (*after_drain)(void);
@@ -43,6 +50,9 @@ typedef struct gp_language {
 } gp_language_t;
 
 enum { GP_LANGUAGE_CUT = 1 };
+
+// Set by a hook that can do more once the caller holds its interpreter's lock; NULL = there is none. Returns 0 or -ENOTSUP.
+extern int (*_Atomic gp_language_attach)(void);
 
 // NULL = no language is known in this process. Acquire to read.
 extern const gp_language_t *_Atomic gp_language;

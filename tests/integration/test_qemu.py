@@ -49,6 +49,13 @@ class QemuImg(check.Case):
         folded = run.folded("--by", "coroutine")
         self.near("total", folded.total, run.capture().process_cpu_ns / 1e9, 0.005)
         self.assertTrue(any(root.startswith("[coroutine") for root in folded.roots()))
+        # Each request enters a coroutine and leaves it; 500,000 and a few for the start.
+        rows = run.ledger()
+        entered = sum(row[3] for row in rows if not row[6].startswith("[thread"))
+        left = sum(row[3] for row in rows if row[6].startswith("[thread"))
+        print("switches to coroutines:", entered, "back:", left)
+        self.assertTrue(500000 <= entered <= 500200, entered)
+        self.assertLess(abs(entered - left), 200)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ class Boost(shares.Shares):
     def test_fiber(self):
         """The dispatcher is a coroutine as well."""
         bottoms = ENTRY + [r"libboost_fiber\.so"]
-        self.check_shares(["boost_fiber", 1.5, ROUNDS], bottoms, extra=1, switches=ONE_EACH)
-        self.check_shares(["boost_fiber", 0.7, 5000], bottoms, extra=1, hz=10000, in_step=True)
+        self.check_shares(["boost_fiber", 1.5, ROUNDS], bottoms, extra=(1,), switches=ONE_EACH)
+        self.check_shares(["boost_fiber", 0.7, 5000], bottoms, extra=(1,), hz=10000, in_step=True)
 
     def test_asio_spawn(self):
         # The entry function jumps into run().

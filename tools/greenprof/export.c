@@ -7,7 +7,7 @@
 
 #include "command.h"
 #include "export/output.h"
-#include "source.h"
+#include "export_output.h"
 
 static int unknown_format(const gp_arguments_t *arguments)
 {
@@ -79,8 +79,7 @@ static int write_output(const gp_exporter_t *exporter, const gp_report_t *report
     return result;
 }
 
-static int write_report(const gp_source_t *source, const gp_exporter_t *exporter,
-                        const char *output)
+int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, const char *output)
 {
     gp_report_t *report =
         gp_report_from_capture(source->dataset, &source->options, source->symbolizer);
@@ -106,7 +105,7 @@ static int export(const gp_arguments_t *arguments, const gp_exporter_t *exporter
     int status = gp_source_open(&source, arguments, exporter->wants);
     if (status != 0)
         return status;
-    status = write_report(&source, exporter, output);
+    status = gp_export_source(&source, exporter, output);
     gp_source_warn_changed(&source);
     gp_source_close(&source);
     return status;

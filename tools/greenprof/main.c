@@ -26,6 +26,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
 
 static void message(const char *subject, const char *format, va_list arguments)
 {
+    fflush(stdout); // where both are one terminal, in this order
     fprintf(stderr, "greenprof: %s: ", subject);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);

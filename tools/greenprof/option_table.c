@@ -19,7 +19,6 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                            .synopsis = "FILE",
                            .what = "show a capture as a table",
                            .missing = "which FILE?",
-                           .operands_min = 1,
                            .operands_max = 1,
                            .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_EXPORT] = {.name = "export",
@@ -83,32 +82,44 @@ const gp_option_t gp_options[] = {
              "will do:"},
     {REPORT, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40,
      .what = "Show N rows, 0 = all."},
+    {REPORT, 'r', "restrict", "R", TEXTS(restrictions),
+     .what = "Show only some of the rows: R is a number of rows, a fraction of them such as .1, or "
+             "an extended regular expression that their names must match. May be repeated: each "
+             "restricts what the one before has left, -n last."},
+    {REPORT, 0, "callers", "R", TEXTS(callers),
+     .what = "Show who calls the functions that R leaves; R as for -r, often a regular "
+             "expression."},
+    {REPORT, 0, "callees", "R", TEXTS(callees),
+     .what = "Show whom the functions that R leaves call."},
+    {REPORT, 'i', "interactive", NULL, FLAG(interactive),
+     .what = "Read commands, as 'python3 -m pstats' does; its commands and more: type help."},
     {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace",
      .what = "What the rows are."},
     {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace",
      .what = "Put the coroutine or the trace at the root of every stack."},
 
-    {READING, 0, "trace", "ID", TEXTS(choice.traces),
+    {READING, 0, "trace", "ID", TEXTS(choice.traces), .chooses = true,
      .what = "Only what ran for this trace: 32 hex digits, a UUID or a traceparent. This option "
              "and those that follow may be repeated: of several of one kind any will do, of "
              "different kinds each must hold."},
-    {READING, 0, "coroutine", "ID", TEXTS(choice.coroutines),
+    {READING, 0, "coroutine", "ID", TEXTS(choice.coroutines), .chooses = true,
      .what = "Only the coroutine of this number."},
-    {READING, 0, "name", "REGEX", REGEX(choice.names),
+    {READING, 0, "name", "REGEX", REGEX(choice.names), .chooses = true,
      .what = "Only coroutines whose name matches this extended regular expression."},
-    {READING, 0, "thread", "NAME|TID", TEXTS(choice.threads),
+    {READING, 0, "thread", "NAME|TID", TEXTS(choice.threads), .chooses = true,
      .what = "Only what ran on threads of this name or thread id."},
-    {READING, 0, "from", "TIME", TEXT(choice.from),
+    {READING, 0, "from", "TIME", TEXT(choice.from), .chooses = true,
      .what = "Only from this moment on: seconds since the start, negative ones before the end, a "
              "date and time (2026-11-21T12:00:00Z; without a zone it is local), a time of day, or "
              "@SECONDS since 1970."},
-    {READING, 0, "to", "TIME", TEXT(choice.to), .what = "Only what is before this moment."},
-    {READING, 0, "focus", "REGEX", REGEX(focus),
+    {READING, 0, "to", "TIME", TEXT(choice.to), .chooses = true,
+     .what = "Only what is before this moment."},
+    {READING, 0, "focus", "REGEX", REGEX(focus), .chooses = true,
      .what = "Only stacks in which the name, file or module of a function matches this extended "
              "regular expression; of several each must match."},
-    {READING, 0, "ignore", "REGEX", REGEX(ignore),
+    {READING, 0, "ignore", "REGEX", REGEX(ignore), .chooses = true,
      .what = "Not the stacks in which the name, file or module of a function matches."},
-    {READING, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
+    {READING, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall", .chooses = true,
      .what = "CPU time (the default); wall where the capture has it."},
 
     {EVERY, 'h', "help", NULL, FLAG(help), .what = "Show this help."},

@@ -94,7 +94,7 @@ static const char *choices_text(const char *choices)
     return text;
 }
 
-static int add_text(gp_texts_t *texts, const char *value)
+int gp_texts_add(gp_texts_t *texts, const char *value)
 {
     const char **items = realloc(texts->items, (texts->count + 1) * sizeof(*items));
 
@@ -129,7 +129,7 @@ static int set_number(const gp_option_t *option, const gp_command_t *command, ui
                           spelling(option), value, option->lo, option->hi);
 }
 
-static int set_option(gp_arguments_t *arguments, const gp_option_t *option, char *value)
+int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const char *value)
 {
     const gp_command_t *command = arguments->command;
     void *field = (char *)arguments + option->offset;
@@ -146,14 +146,34 @@ static int set_option(gp_arguments_t *arguments, const gp_option_t *option, char
         *(const char **)field = value;
         return 0;
     case GP_OPTION_TEXTS:
-        return add_text(field, value);
+        return gp_texts_add(field, value);
     case GP_OPTION_REGEX:
         status = check_regex(option, command, value);
-        return status != 0 ? status : add_text(field, value);
+        return status != 0 ? status : gp_texts_add(field, value);
     case GP_OPTION_NUMBER:
         return set_number(option, command, field, value);
     }
     return 0;
+}
+
+gp_texts_t *gp_option_texts(gp_arguments_t *arguments, const gp_option_t *option)
+{
+    bool many = option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX;
+
+    return many ? (gp_texts_t *)((char *)arguments + option->offset) : NULL;
+}
+
+gp_texts_t gp_option_forget(gp_arguments_t *arguments, const gp_option_t *option)
+{
+    gp_texts_t *texts = gp_option_texts(arguments, option), old = {0};
+
+    if (option->kind == GP_OPTION_TEXT)
+        *(const char **)((char *)arguments + option->offset) = NULL;
+    if (texts != NULL) {
+        old = *texts;
+        *texts = (gp_texts_t){0};
+    }
+    return old;
 }
 
 static void set_standards(gp_arguments_t *arguments)
@@ -193,7 +213,7 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
             fprintf(stderr, "Try '%s --help'.\n", title);
             return EXIT_USAGE;
         }
-        int status = set_option(arguments, option, optarg);
+        int status = gp_option_set(arguments, option, optarg);
         if (status != 0 || arguments->help)
             return status;
     }
@@ -204,13 +224,8 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
 
 void gp_options_free(gp_arguments_t *arguments)
 {
-    for (const gp_option_t *option = gp_options; option->name != NULL; option++) {
-        if (option->kind != GP_OPTION_TEXTS && option->kind != GP_OPTION_REGEX)
-            continue;
-        gp_texts_t *texts = (gp_texts_t *)((char *)arguments + option->offset);
-        free(texts->items); // rows may share a field
-        *texts = (gp_texts_t){0};
-    }
+    for (const gp_option_t *option = gp_options; option->name != NULL; option++)
+        free(gp_option_forget(arguments, option).items);
 }
 
 bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *number)

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ void gp_print_seconds(uint64_t ns, int width)
 }
 
 // Keys and commas.
-static int set_sorts(gp_table_options_t *table, const char *keys)
+static int set_sorts(gp_sorts_t *sorts, const char *keys)
 {
     char *copy = strdup(keys), *save = NULL;
     int status = copy != NULL ? 0 : gp_fail("command line", "%s", strerror(ENOMEM));
@@ -40,33 +41,155 @@ static int set_sorts(gp_table_options_t *table, const char *keys)
         const gp_sort_key_t *found = gp_sort_key_find(key);
         if (found == NULL)
             status = gp_usage_error("report", "--sort %s: no such key, or not a unique one", key);
-        else if (table->sort_count == GP_SORTS_MAX)
+        else if (sorts->count == GP_SORTS_MAX)
             status = gp_usage_error("report", "--sort %s: these are more than %d keys", keys,
                                     GP_SORTS_MAX);
         else
-            table->sorts[table->sort_count++] = found;
+            sorts->keys[sorts->count++] = found;
     }
-    if (status == 0 && table->sort_count == 0)
+    if (status == 0 && sorts->count == 0)
         status = gp_usage_error("report", "--sort: which key?");
     free(copy);
     return status;
 }
 
-static int print_table(const gp_source_t *source, const gp_report_t *report, const bool *passed,
-                       const gp_table_options_t *table)
+static int check_restriction(const char *option, const gp_restriction_t *restriction)
 {
+    char error[128];
+
+    if (restriction->kind == GP_RESTRICT_BAD_FRACTION)
+        return gp_usage_error("report", "%s %s: a fraction is from 0 to 1", option,
+                              restriction->text);
+    if (restriction->kind != GP_RESTRICT_BAD_REGEX)
+        return 0;
+    regerror(restriction->error, &restriction->regex, error, sizeof(error));
+    return gp_usage_error("report", "%s '%s': %s", option, restriction->text, error);
+}
+
+typedef struct list { // restrictions: first those of --callers or --callees, last the number of
+                      // rows
+    gp_restriction_t *items;
+    size_t count;
+} list_t;
+
+static void free_list(list_t *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        gp_restriction_free(&list->items[i]);
+    free(list->items);
+    *list = (list_t){0};
+}
+
+static int add_texts(list_t *list, const char *option, const gp_texts_t *texts)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < texts->count && status == 0; i++) {
+        gp_restriction_parse(&list->items[list->count], texts->items[i]);
+        status = check_restriction(option, &list->items[list->count++]);
+    }
+    return status;
+}
+
+static int make_list(list_t *list, const gp_arguments_t *arguments, const char *option,
+                     const gp_texts_t *first)
+{
+    list->count = 0;
+    list->items = calloc(first->count + arguments->restrictions.count + 1, sizeof(*list->items));
+    int status = list->items != NULL ? add_texts(list, option, first)
+                                     : gp_fail("command line", "%s", strerror(ENOMEM));
+    if (status == 0)
+        status = add_texts(list, "-r", &arguments->restrictions);
+    if (status == 0 && arguments->rows > 0)
+        gp_restriction_count(&list->items[list->count++], (int64_t)arguments->rows);
+    return status;
+}
+
+typedef struct tables { // what is to be printed
+    gp_sorts_t sorts;
+    list_t rows, callers, callees;
+    bool print_callers, print_callees;
+} tables_t;
+
+static void free_tables(tables_t *tables)
+{
+    free_list(&tables->rows);
+    free_list(&tables->callers);
+    free_list(&tables->callees);
+}
+
+static int prepare(tables_t *tables, const gp_arguments_t *arguments)
+{
+    static const gp_texts_t none;
+    int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime");
+
+    tables->print_callers = arguments->callers.count > 0;
+    tables->print_callees = arguments->callees.count > 0;
+    if (status == 0 && (tables->print_callers || tables->print_callees) && arguments->by != NULL &&
+        strcmp(arguments->by, "function") != 0)
+        status = gp_usage_error("report", "--callers and --callees are of functions, not --by %s",
+                                arguments->by);
+    if (status == 0)
+        status = make_list(&tables->rows, arguments, "-r", &none);
+    if (status == 0)
+        status = make_list(&tables->callers, arguments, "--callers", &arguments->callers);
+    if (status == 0)
+        status = make_list(&tables->callees, arguments, "--callees", &arguments->callees);
+    return status;
+}
+
+static gp_restrictions_t restrictions_of(const list_t *list)
+{
+    return (gp_restrictions_t){list->items, list->count};
+}
+
+static void print_title(const gp_report_t *report, const gp_stats_t *stats)
+{
+    if (report->exact_calls)
+        printf("         %" PRIu64 " function calls (%" PRIu64 " primitive calls) in ",
+               stats->calls, stats->primitive_calls);
+    else
+        printf("         %" PRIu64 " samples in ", report->samples);
+    gp_print_seconds(report->total_ns, 0);
+    printf(" seconds\n\n");
+}
+
+static int print_functions(const gp_report_t *report, const tables_t *tables)
+{
+    gp_stats_t stats = {0};
+    int result = gp_stats_add_report(&stats, report);
+
+    if (result == 0)
+        result = gp_stats_sort(&stats, &tables->sorts, true);
+    if (result == 0)
+        print_title(report, &stats);
+    if (result == 0 && tables->print_callers)
+        result = gp_stats_print_callers(&stats, restrictions_of(&tables->callers));
+    if (result == 0 && tables->print_callees)
+        result = gp_stats_print_callees(&stats, restrictions_of(&tables->callees));
+    if (result == 0 && !tables->print_callers && !tables->print_callees)
+        result = gp_stats_print(&stats, restrictions_of(&tables->rows));
+    gp_stats_free(&stats);
+    return result;
+}
+
+static int print_table(const gp_source_t *source, const gp_report_t *report, const bool *passed,
+                       const tables_t *tables)
+{
+    gp_table_options_t options = {tables->sorts, restrictions_of(&tables->rows)};
+
     switch (source->options.by) {
     case GP_BY_COROUTINE:
-        return gp_report_print_coroutines(source, passed, table);
+        return gp_report_print_coroutines(source, passed, &options);
     case GP_BY_TRACE:
-        return gp_report_print_traces(source, passed, table);
+        return gp_report_print_traces(source, passed, &options);
     case GP_BY_NONE:
         break;
     }
-    return gp_report_print_functions(report, table);
+    return print_functions(report, tables);
 }
 
-static int print(const gp_source_t *source, const gp_table_options_t *table)
+static int print(const gp_source_t *source, const tables_t *tables)
 {
     gp_report_options_t options = source->options;
     int result = -ENOMEM;
@@ -78,7 +201,7 @@ static int print(const gp_source_t *source, const gp_table_options_t *table)
                                                  : NULL;
     if (report != NULL) {
         gp_report_print_header(source, report);
-        result = print_table(source, report, options.passed, table);
+        result = print_table(source, report, options.passed, tables);
     }
     gp_report_free(report);
     free(options.passed);
@@ -87,17 +210,20 @@ static int print(const gp_source_t *source, const gp_table_options_t *table)
 
 int gp_command_report(const gp_arguments_t *arguments)
 {
-    gp_table_options_t table = {.rows = arguments->rows};
+    tables_t tables = {0};
     gp_source_t source;
-    int status = set_sorts(&table, arguments->sort ? arguments->sort : "tottime");
 
+    if (arguments->interactive)
+        return gp_shell(arguments);
+    int status = prepare(&tables, arguments);
     if (status == 0)
         status = gp_source_open(&source, arguments, 0);
-    if (status != 0)
-        return status;
-    if (print(&source, &table) < 0)
-        status = gp_fail(source.path, "not enough memory");
-    gp_source_warn_changed(&source);
-    gp_source_close(&source);
+    if (status == 0) {
+        if (print(&source, &tables) < 0)
+            status = gp_fail(source.path, "not enough memory");
+        gp_source_warn_changed(&source);
+        gp_source_close(&source);
+    }
+    free_tables(&tables);
     return status != 0 ? status : gp_finish_stdout();
 }

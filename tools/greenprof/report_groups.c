@@ -27,7 +27,7 @@ static int by_number(uint64_t a, uint64_t b)
 static int compare(const void *left, const void *right)
 {
     const group_t *a = left, *b = right;
-    gp_sort_t sort = sorting->sorts[0]->sort;
+    gp_sort_t sort = sorting->sorts.keys[0]->sort;
     int result = 0;
 
     if (sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS)
@@ -78,37 +78,52 @@ static void print_trace(const gp_source_t *source, const group_t *group)
     printf("\n");
 }
 
-static void print_title(const gp_table_options_t *options, size_t count, size_t shown,
-                        const char *columns)
+static void print_order(const gp_table_options_t *options)
 {
-    gp_sort_t sort = options->sorts[0]->sort;
+    gp_sort_t sort = options->sorts.keys[0]->sort;
     bool time = sort == GP_SORT_TIME || sort == GP_SORT_CUMULATIVE;
     bool calls = sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS;
 
     printf("   Ordered by: %s\n", !time   ? calls ? "samples" : "name"
                                   : exact ? "exact CPU time"
                                           : "sampled CPU time");
-    if (shown < count)
-        printf("   List reduced from %zu to %zu (-n)\n", count, shown);
-    printf("\n      cpu  sampled  samples  switches %s\n", columns);
 }
 
-static int print_groups(const gp_source_t *source, const gp_table_options_t *options,
-                        group_t *groups, size_t count, const char *columns,
-                        void (*print)(const gp_source_t *, const group_t *))
+static const char *name_of(const void *context, uint32_t row)
 {
-    size_t shown = options->rows != 0 && options->rows < count ? (size_t)options->rows : count;
+    return ((const group_t *)context)[row].name;
+}
 
-    for (size_t i = 0; i < count; i++)
-        if (groups[i].name == NULL)
-            return -ENOMEM;
+typedef struct layout {
+    const char *columns; // behind those that all tables have
+    void (*print)(const gp_source_t *, const group_t *);
+} layout_t;
+
+static int print_groups(const gp_source_t *source, const gp_table_options_t *options,
+                        group_t *groups, size_t count, const layout_t *layout)
+{
+    uint32_t *rows = calloc(count + 1, sizeof(*rows));
+    size_t shown = count;
+
+    if (rows == NULL)
+        return -ENOMEM;
     sorting = options;
     if (count > 0)
         qsort(groups, count, sizeof(*groups), compare);
-    print_title(options, count, shown, columns);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (uint32_t)i;
+    print_order(options);
+    for (size_t i = 0; i < options->restrictions.count; i++) {
+        const gp_restriction_t *restriction = &options->restrictions.items[i];
+        size_t left = gp_restriction_apply(restriction, rows, shown, name_of, groups);
+        gp_restriction_print(restriction, shown, left);
+        shown = left;
+    }
+    printf("\n      cpu  sampled  samples  switches %s\n", layout->columns);
     for (size_t i = 0; i < shown; i++)
-        print(source, &groups[i]);
+        layout->print(source, &groups[rows[i]]);
     printf("\n");
+    free(rows);
     return 0;
 }
 
@@ -159,6 +174,10 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
 static int print_table(const gp_source_t *source, const bool *passed,
                        const gp_table_options_t *options, bool by_trace)
 {
+    static const layout_t layouts[] = {
+        {"    id trace                            name", print_coroutine},
+        {"coroutines trace", print_trace},
+    };
     size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
     group_t *groups = calloc(count + 1, sizeof(*groups));
 
@@ -169,10 +188,12 @@ static int print_table(const gp_source_t *source, const bool *passed,
             source->options.stacks.focus_count == 0 && source->options.stacks.ignore_count == 0;
     add_up(source, passed, groups, by_trace);
     count = keep_used(source, groups, count, by_trace);
-    int result =
-        by_trace ? print_groups(source, options, groups, count, "coroutines trace", print_trace)
-                 : print_groups(source, options, groups, count,
-                                "    id trace                            name", print_coroutine);
+    int result = 0;
+    for (size_t i = 0; i < count; i++)
+        if (groups[i].name == NULL)
+            result = -ENOMEM;
+    if (result == 0)
+        result = print_groups(source, options, groups, count, &layouts[by_trace]);
     for (size_t i = 0; i < count; i++)
         free(groups[i].name);
     free(groups);

@@ -97,6 +97,8 @@ static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
 
 int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigned wants)
 {
+    if (arguments->operand_count == 0)
+        return gp_usage_error(arguments->command->name, "%s", arguments->command->missing);
     memset(source, 0, sizeof(*source));
     source->path = arguments->operands[0];
     source->options.wants = wants;

@@ -1,0 +1,41 @@
+#include "api.h"
+
+#include <dlfcn.h>
+
+gp_py_api_t gp_py;
+
+bool gp_py_find(void)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } names[] = {
+        {"_Py_NoneStruct", offsetof(gp_py_api_t, none)},
+        {"Py_IncRef", offsetof(gp_py_api_t, incref)},
+        {"Py_DecRef", offsetof(gp_py_api_t, decref)},
+        {"PyGILState_Check", offsetof(gp_py_api_t, gil_check)},
+        {"PyImport_GetModuleDict", offsetof(gp_py_api_t, module_dict)},
+        {"PyDict_GetItemString", offsetof(gp_py_api_t, dict_get)},
+        {"PyObject_GetAttrString", offsetof(gp_py_api_t, get_attr)},
+        {"PyModule_GetName", offsetof(gp_py_api_t, module_name)},
+        {"PyCapsule_GetPointer", offsetof(gp_py_api_t, capsule_pointer)},
+        {"PyCFunction_NewEx", offsetof(gp_py_api_t, function_new)},
+        {"PyObject_CallFunctionObjArgs", offsetof(gp_py_api_t, call)},
+        {"PyObject_CallMethod", offsetof(gp_py_api_t, call_method)},
+        {"PyTuple_Pack", offsetof(gp_py_api_t, tuple_pack)},
+        {"PyTuple_GetItem", offsetof(gp_py_api_t, tuple_item)},
+        {"PyTuple_Size", offsetof(gp_py_api_t, tuple_size)},
+        {"PyList_GetItem", offsetof(gp_py_api_t, list_item)},
+        {"PyList_Size", offsetof(gp_py_api_t, list_size)},
+        {"PyErr_Fetch", offsetof(gp_py_api_t, error_fetch)},
+        {"PyErr_Restore", offsetof(gp_py_api_t, error_restore)},
+        {"PyErr_Clear", offsetof(gp_py_api_t, error_clear)},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        void *found = dlsym(RTLD_DEFAULT, names[i].name);
+        if (found == NULL)
+            return false;
+        *(void **)(void *)((char *)&gp_py + names[i].offset) = found;
+    }
+    return true;
+}

@@ -1,0 +1,62 @@
+// The few functions of CPython's stable interface that the hooks call, found by name. Objects are opaque here.
+#ifndef GP_CPYTHON_API_H
+#define GP_CPYTHON_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gp_py gp_py_t; // PyObject
+
+typedef struct gp_py_method { // PyMethodDef
+    const char *name;
+    void *function;
+    int flags;
+    const char *doc;
+} gp_py_method_t;
+
+enum { GP_PY_VARARGS = 0x1, GP_PY_NOARGS = 0x4, GP_PY_FASTCALL = 0x80 };
+
+typedef struct gp_py_api {
+    gp_py_t *none;
+    void (*incref)(gp_py_t *);
+    void (*decref)(gp_py_t *);
+    int (*gil_check)(void);
+    gp_py_t *(*module_dict)(void);                         // borrowed
+    gp_py_t *(*dict_get)(gp_py_t *, const char *);         // borrowed, no error set
+    gp_py_t *(*get_attr)(gp_py_t *, const char *);
+    const char *(*module_name)(gp_py_t *);
+    void *(*capsule_pointer)(gp_py_t *, const char *);
+    gp_py_t *(*function_new)(gp_py_method_t *, gp_py_t *, gp_py_t *);
+    gp_py_t *(*call)(gp_py_t *, ...);                      // PyObject_CallFunctionObjArgs: ended by NULL
+    gp_py_t *(*call_method)(gp_py_t *, const char *, const char *, ...);
+    gp_py_t *(*tuple_pack)(ptrdiff_t, ...);
+    gp_py_t *(*tuple_item)(gp_py_t *, ptrdiff_t);          // borrowed
+    ptrdiff_t (*tuple_size)(gp_py_t *);
+    gp_py_t *(*list_item)(gp_py_t *, ptrdiff_t);           // borrowed
+    ptrdiff_t (*list_size)(gp_py_t *);
+    void (*error_fetch)(gp_py_t **, gp_py_t **, gp_py_t **);
+    void (*error_restore)(gp_py_t *, gp_py_t *, gp_py_t *);
+    void (*error_clear)(void);
+} gp_py_api_t;
+
+extern gp_py_api_t gp_py;
+
+// Find them all. Returns whether none is missing.
+bool gp_py_find(void);
+
+// The definition behind a built-in function object. It is shared by all who hold the function: what is put there is called.
+static inline gp_py_method_t *gp_py_definition(gp_py_t *builtin)
+{
+    return *(gp_py_method_t **)((char *)builtin + 16); // PyCFunctionObject.m_ml
+}
+
+// Slots of a type object: the same from 3.8 on.
+enum { GP_PY_TYPE_DEALLOC = 48, GP_PY_TYPE_NEW = 312 };
+
+static inline void **gp_py_slot(gp_py_t *type, size_t offset)
+{
+    return (void **)(void *)((char *)type + offset);
+}
+
+#endif

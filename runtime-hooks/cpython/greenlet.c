@@ -1,0 +1,339 @@
+#include "greenlet.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+#include "coro/registry.h"
+#include "coro/switch.h"
+#include "coro/threads.h"
+#include "greenlet_map.h"
+#include "peek.h"
+#include "unwind/unwind.h"
+
+enum { TLS_WORDS = 2 }; // variables of each thread that the module has: a guard, and the one that is looked for
+
+enum { // of the array behind greenlet._C_API; source: greenlet.h
+    API_TYPE = 0,
+    API_GET_CURRENT = 4,
+    API_MAIN = 8,
+    API_ACTIVE = 10,
+};
+
+typedef gp_py_t *new_t(gp_py_t *type, gp_py_t *args, gp_py_t *keywords);
+typedef void dealloc_t(gp_py_t *greenlet);
+typedef gp_py_t *varargs_t(gp_py_t *module, gp_py_t *args);
+
+static new_t *real_new;
+static dealloc_t *real_dealloc;
+static varargs_t *real_settrace, *real_gettrace;
+static gp_py_t *(*get_current)(void);
+static int (*is_main)(gp_py_t *), (*is_active)(gp_py_t *);
+static gp_py_t *tracer; // NULL = greenlet is not hooked
+
+// Of each thread: is `tracer` set, and who is called by it.
+static __thread bool tracing __attribute__((tls_model("initial-exec")));
+static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")));
+
+static void add(gp_py_t *greenlet, prof_coro_t *spawner)
+{
+    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = spawner};
+    prof_coro_t *coro = gp_coro_new(&birth);
+    if (coro != NULL)
+        gp_greenlet_put(greenlet, coro, coro->id);
+}
+
+// The record of a greenlet; {0}: it is its thread, or memory is short. One that is older than the hook gets its record now.
+static gp_greenlet_t record_of(gp_py_t *greenlet)
+{
+    gp_greenlet_t *found = gp_greenlet_find(greenlet);
+    if (found == NULL && !is_main(greenlet)) {
+        add(greenlet, NULL);
+        found = gp_greenlet_find(greenlet);
+    }
+    return found != NULL ? *found : (gp_greenlet_t){0};
+}
+
+static void switch_to(gp_py_t *greenlet)
+{
+    gp_greenlet_here.last = greenlet;
+    // No place to go on: its native stack is saved elsewhere while it is parked.
+    gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
+    gp_greenlet_t to = record_of(greenlet);
+    gp_switch_to(to.coro, to.coro_id, &park);
+}
+
+static void set_real_tracer(gp_py_t *callable)
+{
+    gp_py_t *args = gp_py.tuple_pack(1, callable), *before = NULL;
+    if (args != NULL) {
+        before = real_settrace(NULL, args);
+        gp_py.decref(args);
+    }
+    if (before != NULL)
+        gp_py.decref(before);
+    else
+        gp_py.error_clear();
+}
+
+static void stop_tracing(void)
+{
+    tracing = false;
+    set_real_tracer(other_tracer != NULL ? other_tracer : gp_py.none);
+    if (other_tracer != NULL)
+        gp_py.decref(other_tracer);
+    other_tracer = NULL;
+}
+
+// Called by greenlet on the greenlet that has just been switched to: (event, (origin, target)).
+static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
+{
+    (void)unused;
+    gp_py_t *pair = count == 2 ? args[1] : NULL, *result = gp_py.none;
+    gp_py_t *target = pair != NULL ? gp_py.tuple_item(pair, 1) : NULL;
+    if (target == NULL)
+        return NULL;
+    if (other_tracer != NULL) {
+        result = gp_py.call(other_tracer, args[0], pair, NULL);
+        if (result == NULL) { // greenlet drops the tracer that fails, which is the other one's fate, not ours
+            gp_py.decref(other_tracer);
+            other_tracer = NULL;
+            tracing = false; // set again with the next greenlet that is made here
+        }
+    } else {
+        gp_py.incref(result);
+    }
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        switch_to(target);
+    else if (tracing)
+        stop_tracing();
+    return result;
+}
+
+static int find_module(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    const char *base = info->dlpi_name != NULL ? strrchr(info->dlpi_name, '/') : NULL;
+    if (base == NULL || strncmp(base, "/_greenlet.", 11) != 0 || info->dlpi_tls_data == NULL)
+        return 0;
+    // The calling thread's variables of the module: one of them is the address of its state, whose first members are
+    // the main greenlet and the current one.
+    gp_py_t *current = get_current();
+    const void *const *const *variables = info->dlpi_tls_data;
+    for (int i = 0; i < TLS_WORDS && current != NULL && gp_greenlet_here.state == NULL; i++) {
+        const void *members[2];
+        if (gp_cpython_peek((uintptr_t)variables[i], members, sizeof(members)) && members[1] == current)
+            gp_greenlet_here.state = &variables[i];
+    }
+    if (current != NULL)
+        gp_py.decref(current);
+    return 1;
+}
+
+static void start_tracing(void)
+{
+    if (gp_greenlet_here.state == NULL)
+        dl_iterate_phdr(find_module, NULL);
+    gp_py_t *now = real_gettrace(NULL, NULL);
+    if (now == NULL) {
+        gp_py.error_clear();
+        return;
+    }
+    if (now == gp_py.none)
+        gp_py.decref(now);
+    else
+        other_tracer = now;
+    set_real_tracer(tracer);
+    tracing = true;
+}
+
+// The hint is what the last switch left, or nothing where sampling has begun anew.
+static void sync_hint(void)
+{
+    gp_thread_t *thread = gp_thread_attach();
+    gp_py_t *current = get_current();
+    if (current == NULL)
+        return;
+    prof_coro_t *coro = record_of(current).coro;
+    if (thread != NULL && (thread->epoch != atomic_load_explicit(&gp_slice_epoch, memory_order_relaxed) ||
+                           (coro != NULL ? coro : thread->root) != atomic_load_explicit(&thread->current, memory_order_relaxed)))
+        switch_to(current);
+    gp_py.decref(current);
+}
+
+void gp_greenlet_enter(void)
+{
+    if (tracer == NULL || !gp_py.gil_check())
+        return;
+    gp_py_t *error[3];
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    if (!tracing)
+        start_tracing();
+    sync_hint();
+    gp_py.error_restore(error[0], error[1], error[2]);
+}
+
+// While nobody samples, hints are not kept: who spawns is asked.
+static prof_coro_t *spawner(void)
+{
+    gp_py_t *current = get_current();
+    if (current == NULL) {
+        gp_py.error_clear();
+        return NULL;
+    }
+    gp_greenlet_t record = record_of(current);
+    gp_py.decref(current);
+    if (record.coro != NULL)
+        return record.coro;
+    gp_thread_t *thread = gp_thread_attach();
+    return thread != NULL ? thread->root : NULL;
+}
+
+static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
+{
+    gp_py_t *greenlet = real_new(type, args, keywords);
+    if (greenlet == NULL)
+        return NULL;
+    if (!tracing && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        gp_greenlet_enter();
+    add(greenlet, spawner());
+    return greenlet;
+}
+
+// One that has begun and is not over is killed by its deallocation: it is switched to once more, and may even live on.
+static void on_dealloc(gp_py_t *greenlet)
+{
+    uint64_t references = 0;
+    if (!is_active(greenlet)) {
+        gp_coro_retire(gp_greenlet_take(greenlet));
+        real_dealloc(greenlet);
+        return;
+    }
+    real_dealloc(greenlet);
+    if (!gp_cpython_peek((uintptr_t)greenlet, &references, sizeof(references)) || references == 0)
+        gp_coro_retire(gp_greenlet_take(greenlet));
+}
+
+static gp_py_t *settrace(gp_py_t *module, gp_py_t *args)
+{
+    if (!tracing || gp_py.tuple_size(args) != 1)
+        return real_settrace(module, args);
+    gp_py_t *before = other_tracer, *now = gp_py.tuple_item(args, 0);
+    if (before == NULL) {
+        before = gp_py.none;
+        gp_py.incref(before);
+    }
+    other_tracer = now != gp_py.none ? now : NULL;
+    if (other_tracer != NULL)
+        gp_py.incref(other_tracer);
+    return before;
+}
+
+static gp_py_t *gettrace(gp_py_t *module, gp_py_t *args)
+{
+    if (!tracing)
+        return real_gettrace(module, args);
+    gp_py_t *now = other_tracer != NULL ? other_tracer : gp_py.none;
+    gp_py.incref(now);
+    return now;
+}
+
+// Types that were derived before have a copy of tp_new.
+static void replace_new(gp_py_t *type)
+{
+    void **slot = gp_py_slot(type, GP_PY_TYPE_NEW);
+    if (*slot != (void *)(uintptr_t)real_new)
+        return;
+    *slot = (void *)(uintptr_t)on_new;
+    gp_py_t *derived = gp_py.call_method(type, "__subclasses__", NULL);
+    for (ptrdiff_t i = 0; derived != NULL && i < gp_py.list_size(derived); i++)
+        replace_new(gp_py.list_item(derived, i));
+    if (derived != NULL)
+        gp_py.decref(derived);
+    else
+        gp_py.error_clear();
+}
+
+// Put `mine` into the definition of a function of the module; returns what was there, NULL where it is of another kind.
+static varargs_t *replace_function(gp_py_t *module, const char *name, int flags, varargs_t *mine)
+{
+    gp_py_t *function = gp_py.get_attr(module, name);
+    if (function == NULL)
+        return NULL;
+    gp_py_method_t *definition = gp_py_definition(function);
+    varargs_t *before = NULL;
+    if (definition->flags == flags && strcmp(definition->name, name) == 0) {
+        before = (varargs_t *)(uintptr_t)definition->function;
+        definition->function = (void *)(uintptr_t)mine;
+    }
+    gp_py.decref(function);
+    return before;
+}
+
+// Native stacks of greenlets end where greenlet starts them: what lies beyond is whatever else was on the shared stack.
+static void mark_bootstrap(const void *in_module)
+{
+    static const char name[] = "_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenletXadL_ZNS1_15"
+                               "GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOpCheckerES4_EEEE";
+    Dl_info info;
+    ElfW(Sym) *symbol = NULL;
+    void *library = dladdr(in_module, &info) != 0 ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *start = library != NULL ? dlsym(library, name) : NULL;
+    if (start != NULL && dladdr1(start, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL)
+        gp_unwind_entry_add((uintptr_t)start, (uintptr_t)start + symbol->st_size);
+    if (library != NULL)
+        dlclose(library);
+    dlerror();
+}
+
+static void **find_api(gp_py_t *module)
+{
+    gp_py_t *capsule = gp_py.get_attr(module, "_C_API");
+    void **api = capsule != NULL ? gp_py.capsule_pointer(capsule, "greenlet._C_API") : NULL;
+    if (capsule != NULL)
+        gp_py.decref(capsule);
+    return api;
+}
+
+static void hook(gp_py_t *module)
+{
+    static gp_py_method_t method = {"greenprof", NULL, GP_PY_FASTCALL, NULL};
+    method.function = (void *)(uintptr_t)on_switch;
+    void **api = find_api(module);
+    gp_py_t *callable = api != NULL ? gp_py.function_new(&method, NULL, NULL) : NULL;
+    if (callable == NULL)
+        return;
+    get_current = (gp_py_t * (*)(void))(uintptr_t)api[API_GET_CURRENT];
+    is_main = (int (*)(gp_py_t *))(uintptr_t)api[API_MAIN];
+    is_active = (int (*)(gp_py_t *))(uintptr_t)api[API_ACTIVE];
+    real_settrace = replace_function(module, "settrace", GP_PY_VARARGS, settrace);
+    real_gettrace = replace_function(module, "gettrace", GP_PY_NOARGS, gettrace);
+    if (real_settrace == NULL || real_gettrace == NULL)
+        return;
+    gp_py_t *type = api[API_TYPE];
+    void **dealloc = gp_py_slot(type, GP_PY_TYPE_DEALLOC);
+    real_dealloc = (dealloc_t *)(uintptr_t)*dealloc;
+    *dealloc = (void *)(uintptr_t)on_dealloc;
+    real_new = (new_t *)(uintptr_t)*gp_py_slot(type, GP_PY_TYPE_NEW);
+    replace_new(type);
+    mark_bootstrap(api[API_GET_CURRENT]);
+    tracer = callable;
+}
+
+void gp_greenlet_hook(gp_py_t *module)
+{
+    gp_py_t *error[3];
+    if (tracer != NULL)
+        return;
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    hook(module);
+    gp_py.error_restore(error[0], error[1], error[2]);
+}
+
+void gp_greenlet_look(void)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "greenlet._greenlet");
+    if (module != NULL)
+        gp_greenlet_hook(module);
+}

@@ -1,0 +1,23 @@
+// Greenlets as coroutines: eventlet, gevent and greenlet itself.
+//
+// Model: greenlets of a thread share its stack, so no stack pointer tells them apart. Each has a record without a region,
+// made when the greenlet is made (tp_new) and retired when it is freed (tp_dealloc), so that an address that comes again is
+// another coroutine. While profiles run, a callable set with greenlet.settrace() says which one runs; whoever else traces is
+// called by it, and does not see it: settrace() and gettrace() speak of the other one only. A main greenlet is its thread.
+//
+// Caller holds the interpreter lock everywhere.
+#ifndef GP_CPYTHON_GREENLET_H
+#define GP_CPYTHON_GREENLET_H
+
+#include "api.h"
+
+// Hook the module greenlet._greenlet. Idempotent.
+void gp_greenlet_hook(gp_py_t *module);
+
+// The same, if it has been imported.
+void gp_greenlet_look(void);
+
+// The calling thread is about to use its current coroutine: make sure that it is known. Without the lock it does nothing.
+void gp_greenlet_enter(void);
+
+#endif

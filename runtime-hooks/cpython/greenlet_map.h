@@ -1,0 +1,56 @@
+// Records of live greenlets, by the address of the greenlet. Caller holds the interpreter lock; a handler may look as well
+// where it has interrupted a thread that holds it.
+#ifndef GP_CPYTHON_GREENLET_MAP_H
+#define GP_CPYTHON_GREENLET_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "signal/coro_record.h"
+
+typedef struct gp_greenlet {
+    const void *greenlet; // NULL = free slot
+    prof_coro_t *coro;
+    uint64_t coro_id;
+} gp_greenlet_t;
+
+typedef struct gp_greenlet_table { // open addressing, at most half full; greenlet_map.c alone changes it
+    gp_greenlet_t *slots;
+    size_t mask, used;
+    _Atomic bool changing; // by the thread that the handler may have interrupted
+} gp_greenlet_table_t;
+
+extern gp_greenlet_table_t gp_greenlet_table;
+
+// Where the search for a greenlet begins.
+static inline size_t gp_greenlet_home(const void *greenlet)
+{
+    return (size_t)(((uintptr_t)greenlet * 0x9e3779b97f4a7c15ull) >> 32) & gp_greenlet_table.mask;
+}
+
+// The slot of a greenlet, or the free one where it belongs. Signals: safe while nothing changes.
+size_t gp_greenlet_slot(const void *greenlet);
+
+// What a handler reads to know which greenlet runs.
+typedef struct gp_greenlet_here {
+    const void *const *const *state; // where greenlet keeps the address of its state of this thread: main, current, ...
+    const void *last;                // the greenlet of the last switch that was reported
+} gp_greenlet_here_t;
+
+extern __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
+
+// The coroutine that runs on the calling thread, where the switch to it has not been reported yet; NULL = the one that was
+// reported last. Signals: safe. Cost: two loads.
+prof_coro_t *gp_greenlet_unreported(uint64_t *id);
+
+// NULL = not known. Valid until the next change.
+gp_greenlet_t *gp_greenlet_find(const void *greenlet);
+
+// Add, or give another record. Does nothing when memory is short.
+void gp_greenlet_put(const void *greenlet, prof_coro_t *coro, uint64_t coro_id);
+
+// Take it off and return its record, NULL when it has none.
+prof_coro_t *gp_greenlet_take(const void *greenlet);
+
+#endif

@@ -1,0 +1,39 @@
+// The part of greenlet_map.h that the handler reaches.
+#include "greenlet_map.h"
+#include "signal/thread.h"
+
+gp_greenlet_table_t gp_greenlet_table;
+__thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
+
+size_t gp_greenlet_slot(const void *greenlet)
+{
+    size_t slot = gp_greenlet_home(greenlet);
+    while (gp_greenlet_table.slots[slot].greenlet != NULL && gp_greenlet_table.slots[slot].greenlet != greenlet)
+        slot = (slot + 1) & gp_greenlet_table.mask;
+    return slot;
+}
+
+gp_greenlet_t *gp_greenlet_find(const void *greenlet)
+{
+    if (gp_greenlet_table.slots == NULL)
+        return NULL;
+    gp_greenlet_t *found = &gp_greenlet_table.slots[gp_greenlet_slot(greenlet)];
+    return found->greenlet != NULL ? found : NULL;
+}
+
+prof_coro_t *gp_greenlet_unreported(uint64_t *id)
+{
+    if (gp_greenlet_here.state == NULL)
+        return NULL;
+    const void *const *state = *gp_greenlet_here.state;
+    if ((uintptr_t)state < 4096) // not made yet (1), or the thread ends
+        return NULL;
+    const void *now = state[1];
+    if (now == gp_greenlet_here.last || atomic_load_explicit(&gp_greenlet_table.changing, memory_order_relaxed))
+        return NULL;
+    // It differs between a switch and its report only: this thread holds the interpreter lock, nobody changes the table.
+    gp_greenlet_t *found = gp_greenlet_find(now);
+    gp_thread_t *thread = gp_thread_self;
+    *id = found != NULL ? found->coro_id : now == state[0] ? thread->root_id : 0;
+    return *id == 0 ? NULL : found != NULL ? found->coro : thread->root;
+}

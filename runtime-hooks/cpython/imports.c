@@ -1,0 +1,72 @@
+#include "imports.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "api.h"
+#include "greenlet.h"
+
+enum { MODULE_DEF_METHODS = 64 }; // PyModuleDef.m_methods: PyModuleDef_Base (40), m_name, m_doc, m_size
+
+typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count);
+
+typedef struct inittab { // struct _inittab
+    const char *name;
+    void *(*init)(void);
+} inittab_t;
+
+static fastcall_t *real_create;
+static void *(*real_init)(void);
+
+static gp_py_t *on_create(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count)
+{
+    gp_py_t *module = real_create(self, args, count);
+    const char *name = module != NULL ? gp_py.module_name(module) : NULL;
+    if (name != NULL && strcmp(name, "greenlet._greenlet") == 0)
+        gp_greenlet_hook(module);
+    else if (module != NULL && name == NULL)
+        gp_py.error_clear();
+    return module;
+}
+
+static void wrap(gp_py_method_t *method)
+{
+    if (real_create != NULL || !(method->flags & GP_PY_FASTCALL))
+        return;
+    real_create = (fastcall_t *)(uintptr_t)method->function;
+    method->function = (void *)(uintptr_t)on_create;
+}
+
+static void *on_init(void)
+{
+    char *definition = real_init(); // multi-phase: it returns its PyModuleDef
+    gp_py_method_t *method = definition != NULL ? *(gp_py_method_t **)(void *)(definition + MODULE_DEF_METHODS) : NULL;
+    for (; method != NULL && method->name != NULL; method++) {
+        if (strcmp(method->name, "create_dynamic") == 0)
+            wrap(method);
+    }
+    return definition;
+}
+
+void gp_imports_foresee(void)
+{
+    inittab_t **table = dlsym(RTLD_DEFAULT, "PyImport_Inittab");
+    for (inittab_t *entry = table != NULL ? *table : NULL; entry != NULL && entry->name != NULL; entry++) {
+        if (strcmp(entry->name, "_imp") == 0) {
+            real_init = entry->init;
+            entry->init = on_init;
+        }
+    }
+}
+
+void gp_imports_watch(void)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_imp");
+    gp_py_t *create = module != NULL ? gp_py.get_attr(module, "create_dynamic") : NULL;
+    if (create == NULL) {
+        gp_py.error_clear();
+        return;
+    }
+    wrap(gp_py_definition(create));
+    gp_py.decref(create);
+}

@@ -1,0 +1,64 @@
+"""Greenlets are coroutines: shares, names and stacks of eventlet's and gevent's, and no crash in storms of them."""
+import os
+import re
+import subprocess
+import unittest
+
+import support
+
+support.require("greenlet", "eventlet", "gevent")
+
+
+class Shares(unittest.TestCase):
+    def check(self, kind):
+        run = support.Run("shares.py", kind, hz=2000)
+        truth = {name: int(ns) for name, ns in map(str.split, run.output.splitlines())}
+        folded = run.folded("--by", "coroutine")
+        workers, owners = {}, {}
+        for stack, weight in folded.stacks:
+            name = re.fullmatch(r"\[coroutine \d+ (w\d)\]", stack[0])
+            for frame in set(stack[1:]) & set(truth):
+                owners.setdefault(frame, {}).setdefault(stack[0], []).append(weight)
+            if name:
+                workers[name[1]] = workers.get(name[1], 0) + weight
+        self.assertEqual(sorted(workers), sorted(truth))
+        for frame, roots in owners.items():  # nobody else's stack is charged to a coroutine,
+            own = max(map(sum, roots.values()))  # but for the ~20 ns in which greenlet changes the two
+            self.assertLess(sum(map(sum, roots.values())) - own, 0.005 * folded.total, (frame, roots))
+        for name, ns in truth.items():
+            share, true = workers[name] / sum(workers.values()), ns / sum(truth.values())
+            self.assertLess(abs(share - true), 0.01, (name, share, true))
+        hub = {name for stack, _ in folded.stacks for name in stack[:1] if "[hub]" in name}
+        self.assertEqual(len(hub), 1)
+
+    def test_eventlet(self):
+        self.check("eventlet")
+
+    def test_gevent(self):
+        self.check("gevent")
+
+
+class Programs(unittest.TestCase):
+    def test_storm(self):
+        run = support.Run("storm.py", 8, hz=10000)
+        self.assertEqual(run.output, "survived\n")
+        allowed = {"body": {"nest", "numbers", "<module>"}, "nest": {"nest", "pause"}}
+        for caller, callee in run.folded().pairs():
+            if caller in allowed and not re.search(r"[^a-z]", callee):
+                self.assertIn(callee, allowed[caller] | {"pause"}, (caller, callee))
+
+    def test_a_tracer_of_the_programs_own_sees_what_it_would_alone(self):
+        alone = subprocess.run([support.PYTHON, os.path.join(support.PROGRAMS, "tracers.py")], capture_output=True,
+                               text=True)
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        self.assertEqual(support.Run("tracers.py").output, alone.stdout)
+
+    def test_native_stacks_end_where_the_greenlet_begins(self):
+        run = support.Run("shares.py", "gevent", hz=5000)
+        for stack, _ in run.folded("--by", "coroutine").stacks:
+            if stack[0].startswith("[coroutine"):
+                self.assertNotIn("Py_BytesMain", stack)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

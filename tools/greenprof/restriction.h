@@ -1,0 +1,44 @@
+// What limits a table, as in pstats' `stats 10`, `stats .1`, `stats name`: a number of rows, a
+// fraction of them, or a regular expression (POSIX extended) that the rows' names must match.
+#ifndef GP_TOOLS_RESTRICTION_H
+#define GP_TOOLS_RESTRICTION_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum gp_restriction_kind {
+    GP_RESTRICT_COUNT,
+    GP_RESTRICT_FRACTION,
+    GP_RESTRICT_REGEX,
+    GP_RESTRICT_BAD_REGEX,    // restricts nothing; is reported with the table
+    GP_RESTRICT_BAD_FRACTION, // beyond [0, 1]: restricts nothing
+} gp_restriction_kind_t;
+
+typedef struct gp_restriction {
+    gp_restriction_kind_t kind;
+    const char *text; // not a copy
+    int64_t count;    // a negative one restricts nothing
+    double fraction;
+    regex_t regex;
+    int error; // regcomp()'s, of a bad one
+} gp_restriction_t;
+
+// Read a restriction. Free it in any case.
+void gp_restriction_parse(gp_restriction_t *restriction, const char *text);
+void gp_restriction_count(gp_restriction_t *restriction, int64_t count);
+void gp_restriction_free(gp_restriction_t *restriction);
+
+// The name of a row for a regular expression.
+typedef const char *(*gp_restriction_name_t)(const void *context, uint32_t row);
+
+// Reduce a list of rows, and say so on standard output in the words of pstats.
+// Returns how many rows are left: the first ones of `rows`.
+size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows, size_t count,
+                            gp_restriction_name_t name, const void *context);
+
+// Print what gp_restriction_apply() would say of a list it has reduced from `before` to `after`.
+void gp_restriction_print(const gp_restriction_t *restriction, size_t before, size_t after);
+
+#endif

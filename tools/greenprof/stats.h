@@ -1,0 +1,80 @@
+// Functions with calls, times and callers, as pstats.Stats of Python has them: what `report` prints
+// and what `report -i` works on.
+//
+// Model: made from reports; further ones can be added, and directories stripped, which merges
+// functions that then have the same name. Times are seconds, as in the .prof that would be
+// exported: rounding, order and totals are those of pstats. Source: Lib/pstats.py of CPython 3.11.
+#ifndef GP_TOOLS_STATS_H
+#define GP_TOOLS_STATS_H
+
+#include "export/function_table.h"
+#include "restriction.h"
+#include "sort_key.h"
+#include "symbol/index.h"
+#include "symbol/memory.h"
+
+typedef struct gp_stat_caller {
+    uint32_t function; // number in the stats
+    uint64_t calls, primitive_calls;
+    double own_s, total_s; // of the callee, below this caller
+} gp_stat_caller_t;
+
+typedef struct gp_stat {
+    const char *file, *function;
+    uint64_t line;
+    const char *text; // "file:line(function)", as tables show it
+    size_t width;     // of text, in characters
+    uint64_t calls, primitive_calls;
+    double own_s, total_s;
+    gp_stat_caller_t *callers;
+    size_t caller_count, caller_capacity;
+} gp_stat_t;
+
+enum { GP_SORTS_MAX = 8 };
+
+typedef struct gp_sorts {
+    const gp_sort_key_t *keys[GP_SORTS_MAX]; // the first decides, then the next
+    size_t count;
+} gp_sorts_t;
+
+typedef struct gp_stats { // zero-initialized = empty
+    gp_stat_t *items;
+    size_t count, capacity;
+    gp_index_t index;
+    gp_arena_t arena;
+    uint64_t calls, primitive_calls;
+    double total_s;
+    size_t width;     // the widest text's
+    uint32_t *order;  // uint32_t[count]; NULL = as they came
+    gp_sorts_t sorts; // that made the order
+} gp_stats_t;
+
+// Add the functions of a report. Returns 0 or -ENOMEM. The stats are in no order afterwards.
+int gp_stats_add_report(gp_stats_t *stats, const gp_report_t *report);
+
+// Add a row without calls and time, which says something, unless it is there.
+int gp_stats_add_note(gp_stats_t *stats, const char *text);
+
+// Leave of files only the name behind the last slash.
+int gp_stats_strip(gp_stats_t *stats);
+
+// Order the functions. What is equal stays in the order in which it came; `ties`: the longer one
+// first, then by name.
+int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts, bool ties);
+
+void gp_stats_reverse(gp_stats_t *stats);
+
+void gp_stats_free(gp_stats_t *stats);
+
+// Print a table as print_stats(), print_callers() and print_callees() of pstats do, without the
+// lines above "Ordered by". Each returns 0 or -ENOMEM.
+typedef struct gp_restrictions {
+    const gp_restriction_t *items; // applied in this order
+    size_t count;
+} gp_restrictions_t;
+
+int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions);
+int gp_stats_print_callers(const gp_stats_t *stats, gp_restrictions_t restrictions);
+int gp_stats_print_callees(const gp_stats_t *stats, gp_restrictions_t restrictions);
+
+#endif

@@ -1,0 +1,225 @@
+// Tables of functions, laid out as pstats lays them out.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "stats.h"
+
+static const char *name_of(const void *context, uint32_t row)
+{
+    return ((const gp_stats_t *)context)->items[row].text;
+}
+
+typedef struct print_list { // what is left of the functions
+    uint32_t *rows;
+    size_t count;
+    size_t width; // of the column of names
+} print_list_t;
+
+static void print_order(const gp_stats_t *stats)
+{
+    if (stats->order == NULL) {
+        printf("   Random listing order was used\n");
+        return;
+    }
+    printf("   Ordered by: ");
+    for (size_t i = 0; i < stats->sorts.count; i++)
+        printf("%s%s", i > 0 ? ", " : "", stats->sorts.keys[i]->what);
+    printf("\n");
+}
+
+// pstats' get_print_list(): where nothing is left nothing is said.
+static int make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, print_list_t *list)
+{
+    size_t *counts = calloc(restrictions.count + 1, sizeof(*counts));
+
+    *list = (print_list_t){.rows = calloc(stats->count + 1, sizeof(uint32_t)),
+                           .count = stats->count,
+                           .width = stats->width};
+    if (list->rows == NULL || counts == NULL) {
+        free(counts);
+        free(list->rows);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < stats->count; i++)
+        list->rows[i] = stats->order != NULL ? stats->order[i] : (uint32_t)i;
+    for (size_t i = 0; i < restrictions.count; i++) {
+        counts[i] = list->count;
+        list->count =
+            gp_restriction_apply(&restrictions.items[i], list->rows, list->count, name_of, stats);
+    }
+    counts[restrictions.count] = list->count;
+    if (list->count > 0) {
+        print_order(stats);
+        for (size_t i = 0; i < restrictions.count; i++)
+            gp_restriction_print(&restrictions.items[i], counts[i], counts[i + 1]);
+        printf("\n");
+    }
+    if (list->count < stats->count) {
+        list->width = 0;
+        for (size_t i = 0; i < list->count; i++)
+            if (stats->items[list->rows[i]].width > list->width)
+                list->width = stats->items[list->rows[i]].width;
+    }
+    list->width += 2;
+    free(counts);
+    return 0;
+}
+
+static const char *calls_text(uint64_t calls, uint64_t primitive_calls, char *text, size_t size)
+{
+    if (calls == primitive_calls)
+        snprintf(text, size, "%" PRIu64, calls);
+    else
+        snprintf(text, size, "%" PRIu64 "/%" PRIu64, calls, primitive_calls);
+    return text;
+}
+
+static void print_per_call(double seconds, uint64_t calls)
+{
+    if (calls == 0)
+        printf("%8s ", "");
+    else
+        printf("%8.3f ", seconds / (double)calls);
+}
+
+static void print_row(const gp_stat_t *stat)
+{
+    char calls[64];
+
+    printf("%9s ", calls_text(stat->calls, stat->primitive_calls, calls, sizeof(calls)));
+    printf("%8.3f ", stat->own_s);
+    print_per_call(stat->own_s, stat->calls);
+    printf("%8.3f ", stat->total_s);
+    print_per_call(stat->total_s, stat->primitive_calls);
+    gp_print_text(stat->text);
+    printf("\n");
+}
+
+int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions)
+{
+    print_list_t list;
+
+    if (make_list(stats, restrictions, &list) < 0)
+        return -ENOMEM;
+    if (list.count > 0)
+        printf("   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n");
+    for (size_t i = 0; i < list.count; i++)
+        print_row(&stats->items[list.rows[i]]);
+    if (list.count > 0)
+        printf("\n\n");
+    free(list.rows);
+    return 0;
+}
+
+typedef struct relative { // a caller or a callee of a function
+    const gp_stat_t *stat;
+    const gp_stat_caller_t *call;
+} relative_t;
+
+static int compare_relatives(const void *left, const void *right)
+{
+    const gp_stat_t *a = ((const relative_t *)left)->stat, *b = ((const relative_t *)right)->stat;
+    int result = strcmp(a->file, b->file);
+
+    if (result == 0)
+        result = a->line < b->line ? -1 : a->line > b->line;
+    return result != 0 ? result : strcmp(a->function, b->function);
+}
+
+static void print_name(const gp_stat_t *stat, size_t width)
+{
+    gp_print_text(stat->text);
+    printf("%*s", (int)(width > stat->width ? width - stat->width : 0), "");
+}
+
+// pstats' print_call_line(): a line for each, the first one beside the function's name.
+static void print_relatives(size_t width, const gp_stat_t *stat, relative_t *relatives,
+                            size_t count, const char *arrow)
+{
+    char calls[64];
+
+    print_name(stat, width);
+    printf("%s ", arrow);
+    if (count == 0)
+        printf("\n");
+    else
+        qsort(relatives, count, sizeof(*relatives), compare_relatives);
+    for (size_t i = 0; i < count; i++) {
+        const gp_stat_caller_t *call = relatives[i].call;
+        calls_text(call->calls, call->primitive_calls, calls, sizeof(calls));
+        printf("%*s%*s %8.3f %8.3f  ", i > 0 ? (int)width + 1 : 0, "", i > 0 ? 9 : 7, calls,
+               call->own_s, call->total_s);
+        gp_print_text(relatives[i].stat->text);
+        printf("\n");
+    }
+}
+
+static void print_heading(const gp_stats_t *stats, size_t width, const char *title)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < stats->count && !any; i++)
+        any = stats->items[i].caller_count > 0;
+    printf("%-*s%s\n", (int)width, "Function ", title);
+    if (any)
+        printf("%*s    ncalls  tottime  cumtime\n", (int)width, "");
+}
+
+static size_t find_callers(const gp_stats_t *stats, uint32_t number, relative_t *relatives)
+{
+    const gp_stat_t *stat = &stats->items[number];
+
+    for (size_t i = 0; i < stat->caller_count; i++)
+        relatives[i] = (relative_t){&stats->items[stat->callers[i].function], &stat->callers[i]};
+    return stat->caller_count;
+}
+
+static size_t find_callees(const gp_stats_t *stats, uint32_t number, relative_t *relatives)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < stats->count; i++)
+        for (size_t j = 0; j < stats->items[i].caller_count; j++)
+            if (stats->items[i].callers[j].function == number)
+                relatives[count++] = (relative_t){&stats->items[i], &stats->items[i].callers[j]};
+    return count;
+}
+
+static int print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, const char *title,
+                       const char *arrow,
+                       size_t (*find)(const gp_stats_t *, uint32_t, relative_t *))
+{
+    print_list_t list;
+    // Nobody has more relatives than there are functions.
+    relative_t *relatives = calloc(stats->count + 1, sizeof(*relatives));
+
+    if (relatives == NULL || make_list(stats, restrictions, &list) < 0) {
+        free(relatives);
+        return -ENOMEM;
+    }
+    if (list.count > 0)
+        print_heading(stats, list.width, title);
+    for (size_t i = 0; i < list.count; i++) {
+        size_t count = find(stats, list.rows[i], relatives);
+        print_relatives(list.width, &stats->items[list.rows[i]], relatives, count, arrow);
+    }
+    if (list.count > 0)
+        printf("\n\n");
+    free(relatives);
+    free(list.rows);
+    return 0;
+}
+
+int gp_stats_print_callers(const gp_stats_t *stats, gp_restrictions_t restrictions)
+{
+    return print_calls(stats, restrictions, "was called by...", "<-", find_callers);
+}
+
+int gp_stats_print_callees(const gp_stats_t *stats, gp_restrictions_t restrictions)
+{
+    return print_calls(stats, restrictions, "called...", "->", find_callees);
+}
