@@ -11,7 +11,7 @@ class Main(Command):
     def test_help(self):
         for arguments in (["--help"], ["help"], ["-h"]):
             self.assertIn("flamegraph", self.succeed(*arguments))
-        for command in ("run", "report", "export", "flamegraph"):
+        for command in ("run", "report", "export", "flamegraph", "merge", "info"):
             self.assertIn(f"usage: greenprof {command}", self.succeed(command, "--help"))
             self.assertEqual(self.succeed(command, "-h"), self.succeed(command, "--help"))
             self.assertEqual(self.succeed("help", command), self.succeed(command, "--help"))
@@ -25,7 +25,7 @@ class Main(Command):
     def test_usage_errors(self):
         self.assertEqual(run().returncode, 2)
         self.assertEqual(run("frobnicate").returncode, 2)
-        for command in ("run", "report", "export", "flamegraph"):
+        for command in ("run", "report", "export", "flamegraph", "merge", "info"):
             self.assertEqual(run(command, "--frobnicate").returncode, 2)
             self.assertEqual(run(command).returncode, 2)
         self.assertIn("greenprof report: unrecognized option", run("report", "--frobnicate").stderr)
@@ -106,7 +106,7 @@ class Export(Command):
             self.expect(2, r"--trace", "export", file, "-f", "folded", "--trace", text)
         for text in ("", "0", "-1", "x", "1x", "99999999999999999999999"):
             self.expect(2, r"--coroutine", "export", file, "-f", "folded", "--coroutine", text)
-        self.expect(2, r"is one too many", "export", file, file, "-f", "folded")
+        self.expect(2, r"'run' is one too many", "help", "report", "run")
 
     def test_what_is_not_there(self):
         file = self.capture

@@ -15,6 +15,8 @@ int gp_command_run(const gp_arguments_t *arguments);
 int gp_command_report(const gp_arguments_t *arguments);
 int gp_command_export(const gp_arguments_t *arguments);
 int gp_command_flamegraph(const gp_arguments_t *arguments);
+int gp_command_merge(const gp_arguments_t *arguments);
+int gp_command_info(const gp_arguments_t *arguments);
 
 // Say "greenprof: SUBJECT: what is wrong" on standard error. Returns EXIT_FAILED.
 int gp_fail(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,13 +1,12 @@
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
-#include "export/output.h"
 #include "export_output.h"
+#include "output_guard.h"
 
 static int unknown_format(const gp_arguments_t *arguments)
 {
@@ -23,60 +22,16 @@ static int unknown_format(const gp_arguments_t *arguments)
     return EXIT_USAGE;
 }
 
-// What is half written when a signal ends the command is taken away.
-static char *volatile half_written;
+typedef struct request {
+    const gp_exporter_t *exporter;
+    const gp_report_t *report;
+} request_t;
 
-static void clean_up(int signal_number)
+static int write_report(gp_output_t *output, void *context)
 {
-    unlink(half_written);
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
-}
+    const request_t *request = context;
 
-static void clean_up_on_signals(char *path)
-{
-    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
-    const struct sigaction action = {.sa_handler = path ? clean_up : SIG_DFL};
-    struct sigaction old;
-
-    half_written = path;
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) // nohup
-            sigaction(signals[i], &action, NULL);
-}
-
-static void hold_signals(int how)
-{
-    sigset_t signals;
-
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGHUP);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigprocmask(how, &signals, NULL);
-}
-
-// As gp_output_write(), with an eye on signals: they are held while the temporary file comes and
-// goes.
-static int write_output(const gp_exporter_t *exporter, const gp_report_t *report, const char *path)
-{
-    gp_output_t output;
-
-    hold_signals(SIG_BLOCK);
-    int result = gp_output_open(&output, path);
-    if (result == 0) {
-        clean_up_on_signals(output.temporary);
-        hold_signals(SIG_UNBLOCK);
-        result = exporter->write(report, output.file);
-        hold_signals(SIG_BLOCK);
-        clean_up_on_signals(NULL);
-        if (result < 0)
-            gp_output_abort(&output);
-        else
-            result = gp_output_commit(&output);
-    }
-    hold_signals(SIG_UNBLOCK);
-    return result;
+    return request->exporter->write(request->report, output->file);
 }
 
 int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, const char *output)
@@ -86,7 +41,8 @@ int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, c
 
     if (report == NULL)
         return gp_fail(source->path, "not enough memory");
-    int result = write_output(exporter, report, output);
+    request_t request = {exporter, report};
+    int result = gp_output_guarded(output, write_report, &request);
     gp_report_free(report);
     if (result < 0)
         return gp_fail(strcmp(output, "-") == 0 ? "standard output" : output, "%s",

@@ -16,6 +16,8 @@ typedef enum gp_command_id {
     GP_COMMAND_REPORT,
     GP_COMMAND_EXPORT,
     GP_COMMAND_FLAMEGRAPH,
+    GP_COMMAND_MERGE,
+    GP_COMMAND_INFO,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;
@@ -78,6 +80,8 @@ typedef struct gp_arguments {
     uint64_t rows;
     gp_texts_t restrictions, callers, callees;
     bool interactive;
+    // info
+    bool verbose;
 } gp_arguments_t;
 
 typedef enum gp_option_kind {

@@ -13,6 +13,10 @@ typedef struct gp_table_options {
 // What the capture is, how much it holds, and what is missing: above every table.
 void gp_report_print_header(const gp_source_t *source, const gp_report_t *report);
 
+// Its part that says what is missing, and a clock engine's name.
+void gp_report_print_counters(const gp_dataset_t *dataset);
+const char *gp_report_engine_name(uint32_t engine);
+
 // The tables by coroutine and by trace. Return 0 or -ENOMEM.
 //   passed: which of the dataset's weights are in the report, see gp_report_options_t.
 int gp_report_print_coroutines(const gp_source_t *source, const bool *passed,

@@ -21,7 +21,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_UNWRITTEN] = "not in the capture: it could not be written fast enough",
 };
 
-static const char *engine_name(uint32_t engine)
+const char *gp_report_engine_name(uint32_t engine)
 {
     switch (engine) {
     case GP_ENGINE_PERF:
@@ -76,7 +76,7 @@ static void print_audit(const gp_report_t *report)
     printf("\n");
 }
 
-static void print_counters(const gp_dataset_t *dataset)
+void gp_report_print_counters(const gp_dataset_t *dataset)
 {
     if (dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0) {
         printf("  not shown  ");
@@ -93,14 +93,17 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     const gp_dataset_t *dataset = source->dataset;
 
     gp_print_text(dataset->exe[0] ? dataset->exe : report->title);
-    printf(" (pid %" PRIu32 ")\n", dataset->header.pid);
+    if (dataset->header.pid != 0)
+        printf(" (pid %" PRIu32 ")\n", dataset->header.pid);
+    else
+        printf(" (several processes)\n");
     print_start(report->start_realtime_ns);
     printf("  duration   ");
     gp_print_seconds(report->duration_ns, 0);
     printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->header.frequency_hz,
-           engine_name(dataset->header.engine));
+           gp_report_engine_name(dataset->header.engine));
     print_audit(report);
-    print_counters(dataset);
+    gp_report_print_counters(dataset);
     if (!dataset->summary.ended)
         printf("  the capture has no end: the program was killed, or it still runs\n");
     printf("\n");

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "merge.h"
 
 static gp_by_t by_of(const char *by)
 {
@@ -51,24 +53,46 @@ static int load(gp_source_t *source, int fd, const gp_arguments_t *arguments)
     return source->dataset != NULL ? 0 : gp_fail(source->path, "%s", error);
 }
 
-static void warn_damage(const gp_source_t *source)
+void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
 {
-    const gp_reader_summary_t *summary = &source->dataset->summary;
-
     if (summary->chunks_damaged > 0 || summary->chunks_missing > 0 || summary->records_bad > 0)
-        gp_warn(source->path,
+        gp_warn(path,
                 "damaged: %" PRIu64 " bad places, %" PRIu64 " chunks missing, %" PRIu64
                 " bad records, %" PRIu64 " bytes skipped; the rest is shown",
                 summary->chunks_damaged, summary->chunks_missing, summary->records_bad,
                 summary->bytes_skipped);
     if (summary->truncated)
-        gp_warn(source->path, "cut off: the last chunk is not whole; what is before it is shown");
+        gp_warn(path, "cut off: the last chunk is not whole; what is before it is shown");
+}
+
+// Several captures are merged into a file without a name.
+static int load_merged(gp_source_t *source, const gp_arguments_t *arguments)
+{
+    FILE *file = tmpfile();
+    char name[64];
+
+    if (asprintf(&source->paths, "%s and %d more", arguments->operands[0],
+                 arguments->operand_count - 1) < 0)
+        source->paths = NULL;
+    if (source->paths != NULL)
+        source->path = source->paths;
+    if (file == NULL)
+        return gp_fail("temporary file", "%s", strerror(errno));
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fileno(file));
+    int status = gp_merge(name, arguments->operands, (size_t)arguments->operand_count);
+    if (status == 0)
+        status = load(source, fileno(file), arguments);
+    fclose(file);
+    return status;
 }
 
 static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
 {
-    int fd = open(source->path, O_RDONLY | O_CLOEXEC);
+    int fd;
 
+    if (arguments->operand_count > 1)
+        return load_merged(source, arguments);
+    fd = open(source->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return gp_fail(source->path, "%s", strerror(errno));
     int status = load(source, fd, arguments);
@@ -111,7 +135,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     if (status == 0)
         status = prepare(source, arguments);
     if (status == 0)
-        warn_damage(source);
+        gp_source_warn_damage(source->path, &source->dataset->summary);
     else
         gp_source_close(source);
     return status;
@@ -133,6 +157,7 @@ void gp_source_close(gp_source_t *source)
         regfree(&source->focus[i]);
     for (size_t i = 0; i < source->options.stacks.ignore_count; i++)
         regfree(&source->ignore[i]);
+    free(source->paths);
     free(source->focus);
     free(source->ignore);
     gp_chosen_free(&source->chosen);

@@ -8,7 +8,8 @@
 #include "options.h"
 
 typedef struct gp_source {
-    const char *path;
+    const char *path; // for messages
+    char *paths;      // what it points to, where several captures are read as one
     gp_dataset_t *dataset;
     gp_symbolizer_t *symbolizer;
     gp_report_options_t options;
@@ -20,6 +21,9 @@ typedef struct gp_source {
 //   wants: enum gp_want bits of the format.
 // Returns 0 or an exit status, with a message; damage in the capture is a warning only.
 int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigned wants);
+
+// Say what is missing in a capture, if anything is.
+void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary);
 
 // After the reports: say which modules are not the ones that were profiled any more.
 void gp_source_warn_changed(const gp_source_t *source);

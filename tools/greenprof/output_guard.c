@@ -1,0 +1,58 @@
+#include "output_guard.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+// What is half written when a signal ends the command is taken away.
+static char *volatile half_written;
+
+static void clean_up(int signal_number)
+{
+    unlink(half_written);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+static void clean_up_on_signals(char *path)
+{
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+    const struct sigaction action = {.sa_handler = path ? clean_up : SIG_DFL};
+    struct sigaction old;
+
+    half_written = path;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) // nohup
+            sigaction(signals[i], &action, NULL);
+}
+
+static void hold_signals(int how)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(how, &signals, NULL);
+}
+
+int gp_output_guarded(const char *path, int (*write)(gp_output_t *, void *), void *context)
+{
+    gp_output_t output;
+
+    hold_signals(SIG_BLOCK);
+    int result = gp_output_open(&output, path);
+    if (result == 0) {
+        clean_up_on_signals(output.temporary);
+        hold_signals(SIG_UNBLOCK);
+        result = write(&output, context);
+        hold_signals(SIG_BLOCK);
+        clean_up_on_signals(NULL);
+        if (result != 0)
+            gp_output_abort(&output);
+        else
+            result = gp_output_commit(&output);
+    }
+    hold_signals(SIG_UNBLOCK);
+    return result;
+}
