@@ -136,7 +136,7 @@ static int handle_chunk(reader_t *reader, const gp_chunk_header_t *chunk, const 
 
     reader->summary->chunks++;
     count_sequence(reader, chunk->sequence);
-    if (known)
+    if (known && gp_reader_is_wanted(chunk->type, reader->handlers))
         result = handle_records(reader, chunk, payload, &known);
     if (!known)
         reader->summary->chunks_unknown++;

@@ -34,6 +34,8 @@ typedef struct gp_reader_handlers {
     // frames: gp_loc_t[stack->depth], innermost first.
     int (*stack)(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames);
     int (*sample)(void *context, const gp_sample_record_t *sample);
+    // Instead of `sample`: as many as come at a time, at least one.
+    int (*samples)(void *context, const gp_sample_record_t *samples, size_t count);
     int (*ledger)(void *context, const gp_ledger_record_t *ledger);
     // values: uint64_t[record->count], enum gp_counter.
     int (*counters)(void *context, const gp_counters_record_t *record, const uint64_t *values);

@@ -38,7 +38,8 @@ enum { GP_UNPACK_BLOCK = 256, GP_UNPACK_WORDS_MAX = 64 };
 int gp_unpack_begin(gp_unpacker_t *unpacker, const uint8_t *data, size_t len);
 
 // Unpack the next records, at most GP_UNPACK_BLOCK.
-//   out:   uint32_t[GP_UNPACK_BLOCK][words].
+//   out:   uint32_t[GP_UNPACK_BLOCK][words], the same and unchanged until the end: words that all records share are put
+//          there once.
 //   words: of a record as the caller knows it: what the file has not is zero, what the file has beyond is left out.
 // Returns how many, 0 at the end.
 size_t gp_unpack_next(gp_unpacker_t *unpacker, uint32_t *out, size_t words);

@@ -110,11 +110,22 @@ FIXED_RECORD(sample)
 FIXED_RECORD(ledger)
 FIXED_RECORD(end)
 
+// All that are left at once, where the handler takes them so.
+static int samples_record(records_t *records)
+{
+    size_t count = records->left / sizeof(gp_sample_record_t);
+
+    if (records->handlers->samples == NULL || count == 0)
+        return sample_record(records);
+    const gp_sample_record_t *samples = take(records, count * sizeof(*samples));
+    return records->handlers->samples(records->context, samples, count);
+}
+
 static int (*const record_parsers[])(records_t *) = {
     [GP_CHUNK_META] = meta_record,         [GP_CHUNK_MODULES] = module_record,
     [GP_CHUNK_THREADS] = thread_record,    [GP_CHUNK_COROS] = coro_record,
     [GP_CHUNK_TRACES] = trace_record,      [GP_CHUNK_STACKS] = stack_record,
-    [GP_CHUNK_SAMPLES] = sample_record,    [GP_CHUNK_LEDGER] = ledger_record,
+    [GP_CHUNK_SAMPLES] = samples_record,    [GP_CHUNK_LEDGER] = ledger_record,
     [GP_CHUNK_COUNTERS] = counters_record, [GP_CHUNK_END] = end_record,
     [GP_CHUNK_FUNCTIONS] = function_record,
 };
@@ -163,4 +174,22 @@ int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len,
             result = record_parsers[type](&records);
     }
     return result;
+}
+
+bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
+{
+    switch (type) {
+    case GP_CHUNK_SAMPLES:
+        return handlers->sample != NULL || handlers->samples != NULL;
+    case GP_CHUNK_LEDGER:
+        return handlers->ledger != NULL;
+    case GP_CHUNK_STACKS:
+        return handlers->stack != NULL;
+    case GP_CHUNK_COROS:
+        return handlers->coro != NULL;
+    case GP_CHUNK_TRACES:
+        return handlers->trace != NULL;
+    default:
+        return true;
+    }
 }

@@ -16,4 +16,7 @@ int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
 int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len,
                              const gp_reader_handlers_t *handlers, void *context, bool *known);
 
+// Whether there is any use in looking into a chunk of this type. Those that may be large are told apart.
+bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers);
+
 #endif

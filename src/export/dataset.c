@@ -1,4 +1,4 @@
-#include "export/dataset.h"
+#include "export/dataset_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,9 @@ uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index)
 
 uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id)
 {
-    return FIND(dataset, coro_index, same_coro, id);
+    uint32_t number = gp_id_map_find(&dataset->coro_map, id);
+
+    return number != GP_INDEX_NONE ? number : FIND(dataset, coro_index, same_coro, id);
 }
 
 uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16])
@@ -64,39 +66,49 @@ uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]
 }
 
 // Find or add: a record may refer to what was lost, and definitions may come again.
-static uint32_t coro_number(gp_dataset_t *dataset, uint64_t id)
+uint32_t gp_dataset_coro_number(gp_dataset_t *dataset, uint64_t id)
 {
     uint32_t number = gp_dataset_coro_find(dataset, id);
 
     if (number != GP_INDEX_NONE)
         return number;
     number = ADD(dataset, coros, coro, id);
-    if (number != GP_INDEX_NONE)
+    if (number != GP_INDEX_NONE) {
         dataset->coros[number].record.id = id;
+        gp_id_map_add(&dataset->coro_map, id, number);
+    }
     return number;
 }
 
-static uint32_t trace_number(gp_dataset_t *dataset, uint32_t index)
+uint32_t gp_dataset_trace_number(gp_dataset_t *dataset, uint32_t index)
 {
-    uint32_t number = FIND(dataset, trace_index, same_trace, index);
+    uint32_t number = gp_id_map_find(&dataset->trace_map, index);
 
+    if (number == GP_INDEX_NONE)
+        number = FIND(dataset, trace_index, same_trace, index);
     if (number != GP_INDEX_NONE)
         return number;
     number = ADD(dataset, traces, trace, index);
-    if (number != GP_INDEX_NONE)
+    if (number != GP_INDEX_NONE) {
         dataset->traces[number].index = index;
+        gp_id_map_add(&dataset->trace_map, index, number);
+    }
     return number;
 }
 
-static uint32_t stack_number(gp_dataset_t *dataset, uint32_t id)
+uint32_t gp_dataset_stack_number(gp_dataset_t *dataset, uint32_t id)
 {
-    uint32_t number = FIND(dataset, stack_index, same_stack, id);
+    uint32_t number = gp_id_map_find(&dataset->stack_map, id);
 
+    if (number == GP_INDEX_NONE)
+        number = FIND(dataset, stack_index, same_stack, id);
     if (number != GP_INDEX_NONE)
         return number;
     number = ADD(dataset, stacks, stack, id);
-    if (number != GP_INDEX_NONE)
+    if (number != GP_INDEX_NONE) {
         dataset->stacks[number].id = id;
+        gp_id_map_add(&dataset->stack_map, id, number);
+    }
     return number;
 }
 
@@ -191,7 +203,7 @@ static int on_thread(void *context, const gp_thread_record_t *record)
 static int on_coro(void *context, const gp_coro_record_t *record)
 {
     gp_dataset_t *dataset = context;
-    uint32_t number = coro_number(dataset, record->id);
+    uint32_t number = gp_dataset_coro_number(dataset, record->id);
 
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
@@ -204,7 +216,7 @@ static int on_coro(void *context, const gp_coro_record_t *record)
 static int on_trace(void *context, const gp_trace_record_t *record)
 {
     gp_dataset_t *dataset = context;
-    uint32_t number = trace_number(dataset, record->index);
+    uint32_t number = gp_dataset_trace_number(dataset, record->index);
 
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
@@ -218,7 +230,7 @@ static int on_trace(void *context, const gp_trace_record_t *record)
 static int on_stack(void *context, const gp_stack_record_t *record, const gp_loc_t *frames)
 {
     gp_dataset_t *dataset = context;
-    uint32_t number = stack_number(dataset, record->id);
+    uint32_t number = gp_dataset_stack_number(dataset, record->id);
 
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
@@ -230,138 +242,6 @@ static int on_stack(void *context, const gp_stack_record_t *record, const gp_loc
     return stack->frames ? 0 : -ENOMEM;
 }
 
-static bool same_weight(const void *owner, uint32_t number, const void *key)
-{
-    const gp_dataset_weight_t *a = &((const gp_dataset_t *)owner)->weights[number], *b = key;
-
-    return a->stack == b->stack && a->coro == b->coro && a->trace == b->trace &&
-           a->thread == b->thread;
-}
-
-static bool same_share(const void *owner, uint32_t number, const void *key)
-{
-    const gp_dataset_share_t *a = &((const gp_dataset_t *)owner)->shares[number], *b = key;
-
-    return a->coro == b->coro && a->trace == b->trace;
-}
-
-// Find or add the sum for (stack, coro, trace, thread).
-static gp_dataset_weight_t *weight_of(gp_dataset_t *dataset, gp_dataset_weight_t key)
-{
-    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.stack << 32 | key.coro),
-                                 (uint64_t)key.thread << 32 | key.trace);
-    uint32_t number = gp_index_find(&dataset->weight_index, hash, same_weight, dataset, &key);
-
-    if (number != GP_INDEX_NONE)
-        return &dataset->weights[number];
-    if (gp_grow(&dataset->weights, &dataset->weight_capacity, dataset->weight_count,
-                sizeof(*dataset->weights)) < 0 ||
-        gp_index_add(&dataset->weight_index, hash, (uint32_t)dataset->weight_count) < 0)
-        return NULL;
-    dataset->weights[dataset->weight_count] = key;
-    return &dataset->weights[dataset->weight_count++];
-}
-
-// Find or add the ledger's sum for (coro, trace); a new one also counts who worked for whom.
-static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
-{
-    gp_dataset_share_t key = {.coro = coro, .trace = trace};
-    uint64_t hash = gp_hash_u64((uint64_t)coro << 32 | trace);
-    uint32_t number = gp_index_find(&dataset->share_index, hash, same_share, dataset, &key);
-
-    if (number != GP_INDEX_NONE)
-        return &dataset->shares[number];
-    if (gp_grow(&dataset->shares, &dataset->share_capacity, dataset->share_count,
-                sizeof(*dataset->shares)) < 0 ||
-        gp_index_add(&dataset->share_index, hash, (uint32_t)dataset->share_count) < 0)
-        return NULL;
-    dataset->traces[trace].coros++;
-    if (dataset->traces[trace].index != 0) {
-        dataset->coros[coro].traces++;
-        dataset->coros[coro].trace = trace;
-    }
-    dataset->shares[dataset->share_count] = key;
-    return &dataset->shares[dataset->share_count++];
-}
-
-// A coroutine mostly goes on working for the same trace.
-static gp_dataset_share_t *share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
-{
-    uint32_t last = dataset->coros[coro].share;
-
-    if (last != 0 && dataset->shares[last - 1].trace == trace)
-        return &dataset->shares[last - 1];
-    gp_dataset_share_t *share = share_find(dataset, coro, trace);
-    if (share != NULL)
-        dataset->coros[coro].share = (uint32_t)(share - dataset->shares) + 1;
-    return share;
-}
-
-static void seen_at(gp_dataset_t *dataset, uint64_t time_ns)
-{
-    if (time_ns > dataset->end_ns)
-        dataset->end_ns = time_ns;
-}
-
-static int on_sample(void *context, const gp_sample_record_t *sample)
-{
-    gp_dataset_t *dataset = context;
-
-    seen_at(dataset, sample->time_ns);
-    if (dataset->windowed &&
-        (sample->time_ns < dataset->window.from_ns || sample->time_ns >= dataset->window.to_ns))
-        return 0;
-    uint32_t stack = stack_number(dataset, sample->stack_id);
-    uint32_t coro = coro_number(dataset, sample->coro_id);
-    uint32_t trace = trace_number(dataset, sample->trace);
-
-    if (stack == GP_INDEX_NONE || coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
-        return -ENOMEM;
-    gp_dataset_weight_t *weight =
-        weight_of(dataset, (gp_dataset_weight_t){
-                               .stack = stack,
-                               .coro = dataset->keep & GP_KEEP_COROS ? coro : 0,
-                               .trace = dataset->keep & GP_KEEP_TRACES ? trace : 0,
-                               .thread = dataset->keep & GP_KEEP_THREADS ? sample->thread : 0,
-                           });
-    if (weight == NULL || share_of(dataset, coro, trace) == NULL)
-        return -ENOMEM;
-    weight->weight_ns += sample->weight_ns;
-    weight->squares += (double)sample->weight_ns * (double)sample->weight_ns;
-    weight->samples++;
-    dataset->coros[coro].sampled_ns += sample->weight_ns;
-    dataset->coros[coro].samples++;
-    dataset->traces[trace].sampled_ns += sample->weight_ns;
-    dataset->traces[trace].samples++;
-    dataset->sampled_ns += sample->weight_ns;
-    dataset->samples++;
-    return 0;
-}
-
-static int on_ledger(void *context, const gp_ledger_record_t *ledger)
-{
-    gp_dataset_t *dataset = context;
-
-    seen_at(dataset, ledger->time_ns);
-    if (dataset->windowed)
-        return 0;
-    uint32_t coro = coro_number(dataset, ledger->coro_id);
-    uint32_t trace = trace_number(dataset, ledger->trace);
-
-    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
-        return -ENOMEM;
-    gp_dataset_share_t *share = share_of(dataset, coro, trace);
-    if (share == NULL)
-        return -ENOMEM;
-    share->cpu_ns += ledger->cpu_ns;
-    share->switches += ledger->switches;
-    dataset->coros[coro].cpu_ns += ledger->cpu_ns;
-    dataset->coros[coro].switches += ledger->switches;
-    dataset->traces[trace].cpu_ns += ledger->cpu_ns;
-    dataset->traces[trace].switches += ledger->switches;
-    return 0;
-}
-
 static int on_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
 {
     gp_dataset_t *dataset = context;
@@ -370,7 +250,7 @@ static int on_counters(void *context, const gp_counters_record_t *record, const 
     memset(dataset->counters, 0, sizeof(dataset->counters));
     for (uint64_t i = 0; i < record->count && i < GP_COUNTER_COUNT; i++)
         dataset->counters[i] = values[i];
-    seen_at(dataset, record->time_ns);
+    gp_dataset_seen_at(dataset, record->time_ns);
     return 0;
 }
 
@@ -379,7 +259,7 @@ static int on_end(void *context, const gp_end_record_t *end)
     gp_dataset_t *dataset = context;
 
     dataset->end_reason = end->reason;
-    seen_at(dataset, end->time_ns);
+    gp_dataset_seen_at(dataset, end->time_ns);
     return 0;
 }
 
@@ -392,8 +272,8 @@ static const gp_reader_handlers_t handlers = {
     .coro = on_coro,
     .trace = on_trace,
     .stack = on_stack,
-    .sample = on_sample,
-    .ledger = on_ledger,
+    .samples = gp_dataset_on_samples,
+    .ledger = gp_dataset_on_ledger,
     .counters = on_counters,
     .end = on_end,
 };
@@ -411,9 +291,16 @@ gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_win
     dataset->windowed = window != NULL;
     if (window != NULL)
         dataset->window = *window;
-    if (trace_number(dataset, 0) == GP_INDEX_NONE || stack_number(dataset, 0) == GP_INDEX_NONE)
+    if (gp_dataset_trace_number(dataset, 0) == GP_INDEX_NONE || gp_dataset_stack_number(dataset, 0) == GP_INDEX_NONE)
         goto fail;
+    off_t start = lseek(fd, 0, SEEK_CUR);
+    if (start < 0 && dataset->keep & GP_KEEP_SCALED)
+        dataset->keep = GP_KEEP_COROS;
     result = gp_reader_read(fd, &handlers, dataset, &dataset->summary, error);
+    gp_dataset_sum_up(dataset);
+    if (result == 0 && dataset->keep & GP_KEEP_SCALED) {
+        result = lseek(fd, start, SEEK_SET) == start ? gp_dataset_weigh(dataset, fd, error) : -errno;
+    }
     if (result == 0)
         return dataset;
     gp_dataset_free(dataset);
@@ -459,6 +346,9 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->stacks);
     free(dataset->weights);
     free(dataset->shares);
+    gp_id_map_free(&dataset->coro_map);
+    gp_id_map_free(&dataset->trace_map);
+    gp_id_map_free(&dataset->stack_map);
     gp_index_free(&dataset->module_index);
     gp_index_free(&dataset->function_index);
     gp_index_free(&dataset->thread_index);

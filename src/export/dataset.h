@@ -11,6 +11,7 @@
 
 #include "capture/format.h"
 #include "capture/reader.h"
+#include "symbol/id_map.h"
 #include "symbol/index.h"
 #include "symbol/memory.h"
 
@@ -58,12 +59,14 @@ typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace, thr
     uint32_t stack, coro, trace;
     uint32_t thread; // index in the capture: see gp_dataset_thread_find()
     uint64_t weight_ns, samples;
-    double squares; // sum of the squares of the samples' weights: what the error rests on
+    double scaled_ns; // with GP_KEEP_SCALED: each sample scaled; else weight_ns
+    double squares;   // sum of the squares of the samples' scaled weights: what the error rests on
 } gp_dataset_weight_t;
 
-typedef struct gp_dataset_share { // ledger of one (coroutine, trace)
+typedef struct gp_dataset_share { // one (coroutine, trace)
     uint32_t coro, trace;
-    uint64_t cpu_ns, switches;
+    uint64_t cpu_ns, switches;    // ledger
+    uint64_t sampled_ns, samples; // samples
 } gp_dataset_share_t;
 
 typedef struct gp_dataset_meta { // a text of the capture: "cmdline", "hostname", ...
@@ -77,8 +80,15 @@ typedef struct gp_dataset_window {
 } gp_dataset_window_t;
 
 // What weights are kept apart by, besides the stack. Each multiplies their number: ask for what
-// will be looked at.
-enum gp_dataset_keep { GP_KEEP_COROS = 1, GP_KEEP_TRACES = 2, GP_KEEP_THREADS = 4 };
+// will be looked at. GP_KEEP_SCALED, which stands alone: nothing is kept apart, and each sample is
+// scaled to the exact time of its coroutine (see strata.h) before it is added up. That takes a
+// second pass over the file; what cannot be read twice is read with GP_KEEP_COROS instead.
+enum gp_dataset_keep {
+    GP_KEEP_COROS = 1,
+    GP_KEEP_TRACES = 2,
+    GP_KEEP_THREADS = 4,
+    GP_KEEP_SCALED = 8,
+};
 
 typedef struct gp_dataset {
     unsigned keep; // enum gp_dataset_keep bits
@@ -110,11 +120,13 @@ typedef struct gp_dataset {
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
     uint64_t counters[GP_COUNTER_COUNT];
     uint64_t sampled_ns, samples;
-    uint64_t end_ns;     // the latest time seen
-    uint32_t end_reason; // of the end record, where summary.ended
+    uint64_t samples_read; // those outside the window included
+    uint64_t end_ns;       // the latest time seen
+    uint32_t end_reason;   // of the end record, where summary.ended
 
-    gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index, weight_index,
-        share_index;
+    gp_id_map_t coro_map, trace_map, stack_map;
+    gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index,
+        weight_index, share_index;
     gp_arena_t arena;
 } gp_dataset_t;
 
@@ -137,6 +149,10 @@ uint32_t gp_dataset_function_find(const gp_dataset_t *dataset, uint32_t number);
 uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id);
 uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]);
 uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);
+
+// Exact CPU time of the process on threads that were sampled; 0 = not known. Threads that no signal
+// reached ran code that no sample shows: their time is said apart, not spread over others.
+uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
 
 void gp_dataset_free(gp_dataset_t *dataset);
 

@@ -21,7 +21,13 @@ typedef struct line {
     uint64_t weight_us;
 } line_t;
 
+typedef struct name {
+    const char *text;
+    size_t len;
+} name_t;
+
 typedef struct lines {
+    name_t *names; // name_t[frame_count]
     line_t *items;
     size_t count, capacity;
     gp_index_t index;
@@ -29,6 +35,7 @@ typedef struct lines {
     gp_text_t stack; // the line that is being put together
 } lines_t;
 
+// A name as it may stand in a line.
 static void add_name(gp_text_t *text, const char *name)
 {
     while (*name != '\0') {
@@ -46,18 +53,36 @@ static void add_name(gp_text_t *text, const char *name)
     }
 }
 
+// Names of all frames: each is on many stacks.
+static int make_names(lines_t *lines, const gp_report_t *report)
+{
+    lines->names = gp_arena_alloc(&lines->arena, (report->frame_count + 1) * sizeof(*lines->names));
+    for (uint32_t i = 0; i < report->frame_count && lines->names != NULL; i++) {
+        gp_text_clear(&lines->stack);
+        add_name(&lines->stack, report->frames[i].function);
+        name_t name = {gp_arena_text(&lines->arena, lines->stack.len ? lines->stack.data : "",
+                                     lines->stack.len),
+                       lines->stack.len};
+        if (lines->stack.failed || name.text == NULL)
+            return -ENOMEM;
+        lines->names[i] = name;
+    }
+    return lines->names != NULL ? 0 : -ENOMEM;
+}
+
 static bool same_line(const void *owner, uint32_t number, const void *key)
 {
     return strcmp(((const lines_t *)owner)->items[number].text, key) == 0;
 }
 
-static int add_row(lines_t *lines, const gp_report_t *report, const gp_row_t *row)
+static int add_row(lines_t *lines, const gp_row_t *row)
 {
     gp_text_clear(&lines->stack);
     for (uint32_t i = 0; i < row->depth; i++) {
         if (i > 0)
             gp_text_add(&lines->stack, ";", 1);
-        add_name(&lines->stack, report->frames[row->frames[i]].function);
+        const name_t *name = &lines->names[row->frames[i]];
+        gp_text_add(&lines->stack, name->text, name->len);
     }
     if (lines->stack.failed)
         return -ENOMEM;
@@ -112,10 +137,10 @@ static void round_weights(lines_t *lines)
 int gp_folded_write(const gp_report_t *report, FILE *out)
 {
     lines_t lines = {0};
-    int result = 0;
+    int result = make_names(&lines, report);
 
     for (uint32_t i = 0; i < report->row_count && result == 0; i++)
-        result = add_row(&lines, report, &report->rows[i]);
+        result = add_row(&lines, &report->rows[i]);
     if (result == 0 && lines.count > 0)
         round_weights(&lines);
     for (size_t i = 0; i < lines.count && result == 0; i++)

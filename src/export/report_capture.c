@@ -191,13 +191,8 @@ static uint64_t exact_total(const capture_report_t *from)
 
     if (dataset->windowed || (any && selection->threads != NULL))
         return 0;
-    if (!any && selection->threads == NULL) {
-        // Threads that no signal reached ran code that no sample shows: their time is said apart,
-        // not spread over others.
-        uint64_t all = dataset->totals.process_cpu_ns;
-        uint64_t unsampled = dataset->counters[GP_COUNTER_UNSAMPLED_NS];
-        return all > unsampled ? all - unsampled : 0;
-    }
+    if (!any && selection->threads == NULL)
+        return gp_dataset_exact_ns(dataset);
     for (size_t i = 0; i < dataset->thread_count && !any; i++)
         total += selection->threads[i] ? dataset->threads[i].cpu_ns : 0;
     for (size_t i = 0; i < dataset->share_count && any; i++)
@@ -221,6 +216,8 @@ static int weigh(capture_report_t *from)
     const gp_dataset_t *dataset = from->dataset;
     const gp_selection_t *selection = &from->options->selection;
 
+    if (dataset->keep & GP_KEEP_SCALED)
+        return 0;
     from->by_thread = selection->threads != NULL;
     if (gp_strata_init(&from->strata,
                        from->by_thread ? dataset->thread_count : dataset->coro_count) < 0)
@@ -242,8 +239,11 @@ static int weigh(capture_report_t *from)
 // Put the row of one weight together, as far as its stack passes the filter.
 static int add_weight(capture_report_t *from, const gp_dataset_weight_t *weight)
 {
-    uint64_t scaled = gp_strata_scale(&from->strata, stratum_of(from, weight), weight->weight_ns);
-    double factor = weight->weight_ns > 0 ? (double)scaled / (double)weight->weight_ns : 1;
+    bool done = from->dataset->keep & GP_KEEP_SCALED;
+    uint64_t scaled =
+        done ? (uint64_t)(weight->scaled_ns + 0.5)
+             : gp_strata_scale(&from->strata, stratum_of(from, weight), weight->weight_ns);
+    double factor = weight->weight_ns > 0 && !done ? (double)scaled / (double)weight->weight_ns : 1;
 
     gp_builder_row_begin(from->builder);
     int result = add_root(from, weight);

@@ -37,6 +37,10 @@ void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns);
 // A weight of a stratum, scaled.
 uint64_t gp_strata_scale(const gp_strata_t *strata, uint32_t stratum, uint64_t weight_ns);
 
+// What the samples of each coroutine are scaled by, when everything is chosen: double[coro_count],
+// malloc()ed. Returns NULL and errno.
+double *gp_strata_factors(const gp_dataset_t *dataset);
+
 void gp_strata_free(gp_strata_t *strata);
 
 #endif

@@ -47,7 +47,8 @@ bool gp_choice_has_window(const gp_choice_t *choice)
 
 unsigned gp_choice_keep(const gp_choice_t *choice)
 {
-    return (choice->traces.count > 0 ? GP_KEEP_TRACES : 0u) |
+    return (choice->coroutines.count > 0 || choice->names.count > 0 ? GP_KEEP_COROS : 0u) |
+           (choice->traces.count > 0 ? GP_KEEP_TRACES : 0u) |
            (choice->threads.count > 0 ? GP_KEEP_THREADS : 0u);
 }
 

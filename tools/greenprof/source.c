@@ -23,9 +23,12 @@ static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *argu
     bool labels = source->options.wants & GP_WANT_LABELS;
     bool traces = source->options.by == GP_BY_TRACE || labels;
 
-    // Coroutines always: each one's samples are scaled to its own exact time.
-    return GP_KEEP_COROS | (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u) |
-           gp_choice_keep(&arguments->choice);
+    unsigned apart = (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u) |
+                     gp_choice_keep(&arguments->choice);
+
+    // Each coroutine's samples are scaled to its own exact time, while they are read where that
+    // will do.
+    return apart == 0 && source->options.by == GP_BY_NONE ? GP_KEEP_SCALED : GP_KEEP_COROS | apart;
 }
 
 static int compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
