@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "api.h"
+#include "calls.h"
 #include "code_objects.h"
 #include "greenlet.h"
 #include "greenlet_map.h"
@@ -67,6 +68,7 @@ static int attach(void)
     if (!gp_cpython_look() || !has_api)
         return -ENOTSUP;
     gp_imports_watch();
+    gp_calls_watch();
     gp_greenlet_look();
     return 0;
 }

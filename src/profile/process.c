@@ -170,7 +170,7 @@ void gp_process_init(void)
     gp_thread_attach();
 }
 
-static void before_exec(void)
+void gp_process_before_exec(void)
 {
     if (owner == 0 || !gp_process_is_mine())
         return;
@@ -179,19 +179,24 @@ static void before_exec(void)
     gp_sampler_before_exec();
 }
 
-static int failed_exec(void)
+void gp_process_after_failed_exec(void)
 {
     int saved_errno = errno;
     if (owner != 0 && gp_process_is_mine())
         gp_sampler_after_failed_exec();
     errno = saved_errno;
+}
+
+static int failed_exec(void)
+{
+    gp_process_after_failed_exec();
     return -1;
 }
 
 PROF_API int execve(const char *path, char *const argv[], char *const envp[])
 {
     resolve_if_early();
-    before_exec();
+    gp_process_before_exec();
     next.execve(path, argv, envp);
     return failed_exec();
 }
@@ -204,7 +209,7 @@ PROF_API int execv(const char *path, char *const argv[])
 PROF_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     resolve_if_early();
-    before_exec();
+    gp_process_before_exec();
     next.execvpe(file, argv, envp);
     return failed_exec();
 }
@@ -217,7 +222,7 @@ PROF_API int execvp(const char *file, char *const argv[])
 PROF_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
     resolve_if_early();
-    before_exec();
+    gp_process_before_exec();
     next.fexecve(fd, argv, envp);
     return failed_exec();
 }

@@ -16,6 +16,10 @@ void gp_process_set_watch(const gp_process_watch_t *watch);
 // Prepare what must be in place before the first thread, fork or exec. Idempotent.
 void gp_process_init(void);
 
+// Around an exec that does not come through the functions that are interposed: nobody is to be signalled in the new image.
+void gp_process_before_exec(void);
+void gp_process_after_failed_exec(void);
+
 // exit() is under way: let the watch write what there is.
 void gp_process_ending(void);
 

@@ -1,0 +1,77 @@
+#include "calls.h"
+
+#include <dlfcn.h>
+
+#include "api.h"
+#include "greenprof/coro.h"
+#include "profile/process.h"
+#include "profile/sampler.h"
+
+// Both kinds of fast call; the one without keywords does not look at the last argument.
+typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords);
+typedef gp_py_t *varargs_t(gp_py_t *self, gp_py_t *args);
+
+static fastcall_t *real_execv, *real_execve;
+static varargs_t *real_start;
+
+static gp_py_t *call_exec(fastcall_t *real, gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
+{
+    gp_process_before_exec();
+    gp_py_t *result = real(self, args, count, keywords);
+    gp_process_after_failed_exec();
+    return result;
+}
+
+static gp_py_t *execv_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
+{
+    return call_exec(real_execv, self, args, count, keywords);
+}
+
+static gp_py_t *execve_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
+{
+    return call_exec(real_execve, self, args, count, keywords);
+}
+
+// The thread gets its timer now, not when the collector next looks for new ones.
+static gp_py_t *start_of(gp_py_t *self, gp_py_t *args)
+{
+    gp_py_t *result = real_start(self, args);
+    if (result != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_mine())
+        gp_sampler_look_for_threads();
+    return result;
+}
+
+static void *wrap(const char *module_name, const char *name, int kinds, void *mine)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
+    gp_py_t *function = module != NULL ? gp_py.get_attr(module, name) : NULL;
+    if (function == NULL) {
+        gp_py.error_clear();
+        return NULL;
+    }
+    gp_py_method_t *definition = gp_py_definition(function);
+    void *before = definition->function;
+    bool is_known = definition->flags & kinds;
+    if (is_known)
+        definition->function = mine;
+    gp_py.decref(function);
+    return is_known ? before : NULL;
+}
+
+// Do the program's calls come to this library?
+static bool is_interposed(void)
+{
+    Dl_info here, first;
+    void *create = dlsym(RTLD_DEFAULT, "pthread_create");
+    return create != NULL && dladdr(create, &first) != 0 && dladdr((void *)(uintptr_t)gp_calls_watch, &here) != 0 &&
+           first.dli_fbase == here.dli_fbase;
+}
+
+void gp_calls_watch(void)
+{
+    if (real_start != NULL || is_interposed())
+        return;
+    real_start = (varargs_t *)(uintptr_t)wrap("_thread", "start_new_thread", GP_PY_VARARGS, (void *)(uintptr_t)start_of);
+    real_execv = (fastcall_t *)(uintptr_t)wrap("posix", "execv", GP_PY_FASTCALL, (void *)(uintptr_t)execv_of);
+    real_execve = (fastcall_t *)(uintptr_t)wrap("posix", "execve", GP_PY_FASTCALL, (void *)(uintptr_t)execve_of);
+}

@@ -1,0 +1,234 @@
+// The extension module behind the package greenprof: one type, Profile, over <greenprof/prof.h>.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "greenprof/prof.h"
+#include "greenprof/trace.h"
+#include "profile/snapshot.h"
+
+typedef struct profile {
+    PyObject_HEAD
+    prof_t *profile; // NULL until it is started for the first time
+    prof_options_t options;
+    PyObject *name; // bytes
+    bool running;
+} profile_t;
+
+static PyObject *fail(int error)
+{
+    static const struct {
+        int error;
+        const char *why;
+    } reasons[] = {
+        {EBUSY, "the program handles SIGPROF itself"},
+        {ENOSYS, "no way to sample works here (perf events, timers)"},
+        {ENOTSUP, "not supported in this process"},
+    };
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (reasons[i].error == error) {
+            PyObject *args = Py_BuildValue("(is)", error, reasons[i].why);
+            if (args != NULL)
+                PyErr_SetObject(PyExc_OSError, args);
+            Py_XDECREF(args);
+            return NULL;
+        }
+    }
+    errno = error;
+    return PyErr_SetFromErrno(PyExc_OSError);
+}
+
+static PyObject *result(int error)
+{
+    if (error < 0)
+        return fail(-error);
+    Py_RETURN_NONE;
+}
+
+static int profile_init(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"scope", "clock", "mode", "frequency", "name", NULL};
+    profile_t *me = (profile_t *)self;
+    int scope = 0, clock = 0, mode = 0;
+    unsigned frequency = PROF_FREQUENCY_DEFAULT_HZ;
+    PyObject *name = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|iiiIO&", names, &scope, &clock, &mode, &frequency,
+                                     PyUnicode_FSConverter, &name))
+        return -1;
+    me->options = (prof_options_t)PROF_OPTIONS_INIT;
+    me->options.scope = (prof_scope_t)scope;
+    me->options.clock = (prof_clock_t)clock;
+    me->options.mode = (prof_mode_t)mode;
+    me->options.frequency_hz = frequency;
+    Py_XSETREF(me->name, name);
+    return 0;
+}
+
+static void profile_dealloc(PyObject *self)
+{
+    profile_t *me = (profile_t *)self;
+    prof_t *profile = me->profile;
+    me->profile = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    prof_free(profile);
+    Py_END_ALLOW_THREADS
+    Py_XDECREF(me->name);
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// With the interpreter lock: which greenlet runs is asked under it.
+static PyObject *profile_start(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    profile_t *me = (profile_t *)self;
+    if (me->running)
+        return result(-EALREADY);
+    if (me->profile != NULL) {
+        int error = prof_resume(me->profile);
+        me->running = error == 0;
+        return result(error);
+    }
+    me->options.name = me->name != NULL ? PyBytes_AS_STRING(me->name) : "python";
+    me->profile = prof_start(&me->options);
+    if (me->profile == NULL)
+        return fail(errno);
+    me->running = true;
+    Py_RETURN_NONE;
+}
+
+static PyObject *profile_stop(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    profile_t *me = (profile_t *)self;
+    if (!me->running)
+        return result(-EALREADY);
+    me->running = false;
+    int error;
+    Py_BEGIN_ALLOW_THREADS
+    error = prof_stop(me->profile);
+    Py_END_ALLOW_THREADS
+    return result(error);
+}
+
+static PyObject *profile_dump(PyObject *self, PyObject *args)
+{
+    profile_t *me = (profile_t *)self;
+    PyObject *path = NULL;
+    const char *format = "pstats";
+    if (!PyArg_ParseTuple(args, "O&|s", PyUnicode_FSConverter, &path, &format))
+        return NULL;
+    if (me->profile == NULL) {
+        Py_DECREF(path);
+        PyErr_SetString(PyExc_ValueError, "the profile has never been started");
+        return NULL;
+    }
+    int error;
+    Py_BEGIN_ALLOW_THREADS
+    error = prof_dump(me->profile, format, PyBytes_AS_STRING(path));
+    Py_END_ALLOW_THREADS
+    if (error == -EINVAL) {
+        PyErr_Format(PyExc_ValueError, "no such format: %s", format);
+    } else if (error < 0) {
+        errno = -error;
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
+    }
+    Py_DECREF(path);
+    if (error < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *profile_total(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(prof_total_ns(((profile_t *)self)->profile));
+}
+
+static PyObject *profile_running(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((profile_t *)self)->running);
+}
+
+static PyMethodDef profile_methods[] = {
+    {"start", profile_start, METH_NOARGS, "Start, or let a stopped profile go on."},
+    {"stop", profile_stop, METH_NOARGS, "Stop. What was sampled before is in the profile when this returns."},
+    {"dump", profile_dump, METH_VARARGS, "dump(path, format='pstats'): write the profile to a file."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef profile_properties[] = {
+    {"total_ns", profile_total, NULL, "Exact CPU time so far, in nanoseconds.", NULL},
+    {"running", profile_running, NULL, "Whether it runs.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot profile_slots[] = {
+    {Py_tp_new, PyType_GenericNew},
+    {Py_tp_init, profile_init},
+    {Py_tp_dealloc, profile_dealloc},
+    {Py_tp_methods, profile_methods},
+    {Py_tp_getset, profile_properties},
+    {0, NULL},
+};
+
+static PyType_Spec profile_spec = {
+    .name = "_greenprof.Profile",
+    .basicsize = sizeof(profile_t),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = profile_slots,
+};
+
+static PyObject *set_trace(PyObject *module, PyObject *text)
+{
+    (void)module;
+    prof_trace_id_t id;
+    const char *utf8 = PyUnicode_AsUTF8(text);
+    if (utf8 == NULL)
+        return NULL;
+    if (prof_trace_parse(utf8, &id) != 0)
+        return PyErr_Format(PyExc_ValueError, "no trace id: %R", text);
+    return result(prof_trace_set(&id));
+}
+
+static PyMethodDef functions[] = {
+    {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module)
+{
+    const gp_core_interface_t *core = prof_core_interface();
+    if (core->size < sizeof(*core) || core->language_attach() != 0) {
+        PyErr_Format(PyExc_ImportError, "greenprof does not know Python %s", PY_VERSION);
+        return -1;
+    }
+    PyObject *type = PyType_FromSpec(&profile_spec);
+    if (type == NULL)
+        return -1;
+    int error = PyModule_AddObjectRef(module, "Profile", type);
+    Py_DECREF(type);
+    return error;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_greenprof",
+    .m_methods = functions,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__greenprof(void);
+PyMODINIT_FUNC PyInit__greenprof(void)
+{
+    return PyModuleDef_Init(&definition);
+}

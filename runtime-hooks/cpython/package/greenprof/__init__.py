@@ -1,0 +1,166 @@
+"""Where the CPU time of a request goes, also when it shares its threads with thousands of others.
+
+    profile = greenprof.Profile()
+    profile.start()              # this greenlet (or thread), and the greenlets that it spawns
+    handle(request)
+    profile.stop()
+    profile.dump_stats("request.prof")
+
+A Profile takes the place of cProfile.Profile and of eventlet.green.profile.Profile. Any number of them run at once, each for
+its own request; the program is sampled and pays next to nothing.
+"""
+import functools
+import marshal
+import os
+import sys
+import tempfile
+
+from greenprof import _greenprof
+from greenprof._greenprof import set_trace
+
+__all__ = ["Profile", "run", "runctx", "set_trace"]
+
+_SCOPES = {"request": 0, "thread": 1, "process": 2}
+_CLOCKS = {"cpu": 0, "wall": 1}
+_MODES = {"sample": 0, "exact": 1}
+
+
+def _choice(what, choices, value):
+    try:
+        return choices[value]
+    except KeyError:
+        raise ValueError(f"{what}={value!r}: it can be {', '.join(choices)}") from None
+
+
+class Profile:
+    """A profile of a request, a thread or the process.
+
+    scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it), 'thread' or 'process'
+    frequency: samples per second of CPU time and thread, 1 to 20000
+    timer and what follows it are accepted for the sake of cProfile and eventlet, and not used: times are exact CPU seconds.
+
+    In what it writes, call counts are numbers of samples.
+    """
+
+    def __init__(self, timer=None, *unused, scope="request", clock="cpu", mode="sample", frequency=1000, name=None,
+                 bias=None, timeunit=0.0, subcalls=True, builtins=True):
+        if not isinstance(frequency, int) or not 1 <= frequency <= 20000:
+            raise ValueError(f"frequency={frequency!r}: it is a whole number from 1 to 20000")
+        self._profile = _greenprof.Profile(_choice("scope", _SCOPES, scope), _choice("clock", _CLOCKS, clock),
+                                           _choice("mode", _MODES, mode), frequency, name or "python")
+        self._depth = 0
+
+    def start(self, name="start"):
+        """Start, or let a stopped profile go on. Nested starts count."""
+        if self._depth == 0:
+            self._profile.start()
+        self._depth += 1
+
+    def stop(self):
+        """Stop. What was sampled before is in the profile when this returns."""
+        if self._depth == 1:
+            self._profile.stop()
+        if self._depth > 0:
+            self._depth -= 1
+
+    def enable(self, subcalls=True, builtins=True):
+        if self._depth == 0:
+            self.start()
+
+    def disable(self):
+        while self._depth > 0:
+            self.stop()
+
+    @property
+    def total(self):
+        """Exact CPU seconds of the scope so far."""
+        return self._profile.total_ns / 1e9
+
+    @property
+    def running(self):
+        return self._depth > 0
+
+    def dump(self, path, format=None):
+        """Write the profile; the format is that of the file's suffix where none is given, else pstats."""
+        self._profile.dump(path, format or _format_of(path))
+
+    def dump_stats(self, file):
+        """Write the profile as pstats reads it: python3 -m pstats, SnakeViz, gprof2dot."""
+        self.create_stats()
+        self._profile.dump(file, "pstats")
+
+    def create_stats(self):
+        self.disable()
+        self.snapshot_stats()
+
+    def snapshot_stats(self):
+        """Let self.stats be what there is so far."""
+        with tempfile.TemporaryDirectory(prefix="greenprof-") as directory:
+            path = os.path.join(directory, "stats.prof")
+            self._profile.dump(path, "pstats")
+            with open(path, "rb") as file:
+                self.stats = marshal.load(file)
+
+    def print_stats(self, sort=-1):
+        import pstats
+        pstats.Stats(self).strip_dirs().sort_stats(*(sort if isinstance(sort, tuple) else (sort,))).print_stats()
+
+    def run(self, cmd):
+        import __main__
+        return self.runctx(cmd, __main__.__dict__, __main__.__dict__)
+
+    def runctx(self, cmd, globals, locals):
+        with self:
+            exec(cmd, globals, locals)
+        return self
+
+    def runcall(self, func, /, *args, **kw):
+        with self:
+            return func(*args, **kw)
+
+    def __call__(self, func):
+        """As a decorator: profile each call of a function, all into this profile."""
+        @functools.wraps(func)
+        def profiled(*args, **kw):
+            with self:
+                return func(*args, **kw)
+        return profiled
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.stop()
+
+
+_FORMATS = {".folded": "folded", ".svg": "flamegraph", ".html": "flamegraph", ".pb.gz": "pprof", ".pprof": "pprof",
+            ".speedscope.json": "speedscope", ".callgrind": "callgrind", ".json": "json"}
+
+
+def _format_of(path):
+    text = os.fspath(path)
+    return next((form for suffix, form in _FORMATS.items() if str(text).endswith(suffix)), "pstats")
+
+
+def _finish(profile, filename, sort):
+    if filename is None:
+        profile.print_stats(sort)
+    else:
+        profile.dump(filename)
+
+
+def run(statement, filename=None, sort=-1):
+    """Run a statement under a profile, as cProfile.run() does."""
+    import __main__
+    runctx(statement, __main__.__dict__, __main__.__dict__, filename, sort)
+
+
+def runctx(statement, globals, locals, filename=None, sort=-1):
+    profile = Profile()
+    try:
+        profile.runctx(statement, globals, locals)
+    except SystemExit:
+        pass
+    finally:
+        _finish(profile, filename, sort)

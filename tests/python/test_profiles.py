@@ -1,0 +1,103 @@
+"""The package greenprof: one profile a request, in place of cProfile and eventlet.green.profile."""
+import os
+import pstats
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+if subprocess.run([support.PYTHON, "-c", "import greenprof"]).returncode != 0:
+    print("SKIP: the package greenprof was not built")
+    raise SystemExit(support.SKIPPED)
+support.require("eventlet", "gevent")
+
+
+def run(program, *arguments, before=()):
+    done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
+                          capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Requests(unittest.TestCase):
+    COUNT = 12
+
+    def check(self, kind, before=()):
+        with tempfile.TemporaryDirectory() as directory:
+            for line in run("overlapping.py", kind, self.COUNT, directory, before=before).splitlines():
+                number, truth, total = line.split()
+                self.check_request(directory, number, float(truth), float(total))
+
+    def check_request(self, directory, number, truth, total):
+        # What it burnt is known; what spawning, sleeping and starting to profile cost, is not: 3 % and 3 ms.
+        self.assertGreater(total, 0.97 * truth)
+        self.assertLess(total, 1.03 * truth + 0.003)
+        stats = pstats.Stats(os.path.join(directory, f"{number}.prof"))
+        self.assertLess(abs(stats.total_tt - total), 0.001)
+        files = {key[0] for key in stats.stats if key[0].startswith("request_")}
+        self.assertEqual(files, {f"request_{number}"})
+        names = {key[2]: value for key, value in stats.stats.items()}
+        own = names[f"own_{number}"][3]
+        self.assertLess(abs(own - truth), 0.05 * truth, (number, own, truth))
+        with open(os.path.join(directory, f"{number}.folded")) as file:
+            folded = support.Folded(file.read())
+        self.assertIn((f"child_{number}", f"own_{number}"), folded.pairs())
+        self.assertIn((f"outer_{number}", f"own_{number}"), folded.pairs())
+
+    def test_overlapping_eventlet_requests(self):
+        self.check("eventlet")
+
+    def test_overlapping_gevent_requests(self):
+        self.check("gevent")
+
+    def test_the_same_under_greenprof_run(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.check("eventlet", (support.GREENPROF, "run", "-o", os.path.join(directory, "c.greenprof"), "--"))
+
+    def test_what_was_suspended_shows_its_outer_frames(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "suspended.folded")
+            run("suspended.py", path)
+            with open(path) as file:
+                pairs = support.Folded(file.read()).pairs()
+        self.assertIn(("outer_a", "mid"), pairs)
+        self.assertIn(("outer_b", "mid"), pairs)
+
+
+class Interface(unittest.TestCase):
+    def test_takes_the_place_of_other_profilers(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(run("dropin.py", directory), "all as expected\n")
+
+    def command(self, *arguments):
+        return subprocess.run([support.PYTHON, "-m", "greenprof", *arguments], capture_output=True, text=True,
+                              timeout=support.LIMIT_SECONDS)
+
+    def test_command_runs_scripts_and_modules(self):
+        lines = os.path.join(support.PROGRAMS, "lines.py")
+        done = self.command(lines)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"lines\.py:5\(leaf\)")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "timeit.folded")
+            done = self.command("-o", path, "-m", "timeit", "-n", "1000000", "sum((1, 2))")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path) as file:
+                folded = support.Folded(file.read())
+        self.assertGreater(folded.cumulative()["inner"], 0.5 * folded.total)
+        self.assertNotIn("_run_module_as_main", folded.cumulative())
+
+    def test_command_keeps_exit_status_and_refuses_nonsense(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
+            script.write("import sys; sys.exit(7)\n")
+            script.flush()
+            self.assertEqual(self.command(script.name).returncode, 7)
+        done = self.command("/nonexistent.py")
+        self.assertEqual((done.returncode, done.stderr), (1, "greenprof: /nonexistent.py: No such file or directory\n"))
+        self.assertEqual(self.command("-F", "0", "x.py").returncode, 2)
+        self.assertEqual(self.command().returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
