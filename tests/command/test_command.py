@@ -11,7 +11,7 @@ class Main(Command):
     def test_help(self):
         for arguments in (["--help"], ["help"], ["-h"]):
             self.assertIn("flamegraph", self.succeed(*arguments))
-        for command in ("run", "report", "export", "flamegraph", "merge", "info"):
+        for command in ("run", "report", "export", "flamegraph", "merge", "diff", "info"):
             self.assertIn(f"usage: greenprof {command}", self.succeed(command, "--help"))
             self.assertEqual(self.succeed(command, "-h"), self.succeed(command, "--help"))
             self.assertEqual(self.succeed("help", command), self.succeed(command, "--help"))
@@ -25,7 +25,7 @@ class Main(Command):
     def test_usage_errors(self):
         self.assertEqual(run().returncode, 2)
         self.assertEqual(run("frobnicate").returncode, 2)
-        for command in ("run", "report", "export", "flamegraph", "merge", "info"):
+        for command in ("run", "report", "export", "flamegraph", "merge", "diff", "info"):
             self.assertEqual(run(command, "--frobnicate").returncode, 2)
             self.assertEqual(run(command).returncode, 2)
         self.assertIn("greenprof report: unrecognized option", run("report", "--frobnicate").stderr)

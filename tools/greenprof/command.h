@@ -16,6 +16,7 @@ int gp_command_report(const gp_arguments_t *arguments);
 int gp_command_export(const gp_arguments_t *arguments);
 int gp_command_flamegraph(const gp_arguments_t *arguments);
 int gp_command_merge(const gp_arguments_t *arguments);
+int gp_command_diff(const gp_arguments_t *arguments);
 int gp_command_info(const gp_arguments_t *arguments);
 
 // Say "greenprof: SUBJECT: what is wrong" on standard error. Returns EXIT_FAILED.

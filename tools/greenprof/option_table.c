@@ -42,6 +42,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                           .operands_min = 2,
                           .operands_max = INT32_MAX,
                           .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_DIFF] = {.name = "diff",
+                         .synopsis = "BASE FILE",
+                         .what = "compare two captures, or two parts of one",
+                         .missing = "which BASE and FILE?",
+                         .operands_min = 1,
+                         .operands_max = 2,
+                         .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_INFO] = {.name = "info",
                          .synopsis = "FILE...",
                          .what = "say what is in a capture, and what is missing",
@@ -69,7 +76,9 @@ enum {
     EXPORT = GP_OPTION_OF(GP_COMMAND_EXPORT),
     FLAMEGRAPH = GP_OPTION_OF(GP_COMMAND_FLAMEGRAPH),
     WRITING = EXPORT | FLAMEGRAPH,
-    READING = REPORT | WRITING,
+    DIFF = GP_OPTION_OF(GP_COMMAND_DIFF),
+    TABLES = REPORT | DIFF,
+    READING = REPORT | WRITING | DIFF,
     MERGE = GP_OPTION_OF(GP_COMMAND_MERGE),
     INFO = GP_OPTION_OF(GP_COMMAND_INFO),
     EVERY = RUN | READING | MERGE | INFO | GP_OPTION_OF(GP_COMMAND_HELP),
@@ -98,9 +107,18 @@ const gp_option_t gp_options[] = {
     {REPORT, 's', "sort", "KEY[,KEY...]", TEXT(sort), .hint = GP_HINT_SORT,
      .what = "Order of the rows: tottime (the default), or some of these; a unique beginning "
              "will do:"},
-    {REPORT, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40,
+    {DIFF, 'o', "output", "OUT.html", TEXT(output), .hint = GP_HINT_FILE,
+     .what = "Write a differential flame graph instead of the table: one HTML file in which colour "
+             "is change."},
+    {DIFF, 0, "per", NULL, TEXT(per), .choices = "total|second|trace|none",
+     .what = "What makes the two comparable: each side's share of its own total (the default), CPU "
+             "time a second of its duration, CPU time a trace, or none: CPU time as it is."},
+    {DIFF, 's', "sort", NULL, TEXT(order), .choices = "own|total|significance|name",
+     .what = "Order of the rows: by the change of a function's own time (the default), by that of "
+             "its time with all it calls, by the larger |z| of the two, or by name."},
+    {TABLES, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40,
      .what = "Show N rows, 0 = all."},
-    {REPORT, 'r', "restrict", "R", TEXTS(restrictions),
+    {TABLES, 'r', "restrict", "R", TEXTS(restrictions),
      .what = "Show only some of the rows: R is a number of rows, a fraction of them such as .1, or "
              "an extended regular expression that their names must match. May be repeated: each "
              "restricts what the one before has left, -n last."},
@@ -115,6 +133,15 @@ const gp_option_t gp_options[] = {
      .what = "What the rows are."},
     {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace",
      .what = "Put the coroutine or the trace at the root of every stack."},
+
+    {DIFF, 0, "base-trace", "ID", TEXTS(base_choice.traces),
+     .what = "The options --base-... choose the base where it is not chosen as FILE is; with them, "
+             "one FILE is enough: two parts of it are compared."},
+    {DIFF, 0, "base-coroutine", "ID", TEXTS(base_choice.coroutines), .what = "See --coroutine."},
+    {DIFF, 0, "base-name", "REGEX", REGEX(base_choice.names), .what = "See --name."},
+    {DIFF, 0, "base-thread", "NAME|TID", TEXTS(base_choice.threads), .what = "See --thread."},
+    {DIFF, 0, "base-from", "TIME", TEXT(base_choice.from), .what = "See --from."},
+    {DIFF, 0, "base-to", "TIME", TEXT(base_choice.to), .what = "See --to."},
 
     {READING, 0, "trace", "ID", TEXTS(choice.traces), .chooses = true,
      .what = "Only what ran for this trace: 32 hex digits, a UUID or a traceparent. This option "

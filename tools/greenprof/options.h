@@ -17,6 +17,7 @@ typedef enum gp_command_id {
     GP_COMMAND_EXPORT,
     GP_COMMAND_FLAMEGRAPH,
     GP_COMMAND_MERGE,
+    GP_COMMAND_DIFF,
     GP_COMMAND_INFO,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
@@ -80,6 +81,9 @@ typedef struct gp_arguments {
     uint64_t rows;
     gp_texts_t restrictions, callers, callees;
     bool interactive;
+    // diff
+    gp_choice_t base_choice;
+    const char *per, *order;
     // info
     bool verbose;
 } gp_arguments_t;

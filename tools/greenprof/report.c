@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "export/text.h"
+#include "restrictions.h"
 
 void gp_print_text(const char *text)
 {
@@ -53,74 +54,21 @@ static int set_sorts(gp_sorts_t *sorts, const char *keys)
     return status;
 }
 
-static int check_restriction(const char *option, const gp_restriction_t *restriction)
-{
-    char error[128];
-
-    if (restriction->kind == GP_RESTRICT_BAD_FRACTION)
-        return gp_usage_error("report", "%s %s: a fraction is from 0 to 1", option,
-                              restriction->text);
-    if (restriction->kind != GP_RESTRICT_BAD_REGEX)
-        return 0;
-    regerror(restriction->error, &restriction->regex, error, sizeof(error));
-    return gp_usage_error("report", "%s '%s': %s", option, restriction->text, error);
-}
-
-typedef struct list { // restrictions: first those of --callers or --callees, last the number of
-                      // rows
-    gp_restriction_t *items;
-    size_t count;
-} list_t;
-
-static void free_list(list_t *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        gp_restriction_free(&list->items[i]);
-    free(list->items);
-    *list = (list_t){0};
-}
-
-static int add_texts(list_t *list, const char *option, const gp_texts_t *texts)
-{
-    int status = 0;
-
-    for (size_t i = 0; i < texts->count && status == 0; i++) {
-        gp_restriction_parse(&list->items[list->count], texts->items[i]);
-        status = check_restriction(option, &list->items[list->count++]);
-    }
-    return status;
-}
-
-static int make_list(list_t *list, const gp_arguments_t *arguments, const char *option,
-                     const gp_texts_t *first)
-{
-    list->count = 0;
-    list->items = calloc(first->count + arguments->restrictions.count + 1, sizeof(*list->items));
-    int status = list->items != NULL ? add_texts(list, option, first)
-                                     : gp_fail("command line", "%s", strerror(ENOMEM));
-    if (status == 0)
-        status = add_texts(list, "-r", &arguments->restrictions);
-    if (status == 0 && arguments->rows > 0)
-        gp_restriction_count(&list->items[list->count++], (int64_t)arguments->rows);
-    return status;
-}
-
 typedef struct tables { // what is to be printed
     gp_sorts_t sorts;
-    list_t rows, callers, callees;
+    gp_restriction_list_t rows, callers, callees;
     bool print_callers, print_callees;
 } tables_t;
 
 static void free_tables(tables_t *tables)
 {
-    free_list(&tables->rows);
-    free_list(&tables->callers);
-    free_list(&tables->callees);
+    gp_restriction_list_free(&tables->rows);
+    gp_restriction_list_free(&tables->callers);
+    gp_restriction_list_free(&tables->callees);
 }
 
 static int prepare(tables_t *tables, const gp_arguments_t *arguments)
 {
-    static const gp_texts_t none;
     int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime");
 
     tables->print_callers = arguments->callers.count > 0;
@@ -130,17 +78,14 @@ static int prepare(tables_t *tables, const gp_arguments_t *arguments)
         status = gp_usage_error("report", "--callers and --callees are of functions, not --by %s",
                                 arguments->by);
     if (status == 0)
-        status = make_list(&tables->rows, arguments, "-r", &none);
+        status = gp_restriction_list_make(&tables->rows, arguments, "-r", NULL);
     if (status == 0)
-        status = make_list(&tables->callers, arguments, "--callers", &arguments->callers);
+        status =
+            gp_restriction_list_make(&tables->callers, arguments, "--callers", &arguments->callers);
     if (status == 0)
-        status = make_list(&tables->callees, arguments, "--callees", &arguments->callees);
+        status =
+            gp_restriction_list_make(&tables->callees, arguments, "--callees", &arguments->callees);
     return status;
-}
-
-static gp_restrictions_t restrictions_of(const list_t *list)
-{
-    return (gp_restrictions_t){list->items, list->count};
 }
 
 static void print_title(const gp_report_t *report, const gp_stats_t *stats)
@@ -164,11 +109,11 @@ static int print_functions(const gp_report_t *report, const tables_t *tables)
     if (result == 0)
         print_title(report, &stats);
     if (result == 0 && tables->print_callers)
-        result = gp_stats_print_callers(&stats, restrictions_of(&tables->callers));
+        result = gp_stats_print_callers(&stats, gp_restriction_list_items(&tables->callers));
     if (result == 0 && tables->print_callees)
-        result = gp_stats_print_callees(&stats, restrictions_of(&tables->callees));
+        result = gp_stats_print_callees(&stats, gp_restriction_list_items(&tables->callees));
     if (result == 0 && !tables->print_callers && !tables->print_callees)
-        result = gp_stats_print(&stats, restrictions_of(&tables->rows));
+        result = gp_stats_print(&stats, gp_restriction_list_items(&tables->rows));
     gp_stats_free(&stats);
     return result;
 }
@@ -176,7 +121,7 @@ static int print_functions(const gp_report_t *report, const tables_t *tables)
 static int print_table(const gp_source_t *source, const gp_report_t *report, const bool *passed,
                        const tables_t *tables)
 {
-    gp_table_options_t options = {tables->sorts, restrictions_of(&tables->rows)};
+    gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
 
     switch (source->options.by) {
     case GP_BY_COROUTINE:

@@ -103,7 +103,6 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
                         group_t *groups, size_t count, const layout_t *layout)
 {
     uint32_t *rows = calloc(count + 1, sizeof(*rows));
-    size_t shown = count;
 
     if (rows == NULL)
         return -ENOMEM;
@@ -113,14 +112,9 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
     for (size_t i = 0; i < count; i++)
         rows[i] = (uint32_t)i;
     print_order(options);
-    for (size_t i = 0; i < options->restrictions.count; i++) {
-        const gp_restriction_t *restriction = &options->restrictions.items[i];
-        size_t left = gp_restriction_apply(restriction, rows, shown, name_of, groups);
-        gp_restriction_print(restriction, shown, left);
-        shown = left;
-    }
+    count = gp_restrictions_apply(options->restrictions, rows, count, name_of, groups);
     printf("\n      cpu  sampled  samples  switches %s\n", layout->columns);
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < count; i++)
         layout->print(source, &groups[rows[i]]);
     printf("\n");
     free(rows);

@@ -128,3 +128,14 @@ size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows,
     }
     return count;
 }
+
+size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, size_t count,
+                             gp_restriction_name_t name, const void *context)
+{
+    for (size_t i = 0; i < restrictions.count; i++) {
+        size_t before = count;
+        count = gp_restriction_apply(&restrictions.items[i], rows, count, name, context);
+        gp_restriction_print(&restrictions.items[i], before, count);
+    }
+    return count;
+}

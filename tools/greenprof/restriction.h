@@ -25,6 +25,11 @@ typedef struct gp_restriction {
     int error; // regcomp()'s, of a bad one
 } gp_restriction_t;
 
+typedef struct gp_restrictions {
+    const gp_restriction_t *items; // applied in this order
+    size_t count;
+} gp_restrictions_t;
+
 // Read a restriction. Free it in any case.
 void gp_restriction_parse(gp_restriction_t *restriction, const char *text);
 void gp_restriction_count(gp_restriction_t *restriction, int64_t count);
@@ -33,12 +38,16 @@ void gp_restriction_free(gp_restriction_t *restriction);
 // The name of a row for a regular expression.
 typedef const char *(*gp_restriction_name_t)(const void *context, uint32_t row);
 
-// Reduce a list of rows, and say so on standard output in the words of pstats.
+// Reduce a list of rows.
 // Returns how many rows are left: the first ones of `rows`.
 size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows, size_t count,
                             gp_restriction_name_t name, const void *context);
 
-// Print what gp_restriction_apply() would say of a list it has reduced from `before` to `after`.
+// Apply all of them, and say on standard output what each has reduced.
+size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, size_t count,
+                             gp_restriction_name_t name, const void *context);
+
+// Say in the words of pstats that a list was reduced from `before` to `after`.
 void gp_restriction_print(const gp_restriction_t *restriction, size_t before, size_t after);
 
 #endif

@@ -68,11 +68,6 @@ void gp_stats_free(gp_stats_t *stats);
 
 // Print a table as print_stats(), print_callers() and print_callees() of pstats do, without the
 // lines above "Ordered by". Each returns 0 or -ENOMEM.
-typedef struct gp_restrictions {
-    const gp_restriction_t *items; // applied in this order
-    size_t count;
-} gp_restrictions_t;
-
 int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions);
 int gp_stats_print_callers(const gp_stats_t *stats, gp_restrictions_t restrictions);
 int gp_stats_print_callees(const gp_stats_t *stats, gp_restrictions_t restrictions);

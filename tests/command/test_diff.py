@@ -1,0 +1,215 @@
+"""diff: changes, their errors, and what is called significant.
+
+usage: test_diff.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
+"""
+import html, json, math, os, random, re, shutil, subprocess, unittest
+
+from support import Command, main, run
+
+HEAD = """header realtime=1790000000000000000 pid={pid}
+meta exe /opt/app/server
+module 1 /opt/app/server 0102 0x1000 0x9000 0x0
+thread 1 10 1 0 main
+coro 1 0 - 0x1000 0x1000 1 1 -
+coro 2 1 - 0x3000 0x1000 2 0 one
+coro 3 1 - 0x5000 0x1000 2 0 two
+trace 1 4bf92f3577b34da6a3ce929d0e0e4736
+trace 2 00000000000000000000000000000002
+trace 3 00000000000000000000000000000003
+"""
+NUMBER = r"([+-]?[0-9.]+)"
+ROW = re.compile(rf"^ *{NUMBER} +{NUMBER} +{NUMBER} \+- *{NUMBER}(.)  +{NUMBER} +{NUMBER} +{NUMBER} \+- *{NUMBER}(.)  (\S+)", re.M)
+
+
+def capture(samples, pid=1, exact_ns=None):
+    """samples: (stack as a list of offsets, weight in ns, coroutine, trace), 1 ms apart."""
+    stacks = {}
+    lines, total = [], 0
+    for i, (stack, weight, coro, trace) in enumerate(samples):
+        number = stacks.setdefault(tuple(stack), len(stacks) + 1)
+        lines.append(f"sample {(i + 1) * 1000000} {weight} {coro} 1 {number} {trace}")
+        total += weight
+    defined = [f"stack {number} 0 " + " ".join(f"1:{offset:x}" for offset in stack) for stack, number in stacks.items()]
+    end = len(samples) * 1000000
+    return HEAD.format(pid=pid) + "\n".join(defined + lines) + f"\ncounters {end} {exact_ns or total} 0 1 1 0 0 0 0 0\nend {end} 0\n"
+
+
+class Diff(Command):
+    def diff(self, *arguments):
+        rows = ROW.findall(self.succeed("diff", *arguments, "-n", "0"))
+        self.assertTrue(rows)
+        return {row[10].removeprefix("server+"): {"own": [float(x) for x in row[:4]], "own_sure": row[4] == "*",
+                                                  "total": [float(x) for x in row[5:9]], "total_sure": row[9] == "*"} for row in rows}
+
+    def pair(self, base, file, **options):
+        return self.make("base", capture(base, 1, **options)), self.make("file", capture(file, 2, **options))
+
+    def test_values(self):
+        # 60/40 of 1 s becomes 75/25 of 2 s; below a common root.
+        base = [([0x10, 0x90], 1000000, 1, 0)] * 600 + [([0x20, 0x90], 1000000, 1, 0)] * 400
+        file = [([0x10, 0x90], 1000000, 1, 0)] * 1500 + [([0x20, 0x90], 1000000, 1, 0)] * 500
+        rows = self.diff(*self.pair(base, file))
+        error = 100 * math.sqrt(.6 * .4 / 1000 + .75 * .25 / 2000)  # binomial, as all weights are equal
+        for name, expected in (("0x10", [60, 75, 15]), ("0x20", [40, 25, -15])):
+            self.assertEqual(rows[name]["own"][:3], expected)
+            self.assertEqual(rows[name]["total"], rows[name]["own"])
+            self.assertAlmostEqual(rows[name]["own"][3], error, delta=.01)
+            self.assertTrue(rows[name]["own_sure"])
+        self.assertEqual(rows["0x90"]["total"], [100, 100, 0, 0])
+        self.assertFalse(rows["0x90"]["total_sure"])
+        rows = self.diff(self.path("base"), self.path("file"), "--per", "none")
+        self.assertEqual(rows["0x10"]["own"][:3], [600, 1500, 900])
+        self.assertEqual(rows["0x90"]["total"], [1000, 2000, 1000, 0])  # both are exact
+        rows = self.diff(self.path("base"), self.path("file"), "--per", "second")
+        self.assertEqual(rows["0x10"]["own"][:3], [600, 750, 150])
+
+    def test_unequal_weights_have_larger_errors(self):
+        equal = [([0x10], 1000000, 1, 0)] * 500 + [([0x20], 1000000, 1, 0)] * 500
+        few = [([0x10], 10000000, 1, 0)] * 50 + [([0x20], 1000000, 1, 0)] * 500
+        rows = self.diff(*self.pair(equal, few))
+        expected = 100 * math.sqrt(.25 / 1000 + (.25 * 50 * 1e14 + .25 * 500 * 1e12) / 1e18)
+        self.assertEqual(rows["0x10"]["own"][:3], [50, 50, 0])
+        self.assertAlmostEqual(rows["0x10"]["own"][3], expected, delta=.01)
+
+    def random_samples(self, chance, shares, count):
+        names = [0x10 * (i + 1) for i in range(len(shares))]
+        return [([chance.choices(names, shares)[0], 0x990], int(chance.expovariate(1e-6)) + 1000, 1, 0) for _ in range(count)]
+
+    def test_chance_alone_is_rarely_significant(self):
+        """95 % of comparisons of equal programs show no significant function. With 80 of them, 4 wrong ones are
+        expected; more than 12 have probability 0.0002."""
+        chance, wrong = random.Random(5), 0
+        shares = [1 / (i + 1) for i in range(20)]
+        for _ in range(80):
+            rows = self.diff(*self.pair(self.random_samples(chance, shares, 400), self.random_samples(chance, shares, 600)))
+            wrong += any(row["own_sure"] or row["total_sure"] for row in rows.values())
+        self.assertLessEqual(wrong, 12)
+
+    def test_errors_are_the_spread(self):
+        """The printed error is the spread that is seen when the same program is sampled again and again."""
+        chance, changes, errors = random.Random(6), [], []
+        for _ in range(60):
+            row = self.diff(*self.pair(self.random_samples(chance, [3, 7], 300), self.random_samples(chance, [3, 7], 300)))["0x10"]
+            changes.append(row["own"][2])
+            errors.append(row["own"][3])
+        spread = math.sqrt(sum(change ** 2 for change in changes) / len(changes))
+        self.assertAlmostEqual(spread / (sum(errors) / len(errors)), 1, delta=.37)  # 4 / sqrt(2 * 60)
+
+    def test_a_real_change_is_found(self):
+        chance = random.Random(7)
+        shares = [1 / (i + 1) for i in range(20)]
+        slower = shares[:4] + [shares[4] * 2] + shares[5:]
+        rows = self.diff(*self.pair(self.random_samples(chance, shares, 4000), self.random_samples(chance, slower, 4000)))
+        self.assertEqual([name for name, row in rows.items() if row["own_sure"]], ["0x50"])
+
+    def test_few_samples_are_never_significant(self):
+        base = [([0x10], 1000000, 1, 0)] * 4
+        rows = self.diff(*self.pair(base, [([0x20], 1000000, 1, 0)] * 5))
+        self.assertFalse(any(row["own_sure"] for row in rows.values()))
+
+    def mixed(self):
+        return ([([0x10], 1000000, 2, 1)] * 30 + [([0x20], 1000000, 2, 1)] * 10 + [([0x10], 1000000, 3, 2)] * 10
+                + [([0x20], 1000000, 3, 3)] * 30)
+
+    def test_parts_of_one_capture(self):
+        file = self.make("one", capture(self.mixed()))
+        traces = self.diff(file, "--base-trace", "4bf92f3577b34da6a3ce929d0e0e4736", "--trace", 31 * "0" + "2", "--trace", 31 * "0" + "3")
+        for rows in (traces, self.diff(file, "--base-name", "one", "--name", "two"), self.diff(file, "--base-coroutine", "2", "--coroutine", "3"),
+                     self.diff(file, "--base-to", "0.0405", "--from", "0.0405"), self.diff(file, file, "--base-to", "0.0405", "--from", "0.0405")):
+            self.assertEqual(rows["0x10"]["own"][:3], [75, 25, -50])
+        # A filter holds for both sides where no --base- option takes its place.
+        rows = self.diff(file, "--base-trace", "4bf92f3577b34da6a3ce929d0e0e4736", "--trace", 31 * "0" + "2", "--focus", "x10$")
+        self.assertEqual(rows["0x10"]["own"][:3], [100, 100, 0])
+
+    def test_per_trace(self):
+        file = self.make("one", capture(self.mixed()) + "ledger 2 1 40000000 1 80000000\nledger 3 2 10000000 1 80000000\nledger 3 3 30000000 1 80000000\n")
+        rows = self.diff(file, "--base-name", "one", "--name", "two", "--per", "trace")
+        self.assertEqual(rows["0x10"]["own"][:3], [30, 5, -25])  # 30 ms in one trace, 10 ms in two
+        self.assertEqual(rows["0x20"]["own"][:3], [10, 15, 5])
+
+    def test_another_build(self):
+        """Functions are told by name and file, wherever they are."""
+        one = self.make("one", capture([([0x10], 1000000, 1, 0)] * 50))
+        two = self.make("two", capture([([0x10], 1000000, 1, 0)] * 50, 2).replace("/opt/app/server 0102", "/srv/new/server 0908"))
+        self.assertEqual(self.diff(one, two)["0x10"]["own"][:3], [100, 100, 0])
+
+    def test_sort_and_restrict(self):
+        base = [([0x10, 0x90], 1000000, 1, 0)] * 50 + [([0x20, 0x90], 1000000, 1, 0)] * 40 + [([0x30], 1000000, 1, 0)] * 10
+        file = [([0x10, 0x90], 1000000, 1, 0)] * 45 + [([0x20, 0x90], 1000000, 1, 0)] * 15 + [([0x30], 1000000, 1, 0)] * 40
+        pair = self.pair(base, file)
+        order = lambda *arguments: list(self.diff(*pair, *arguments))
+        self.assertEqual(order(), ["0x30", "0x20", "0x10", "0x90"])
+        self.assertEqual(order("-s", "total"), ["0x30", "0x90", "0x20", "0x10"])
+        self.assertEqual(order("-s", "name"), ["0x10", "0x20", "0x30", "0x90"])
+        self.assertEqual(order("-s", "significance")[:2], ["0x30", "0x90"])
+        self.assertEqual(order("-r", "0x[12]", "-r", "1"), ["0x20"])
+
+    def html(self, *arguments):
+        out = self.path("out.html")
+        self.assertEqual(self.succeed("diff", *arguments, "-o", out), "")
+        with open(out, encoding="utf-8") as file:
+            text = file.read()
+        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+        return out, text, json.loads(data[1])
+
+    def test_flame_graph_data(self):
+        base = [([0x10, 0x90], 1000000, 1, 0)] * 600 + [([0x20, 0x90], 1000000, 1, 0)] * 400
+        file = [([0x10, 0x90], 1000000, 1, 0)] * 1500 + [([0x30, 0x10, 0x90], 1000000, 1, 0)] * 500
+        _, _, data = self.html(*self.pair(base, file))
+        nodes = [(data["names"][node[0]] if node[0] >= 0 else "all", *node[1:]) for node in data["nodes"]]
+        shown = {(name, depth): (base / data["scale"], file / data["scale"], sure) for name, depth, base, file, _, sure in nodes}
+        self.assertEqual(shown, {("all", 0): (100, 100, 0), ("server+0x90", 1): (100, 100, 0), ("server+0x10", 2): (60, 100, 1),
+                                 ("server+0x20", 2): (40, 0, 1), ("server+0x30", 3): (0, 25, 1)})
+        depth = 0
+        for node in nodes[1:]:  # parents come before their children
+            self.assertLessEqual(node[1], depth + 1)
+            depth = node[1]
+
+    def test_flame_graph_in_a_browser(self):
+        if shutil.which("chromium") is None:
+            self.skipTest("no chromium")
+        base = [([0x10, 0x90], 1000000, 1, 0)] * 600 + [([0x20, 0x90], 1000000, 1, 0)] * 400
+        file = [([0x10, 0x90], 1000000, 1, 0)] * 900 + [([0x20, 0x90], 1000000, 1, 0)] * 100
+        out, _, _ = self.html(*self.pair(base, file))
+        dom = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+                              f"--user-data-dir={self.path('profile')}", "--window-size=1000,600", "--dump-dom", "file://" + out],
+                             capture_output=True, text=True, timeout=90).stdout
+        boxes = {}
+        for style, title in re.findall(r'<div [^>]*?style="([^"]*)"[^>]*?title="([^"]*)"', dom) + \
+                [(style, title) for title, style in re.findall(r'<div [^>]*?title="([^"]*)"[^>]*?style="([^"]*)"', dom)]:
+            width, hue = float(re.search(r"width: ([0-9.]+)px", style)[1]), re.search(r"background: ([^;]*);", style)[1]
+            boxes[html.unescape(title).split("\n")[0]] = (width, hue)
+        self.assertEqual(set(boxes), {"all", "server+0x90", "server+0x10", "server+0x20"})
+        whole = boxes["all"][0]
+        self.assertGreater(whole, 500)
+        self.assertAlmostEqual(boxes["server+0x10"][0] / whole, .9, places=2)
+        self.assertAlmostEqual(boxes["server+0x20"][0] / whole, .1, places=2)
+        red, green, blue = (int(part) for part in re.findall(r"\d+", boxes["server+0x10"][1])[:3])
+        self.assertGreater(red, blue)  # more
+        red, green, blue = (int(part) for part in re.findall(r"\d+", boxes["server+0x20"][1])[:3])
+        self.assertGreater(blue, red)  # less
+
+    def test_names_cannot_end_the_script(self):
+        evil = capture([([0x10], 1000000, 1, 0)] * 20).replace("/opt/app/server", "/opt/</script><b>&\u2028")
+        _, text, data = self.html(self.make("one", evil), self.make("two", evil.replace("pid=1", "pid=2")))
+        self.assertEqual(text.count("</script>"), 2)
+        self.assertIn("script><b>&\u2028+0x10", data["names"])
+
+    def test_bad_use(self):
+        file = self.make("one", capture(self.mixed()))
+        self.expect(2, "which BASE and FILE", "diff")
+        self.expect(2, "one too many", "diff", file, file, file)
+        self.expect(2, "with one FILE", "diff", file)
+        self.expect(2, "--base-trace 12: it must be", "diff", file, "--base-trace", "12")
+        self.expect(2, "--base-from soon", "diff", file, "--base-from", "soon")
+        self.expect(2, "--per day: it can be total, second, trace or none", "diff", file, file, "--per", "day")
+        self.expect(2, "--sort|-s", "diff", file, file, "-s", "weight")
+        self.expect(2, r"-r '\(': Unmatched", "diff", file, file, "-r", "(")
+        self.expect(1, "has no coroutine whose name matches 'zz'", "diff", file, "--base-name", "zz")
+        self.expect(1, "no samples to compare", "diff", file, self.make("none", HEAD.format(pid=1)), "-o", self.path("out.html"))
+        self.expect(1, "there is no trace to divide by", "diff", file, self.make("untraced", capture([([0x10], 5, 1, 0)])), "--per", "trace")
+        self.expect(1, "No such file", "diff", file, file, "-o", self.path("nowhere/out.html"))
+
+
+if __name__ == "__main__":
+    main()

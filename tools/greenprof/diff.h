@@ -1,0 +1,72 @@
+// Two sets of samples compared, function by function and stack by stack. Private to diff*.c.
+//
+// Model: each side is a report. A function is told by its name and the name of its file, so that
+// the same one is found in another build. A value is CPU time in the unit that was asked for. The
+// standard error comes from the samples' own weights: they are taken as independent, which
+// overstates it where a coroutine's samples are scaled to its exact time. It says whether chance in
+// sampling explains a change, not whether the two runs did the same work.
+#ifndef GP_TOOLS_DIFF_H
+#define GP_TOOLS_DIFF_H
+
+#include "export/report.h"
+#include "source.h"
+#include "symbol/index.h"
+#include "symbol/memory.h"
+
+enum { GP_BASE, GP_FILE, GP_SIDES };
+
+typedef struct gp_weights { // of a function or a node, on one side
+    uint64_t ns, samples;
+    double squares_ns2;
+} gp_weights_t;
+
+typedef struct gp_change {                     // what is shown of it
+    double value[GP_SIDES], difference, error; // error: 0 = none can be told
+    double z;
+    bool is_significant;
+} gp_change_t;
+
+typedef struct gp_diff_side {
+    gp_source_t source;
+    gp_report_t *report;
+    double squares_ns2;  // of all samples
+    double factor;       // value of a nanosecond
+    uint32_t *functions; // uint32_t[report->frame_count]: number of each frame's function
+} gp_diff_side_t;
+
+typedef struct gp_diff_function {
+    const char *name, *file;
+    bool pseudo;
+    gp_weights_t own[GP_SIDES], total[GP_SIDES];
+    gp_change_t own_change, total_change;
+} gp_diff_function_t;
+
+typedef struct gp_diff_node { // of the tree of stacks: children follow their parent
+    uint32_t function;        // UINT32_MAX for the root
+    uint32_t parent, first_child, next_sibling;
+    gp_weights_t weights[GP_SIDES];
+} gp_diff_node_t;
+
+typedef struct gp_diff {
+    gp_diff_side_t sides[GP_SIDES];
+    const char *unit; // "%", "ms", "ms a second", ...
+    gp_diff_function_t *functions;
+    size_t function_count, function_capacity;
+    gp_index_t function_index;
+    size_t comparisons; // how many were made: each of them may be wrong by chance
+    double z_critical;  // larger ones are not explained by chance, 95 % sure of all together
+} gp_diff_t;
+
+// Charge the functions with both sides' rows and compare them. Returns 0 or -ENOMEM.
+int gp_diff_compare(gp_diff_t *diff);
+
+// Compare what has these weights.
+gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_SIDES]);
+
+// Write both sides' stacks as a differential flame graph: one HTML file that needs nothing else.
+// Returns 0 or a negative errno value.
+int gp_diff_write_html(const gp_diff_t *diff, FILE *out);
+
+void gp_diff_free(gp_diff_t *diff);
+
+#endif
