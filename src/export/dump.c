@@ -45,6 +45,8 @@ static gp_symbolizer_t *symbolizer(void)
     if (shared != NULL)
         return shared;
     gp_symbolizer_t *mine = gp_symbolizer_create();
+    if (mine != NULL)
+        gp_symbolizer_own_perf_map(mine);
     if (mine == NULL ||
         atomic_compare_exchange_strong_explicit(&shared_symbolizer, &none, mine,
                                                 memory_order_acq_rel, memory_order_acquire))
@@ -60,6 +62,7 @@ static int dump(const job_t *job)
 
     if (names == NULL)
         return -ENOMEM;
+    gp_symbolizer_refresh(names);
     gp_snapshot_t *snapshot = core->snapshot(job->profile);
     if (snapshot == NULL)
         return errno ? -errno : -EINVAL;

@@ -44,8 +44,8 @@ int gp_elf_read(const gp_elf_t *elf, uint64_t offset, void *bytes, size_t len);
 const Elf64_Shdr *gp_elf_section(const gp_elf_t *elf, const char *name);
 const Elf64_Shdr *gp_elf_section_of_type(const gp_elf_t *elf, uint32_t type);
 
-// Read a section whole, unpacked where it is compressed. Returns malloc()ed bytes with a NUL behind them, *len without it; NULL and
-// errno on failure.
+// Read a section whole, unpacked where it is compressed. Returns malloc()ed bytes with a NUL behind
+// them, *len without it; NULL and errno on failure.
 void *gp_elf_section_read(const gp_elf_t *elf, const Elf64_Shdr *section, size_t *len);
 
 // The section's name, "" when it has none.

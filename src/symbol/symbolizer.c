@@ -10,8 +10,9 @@
 #include "symbol/demangle.h"
 #include "symbol/elf_module.h"
 #include "symbol/index.h"
+#include "symbol/perf_map.h"
 
-enum { NAME_SIZE = 512 };
+enum { NAME_SIZE = 512, PERF_MAPS_MAX = 2 };
 
 // Modules' numbers are far below: says that a key is a text's address.
 #define TEXT_KEY 0x80000000u
@@ -39,6 +40,9 @@ struct gp_symbolizer {
     function_t *functions;
     size_t function_count, function_capacity;
     gp_index_t function_index;
+    gp_perf_map_t perf_maps[PERF_MAPS_MAX];
+    size_t perf_map_count;
+    bool perf_maps_stale; // to be looked at before the next use
 };
 
 gp_symbolizer_t *gp_symbolizer_create(void)
@@ -253,8 +257,42 @@ static gp_symbol_t *make_symbol(gp_symbolizer_t *symbolizer, place_t place)
     return make_chain(symbolizer, module, place, known, count);
 }
 
+static const gp_symbol_t *piece_symbol(gp_symbolizer_t *symbolizer, gp_perf_piece_t *piece)
+{
+    if (piece->symbol != NULL)
+        return piece->symbol;
+    gp_symbol_t *symbol = gp_arena_alloc(&symbolizer->arena, sizeof(*symbol));
+    if (symbol == NULL)
+        return NULL;
+    symbol->file = symbol->module = "[jit]";
+    symbol->function = gp_arena_text(&symbolizer->arena, piece->name, strlen(piece->name));
+    piece->symbol = symbol->function ? symbol : NULL;
+    return piece->symbol;
+}
+
+// What a just-in-time compiler says of an address; NULL when it says nothing.
+static const gp_symbol_t *resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t address)
+{
+    const gp_symbol_t *symbol = NULL;
+
+    for (size_t i = 0; i < symbolizer->perf_map_count && symbolizer->perf_maps_stale; i++)
+        gp_perf_map_update(&symbolizer->perf_maps[i]);
+    symbolizer->perf_maps_stale = false;
+    for (size_t i = 0; i < symbolizer->perf_map_count && symbol == NULL; i++) {
+        gp_perf_piece_t *piece = gp_perf_map_find(&symbolizer->perf_maps[i], address);
+        if (piece != NULL)
+            symbol = piece_symbol(symbolizer, piece);
+    }
+    return symbol;
+}
+
 static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t place)
 {
+    const gp_symbol_t *compiled = place.module < symbolizer->module_count
+                                      ? NULL
+                                      : resolve_compiled(symbolizer, place.address);
+    if (compiled != NULL)
+        return compiled;
     uint64_t hash = place_hash(place);
     uint32_t number =
         gp_index_find(&symbolizer->resolved_index, hash, same_resolved, symbolizer, &place);
@@ -281,6 +319,31 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
     return symbol;
 }
 
+void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns,
+                            uint64_t to_ns)
+{
+    size_t i = 0;
+
+    pthread_mutex_lock(&symbolizer->lock);
+    symbolizer->perf_maps_stale = true;
+    while (i < symbolizer->perf_map_count && strcmp(symbolizer->perf_maps[i].path, path) != 0)
+        i++;
+    if (i == symbolizer->perf_map_count && i < PERF_MAPS_MAX) {
+        symbolizer->perf_maps[i].path = gp_arena_text(&symbolizer->arena, path, strlen(path));
+        symbolizer->perf_maps[i].from_ns = from_ns;
+        symbolizer->perf_maps[i].to_ns = to_ns;
+        symbolizer->perf_map_count += symbolizer->perf_maps[i].path != NULL;
+    }
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
+void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    symbolizer->perf_maps_stale = true;
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
 const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next)
 {
     const char *path = NULL;
@@ -302,6 +365,8 @@ void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
     free(symbolizer->modules);
     free(symbolizer->resolved);
     free(symbolizer->functions);
+    for (size_t i = 0; i < symbolizer->perf_map_count; i++)
+        gp_perf_map_clear(&symbolizer->perf_maps[i]);
     gp_index_free(&symbolizer->resolved_index);
     gp_index_free(&symbolizer->function_index);
     gp_arena_free(&symbolizer->arena);

@@ -50,6 +50,20 @@ uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, siz
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module,
                                          uint64_t address);
 
+// Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a
+// module has names from there. The first two paths count; of those that name an address, the one
+// that was given first.
+//   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,
+//   or made after, is another's. 0 and UINT64_MAX = whenever.
+void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns,
+                            uint64_t to_ns);
+
+// The same for this very process.
+void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer);
+
+// Say that these files may have grown: they are looked at again before the next use.
+void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer);
+
 // Go through the modules that have no names because their file is another build than the one that
 // was asked about.
 //   next: 0 at first; updated.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,9 @@
 
 #include "command.h"
 #include "merge.h"
+
+// A killed process' capture ends up to 0.2 s before it did.
+#define PERF_MAP_SLACK_NS 1000000000u
 
 static gp_by_t by_of(const char *by)
 {
@@ -103,6 +107,26 @@ static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
     return status;
 }
 
+// Just-in-time compiled code has its names in a file: beside the capture, else where it was written.
+static void use_perf_maps(const gp_source_t *source)
+{
+    const gp_file_header_t *header = &source->dataset->header;
+    const char *slash = strrchr(source->path, '/');
+    uint64_t end_ns = header->start_realtime_ns + source->dataset->end_ns + PERF_MAP_SLACK_NS;
+    char path[PATH_MAX];
+    int len;
+
+    if (source->paths != NULL) // of several processes: an address says nothing
+        return;
+    len = snprintf(path, sizeof(path), "%.*sperf-%" PRIu32 ".map",
+                       slash ? (int)(slash - source->path) + 1 : 0, source->path, header->pid);
+
+    if (len > 0 && len < (int)sizeof(path))
+        gp_symbolizer_perf_map(source->symbolizer, path, 0, UINT64_MAX);
+    snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", header->pid);
+    gp_symbolizer_perf_map(source->symbolizer, path, header->start_realtime_ns, end_ns);
+}
+
 static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
 {
     gp_stack_filter_t *stacks = &source->options.stacks;
@@ -112,6 +136,7 @@ static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
         compile(&arguments->focus, &source->focus, &stacks->focus_count) < 0 ||
         compile(&arguments->ignore, &source->ignore, &stacks->ignore_count) < 0)
         return gp_fail(source->path, "%s", strerror(ENOMEM));
+    use_perf_maps(source);
     stacks->focus = source->focus;
     stacks->ignore = source->ignore;
     if (arguments->clock != NULL && strcmp(arguments->clock, "wall") == 0)
