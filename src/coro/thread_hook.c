@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -81,7 +81,7 @@ static void own_set(pid_t from, pid_t to)
 typedef struct own_start {
     void *(*run)(void *);
     void *argument;
-    _Atomic bool started;
+    sem_t started;
 } own_start_t;
 
 static void *run_own(void *argument)
@@ -91,7 +91,7 @@ static void *run_own(void *argument)
     void *run_argument = start->argument;
     pid_t tid = (pid_t)syscall(SYS_gettid);
     own_set(0, tid);
-    atomic_store_explicit(&start->started, true, memory_order_release);
+    sem_post(&start->started);
     void *result = run(run_argument);
     own_set(tid, 0);
     atomic_fetch_add_explicit(&ended_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_release);
@@ -104,14 +104,16 @@ int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out)
     if (real_create == NULL)
         return -ENOSYS;
     own_start_t start = {.run = run, .argument = argument};
+    int saved = errno;
+    sem_init(&start.started, 0, 0);
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int error = real_create(pthread_out, NULL, run_own, &start);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     // Until it has put its id on the list of own threads it could be taken for one of the program's.
-    while (error == 0 && !atomic_load_explicit(&start.started, memory_order_acquire))
-        sched_yield();
+    while (error == 0 && sem_wait(&start.started) < 0)
+        errno = saved; // EINTR
     return -error;
 }
 

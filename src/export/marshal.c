@@ -2,62 +2,63 @@
 
 #include <string.h>
 
-#include "export/text.h"
-
 enum { TEXT_MAX = 65536, DIGIT_BITS = 15 };
 
-static void put_le(FILE *out, uint64_t value, int bytes)
+// A type code and a little-endian value behind it.
+static void put(gp_text_t *out, char type, uint64_t value, size_t bytes)
 {
-    for (int i = 0; i < bytes; i++)
-        putc((int)(value >> (8 * i) & 0xff), out);
+    char packed[9] = {type};
+
+    for (size_t i = 0; i < bytes; i++)
+        packed[1 + i] = (char)(value >> (8 * i) & 0xff);
+    gp_text_add(out, packed, 1 + bytes);
 }
 
-void gp_marshal_dict_begin(FILE *out)
+void gp_marshal_dict_begin(gp_text_t *out)
 {
-    putc('{', out);
+    put(out, '{', 0, 0);
 }
 
-void gp_marshal_dict_end(FILE *out)
+void gp_marshal_dict_end(gp_text_t *out)
 {
-    putc('0', out);
+    put(out, '0', 0, 0);
 }
 
-void gp_marshal_tuple(FILE *out, uint8_t count)
+void gp_marshal_tuple(gp_text_t *out, uint8_t count)
 {
-    putc('(', out);
-    put_le(out, count, 4);
+    put(out, '(', count, 4);
 }
 
 // Above 31 bits an int is a count of base-2^15 digits, then the digits, lowest first.
-static void put_long(FILE *out, uint64_t value)
+static void put_long(gp_text_t *out, uint64_t value)
 {
     uint64_t digits = 0;
 
     for (uint64_t rest = value; rest != 0; rest >>= DIGIT_BITS)
         digits++;
-    putc('l', out);
-    put_le(out, digits, 4);
-    for (; value != 0; value >>= DIGIT_BITS)
-        put_le(out, value & ((1u << DIGIT_BITS) - 1), 2);
+    put(out, 'l', digits, 4);
+    for (; value != 0; value >>= DIGIT_BITS) {
+        const char digit[2] = {(char)(value & 0xff),
+                               (char)(value >> 8 & ((1u << (DIGIT_BITS - 8)) - 1))};
+        gp_text_add(out, digit, sizeof(digit));
+    }
 }
 
-void gp_marshal_int(FILE *out, uint64_t value)
+void gp_marshal_int(gp_text_t *out, uint64_t value)
 {
     if (value > INT32_MAX) {
         put_long(out, value);
         return;
     }
-    putc('i', out);
-    put_le(out, value, 4);
+    put(out, 'i', value, 4);
 }
 
-void gp_marshal_float(FILE *out, double value)
+void gp_marshal_float(gp_text_t *out, double value)
 {
     uint64_t bits;
 
     memcpy(&bits, &value, sizeof(bits));
-    putc('g', out);
-    put_le(out, bits, 8);
+    put(out, 'g', bits, 8);
 }
 
 // One character of repaired text: where it is, how long, and how far to go on.
@@ -70,11 +71,27 @@ static size_t next_character(const char *text, const char **bytes, size_t *step)
     return len ? len : 3;
 }
 
-void gp_marshal_text(FILE *out, const char *text)
+// Length of the text when it is plain ASCII, as nearly all are, and short enough; else SIZE_MAX.
+static size_t plain_len(const char *text)
+{
+    size_t len = strlen(text);
+    unsigned char all = 0;
+
+    for (size_t i = 0; i < len; i++)
+        all |= (unsigned char)text[i];
+    return all < 0x80 && len <= TEXT_MAX ? len : SIZE_MAX;
+}
+
+void gp_marshal_text(gp_text_t *out, const char *text)
 {
     const char *bytes;
-    size_t step, total = 0, used = 0;
+    size_t step, total = 0, used = 0, plain = plain_len(text);
 
+    if (plain != SIZE_MAX) {
+        put(out, 'u', plain, 4);
+        gp_text_add(out, text, plain);
+        return;
+    }
     while (text[used] != '\0') { // the length comes first
         size_t len = next_character(text + used, &bytes, &step);
         if (total + len > TEXT_MAX)
@@ -82,10 +99,9 @@ void gp_marshal_text(FILE *out, const char *text)
         total += len;
         used += step;
     }
-    putc('u', out);
-    put_le(out, total, 4);
+    put(out, 'u', total, 4);
     for (size_t at = 0; at < used; at += step) {
         size_t len = next_character(text + at, &bytes, &step);
-        fwrite(bytes, 1, len, out);
+        gp_text_add(out, bytes, len);
     }
 }

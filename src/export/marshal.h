@@ -4,20 +4,21 @@
 #define GP_EXPORT_MARSHAL_H
 
 #include <stdint.h>
-#include <stdio.h>
 
-// A dict is gp_marshal_dict_begin(), key, value, key, value, ..., gp_marshal_dict_end(). Errors
-// stay in the stream's error flag.
-void gp_marshal_dict_begin(FILE *out);
-void gp_marshal_dict_end(FILE *out);
+#include "export/text.h"
+
+// A dict is gp_marshal_dict_begin(), key, value, key, value, ..., gp_marshal_dict_end(). What is
+// short of memory leaves out->failed set.
+void gp_marshal_dict_begin(gp_text_t *out);
+void gp_marshal_dict_end(gp_text_t *out);
 
 // A tuple of `count` items, which follow.
-void gp_marshal_tuple(FILE *out, uint8_t count);
+void gp_marshal_tuple(gp_text_t *out, uint8_t count);
 
-void gp_marshal_int(FILE *out, uint64_t value);
-void gp_marshal_float(FILE *out, double value);
+void gp_marshal_int(gp_text_t *out, uint64_t value);
+void gp_marshal_float(gp_text_t *out, double value);
 
 // A str; bytes that are not UTF-8 are replaced, a text beyond 64 KiB is cut.
-void gp_marshal_text(FILE *out, const char *text);
+void gp_marshal_text(gp_text_t *out, const char *text);
 
 #endif

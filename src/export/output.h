@@ -12,6 +12,7 @@
 
 typedef struct gp_output {
     FILE *file;
+    char *buffer;    // the stream's
     char *path;      // final name, symbolic links followed
     char *temporary; // NULL where the output is written directly
 } gp_output_t;

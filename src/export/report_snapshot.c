@@ -4,36 +4,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Module ids of a snapshot to the symbolizer's numbers.
-static uint32_t *map_modules(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer)
-{
-    uint32_t *numbers = malloc((GP_MODULE_PSEUDO + 1) * sizeof(*numbers));
+typedef struct module_map { // module ids of a snapshot to the symbolizer's numbers
+    uint32_t *numbers;
+    uint32_t count;
+} module_map_t;
 
-    if (numbers == NULL)
-        return NULL;
-    for (uint32_t id = 0; id <= GP_MODULE_PSEUDO; id++)
-        numbers[id] = GP_SYMBOLIZER_NO_MODULE;
+static bool has_code(const gp_snapshot_module_t *module)
+{
+    return module->id > 0 && module->id < GP_MODULE_LANGUAGE;
+}
+
+static int map_modules(module_map_t *map, const gp_snapshot_t *snapshot,
+                       gp_symbolizer_t *symbolizer)
+{
+    for (uint32_t i = 0; i < snapshot->module_count; i++)
+        if (has_code(&snapshot->modules[i]) && snapshot->modules[i].id >= map->count)
+            map->count = snapshot->modules[i].id + 1;
+    map->numbers = malloc((map->count + 1) * sizeof(*map->numbers));
+    if (map->numbers == NULL)
+        return -ENOMEM;
+    for (uint32_t id = 0; id < map->count; id++)
+        map->numbers[id] = GP_SYMBOLIZER_NO_MODULE;
     for (uint32_t i = 0; i < snapshot->module_count; i++) {
         const gp_snapshot_module_t *module = &snapshot->modules[i];
-        if (module->id > 0 && module->id < GP_MODULE_PSEUDO)
-            numbers[module->id] =
+        if (has_code(module))
+            map->numbers[module->id] =
                 gp_symbolizer_module(symbolizer, module->path, strlen(module->path),
                                      module->build_id, module->build_id_len);
     }
-    return numbers;
+    return 0;
+}
+
+static uint32_t module_number(const module_map_t *map, uint32_t id)
+{
+    return id < map->count ? map->numbers[id] : GP_SYMBOLIZER_NO_MODULE;
 }
 
 static int add_mappings(gp_builder_t *builder, const gp_snapshot_t *snapshot,
-                        const uint32_t *modules)
+                        const module_map_t *modules)
 {
     int result = 0;
 
     for (uint32_t i = 0; i < snapshot->module_count && result == 0; i++) {
         const gp_snapshot_module_t *module = &snapshot->modules[i];
         gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
-        if (module->id > 0 && module->id < GP_MODULE_PSEUDO)
-            result = gp_builder_mapping(builder, modules[module->id], module->bias, &mapping,
-                                        module->build_id, module->build_id_len);
+        if (has_code(module))
+            result = gp_builder_mapping(builder, module_number(modules, module->id), module->bias,
+                                        &mapping, module->build_id, module->build_id_len);
     }
     return result;
 }
@@ -58,8 +75,8 @@ static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp
 }
 
 // Add the stack that ends at a node: its ancestors from the root's children down.
-static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const uint32_t *modules,
-                    uint32_t node, uint32_t *chain)
+static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot,
+                    const module_map_t *modules, uint32_t node, uint32_t *chain)
 {
     uint32_t depth = 0;
     int result = 0;
@@ -72,7 +89,7 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const 
         if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
             result = add_function(builder, snapshot, loc);
         else
-            result = gp_builder_row_loc(builder, modules[GP_LOC_MODULE(loc)], loc);
+            result = gp_builder_row_loc(builder, module_number(modules, GP_LOC_MODULE(loc)), loc);
     }
     if (result == 0)
         result = gp_builder_row_end(builder, snapshot->nodes[node].weight_ns,
@@ -80,7 +97,8 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const 
     return result;
 }
 
-static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const uint32_t *modules)
+static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot,
+                     const module_map_t *modules)
 {
     // No chain is longer than the tree has nodes.
     uint32_t *chain = malloc(((size_t)snapshot->node_count + 1) * sizeof(*chain));
@@ -97,11 +115,11 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
                                      gp_symbolizer_t *symbolizer)
 {
     gp_builder_t *builder = gp_builder_create(symbolizer, wants);
-    uint32_t *modules = map_modules(snapshot, symbolizer);
+    module_map_t modules = {0};
     gp_report_t *report = NULL;
 
-    if (builder == NULL || modules == NULL || add_mappings(builder, snapshot, modules) < 0 ||
-        add_nodes(builder, snapshot, modules) < 0)
+    if (builder == NULL || map_modules(&modules, snapshot, symbolizer) < 0 ||
+        add_mappings(builder, snapshot, &modules) < 0 || add_nodes(builder, snapshot, &modules) < 0)
         goto out;
     report = &builder->report;
     report->duration_ns = snapshot->duration_ns;
@@ -123,6 +141,6 @@ out:
         gp_builder_free(builder);
         errno = ENOMEM;
     }
-    free(modules);
+    free(modules.numbers);
     return report;
 }

@@ -75,13 +75,23 @@ static void expect_bytes(void (*write)(FILE *), const void *expected, size_t len
     free(bytes);
 }
 
-static void write_numbers(FILE *out)
+static void hand_over(gp_text_t *text, FILE *out)
 {
+    assert_false(text->failed);
+    fwrite(text->data, 1, text->len, out);
+    gp_text_free(text);
+}
+
+static void write_numbers(FILE *file)
+{
+    gp_text_t text = {0}, *out = &text;
+
     gp_marshal_int(out, 0);
     gp_marshal_int(out, 0x7fffffff);
     gp_marshal_int(out, 0x80000000u);
     gp_marshal_int(out, UINT64_MAX);
     gp_marshal_float(out, 1.0);
+    hand_over(out, file);
 }
 
 static void test_marshal_numbers(void **state)
@@ -96,13 +106,16 @@ static void test_marshal_numbers(void **state)
     expect_bytes(write_numbers, expected, sizeof(expected) - 1);
 }
 
-static void write_texts(FILE *out)
+static void write_texts(FILE *file)
 {
+    gp_text_t text = {0}, *out = &text;
+
     gp_marshal_dict_begin(out);
     gp_marshal_tuple(out, 2);
     gp_marshal_text(out, "");
     gp_marshal_text(out, "\xc3\xa9\xff");
     gp_marshal_dict_end(out);
+    hand_over(out, file);
 }
 
 static void test_marshal_texts(void **state)
@@ -114,12 +127,14 @@ static void test_marshal_texts(void **state)
     expect_bytes(write_texts, expected, sizeof(expected) - 1);
 }
 
-static void write_long_text(FILE *out)
+static void write_long_text(FILE *file)
 {
     static char text[200001];
+    gp_text_t out = {0};
 
     memset(text, 'x', sizeof(text) - 1);
-    gp_marshal_text(out, text);
+    gp_marshal_text(&out, text);
+    hand_over(&out, file);
 }
 
 static void test_marshal_long_text(void **state)
