@@ -71,8 +71,8 @@ typedef struct prof_options {
 //   options: NULL = all defaults. `size` smaller than this header's is an older caller's and accepted; larger is accepted
 //            where the bytes beyond are zero, else E2BIG.
 // Returns the running profile, or NULL and errno: EINVAL (frequency 0 or above the maximum, unknown scope, clock or
-//   mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host has a SIGPROF handler of its own, which is left
-//   in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine works here).
+//   mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that samples could be taken
+//   by; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine works here).
 // Threads: any. Signals: not safe. Cost: ~2 us; the first one also starts the sampler (~1 ms).
 PROF_API prof_t *prof_start(const prof_options_t *options);
 

@@ -16,6 +16,7 @@
 #include "profile/functions.h"
 #include "profile/process.h"
 #include "profile/sampler.h"
+#include "profile/sampling_signal.h"
 #include "signal/slice.h"
 
 enum {
@@ -481,6 +482,9 @@ static int start(void)
 {
     const char *engine = getenv("GREENPROF_ENGINE");
     if (engine != NULL && engine[0] != '\0' && gp_sampler_choose_engine(engine) != 0)
+        return -EINVAL;
+    const char *signal_text = getenv("GREENPROF_SIGNAL");
+    if (signal_text != NULL && signal_text[0] != '\0' && gp_sampling_signal_choose(signal_text) != 0)
         return -EINVAL;
     unsigned hz = wanted_frequency();
     int error = gp_sampler_acquire(hz);

@@ -12,13 +12,10 @@
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "profile/collector.h"
+#include "profile/sampling_signal.h"
 #include "signal/handler.h"
 #include "signal/slice.h"
 #include "unwind/unwind.h"
-
-enum { SAMPLING_SIGNAL = SIGPROF };
-
-extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
 
 pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -68,7 +65,7 @@ static int arm(gp_thread_t *thread)
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
     thread->start_cpu_ns = thread->sample_cpu_ns = gp_sampler_thread_cpu_ns(tid);
-    return engine->arm(&thread->timer, tid, SAMPLING_SIGNAL);
+    return engine->arm(&thread->timer, tid, gp_sampling_signal());
 }
 
 static void arm_or_count(gp_thread_t *thread)
@@ -88,8 +85,7 @@ static void arm_if_sampling(gp_thread_t *thread)
 static void on_exit_of(gp_thread_t *thread)
 {
     sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SAMPLING_SIGNAL);
+    gp_sampling_signal_set(&signals);
     pthread_sigmask(SIG_BLOCK, &signals, NULL); // for good: the thread ends
     pthread_mutex_lock(&gp_sampler_lock);
     if (engine != NULL)
@@ -122,7 +118,7 @@ static void arm_task(pid_t tid)
     if (!leaving && thread->timer.armed && !engine->is_alive(&thread->timer)) {
         // The host closed it. The accounts go on: what passed meanwhile is in the next sample's weight.
         gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
-        engine->arm(&thread->timer, tid, SAMPLING_SIGNAL);
+        engine->arm(&thread->timer, tid, gp_sampling_signal());
     }
     arm_or_count(thread);
 }
@@ -132,26 +128,6 @@ static void disarm_all(void)
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
         engine->disarm(&thread->timer);
-}
-
-// Take the signal, unless the host handles it itself.
-static int install_handler(void)
-{
-    struct sigaction old, mine;
-    if (__sigaction(SAMPLING_SIGNAL, NULL, &old) != 0)
-        return -errno;
-    bool ours = (old.sa_flags & SA_SIGINFO) && old.sa_sigaction == gp_handler;
-    if (ours)
-        return 0;
-    if ((old.sa_flags & SA_SIGINFO) || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN))
-        return -EBUSY;
-    memset(&mine, 0, sizeof(mine));
-    mine.sa_sigaction = gp_handler;
-    // A handler of the host's that switches stacks or jumps away must not interrupt ours.
-    sigfillset(&mine.sa_mask);
-    mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
-    return __sigaction(SAMPLING_SIGNAL, &mine, NULL) == 0 ? 0 : -errno;
 }
 
 // Arm the calling thread, with the chosen engine or the first that works.
@@ -176,7 +152,7 @@ static int start_locked(unsigned hz)
         return -ENOMEM;
     int error = gp_unwind_init();
     if (error == 0)
-        error = install_handler();
+        error = gp_sampling_signal_take(0);
     if (error == 0)
         error = gp_collector_start();
     if (error != 0)
@@ -197,6 +173,7 @@ static int start_locked(unsigned hz)
     gp_coro_set_draining(NULL); // again: the collector may just have found that nobody samples
     atomic_store_explicit(&gp_thread_watch, &watch, memory_order_release);
     each_task(arm_task);
+    atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
     return 0;
 }
@@ -209,14 +186,45 @@ static void stop_locked(void)
     frequency = 0;
 }
 
+// Where the thread blocks the signal one may be pending, and would stay so: take it off.
+static void take_off_pending(int number)
+{
+    sigset_t signals;
+    struct timespec now = {0};
+    sigemptyset(&signals);
+    sigaddset(&signals, number);
+    while (sigtimedwait(&signals, NULL, &now) > 0)
+        ;
+}
+
+// Give every timer the present signal. The accounts go on: what passes meanwhile is in the next sample's weight.
+static void rearm_all(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !thread->timer.armed)
+            continue;
+        engine->disarm(&thread->timer);
+        pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+        gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
+        if (engine->arm(&thread->timer, tid, gp_sampling_signal()) != 0)
+            gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
+    }
+}
+
 void gp_sampler_yield(void)
 {
     pthread_mutex_lock(&gp_sampler_lock);
-    if (frequency != 0) {
+    int host = gp_sampling_signal();
+    bool moved = gp_sampling_signal_take(host) == 0;
+    if (frequency != 0 && moved) {
+        rearm_all();
+    } else if (frequency != 0) {
         uint64_t now = gp_sampler_process_cpu_ns();
         stop_locked();
         atomic_store_explicit(&yielded_ns, now, memory_order_relaxed);
     }
+    take_off_pending(host);
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 
@@ -320,13 +328,7 @@ void gp_sampler_before_exec(void)
     leaving = true;
     if (frequency != 0 && gp_thread_self != NULL) {
         engine->disarm(&gp_thread_self->timer);
-        // Where the thread blocks the signal it stays pending, over the exec: take it off.
-        sigset_t signals;
-        struct timespec now = {0};
-        sigemptyset(&signals);
-        sigaddset(&signals, SAMPLING_SIGNAL);
-        while (sigtimedwait(&signals, NULL, &now) > 0)
-            ;
+        take_off_pending(gp_sampling_signal());
     }
     pthread_mutex_unlock(&gp_sampler_lock);
 }
@@ -345,8 +347,7 @@ void gp_sampler_before_fork(void)
     pthread_mutex_lock(&gp_sampler_lock);
     // A signal during fork() makes the kernel start it over: a big process at a high rate would never get through.
     sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SAMPLING_SIGNAL);
+    gp_sampling_signal_set(&signals);
     pthread_sigmask(SIG_BLOCK, &signals, &mask_before_fork);
 }
 

@@ -16,12 +16,13 @@
 
 extern pthread_mutex_t gp_sampler_lock;
 
-// The host takes the sampling signal for itself: stop, and leave it alone until it gives the signal back. Signals: not safe.
+// The host takes the sampling signal for itself: go on by another; where there is none, stop until it gives the signal
+// back. Signals: not safe.
 void gp_sampler_yield(void);
 bool gp_sampler_has_yielded(void);
 
 // Start sampling, or join in, at `frequency_hz` or above.
-// Returns 0; -EBUSY (the host handles the signal itself), -ENOSYS (no engine works), -EAGAIN, -ENOMEM.
+// Returns 0; -EBUSY (the host handles every signal that would do), -ENOSYS (no engine works), -EAGAIN, -ENOMEM.
 int gp_sampler_acquire(unsigned frequency_hz);
 void gp_sampler_release(unsigned frequency_hz);
 

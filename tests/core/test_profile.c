@@ -189,9 +189,10 @@ static int with_hosts_handler(void)
 {
     struct sigaction now;
     signal(SIGPROF, hosts_handler);
-    errno = 0;
-    if (prof_start(NULL) != NULL || errno != EBUSY)
+    prof_t *profile = prof_start(NULL); // by another signal
+    if (profile == NULL || prof_stop(profile) != 0)
         return 1;
+    prof_free(profile);
     sigaction(SIGPROF, NULL, &now);
     return now.sa_handler == hosts_handler ? 0 : 2;
 }

@@ -1,5 +1,5 @@
 // A program that uses SIGPROF itself: it must go on as without greenprof.
-//   owner handler | signal | late_handler | ignore | reset
+//   owner handler | signal | late_handler | everything | ignore | reset
 #include "truth.h"
 
 #include <signal.h>
@@ -45,6 +45,10 @@ int main(int argc, char **argv)
         work_own(500000000); // sampled in peace until then
     if (strcmp(argv[1], "reset") == 0) // as daemons do: all signals at once, and no timer
         return reset_all();
+    for (int number = 1; strcmp(argv[1], "everything") == 0 && number < NSIG; number++) {
+        if (number != SIGPROF)
+            sigaction(number, &action, NULL);
+    }
     if (strcmp(argv[1], "ignore") == 0)
         action.sa_handler = SIG_IGN;
     if (strcmp(argv[1], "signal") == 0) {

@@ -101,20 +101,26 @@ class Owners(check.Case):
         return run
 
     def test_own_handler(self):
-        """The host gets its signal, and none of greenprof's; the capture ends there, and says so."""
-        for how in ("handler", "signal"):
+        """The host gets its signal, and none of greenprof's, which goes on by another."""
+        for how in ("handler", "signal", "late_handler"):
             with self.subTest(how):
-                capture = self.check(how).capture()
+                run = self.check(how)
+                capture = run.capture()
                 self.check_health(capture)
-                self.assertEqual(capture.end, 1)
-                self.assertLess(capture.sampled_ns / 1e9, 0.2)
+                self.assertEqual(capture.end, 0)
+                self.near("work_own", run.folded().inclusive()["work_own"], run.truth.functions["work_own"], 0.03)
 
-    def test_handler_taken_later(self):
-        run = self.check("late_handler")
-        capture = run.capture()
+    def test_no_signal_left(self):
+        """The host handles every signal there is: the capture ends there, and says so."""
+        capture = self.check("everything").capture()
         self.check_health(capture)
         self.assertEqual(capture.end, 1)
-        self.near("until then", run.folded().inclusive()["work_own"], 0.5, 0.03)
+        self.assertLess(capture.sampled_ns / 1e9, 0.2)
+
+    def test_chosen_signal(self):
+        for name in ("SIGSTKFLT", "RTMIN+5", "27"):
+            run = self.profile(["owner", "ignore"], environment={"GREENPROF_SIGNAL": name})
+            self.near(name, run.folded().inclusive()["work_own"], run.truth.functions["work_own"], 0.03)
 
     def test_ignored(self):
         run = self.check("ignore")

@@ -86,6 +86,32 @@ class Shares(check.Case):
         print(f"{self.id().split('.', 1)[-1]}: switches to each: {count}, bounds {bounds}")
         self.assertTrue(bounds[0] <= count <= bounds[1], counts)
 
+    def check_script(self, command, coroutines=4, extra=(0,), hz=1000, status=STATUS, switches=None, environment=None):
+        """A program whose functions are no machine code: whose the work is shows by how much of it there is."""
+        command = self.prepare(command)
+        alone = self.outcome(command)
+        run = self.profile(command, hz=hz, status=status, environment=environment)
+        self.assertEqual((run.status, self.shape(run.stdout), run.stderr), alone)
+        capture, folded = run.capture(), run.folded("--by", "coroutine")
+        announced = [coro for coro in capture.coros.values() if coro.kind == 2]
+        self.assertIn(len(announced) - coroutines, extra, announced)
+        self.assertEqual([coro for coro in capture.coros.values() if coro.kind == 3], [])
+        roots = {root: seconds for root, seconds in folded.roots().items() if not root.startswith("[thread")}
+        owners = dict(zip(WORKERS, sorted(roots, key=roots.get, reverse=True)))
+        whole = sum(run.truth.functions.values())
+        for name, root in owners.items():
+            seconds = run.truth.functions[f"work_{name}"]
+            share = seconds / whole
+            error = 4 * ((1 - share) / (share * len(capture.samples))) ** 0.5
+            self.near(f"samples of {name}", roots[root], seconds, max(check.SHARE_TOLERANCE, error), 0.005)
+        self.check_ledger_of(run, owners)
+        if switches is not None:
+            self.check_switches(capture, owners, switches)
+        incomplete = sum(seconds for stack, seconds in
+                         ((stack, seconds) for stack, seconds in folded.stacks) if "[incomplete]" in stack)
+        print(f"{self.id().split('.', 1)[-1]}: incomplete: {incomplete:.3f} s of {folded.total:.3f}")
+        return run, owners, folded
+
     def check_names(self, owners, names):
         for name, pattern in names.items():
             self.assertRegex(owners[name], r"^\[coroutine \d+ " + pattern + r"\]$")

@@ -1,0 +1,64 @@
+// Where a stack lies, and one frame of it.
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interpose/interpose.h"
+#include "unwind/resolve.h"
+#include "unwind/row_cache.h"
+#include "unwind/step.h"
+
+enum { LINE_MAX_BYTES = 4096, FRAME_MAX_BYTES = 4096 };
+
+static bool line_holds(const char *line, uintptr_t address, uintptr_t *lo, uintptr_t *hi)
+{
+    char *end;
+    *lo = strtoul(line, &end, 16);
+    *hi = *end == '-' ? strtoul(end + 1, NULL, 16) : 0;
+    return address >= *lo && address < *hi;
+}
+
+bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi)
+{
+    char text[LINE_MAX_BYTES + 1];
+    size_t kept = 0;
+    bool found = false;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; fd >= 0 && !found && (got = read(fd, text + kept, LINE_MAX_BYTES - kept)) > 0;) {
+        text[kept + (size_t)got] = '\0';
+        char *line = text;
+        for (char *next; !found && (next = strchr(line, '\n')) != NULL; line = next + 1)
+            found = line_holds(line, address, lo, hi);
+        kept = strlen(line);
+        memmove(text, line, kept);
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+// The row of the one helper that is asked for: a runtime has one. Published once.
+static gp_packed_row_t row_of(uintptr_t pc)
+{
+    static _Atomic uintptr_t known_pc;
+    static _Atomic gp_packed_row_t known_row;
+    uint32_t slot, module;
+    if (atomic_load_explicit(&known_pc, memory_order_acquire) == pc)
+        return atomic_load_explicit(&known_row, memory_order_relaxed);
+    gp_packed_row_t row = gp_resolve(pc, true, &slot, &module), none = 0;
+    if (atomic_compare_exchange_strong_explicit(&known_row, &none, row, memory_order_relaxed, memory_order_relaxed))
+        atomic_store_explicit(&known_pc, pc, memory_order_release);
+    return row;
+}
+
+bool gp_hook_park_outward(gp_park_t *park)
+{
+    gp_packed_row_t row = row_of(park->pc);
+    gp_stack_t stack = {.lo = park->sp, .hi = park->sp + FRAME_MAX_BYTES};
+    gp_frame_t frame = {.pc = park->pc, .sp = park->sp, .fp = park->fp};
+    if (gp_row_kind(row) == GP_ROW_SPECIAL || gp_step_packed(row, &frame, &stack) != GP_STEP_OK)
+        return false;
+    *park = (gp_park_t){.pc = frame.pc, .sp = frame.sp, .fp = frame.fp};
+    return true;
+}

@@ -1,0 +1,66 @@
+// What Lua itself says of a coroutine.
+#include "lua_hook.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "interpose/interpose.h"
+
+enum { LUA_54 = 504, STATUS_OK = 0, SHORT_SOURCE_BYTES = 60 };
+
+typedef struct lua_Debug { // Source: Lua 5.4, lua.h
+    int event;
+    const char *name, *name_what, *what, *source;
+    size_t source_len;
+    int current_line, line_defined, last_line_defined;
+    unsigned char upvalues, parameters;
+    char is_vararg, is_tail_call;
+    unsigned short transferred_first, transferred;
+    char short_source[SHORT_SOURCE_BYTES];
+    void *private_part;
+    char reserve[256];
+} lua_Debug;
+
+static struct {
+    double (*version)(lua_State *);
+    int (*status)(lua_State *), (*get_top)(lua_State *), (*check_stack)(lua_State *, int);
+    void (*push_value)(lua_State *, int);
+    int (*get_info)(lua_State *, const char *, lua_Debug *);
+} lua;
+
+bool gp_lua_is_known(lua_State *state)
+{
+    static int known; // 0: not asked, 1: yes, -1: no
+    if (known == 0) {
+        lua.status = gp_interpose_find("lua_status");
+        lua.get_top = gp_interpose_find("lua_gettop");
+        lua.check_stack = gp_interpose_find("lua_checkstack");
+        lua.push_value = gp_interpose_find("lua_pushvalue");
+        lua.get_info = gp_interpose_find("lua_getinfo");
+        lua.version = gp_interpose_find("lua_version");
+        bool all = lua.status != NULL && lua.get_top != NULL && lua.check_stack != NULL && lua.push_value != NULL &&
+                   lua.get_info != NULL && lua.version != NULL;
+        // Older ones return a pointer from lua_version(); they are told by lua_newuserdatauv, which 5.4 brought.
+        known = all && gp_interpose_find("lua_newuserdatauv") != NULL && (int)lua.version(state) == LUA_54 ? 1 : -1;
+    }
+    return known > 0;
+}
+
+bool gp_lua_is_fresh(lua_State *coroutine)
+{
+    return lua.status(coroutine) == STATUS_OK;
+}
+
+void gp_lua_name(lua_State *coroutine, int arguments, char *name, size_t size)
+{
+    lua_Debug debug;
+    name[0] = '\0';
+    if (lua.get_top(coroutine) <= arguments || !lua.check_stack(coroutine, 1))
+        return;
+    lua.push_value(coroutine, -(arguments + 1));
+    lua.get_info(coroutine, ">S", &debug); // takes it off again
+    if (debug.line_defined > 0)
+        snprintf(name, size, "%s:%d", debug.short_source, debug.line_defined);
+    else
+        snprintf(name, size, "%s", debug.short_source);
+}

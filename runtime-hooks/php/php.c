@@ -1,0 +1,93 @@
+// PHP's Fibers (8.1 and later): the engine calls observers when a Fiber is made, switched and destroyed, and exports how
+// to register one. That must happen after the engine has started: its first call of mmap() for a Fiber's stack is the
+// moment, right before that Fiber is told.
+//
+// A zend_fiber_context begins with its fcontext, the stack pointer at which it was left.
+// Source: PHP 8.2, Zend/zend_fibers.h, zend_fibers.c (zend_fiber_init_context, zend_fiber_switch_context),
+// zend_observer.c.
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interpose/interpose.h"
+#include "signal/region.h"
+
+typedef struct context {
+    void *handle;
+} context_t;
+
+typedef void one_context_t(context_t *context);
+typedef void two_contexts_t(context_t *from, context_t *to);
+
+static __thread uintptr_t mapped_lo __attribute__((tls_model("initial-exec")));
+static __thread uintptr_t mapped_hi __attribute__((tls_model("initial-exec")));
+
+static void made(context_t *context)
+{
+    uintptr_t sp = (uintptr_t)context->handle;
+    if (sp >= mapped_lo && sp < mapped_hi)
+        gp_hook_announce(mapped_lo, mapped_hi, 0, "fiber");
+}
+
+static void switched(context_t *from, context_t *to)
+{
+    (void)from;
+    if (!__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        return;
+    const uintptr_t *frame = __builtin_frame_address(0);
+    gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+    if (!gp_hook_park_outward(&park)) // of the engine's helper that calls all observers
+        park.pc = 0;
+    gp_switch_to_stack((uintptr_t)to->handle, &park);
+}
+
+static void destroyed(context_t *context)
+{
+    uint64_t id;
+    prof_coro_t *coro = gp_region_find((uintptr_t)context->handle, &id);
+    if (coro != NULL && coro->kind == GP_CORO_ANNOUNCED)
+        gp_coro_retire(coro);
+}
+
+// In the program itself, where it is no plugin of a web server's.
+static void *find(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+static void observe(void)
+{
+    static _Atomic bool done;
+    void (*on_init)(one_context_t *) = find("zend_observer_fiber_init_register");
+    void (*on_switch)(two_contexts_t *) = find("zend_observer_fiber_switch_register");
+    void (*on_destroy)(one_context_t *) = find("zend_observer_fiber_destroy_register");
+    if (on_init == NULL || on_switch == NULL || on_destroy == NULL || atomic_exchange(&done, true))
+        return;
+    on_init(made);
+    on_switch(switched);
+    on_destroy(destroyed);
+}
+
+static void *map(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    void *memory = (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
+    if (__builtin_expect((flags & MAP_STACK) != 0 && memory != MAP_FAILED, 0)) {
+        mapped_lo = (uintptr_t)memory;
+        mapped_hi = mapped_lo + bytes;
+        observe();
+    }
+    return memory;
+}
+
+PROF_API void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    return map(address, bytes, protection, flags, fd, offset);
+}
+
+PROF_API void *mmap64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    return map(address, bytes, protection, flags, fd, offset);
+}

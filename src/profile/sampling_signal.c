@@ -1,0 +1,96 @@
+#include "profile/sampling_signal.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "signal/handler.h"
+
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
+
+static _Atomic int present = SIGPROF;
+
+int gp_sampling_signal(void)
+{
+    return atomic_load_explicit(&present, memory_order_acquire);
+}
+
+void gp_sampling_signal_set(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, gp_sampling_signal());
+}
+
+static bool is_ours(int number)
+{
+    struct sigaction now;
+    return __sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == gp_handler;
+}
+
+bool gp_sampling_signal_is_ours(void)
+{
+    return is_ours(gp_sampling_signal());
+}
+
+static int install(int number)
+{
+    struct sigaction old, mine;
+    if (is_ours(number))
+        return 0;
+    if (__sigaction(number, NULL, &old) != 0)
+        return -errno;
+    if ((old.sa_flags & SA_SIGINFO) || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN))
+        return -EBUSY;
+    memset(&mine, 0, sizeof(mine));
+    mine.sa_sigaction = gp_handler;
+    // A handler of the host's that switches stacks or jumps away must not interrupt ours.
+    sigfillset(&mine.sa_mask);
+    mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    return __sigaction(number, &mine, NULL) == 0 ? 0 : -errno;
+}
+
+static int try(int number, int not_this)
+{
+    int error = number != not_this ? install(number) : -EBUSY;
+    if (error == 0)
+        atomic_store_explicit(&present, number, memory_order_release);
+    return error;
+}
+
+int gp_sampling_signal_take(int not_this)
+{
+    int error = try(gp_sampling_signal(), not_this);
+    if (error == -EBUSY)
+        error = try(SIGPROF, not_this);
+    if (error == -EBUSY)
+        error = try(SIGSTKFLT, not_this);
+    for (int number = SIGRTMAX; error == -EBUSY && number >= SIGRTMIN; number--)
+        error = try(number, not_this);
+    return error;
+}
+
+static int parse(const char *text)
+{
+    if (strncmp(text, "SIG", 3) == 0)
+        text += 3;
+    if (strncmp(text, "RTMIN", 5) == 0)
+        return SIGRTMIN + (int)strtol(text + 5, NULL, 10);
+    if (strncmp(text, "RTMAX", 5) == 0)
+        return SIGRTMAX + (int)strtol(text + 5, NULL, 10);
+    for (int number = 1; number < SIGRTMIN; number++) {
+        const char *name = sigabbrev_np(number);
+        if (name != NULL && strcmp(name, text) == 0)
+            return number;
+    }
+    return (int)strtol(text, NULL, 10);
+}
+
+int gp_sampling_signal_choose(const char *text)
+{
+    int number = parse(text);
+    if (number < 1 || number > SIGRTMAX || number == SIGKILL || number == SIGSTOP)
+        return -EINVAL;
+    atomic_store_explicit(&present, number, memory_order_release);
+    return 0;
+}
