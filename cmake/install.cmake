@@ -4,6 +4,13 @@ install(TARGETS greenprof-core greenprof EXPORT greenprofTargets
 install(DIRECTORY include/greenprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET greenprof-command)
   install(TARGETS greenprof-command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set(docs ${PROJECT_BINARY_DIR}/docs)
+  install(DIRECTORY ${docs}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+  install(FILES ${docs}/completion/greenprof.bash RENAME greenprof
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${docs}/completion/_greenprof DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${docs}/completion/greenprof.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 
 install(EXPORT greenprofTargets NAMESPACE greenprof:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/greenprof)

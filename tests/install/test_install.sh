@@ -25,6 +25,11 @@ cmake-build/user
 unset LD_LIBRARY_PATH
 "$tmp/usr/bin/greenprof" run -o run.greenprof -- gzip -9 -k -c "$tmp/usr/bin/greenprof" >/dev/null
 "$tmp/usr/bin/greenprof" report run.greenprof -n 3 | grep -q 'CPU time'
+# Manual pages and completions are where shells and man look for them.
+for file in man/man1/greenprof.1 man/man1/greenprof-report.1 bash-completion/completions/greenprof \
+    zsh/site-functions/_greenprof fish/vendor_completions.d/greenprof.fish; do
+    test -s "$tmp/usr/share/$file" || { echo "share/$file is not installed"; exit 1; }
+done
 # The core needs nothing but libc, and exports no name of its internals.
 core=$tmp/usr/$libdir/libgreenprof-core.so.0
 if readelf -d "$core" | grep NEEDED | grep -vE 'libc\.so|ld-linux|ld-musl'; then
