@@ -59,8 +59,7 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
     int status = gp_source_open(&side->source, &one, 0);
     if (status != 0)
         return status;
-    side->report = gp_report_from_capture(side->source.dataset, &side->source.options,
-                                          side->source.symbolizer);
+    side->report = gp_source_report(&side->source, &side->source.options);
     if (side->report == NULL)
         return gp_fail(file, "not enough memory");
     gp_source_warn_changed(&side->source);

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "export_output.h"
 #include "output_guard.h"
+#include "progress.h"
 
 static int unknown_format(const gp_arguments_t *arguments)
 {
@@ -36,13 +37,15 @@ static int write_report(gp_output_t *output, void *context)
 
 int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, const char *output)
 {
-    gp_report_t *report =
-        gp_report_from_capture(source->dataset, &source->options, source->symbolizer);
+    gp_report_t *report = gp_source_report(source, &source->options);
 
     if (report == NULL)
         return gp_fail(source->path, "not enough memory");
     request_t request = {exporter, report};
+    if (strcmp(output, "-") != 0)
+        gp_progress_begin("writing", output, -1);
     int result = gp_output_guarded(output, write_report, &request);
+    gp_progress_end();
     gp_report_free(report);
     if (result < 0)
         return gp_fail(strcmp(output, "-") == 0 ? "standard output" : output, "%s",

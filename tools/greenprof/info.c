@@ -1,12 +1,15 @@
 // greenprof info: what is in a capture, and what is missing in it.
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "command.h"
+#include "progress.h"
 #include "report.h"
 
 static const char *machine_name(uint32_t machine)
@@ -265,6 +268,21 @@ static void print_dataset(const gp_dataset_t *dataset, const gp_arguments_t *arg
     }
 }
 
+static gp_dataset_t *load(const char *path, char error[GP_READER_ERROR_SIZE])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        strcpy(error, strerror(errno));
+        return NULL;
+    }
+    gp_progress_begin("reading", path, fd);
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, 0, error);
+    gp_progress_end();
+    close(fd);
+    return dataset;
+}
+
 int gp_command_info(const gp_arguments_t *arguments)
 {
     char error[GP_READER_ERROR_SIZE];
@@ -272,7 +290,7 @@ int gp_command_info(const gp_arguments_t *arguments)
 
     for (int i = 0; i < arguments->operand_count; i++) {
         const char *path = arguments->operands[i];
-        gp_dataset_t *dataset = gp_dataset_load(path, 0, error);
+        gp_dataset_t *dataset = load(path, error);
         if (dataset == NULL) {
             status = gp_fail(path, "%s", error);
             continue;

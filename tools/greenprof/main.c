@@ -1,11 +1,12 @@
-#include "command.h"
-
 #include <greenprof/prof.h>
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "command.h"
+#include "progress.h"
 
 static int help(const gp_arguments_t *arguments)
 {
@@ -17,18 +18,15 @@ static int help(const gp_arguments_t *arguments)
 }
 
 static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
-    [GP_COMMAND_RUN] = gp_command_run,
-    [GP_COMMAND_REPORT] = gp_command_report,
-    [GP_COMMAND_EXPORT] = gp_command_export,
-    [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
-    [GP_COMMAND_MERGE] = gp_command_merge,
-    [GP_COMMAND_DIFF] = gp_command_diff,
-    [GP_COMMAND_INFO] = gp_command_info,
-    [GP_COMMAND_HELP] = help,
+    [GP_COMMAND_RUN] = gp_command_run,       [GP_COMMAND_REPORT] = gp_command_report,
+    [GP_COMMAND_EXPORT] = gp_command_export, [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
+    [GP_COMMAND_MERGE] = gp_command_merge,   [GP_COMMAND_DIFF] = gp_command_diff,
+    [GP_COMMAND_INFO] = gp_command_info,     [GP_COMMAND_HELP] = help,
 };
 
 static void message(const char *subject, const char *format, va_list arguments)
 {
+    gp_progress_clear();
     fflush(stdout); // where both are one terminal, in this order
     fprintf(stderr, "greenprof: %s: ", subject);
     vfprintf(stderr, format, arguments);
@@ -58,6 +56,7 @@ int gp_usage_error(const char *command, const char *format, ...)
 {
     va_list arguments;
 
+    gp_progress_clear();
     va_start(arguments, format);
     fprintf(stderr, "greenprof %s: ", command);
     vfprintf(stderr, format, arguments);
@@ -81,6 +80,7 @@ static int run(const gp_command_t *command, int argc, char **argv)
     if (status == 0)
         status =
             arguments.help ? gp_help_command(command) : runners[command - gp_commands](&arguments);
+    gp_progress_end();
     gp_options_free(&arguments);
     return status;
 }

@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "merge_records.h"
+#include "progress.h"
 #include "source.h"
 
 enum {
@@ -41,7 +42,9 @@ static int read_capture(const char *path, const gp_reader_handlers_t *handlers, 
         close(fd);
         return -ESPIPE;
     }
+    gp_progress_begin("merging", path, fd);
     int result = gp_reader_read(fd, handlers, context, summary, error);
+    gp_progress_begin("merging", path, -1); // the descriptor's number is somebody else's now
     close(fd);
     return result == -ECANCELED ? 0 : result;
 }
@@ -300,6 +303,7 @@ int gp_merge(const char *path, char *const *inputs, size_t count)
     for (size_t i = 0; i < count; i++)
         merge.inputs[i].path = inputs[i];
     status = merge_all(&merge);
+    gp_progress_end();
     gp_writer_abandon(&merge.writer);
     gp_merge_ids_free(&merge.ids);
     for (size_t i = 0; i < count; i++) {

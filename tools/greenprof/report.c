@@ -141,9 +141,7 @@ static int print(const gp_source_t *source, const tables_t *tables)
 
     options.by = GP_BY_NONE; // the tables group by themselves
     options.passed = calloc(source->dataset->weight_count + 1, sizeof(bool));
-    gp_report_t *report = options.passed != NULL ? gp_report_from_capture(source->dataset, &options,
-                                                                          source->symbolizer)
-                                                 : NULL;
+    gp_report_t *report = options.passed != NULL ? gp_source_report(source, &options) : NULL;
     if (report != NULL) {
         gp_report_print_header(source, report);
         result = print_table(source, report, options.passed, tables);

@@ -15,8 +15,7 @@ enum { PROMPT_SIZE = 256 };
 static int add_report(gp_stats_t *stats, const gp_source_t *source)
 {
     const char *notes[GP_PSTATS_NOTES_MAX];
-    gp_report_t *report =
-        gp_report_from_capture(source->dataset, &source->options, source->symbolizer);
+    gp_report_t *report = gp_source_report(source, &source->options);
     int result = report != NULL ? gp_stats_add_report(stats, report) : -1;
 
     if (result == 0) {

@@ -267,9 +267,7 @@ static int print_groups(const gp_source_t *source, void *context)
     table.sorts.keys[table.sorts.count++] = gp_sort_key_find("time");
     options.by = GP_BY_NONE;
     options.passed = calloc(source->dataset->weight_count + 1, sizeof(bool));
-    gp_report_t *report = options.passed != NULL ? gp_report_from_capture(source->dataset, &options,
-                                                                          source->symbolizer)
-                                                 : NULL;
+    gp_report_t *report = options.passed != NULL ? gp_source_report(source, &options) : NULL;
     if (report != NULL && request->header)
         gp_report_print_header(source, report);
     if (report != NULL && request->groups)

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "merge.h"
+#include "progress.h"
 
 // A killed process' capture ends up to 0.2 s before it did.
 #define PERF_MAP_SLACK_NS 1000000000u
@@ -55,8 +56,10 @@ static int load(gp_source_t *source, int fd, const gp_arguments_t *arguments)
 
     if (status != 0)
         return status;
+    gp_progress_begin("reading", source->path, fd);
     source->dataset =
         gp_dataset_load_window(fd, kept_apart(source, arguments), windowed ? &window : NULL, error);
+    gp_progress_end();
     return source->dataset != NULL ? 0 : gp_fail(source->path, "%s", error);
 }
 
@@ -107,7 +110,8 @@ static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
     return status;
 }
 
-// Just-in-time compiled code has its names in a file: beside the capture, else where it was written.
+// Just-in-time compiled code has its names in a file: beside the capture, else where it was
+// written.
 static void use_perf_maps(const gp_source_t *source)
 {
     const gp_file_header_t *header = &source->dataset->header;
@@ -119,7 +123,7 @@ static void use_perf_maps(const gp_source_t *source)
     if (source->paths != NULL) // of several processes: an address says nothing
         return;
     len = snprintf(path, sizeof(path), "%.*sperf-%" PRIu32 ".map",
-                       slash ? (int)(slash - source->path) + 1 : 0, source->path, header->pid);
+                   slash ? (int)(slash - source->path) + 1 : 0, source->path, header->pid);
 
     if (len > 0 && len < (int)sizeof(path))
         gp_symbolizer_perf_map(source->symbolizer, path, 0, UINT64_MAX);
@@ -167,6 +171,14 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     else
         gp_source_close(source);
     return status;
+}
+
+gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options_t *options)
+{
+    gp_progress_begin("naming the functions of", source->path, -1);
+    gp_report_t *report = gp_report_from_capture(source->dataset, options, source->symbolizer);
+    gp_progress_end();
+    return report;
 }
 
 void gp_source_warn_changed(const gp_source_t *source)

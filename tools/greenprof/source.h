@@ -22,6 +22,10 @@ typedef struct gp_source {
 // Returns 0 or an exit status, with a message; damage in the capture is a warning only.
 int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigned wants);
 
+// Make a report. Returns NULL and errno.
+//   options: the source's, or changed ones.
+gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options_t *options);
+
 // Say what is missing in a capture, if anything is.
 void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary);
 

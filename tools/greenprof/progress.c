@@ -1,0 +1,189 @@
+#include "progress.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_MS = 500, NEXT_MS = 100, CELLS = 24, LINE_SIZE = 512 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+// All of it under the lock.
+static pthread_t drawer;
+static bool is_running, is_over, is_shown;
+static char step_what[64], step_path[PATH_MAX];
+static int step_fd;
+static off_t step_size; // 0 = not known
+static unsigned ticks;
+
+static bool is_wanted(void)
+{
+    const char *term = getenv("TERM");
+
+    return isatty(STDERR_FILENO) && term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
+}
+
+static bool has_colour(void)
+{
+    const char *no = getenv("NO_COLOR"); // no-color.org
+
+    return no == NULL || no[0] == '\0';
+}
+
+static void erase(void)
+{
+    if (is_shown)
+        fputs("\r\033[K", stderr);
+    is_shown = false;
+}
+
+static int columns(void)
+{
+    struct winsize size;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+// "[########                ]  33 %", or a mark that moves where nobody knows.
+static void make_bar(char bar[CELLS + 16])
+{
+    off_t at = step_size > 0 ? lseek(step_fd, 0, SEEK_CUR) : -1;
+    int full = 0;
+
+    bar[0] = '[';
+    memset(bar + 1, ' ', CELLS);
+    if (at >= 0) {
+        at = at < step_size ? at : step_size;
+        full = (int)(at * CELLS / step_size);
+        memset(bar + 1, '#', (size_t)full);
+        sprintf(bar + 1 + CELLS, "] %3d %%", (int)(at * 100 / step_size));
+    } else {
+        unsigned place = ticks % (2 * CELLS - 2);
+        bar[1 + (place < CELLS ? place : 2 * CELLS - 2 - place)] = '#';
+        strcpy(bar + 1 + CELLS, "]");
+    }
+}
+
+// "[####      ]  17 % reading .../long/name" in a line of the terminal: of a long name its end.
+static void make_line(char line[LINE_SIZE])
+{
+    char bar[CELLS + 16];
+    size_t len = strlen(step_path), room = (size_t)columns() - 1;
+
+    make_bar(bar);
+    size_t used = strlen(bar) + strlen(step_what) + 2;
+    size_t left = room > used ? room - used : 0;
+    if (len > left && left > 3)
+        snprintf(line, LINE_SIZE, "%s %s ...%s", bar, step_what, step_path + len - (left - 3));
+    else
+        snprintf(line, LINE_SIZE, "%s %s %s", bar, step_what, len <= left ? step_path : "");
+    if (strlen(line) > room)
+        line[room] = '\0';
+}
+
+static void draw(void)
+{
+    char line[LINE_SIZE];
+
+    make_line(line);
+    if (has_colour())
+        fprintf(stderr, "\r\033[36m%s\033[0m\033[K", line);
+    else
+        fprintf(stderr, "\r%s\033[K", line);
+    fflush(stderr);
+    is_shown = true;
+    ticks++;
+}
+
+static void wait_for(int ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)ms * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (!is_over && pthread_cond_timedwait(&changed, &lock, &until) == 0)
+        ;
+}
+
+static void *draw_on(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    wait_for(FIRST_MS);
+    while (!is_over) {
+        draw();
+        wait_for(NEXT_MS);
+    }
+    erase();
+    fflush(stderr);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+// Signals are for the thread that works.
+static bool start_drawer(void)
+{
+    sigset_t all, old;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&drawer, NULL, draw_on, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error == 0;
+}
+
+// Control characters of a name do not steer the terminal.
+static void set_step(const char *what, const char *path)
+{
+    snprintf(step_what, sizeof(step_what), "%s", what);
+    snprintf(step_path, sizeof(step_path), "%s", path);
+    for (char *at = step_path; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || (unsigned char)*at >= 0x7f)
+            *at = '?';
+}
+
+void gp_progress_begin(const char *what, const char *path, int fd)
+{
+    struct stat status;
+
+    if (!is_wanted())
+        return;
+    pthread_mutex_lock(&lock);
+    set_step(what, path);
+    step_fd = fd;
+    step_size = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
+    if (!is_running) {
+        is_over = false;
+        is_running = start_drawer();
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void gp_progress_end(void)
+{
+    pthread_mutex_lock(&lock);
+    bool join = is_running;
+    is_over = true;
+    is_running = false;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+    if (join)
+        pthread_join(drawer, NULL);
+}
+
+void gp_progress_clear(void)
+{
+    pthread_mutex_lock(&lock);
+    erase();
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,22 @@
+// What long work is doing, on standard error where that is a terminal.
+//
+// Model: a thread of its own draws, first after half a second; work that is shorter shows nothing.
+// How far reading a file has come is seen from the position of its descriptor, so that nothing that
+// reads needs to know. The line is gone when the work has ended, or a message is written.
+//
+// Order of calls: begin -> begin (the next step)... -> end. Threads: one at a time begins and ends.
+#ifndef GP_TOOLS_PROGRESS_H
+#define GP_TOOLS_PROGRESS_H
+
+// Begin a step.
+//   what, path: "reading", "service.greenprof".
+//   fd:   whose position says how far it is; -1 = nothing does.
+void gp_progress_begin(const char *what, const char *path, int fd);
+
+// The work has ended. Does nothing when none has begun.
+void gp_progress_end(void);
+
+// Take the line away, for a message; it comes back.
+void gp_progress_clear(void);
+
+#endif
