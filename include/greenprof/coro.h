@@ -12,6 +12,8 @@
 #ifndef GREENPROF_CORO_H
 #define GREENPROF_CORO_H
 
+#include <stdint.h>
+
 #include <greenprof/prof.h>
 
 #ifdef __cplusplus
@@ -42,6 +44,27 @@ static inline void prof_coro_switch(prof_coro_t *to)
     if (__builtin_expect(__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0, 0))
         prof_coro_switch_hook(to);
 }
+
+// For hooks of runtimes whose coroutines are known by their stacks, from here to prof_coro_switch_to_stack().
+//
+// Where the caller of a switch routine will go on when it is switched back to: its stack is walked from there.
+typedef struct prof_park {
+    uintptr_t pc; // return address
+    uintptr_t sp; // stack pointer once it has returned there
+    uintptr_t fp; // frame pointer then
+} prof_park_t;
+
+// Announce a coroutine; a record that exists for exactly this stack and on which nothing has run yet is kept.
+//   stack_low, stack_size: as for prof_coro_create(), but not NULL and 0.
+//   entry: address of its entry function, by which it is named where `name` is NULL; NULL = unknown.
+// Returns the coroutine, or NULL. Signals: not safe. Cost: O(1), ~100 ns.
+PROF_API prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_size, const void *entry, const char *name);
+
+// Say that the calling thread is about to switch to whichever coroutine's stack holds `target_sp`; none: the thread's own.
+// To be called only while prof_coro_active is not 0.
+//   park: of the switch routine's caller; not NULL.
+// Signals: not safe. Cost: ~20 ns.
+PROF_API void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park);
 
 // Say that a parked coroutine has become runnable (optional). Counts the moment from which it waits for the loop.
 PROF_API void prof_coro_ready(prof_coro_t *coro);

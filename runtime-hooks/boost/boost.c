@@ -18,6 +18,6 @@ PROF_API void *make_fcontext(void *top, size_t size, void (*entry)(void));
 void *make_fcontext(void *top, size_t size, void (*entry)(void))
 {
     void *context = GP_ORIGINAL(make_t, "make_fcontext")(top, size, entry);
-    gp_hook_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL);
+    gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL);
     return context;
 }

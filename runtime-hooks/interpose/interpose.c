@@ -4,7 +4,6 @@
 #include <link.h>
 #include <stddef.h>
 
-#include "coro/threads.h"
 #include "profile/loader_hook.h"
 
 enum { PLACES = 256 };
@@ -110,20 +109,4 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
 void *gp_interpose_find(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
-}
-
-prof_coro_t *gp_hook_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name)
-{
-    gp_coro_birth_t birth = {
-        .lo = lo,
-        .hi = hi,
-        .kind = GP_CORO_ANNOUNCED,
-        .entry = entry,
-        .name = name,
-        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
-    };
-    if (lo == 0 || hi <= lo)
-        return NULL;
-    prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
-    return coro != NULL ? coro : gp_coro_new(&birth);
 }

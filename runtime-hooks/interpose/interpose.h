@@ -1,4 +1,4 @@
-// What the hooks share: stubs that stand in for a runtime's functions, and the announcement of a new coroutine.
+// What the hooks share: stubs that stand in for a runtime's functions, and some knowledge of stacks.
 //
 // A stub has the name of the runtime's function, is found before it by the dynamic linker, and jumps on to it with every
 // argument register as it was; while profiles run it calls its hook first. It never returns by itself, so that functions
@@ -44,12 +44,6 @@ static inline void *gp_interpose_original(void **slot, const char *name, uintptr
 
 // A function of the runtime that it may or may not have, or NULL.
 void *gp_interpose_find(const char *name);
-
-// Announce a coroutine on the stack [lo, hi) on behalf of whoever calls the runtime. A record that the program has made
-// of this very stack itself is kept.
-//   entry: its entry function, 0 = unknown.    name: NULL = none.
-// Returns NULL where there is no such stack, or memory is short.
-prof_coro_t *gp_hook_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
 
 // The mapping [lo, hi) that holds `address`. Returns false where there is none. Signals: not safe. Cost: reads all of
 // /proc/self/maps, 50 us and more.

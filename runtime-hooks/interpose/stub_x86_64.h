@@ -35,13 +35,18 @@
     .cfi_adjust_cfa_offset -8
     .endm
 
-// With the arguments saved: call hook(arguments, park of the stub's caller).
-    .macro GP_CALL_HOOK hook
+// With the arguments saved: where the stub's caller goes on, a gp_park_t at the stack pointer.
+    .macro GP_MAKE_PARK
     movq 72(%rsp), %rax
     movq %rax, (%rsp) // pc
     leaq 80(%rsp), %rax
     movq %rax, 8(%rsp) // sp behind the return address
     movq %rbp, 16(%rsp)
+    .endm
+
+// With the arguments saved: call hook(arguments, park of the stub's caller).
+    .macro GP_CALL_HOOK hook
+    GP_MAKE_PARK
     leaq 24(%rsp), %rdi
     movq %rsp, %rsi
     call \hook

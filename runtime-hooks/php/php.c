@@ -29,7 +29,7 @@ static void made(context_t *context)
 {
     uintptr_t sp = (uintptr_t)context->handle;
     if (sp >= mapped_lo && sp < mapped_hi)
-        gp_hook_announce(mapped_lo, mapped_hi, 0, "fiber");
+        gp_coro_announce(mapped_lo, mapped_hi, 0, "fiber");
 }
 
 static void switched(context_t *from, context_t *to)

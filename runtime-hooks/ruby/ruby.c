@@ -35,7 +35,7 @@ static void announce(const uintptr_t *sp)
             return;
         stack_bytes = bytes = hi - lo;
     }
-    gp_hook_announce(hi - bytes, hi, sp[ENTRY], "fiber");
+    gp_coro_announce(hi - bytes, hi, sp[ENTRY], "fiber");
 }
 
 void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)

@@ -127,7 +127,7 @@ struct st_thread *st_thread_create(start_t *start, void *argument, int joinable,
     if (thread == NULL)
         give_cell(cell);
     else if (is_understood(thread))
-        gp_hook_announce((uintptr_t)thread->stack->stk_bottom, (uintptr_t)thread->stack->stk_top, (uintptr_t)start,
+        gp_coro_announce((uintptr_t)thread->stack->stk_bottom, (uintptr_t)thread->stack->stk_top, (uintptr_t)start,
                          in_init ? "[idle]" : NULL);
     return thread;
 }

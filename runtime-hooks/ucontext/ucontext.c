@@ -115,7 +115,7 @@ static void announce(ucontext_t *context, void (*entry)(void))
     const gp_hook_maker_t *maker = gp_hook_maker;
     uintptr_t lo = (uintptr_t)context->uc_stack.ss_sp, hi = lo + context->uc_stack.ss_size;
     uintptr_t start = maker != NULL && maker->entry != 0 ? maker->entry : (uintptr_t)entry;
-    if (gp_hook_announce(lo, hi, start, maker != NULL ? maker->name : NULL) != NULL)
+    if (gp_coro_announce(lo, hi, start, maker != NULL ? maker->name : NULL) != NULL)
         hook_return(context);
 }
 

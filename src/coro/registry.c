@@ -204,6 +204,27 @@ prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const ch
     return gp_coro_new(&birth);
 }
 
+prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name)
+{
+    if (lo == 0 || hi <= lo)
+        return NULL;
+    gp_coro_birth_t birth = {
+        .lo = lo,
+        .hi = hi,
+        .kind = GP_CORO_ANNOUNCED,
+        .entry = entry,
+        .name = name,
+        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
+    };
+    prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
+    return coro != NULL ? coro : gp_coro_new(&birth);
+}
+
+prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_size, const void *entry, const char *name)
+{
+    return gp_coro_announce((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name);
+}
+
 void prof_coro_destroy(prof_coro_t *coro)
 {
     gp_coro_retire(coro);

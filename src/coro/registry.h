@@ -25,6 +25,12 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth);
 // A live record of exactly this region on which nothing has run yet: it is given the entry function and kept. NULL: none.
 prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);
 
+// Announce a coroutine on the stack [lo, hi) on behalf of whoever calls the runtime. A record that the program has made
+// of this very stack itself is kept.
+//   entry: its entry function, 0 = unknown.    name: NULL = none.
+// Returns NULL where there is no such stack, or memory is short.
+prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
+
 // Retire a record; no-op on NULL and on records that are not live.
 void gp_coro_retire(prof_coro_t *coro);
 

@@ -1,6 +1,7 @@
 // The switch hook and what can be asked about a coroutine from outside.
 #include "coro/switch.h"
 
+
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "signal/region.h"
@@ -36,6 +37,12 @@ void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park)
     prof_coro_t *to = gp_region_find(target_sp, &id);
     if (thread != NULL)
         switch_on(thread, to, id, park);
+}
+
+void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park)
+{
+    gp_park_t caller = {.pc = park->pc, .sp = park->sp, .fp = park->fp};
+    gp_switch_to_stack(target_sp, &caller);
 }
 
 void prof_coro_switch_hook(prof_coro_t *to)

@@ -1,0 +1,47 @@
+// minicoro, where MINICORO_IMPL is in a file of its own (its switch routine has no symbol that could be wrapped): a
+// coroutine runs from mco_resume() until that returns. Its stack pointer is not known from outside, so the middle of its
+// stack stands for it.
+// Source: minicoro 0.1.3 to 0.2, struct mco_coro.
+#include "wrap.h"
+
+typedef struct mco_coro { // its beginning
+    void *context;
+    int state;
+    void (*run)(struct mco_coro *coroutine);
+    struct mco_coro *previous;
+    void *user_data;
+    size_t coro_bytes;
+    void *allocator_data;
+    void (*deallocate)(void *, size_t, void *);
+    void *stack_low;
+    size_t stack_bytes;
+} mco_coro_t;
+
+extern int __real_mco_create(mco_coro_t **out, void *description);
+extern int __real_mco_resume(mco_coro_t *coroutine);
+int __wrap_mco_create(mco_coro_t **out, void *description);
+int __wrap_mco_resume(mco_coro_t *coroutine);
+
+int __wrap_mco_create(mco_coro_t **out, void *description)
+{
+    int result = __real_mco_create(out, description);
+    if (result == 0)
+        gp_wrap_announce((*out)->stack_low, (*out)->stack_bytes, (const void *)(uintptr_t)(*out)->run, NULL);
+    return result;
+}
+
+int __wrap_mco_resume(mco_coro_t *coroutine)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    prof_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+    if (coroutine == NULL || !__atomic_load_n(gp_wrap_active, __ATOMIC_RELAXED))
+        return __real_mco_resume(coroutine);
+    uintptr_t inside = (uintptr_t)coroutine->stack_low + coroutine->stack_bytes / 2;
+    gp_wrap_switch(inside, &park);
+    int result = __real_mco_resume(coroutine);
+    if (__atomic_load_n(gp_wrap_active, __ATOMIC_RELAXED)) {
+        prof_park_t left = {.sp = inside}; // where the coroutine goes on is not known
+        gp_wrap_switch((uintptr_t)frame, &left);
+    }
+    return result;
+}

@@ -1,0 +1,33 @@
+#include "wrap.h"
+
+#include <dlfcn.h>
+
+typedef prof_coro_t *announce_t(const void *lo, size_t bytes, const void *entry, const char *name);
+typedef void switch_t(uintptr_t target_sp, const prof_park_t *park);
+
+static const int resting;
+const int *gp_wrap_active = &resting;
+
+static announce_t *announce;
+static switch_t *switch_to_stack;
+
+// The core is there before the program's own constructors run, or it is not there at all.
+__attribute__((constructor(101))) static void find_core(void)
+{
+    const int *active = dlsym(RTLD_DEFAULT, "prof_coro_active");
+    announce = (announce_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_announce");
+    switch_to_stack = (switch_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_switch_to_stack");
+    if (active != NULL && announce != NULL && switch_to_stack != NULL)
+        gp_wrap_active = active;
+}
+
+void gp_wrap_announce(const void *lo, size_t bytes, const void *entry, const char *name)
+{
+    if (gp_wrap_active != &resting)
+        announce(lo, bytes, entry, name);
+}
+
+void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park)
+{
+    switch_to_stack(target_sp, park);
+}

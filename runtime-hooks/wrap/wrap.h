@@ -1,0 +1,24 @@
+// The link-time hooks, libgreenprof-wrap.a: for switch routines that no dynamic linker sees, as they are linked into the
+// program itself. `ld --wrap=NAME` makes the program's calls of NAME go to __wrap_NAME, which is here.
+//
+// A program so linked needs no greenprof: where neither `greenprof run` nor libgreenprof has brought the core into the
+// process, a switch costs one load and one branch more. One object a runtime, so that only what is wrapped is linked.
+#ifndef GP_HOOKS_WRAP_H
+#define GP_HOOKS_WRAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <greenprof/coro.h>
+
+// The core's prof_coro_active, or a 0 where there is no core.
+extern const int *gp_wrap_active __attribute__((visibility("hidden")));
+
+// Announce a coroutine on [lo, lo + bytes); entry = 0: unknown, name = NULL: none. Nothing happens without a core.
+void gp_wrap_announce(const void *lo, size_t bytes, const void *entry, const char *name)
+    __attribute__((visibility("hidden")));
+
+// What the stubs call while profiles run.
+void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park) __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,61 @@
+// The layouts of the shapes' runtimes, from their own headers.
+#ifndef SHAPE_RUNTIME_H
+#define SHAPE_RUNTIME_H
+
+#include <stddef.h>
+
+// brpc, src/bthread/context.h
+long bthread_jump_fcontext(void **from, void *to, long value, _Bool preserve_fpu);
+void *bthread_make_fcontext(void *top, size_t size, void (*run)(long));
+
+// libaco 1.2, aco.h
+typedef struct aco {
+    void *reg[9];
+} aco_t;
+typedef struct aco_share_stack {
+    void *ptr;
+    size_t sz;
+} aco_share_stack_t;
+void acosw(aco_t *from, aco_t *to);
+aco_t *aco_create(aco_t *main_co, aco_share_stack_t *stack, size_t save_size, void (*run)(void), void *argument);
+
+// Tencent's libco, coctx.h
+typedef struct coctx {
+    void *regs[14];
+    size_t ss_size;
+    char *ss_sp;
+} coctx_t;
+void coctx_swap(coctx_t *from, coctx_t *to);
+int coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second);
+
+// higan's libco, libco.h
+void co_switch(void *to);
+void *co_create(unsigned bytes, void (*run)(void));
+void *co_derive(void *memory, unsigned bytes, void (*run)(void));
+void *co_active(void);
+
+// minicoro 0.2, minicoro.h
+typedef struct mco_coro {
+    void *context;
+    int state;
+    void (*func)(struct mco_coro *co);
+    struct mco_coro *prev_co;
+    void *user_data;
+    size_t coro_size;
+    void *allocator_data;
+    void (*dealloc_cb)(void *, size_t, void *);
+    void *stack_base;
+    size_t stack_size;
+} mco_coro;
+typedef struct mco_desc {
+    void (*func)(mco_coro *co);
+    size_t stack_size;
+} mco_desc;
+int mco_create(mco_coro **out, mco_desc *description);
+int mco_resume(mco_coro *co);
+int mco_yield(mco_coro *co);
+
+// libdill 2.14, libdill.h
+int dill_prologue(void **context, void **top, size_t bytes, int bundle, const char *file, int line);
+
+#endif
