@@ -38,8 +38,9 @@ typedef struct gp_file_header {
     uint32_t clock;             //  60 0 = cpu
     uint8_t session[16];        //  64 random, the same for every file of one `greenprof run`
     uint64_t tick_hz;           //  80 calibrated frequency of the switch clock (time-stamp counter), Hz
-    uint8_t reserved[40];       //  88 zeros
-} gp_file_header_t;             // 128
+    uint8_t reserved[32];       //  88 zeros
+    uint64_t checksum;          // 120 XXH64(the 120 bytes before, seed = 0); 0 = the writer made none
+} gp_file_header_t;             // 128, and once more as the first chunk: GP_CHUNK_HEADER
 
 typedef struct gp_chunk_header {
     uint32_t magic;       //  0 GP_CHUNK_MAGIC
@@ -95,6 +96,7 @@ enum gp_chunk_type {
     GP_CHUNK_COUNTERS = 9,  // one gp_counters_record_t, cumulative: the last one counts
     GP_CHUNK_END = 10,      // one gp_end_record_t: the process or the sampling ended in order
     GP_CHUNK_FUNCTIONS = 11,// gp_function_record_t... of language runtimes (CPython)
+    GP_CHUNK_HEADER = 15,   // one gp_file_header_t: for when the one at the start of the file is damaged
 };
 
 enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };

@@ -25,6 +25,8 @@ enum { WASTE_FACTOR = 16, WASTE_FREE = 4 * (int)GP_CHUNK_MAX };
 // all, may be this many times the file; beyond that chunks count as bad.
 enum { GROWTH_FACTOR = 2000, GROWTH_FREE = 16 * (int)GP_CHUNK_MAX };
 
+enum { HEADER_SEARCH = 4096 };
+
 typedef struct reader {
     gp_reader_window_t window;
     const gp_reader_handlers_t *handlers;
@@ -70,22 +72,54 @@ static int check_header(reader_t *reader, const gp_file_header_t *header)
     return 0;
 }
 
+static bool is_intact(const gp_file_header_t *header)
+{
+    return memcmp(header->magic, GP_FILE_MAGIC, sizeof(header->magic)) == 0 &&
+           (header->checksum == 0 ||
+            header->checksum == XXH64(header, offsetof(gp_file_header_t, checksum), 0));
+}
+
+// The file header stands in the first chunk as well; look for it, as far as the window goes.
+static bool find_copy(reader_t *reader, gp_file_header_t *header)
+{
+    gp_chunk_header_t chunk;
+    size_t have = gp_reader_window_fill(&reader->window, HEADER_SEARCH);
+    const uint8_t *data = gp_reader_window_data(&reader->window);
+
+    for (size_t at = 0; at + sizeof(chunk) + sizeof(*header) <= have; at += 8) {
+        memcpy(&chunk, data + at, sizeof(chunk));
+        if (chunk.magic != GP_CHUNK_MAGIC || chunk.type != GP_CHUNK_HEADER ||
+            chunk.payload_len != sizeof(*header))
+            continue;
+        memcpy(header, data + at + sizeof(chunk), sizeof(*header));
+        if (chunk.checksum == XXH64(header, sizeof(*header),
+                                    GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence)))
+            return is_intact(header);
+    }
+    return false;
+}
+
 static int read_header(reader_t *reader)
 {
-    size_t have = gp_reader_window_fill(&reader->window, sizeof(gp_file_header_t));
-    size_t magic = have < sizeof(GP_FILE_MAGIC) - 1 ? have : sizeof(GP_FILE_MAGIC) - 1;
+    gp_file_header_t header;
+    size_t have = gp_reader_window_fill(&reader->window, sizeof(header));
 
     if (reader->window.error < 0)
         return fail(reader, reader->window.error, strerror(-reader->window.error));
     if (have == 0)
         return fail(reader, -EINVAL, "is empty");
-    if (memcmp(gp_reader_window_data(&reader->window), GP_FILE_MAGIC, magic) != 0)
-        return fail(reader, -EINVAL, "is not a greenprof capture");
-    if (have < sizeof(gp_file_header_t))
-        return fail(reader, -EINVAL, "is a capture cut off inside its file header");
-
-    gp_file_header_t header;
+    size_t magic = have < sizeof(header.magic) ? have : sizeof(header.magic);
+    bool is_ours = memcmp(gp_reader_window_data(&reader->window), GP_FILE_MAGIC, magic) == 0;
+    if (have < sizeof(header))
+        return fail(reader, -EINVAL,
+                    is_ours ? "is a capture cut off inside its file header"
+                            : "is not a greenprof capture");
     memcpy(&header, gp_reader_window_data(&reader->window), sizeof(header));
+    gp_file_header_t copy;
+    if (!is_intact(&header) && find_copy(reader, &copy)) {
+        header = copy;
+        reader->summary->header_damaged = true;
+    }
     int result = check_header(reader, &header);
     if (result == 0 && reader->handlers->header != NULL)
         result = reader->handlers->header(reader->context, &header);

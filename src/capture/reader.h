@@ -51,6 +51,7 @@ typedef struct gp_reader_summary {
     uint64_t bytes_skipped;  // between good chunks, and behind the last one
     uint64_t
         records_bad; // in good chunks: sizes that do not add up; the rest of that chunk is skipped
+    bool header_damaged; // the file header was taken from its copy
     bool truncated;  // the file ends inside a chunk
     bool ended;      // an end record was seen: the file is complete up to its end
 } gp_reader_summary_t;

@@ -121,13 +121,19 @@ static int samples_record(records_t *records)
     return records->handlers->samples(records->context, samples, count);
 }
 
+// Read by gp_reader_read() itself, where it has to.
+static int header_record(records_t *records)
+{
+    return take(records, sizeof(gp_file_header_t)) != NULL ? 0 : -EBADMSG;
+}
+
 static int (*const record_parsers[])(records_t *) = {
     [GP_CHUNK_META] = meta_record,         [GP_CHUNK_MODULES] = module_record,
     [GP_CHUNK_THREADS] = thread_record,    [GP_CHUNK_COROS] = coro_record,
     [GP_CHUNK_TRACES] = trace_record,      [GP_CHUNK_STACKS] = stack_record,
     [GP_CHUNK_SAMPLES] = samples_record,    [GP_CHUNK_LEDGER] = ledger_record,
     [GP_CHUNK_COUNTERS] = counters_record, [GP_CHUNK_END] = end_record,
-    [GP_CHUNK_FUNCTIONS] = function_record,
+    [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
 };
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,

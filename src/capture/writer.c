@@ -85,14 +85,25 @@ static int open_file(gp_writer_t *writer)
     int error = create(writer);
     if (error != 0)
         return error;
-    error = write_all(writer->fd, header, sizeof(*header));
+    struct {
+        gp_file_header_t header;
+        gp_chunk_header_t chunk;
+        gp_file_header_t again;
+    } start = {
+        .header = *header,
+        .chunk = {.magic = GP_CHUNK_MAGIC, .type = GP_CHUNK_HEADER, .payload_len = sizeof(*header)},
+        .again = *header,
+    };
+    start.chunk.checksum = XXH64(header, sizeof(*header), GP_CHUNK_SEED(GP_CHUNK_HEADER, 0, 0));
+    error = write_all(writer->fd, &start, sizeof(start));
     if (error != 0) {
         close(writer->fd);
         writer->fd = -1;
         unlink(writer->path);
         return error;
     }
-    writer->bytes = sizeof(*header);
+    writer->bytes = sizeof(start);
+    writer->sequence = 1;
     return 0;
 }
 
@@ -102,6 +113,7 @@ static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_hea
     writer->fd = -1;
     writer->header = *header;
     writer->header.features |= GP_FEATURE_PACKED | GP_FEATURE_ZSTD;
+    writer->header.checksum = XXH64(&writer->header, offsetof(gp_file_header_t, checksum), 0);
     if (length >= sizeof(writer->path))
         return -ENAMETOOLONG;
     memcpy(writer->path, path, length + 1);
