@@ -259,6 +259,7 @@ static int on_end(void *context, const gp_end_record_t *end)
     gp_dataset_t *dataset = context;
 
     dataset->end_reason = end->reason;
+    dataset->end_error = end->error;
     gp_dataset_seen_at(dataset, end->time_ns);
     return 0;
 }

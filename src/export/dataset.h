@@ -123,6 +123,7 @@ typedef struct gp_dataset {
     uint64_t samples_read; // those outside the window included
     uint64_t end_ns;       // the latest time seen
     uint32_t end_reason;   // of the end record, where summary.ended
+    uint32_t end_error;    // errno value, with GP_END_FAILED
 
     gp_id_map_t coro_map, trace_map, stack_map;
     gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index,

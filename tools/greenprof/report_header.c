@@ -106,5 +106,8 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     gp_report_print_counters(dataset);
     if (!dataset->summary.ended)
         printf("  the capture has no end: the program was killed, or it still runs\n");
+    else if (dataset->end_reason == GP_END_FAILED)
+        printf("  the capture could not be written any further: %s; what came later is missing\n",
+               strerror((int)dataset->end_error));
     printf("\n");
 }

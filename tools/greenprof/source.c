@@ -71,6 +71,8 @@ void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
                 " bad records, %" PRIu64 " bytes skipped; the rest is shown",
                 summary->chunks_damaged, summary->chunks_missing, summary->records_bad,
                 summary->bytes_skipped);
+    if (summary->header_damaged)
+        gp_warn(path, "the file header is damaged; its copy is used");
     if (summary->truncated)
         gp_warn(path, "cut off: the last chunk is not whole; what is before it is shown");
 }
