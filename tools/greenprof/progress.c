@@ -81,11 +81,10 @@ static void make_line(char line[LINE_SIZE])
     make_bar(bar);
     size_t used = strlen(bar) + strlen(step_what) + 2;
     size_t left = room > used ? room - used : 0;
-    if (len > left && left > 3)
-        snprintf(line, LINE_SIZE, "%s %s ...%s", bar, step_what, step_path + len - (left - 3));
-    else
-        snprintf(line, LINE_SIZE, "%s %s %s", bar, step_what, len <= left ? step_path : "");
-    if (strlen(line) > room)
+    const char *path = len <= left ? step_path : left > 3 ? step_path + len - (left - 3) : "";
+    int put = snprintf(line, LINE_SIZE, "%s %s %s%s", bar, step_what,
+                       len > left && left > 3 ? "..." : "", path);
+    if (put > (int)room && room < LINE_SIZE)
         line[room] = '\0';
 }
 
