@@ -259,8 +259,9 @@ static int on_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
-// A kind of record that is new to captures must be passed on here, too.
-_Static_assert(sizeof(gp_reader_handlers_t) == 12 * sizeof(int (*)(void)),
+// A kind of record that is new to captures must be passed on here, too ("samples" is another way to
+// be given them).
+_Static_assert(sizeof(gp_reader_handlers_t) == 13 * sizeof(int (*)(void)),
                "merge passes on every kind of record");
 
 const gp_reader_handlers_t gp_merge_handlers = {
