@@ -79,6 +79,7 @@ __attribute__((constructor)) static void load(void)
     if (first() != gp_core_own_interface())
         return;
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
+    atomic_store_explicit(&gp_language_watching, gp_greenlet_watch, memory_order_release);
     if (gp_cpython_look() && has_api && is_initialized != NULL && !is_initialized())
         gp_imports_foresee();
 }

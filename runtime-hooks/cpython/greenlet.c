@@ -30,6 +30,7 @@ static varargs_t *real_settrace, *real_gettrace;
 static gp_py_t *(*get_current)(void);
 static int (*is_main)(gp_py_t *), (*is_active)(gp_py_t *);
 static gp_py_t *tracer; // NULL = greenlet is not hooked
+static gp_language_watch_t *watcher;
 
 // Of each thread: is `tracer` set, and who is called by it.
 static __thread bool tracing __attribute__((tls_model("initial-exec")));
@@ -103,9 +104,12 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
     } else {
         gp_py.incref(result);
     }
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+    bool sampling = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
+    if (sampling)
         switch_to(target);
-    else if (tracing)
+    if (watcher != NULL)
+        watcher(GP_LANGUAGE_SWITCHED_TO, is_main(target) ? NULL : target);
+    if (!sampling && watcher == NULL && tracing)
         stop_tracing();
     return result;
 }
@@ -170,7 +174,8 @@ void gp_greenlet_enter(void)
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     if (!tracing)
         start_tracing();
-    sync_hint();
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        sync_hint();
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 
@@ -195,10 +200,19 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     gp_py_t *greenlet = real_new(type, args, keywords);
     if (greenlet == NULL)
         return NULL;
-    if (!tracing && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+    if (!tracing && (watcher != NULL || __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED)))
         gp_greenlet_enter();
     add(greenlet, spawner());
+    if (watcher != NULL)
+        watcher(GP_LANGUAGE_MADE, greenlet);
     return greenlet;
+}
+
+static void retire(gp_py_t *greenlet)
+{
+    gp_coro_retire(gp_greenlet_take(greenlet));
+    if (watcher != NULL)
+        watcher(GP_LANGUAGE_GONE, greenlet);
 }
 
 // One that has begun and is not over is killed by its deallocation: it is switched to once more, and may even live on.
@@ -206,13 +220,13 @@ static void on_dealloc(gp_py_t *greenlet)
 {
     uint64_t references = 0;
     if (!is_active(greenlet)) {
-        gp_coro_retire(gp_greenlet_take(greenlet));
+        retire(greenlet);
         real_dealloc(greenlet);
         return;
     }
     real_dealloc(greenlet);
     if (!gp_cpython_peek((uintptr_t)greenlet, &references, sizeof(references)) || references == 0)
-        gp_coro_retire(gp_greenlet_take(greenlet));
+        retire(greenlet);
 }
 
 static gp_py_t *settrace(gp_py_t *module, gp_py_t *args)
@@ -336,4 +350,20 @@ void gp_greenlet_look(void)
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "greenlet._greenlet");
     if (module != NULL)
         gp_greenlet_hook(module);
+}
+
+int gp_greenlet_watch(gp_language_watch_t *watch)
+{
+    watcher = watch;
+    if (tracer == NULL || watch == NULL)
+        return 0; // no greenlets yet; should the module be imported, its first one starts the tracing
+    gp_greenlet_enter();
+    gp_py_t *current = get_current();
+    if (current == NULL) {
+        gp_py.error_clear();
+        return 0;
+    }
+    watch(GP_LANGUAGE_SWITCHED_TO, is_main(current) ? NULL : current);
+    gp_py.decref(current);
+    return 0;
 }

@@ -10,6 +10,10 @@
 #define GP_CPYTHON_GREENLET_H
 
 #include "api.h"
+#include "signal/language.h"
+
+// See gp_core_interface_t.language_watch.
+int gp_greenlet_watch(gp_language_watch_t *watch);
 
 // Hook the module greenlet._greenlet. Idempotent.
 void gp_greenlet_hook(gp_py_t *module);

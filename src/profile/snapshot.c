@@ -166,12 +166,19 @@ static int attach_language(void)
     return attach != NULL ? attach() : -ENOTSUP;
 }
 
+static int watch_language(gp_language_watch_t *watch)
+{
+    int (*watching)(gp_language_watch_t *) = atomic_load_explicit(&gp_language_watching, memory_order_acquire);
+    return watching != NULL ? watching(watch) : -ENOTSUP;
+}
+
 static const gp_core_interface_t interface = {
     .size = sizeof(interface),
     .snapshot = take,
     .release = release,
     .thread_start = gp_thread_start_own,
     .language_attach = attach_language,
+    .language_watch = watch_language,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

@@ -11,6 +11,7 @@
 
 #include "capture/format.h"
 #include "greenprof/prof.h"
+#include "signal/language.h"
 
 typedef struct gp_snapshot_node { // a node of the profile's call tree
     gp_loc_t loc;                 // node 0 is the root and has none
@@ -61,6 +62,9 @@ typedef struct gp_core_interface {
     // Hook the language runtime (CPython) that the caller runs in; it holds the interpreter lock. Idempotent.
     // Returns 0, -ENOTSUP where its version is not supported.
     int (*language_attach)(void);
+    // Tell `watch` of coroutines, from the calling thread on and wherever new ones are made; NULL ends it. The caller holds
+    // the interpreter lock. Returns 0 or -ENOTSUP.
+    int (*language_watch)(gp_language_watch_t *watch);
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

@@ -2,3 +2,4 @@
 
 const gp_language_t *_Atomic gp_language;
 int (*_Atomic gp_language_attach)(void);
+int (*_Atomic gp_language_watching)(gp_language_watch_t *watch);

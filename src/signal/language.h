@@ -51,8 +51,17 @@ typedef struct gp_language {
 
 enum { GP_LANGUAGE_CUT = 1 };
 
+// What happens to coroutines of the language, for who keeps books of its own (exact mode). The interpreter's lock is held.
+typedef enum gp_language_event { GP_LANGUAGE_MADE, GP_LANGUAGE_SWITCHED_TO, GP_LANGUAGE_GONE } gp_language_event_t;
+
+//   coroutine: its object; NULL = the thread's own.
+typedef void gp_language_watch_t(gp_language_event_t event, void *coroutine);
+
 // Set by a hook that can do more once the caller holds its interpreter's lock; NULL = there is none. Returns 0 or -ENOTSUP.
 extern int (*_Atomic gp_language_attach)(void);
+
+// The same for gp_core_interface_t.language_watch.
+extern int (*_Atomic gp_language_watching)(gp_language_watch_t *watch);
 
 // NULL = no language is known in this process. Acquire to read.
 extern const gp_language_t *_Atomic gp_language;

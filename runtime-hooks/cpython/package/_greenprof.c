@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "exact.h"
+#include "exact_stack.h"
+#include "exact_type.h"
 #include "greenprof/prof.h"
 #include "greenprof/trace.h"
 #include "profile/snapshot.h"
@@ -195,10 +198,27 @@ static PyObject *set_trace(PyObject *module, PyObject *text)
     return result(prof_trace_set(&id));
 }
 
+static PyObject *enter_thread(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    exact_enter_thread();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
     {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine."},
     {NULL, NULL, 0, NULL},
 };
+
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromSpec(spec);
+    int error = type != NULL ? PyModule_AddObjectRef(module, name, type) : -1;
+    Py_XDECREF(type);
+    return error;
+}
 
 static int execute(PyObject *module)
 {
@@ -207,12 +227,10 @@ static int execute(PyObject *module)
         PyErr_Format(PyExc_ImportError, "greenprof does not know Python %s", PY_VERSION);
         return -1;
     }
-    PyObject *type = PyType_FromSpec(&profile_spec);
-    if (type == NULL)
+    exact_ticks_init();
+    if (add_type(module, "Profile", &profile_spec) < 0)
         return -1;
-    int error = PyModule_AddObjectRef(module, "Profile", type);
-    Py_DECREF(type);
-    return error;
+    return add_type(module, "Exact", &exact_spec);
 }
 
 static PyModuleDef_Slot slots[] = {

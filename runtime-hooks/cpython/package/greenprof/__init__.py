@@ -14,6 +14,7 @@ import marshal
 import os
 import sys
 import tempfile
+import threading
 
 from greenprof import _greenprof
 from greenprof._greenprof import set_trace
@@ -32,22 +33,66 @@ def _choice(what, choices, value):
         raise ValueError(f"{what}={value!r}: it can be {', '.join(choices)}") from None
 
 
+class _Exact:
+    """An exact profile, with what Profile needs of one that samples."""
+
+    def __init__(self, scope):
+        self._exact, self._whole, self._started = _greenprof.Exact(scope), scope == _SCOPES["process"], False
+
+    def start(self):
+        self._exact.start()
+        self._started = True
+        if self._whole:  # threads to come
+            threading.setprofile(lambda *event: _greenprof.enter_thread())
+
+    def stop(self):
+        if self._whole:
+            threading.setprofile(None)
+        self._exact.stop()
+
+    def dump(self, path, format):
+        if not self._started:
+            raise ValueError("the profile has never been started")
+        if format != "pstats":
+            raise ValueError(f"an exact profile can be written as pstats only, not as {format}")
+        temporary = f"{os.fspath(path)}.{os.getpid()}.{id(self)}"
+        try:
+            with open(temporary, "wb") as file:
+                marshal.dump(self._exact.stats(), file)
+            os.replace(temporary, path)
+        except OSError as error:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+            error.filename = path
+            raise
+
+    @property
+    def total_ns(self):
+        return self._exact.total_ns
+
+
 class Profile:
     """A profile of a request, a thread or the process.
 
     scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it), 'thread' or 'process'
+    mode:      'sample', or 'exact': every call of Python and built-in functions is counted and timed, as cProfile does, but for
+               each green thread by itself; for pstats only, at about cProfile's price
     frequency: samples per second of CPU time and thread, 1 to 20000
     timer and what follows it are accepted for the sake of cProfile and eventlet, and not used: times are exact CPU seconds.
 
-    In what it writes, call counts are numbers of samples.
+    In what it writes, call counts are numbers of samples, but in exact mode. Times are CPU time; in exact mode they are the time
+    in which the green thread ran, its thread's waits included.
     """
 
     def __init__(self, timer=None, *unused, scope="request", clock="cpu", mode="sample", frequency=1000, name=None,
                  bias=None, timeunit=0.0, subcalls=True, builtins=True):
         if not isinstance(frequency, int) or not 1 <= frequency <= 20000:
             raise ValueError(f"frequency={frequency!r}: it is a whole number from 1 to 20000")
-        self._profile = _greenprof.Profile(_choice("scope", _SCOPES, scope), _choice("clock", _CLOCKS, clock),
-                                           _choice("mode", _MODES, mode), frequency, name or "python")
+        number, clock = _choice("scope", _SCOPES, scope), _choice("clock", _CLOCKS, clock)
+        if _choice("mode", _MODES, mode):
+            self._profile = _Exact(number)
+        else:
+            self._profile = _greenprof.Profile(number, clock, 0, frequency, name or "python")
         self._depth = 0
 
     def start(self, name="start"):

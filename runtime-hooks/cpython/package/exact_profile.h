@@ -1,0 +1,21 @@
+// An exact profile. Private to exact*.c.
+#ifndef GP_CPYTHON_EXACT_PROFILE_H
+#define GP_CPYTHON_EXACT_PROFILE_H
+
+#include <stdbool.h>
+
+#include "exact.h"
+#include "exact_table.h"
+
+struct exact {
+    enum exact_scope scope;
+    bool running;
+    uint64_t thread; // id of the thread state, EXACT_THREAD
+    exact_table_t table;
+    uint64_t total_ticks;
+    uint64_t lost;                // calls that could not be noted: memory was short
+    struct exact_stack *stacks;   // of the present run
+    struct exact *next;           // of those that run
+};
+
+#endif
