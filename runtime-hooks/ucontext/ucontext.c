@@ -9,6 +9,7 @@
 
 #include "coro/threads.h"
 #include "interpose/interpose.h"
+#include "profile/sampling_signal.h"
 #include "signal/region.h"
 #include "unwind/unwind.h"
 
@@ -112,6 +113,8 @@ __thread const gp_hook_maker_t *gp_hook_maker;
 
 static void announce(ucontext_t *context, void (*entry)(void))
 {
+    if (gp_sampling_signal_is_wanted()) // a context must not block it either
+        sigdelset(&context->uc_sigmask, gp_sampling_signal());
     const gp_hook_maker_t *maker = gp_hook_maker;
     uintptr_t lo = (uintptr_t)context->uc_stack.ss_sp, hi = lo + context->uc_stack.ss_size;
     uintptr_t start = maker != NULL && maker->entry != 0 ? maker->entry : (uintptr_t)entry;

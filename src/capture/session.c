@@ -515,6 +515,6 @@ int gp_session_start(void)
     gp_sampler_begin_here();
     start_ticks = gp_ticks();
     start_process_ns = gp_sampler_process_cpu_ns();
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: where it was blocked before, it is no more
     return error;
 }

@@ -10,6 +10,7 @@
 
 #include "coro/registry.h"
 #include "coro/threads.h"
+#include "signal/mask.h"
 #include "signal/ticks.h"
 
 typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -108,9 +109,9 @@ int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out)
     sem_init(&start.started, 0, 0);
     sigset_t all, old;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    gp_mask_change(SIG_SETMASK, &all, &old);
     int error = real_create(pthread_out, NULL, run_own, &start);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    gp_mask_change(SIG_SETMASK, &old, NULL);
     // Until it has put its id on the list of own threads it could be taken for one of the program's.
     while (error == 0 && sem_wait(&start.started) < 0)
         errno = saved; // EINTR
@@ -122,6 +123,7 @@ typedef struct cell {
     struct cell *next;
     void *(*run)(void *);
     void *argument;
+    uint64_t mask_believed; // inherited, as the mask itself
 } cell_t;
 
 static cell_t cells[256], *free_cells;
@@ -151,6 +153,7 @@ GP_ENTRY_CODE static void *run_sampled(void *argument)
 {
     cell_t cell = *(cell_t *)argument;
     give_cell(argument);
+    gp_mask_believed = cell.mask_believed;
     gp_thread_attach();
     return cell.run(cell.argument);
 }
@@ -172,6 +175,7 @@ PROF_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void 
         return real_create(thread, attr, run, argument);
     cell->run = run;
     cell->argument = argument;
+    cell->mask_believed = gp_mask_believed;
     int error = real_create(thread, attr, run_sampled, cell);
     if (error != 0)
         give_cell(cell);

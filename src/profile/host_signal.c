@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "greenprof/prof.h"
+#include "profile/host_mask.h"
 #include "profile/sampler.h"
 #include "profile/sampling_signal.h"
 
@@ -43,7 +44,16 @@ PROF_API int sigaction(int number, const struct sigaction *action, struct sigact
 {
     if (number == gp_sampling_signal() && gp_sampling_signal_is_ours())
         return answer(number, action, old);
-    return __sigaction(number, action, old);
+    struct sigaction filtered;
+    bool believed = gp_host_mask_action_is_believed(number);
+    if (action != NULL) {
+        filtered = *action; // `old` may be where it is
+        gp_host_mask_filter_action(number, &filtered);
+    }
+    int result = __sigaction(number, action != NULL ? &filtered : NULL, old);
+    if (result == 0 && old != NULL && believed)
+        sigaddset(&old->sa_mask, gp_sampling_signal());
+    return result;
 }
 
 // BSD semantics, as glibc's has: system calls are restarted, the signal is blocked in its handler.

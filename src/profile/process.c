@@ -12,6 +12,7 @@
 #include "coro/threads.h"
 #include "greenprof/prof.h"
 #include "profile/collector.h"
+#include "profile/host_mask.h"
 #include "profile/profile.h"
 #include "profile/sampler.h"
 #include "signal/ticks.h"
@@ -177,13 +178,16 @@ void gp_process_before_exec(void)
     if (watch != NULL)
         watch->before_exec();
     gp_sampler_before_exec();
+    gp_host_mask_before_exec();
 }
 
 void gp_process_after_failed_exec(void)
 {
     int saved_errno = errno;
-    if (owner != 0 && gp_process_is_mine())
+    if (owner != 0 && gp_process_is_mine()) {
+        gp_host_mask_after_failed_exec();
         gp_sampler_after_failed_exec();
+    }
     errno = saved_errno;
 }
 

@@ -14,6 +14,7 @@
 #include "profile/collector.h"
 #include "profile/sampling_signal.h"
 #include "signal/handler.h"
+#include "signal/mask.h"
 #include "signal/slice.h"
 #include "unwind/unwind.h"
 
@@ -86,7 +87,7 @@ static void on_exit_of(gp_thread_t *thread)
 {
     sigset_t signals;
     gp_sampling_signal_set(&signals);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL); // for good: the thread ends
+    gp_mask_change(SIG_BLOCK, &signals, NULL); // for good: the thread ends
     pthread_mutex_lock(&gp_sampler_lock);
     if (engine != NULL)
         engine->disarm(&thread->timer);
@@ -193,7 +194,7 @@ static void take_off_pending(int number)
     struct timespec now = {0};
     sigemptyset(&signals);
     sigaddset(&signals, number);
-    while (sigtimedwait(&signals, NULL, &now) > 0)
+    while (syscall(SYS_rt_sigtimedwait, &signals, NULL, &now, sizeof(uint64_t)) > 0)
         ;
 }
 
@@ -348,7 +349,7 @@ void gp_sampler_before_fork(void)
     // A signal during fork() makes the kernel start it over: a big process at a high rate would never get through.
     sigset_t signals;
     gp_sampling_signal_set(&signals);
-    pthread_sigmask(SIG_BLOCK, &signals, &mask_before_fork);
+    gp_mask_change(SIG_BLOCK, &signals, &mask_before_fork);
 }
 
 void gp_sampler_abandon_timers(void)
@@ -374,6 +375,6 @@ void gp_sampler_after_fork(bool child)
 {
     if (child)
         restart_in_child();
-    pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
+    gp_mask_change(SIG_SETMASK, &mask_before_fork, NULL);
     pthread_mutex_unlock(&gp_sampler_lock);
 }

@@ -10,10 +10,16 @@
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
 
 static _Atomic int present = SIGPROF;
+static _Atomic bool wanted; // a handler is installed for it
 
 int gp_sampling_signal(void)
 {
     return atomic_load_explicit(&present, memory_order_acquire);
+}
+
+bool gp_sampling_signal_is_wanted(void)
+{
+    return atomic_load_explicit(&wanted, memory_order_acquire);
 }
 
 void gp_sampling_signal_set(sigset_t *set)
@@ -67,6 +73,7 @@ int gp_sampling_signal_take(int not_this)
         error = try(SIGSTKFLT, not_this);
     for (int number = SIGRTMAX; error == -EBUSY && number >= SIGRTMIN; number--)
         error = try(number, not_this);
+    atomic_store_explicit(&wanted, error == 0, memory_order_release);
     return error;
 }
 

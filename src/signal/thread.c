@@ -1,8 +1,10 @@
 #include "signal/thread.h"
 
+#include "signal/mask.h"
 #include "signal/region.h"
 
 __thread gp_thread_t *gp_thread_self __attribute__((tls_model("initial-exec")));
+__thread uint64_t gp_mask_believed __attribute__((tls_model("initial-exec")));
 _Atomic(gp_thread_t *) gp_thread_list;
 _Atomic bool gp_thread_nested;
 _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];

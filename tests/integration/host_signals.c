@@ -1,5 +1,5 @@
 // A program with signals of its own: greenprof must not get in their way, nor they in its.
-//   host_signals handlers | altstack | mask | waits | masked_thread
+//   host_signals handlers | altstack | mask | waits | masked_thread | mask_view | wait_all | blocked
 #include "truth.h"
 
 #include <errno.h>
@@ -164,6 +164,106 @@ static int masked_thread(void)
     return 0;
 }
 
+static int is_blocked(int number)
+{
+    sigset_t now;
+    sigprocmask(SIG_SETMASK, NULL, &now);
+    return sigismember(&now, number);
+}
+
+static void *in_thread(void *unused)
+{
+    (void)unused;
+    return (void *)(intptr_t)is_blocked(SIGPROF);
+}
+
+// What the program is told of masks is what it has asked for.
+static int mask_view(void)
+{
+    sigset_t all, one, old;
+    pthread_t thread;
+    void *inherited;
+    struct sigaction action = {.sa_handler = on_usr1}, told;
+    sigfillset(&all);
+    sigemptyset(&one);
+    sigaddset(&one, SIGPROF);
+    if (is_blocked(SIGPROF) || sigprocmask(SIG_BLOCK, &one, &old) != 0 || sigismember(&old, SIGPROF) || !is_blocked(SIGPROF))
+        return 3;
+    if (pthread_sigmask(SIG_SETMASK, &all, &old) != 0 || !sigismember(&old, SIGPROF) || sigismember(&old, SIGUSR1))
+        return 4;
+    work_main(300000000); // and is sampled meanwhile
+    pthread_create(&thread, NULL, in_thread, NULL);
+    pthread_join(thread, &inherited);
+    if (inherited == NULL)
+        return 5;
+    if (sigprocmask(SIG_UNBLOCK, &one, NULL) != 0 || is_blocked(SIGPROF) || !is_blocked(SIGUSR1))
+        return 6;
+    if (sigprocmask(42, &one, NULL) != -1 || errno != EINVAL || pthread_sigmask(42, &one, NULL) != EINVAL)
+        return 7;
+    action.sa_mask = one;
+    if (sigaction(SIGUSR2, &action, NULL) != 0 || sigaction(SIGUSR2, NULL, &told) != 0 || !sigismember(&told.sa_mask, SIGPROF))
+        return 8;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGUSR2, &action, &told) != 0 || !sigismember(&told.sa_mask, SIGPROF) ||
+        sigaction(SIGUSR2, NULL, &told) != 0 || sigismember(&told.sa_mask, SIGPROF))
+        return 9;
+    EXPECT(main);
+    return 0;
+}
+
+static void *take_signals(void *unused)
+{
+    sigset_t all;
+    int number = 0;
+    truth_thread_begin();
+    sigfillset(&all);
+    for (int i = 0; i < 1000; i++) {
+        struct timespec moment = {0, 100000};
+        work_blocked(300000);
+        if (sigtimedwait(&all, NULL, &moment) != -1)
+            return (void *)1; // nobody has sent one
+    }
+    kill(getpid(), SIGUSR1);
+    sigwait(&all, &number);
+    truth_thread_end();
+    return (void *)(intptr_t)(number != SIGUSR1 ? 2 : 0) + (unused != NULL);
+}
+
+// As daemons do: all signals are blocked, and one thread takes them.
+static int wait_all(void)
+{
+    sigset_t all;
+    pthread_t thread;
+    void *result;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    pthread_create(&thread, NULL, take_signals, NULL);
+    work_main(300000000);
+    pthread_join(thread, &result);
+    EXPECT(main);
+    EXPECT(blocked);
+    return result == NULL ? 0 : 3;
+}
+
+// Blocked already when the program starts: by whoever started it, here by itself.
+static int blocked(char **argv)
+{
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGPROF);
+    if (getenv("BLOCKED") == NULL) {
+        setenv("BLOCKED", "1", 1);
+        sigprocmask(SIG_BLOCK, &one, NULL);
+        execv("/proc/self/exe", argv);
+        return 3;
+    }
+    if (!is_blocked(SIGPROF))
+        return 4;
+    work_main(500000000);
+    EXPECT(main);
+    return 0;
+}
+
 static int run(const char *what)
 {
     if (strcmp(what, "handlers") == 0) {
@@ -178,6 +278,10 @@ static int run(const char *what)
         return waits();
     if (strcmp(what, "masked_thread") == 0)
         return masked_thread();
+    if (strcmp(what, "mask_view") == 0)
+        return mask_view();
+    if (strcmp(what, "wait_all") == 0)
+        return wait_all();
     return 2;
 }
 
@@ -186,7 +290,7 @@ int main(int argc, char **argv)
     truth_thread_begin();
     if (argc < 2)
         return 2;
-    int status = run(argv[1]);
+    int status = strcmp(argv[1], "blocked") == 0 ? blocked(argv) : run(argv[1]);
     truth_print_total();
     return status;
 }
