@@ -33,18 +33,17 @@ class QemuImg(check.Case):
                        "driver=raw,file.filename=source.raw")
         self.run_alone("compare", *SECRET, "--image-opts", encrypted + "out.qcow2", encrypted + "alone.qcow2")
         folded = run.folded("--by", "coroutine")
-        # It counts what its key derivation can do on threads of their own, which block every signal.
-        on_threads = [(stack, seconds) for stack, seconds in folded.stacks if stack[0].startswith("[thread")]
-        derivation = sum(seconds for stack, seconds in on_threads if any("pbkdf" in frame for frame in stack))
-        rest = folded.total - derivation
-        share = 1 - (sum(seconds for _, seconds in on_threads) - derivation) / rest
+        # Its key derivation and its thread pool are threads that block every signal.
+        threads = [(stack, seconds) for stack, seconds in folded.stacks if stack[0].startswith("[thread")]
+        main = sum(seconds for stack, seconds in threads if "__libc_start_main" in stack)
+        workers = sum(seconds for _, seconds in threads) - main
+        coroutines = folded.total - main - workers
         capture = run.capture()
-        print(f"key derivation on threads that block every signal: {derivation:.2f} s, "
-              f"not sampled {capture.counters['unsampled_ns'] / 1e9:.2f} s")
-        print(f"on coroutines: {share:.1%} of {rest:.2f} s (bar 90 %), "
+        print(f"threads that block every signal: {workers:.2f} s, not sampled {capture.counters['unsampled_ns'] / 1e9:.2f} s")
+        print(f"coroutines: {coroutines / (main + coroutines):.1%} of {main + coroutines:.2f} s (bar 90 %), "
               f"incomplete walks: {capture.counters['incomplete']} of {len(capture.samples)}")
-        self.assertGreaterEqual(share, 0.9)
-        self.assertGreater(derivation, 0.1)
+        self.assertGreaterEqual(coroutines / (main + coroutines), 0.9)
+        self.assertGreater(workers, 0.1)
         self.assertLess(capture.counters["unsampled_ns"] / 1e9, 0.05)
         self.check_weights(capture)
 
