@@ -10,9 +10,10 @@
 typedef struct gp_compressor { // zero-initialized = has no memory yet
     void *memory;
     size_t bytes;
+    void *context; // zstd's, in that memory
 } gp_compressor_t;
 
-// Get the memory, about 1 MiB of which small chunks touch a part. Idempotent. Returns 0 or -ENOMEM.
+// Get the memory, 570 KiB, of which small chunks touch a part. Idempotent. Returns 0 or -ENOMEM.
 int gp_compressor_init(gp_compressor_t *compressor);
 
 void gp_compressor_free(gp_compressor_t *compressor);

@@ -4,6 +4,8 @@
 
 #include "capture/format.h"
 
+enum { BLOCK = 256 };
+
 size_t gp_pack_bound(size_t count, size_t record_bytes)
 {
     return sizeof(gp_packed_header_t) + record_bytes / 4 * sizeof(gp_packed_column_t) + count * record_bytes;
@@ -39,15 +41,22 @@ static gp_packed_column_t choose(const uint32_t *words, uint32_t count, size_t s
     return (gp_packed_column_t){.base = lowest, .width = (uint8_t)((bits(highest - lowest) + 7) / 8)};
 }
 
+// In blocks, so that each loop can be vectorized.
 static uint8_t *put(const gp_packed_column_t *column, const uint32_t *words, uint32_t count, size_t stride, uint8_t *out)
 {
-    uint32_t previous = column->base;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t word = words[i * stride];
-        uint32_t kept = column->is_delta ? GP_ZIGZAG(word - previous) : word - column->base;
-        previous = word;
-        for (unsigned plane = 0; plane < column->width; plane++)
-            out[(size_t)plane * count + i] = (uint8_t)(kept >> 8 * plane);
+    uint32_t previous = column->base, kept[BLOCK];
+    for (uint32_t first = 0; first < count; first += BLOCK) {
+        uint32_t block = count - first < BLOCK ? count - first : BLOCK;
+        for (uint32_t i = 0; i < block; i++) {
+            uint32_t word = words[(first + i) * stride];
+            kept[i] = column->is_delta ? GP_ZIGZAG(word - previous) : word - column->base;
+            previous = word;
+        }
+        for (unsigned plane = 0; plane < column->width; plane++) {
+            uint8_t *restrict to = out + (size_t)plane * count + first;
+            for (uint32_t i = 0; i < block; i++)
+                to[i] = (uint8_t)(kept[i] >> 8 * plane);
+        }
     }
     return out + (size_t)column->width * count;
 }

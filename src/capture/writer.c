@@ -198,9 +198,9 @@ static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, size_
     memset(chunk + sizeof(header) + payload_len, 0, whole - sizeof(header) - payload_len);
     int error = write_all(writer->fd, chunk, whole);
     if (error != 0) {
-        // Half a chunk is of no use to anyone.
-        if (ftruncate(writer->fd, (off_t)writer->bytes) != 0)
-            return error; // the reader copes with half a chunk, too
+        // Half a chunk is of no use to anyone; where it cannot be cut off (a pipe) the reader copes with it.
+        int cut = ftruncate(writer->fd, (off_t)writer->bytes);
+        (void)cut;
         return error;
     }
     writer->bytes += whole;
