@@ -66,7 +66,9 @@ PROF_API prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_siz
 // Signals: not safe. Cost: ~20 ns.
 PROF_API void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park);
 
-// Say that a parked coroutine has become runnable (optional). Counts the moment from which it waits for the loop.
+// Say that a parked coroutine has become runnable (optional): from this moment on it waits for the loop. Called for a
+// coroutine that runs (a yield), its whole next wait is one for the loop. Where nobody calls this, ready and parked time are
+// shown as one. Signals: safe.
 PROF_API void prof_coro_ready(prof_coro_t *coro);
 
 // Say that a coroutine is over and its stack may be reused. Not while it runs on that stack.
@@ -83,6 +85,9 @@ PROF_API uint64_t prof_coro_cpu_ns(prof_coro_t *coro);
 
 // Number of times it was switched to while profiles ran; NULL = the calling one.
 PROF_API uint64_t prof_coro_switches(prof_coro_t *coro);
+
+// Where its time went while profiles ran; NULL = the calling one. Returns 0, -EINVAL (see prof_ledger()), -ENOMEM.
+PROF_API int prof_coro_ledger(prof_coro_t *coro, prof_ledger_t *ledger);
 
 #ifdef __cplusplus
 }

@@ -39,7 +39,7 @@ typedef enum prof_scope {
 
 typedef enum prof_clock {
     PROF_CLOCK_CPU = 0,  // on-CPU time
-    PROF_CLOCK_WALL = 1, // on-CPU, ready and parked time: not yet supported, -ENOTSUP
+    PROF_CLOCK_WALL = 1, // on-CPU, ready and parked time: stacks of waits end in [parked], [ready] or [waiting]
 } prof_clock_t;
 
 typedef enum prof_mode {
@@ -101,6 +101,30 @@ PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);
 
 // Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe.
 PROF_API uint64_t prof_total_ns(prof_t *profile);
+
+// Where time went, ns. wall_ns is the sum of all parts but longest_ns.
+typedef struct prof_ledger {
+    size_t size;           // sizeof(prof_ledger_t), set by the caller
+    uint64_t wall_ns;      // of all coroutines in it, added up: several may wait at the same time
+    uint64_t cpu_ns;       // on the CPU
+    uint64_t blocked_ns;   // asleep in a system call, and the whole thread with it
+    uint64_t preempted_ns; // the thread could run but did not: other threads and processes had the CPU
+    uint64_t ready_ns;     // runnable, waiting for the scheduler to come round
+    uint64_t parked_ns;    // waiting for something to happen
+    uint64_t waiting_ns;   // ready or parked: the runtime does not say when a coroutine becomes ready
+    uint64_t longest_ns;   // longest time that one of them kept its thread
+    uint64_t switches;     // times one of them was switched to
+    uint64_t spawned;      // coroutines they created
+} prof_ledger_t;
+
+#define PROF_LEDGER_INIT {sizeof(prof_ledger_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+// Read a profile's ledger so far.
+//   request scope: the coroutines in it. process scope: all coroutines; a thread's own stack waits while its coroutines
+//   run, which is not counted again. thread scope: wall, cpu and, together as blocked, the rest.
+// Returns 0; -EINVAL (NULL, no profile, size 0 or larger than this library's).
+// Threads: any. Signals: not safe. Cost: O(coroutines in the profile).
+PROF_API int prof_ledger(prof_t *profile, prof_ledger_t *ledger);
 
 // Free a profile; stops it first if it runs. NULL and pointers that are no profile are ignored.
 PROF_API void prof_free(prof_t *profile);

@@ -47,7 +47,7 @@ static _Atomic bool resting; // nothing that was sampled is left in the rings
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 static void (*real_dealloc)(void *code);
 
-extern _Atomic uint32_t gp_slice_epoch;
+extern _Atomic uint32_t gp_edge_epoch;
 
 static void free_waiting(void)
 {
@@ -109,7 +109,7 @@ static void forget_all(void)
 
 void gp_cpython_code_before_drain(void)
 {
-    uint32_t now = atomic_load_explicit(&gp_slice_epoch, memory_order_acquire);
+    uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
     bool was_lost = atomic_exchange_explicit(&lost, false, memory_order_acq_rel);
     if (now != epoch || was_lost) // nobody kept count of deaths while nothing was sampled
         forget_all();

@@ -160,7 +160,7 @@ static void sync_hint(void)
     if (current == NULL)
         return;
     prof_coro_t *coro = record_of(current).coro;
-    if (thread != NULL && (thread->epoch != atomic_load_explicit(&gp_slice_epoch, memory_order_relaxed) ||
+    if (thread != NULL && (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
                            (coro != NULL ? coro : thread->root) != atomic_load_explicit(&thread->current, memory_order_relaxed)))
         switch_to(current);
     gp_py.decref(current);

@@ -1,4 +1,4 @@
-// The capture file (*.greenprof), slot by slot. Version 1.
+// The capture file (*.greenprof), slot by slot. Version 2.
 //
 // All integers are little-endian; every record starts on an 8-byte boundary of its chunk's payload.
 // A file is one gp_file_header followed by chunks. A chunk is a gp_chunk_header and `payload_len` bytes, padded with
@@ -15,7 +15,7 @@
 
 #define GP_FILE_MAGIC    "GRNPROF\n" // 8 bytes, no NUL
 #define GP_CHUNK_MAGIC   0x4b435047u // "GPCK"
-#define GP_FILE_VERSION  1u          // raised when an old reader would misread; features cover the rest
+#define GP_FILE_VERSION  2u          // raised when an old reader would misread; features cover the rest
 
 // Feature bits: a reader refuses a file with a required bit (low 32) that it does not know, and ignores unknown
 // optional bits (high 32).
@@ -35,7 +35,7 @@ typedef struct gp_file_header {
     uint32_t frequency_hz;      //  48 as asked for
     uint32_t engine;            //  52 enum gp_engine
     uint32_t elf_machine;       //  56 EM_X86_64 (62) or EM_AARCH64 (183)
-    uint32_t clock;             //  60 0 = cpu
+    uint32_t clock;             //  60 0 = cpu, 1 = wall: which one readers show by default; both are in the file
     uint8_t session[16];        //  64 random, the same for every file of one `greenprof run`
     uint64_t tick_hz;           //  80 calibrated frequency of the switch clock (time-stamp counter), Hz
     uint8_t reserved[32];       //  88 zeros
@@ -96,6 +96,8 @@ enum gp_chunk_type {
     GP_CHUNK_COUNTERS = 9,  // one gp_counters_record_t, cumulative: the last one counts
     GP_CHUNK_END = 10,      // one gp_end_record_t: the process or the sampling ended in order
     GP_CHUNK_FUNCTIONS = 11,// gp_function_record_t... of language runtimes (CPython)
+    GP_CHUNK_HOGS = 12,     // gp_hog_record_t...
+    GP_CHUNK_DELAYS = 13,   // gp_delay_record_t...
     GP_CHUNK_HEADER = 15,   // one gp_file_header_t: for when the one at the start of the file is damaged
 };
 
@@ -125,6 +127,12 @@ enum gp_pseudo {
     GP_PSEUDO_SWITCHING = 1, // leaf: inside a switch routine that cannot be walked: "[switching]"
     GP_PSEUDO_TRUNCATED = 2, // stands for the frames left out of a stack that was too deep: "[truncated]"
     GP_PSEUDO_UNKNOWN = 3,   // outermost: the walk gave up here: "[incomplete]"
+    // Leaves that say what else than running on the CPU took the time:
+    GP_PSEUDO_PARKED = 4,  // "[parked]"
+    GP_PSEUDO_READY = 5,   // "[ready]"
+    GP_PSEUDO_WAITING = 6, // ready or parked, nobody said: "[waiting]"
+    GP_PSEUDO_PREEMPTED = 7, // its thread could run but did not: "[preempted]"
+    GP_PSEUDO_BLOCKED = 8,   // its thread was asleep in the kernel: "[blocked]"
 };
 
 typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments joined by NUL), "hostname", "greenprof"
@@ -196,24 +204,82 @@ typedef struct gp_stack_record {
     uint16_t flags; // 6 enum gp_stack_flag
 } gp_stack_record_t;// 8, then gp_loc_t[depth], innermost first
 
+enum gp_sample_kind { // what the weight is
+    GP_KIND_CPU = 0,     // on-CPU time that really passed on this thread since its sample before
+    GP_KIND_PREEMPTED = 1, // time that the thread could run but did not, while this coroutine had it
+    GP_KIND_PARKED = 2,  // waiting time that the sample stands for; the stack is where the coroutine parked
+    GP_KIND_READY = 3,   // the same: it was runnable
+    GP_KIND_WAITING = 4, // the same: nobody said which of the two
+    GP_KIND_BLOCKED = 5, // time that the thread slept in the kernel while this coroutine had it, with the stack there
+    GP_KIND_COUNT = 6,
+};
+
+// The pseudo-frame that stands for a kind at the leaf of a stack; 0 = none.
+static inline enum gp_pseudo gp_kind_leaf(uint32_t kind)
+{
+    static const uint8_t leaves[GP_KIND_COUNT] = {
+        [GP_KIND_PREEMPTED] = GP_PSEUDO_PREEMPTED,
+        [GP_KIND_BLOCKED] = GP_PSEUDO_BLOCKED,
+        [GP_KIND_PARKED] = GP_PSEUDO_PARKED,
+        [GP_KIND_READY] = GP_PSEUDO_READY,
+        [GP_KIND_WAITING] = GP_PSEUDO_WAITING,
+    };
+    return (enum gp_pseudo)leaves[kind];
+}
+
 typedef struct gp_sample_record {
-    uint64_t time_ns;   //  0 since start_monotonic_ns
-    uint64_t weight_ns; //  8 CPU time that really passed on this thread since its sample before
+    uint64_t time_ns;   //  0 since start_monotonic_ns; of a wait, when it ended
+    uint64_t weight_ns; //  8
     uint64_t coro_id;   // 16
-    uint32_t thread;    // 24 thread index
+    uint32_t thread;    // 24 thread index; 0 = none: a wait that did not end
     uint32_t stack_id;  // 28
     uint32_t trace;     // 32 trace index
-    uint32_t reserved;  // 36
+    uint32_t kind;      // 36 enum gp_sample_kind
 } gp_sample_record_t;   // 40
 
-typedef struct gp_ledger_record { // exact time of one coroutine under one trace since its ledger record before
-    uint64_t coro_id;  //  0
-    uint32_t trace;    //  8 trace index
-    uint32_t reserved; // 12
-    uint64_t cpu_ns;   // 16
-    uint64_t switches; // 24 times it was switched to
-    uint64_t time_ns;  // 32 up to when
-} gp_ledger_record_t;  // 40
+// Exact time of one coroutine under one trace since its ledger record before. All but longest_ns are differences modulo
+// 2^64: a wait first told as waiting may turn out to have been parked.
+// wall = cpu + blocked + preempted + ready + parked + waiting; preempted = slice - cpu - blocked
+typedef struct gp_ledger_record {
+    uint64_t coro_id;    //  0
+    uint32_t trace;      //  8 trace index
+    uint32_t reserved;   // 12
+    uint64_t cpu_ns;     // 16
+    uint64_t switches;   // 24 times it was switched to
+    uint64_t time_ns;    // 32 up to when
+    uint64_t slice_ns;   // 40 between being switched to and away from
+    uint64_t blocked_ns; // 48 its thread slept in the kernel meanwhile
+    uint64_t ready_ns;   // 56
+    uint64_t parked_ns;  // 64
+    uint64_t waiting_ns; // 72 ready or parked, nobody said
+    uint64_t spawned;    // 80 coroutines it created
+    uint64_t longest_ns; // 88 its longest slice so far
+} gp_ledger_record_t;    // 96
+
+typedef struct gp_hog_stack {
+    uint32_t stack_id;  // 0
+    uint32_t reserved;  // 4
+    uint64_t weight_ns; // 8 time of the slice with this stack, as sampled: on the CPU or not
+} gp_hog_stack_t;       // 16
+
+typedef struct gp_hog_record { // a slice of at least the threshold
+    uint64_t id;          //  0 1, 2, ...
+    uint64_t coro_id;     //  8
+    uint64_t start_ns;    // 16
+    uint64_t duration_ns; // 24
+    uint32_t trace;       // 32 trace index
+    uint32_t thread;      // 36 thread index
+    uint32_t stack_count; // 40
+    uint32_t reserved;    // 44
+} gp_hog_record_t;        // 48, then gp_hog_stack_t[stack_count]
+
+typedef struct gp_delay_record { // a coroutine that was ready while a hog kept its thread
+    uint64_t hog_id;   //  0
+    uint64_t coro_id;  //  8 the victim
+    uint64_t delay_ns; // 16
+    uint32_t trace;    // 24 the victim's trace index
+    uint32_t reserved; // 28
+} gp_delay_record_t;   // 32
 
 // Signals that arrived = GP_COUNTER_SAMPLES + all drops (GP_COUNTER_DROP_FIRST..GP_COUNTER_DROP_LAST).
 enum gp_counter {
@@ -234,7 +300,10 @@ enum gp_counter {
     GP_COUNTER_LOST_MARKS = 12,     // trace changes that did not fit into a ring: ledger per trace is approximate
     GP_COUNTER_UNSAMPLED_NS = 13,   // CPU time, ns, of threads that no signal reached (they block it): in no profile
     GP_COUNTER_UNWRITTEN = 14,      // samples that are not in the capture: it could not be written fast enough
-    GP_COUNTER_COUNT = 15,
+    GP_COUNTER_WAIT_SAMPLES = 15,   // waits put into a ring
+    GP_COUNTER_LOST_WAITS = 16,     // that found no room
+    GP_COUNTER_LOST_HOGS = 17,      // long slices, and delays by them, that found no room
+    GP_COUNTER_COUNT = 18,
 };
 
 typedef struct gp_counters_record {

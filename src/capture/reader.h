@@ -39,6 +39,9 @@ typedef struct gp_reader_handlers {
     int (*ledger)(void *context, const gp_ledger_record_t *ledger);
     // values: uint64_t[record->count], enum gp_counter.
     int (*counters)(void *context, const gp_counters_record_t *record, const uint64_t *values);
+    // stacks: gp_hog_stack_t[hog->stack_count].
+    int (*hog)(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks);
+    int (*delay)(void *context, const gp_delay_record_t *delay);
     int (*end)(void *context, const gp_end_record_t *end);
 } gp_reader_handlers_t;
 

@@ -92,6 +92,19 @@ static int counters_record(records_t *records)
     return records->handlers->counters(records->context, record, values);
 }
 
+static int hog_record(records_t *records)
+{
+    const gp_hog_record_t *record = take(records, sizeof(*record));
+    const gp_hog_stack_t *stacks =
+        record ? take(records, (uint64_t)record->stack_count * sizeof(*stacks)) : NULL;
+
+    if (stacks == NULL)
+        return -EBADMSG;
+    if (records->handlers->hog == NULL)
+        return 0;
+    return records->handlers->hog(records->context, record, stacks);
+}
+
 #define FIXED_RECORD(name)                                                                         \
     static int name##_record(records_t *records)                                                   \
     {                                                                                              \
@@ -108,6 +121,7 @@ FIXED_RECORD(coro)
 FIXED_RECORD(trace)
 FIXED_RECORD(sample)
 FIXED_RECORD(ledger)
+FIXED_RECORD(delay)
 FIXED_RECORD(end)
 
 // All that are left at once, where the handler takes them so.
@@ -134,6 +148,7 @@ static int (*const record_parsers[])(records_t *) = {
     [GP_CHUNK_SAMPLES] = samples_record,    [GP_CHUNK_LEDGER] = ledger_record,
     [GP_CHUNK_COUNTERS] = counters_record, [GP_CHUNK_END] = end_record,
     [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
+    [GP_CHUNK_HOGS] = hog_record,          [GP_CHUNK_DELAYS] = delay_record,
 };
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,

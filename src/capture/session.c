@@ -11,9 +11,11 @@
 
 #include "capture/intern.h"
 #include "capture/writing.h"
+#include "coro/ledger.h"
 #include "coro/registry.h"
 #include "profile/collector.h"
 #include "profile/functions.h"
+#include "profile/parked.h"
 #include "profile/process.h"
 #include "profile/sampler.h"
 #include "profile/sampling_signal.h"
@@ -25,19 +27,24 @@ enum {
     NAME_EVERY = 5,             // records of a thread between two looks at its name
     LEDGER_SHARE = 50,          // the ledger's scan takes at most 1/50 of the collector's time
     ENDING_LIMIT_NS = 1000000000,
+    PARKED_SHARE = 100,         // looking at parked stacks takes at most 1/100
 };
+
+// A wait in progress is told once it has lasted this long, and again each time that it has gone on for as long.
+#define LONG_WAIT_NS 5000000000ull
 
 enum ending { ENDING_NOT, ENDING_EXIT, ENDING_EXEC };
 
 static gp_writer_t writer = GP_WRITER_INIT;
 static gp_file_header_t header;
 static gp_intern_t traces, stacks;
-static uint64_t start_ticks, last_flush_ns, next_ledger_ns, start_process_ns;
+static uint64_t start_ticks, last_flush_ns, next_ledger_ns, next_waits_ns, start_process_ns;
 static uint64_t unwritten; // samples that there was no room for
 static size_t modules_written;
 static uint32_t functions_written;
 static bool opened;
 static _Atomic int ending;
+static uint64_t last_hog;
 
 static uint64_t since_start(uint64_t ticks)
 {
@@ -177,65 +184,145 @@ static void begin_ledger(prof_coro_t *coro, uint64_t id)
     if (coro->ledger_id == id)
         return;
     coro->ledger_id = id;
-    coro->reported_ns = coro->reported_switches = 0;
+    coro->reported = (gp_ledger_t){0};
     memcpy(coro->ledger_trace, coro->birth_trace, sizeof(coro->ledger_trace));
 }
 
-static void report_ledger(prof_coro_t *coro, uint64_t id, uint64_t cpu_ns, uint64_t switches)
+static void report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
 {
+    gp_ledger_t more = *now;
     begin_ledger(coro, id);
-    if (cpu_ns <= coro->reported_ns || switches < coro->reported_switches)
+    gp_ledger_subtract(&more, &coro->reported);
+    if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
         return;
     write_coro(coro, id, 0);
     uint32_t trace = trace_index(coro->ledger_trace);
     gp_ledger_record_t *record = gp_writer_add(&writer, GP_CHUNK_LEDGER, sizeof(*record));
     if (record == NULL)
         return;
-    record->coro_id = id;
-    record->trace = trace;
-    record->cpu_ns = cpu_ns - coro->reported_ns;
-    record->switches = switches - coro->reported_switches;
-    record->time_ns = since_start(gp_ticks());
-    coro->reported_ns = cpu_ns;
-    coro->reported_switches = switches;
+    *record = (gp_ledger_record_t){
+        .coro_id = id,
+        .trace = trace,
+        .cpu_ns = more.cpu_ns,
+        .switches = more.switches,
+        .time_ns = since_start(gp_ticks()),
+        .slice_ns = more.slice_ns,
+        .blocked_ns = more.blocked_ns,
+        .ready_ns = more.ready_ns,
+        .parked_ns = more.parked_ns,
+        .waiting_ns = more.waiting_ns,
+        .spawned = more.spawned,
+        .longest_ns = more.longest_ns,
+    };
+    coro->reported = *now;
 }
 
+// Waits in progress are told at the end, and now and then where they last.
 static void report_live(prof_coro_t *coro, void *unused)
 {
     (void)unused;
-    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
-    if (id != 0)
-        report_ledger(coro, id, atomic_load_explicit(&coro->cpu_ns, memory_order_relaxed),
-                      atomic_load_explicit(&coro->switches, memory_order_relaxed));
+    gp_ledger_t ledger;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks();
+    if (id == 0)
+        return;
+    if (atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT) {
+        gp_ledger_read(coro, now, &ledger);
+        report_ledger(coro, id, &ledger);
+        return;
+    }
+    gp_ledger_read_closed(coro, now, &ledger);
+    if (coro->ledger_id == id && ledger.switches == coro->reported.switches && ledger.cpu_ns == coro->reported.cpu_ns) {
+        gp_ledger_t open;
+        gp_ledger_read(coro, now, &open);
+        uint64_t told = coro->reported.ready_ns + coro->reported.parked_ns + coro->reported.waiting_ns;
+        if (open.ready_ns + open.parked_ns + open.waiting_ns - told < LONG_WAIT_NS)
+            return;
+        ledger = open;
+    }
+    report_ledger(coro, id, &ledger);
 }
 
-static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack)
+static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack,
+                        enum gp_sample_kind kind, uint64_t weight_ns)
 {
-    write_coro(sample->coro, sample->coro_id, sample->coro == thread->root ? thread->index : 0);
-    uint32_t trace = trace_index(sample->trace), id = stack_id(stack);
+    bool own = thread != NULL && sample->coro == thread->root;
+    write_coro(sample->coro, sample->coro_id, own ? thread->index : 0);
+    uint32_t trace = trace_index(sample->trace), id = stack->depth > 0 ? stack_id(stack) : 0;
     gp_sample_record_t *record = gp_writer_add(&writer, GP_CHUNK_SAMPLES, sizeof(*record));
     if (record == NULL) {
         unwritten++;
         return;
     }
     record->time_ns = since_start(sample->ticks);
-    record->weight_ns = sample->weight_ns;
+    record->weight_ns = weight_ns;
     record->coro_id = sample->coro_id;
-    record->thread = thread->index;
+    record->thread = thread != NULL ? thread->index : 0;
     record->stack_id = id;
+    record->trace = trace;
+    record->kind = kind;
+}
+
+static void take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_hog_sample_t *samples, size_t count)
+{
+    uint32_t stacks_of[count + 1];
+    for (size_t i = 0; i < count; i++)
+        stacks_of[i] = stack_id(&samples[i].stack);
+    write_coro(mark->coro, mark->coro_id, mark->coro == thread->root ? thread->index : 0);
+    uint32_t trace = trace_index(mark->trace);
+    gp_hog_record_t *record =
+        gp_writer_add(&writer, GP_CHUNK_HOGS, sizeof(*record) + count * sizeof(gp_hog_stack_t));
+    if (record == NULL)
+        return;
+    unsigned slot = thread->written_hog_count++ % GP_HOGS;
+    thread->written_hogs[slot].start = mark->start;
+    thread->written_hogs[slot].id = record->id = ++last_hog;
+    record->coro_id = mark->coro_id;
+    record->start_ns = since_start(mark->start);
+    record->duration_ns = gp_ticks_to_ns(mark->end - mark->start);
+    record->trace = trace;
+    record->thread = thread->index;
+    record->stack_count = (uint32_t)count;
+    gp_hog_stack_t *out = (gp_hog_stack_t *)(void *)(record + 1);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (gp_hog_stack_t){.stack_id = stacks_of[i], .weight_ns = samples[i].weight_ns};
+}
+
+static uint64_t hog_id(const gp_thread_t *thread, uint64_t start)
+{
+    for (unsigned i = 0; i < GP_HOGS; i++) {
+        if (thread->written_hogs[i].start == start)
+            return thread->written_hogs[i].id;
+    }
+    return 0;
+}
+
+static void take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
+{
+    uint64_t hog = hog_id(thread, mark->hog_start);
+    if (hog == 0)
+        return;
+    write_coro(mark->coro, mark->coro_id, 0);
+    uint32_t trace = trace_index(mark->trace);
+    gp_delay_record_t *record = gp_writer_add(&writer, GP_CHUNK_DELAYS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->hog_id = hog;
+    record->coro_id = mark->coro_id;
+    record->delay_ns = gp_ticks_to_ns(mark->delay_ticks);
     record->trace = trace;
 }
 
 static void take_trace_mark(const gp_trace_mark_t *mark)
 {
-    report_ledger(mark->coro, mark->coro_id, mark->cpu_ns, mark->switches);
+    report_ledger(mark->coro, mark->coro_id, &mark->ledger);
     memcpy(mark->coro->ledger_trace, mark->trace, sizeof(mark->trace));
 }
 
 static void take_coro_over(prof_coro_t *coro)
 {
-    report_ledger(coro, coro->final_id, atomic_load_explicit(&coro->cpu_ns, memory_order_relaxed),
-                  atomic_load_explicit(&coro->switches, memory_order_relaxed));
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, coro->final_ticks, &ledger);
+    report_ledger(coro, coro->final_id, &ledger);
 }
 
 static void write_counters(void)
@@ -345,6 +432,23 @@ static void write_ledger(uint64_t now)
     next_ledger_ns = now + (took * LEDGER_SHARE > FLUSH_NS ? took * LEDGER_SHARE : FLUSH_NS);
 }
 
+static void take_parked(prof_coro_t *coro, void *least_ticks)
+{
+    gp_parked_take(coro, *(const uint64_t *)least_ticks);
+}
+
+// Waits that go on: samples of what they were so far.
+static void write_waits(uint64_t now)
+{
+    bool is_end = atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT;
+    uint64_t least_ticks = is_end ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);
+    if (now < next_waits_ns && !is_end)
+        return;
+    gp_coro_each(take_parked, &least_ticks);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_waits_ns = now + (took * PARKED_SHARE > LONG_WAIT_NS ? took * PARKED_SHARE : LONG_WAIT_NS);
+}
+
 // What is reported every time: threads, the ledger, the counters.
 static void report(uint64_t now)
 {
@@ -354,6 +458,7 @@ static void report(uint64_t now)
             write_thread(thread);
     }
     write_ledger(now);
+    write_waits(gp_clock_ns(CLOCK_MONOTONIC));
     write_counters();
 }
 
@@ -383,6 +488,8 @@ static void end_of_round(void)
 
 static const gp_sink_t session_sink = {
     .sample = take_sample,
+    .hog = take_hog,
+    .delay = take_delay,
     .trace_mark = take_trace_mark,
     .coro_over = take_coro_over,
     .thread_over = write_thread,
@@ -425,6 +532,8 @@ static void fill_header(unsigned hz)
     header.pid = (uint32_t)getpid();
     header.ppid = (uint32_t)getppid();
     header.frequency_hz = hz;
+    const char *clock = getenv("GREENPROF_CLOCK");
+    header.clock = clock != NULL && strcmp(clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
     header.engine = (uint32_t)gp_sampler_engine();
     header.tick_hz = gp_ticks_hz();
 #if defined(__x86_64__)
@@ -447,8 +556,7 @@ static void forget_parents(prof_coro_t *coro, void *unused)
     // What it has done so far is in the parent's capture.
     coro->written_id = 0;
     coro->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    coro->reported_ns = atomic_load_explicit(&coro->cpu_ns, memory_order_relaxed);
-    coro->reported_switches = atomic_load_explicit(&coro->switches, memory_order_relaxed);
+    gp_ledger_read(coro, gp_ticks(), &coro->reported);
 }
 
 static void on_forked_child(void)

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "coro/ledger.h"
 #include "coro/own_memory.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
@@ -21,6 +22,7 @@ pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(chunk_t *) chunks; // append-only
 static prof_coro_t *free_records, *retired_records;
 static uint64_t last_id;
+static gp_ledger_t gone; // of all that were retired
 static bool draining;
 
 static bool grow(void)
@@ -47,14 +49,21 @@ static void copy_name(char *to, size_t size, const char *from)
 
 static void inherit(prof_coro_t *coro, prof_coro_t *spawner)
 {
-    gp_scope_t *scope = spawner != NULL ? atomic_load_explicit(&spawner->scope, memory_order_relaxed) : NULL;
-    gp_scope_ref(scope);
-    atomic_store_explicit(&coro->scope, scope, memory_order_relaxed);
+    gp_scope_inherit(coro, spawner != NULL ? atomic_load_explicit(&spawner->scope, memory_order_relaxed) : NULL);
     for (int i = 0; i < 2; i++) {
         coro->birth_trace[i] = spawner != NULL ? atomic_load_explicit(&spawner->trace[i], memory_order_relaxed) : 0;
         atomic_store_explicit(&coro->trace[i], coro->birth_trace[i], memory_order_relaxed);
     }
     coro->parent_id = spawner != NULL ? spawner->id : 0;
+    if (spawner != NULL)
+        gp_coro_add(&spawner->spawned, 1);
+}
+
+static void add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
+{
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, now, &ledger);
+    gp_ledger_add(sum, &ledger);
 }
 
 static void retire_locked(prof_coro_t *coro)
@@ -66,7 +75,9 @@ static void retire_locked(prof_coro_t *coro)
         gp_region_remove(coro);
     coro->final_id = id;
     atomic_store_explicit(&coro->id, 0, memory_order_release);
-    gp_scope_unref(atomic_exchange_explicit(&coro->scope, NULL, memory_order_relaxed));
+    coro->final_ticks = gp_ticks();
+    add_ledger(coro, coro->final_ticks, &gone);
+    gp_scope_quit(coro);
     prof_coro_t **list = draining ? &retired_records : &free_records;
     coro->next = *list;
     *list = coro;
@@ -77,12 +88,10 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     atomic_store_explicit(&coro->lo, birth->lo, memory_order_relaxed);
     atomic_store_explicit(&coro->hi, birth->hi, memory_order_relaxed);
     atomic_store_explicit(&coro->trace_seq, 0, memory_order_relaxed);
-    atomic_store_explicit(&coro->cpu_ns, 0, memory_order_relaxed);
-    atomic_store_explicit(&coro->switches, 0, memory_order_relaxed);
-    atomic_store_explicit(&coro->ready_ticks, 0, memory_order_relaxed);
     coro->kind = birth->kind;
     coro->entry = birth->entry;
     coro->birth_ticks = gp_ticks();
+    gp_ledger_begin(coro, coro->birth_ticks);
     copy_name(coro->name, sizeof(coro->name), birth->name);
     inherit(coro, birth->spawner);
 }
@@ -172,6 +181,26 @@ void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argume
                 visit(&chunk->records[i], argument);
         }
     }
+}
+
+typedef struct total {
+    uint64_t now;
+    gp_ledger_t *sum;
+} total_t;
+
+static void add_live(prof_coro_t *coro, void *argument)
+{
+    const total_t *total = argument;
+    add_ledger(coro, total->now, total->sum);
+}
+
+void gp_coro_total(uint64_t now, gp_ledger_t *sum)
+{
+    total_t total = {now, sum};
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_ledger_add(sum, &gone);
+    gp_coro_each(add_live, &total);
+    pthread_mutex_unlock(&gp_registry_lock);
 }
 
 void gp_coro_set_draining(int (*sampling)(void))

@@ -41,6 +41,9 @@ void gp_coro_recycle(prof_coro_t *list);
 // Call `visit` for every live record. Collector only (records may be retired meanwhile, none is recycled).
 void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument);
 
+// Add the ledgers of all coroutines that were retired, and of all live ones, up to `now` (ticks). Takes the registry's lock. Cost: O(records).
+void gp_coro_total(uint64_t now, gp_ledger_t *sum);
+
 // While the collector rests there is nobody to drain for: retired records are recycled at once.
 // `sampling`: asked under the registry's lock whether samples may be on their way; NULL = they may.
 void gp_coro_set_draining(int (*sampling)(void));

@@ -2,8 +2,10 @@
 
 #include <stddef.h>
 
+#include "coro/ledger.h"
 #include "coro/own_memory.h"
 #include "coro/registry.h"
+#include "signal/ticks.h"
 
 enum { SLOTS_PER_CHUNK = 1024, CHUNKS_MAX = 4096 };
 
@@ -57,6 +59,61 @@ static void retire(gp_scope_t *scope)
     retired_slots = scope;
 }
 
+static void join(prof_coro_t *coro, gp_scope_t *scope, uint64_t now)
+{
+    atomic_store_explicit(&coro->scope, scope, memory_order_release);
+    if (scope == NULL)
+        return;
+    gp_ledger_read(coro, now, &coro->at_entry);
+    coro->longest_before = coro->at_entry.longest_ns;
+    atomic_store_explicit(&coro->longest_ticks, 0, memory_order_relaxed);
+    coro->prev_in_scope = NULL;
+    coro->next_in_scope = scope->members;
+    if (scope->members != NULL)
+        scope->members->prev_in_scope = coro;
+    scope->members = coro;
+}
+
+// What the coroutine did since it joined.
+static void add_member(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
+{
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, now, &ledger);
+    gp_ledger_subtract(&ledger, &coro->at_entry);
+    ledger.longest_ns = gp_ledger_longest_since_entry(coro, now);
+    gp_ledger_add(sum, &ledger);
+}
+
+static gp_scope_t *part(prof_coro_t *coro, uint64_t now)
+{
+    gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed);
+    if (scope == NULL)
+        return NULL;
+    add_member(coro, now, &scope->ledger);
+    if (coro->next_in_scope != NULL)
+        coro->next_in_scope->prev_in_scope = coro->prev_in_scope;
+    if (coro->prev_in_scope != NULL)
+        coro->prev_in_scope->next_in_scope = coro->next_in_scope;
+    else
+        scope->members = coro->next_in_scope;
+    coro->next_in_scope = coro->prev_in_scope = NULL;
+    return scope;
+}
+
+void gp_scope_inherit(prof_coro_t *coro, gp_scope_t *scope)
+{
+    gp_scope_ref(scope);
+    coro->longest_before = 0;
+    join(coro, scope, gp_ticks());
+}
+
+void gp_scope_quit(prof_coro_t *coro)
+{
+    gp_scope_t *scope = part(coro, gp_ticks());
+    atomic_store_explicit(&coro->scope, NULL, memory_order_release);
+    gp_scope_unref(scope);
+}
+
 gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile)
 {
     if (free_slots == NULL && !grow())
@@ -64,13 +121,14 @@ gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile)
     gp_scope_t *scope = free_slots;
     free_slots = scope->next_free;
     // The coroutine's reference to what it had becomes the new scope's reference to its parent.
-    link_child(atomic_load_explicit(&coro->scope, memory_order_relaxed), scope);
-    atomic_store_explicit(&scope->cpu_ns, 0, memory_order_relaxed);
+    uint64_t now = gp_ticks();
+    link_child(part(coro, now), scope);
     scope->first_child = NULL;
-    scope->closed_ns = 0;
+    scope->members = NULL;
+    scope->ledger = (gp_ledger_t){0};
     scope->profile = profile;
     scope->references = 2; // the coroutine and the profile
-    atomic_store_explicit(&coro->scope, scope, memory_order_release);
+    join(coro, scope, now);
     return scope;
 }
 
@@ -89,8 +147,10 @@ void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile))
     gp_scope_t *scope;
     while ((scope = atomic_load_explicit(&coro->scope, memory_order_relaxed)) != NULL &&
            (scope->profile == NULL || is_over(scope->profile))) {
+        uint64_t now = gp_ticks();
         gp_scope_ref(scope->parent);
-        atomic_store_explicit(&coro->scope, scope->parent, memory_order_release);
+        part(coro, now);
+        join(coro, scope->parent, now);
         gp_scope_unref(scope);
     }
 }
@@ -118,7 +178,7 @@ static void splice_if_dead(gp_scope_t *scope)
         link_child(parent, child);
     }
     if (parent != NULL) {
-        parent->closed_ns += atomic_load_explicit(&scope->cpu_ns, memory_order_relaxed) + scope->closed_ns;
+        gp_ledger_add(&parent->ledger, &scope->ledger);
         parent->references += children - 1;
     }
     retire(scope);
@@ -130,7 +190,7 @@ void gp_scope_unref(gp_scope_t *scope)
         gp_scope_t *parent = scope->parent;
         unlink_child(scope);
         if (parent != NULL)
-            parent->closed_ns += atomic_load_explicit(&scope->cpu_ns, memory_order_relaxed) + scope->closed_ns;
+            gp_ledger_add(&parent->ledger, &scope->ledger);
         retire(scope);
         scope = parent;
     }
@@ -138,21 +198,31 @@ void gp_scope_unref(gp_scope_t *scope)
         splice_if_dead(scope);
 }
 
-uint64_t gp_scope_total_ns(const gp_scope_t *top)
+// The scope after `scope` in the tree below `top`: children first, then siblings, then up. NULL at the end. No recursion,
+// the caller's stack may be small.
+static gp_scope_t *next_below(gp_scope_t *scope, const gp_scope_t *top)
 {
-    uint64_t total = 0;
-    // Children first, then siblings, then up: no recursion, the caller's stack may be small.
-    for (const gp_scope_t *scope = top;;) {
-        total += atomic_load_explicit(&((gp_scope_t *)(uintptr_t)scope)->cpu_ns, memory_order_relaxed) + scope->closed_ns;
-        if (scope->first_child != NULL) {
-            scope = scope->first_child;
-            continue;
-        }
-        while (scope != top && scope->next_sibling == NULL)
-            scope = scope->parent;
-        if (scope == top)
-            return total;
-        scope = scope->next_sibling;
+    if (scope->first_child != NULL)
+        return scope->first_child;
+    while (scope != top && scope->next_sibling == NULL)
+        scope = scope->parent;
+    return scope == top ? NULL : scope->next_sibling;
+}
+
+void gp_scope_total(gp_scope_t *top, uint64_t now, gp_ledger_t *sum)
+{
+    for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top)) {
+        gp_ledger_add(sum, &scope->ledger);
+        for (prof_coro_t *coro = scope->members; coro != NULL; coro = coro->next_in_scope)
+            add_member(coro, now, sum);
+    }
+}
+
+void gp_scope_each(gp_scope_t *top, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
+{
+    for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top)) {
+        for (prof_coro_t *coro = scope->members; coro != NULL; coro = coro->next_in_scope)
+            visit(coro, argument);
     }
 }
 

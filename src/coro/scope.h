@@ -17,11 +17,18 @@ int gp_scope_covers(prof_coro_t *coro, const struct prof *profile);
 // Take scopes off the top of `coro` as long as `is_over` says that their profile does not run.
 void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile));
 
+// A new coroutine begins in `scope`, which it inherits; or a coroutine that is over leaves the one it had. NULL is accepted.
+void gp_scope_inherit(prof_coro_t *coro, gp_scope_t *scope);
+void gp_scope_quit(prof_coro_t *coro);
+
 void gp_scope_ref(gp_scope_t *scope);   // NULL is accepted
 void gp_scope_unref(gp_scope_t *scope); // NULL is accepted
 
-// Time charged to a scope and everything below it, ns.
-uint64_t gp_scope_total_ns(const gp_scope_t *scope);
+// Add the ledger of a scope and everything below it, up to `now` (ticks). Cost: O(coroutines in it).
+void gp_scope_total(gp_scope_t *scope, uint64_t now, gp_ledger_t *sum);
+
+// Call `visit` for every coroutine in a scope and below it.
+void gp_scope_each(gp_scope_t *scope, void (*visit)(prof_coro_t *coro, void *argument), void *argument);
 
 // Is `inner` the scope `outer` or below it?
 int gp_scope_is_within(const gp_scope_t *inner, const gp_scope_t *outer);

@@ -1,9 +1,12 @@
 // The switch hook and what can be asked about a coroutine from outside.
 #include "coro/switch.h"
 
+#include <errno.h>
 
+#include "coro/ledger.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
+#include "signal/handler.h"
 #include "signal/region.h"
 
 int prof_coro_active;
@@ -16,6 +19,9 @@ static inline gp_thread_t *self(void)
 
 static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 {
+    // Where the preloaded core and the host's library are both in the process, both hook; one of them samples.
+    if (__builtin_expect(!atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed), 0))
+        return;
     if (to == NULL || to_id == 0) { // no coroutine, or one destroyed before it was switched to
         to = thread->root;
         to_id = thread->root_id;
@@ -88,4 +94,14 @@ uint64_t prof_coro_switches(prof_coro_t *coro)
 {
     coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
     return coro != NULL ? atomic_load_explicit(&coro->switches, memory_order_relaxed) : 0;
+}
+
+int prof_coro_ledger(prof_coro_t *coro, prof_ledger_t *out)
+{
+    gp_ledger_t ledger;
+    coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
+    if (coro == NULL)
+        return -ENOMEM;
+    gp_ledger_read(coro, gp_ticks(), &ledger);
+    return gp_ledger_give(&ledger, out);
 }

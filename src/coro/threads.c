@@ -9,6 +9,7 @@
 
 #include "coro/own_memory.h"
 #include "coro/registry.h"
+#include "signal/aside.h"
 #include "signal/ticks.h"
 
 #ifndef AT_MINSIGSTKSZ
@@ -47,18 +48,21 @@ static size_t signal_stack_bytes(void)
     return (minimum + HANDLER_STACK_BYTES + 4095) & ~(size_t)4095;
 }
 
-// One mapping: [block | guard | alternate stack | ring].
+// One mapping: [block | guard | alternate stack | guard | stack aside | ring].
 static gp_thread_t *map_block(void)
 {
     size_t block = (sizeof(gp_thread_t) + 4095) & ~(size_t)4095, stack = signal_stack_bytes();
-    unsigned char *memory = gp_own_map(block + GUARD_BYTES + stack + GP_RING_BYTES);
+    unsigned char *memory = gp_own_map(block + GUARD_BYTES + stack + GUARD_BYTES + GP_ASIDE_BYTES + GP_RING_BYTES);
     if (memory == NULL)
         return NULL;
+    unsigned char *aside = memory + block + GUARD_BYTES + stack + GUARD_BYTES;
     mprotect(memory + block, GUARD_BYTES, PROT_NONE);
+    mprotect(aside - GUARD_BYTES, GUARD_BYTES, PROT_NONE);
     gp_thread_t *thread = (gp_thread_t *)(void *)memory;
     thread->alternate_stack.ss_sp = memory + block + GUARD_BYTES;
     thread->alternate_stack.ss_size = stack;
-    thread->ring.data = memory + block + GUARD_BYTES + stack;
+    thread->aside = aside + GP_ASIDE_BYTES;
+    thread->ring.data = thread->aside;
     thread->ring.capacity = GP_RING_BYTES;
     return thread;
 }
@@ -94,6 +98,9 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
     thread->ended = NULL;
+    atomic_store_explicit(&thread->is_aside, false, memory_order_relaxed);
+    thread->hog_count = 0;
+    thread->hog_end = 0;
     thread->adopted = thread->keyed = false;
     thread->epoch = 0;
     thread->sample_cpu_ns = thread->start_cpu_ns = 0;

@@ -22,6 +22,9 @@ const char *gp_counter_name(uint32_t counter)
         [GP_COUNTER_LOST_MARKS] = "lost_marks",
         [GP_COUNTER_UNSAMPLED_NS] = "unsampled_ns",
         [GP_COUNTER_UNWRITTEN] = "unwritten",
+        [GP_COUNTER_WAIT_SAMPLES] = "wait_samples",
+        [GP_COUNTER_LOST_WAITS] = "lost_waits",
+        [GP_COUNTER_LOST_HOGS] = "lost_hogs",
     };
 
     return counter < GP_COUNTER_COUNT ? names[counter] : NULL;

@@ -28,10 +28,21 @@ typedef struct gp_dataset_function { // of a language runtime
     const char *name, *file;
 } gp_dataset_function_t;
 
+// The ledger besides cpu_ns: where the rest of the time went. Sums modulo 2^64 until all is read.
+// wall = slice + ready + parked + waiting; slice = cpu + blocked + preempted
+typedef struct gp_waits {
+    uint64_t slice_ns;   // between being switched to and away from
+    uint64_t blocked_ns; // its thread slept in the kernel meanwhile
+    uint64_t ready_ns, parked_ns;
+    uint64_t waiting_ns; // ready or parked: the runtime does not say
+    uint64_t spawned, longest_ns;
+} gp_waits_t;
+
 typedef struct gp_dataset_coro {
     gp_coro_record_t record; // zeros but the id when its definition was lost
     bool defined;
     uint64_t cpu_ns, switches;    // ledger
+    gp_waits_t waits;
     uint64_t sampled_ns, samples; // samples
     uint32_t traces;              // how many traces it worked for
     uint32_t trace;               // the last one of them: number in `traces`
@@ -43,6 +54,7 @@ typedef struct gp_dataset_trace { // number 0 is "no trace"
     bool defined;
     uint8_t id[16];
     uint64_t cpu_ns, switches;
+    gp_waits_t waits;
     uint64_t sampled_ns, samples;
     uint32_t coros; // how many coroutines worked for it
 } gp_dataset_trace_t;
@@ -54,10 +66,11 @@ typedef struct gp_dataset_stack { // number 0 is "no stack"
     const gp_loc_t *frames; // gp_loc_t[depth], innermost first
 } gp_dataset_stack_t;
 
-typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace, thread)
+typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace, thread, kind)
     // Numbers in the tables of this dataset; 0 for what is not kept apart.
     uint32_t stack, coro, trace;
     uint32_t thread; // index in the capture: see gp_dataset_thread_find()
+    uint32_t kind;   // enum gp_sample_kind
     uint64_t weight_ns, samples;
     double scaled_ns; // with GP_KEEP_SCALED: each sample scaled; else weight_ns
     double squares;   // sum of the squares of the samples' scaled weights: what the error rests on
@@ -66,7 +79,8 @@ typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace, thr
 typedef struct gp_dataset_share { // one (coroutine, trace)
     uint32_t coro, trace;
     uint64_t cpu_ns, switches;    // ledger
-    uint64_t sampled_ns, samples; // samples
+    gp_waits_t waits;
+    uint64_t sampled_ns, samples; // samples, on-CPU
 } gp_dataset_share_t;
 
 typedef struct gp_dataset_meta { // a text of the capture: "cmdline", "hostname", ...
@@ -88,6 +102,7 @@ enum gp_dataset_keep {
     GP_KEEP_TRACES = 2,
     GP_KEEP_THREADS = 4,
     GP_KEEP_SCALED = 8,
+    GP_KEEP_WAITS = 16, // samples of all kinds; else on-CPU samples alone. Not with GP_KEEP_SCALED
 };
 
 typedef struct gp_dataset {
@@ -154,6 +169,11 @@ uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);
 // Exact CPU time of the process on threads that were sampled; 0 = not known. Threads that no signal
 // reached ran code that no sample shows: their time is said apart, not spread over others.
 uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
+
+// A ledger's time of one kind of sample, ns. Of a thread's own stack, what it
+// slept is not told: loops wait there.
+uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share,
+                             enum gp_sample_kind kind);
 
 void gp_dataset_free(gp_dataset_t *dataset);
 

@@ -11,7 +11,7 @@ static bool same_weight(const void *owner, uint32_t number, const void *key)
     const gp_dataset_weight_t *a = &((const gp_dataset_t *)owner)->weights[number], *b = key;
 
     return a->stack == b->stack && a->coro == b->coro && a->trace == b->trace &&
-           a->thread == b->thread;
+           a->thread == b->thread && a->kind == b->kind;
 }
 
 static bool same_share(const void *owner, uint32_t number, const void *key)
@@ -25,7 +25,7 @@ static bool same_share(const void *owner, uint32_t number, const void *key)
 static gp_dataset_weight_t *weight_of(gp_dataset_t *dataset, gp_dataset_weight_t key)
 {
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.stack << 32 | key.coro),
-                                 (uint64_t)key.thread << 32 | key.trace);
+                                 ((uint64_t)key.thread << 32 | key.trace) ^ (uint64_t)key.kind << 60);
     uint32_t number = gp_index_find(&dataset->weight_index, hash, same_weight, dataset, &key);
 
     if (number != GP_INDEX_NONE)
@@ -79,6 +79,13 @@ void gp_dataset_seen_at(gp_dataset_t *dataset, uint64_t time_ns)
         dataset->end_ns = time_ns;
 }
 
+// Of a kind that is not kept, or that a later version has added.
+static bool is_other(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
+{
+    return sample->kind >= GP_KIND_COUNT ||
+           (sample->kind != GP_KIND_CPU && !(dataset->keep & GP_KEEP_WAITS));
+}
+
 static bool is_outside(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
 {
     return dataset->windowed &&
@@ -93,6 +100,7 @@ static int add_weight(gp_dataset_t *dataset, const gp_sample_record_t *sample, u
         .coro = dataset->keep & GP_KEEP_COROS ? coro : 0,
         .trace = dataset->keep & GP_KEEP_TRACES ? trace : 0,
         .thread = dataset->keep & GP_KEEP_THREADS ? sample->thread : 0,
+        .kind = sample->kind,
     };
     gp_dataset_weight_t *weight = key.stack != GP_INDEX_NONE ? weight_of(dataset, key) : NULL;
 
@@ -107,7 +115,7 @@ static int add_weight(gp_dataset_t *dataset, const gp_sample_record_t *sample, u
 static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample)
 {
     gp_dataset_seen_at(dataset, sample->time_ns);
-    if (is_outside(dataset, sample))
+    if (is_outside(dataset, sample) || is_other(dataset, sample))
         return 0;
     uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
     uint32_t trace = gp_dataset_trace_quick(dataset, sample->trace);
@@ -116,8 +124,10 @@ static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample)
     gp_dataset_share_t *share = share_of(dataset, coro, trace);
     if (share == NULL)
         return -ENOMEM;
-    share->sampled_ns += sample->weight_ns;
-    share->samples++;
+    if (sample->kind == GP_KIND_CPU) {
+        share->sampled_ns += sample->weight_ns;
+        share->samples++;
+    }
     if (dataset->keep & GP_KEEP_SCALED)
         return gp_dataset_stack_quick(dataset, sample->stack_id) != GP_INDEX_NONE ? 0 : -ENOMEM;
     return add_weight(dataset, sample, coro, trace);
@@ -132,6 +142,45 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
     for (size_t i = 0; i < count && result == 0; i++)
         result = add_sample(dataset, &samples[i]);
     return result;
+}
+
+static void add_waits(gp_waits_t *sum, const gp_waits_t *more)
+{
+    sum->slice_ns += more->slice_ns;
+    sum->blocked_ns += more->blocked_ns;
+    sum->ready_ns += more->ready_ns;
+    sum->parked_ns += more->parked_ns;
+    sum->waiting_ns += more->waiting_ns;
+    sum->spawned += more->spawned;
+    if (more->longest_ns > sum->longest_ns)
+        sum->longest_ns = more->longest_ns;
+}
+
+static uint64_t at_least_zero(uint64_t difference)
+{
+    return (int64_t)difference > 0 ? difference : 0;
+}
+
+uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share,
+                             enum gp_sample_kind kind)
+{
+    const gp_waits_t *waits = &share->waits;
+    bool is_thread = dataset->coros[share->coro].record.kind == GP_CORO_THREAD;
+
+    switch (kind) {
+    case GP_KIND_CPU:
+        return share->cpu_ns;
+    case GP_KIND_PREEMPTED:
+        return is_thread ? 0 : at_least_zero(waits->slice_ns - share->cpu_ns - waits->blocked_ns);
+    case GP_KIND_BLOCKED:
+        return is_thread ? 0 : at_least_zero(waits->blocked_ns);
+    case GP_KIND_PARKED:
+        return at_least_zero(waits->parked_ns);
+    case GP_KIND_READY:
+        return at_least_zero(waits->ready_ns);
+    default:
+        return at_least_zero(waits->waiting_ns);
+    }
 }
 
 int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
@@ -151,6 +200,16 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
         return -ENOMEM;
     share->cpu_ns += ledger->cpu_ns;
     share->switches += ledger->switches;
+    const gp_waits_t waits = {
+        .slice_ns = ledger->slice_ns,
+        .blocked_ns = ledger->blocked_ns,
+        .ready_ns = ledger->ready_ns,
+        .parked_ns = ledger->parked_ns,
+        .waiting_ns = ledger->waiting_ns,
+        .spawned = ledger->spawned,
+        .longest_ns = ledger->longest_ns,
+    };
+    add_waits(&share->waits, &waits);
     return 0;
 }
 
@@ -162,6 +221,8 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
         gp_dataset_trace_t *trace = &dataset->traces[share->trace];
         coro->cpu_ns += share->cpu_ns;
         coro->switches += share->switches;
+        add_waits(&coro->waits, &share->waits);
+        add_waits(&trace->waits, &share->waits);
         coro->sampled_ns += share->sampled_ns;
         coro->samples += share->samples;
         trace->cpu_ns += share->cpu_ns;
@@ -198,7 +259,7 @@ static int weigh_samples(void *context, const gp_sample_record_t *samples, size_
         // The capture of a process that still runs may have grown.
         if (pass->read++ == dataset->samples_read)
             return SEEN_ENOUGH;
-        if (is_outside(dataset, &samples[i]))
+        if (is_outside(dataset, &samples[i]) || is_other(dataset, &samples[i]))
             continue;
         uint32_t coro = gp_dataset_coro_quick(dataset, samples[i].coro_id);
         uint32_t stack = gp_dataset_stack_quick(dataset, samples[i].stack_id);

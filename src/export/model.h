@@ -79,6 +79,7 @@ typedef struct gp_report {
     const char *title;        // program name or profile name
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
+    bool wall;        // rows are of the wall clock: stacks that end in "[parked]", "[ready]", ...
     bool exact_calls; // call counts are real (exact mode), else they are numbers of samples
 } gp_report_t;
 

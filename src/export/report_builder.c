@@ -96,6 +96,16 @@ static const char *pseudo_name(uint64_t pseudo)
         return "[truncated]";
     case GP_PSEUDO_UNKNOWN:
         return "[incomplete]";
+    case GP_PSEUDO_PARKED:
+        return "[parked]";
+    case GP_PSEUDO_READY:
+        return "[ready]";
+    case GP_PSEUDO_WAITING:
+        return "[waiting]";
+    case GP_PSEUDO_PREEMPTED:
+        return "[preempted]";
+    case GP_PSEUDO_BLOCKED:
+        return "[blocked]";
     default:
         return "[unknown]";
     }

@@ -12,7 +12,9 @@ typedef struct capture_report {
     const gp_dataset_t *dataset;
     const gp_report_options_t *options;
     uint32_t *modules; // module number in the dataset -> the symbolizer's
-    gp_strata_t strata;
+    gp_strata_t strata[GP_KIND_COUNT];
+    uint64_t exact_ns[GP_KIND_COUNT];   // of what was chosen; 0 = not known
+    uint64_t strata_ns[GP_KIND_COUNT];  // what the strata add up to
     bool by_thread;       // strata are threads, else coroutines
     uint64_t sampled_ns;  // what the samples add up to before they are scaled
     uint64_t left_out_ns; // scaled, of stacks that do not pass the filter
@@ -181,29 +183,59 @@ static int add_stack(capture_report_t *from, const gp_dataset_stack_t *stack)
     return result;
 }
 
-// Exact CPU time of what was chosen; 0 = not known.
-static uint64_t exact_total(const capture_report_t *from)
+// Exact CPU time of the process, or of threads.
+static uint64_t exact_of_threads(const capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    const bool *threads = from->options->selection.threads;
+    uint64_t total = 0;
+
+    if (threads == NULL)
+        return gp_dataset_exact_ns(dataset);
+    for (size_t i = 0; i < dataset->thread_count; i++)
+        total += threads[i] ? dataset->threads[i].cpu_ns : 0;
+    return total;
+}
+
+// Exact time of what was chosen; 0 = not known.
+static uint64_t exact_of_kind(const capture_report_t *from, enum gp_sample_kind kind)
 {
     const gp_dataset_t *dataset = from->dataset;
     const gp_selection_t *selection = &from->options->selection;
     bool any = selection->coros != NULL || selection->traces != NULL;
     uint64_t total = 0;
 
-    if (dataset->windowed || (any && selection->threads != NULL))
+    if (dataset->windowed || ((any || kind != GP_KIND_CPU) && selection->threads != NULL))
         return 0;
-    if (!any && selection->threads == NULL)
-        return gp_dataset_exact_ns(dataset);
-    for (size_t i = 0; i < dataset->thread_count && !any; i++)
-        total += selection->threads[i] ? dataset->threads[i].cpu_ns : 0;
-    for (size_t i = 0; i < dataset->share_count && any; i++)
+    if (!any && kind == GP_KIND_CPU)
+        return exact_of_threads(from);
+    for (size_t i = 0; i < dataset->share_count; i++)
         if (gp_selection_has_share(selection, &dataset->shares[i]))
-            total += dataset->shares[i].cpu_ns;
+            total += gp_dataset_share_ns(dataset, &dataset->shares[i], kind);
+    return total;
+}
+
+static bool has_kind(const gp_report_options_t *options, uint32_t kind)
+{
+    return kind == GP_KIND_CPU || options->wall;
+}
+
+static uint64_t exact_total(const capture_report_t *from)
+{
+    uint64_t total = 0;
+
+    for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
+        total += from->exact_ns[kind];
     return total;
 }
 
 static bool is_chosen(const capture_report_t *from, const gp_dataset_weight_t *weight)
 {
-    return gp_selection_has_weight(&from->options->selection, from->dataset, weight);
+    bool is_loop = weight->kind == GP_KIND_PREEMPTED &&
+                   from->dataset->coros[weight->coro].record.kind == GP_CORO_THREAD;
+
+    return has_kind(from->options, weight->kind) && !is_loop &&
+           gp_selection_has_weight(&from->options->selection, from->dataset, weight);
 }
 
 static uint32_t stratum_of(const capture_report_t *from, const gp_dataset_weight_t *weight)
@@ -211,45 +243,95 @@ static uint32_t stratum_of(const capture_report_t *from, const gp_dataset_weight
     return from->by_thread ? gp_dataset_thread_find(from->dataset, weight->thread) : weight->coro;
 }
 
-static int weigh(capture_report_t *from)
+static void add_exact(capture_report_t *from, enum gp_sample_kind kind)
 {
     const gp_dataset_t *dataset = from->dataset;
     const gp_selection_t *selection = &from->options->selection;
 
-    if (dataset->keep & GP_KEEP_SCALED)
-        return 0;
-    from->by_thread = selection->threads != NULL;
-    if (gp_strata_init(&from->strata,
-                       from->by_thread ? dataset->thread_count : dataset->coro_count) < 0)
-        return -ENOMEM;
-    for (size_t i = 0; i < dataset->weight_count; i++)
-        if (is_chosen(from, &dataset->weights[i]))
-            gp_strata_add_samples(&from->strata, stratum_of(from, &dataset->weights[i]),
-                                  &dataset->weights[i]);
     for (size_t i = 0; i < dataset->share_count && !from->by_thread; i++)
         if (gp_selection_has_share(selection, &dataset->shares[i]))
-            gp_strata_add_exact(&from->strata, dataset->shares[i].coro, dataset->shares[i].cpu_ns);
-    for (size_t i = 0; i < dataset->thread_count && from->by_thread; i++)
+            gp_strata_add_exact(&from->strata[kind], dataset->shares[i].coro,
+                                gp_dataset_share_ns(dataset, &dataset->shares[i], kind));
+    for (size_t i = 0; i < dataset->thread_count && from->by_thread && kind == GP_KIND_CPU; i++)
         if (selection->threads[i])
-            gp_strata_add_exact(&from->strata, (uint32_t)i, dataset->threads[i].cpu_ns);
-    gp_strata_divide(&from->strata, exact_total(from));
+            gp_strata_add_exact(&from->strata[kind], (uint32_t)i, dataset->threads[i].cpu_ns);
+}
+
+static uint64_t stratified(const capture_report_t *from, const gp_dataset_weight_t *weight)
+{
+    return gp_strata_scale(&from->strata[weight->kind], stratum_of(from, weight),
+                           weight->weight_ns);
+}
+
+static int weigh(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+
+    if (dataset->keep & GP_KEEP_SCALED) {
+        from->exact_ns[GP_KIND_CPU] = exact_of_kind(from, GP_KIND_CPU);
+        return 0;
+    }
+    from->by_thread = from->options->selection.threads != NULL;
+    for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++) {
+        if (has_kind(from->options, kind) &&
+            gp_strata_init(&from->strata[kind],
+                           from->by_thread ? dataset->thread_count : dataset->coro_count) < 0)
+            return -ENOMEM;
+    }
+    for (size_t i = 0; i < dataset->weight_count; i++) {
+        const gp_dataset_weight_t *weight = &dataset->weights[i];
+        if (is_chosen(from, weight))
+            gp_strata_add_samples(&from->strata[weight->kind], stratum_of(from, weight), weight);
+    }
+    for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++) {
+        if (!has_kind(from->options, kind))
+            continue;
+        add_exact(from, kind);
+        from->exact_ns[kind] = exact_of_kind(from, kind);
+        gp_strata_divide(&from->strata[kind], from->exact_ns[kind]);
+    }
+    for (size_t i = 0; i < dataset->weight_count; i++) {
+        const gp_dataset_weight_t *weight = &dataset->weights[i];
+        if (is_chosen(from, weight))
+            from->strata_ns[weight->kind] += stratified(from, weight);
+    }
     return 0;
+}
+
+// A weight such that its kind adds up to what the ledger says.
+static uint64_t scaled_ns(const capture_report_t *from, const gp_dataset_weight_t *weight)
+{
+    uint64_t exact = from->exact_ns[weight->kind], sum = from->strata_ns[weight->kind];
+    uint64_t scaled = stratified(from, weight);
+
+    return exact > 0 && sum > 0 ? (uint64_t)((unsigned __int128)scaled * exact / sum) : scaled;
+}
+
+// What kind of time a row is, as its leaf.
+static int add_leaf(capture_report_t *from, uint32_t kind)
+{
+    enum gp_pseudo leaf = gp_kind_leaf(kind);
+
+    return leaf == 0 ? 0
+                     : gp_builder_row_loc(from->builder, GP_SYMBOLIZER_NO_MODULE,
+                                          GP_LOC(GP_MODULE_PSEUDO, leaf));
 }
 
 // Put the row of one weight together, as far as its stack passes the filter.
 static int add_weight(capture_report_t *from, const gp_dataset_weight_t *weight)
 {
+    const gp_dataset_stack_t *stack = &from->dataset->stacks[weight->stack];
     bool done = from->dataset->keep & GP_KEEP_SCALED;
-    uint64_t scaled =
-        done ? (uint64_t)(weight->scaled_ns + 0.5)
-             : gp_strata_scale(&from->strata, stratum_of(from, weight), weight->weight_ns);
+    uint64_t scaled = done ? (uint64_t)(weight->scaled_ns + 0.5) : scaled_ns(from, weight);
     double factor = weight->weight_ns > 0 && !done ? (double)scaled / (double)weight->weight_ns : 1;
 
     gp_builder_row_begin(from->builder);
     int result = add_root(from, weight);
     size_t roots = from->builder->path_len;
+    if (result == 0 && (weight->kind == GP_KIND_CPU || stack->id != 0))
+        result = add_stack(from, stack);
     if (result == 0)
-        result = add_stack(from, &from->dataset->stacks[weight->stack]);
+        result = add_leaf(from, weight->kind);
     if (result == 0)
         result = gp_builder_row_passes(from->builder, &from->options->stacks, roots);
     if (result == 0)
@@ -275,6 +357,23 @@ static int add_weights(capture_report_t *from)
     return result;
 }
 
+// Time other than on the CPU of which there is no sample.
+static int add_unsampled(capture_report_t *from)
+{
+    bool filtered = from->options->stacks.focus_count > 0;
+    int result = 0;
+
+    for (uint32_t kind = GP_KIND_CPU + 1; kind < GP_KIND_COUNT && result == 0; kind++) {
+        if (from->exact_ns[kind] == 0 || from->strata_ns[kind] > 0 || filtered)
+            continue;
+        gp_builder_row_begin(from->builder);
+        result = add_leaf(from, kind);
+        if (result == 0)
+            result = gp_builder_row_end(from->builder, from->exact_ns[kind], 0, 0);
+    }
+    return result;
+}
+
 // The filter has left a part of an exact time, as large as the samples say.
 static gp_report_t *finish(capture_report_t *from)
 {
@@ -292,6 +391,7 @@ static gp_report_t *finish(capture_report_t *from)
         return NULL;
     report->sampled_ns = from->sampled_ns;
     report->scope_ns = scope > 0 ? scope : all;
+    report->wall = from->options->wall;
     report->basis = scope == 0 ? GP_BASIS_SAMPLED : filtered ? GP_BASIS_ESTIMATED : GP_BASIS_EXACT;
     return report;
 }
@@ -349,7 +449,8 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
 
     if (from.builder == NULL || from.modules == NULL)
         goto out;
-    if (map_modules(&from) < 0 || weigh(&from) < 0 || add_weights(&from) < 0 || describe(&from) < 0)
+    if (map_modules(&from) < 0 || weigh(&from) < 0 || add_weights(&from) < 0 ||
+        add_unsampled(&from) < 0 || describe(&from) < 0)
         goto out;
     report = finish(&from);
 out:
@@ -357,7 +458,8 @@ out:
         gp_builder_free(from.builder);
         errno = ENOMEM;
     }
-    gp_strata_free(&from.strata);
+    for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
+        gp_strata_free(&from.strata[kind]);
     free(from.modules);
     return report;
 }

@@ -74,10 +74,73 @@ static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp
     return gp_builder_row_function(builder, NULL, NULL, 0, 0);
 }
 
+// What kind of time a node is.
+static uint32_t kind_of(gp_loc_t loc)
+{
+    uint32_t kind = GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO ? GP_KIND_COUNT - 1 : GP_KIND_CPU;
+
+    while (kind > GP_KIND_CPU && GP_LOC_OFFSET(loc) != gp_kind_leaf(kind))
+        kind--;
+    return kind;
+}
+
+// Samples say how the time of a kind is distributed; the ledger, how much it is.
+typedef struct kinds {
+    uint64_t exact_ns[GP_KIND_COUNT], sampled_ns[GP_KIND_COUNT];
+} kinds_t;
+
+static uint64_t at_least_zero(uint64_t difference)
+{
+    return (int64_t)difference > 0 ? difference : 0;
+}
+
+static void weigh_kinds(const gp_snapshot_t *snapshot, kinds_t *kinds)
+{
+    const gp_ledger_t *ledger = &snapshot->ledger;
+
+    *kinds = (kinds_t){.exact_ns = {[GP_KIND_CPU] = snapshot->total_ns}};
+    if (snapshot->clock == PROF_CLOCK_WALL) {
+        kinds->exact_ns[GP_KIND_PREEMPTED] =
+            at_least_zero(ledger->slice_ns - ledger->cpu_ns - ledger->blocked_ns);
+        kinds->exact_ns[GP_KIND_BLOCKED] = at_least_zero(ledger->blocked_ns);
+        kinds->exact_ns[GP_KIND_PARKED] = at_least_zero(ledger->parked_ns);
+        kinds->exact_ns[GP_KIND_READY] = at_least_zero(ledger->ready_ns);
+        kinds->exact_ns[GP_KIND_WAITING] = at_least_zero(ledger->waiting_ns);
+    }
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
+        kinds->sampled_ns[kind_of(snapshot->nodes[i].loc)] += snapshot->nodes[i].weight_ns;
+}
+
+static uint64_t scale(const kinds_t *kinds, uint32_t kind, uint64_t weight_ns)
+{
+    uint64_t exact = kinds->exact_ns[kind], sampled = kinds->sampled_ns[kind];
+
+    return exact > 0 && sampled > 0 ? (uint64_t)((unsigned __int128)weight_ns * exact / sampled)
+                                    : weight_ns;
+}
+
+// Time of which there is no sample.
+static int add_unsampled(gp_builder_t *builder, const kinds_t *kinds)
+{
+    int result = 0;
+
+    for (uint32_t kind = GP_KIND_CPU + 1; kind < GP_KIND_COUNT && result == 0; kind++) {
+        if (kinds->exact_ns[kind] == 0 || kinds->sampled_ns[kind] > 0)
+            continue;
+        gp_builder_row_begin(builder);
+        result = gp_builder_row_loc(builder, GP_SYMBOLIZER_NO_MODULE,
+                                    GP_LOC(GP_MODULE_PSEUDO, gp_kind_leaf(kind)));
+        if (result == 0)
+            result = gp_builder_row_end(builder, kinds->exact_ns[kind], 0, 0);
+    }
+    return result;
+}
+
 // Add the stack that ends at a node: its ancestors from the root's children down.
 static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot,
-                    const module_map_t *modules, uint32_t node, uint32_t *chain)
+                    const module_map_t *modules, uint32_t node, uint32_t *chain, const kinds_t *kinds)
 {
+    const gp_snapshot_node_t *leaf = &snapshot->nodes[node];
     uint32_t depth = 0;
     int result = 0;
 
@@ -92,13 +155,13 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot,
             result = gp_builder_row_loc(builder, module_number(modules, GP_LOC_MODULE(loc)), loc);
     }
     if (result == 0)
-        result = gp_builder_row_end(builder, snapshot->nodes[node].weight_ns,
-                                    snapshot->nodes[node].samples, 0);
+        result = gp_builder_row_end(builder, scale(kinds, kind_of(leaf->loc), leaf->weight_ns),
+                                    leaf->samples, 0);
     return result;
 }
 
 static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot,
-                     const module_map_t *modules)
+                     const module_map_t *modules, const kinds_t *kinds)
 {
     // No chain is longer than the tree has nodes.
     uint32_t *chain = malloc(((size_t)snapshot->node_count + 1) * sizeof(*chain));
@@ -106,9 +169,9 @@ static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot,
 
     for (uint32_t i = 0; i < snapshot->node_count && result == 0; i++)
         if (snapshot->nodes[i].samples > 0 || snapshot->nodes[i].weight_ns > 0)
-            result = add_node(builder, snapshot, modules, i, chain);
+            result = add_node(builder, snapshot, modules, i, chain, kinds);
     free(chain);
-    return result;
+    return result == 0 ? add_unsampled(builder, kinds) : result;
 }
 
 gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants,
@@ -117,9 +180,12 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     gp_builder_t *builder = gp_builder_create(symbolizer, wants);
     module_map_t modules = {0};
     gp_report_t *report = NULL;
+    kinds_t kinds;
 
+    weigh_kinds(snapshot, &kinds);
     if (builder == NULL || map_modules(&modules, snapshot, symbolizer) < 0 ||
-        add_mappings(builder, snapshot, &modules) < 0 || add_nodes(builder, snapshot, &modules) < 0)
+        add_mappings(builder, snapshot, &modules) < 0 ||
+        add_nodes(builder, snapshot, &modules, &kinds) < 0)
         goto out;
     report = &builder->report;
     report->duration_ns = snapshot->duration_ns;
@@ -134,7 +200,11 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
         report = NULL;
         goto out;
     }
-    report = gp_builder_finish(builder, snapshot->total_ns);
+    uint64_t total = 0;
+    for (int kind = 0; kind < GP_KIND_COUNT; kind++)
+        total += kinds.exact_ns[kind];
+    report->wall = snapshot->clock == PROF_CLOCK_WALL;
+    report = gp_builder_finish(builder, total);
     builder = NULL;
 out:
     if (report == NULL) {

@@ -12,9 +12,11 @@
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
+#include "profile/hog_samples.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "profile/sampler.h"
+#include "profile/sleepers.h"
 #include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/region.h"
@@ -132,25 +134,82 @@ static void name_coro(prof_coro_t *coro, const gp_stack_t *stack)
     coro->written_id = 0; // the capture gets it with its next record of it
 }
 
+static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
+
+static void hand_on(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
+                    uint64_t weight_ns)
+{
+    if (weight_ns == 0 && kind != GP_KIND_CPU)
+        return;
+    gp_profiles_take(sample, thread, stack, kind, weight_ns);
+    if (sink != NULL)
+        sink->sample(sample, thread, stack, kind, weight_ns);
+}
+
 static void take_sample(gp_thread_t *thread, const gp_sample_t *sample)
 {
-    static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
     gp_stack_t stack;
-    to_stack(sample, locs, &stack);
+    to_stack(sample, sample_locs, &stack);
     name_coro(sample->coro, &stack);
-    gp_profiles_take(sample, thread, &stack);
+    gp_hog_keep_sample(thread, sample, &stack);
+    hand_on(sample, thread, &stack, GP_KIND_CPU, sample->weight_ns);
+    hand_on(sample, thread, &stack, GP_KIND_PREEMPTED, sample->off_ns);
+}
+
+void gp_collector_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    gp_stack_t stack;
+    to_stack(sample, sample_locs, &stack);
+    gp_hog_keep_sample(thread, sample, &stack);
+    hand_on(sample, thread, &stack, GP_KIND_BLOCKED, sample->weight_ns);
+}
+
+void gp_collector_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    gp_stack_t stack = {.locs = sample_locs};
+    if (sample->depth > 0)
+        to_stack(sample, sample_locs, &stack);
+    if (sample->flags & GP_SAMPLE_BLIND) {
+        hand_on(sample, thread, &stack, GP_KIND_WAITING, sample->weight_ns);
+    } else {
+        hand_on(sample, thread, &stack, GP_KIND_READY, sample->off_ns);
+        hand_on(sample, thread, &stack, GP_KIND_PARKED, sample->weight_ns - sample->off_ns);
+    }
+}
+
+static void take_hog(gp_thread_t *thread, const gp_hog_mark_t *mark)
+{
+    size_t count;
+    const gp_hog_sample_t *samples = gp_hog_samples(thread, mark->start, &count);
     if (sink != NULL)
-        sink->sample(sample, thread, &stack);
+        sink->hog(mark, thread, samples, count);
 }
 
 static void drain(gp_thread_t *thread)
 {
     for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;) {
-        uint32_t type = atomic_load_explicit(&header->committed, memory_order_relaxed);
-        if (type == GP_RING_SAMPLE)
-            take_sample(thread, (const gp_sample_t *)(const void *)header);
-        else if (type == GP_RING_TRACE_MARK && sink != NULL)
-            sink->trace_mark((const gp_trace_mark_t *)(const void *)header);
+        const void *record = header;
+        switch (atomic_load_explicit(&header->committed, memory_order_relaxed)) {
+        case GP_RING_SAMPLE:
+            take_sample(thread, record);
+            break;
+        case GP_RING_WAIT:
+            gp_collector_take_wait(thread, record);
+            break;
+        case GP_RING_HOG:
+            take_hog(thread, record);
+            break;
+        case GP_RING_TRACE_MARK:
+            if (sink != NULL)
+                sink->trace_mark(record);
+            break;
+        case GP_RING_DELAY:
+            if (sink != NULL)
+                sink->delay(record, thread);
+            break;
+        default:
+            break;
+        }
         gp_ring_consume(&thread->ring, header);
     }
 }
@@ -172,6 +231,7 @@ static void end_thread(gp_thread_t *thread)
 {
     gone_counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
     gp_profiles_thread_over(thread);
+    gp_hog_forget(thread);
     if (sink != NULL)
         sink->thread_over(thread);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
@@ -253,11 +313,36 @@ static void round_of_all(void)
     pthread_mutex_unlock(&gp_drain_lock);
 }
 
+static void look_at_sleepers(void)
+{
+    pthread_mutex_lock(&gp_drain_lock);
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
+            continue;
+        drain(thread);
+        gp_sleepers_look(thread);
+    }
+    pthread_mutex_unlock(&gp_drain_lock);
+}
+
+// Until somebody kicks, or for a round; with looks at sleepers where somebody wants to know.
 static void wait_for_next(uint32_t seen_kicks)
 {
-    struct timespec round_time = {.tv_nsec = ROUND_NS};
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
-    futex(&kicks, FUTEX_WAIT, seen_kicks, sampling ? &round_time : NULL);
+    bool looks = sampling && (sink != NULL || gp_profiles_want_waits());
+    if (!sampling) {
+        futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
+        return;
+    }
+    for (uint64_t waited = 0, step; waited < ROUND_NS; waited += step) {
+        step = looks ? gp_sleepers_next_ns() : ROUND_NS;
+        struct timespec time = {.tv_nsec = (long)step};
+        if (futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
+            return;
+        if (looks)
+            look_at_sleepers();
+    }
 }
 
 static int is_sampling(void)

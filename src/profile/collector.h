@@ -19,9 +19,18 @@ typedef struct gp_stack { // a sample's stack, as locations
     unsigned flags;       // enum gp_stack_flag
 } gp_stack_t;
 
+typedef struct gp_hog_sample { // a stack of a long slice, with the time it stands for
+    gp_stack_t stack;
+    uint64_t weight_ns;
+} gp_hog_sample_t;
+
 // Where everything goes besides the profiles. All calls come from the collector, under the drain lock.
 typedef struct gp_sink {
-    void (*sample)(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack);
+    // thread: NULL for a wait that has not ended. weight_ns: instead of the sample's, of this kind.
+    void (*sample)(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
+                   uint64_t weight_ns);
+    void (*hog)(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_hog_sample_t *samples, size_t count);
+    void (*delay)(const gp_delay_mark_t *mark, gp_thread_t *thread); // of the thread's latest hog with that start
     void (*trace_mark)(const gp_trace_mark_t *mark);
     void (*coro_over)(prof_coro_t *coro);     // retired; its record is read one last time
     void (*thread_over)(gp_thread_t *thread); // exited, its ring is empty
@@ -30,6 +39,12 @@ typedef struct gp_sink {
 
 // Use a sink, NULL = none. Takes the drain lock.
 void gp_collector_set_sink(const gp_sink_t *sink);
+
+// Hand on a wait. thread: NULL for one that has not ended. Caller holds the drain lock.
+void gp_collector_take_wait(gp_thread_t *thread, const gp_sample_t *sample);
+
+// Hand on a sample of a thread that sleeps. Caller holds the drain lock.
+void gp_collector_take_sleep(gp_thread_t *thread, const gp_sample_t *sample);
 
 // Start the thread. Idempotent; called under the sampler lock. Returns 0 or a negative errno value.
 int gp_collector_start(void);

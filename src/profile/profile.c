@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "coro/ledger.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
@@ -29,7 +30,7 @@ static int check_options(const prof_options_t *given, prof_options_t *options)
         (unsigned)options->scope > PROF_SCOPE_PROCESS || (unsigned)options->clock > PROF_CLOCK_WALL ||
         (unsigned)options->mode > PROF_MODE_EXACT)
         return -EINVAL;
-    if (options->clock == PROF_CLOCK_WALL || options->mode == PROF_MODE_EXACT)
+    if (options->mode == PROF_MODE_EXACT)
         return -ENOTSUP;
     return 0;
 }
@@ -59,27 +60,43 @@ static uint64_t thread_clock_ns(const prof_t *profile)
     return final_ns != 0 ? final_ns : gp_sampler_thread_cpu_ns(profile->thread_tid);
 }
 
-// Running total of a profile's scope, ns. Caller has settled its own slice.
-static uint64_t scope_clock_ns(const prof_t *profile)
+static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
 {
-    uint64_t sum = 0;
+    pthread_mutex_lock(&gp_registry_lock);
+    bool shared = false; // may other threads run in it now?
+    for (gp_scope_t *scope = profile->scopes; scope != NULL; scope = scope->next_in_profile) {
+        gp_scope_total(scope, now, sum);
+        shared |= scope->references > 2 || scope->first_child != NULL || scope->next_in_profile != NULL;
+    }
+    if (shared || profile->owner != atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed))
+        sum->cpu_ns += open_slices_ns(profile);
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+static void thread_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
+{
+    uint64_t cpu_ns = thread_clock_ns(profile);
+    sum->cpu_ns = cpu_ns > profile->base.cpu_ns ? cpu_ns : profile->base.cpu_ns;
+    sum->slice_ns = gp_ticks_to_ns(now);
+    sum->blocked_ns = sum->slice_ns - sum->cpu_ns;
+}
+
+// Running total of a profile's scope. Caller has settled its own slice.
+static void scope_ledger(const prof_t *profile, gp_ledger_t *sum)
+{
+    uint64_t now = gp_ticks();
+    *sum = (gp_ledger_t){0};
     switch (profile->options.scope) {
     case PROF_SCOPE_PROCESS:
-        return gp_sampler_process_cpu_ns() - gp_collector_unsampled_ns();
+        gp_coro_total(now, sum);
+        // The ledger's own sum is this too, but for slices in progress.
+        sum->cpu_ns = gp_sampler_process_cpu_ns() - gp_collector_unsampled_ns();
+        break;
     case PROF_SCOPE_THREAD:
-        sum = thread_clock_ns(profile);
-        return sum > profile->base_ns ? sum : profile->base_ns;
+        thread_ledger(profile, now, sum);
+        break;
     default:
-        pthread_mutex_lock(&gp_registry_lock);
-        bool shared = false; // may other threads run in it now?
-        for (gp_scope_t *scope = profile->scopes; scope != NULL; scope = scope->next_in_profile) {
-            sum += gp_scope_total_ns(scope);
-            shared |= scope->references > 2 || scope->first_child != NULL || scope->next_in_profile != NULL;
-        }
-        if (shared || profile->owner != atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed))
-            sum += open_slices_ns(profile);
-        pthread_mutex_unlock(&gp_registry_lock);
-        return sum;
+        request_ledger(profile, now, sum);
     }
 }
 
@@ -138,10 +155,13 @@ static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
         profile->thread_tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     }
     profile->start_ticks = gp_ticks();
-    profile->base_ns = 0;
-    profile->base_ns = scope_clock_ns(profile);
+    profile->base = (gp_ledger_t){0};
+    scope_ledger(profile, &profile->base);
+    profile->base.longest_ns = 0;
     if (profile->options.scope != PROF_SCOPE_REQUEST)
         gp_profile_list(profile);
+    if (profile->options.clock == PROF_CLOCK_WALL)
+        gp_profiles_count_wall(1);
     return 0;
 }
 
@@ -216,16 +236,28 @@ int prof_resume(prof_t *profile)
     return error;
 }
 
-uint64_t gp_profile_running_ns(prof_t *profile)
+// Of the present run.
+static void running_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
-    uint64_t now = scope_clock_ns(profile);
-    return now > profile->base_ns ? now - profile->base_ns : 0;
+    scope_ledger(profile, ledger);
+    gp_ledger_subtract(ledger, &profile->base);
+    if ((int64_t)ledger->cpu_ns < 0)
+        ledger->cpu_ns = 0;
+}
+
+void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger)
+{
+    *ledger = (gp_ledger_t){0};
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING)
+        running_ledger(profile, ledger);
+    gp_ledger_add(ledger, &profile->total);
 }
 
 static void end_run(prof_t *profile)
 {
-    uint64_t sampling_ns = gp_profile_running_ns(profile);
-    profile->total_ns += sampling_ns;
+    gp_ledger_t run;
+    running_ledger(profile, &run);
+    gp_ledger_add(&profile->total, &run);
     profile->duration_ns += gp_ticks_to_ns(profile->stop_ticks - profile->start_ticks);
 }
 
@@ -248,13 +280,14 @@ void gp_profiles_thread_over(const gp_thread_t *thread)
 
 static void note_so_far(prof_t *profile)
 {
-    profile->before_fork_ns = gp_profile_running_ns(profile);
+    running_ledger(profile, &profile->before_fork);
 }
 
 static void keep_in_child(prof_t *profile)
 {
-    profile->total_ns += profile->before_fork_ns;
-    profile->base_ns = 0;
+    gp_ledger_add(&profile->total, &profile->before_fork);
+    gp_ledger_add(&profile->base, &profile->before_fork);
+    profile->base.cpu_ns = 0; // that clock starts anew in a child
     if (profile->thread == gp_thread_self)
         profile->thread_tid = gp_thread_self != NULL ? (int)gp_thread_self->tid : 0;
 }
@@ -289,6 +322,8 @@ int prof_stop(prof_t *profile)
         return -EALREADY;
     }
     profile->stop_ticks = stop_ticks;
+    if (profile->options.clock == PROF_CLOCK_WALL)
+        gp_profiles_count_wall(-1);
     end_run(profile);
     leave_scope(profile, coro);
     pthread_mutex_unlock(&gp_drain_lock);
@@ -303,19 +338,32 @@ int prof_stop(prof_t *profile)
     return 0;
 }
 
-uint64_t prof_total_ns(prof_t *profile)
+static void read_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
-    if (!gp_profile_is_valid(profile))
-        return 0;
     bool running = atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING;
     if (running && gp_thread_attach() != NULL)
         gp_slice_settle_now(gp_thread_self);
     pthread_mutex_lock(&gp_drain_lock);
-    uint64_t total = profile->total_ns;
-    if (running)
-        total += gp_profile_running_ns(profile);
+    gp_profile_ledger(profile, ledger);
     pthread_mutex_unlock(&gp_drain_lock);
-    return total;
+}
+
+uint64_t prof_total_ns(prof_t *profile)
+{
+    gp_ledger_t ledger;
+    if (!gp_profile_is_valid(profile))
+        return 0;
+    read_ledger(profile, &ledger);
+    return ledger.cpu_ns;
+}
+
+int prof_ledger(prof_t *profile, prof_ledger_t *out)
+{
+    gp_ledger_t ledger;
+    if (!gp_profile_is_valid(profile))
+        return -EINVAL;
+    read_ledger(profile, &ledger);
+    return gp_ledger_give(&ledger, out);
 }
 
 static void forget_scopes(prof_t *profile)

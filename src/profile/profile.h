@@ -7,8 +7,8 @@
 #include "greenprof/prof.h"
 #include "signal/thread.h"
 
-// Exact CPU time of the present run of a running profile, ns. Caller holds the drain lock.
-uint64_t gp_profile_running_ns(prof_t *profile);
+// Exact ledger of a profile so far, the present run included. Caller holds the drain lock and has settled its own slice.
+void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger);
 
 // A thread has ended: profiles of it keep its CPU time. Drain lock held.
 void gp_profiles_thread_over(const gp_thread_t *thread);

@@ -14,6 +14,7 @@ typedef struct chunk {
 } chunk_t;
 
 static _Atomic(chunk_t *) chunks; // append-only
+static _Atomic int wall_profiles;
 static prof_t *free_profiles;
 static prof_t *broad; // running profiles of thread or process scope
 
@@ -62,6 +63,16 @@ bool gp_profile_is_valid(const prof_t *profile)
     return false;
 }
 
+bool gp_profiles_want_waits(void)
+{
+    return atomic_load_explicit(&wall_profiles, memory_order_relaxed) > 0;
+}
+
+void gp_profiles_count_wall(int change)
+{
+    atomic_fetch_add_explicit(&wall_profiles, change, memory_order_relaxed);
+}
+
 void gp_profile_list(prof_t *profile)
 {
     profile->prev_broad = NULL;
@@ -88,15 +99,46 @@ void gp_profiles_each_broad(void (*visit)(prof_t *profile))
         visit(profile);
 }
 
-static void take(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack)
+static bool is_wait(enum gp_sample_kind kind)
+{
+    return kind == GP_KIND_PARKED || kind == GP_KIND_READY || kind == GP_KIND_WAITING;
+}
+
+// A wait may have begun before the profile did: what of it lies within.
+static uint64_t within(const prof_t *profile, const gp_sample_t *sample, uint64_t weight_ns)
+{
+    if (sample->slice >= profile->start_ticks || sample->ticks <= sample->slice)
+        return weight_ns;
+    uint64_t inside = sample->ticks - profile->start_ticks, all = sample->ticks - sample->slice;
+    return (uint64_t)((unsigned __int128)weight_ns * inside / all);
+}
+
+static int add(prof_t *profile, const gp_stack_t *stack, enum gp_sample_kind kind, uint64_t weight_ns)
+{
+    static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 3]; // guarded by the drain lock
+    if (kind == GP_KIND_CPU)
+        return gp_call_tree_add(&profile->tree, stack->locs, stack->depth, weight_ns);
+    locs[0] = GP_LOC(GP_MODULE_PSEUDO, gp_kind_leaf(kind));
+    memcpy(locs + 1, stack->locs, stack->depth * sizeof(*locs));
+    return gp_call_tree_add(&profile->tree, locs, stack->depth + 1, weight_ns);
+}
+
+static void take(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack, enum gp_sample_kind kind,
+                 uint64_t weight_ns)
 {
     int state = atomic_load_explicit(&profile->state, memory_order_relaxed);
     bool in_time = sample->ticks >= profile->start_ticks &&
                    (state == GP_PROFILE_RUNNING || (state == GP_PROFILE_STOPPING && sample->ticks <= profile->stop_ticks));
-    if (!in_time || gp_call_tree_add(&profile->tree, stack->locs, stack->depth, sample->weight_ns) != 0)
+    if (!in_time || (kind != GP_KIND_CPU && profile->options.clock != PROF_CLOCK_WALL))
         return;
-    profile->samples++;
-    profile->sampled_ns += sample->weight_ns;
+    if (is_wait(kind))
+        weight_ns = within(profile, sample, weight_ns);
+    if (add(profile, stack, kind, weight_ns) != 0)
+        return;
+    if (kind == GP_KIND_CPU) {
+        profile->samples++;
+        profile->sampled_ns += weight_ns;
+    }
 }
 
 // Profiles of the scopes from `index` up to the root. The collector holds the drain lock, so none of them goes away.
@@ -112,14 +154,17 @@ static int collect_profiles(uint32_t index, prof_t *found[NESTING_MAX])
     return count;
 }
 
-void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack)
+void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
+                      uint64_t weight_ns)
 {
     prof_t *found[NESTING_MAX];
     int count = sample->scope != 0 ? collect_profiles(sample->scope, found) : 0;
     for (int i = 0; i < count; i++)
-        take(found[i], sample, stack);
+        take(found[i], sample, stack, kind, weight_ns);
     for (prof_t *profile = broad; profile != NULL; profile = profile->next_broad) {
-        if (profile->options.scope == PROF_SCOPE_PROCESS || profile->thread_index == thread->index)
-            take(profile, sample, stack);
+        // A thread does not wait: its coroutines do, wherever they are resumed.
+        bool mine = thread != NULL && profile->thread_index == thread->index && !is_wait(kind);
+        if (profile->options.scope == PROF_SCOPE_PROCESS || mine)
+            take(profile, sample, stack, kind, weight_ns);
     }
 }

@@ -25,9 +25,9 @@ struct prof {
     uint64_t start_ticks, stop_ticks; // of the present or last run
     uint64_t start_realtime_ns;
     uint64_t duration_ns;             // of earlier runs
-    uint64_t total_ns;                // exact CPU time of earlier runs
-    uint64_t before_fork_ns;          // of the present run, when the process was last forked
-    uint64_t base_ns;                 // running total of the scope when the present run began
+    gp_ledger_t total;                // exact, of earlier runs
+    gp_ledger_t before_fork;          // of the present run, when the process was last forked
+    gp_ledger_t base;                 // running total of the scope when the present run began
 
     gp_scope_t *scopes;               // PROF_SCOPE_REQUEST; under the registry's lock
     prof_coro_t *owner;               // coroutine of the last start or resume
@@ -58,7 +58,13 @@ void gp_profile_unlist(prof_t *profile);
 // Call `visit` for every running profile of thread or process scope.
 void gp_profiles_each_broad(void (*visit)(prof_t *profile));
 
+// Does a running profile look at the wall clock? Any thread, no lock needed.
+bool gp_profiles_want_waits(void);
+void gp_profiles_count_wall(int change); // one more or one less of them runs
+
 // Hand a sample to all profiles in whose scope it lies. Collector only.
-void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack);
+//   thread: NULL for a wait that has not ended. weight_ns: of this kind.
+void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
+                      uint64_t weight_ns);
 
 #endif

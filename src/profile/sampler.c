@@ -14,9 +14,13 @@
 #include "profile/collector.h"
 #include "profile/sampling_signal.h"
 #include "signal/handler.h"
+#include "signal/hog.h"
 #include "signal/mask.h"
 #include "signal/slice.h"
+#include "signal/wait.h"
 #include "unwind/unwind.h"
+
+enum { HOG_DEFAULT_NS = 10000000 };
 
 pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -146,6 +150,14 @@ static int arm_self(gp_thread_t *self)
     return error;
 }
 
+static uint64_t hog_threshold_ns(void)
+{
+    const char *text = getenv("GREENPROF_HOG_MS");
+    char *end;
+    double ms = text != NULL ? strtod(text, &end) : 0;
+    return text != NULL && end != text && *end == '\0' && ms > 0 && ms < 1e9 ? (uint64_t)(ms * 1e6) : HOG_DEFAULT_NS;
+}
+
 static int start_locked(unsigned hz)
 {
     gp_thread_t *self = gp_thread_attach();
@@ -160,9 +172,11 @@ static int start_locked(unsigned hz)
         return error;
     gp_ticks_init();
     gp_slice_init();
+    gp_wait_set_frequency(hz);
+    gp_hog_set_threshold(hog_threshold_ns());
     gp_handler_kick = gp_collector_kick;
     frequency = hz;
-    atomic_fetch_add_explicit(&gp_slice_epoch, 1, memory_order_relaxed);
+    gp_slice_new_epoch();
     error = arm_self(self);
     if (error != 0) {
         frequency = 0;
@@ -239,6 +253,7 @@ static void change_frequency(unsigned hz)
     if (hz == frequency || hz == 0)
         return;
     frequency = hz;
+    gp_wait_set_frequency(hz);
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
         if (!thread->timer.armed)
@@ -317,7 +332,7 @@ void gp_sampler_begin_here(void)
     if (self == NULL)
         return;
     self->start_cpu_ns = self->sample_cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    atomic_fetch_add_explicit(&gp_slice_epoch, 1, memory_order_relaxed);
+    gp_slice_new_epoch();
 }
 
 void gp_sampler_before_exec(void)
@@ -368,7 +383,7 @@ static void restart_in_child(void)
         stop_locked();
         return;
     }
-    atomic_fetch_add_explicit(&gp_slice_epoch, 1, memory_order_relaxed);
+    gp_slice_new_epoch();
 }
 
 void gp_sampler_after_fork(bool child)

@@ -111,17 +111,17 @@ static int copy_functions(gp_snapshot_t *snapshot)
 
 static void copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
 {
-    snapshot->total_ns = profile->total_ns;
+    gp_profile_ledger(profile, &snapshot->ledger);
+    snapshot->total_ns = snapshot->ledger.cpu_ns;
+    snapshot->clock = profile->options.clock;
     snapshot->sampled_ns = profile->sampled_ns;
     snapshot->samples = profile->samples;
     snapshot->duration_ns = profile->duration_ns;
     snapshot->start_realtime_ns = profile->start_realtime_ns;
     snapshot->frequency_hz = profile->options.frequency_hz;
     memcpy(snapshot->name, profile->name, sizeof(snapshot->name));
-    if (atomic_load_explicit(&profile->state, memory_order_relaxed) == GP_PROFILE_RUNNING) {
-        snapshot->total_ns += gp_profile_running_ns(profile);
+    if (atomic_load_explicit(&profile->state, memory_order_relaxed) == GP_PROFILE_RUNNING)
         snapshot->duration_ns += gp_ticks_to_ns(gp_ticks() - profile->start_ticks);
-    }
 }
 
 static int fill(owned_t *owned, prof_t *profile)

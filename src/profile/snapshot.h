@@ -12,6 +12,7 @@
 #include "capture/format.h"
 #include "greenprof/prof.h"
 #include "signal/language.h"
+#include "signal/coro_record.h"
 
 typedef struct gp_snapshot_node { // a node of the profile's call tree
     gp_loc_t loc;                 // node 0 is the root and has none
@@ -40,6 +41,8 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     uint32_t module_count;
     const gp_snapshot_module_t *modules;
     uint64_t total_ns;    // exact CPU time of the scope
+    gp_ledger_t ledger;   // where its time went, exactly
+    prof_clock_t clock;   // PROF_CLOCK_WALL: nodes of waits end in GP_PSEUDO_PARKED, ...
     uint64_t sampled_ns;  // sum of all nodes' weight_ns
     uint64_t samples;
     uint64_t duration_ns; // wall time while it ran

@@ -20,6 +20,20 @@ typedef struct gp_region_link {
     _Atomic(struct gp_region_link *) *bucket; // where it is linked, NULL = nowhere; writers only
 } gp_region_link_t;
 
+// Where time went, in ns; sums of it may be taken and differences, modulo 2^64.
+// wall = cpu + blocked + preempted + ready + parked + waiting, where preempted = slice - cpu - blocked.
+typedef struct gp_ledger {
+    uint64_t cpu_ns;     // on the CPU
+    uint64_t blocked_ns; // its thread slept in the kernel
+    uint64_t slice_ns;   // between being switched to and away from: on the CPU, blocked or preempted
+    uint64_t ready_ns;   // runnable, waiting for the loop
+    uint64_t parked_ns;  // waiting for something to happen
+    uint64_t waiting_ns; // ready or parked: nobody said which
+    uint64_t switches;   // times it was switched to
+    uint64_t spawned;    // coroutines created
+    uint64_t longest_ns; // longest slice: sums and differences take the larger one
+} gp_ledger_t;
+
 // Where a coroutine that switches away will go on.
 typedef struct gp_park {
     uintptr_t pc; // return address
@@ -32,6 +46,22 @@ struct prof_coro {
     _Atomic uint64_t id; // never reused in a process; 0 = free or retired
     _Atomic uintptr_t lo, hi; // the stack region [lo, hi); lo == hi: it has none of its own
 
+    // The ledger, see src/signal/edge.h; written by the thread that runs it or switches to it, read by others.
+    _Atomic uint64_t since;         // ticks of its last edge: when it was switched to, away from, or born
+    _Atomic uint32_t running;       // which of the two
+    _Atomic uint32_t epoch;         // sampling epoch for which those and `ready_ticks` hold
+    _Atomic uint64_t ready_ticks;   // prof_coro_ready() since it was switched to last; 0 = nobody said so
+    _Atomic uint64_t cpu_ns;        // on-CPU time, see slice.h
+    _Atomic uint64_t blocked_ns;    // its thread slept in the kernel during its slices
+    _Atomic uint64_t switches;      // times it was switched to
+    _Atomic uint64_t slice_ticks;   // from being switched to until being switched away from, in all
+    _Atomic uint64_t waited_ticks;  // the other way round, in all; of that:
+    _Atomic uint64_t ready_wait_ticks; // it was runnable
+    _Atomic uint64_t blind_ticks;   // nobody said when it became so
+    _Atomic uint64_t longest_ticks; // longest slice
+    _Atomic uint64_t unsampled_from; // its present wait is in samples up to here
+    _Atomic uintptr_t park_pc, park_sp, park_fp; // where it will go on, while it does not run; pc 0 = not known
+
     // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler and the
     // collector read. Odd = being written.
     _Atomic uint32_t trace_seq;
@@ -41,11 +71,6 @@ struct prof_coro {
     // Innermost request profile that covers it; NULL = none. Changed under the registry's lock.
     _Atomic(gp_scope_t *) scope;
 
-    // Exact accounting, written by the thread that runs it.
-    _Atomic uint64_t cpu_ns;
-    _Atomic uint64_t switches;
-    _Atomic uint64_t ready_ticks; // last prof_coro_ready(), 0 = never
-
     // Birth, constant while live.
     uint64_t parent_id;
     uintptr_t entry; // address of its entry function, 0 = unknown
@@ -53,17 +78,20 @@ struct prof_coro {
     uint64_t birth_trace[2];
     char name[48];
 
-    // Registry only.
+    // Registry's lock.
     gp_region_link_t links[2];
     struct prof_coro *next;
+    struct prof_coro *next_in_scope, *prev_in_scope;
+    gp_ledger_t at_entry;    // its ledger when it came into its scope
+    uint64_t longest_before; // its longest slice until then
+    _Atomic uint64_t spawned; // coroutines it created
 
     // Collector only: what of the accounting it has reported, and under which trace.
     uint64_t written_id; // id under which its record is in the capture file
     uint64_t ledger_id;  // id for which the fields below hold
-    uint64_t reported_ns;
-    uint64_t reported_switches;
+    gp_ledger_t reported;
     uint64_t ledger_trace[2];
-    uint64_t final_id; // the id it had when it was retired
+    uint64_t final_id, final_ticks; // the id it had when it was retired, and when that was
 };
 
 // Add on-CPU time to a record; see slice.c for who may call it.

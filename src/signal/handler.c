@@ -30,6 +30,7 @@ typedef struct moment { // what one signal found
     uintptr_t entry; // where the handler's stack begins
     uint64_t now, cpu_ns;
     uintptr_t sp, lo, hi; // stack pointer and the stack it is on
+    uint64_t off_ns; // preempted since the last coarse point of the same slice
     bool outside;
     bool unreported; // coroutines share this stack, and the switch to this one has not reached the hook yet
     bool in_window; // the switch hook ran a moment ago, or hook and stack pointer disagree
@@ -55,6 +56,15 @@ static gp_thread_t *adopt(ucontext_t *context)
     thread->adopted = true;
     gp_thread_self = thread;
     return thread;
+}
+
+// The thread is in its switch hook, on its spare stack: that is neither coroutine's, and not walked.
+static void stay_aside(gp_thread_t *thread, moment_t *moment)
+{
+    moment->coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    moment->coro_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
+    moment->in_window = true;
+    moment->lo = moment->hi = moment->sp;
 }
 
 static void find_stack(gp_thread_t *thread, moment_t *moment)
@@ -98,10 +108,9 @@ static void account(gp_thread_t *thread, moment_t *moment)
     hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
     if (hint != moment->coro && !fresh && !moment->outside && !moment->unreported) {
         // The hint is old: a switch that no hook saw.
-        atomic_store_explicit(&thread->current, moment->coro, memory_order_relaxed);
-        atomic_store_explicit(&thread->current_id, moment->coro_id, memory_order_relaxed);
+        gp_slice_correct(thread, moment->coro, moment->coro_id, moment->now);
     }
-    gp_slice_settle(thread, moment->now, moment->cpu_ns);
+    moment->off_ns = gp_slice_settle(thread, moment->now, moment->cpu_ns);
 }
 
 static void read_trace(prof_coro_t *coro, uint64_t trace[2])
@@ -172,6 +181,8 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     thread->sample_cpu_ns = moment->cpu_ns;
     sample->ticks = moment->now;
     sample->weight_ns = weight_ns;
+    sample->off_ns = moment->off_ns;
+    sample->slice = gp_edge_load(&moment->coro->since);
     sample->coro = moment->coro;
     sample->coro_id = moment->coro_id;
     read_trace(moment->coro, sample->trace);
@@ -199,8 +210,12 @@ static void take_sample(gp_thread_t *thread, ucontext_t *context)
     gp_unwind_regs_t registers;
     gp_unwind_regs_from_ucontext(&registers, thread->registers, context);
     moment.sp = registers.sp;
-    find_stack(thread, &moment);
-    account(thread, &moment);
+    if (atomic_load_explicit(&thread->is_aside, memory_order_relaxed)) {
+        stay_aside(thread, &moment);
+    } else {
+        find_stack(thread, &moment);
+        account(thread, &moment);
+    }
     record(thread, &moment, context, weight_ns);
 }
 

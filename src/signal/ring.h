@@ -12,7 +12,14 @@
 #include <stdint.h>
 #include <string.h>
 
-enum gp_ring_type { GP_RING_PAD = 1, GP_RING_SAMPLE = 2, GP_RING_TRACE_MARK = 3 };
+enum gp_ring_type {
+    GP_RING_PAD = 1,
+    GP_RING_SAMPLE = 2,     // gp_sample_t, on-CPU
+    GP_RING_TRACE_MARK = 3, // gp_trace_mark_t
+    GP_RING_WAIT = 4,       // gp_sample_t, of a wait that is over
+    GP_RING_HOG = 5,        // gp_hog_mark_t
+    GP_RING_DELAY = 6,      // gp_delay_mark_t
+};
 
 typedef struct gp_ring_header {
     _Atomic uint32_t committed; // enum gp_ring_type, 0 = not yet

@@ -8,12 +8,15 @@
 enum gp_sample_flag { // besides enum gp_unwind_flag, in the same word
     GP_SAMPLE_SWITCHING = 1u << 8, // inside a switch routine that could not be walked
     GP_SAMPLE_OUTSIDE = 1u << 9,   // the stack pointer was on no known stack
+    GP_SAMPLE_BLIND = 1u << 10,    // a wait of which nobody said when it became ready
 };
 
 typedef struct gp_sample {
     gp_ring_header_t header;
     uint64_t ticks;
-    uint64_t weight_ns; // CPU time that passed on this thread since its sample before
+    uint64_t weight_ns; // CPU time that passed on this thread since its sample before; a wait's, that it stands for
+    uint64_t off_ns;    // besides, time preempted in the same slice; of a wait, the part that was ready
+    uint64_t slice;     // ticks at which the slice, or the wait, began
     prof_coro_t *coro;
     uint64_t coro_id;
     uint64_t trace[2];
@@ -27,8 +30,25 @@ typedef struct gp_trace_mark { // a coroutine's trace id changed
     gp_ring_header_t header;
     prof_coro_t *coro;
     uint64_t coro_id;
-    uint64_t cpu_ns, switches; // its accounting at that moment
-    uint64_t trace[2];         // the new one
+    gp_ledger_t ledger; // at that moment
+    uint64_t trace[2];  // the new one
 } gp_trace_mark_t;
+
+typedef struct gp_hog_mark { // a slice was long
+    gp_ring_header_t header;
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t trace[2];
+    uint64_t start, end; // ticks
+} gp_hog_mark_t;
+
+typedef struct gp_delay_mark { // and this coroutine was ready meanwhile
+    gp_ring_header_t header;
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t trace[2];
+    uint64_t hog_start;   // ticks: which slice of this thread
+    uint64_t delay_ticks;
+} gp_delay_mark_t;
 
 #endif

@@ -11,18 +11,15 @@
 #ifndef GP_SIGNAL_SLICE_H
 #define GP_SIGNAL_SLICE_H
 
-#include "signal/thread.h"
-#include "signal/ticks.h"
+#include "signal/edge.h"
 
 enum {
     GP_SLICE_LONG_NS = 200000,     // a coroutine's slice from which on the CPU clock (~0.6 us) is read
     GP_SLICE_LONG_ROOT_NS = 50000, // the same for the thread's own stack: it waits for events there
     GP_SLICE_WINDOW_NS = 50000, // a switch this long ago at most may still be inside its routine
     GP_SLICE_ROOT_PENDING_NS = 200000, // or as soon as its short slices add up to this: they may hide short waits
+    GP_SLICE_OFF_CPU_NS = 20000, // time off the CPU worth asking the kernel about (~0.4 us)
 };
-
-// Sampling epoch: raised whenever sampling starts, so that threads begin their accounts anew.
-extern _Atomic uint32_t gp_slice_epoch;
 
 // GP_SLICE_LONG_*_NS and GP_SLICE_WINDOW_NS in ticks; set by gp_slice_init().
 extern uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_window_ticks;
@@ -30,12 +27,19 @@ extern uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_window_t
 // Once ticks are calibrated, before sampling starts. Signals: not safe.
 void gp_slice_init(void);
 
+// Start a sampling epoch. Caller holds the sampler's lock. Signals: not safe.
+void gp_slice_new_epoch(void);
+
 // Begin this thread's accounts if sampling started since they were last used: whoever's stack holds `sp` has been running
 // since the thread got its timer (start_cpu_ns).
 void gp_slice_begin(gp_thread_t *thread, uintptr_t sp);
 
-// A coarse point: charge the current coroutine with what the CPU clock says.
-void gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns);
+// Somebody else runs than the hint says: a switch that no hook saw.
+void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
+
+// A coarse point: charge the current coroutine with what the CPU clock says. Returns the time preempted since the coarse
+// point before, in the same slice, ns; 0 where it was short.
+uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns);
 
 // The switch itself, from the thread; `to` is live with id `to_id`.
 void gp_slice_switch(gp_thread_t *thread, const gp_park_t *park, prof_coro_t *to, uint64_t to_id);

@@ -27,6 +27,15 @@ typedef struct gp_timer {
     uint32_t random;     // state of the generator that draws it
 } gp_timer_t;
 
+enum { GP_HOGS = 16 };
+
+typedef struct gp_hog { // a long slice
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t start, end; // ticks
+    bool told;           // the collector knows it
+} gp_hog_t;
+
 typedef struct gp_thread {
     _Atomic int state; // enum gp_thread_state
     _Atomic pid_t tid;
@@ -49,6 +58,19 @@ typedef struct gp_thread {
     _Atomic int64_t pending_ns;    // charged by ticks since then
     int64_t pending_root_ns;  // of that, to the thread's own stack
     int64_t debt_ns;          // charged too much so far, to be taken off what comes
+    uint64_t voluntary_switches; // context switches of the thread when it was last found off the CPU
+
+    // Waits in samples, see wait.c; by the thread itself.
+    int64_t wait_left;        // ticks of waiting until the next sampled point
+    uint64_t wait_period;     // ticks of waiting a sample stands for
+    uint64_t wait_rest;       // ticks from the last sampled point to the end of its period
+    uint32_t wait_random, wait_count; // generator; samples since wait_window
+    uint64_t wait_window;
+    gp_hog_t hogs[GP_HOGS];   // latest long slices, see hog.c
+    unsigned hog_count;       // in all
+    uint64_t hog_end;         // when the latest ended, 0 = none
+    unsigned char *aside;     // top of a stack for work that a coroutine's stack may be too small for
+    _Atomic bool is_aside;    // the thread is on it
 
     uint64_t sample_cpu_ns;   // thread CPU clock at the last sample
     uint64_t start_cpu_ns;    // thread CPU clock when sampling of this thread began
@@ -62,6 +84,7 @@ typedef struct gp_thread {
     uintptr_t handler_entry;  // stack address at which the handler began
     uintptr_t registers[33];
     uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];
+    uintptr_t parked_frames[GP_UNWIND_DEPTH_DEFAULT];
 
     prof_coro_t *ended;       // a coroutine that is over but whose stack the thread may still be on; by its hook
     uint64_t ended_id;
@@ -73,8 +96,14 @@ typedef struct gp_thread {
     uint64_t start_ticks, end_ticks;
     uint32_t generation;      // of the block
     char name[24];
+    uint64_t look_ticks, look_cpu_ns; // when it was last looked at, see src/profile/sleepers.c
     uint64_t written_cpu_ns;  // CPU time in its last record of the capture
     unsigned name_age;        // records since its name was read
+    struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/profile/hog_samples.c
+    struct {
+        uint64_t start, id;   // ticks at which a hog began, its number in the capture
+    } written_hogs[GP_HOGS];
+    unsigned written_hog_count;
     struct gp_thread *next;   // list of all blocks, append-only
 } gp_thread_t;
 

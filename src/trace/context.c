@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "coro/ledger.h"
 #include "coro/registry.h"
 #include "greenprof/trace.h"
 #include "signal/sample.h"
@@ -20,8 +21,7 @@ static void mark(prof_coro_t *coro, const uint64_t trace[2])
     }
     record->coro = coro;
     record->coro_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    record->cpu_ns = atomic_load_explicit(&coro->cpu_ns, memory_order_relaxed);
-    record->switches = atomic_load_explicit(&coro->switches, memory_order_relaxed);
+    gp_ledger_read(coro, gp_ticks(), &record->ledger);
     memcpy(record->trace, trace, sizeof(record->trace));
     gp_ring_commit(record, GP_RING_TRACE_MARK);
 }

@@ -240,7 +240,7 @@ static void expect_refusal(const char *script, const char *what)
 static void test_refusals(void **state)
 {
     (void)state;
-    expect_refusal("header version=2\nsample 1 1 1 1 0 0\n", "version 2");
+    expect_refusal("header version=99\nsample 1 1 1 1 0 0\n", "version 99");
     expect_refusal("header features=4\nsample 1 1 1 1 0 0\n", "0x4");
     expect_refusal("header header_bytes=64\nsample 1 1 1 1 0 0\n", "damaged");
     outcome_t optional = read_script("header features=0x400000000\nsample 1 1 1 1 0 0\n");
@@ -326,7 +326,7 @@ static void test_random_damage(void **state)
 static void test_misleading_headers(void **state)
 {
     (void)state;
-    const gp_file_header_t header = {.magic = "GRNPROF", .version = 1, .header_bytes = 128};
+    const gp_file_header_t header = {.magic = "GRNPROF", .version = GP_FILE_VERSION, .header_bytes = 128};
     const gp_chunk_header_t chunk = {.magic = GP_CHUNK_MAGIC, .type = 7, .payload_len = 4 << 20};
     size_t len = sizeof(header) + (6u << 20);
     uint8_t *bytes = calloc(1, len);

@@ -5,7 +5,9 @@
 #include "cmocka_all.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
+#include "signal/handler.h"
 #include "signal/slice.h"
+#include "signal/wait.h"
 
 static int faked;
 static uint64_t wall_ns = 1000000000, cpu_ns = 500000000;
@@ -34,6 +36,10 @@ static void sleep_for(uint64_t ns) // blocked, or preempted
     wall_ns += ns;
 }
 
+static void nothing(void)
+{
+}
+
 static gp_thread_t *thread;
 static prof_coro_t *a, *b;
 
@@ -45,9 +51,12 @@ static int setup(void **state)
     gp_ticks_scale.counter = false; // ticks are nanoseconds of the faked clock
     gp_ticks_scale.mult = 1ull << 32;
     gp_slice_init();
+    gp_wait_set_frequency(1000);
+    gp_handler_kick = nothing;
+    gp_handler_sampling = true;
     a = prof_coro_create(NULL, 0, "a"); // no stack of their own: the hint alone says who runs
     b = prof_coro_create(NULL, 0, "b");
-    gp_slice_epoch++;
+    gp_slice_new_epoch();
     thread->start_cpu_ns = cpu_ns;
     thread->root->cpu_ns = 0;
     gp_slice_settle_now(thread);
@@ -143,7 +152,7 @@ static void resting_time_is_not_counted(void **state)
     gp_slice_settle_now(thread);
     uint64_t before = thread->root->cpu_ns;
     run(5000000); // nobody samples
-    gp_slice_epoch++;
+    gp_slice_new_epoch();
     thread->start_cpu_ns = cpu_ns; // what arming a thread does
     gp_slice_settle_now(thread);
     assert_int_equal(thread->root->cpu_ns, before);

@@ -8,11 +8,12 @@ CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
 COUNTER_NAMES = ["signals", "samples", "ring_full", "reentered", "foreign", "no_thread", "idle", "switching",
                  "truncated", "incomplete", "outside", "timer_failed", "lost_marks", "unsampled_ns",
-                 "unwritten"]
+                 "unwritten", "wait_samples", "lost_waits", "lost_hogs"]
 DROPS = COUNTER_NAMES[2:7]
 PACKED, ZSTD = 1, 2  # enum gp_chunk_flag
 TRUNCATED, INCOMPLETE, SWITCHING = 1, 2, 4  # enum gp_stack_flag
 
+Wait = collections.namedtuple("Wait", "kind time_ns weight_ns coro thread stack trace")
 Sample = collections.namedtuple("Sample", "time_ns weight_ns coro thread stack trace")
 Thread = collections.namedtuple("Thread", "index tid start_ns end_ns cpu_ns coro name")
 Coro = collections.namedtuple("Coro", "id parent entry stack_lo stack_bytes birth_ns kind thread name")
@@ -62,7 +63,7 @@ class Capture:
         (self.version, header_bytes, _, self.start_realtime_ns, self.start_monotonic_ns, self.pid, self.ppid,
          self.frequency_hz, self.engine, _, _, self.session, _) = struct.unpack_from("<IIQQQIIIIII16sQ", data, 8)
         self.meta, self.threads, self.coros = {}, {}, {}
-        self.stack_flags, self.samples = {}, []
+        self.stack_flags, self.samples, self.waits = {}, [], []
         self.ledger = collections.defaultdict(lambda: [0, 0])  # coroutine -> CPU ns, switches
         self.counters, self.process_cpu_ns, self.own_cpu_ns, self.end = {}, 0, 0, None
         self.whole = True  # every chunk intact and in sequence
@@ -86,7 +87,10 @@ class Capture:
     def _read_payload(self, kind, data):
         if kind == SAMPLES:
             for item in struct.iter_unpack("<QQQIIII", data):
-                self.samples.append(Sample(*item[:6]))
+                if item[6] == 0:  # on-CPU
+                    self.samples.append(Sample(*item[:6]))
+                else:
+                    self.waits.append(Wait(item[6], *item[:6]))
         elif kind == THREADS:
             for item in struct.iter_unpack("<IIQQQQ24s", data):
                 self.threads[item[0]] = Thread(*item[:6], item[6].split(b"\0")[0].decode())
@@ -94,7 +98,7 @@ class Capture:
             for item in struct.iter_unpack("<QQQQQQII48s", data):
                 self.coros[item[0]] = Coro(*item[:8], item[8].split(b"\0")[0].decode())
         elif kind == LEDGER:
-            for coro, _, _, cpu_ns, switches, _ in struct.iter_unpack("<QIIQQQ", data):
+            for coro, _, _, cpu_ns, switches, _, *_ in struct.iter_unpack("<QIIQQQQQQQQQQ", data):
                 self.ledger[coro][0] += cpu_ns
                 self.ledger[coro][1] += switches
         elif kind == COUNTERS:

@@ -91,7 +91,8 @@ const gp_option_t gp_options[] = {
     {RUN, 'F', "frequency", "HZ", NUMBER(frequency_hz), .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
      .standard = PROF_FREQUENCY_DEFAULT_HZ, .what = "Samples a second of CPU time and thread."},
     {RUN, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
-     .what = "cpu is the default; wall is not supported yet."},
+     .what = "What reports of the capture show unless told otherwise: CPU time (the default), or the "
+             "wall clock: on the CPU, ready and parked."},
     {RUN, 0, "engine", NULL, TEXT(engine), .choices = "perf|cpu|monotonic",
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
@@ -165,7 +166,8 @@ const gp_option_t gp_options[] = {
     {READING, 0, "ignore", "REGEX", REGEX(ignore), .chooses = true,
      .what = "Not the stacks in which the name, file or module of a function matches."},
     {READING, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall", .chooses = true,
-     .what = "CPU time (the default); wall where the capture has it."},
+     .what = "CPU time, or the wall clock: on the CPU, off it, ready and parked, each marked by the "
+             "last frame (default: what the capture was made for)."},
 
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 

@@ -19,6 +19,8 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_TIMER_FAILED] = "threads without a timer",
     [GP_COUNTER_LOST_MARKS] = "trace changes lost: times per trace are approximate",
     [GP_COUNTER_UNWRITTEN] = "not in the capture: it could not be written fast enough",
+    [GP_COUNTER_LOST_WAITS] = "samples of waiting lost, the collector could not keep up",
+    [GP_COUNTER_LOST_HOGS] = "long slices, or delays by them, lost",
 };
 
 const char *gp_report_engine_name(uint32_t engine)

@@ -27,6 +27,8 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     setenv("GREENPROF_FREQUENCY", number, 1);
     if (arguments->engine != NULL)
         setenv("GREENPROF_ENGINE", arguments->engine, 1);
+    if (arguments->clock != NULL)
+        setenv("GREENPROF_CLOCK", arguments->clock, 1);
     if (arguments->depth != 0) {
         snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
         setenv("GREENPROF_DEPTH", number, 1);
@@ -42,8 +44,6 @@ int gp_command_run(const gp_arguments_t *arguments)
     char core[PATH_MAX], output[PATH_MAX];
     const char *program = arguments->operands[0];
 
-    if (arguments->clock != NULL && strcmp(arguments->clock, "wall") == 0)
-        return gp_fail("run", "--clock wall is not supported yet");
     int status = gp_run_output_path(arguments->output, program, output);
     if (status == 0)
         status = gp_run_check_program(program);

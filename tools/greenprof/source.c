@@ -23,13 +23,24 @@ static gp_by_t by_of(const char *by)
     return by != NULL && strcmp(by, "trace") == 0 ? GP_BY_TRACE : GP_BY_NONE;
 }
 
+// Which clock to show: what was asked for, else the one that the capture was made for.
+static bool is_wall(int fd, const gp_arguments_t *arguments)
+{
+    gp_file_header_t header;
+
+    if (arguments->clock != NULL)
+        return strcmp(arguments->clock, "wall") == 0;
+    return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+           header.clock == PROF_CLOCK_WALL;
+}
+
 static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *arguments)
 {
     bool labels = source->options.wants & GP_WANT_LABELS;
     bool traces = source->options.by == GP_BY_TRACE || labels;
 
     unsigned apart = (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u) |
-                     gp_choice_keep(&arguments->choice);
+                     (source->options.wall ? GP_KEEP_WAITS : 0u) | gp_choice_keep(&arguments->choice);
 
     // Each coroutine's samples are scaled to its own exact time, while they are read where that
     // will do.
@@ -56,6 +67,7 @@ static int load(gp_source_t *source, int fd, const gp_arguments_t *arguments)
 
     if (status != 0)
         return status;
+    source->options.wall = is_wall(fd, arguments);
     gp_progress_begin("reading", source->path, fd);
     source->dataset =
         gp_dataset_load_window(fd, kept_apart(source, arguments), windowed ? &window : NULL, error);
@@ -145,8 +157,6 @@ static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
     use_perf_maps(source);
     stacks->focus = source->focus;
     stacks->ignore = source->ignore;
-    if (arguments->clock != NULL && strcmp(arguments->clock, "wall") == 0)
-        return gp_fail(source->path, "the wall clock is not in this capture, only CPU time is");
     int status = gp_choice_find(&arguments->choice, source->dataset, source->symbolizer,
                                 source->path, &source->chosen);
     source->options.selection = source->chosen.selection;

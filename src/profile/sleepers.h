@@ -1,0 +1,22 @@
+// Where threads sleep while a coroutine has them: the stack of a system call that holds up a whole event loop.
+//
+// Model: on-CPU timers do not fire in a thread that sleeps, and a signal sent to it would cut its system call short. So
+// the collector looks at it from outside, a few times every 20 ms, at irregular intervals: /proc says whether it sleeps in a
+// system call, and where its stack pointer is. A thread found asleep is charged with the time since the look before, so
+// that what a coroutine sleeps is charged to where it sleeps, on average. Nothing is done to the thread.
+// Threads that are on their own stack are left out: event loops sleep there.
+#ifndef GP_PROFILE_SLEEPERS_H
+#define GP_PROFILE_SLEEPERS_H
+
+#include "profile/collector.h"
+
+enum { GP_LOOK_NS = 5000000 }; // mean time between two looks
+
+// How long to wait until the next look, ns: between half and one and a half of the mean.
+uint64_t gp_sleepers_next_ns(void);
+
+// Look at one thread, whose ring was drained. Caller holds the drain lock. Collector only.
+// Cost: ~1 us; ~10 us for one that sleeps.
+void gp_sleepers_look(gp_thread_t *thread);
+
+#endif
