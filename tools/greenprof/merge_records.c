@@ -239,6 +239,49 @@ static int on_ledger(void *context, const gp_ledger_record_t *ledger)
     return 0;
 }
 
+enum { HOG_BITS = 40 }; // numbers of hogs within one capture
+
+static uint64_t hog_id(const gp_merge_t *merge, uint64_t id)
+{
+    return (uint64_t)(merge->input - merge->inputs) << HOG_BITS | id;
+}
+
+static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
+{
+    gp_merge_t *merge = context;
+    size_t bytes = hog->stack_count * sizeof(*stacks);
+    gp_hog_record_t *record = gp_merge_room(merge, GP_CHUNK_HOGS, sizeof(*record) + bytes);
+
+    if (record == NULL)
+        return gp_merge_error(merge);
+    *record = *hog;
+    record->id = hog_id(merge, hog->id);
+    record->start_ns += merge->input->shift_ns;
+    record->coro_id = gp_merge_ids_coro(&merge->ids, hog->coro_id);
+    record->thread = gp_merge_ids_thread(&merge->ids, hog->thread);
+    record->trace = gp_merge_ids_find(&merge->ids, GP_MERGE_TRACES, hog->trace);
+    gp_hog_stack_t *out = (gp_hog_stack_t *)(void *)(record + 1);
+    for (uint32_t i = 0; i < hog->stack_count; i++) {
+        out[i] = stacks[i];
+        out[i].stack_id = gp_merge_ids_find(&merge->ids, GP_MERGE_STACKS, stacks[i].stack_id);
+    }
+    return 0;
+}
+
+static int on_delay(void *context, const gp_delay_record_t *delay)
+{
+    gp_merge_t *merge = context;
+    gp_delay_record_t *record = gp_merge_room(merge, GP_CHUNK_DELAYS, sizeof(*record));
+
+    if (record == NULL)
+        return gp_merge_error(merge);
+    *record = *delay;
+    record->hog_id = hog_id(merge, delay->hog_id);
+    record->coro_id = gp_merge_ids_coro(&merge->ids, delay->coro_id);
+    record->trace = gp_merge_ids_find(&merge->ids, GP_MERGE_TRACES, delay->trace);
+    return 0;
+}
+
 static int on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
 {
     gp_merge_input_t *input = ((gp_merge_t *)context)->input;
@@ -261,7 +304,7 @@ static int on_end(void *context, const gp_end_record_t *end)
 
 // A kind of record that is new to captures must be passed on here, too ("samples" is another way to
 // be given them).
-_Static_assert(sizeof(gp_reader_handlers_t) == 13 * sizeof(int (*)(void)),
+_Static_assert(sizeof(gp_reader_handlers_t) == 15 * sizeof(int (*)(void)),
                "merge passes on every kind of record");
 
 const gp_reader_handlers_t gp_merge_handlers = {
@@ -274,6 +317,8 @@ const gp_reader_handlers_t gp_merge_handlers = {
     .stack = on_stack,
     .sample = on_sample,
     .ledger = on_ledger,
+    .hog = on_hog,
+    .delay = on_delay,
     .counters = on_counters,
     .end = on_end,
 };
