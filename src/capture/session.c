@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "capture/follow.h"
 #include "capture/intern.h"
 #include "capture/writing.h"
 #include "coro/ledger.h"
@@ -613,8 +614,9 @@ static int start(void)
 
 int gp_session_start(void)
 {
-    if (getenv("GREENPROF_OUTPUT") == NULL)
+    if (getenv("GREENPROF_OUTPUT") == NULL || !gp_follow_image())
         return 0;
+    gp_sampler_follow_forks(gp_follow_forks());
     // No sample before all is in place: the time that it takes to get there is not the program's.
     sigset_t signals, old;
     sigfillset(&signals);

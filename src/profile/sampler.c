@@ -30,6 +30,7 @@ static uint64_t idle_since_ns;
 static const gp_clock_engine_t *engine;           // chosen, or NULL
 static sigset_t mask_before_fork;
 static _Atomic uint64_t yielded_ns; // process CPU time when the host took the signal; 0 = it did not
+static bool leave_children; // forked children are not sampled
 static bool leaving; // exec is under way: nobody gets a timer any more
 
 uint64_t gp_sampler_thread_cpu_ns(int tid)
@@ -374,12 +375,17 @@ void gp_sampler_abandon_timers(void)
         engine->abandon(&thread->timer);
 }
 
+void gp_sampler_follow_forks(bool follow)
+{
+    leave_children = !follow;
+}
+
 static void restart_in_child(void)
 {
     gp_thread_t *self = gp_thread_self;
     if (frequency == 0)
         return;
-    if (gp_collector_start() != 0 || (self != NULL && arm(self) != 0)) {
+    if (leave_children || gp_collector_start() != 0 || (self != NULL && arm(self) != 0)) {
         stop_locked();
         return;
     }

@@ -21,6 +21,9 @@ extern pthread_mutex_t gp_sampler_lock;
 void gp_sampler_yield(void);
 bool gp_sampler_has_yielded(void);
 
+// Does sampling go on in children that are forked? It does, unless told otherwise. Before the first fork.
+void gp_sampler_follow_forks(bool follow);
+
 // Start sampling, or join in, at `frequency_hz` or above.
 // Returns 0; -EBUSY (the host handles every signal that would do), -ENOSYS (no engine works), -EAGAIN, -ENOMEM.
 int gp_sampler_acquire(unsigned frequency_hz);

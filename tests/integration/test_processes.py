@@ -105,5 +105,34 @@ class Processes(check.Case):
         self.near("work_parent", folded.inclusive()["work_parent"], run.truth.functions["work_parent"], 0.03)
 
 
+class Follow(check.Case):
+    """Which of the processes that one starts are profiled."""
+
+    def programs(self, *options):
+        inner = f"{check.program('coroutines')} 0.3 100; true"
+        run = self.profile(["/bin/sh", "-c", f"/bin/sh -c '{inner}'; true"], options=options,
+                           output=f"all{''.join(options).replace('*', '')}.greenprof")
+        return sorted(os.path.basename(run.capture(path).meta["exe"].decode()) for path in run.files().values())
+
+    def test_shells(self):
+        shell = os.path.basename(os.path.realpath("/bin/sh"))
+        self.assertEqual(self.programs(), sorted([shell, "coroutines"]))  # the one that was asked for, not the other
+        self.assertEqual(self.programs("--follow", "all"), sorted([shell, shell, "coroutines"]))
+        self.assertEqual(self.programs("--follow", "exec"), [shell])
+        self.assertEqual(self.programs("--follow-name", "corou*"), ["coroutines"])
+
+    def test_children(self):
+        run = self.profile(["processes", "fork"], options=["--follow", "exec"])
+        self.assertEqual(set(run.files()), {""})
+        self.assertEqual(works(run.folded()), {"work_before", "work_parent"})
+
+    def test_exec(self):
+        run = self.profile(["processes", "exec_self"], options=["--follow", "exec"])
+        self.assertEqual(set(run.files()), {"", ".1"})
+        run = self.profile(["processes", "exec_self"], options=["--follow", "none"], output="none.greenprof")
+        self.assertEqual(set(run.files()), {""})
+        self.assertEqual(works(run.folded()), {"work_before"})
+
+
 if __name__ == "__main__":
     check.main()

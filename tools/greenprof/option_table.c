@@ -98,6 +98,13 @@ const gp_option_t gp_options[] = {
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
      .what = "Frames kept of a stack: of a deeper one, its leaf and root end (default 512)."},
 
+    {RUN, 0, "follow", NULL, TEXT(follow), .choices = "programs|all|exec|none",
+     .what = "Which processes: programs that it starts, but no shells and launchers (the default); "
+             "all of them; its own process only, also as another program (exec); none but the "
+             "program itself."},
+    {RUN, 0, "follow-name", "PATTERN", TEXT(follow_name),
+     .what = "Only processes whose executable's name matches this shell pattern."},
+
     {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT,
      .what = "What to write; one of:"},
     {WRITING, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,

@@ -69,7 +69,7 @@ typedef struct gp_arguments {
     bool help;
     // run
     uint64_t frequency_hz, depth;
-    const char *engine;
+    const char *engine, *follow, *follow_name;
     // what is written
     const char *output, *format;
     // what is read

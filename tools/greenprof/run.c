@@ -33,6 +33,11 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
         setenv("GREENPROF_DEPTH", number, 1);
     }
+    if (arguments->follow != NULL)
+        setenv("GREENPROF_FOLLOW", arguments->follow, 1);
+    if (arguments->follow_name != NULL)
+        setenv("GREENPROF_FOLLOW_NAME", arguments->follow_name, 1);
+    unsetenv("GREENPROF_STARTED"); // of a run around this one
     gp_run_session(session);
     setenv("GREENPROF_SESSION", session, 1);
     snprintf(number, sizeof(number), "%ld", (long)getpid());
