@@ -114,6 +114,10 @@ class Shell(Command):
         self.assertIn("function calls", result.stdout)
         self.assertEqual(run("report", "-i", self.path("none"), input="").returncode, 1)
 
+    def test_options_that_are_commands(self):
+        for arguments in (["-s", "name"], ["-r", "3"], ["--callers", "x"], ["--by", "trace"]):
+            self.expect(2, "is said by commands", "report", "-i", self.capture, *arguments)
+
     def test_help_names_every_command(self):
         text = "\n".join(self.greenprof(["help"]))
         for name in ("add", "callees", "callers", "EOF", "help", "quit", "read", "reverse", "sort", "stats", "strip", "trace", "focus",

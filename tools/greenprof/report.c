@@ -151,13 +151,22 @@ static int print(const gp_source_t *source, const tables_t *tables)
     return result;
 }
 
+static bool has_table_options(const gp_arguments_t *arguments)
+{
+    return arguments->sort != NULL || arguments->by != NULL || arguments->restrictions.count > 0 ||
+           arguments->callers.count > 0 || arguments->callees.count > 0;
+}
+
 int gp_command_report(const gp_arguments_t *arguments)
 {
     tables_t tables = {0};
     gp_source_t source;
 
     if (arguments->interactive)
-        return gp_shell(arguments);
+        return has_table_options(arguments)
+                   ? gp_usage_error("report", "with -i, what is shown and how it is sorted is said "
+                                              "by commands: sort, stats, callers, callees, ...")
+                   : gp_shell(arguments);
     int status = prepare(&tables, arguments);
     if (status == 0)
         status = gp_source_open(&source, arguments, 0);

@@ -27,9 +27,9 @@ static int add_report(gp_stats_t *stats, const gp_source_t *source)
     return result;
 }
 
-static int add_file(gp_stats_t *stats, const gp_arguments_t *arguments, const char *file)
+static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file)
 {
-    gp_arguments_t one = *arguments;
+    gp_arguments_t one = shell->arguments;
     char *operands[] = {(char *)file, NULL};
     gp_source_t source;
 
@@ -40,7 +40,8 @@ static int add_file(gp_stats_t *stats, const gp_arguments_t *arguments, const ch
         return status;
     if (add_report(stats, &source) < 0)
         status = gp_fail(file, "not enough memory");
-    gp_source_warn_changed(&source);
+    if (!shell->loaded) // once is enough
+        gp_source_warn_changed(&source);
     gp_source_close(&source);
     return status;
 }
@@ -51,7 +52,7 @@ bool gp_shell_load(gp_shell_t *shell, const gp_texts_t *files)
     int status = 0;
 
     for (size_t i = 0; i < files->count && status == 0; i++)
-        status = add_file(&stats, &shell->arguments, files->items[i]);
+        status = add_file(&stats, shell, files->items[i]);
     if (status == 0 && shell->stripped && gp_stats_strip(&stats) < 0)
         status = -1;
     if (status == 0 && shell->sorts.count > 0 && gp_stats_sort(&stats, &shell->sorts, false) < 0)
