@@ -241,10 +241,19 @@ static void write_failure(gp_writer_t *writer, int error)
     write_chunk(writer, GP_CHUNK_END, 0, sizeof(record));
 }
 
-// Definitions stand before what refers to them, and the end at the end; else it goes by number.
+// Definitions stand before what refers to them (stacks refer to functions), and the end at the end; else it goes by number.
 static int turn_of(unsigned type)
 {
-    return type < GP_CHUNK_SAMPLES || type == GP_CHUNK_FUNCTIONS ? 0 : type == GP_CHUNK_END ? 2 : 1;
+    switch (type) {
+    case GP_CHUNK_FUNCTIONS:
+        return 0;
+    case GP_CHUNK_STACKS:
+        return 1;
+    case GP_CHUNK_END:
+        return 3;
+    default:
+        return type < GP_CHUNK_SAMPLES ? 0 : 2;
+    }
 }
 
 static int write_outgoing(gp_writer_t *writer)
@@ -252,7 +261,7 @@ static int write_outgoing(gp_writer_t *writer)
     int error = check_descriptor(writer);
     if (error != 0)
         return error;
-    for (int turn = 0; turn < 3; turn++)
+    for (int turn = 0; turn < 4; turn++)
         for (unsigned type = 0; type < GP_WRITER_TYPES && error == 0; type++)
             if (turn_of(type) == turn)
                 error = write_buffer(writer, type);

@@ -1,6 +1,7 @@
 #include "capture_script.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,8 @@ static gp_loc_t location(const script_t *script, const char *text)
             return GP_LOC(GP_MODULE_PSEUDO, i);
     if (strcmp(text, "-") == 0)
         return 0;
+    if (sscanf(text, "function:%u:%" SCNu64, &module, &offset) == 2)
+        return GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(module, offset));
     if (sscanf(text, "%u:%" SCNx64, &module, &offset) != 2)
         wrong(script, "no location");
     return GP_LOC(module, offset);
@@ -168,11 +171,26 @@ static void on_header(script_t *script)
     }
 }
 
+// "\\0" becomes a NUL. Returns the length.
+static size_t put_nuls(char *text)
+{
+    size_t len = 0;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        bool nul = at[0] == '\\' && at[1] == '0';
+        text[len++] = nul ? '\0' : *at;
+        at += nul;
+    }
+    return len;
+}
+
 static void on_meta(script_t *script)
 {
-    const char *key = word(script), *value = script->rest ? script->rest : "";
+    static char none[] = "";
+    const char *key = word(script);
+    char *value = script->rest ? script->rest : none;
     gp_meta_record_t item = {.key_len = (uint16_t)strlen(key),
-                             .value_len = (uint32_t)strlen(value)};
+                             .value_len = (uint32_t)put_nuls(value)};
 
     record(script, GP_CHUNK_META, &item, sizeof(item));
     add(&script->payload, key, item.key_len);
@@ -192,6 +210,22 @@ static void on_module(script_t *script)
     item.bias = number(script);
     record(script, GP_CHUNK_MODULES, &item, sizeof(item));
     add(&script->payload, path, item.path_len);
+    pad(&script->payload);
+}
+
+static void on_function(script_t *script)
+{
+    gp_function_record_t item = {.number = (uint32_t)number(script)};
+    const char *name, *file;
+
+    item.first_line = (uint32_t)number(script);
+    name = word(script);
+    file = word(script);
+    item.name_len = (uint32_t)strlen(name);
+    item.file_len = (uint32_t)strlen(file);
+    record(script, GP_CHUNK_FUNCTIONS, &item, sizeof(item));
+    add(&script->payload, name, item.name_len);
+    add(&script->payload, file, item.file_len);
     pad(&script->payload);
 }
 
@@ -334,7 +368,7 @@ static const struct {
     {"stack", on_stack},   {"sample", on_sample},     {"ledger", on_ledger},
     {"end", on_end},       {"counters", on_counters}, {"chunk", on_chunk},
     {"skip", on_skip},     {"unknown", on_unknown},   {"bad", on_bad},
-    {"raw", on_raw},
+    {"raw", on_raw},       {"function", on_function},
 };
 
 static void run_line(script_t *script, char *line)

@@ -1,16 +1,26 @@
+// clang-format off
 // Writes captures from a script, for tests: one line a record, so that a test says what is in its
 // capture.
 //
-//   header key=value...                      frequency, engine, pid, realtime, version, features,
-//   header_bytes meta KEY VALUE                           value up to the end of the line module ID
-//   PATH BUILDID|- START END BIAS thread INDEX TID CORO CPU_NS NAME coro ID PARENT ENTRY|- LO BYTES
-//   KIND THREAD NAME|- trace INDEX HEX stack ID FLAGS LOC...                    innermost first;
-//   LOC is MODULE:HEX, switching, truncated or incomplete sample TIME WEIGHT CORO THREAD STACK
-//   TRACE ledger CORO TRACE CPU_NS SWITCHES TIME counters TIME PROCESS_CPU OWN_CPU VALUE... end
-//   TIME REASON chunk                                    start a new chunk even where the type
-//   stays the same unknown TYPE HEX                         a chunk of an unknown type skip N leave
-//   N sequence numbers out bad                                      the next chunk gets a wrong
-//   checksum raw HEX                                  bytes between chunks, as they are
+//   header key=value...           frequency, engine, pid, realtime, version, features, header_bytes
+//   meta KEY VALUE                value up to the end of the line; "\0" in it is a NUL
+//   module ID PATH BUILDID|- START END BIAS
+//   function NUMBER FIRST_LINE NAME FILE
+//   thread INDEX TID CORO CPU_NS NAME
+//   coro ID PARENT ENTRY|- LO BYTES KIND THREAD NAME|-
+//   trace INDEX HEX
+//   stack ID FLAGS LOC...         innermost first; LOC is MODULE:HEX, function:NUMBER:LINE,
+//                                 switching, truncated or incomplete
+//   sample TIME WEIGHT CORO THREAD STACK TRACE
+//   ledger CORO TRACE CPU_NS SWITCHES TIME
+//   counters TIME PROCESS_CPU OWN_CPU VALUE...
+//   end TIME REASON
+//   chunk                         start a new chunk even where the type stays the same
+//   unknown TYPE HEX              a chunk of an unknown type
+//   skip N                        leave N sequence numbers out
+//   bad                           the next chunk gets a wrong checksum
+//   raw HEX                       bytes between chunks, as they are
+// clang-format on
 #ifndef GP_TESTS_CAPTURE_SCRIPT_H
 #define GP_TESTS_CAPTURE_SCRIPT_H
 

@@ -125,6 +125,42 @@ class Merge(Command):
         self.assertEqual(sum(self.folded(merged, "--trace", TRACE_1).values()), 1000 + 1200)
         self.assertIn("3 stacks", self.succeed("info", merged))
 
+    def test_functions_of_languages(self):
+        """Python's functions are told by name, file and line, also where a stack comes before what it refers to."""
+        one = """header pid=1
+function 1 10 main /srv/app.py
+function 2 20 work /srv/app.py
+stack 1 0 function:2:21 function:1:11
+sample 1000000 1000000 1 1 1 0
+"""
+        two = """header pid=2
+stack 1 0 function:7:21 function:9:12
+stack 2 0 function:7:21 function:8:31
+function 9 10 main /srv/app.py
+function 8 30 main /srv/app.py
+function 7 20 work /srv/app.py
+stack 3 0 function:7:21 function:9:11
+sample 1000000 1000000 1 1 1 0
+sample 2000000 1000000 1 1 2 0
+sample 3000000 2000000 1 1 3 0
+"""
+        merged = self.merge(self.make("one", one), self.make("two", two))
+        rows = collections.Counter()
+        report = json.loads(self.succeed("export", merged, "-f", "json"))
+        for row in report["rows"]:
+            rows[tuple((frame["function"], frame["first_line"], frame["line"]) for frame in map(report["frames"].__getitem__, row["stack"]))] += row["weight_ns"]
+        self.assertEqual(rows, {(("main", 10, 11), ("work", 20, 21)): 3000000, (("main", 10, 12), ("work", 20, 21)): 1000000,
+                                (("main", 30, 31), ("work", 20, 21)): 1000000})
+
+    def test_command_lines(self):
+        """Arguments are separated by NULs: all of them count."""
+        one = self.make("one", "header pid=1\nmeta cmdline server\\0-a\n")
+        two = self.make("two", "header pid=2\nmeta cmdline server\\0-b\n")
+        three = self.make("three", "header pid=3\nmeta cmdline server\\0-a\n")
+        self.assertIn("  command    server -a\n", self.succeed("info", one))
+        self.assertIn("  command    server -a\n", self.succeed("info", self.merge(one, three)))
+        self.assertNotIn("  command  ", self.succeed("info", self.merge(one, two)))
+
     def test_any_order_and_grouping(self):
         third = self.make("third", FIRST.replace("pid=100", "pid=300").replace("1790000000", "1790000009").replace("1:20", "1:70"))
         whole = self.folded(self.merge(self.first, self.second, third, name="abc"))

@@ -154,35 +154,41 @@ static int write_meta(gp_merge_t *merge, const char *key, const char *value, siz
 }
 
 // Is a text the same in all inputs, and known?
-static bool is_common(const gp_merge_t *merge, size_t offset)
+static bool is_common(const gp_merge_t *merge, size_t which)
 {
-    const char *first = *(char *const *)((const char *)&merge->inputs[0] + offset);
+    const gp_merge_text_t *first = &merge->inputs[0].texts[which];
 
-    for (size_t i = 0; i < merge->count && first != NULL; i++) {
-        const char *text = *(char *const *)((const char *)&merge->inputs[i] + offset);
-        if (text == NULL || strcmp(text, first) != 0)
+    for (size_t i = 0; i < merge->count && first->text != NULL; i++) {
+        const gp_merge_text_t *other = &merge->inputs[i].texts[which];
+        if (other->text == NULL || other->len != first->len ||
+            memcmp(other->text, first->text, first->len) != 0)
             return false;
     }
-    return first != NULL;
+    return first->text != NULL;
 }
 
-// The program, or the names of all of them.
-static int write_exe(gp_merge_t *merge)
+static const char *exe_of(const gp_merge_input_t *input)
+{
+    const char *exe = input->texts[GP_MERGE_EXE].text;
+    const char *slash = exe != NULL ? strrchr(exe, '/') : NULL;
+
+    return exe == NULL ? "unknown" : slash != NULL ? slash + 1 : exe;
+}
+
+// The names of all programs, each once.
+static int write_exes(gp_merge_t *merge)
 {
     char text[EXE_SIZE];
     size_t len = 0;
 
-    if (is_common(merge, offsetof(gp_merge_input_t, exe)))
-        return write_meta(merge, "exe", merge->inputs[0].exe, strlen(merge->inputs[0].exe));
     for (size_t i = 0; i < merge->count && len < sizeof(text); i++) {
-        const char *exe = merge->inputs[i].exe ? merge->inputs[i].exe : "unknown";
-        const char *slash = strrchr(exe, '/');
+        const char *exe = exe_of(&merge->inputs[i]);
         bool seen = false;
         for (size_t j = 0; j < i && !seen; j++)
-            seen = merge->inputs[j].exe != NULL && strcmp(merge->inputs[j].exe, exe) == 0;
+            seen = strcmp(exe_of(&merge->inputs[j]), exe) == 0;
         if (!seen)
-            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len > 0 ? " + " : "",
-                                    slash ? slash + 1 : exe);
+            len +=
+                (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len > 0 ? " + " : "", exe);
     }
     return write_meta(merge, "exe", text, len < sizeof(text) ? len : sizeof(text) - 1);
 }
@@ -207,15 +213,14 @@ static int write_origins(gp_merge_t *merge)
 
 static int write_metas(gp_merge_t *merge)
 {
-    const gp_merge_input_t *first = &merge->inputs[0];
     char version[32];
     int len = snprintf(version, sizeof(version), "%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
-    int result = write_exe(merge);
+    int result = is_common(merge, GP_MERGE_EXE) ? 0 : write_exes(merge);
 
-    if (result == 0 && is_common(merge, offsetof(gp_merge_input_t, cmdline)))
-        result = write_meta(merge, "cmdline", first->cmdline, first->cmdline_len);
-    if (result == 0 && is_common(merge, offsetof(gp_merge_input_t, hostname)))
-        result = write_meta(merge, "hostname", first->hostname, strlen(first->hostname));
+    for (size_t i = 0; i < GP_MERGE_TEXTS && result == 0; i++)
+        if (is_common(merge, i))
+            result = write_meta(merge, gp_merge_text_keys[i], merge->inputs[0].texts[i].text,
+                                merge->inputs[0].texts[i].len);
     if (result == 0)
         result = write_meta(merge, "greenprof", version, (size_t)len);
     return result != 0 ? result : write_origins(merge);
@@ -306,11 +311,9 @@ int gp_merge(const char *path, char *const *inputs, size_t count)
     gp_progress_end();
     gp_writer_abandon(&merge.writer);
     gp_merge_ids_free(&merge.ids);
-    for (size_t i = 0; i < count; i++) {
-        free(merge.inputs[i].exe);
-        free(merge.inputs[i].cmdline);
-        free(merge.inputs[i].hostname);
-    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < GP_MERGE_TEXTS; j++)
+            free(merge.inputs[i].texts[j].text);
     free(merge.inputs);
     free(merge.locs);
     return status;

@@ -48,6 +48,11 @@ static uint32_t add(gp_merge_table_t *table, gp_merge_key_t key)
     return (uint32_t)++table->count;
 }
 
+static bool is_undefined(const gp_merge_key_t *key)
+{
+    return key->words[0] == 0 && key->words[1] == 0;
+}
+
 uint32_t gp_merge_ids_define(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t number,
                              gp_merge_key_t key, bool *is_new)
 {
@@ -59,6 +64,14 @@ uint32_t gp_merge_ids_define(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t
     *is_new = found == GP_INDEX_NONE;
     if (entry == NULL)
         return 0;
+    if (*entry != 0 && is_undefined(&table->keys[*entry - 1])) {
+        // It has been referred to: its number is given away, and has to be defined.
+        if (*is_new && gp_index_add(&table->index, hash, *entry - 1) < 0)
+            return 0;
+        table->keys[*entry - 1] = key;
+        *is_new = true;
+        return *entry;
+    }
     if (!*is_new)
         return *entry = found + 1;
     uint32_t added = add(table, key);

@@ -2,8 +2,8 @@
 //
 // Model: coroutines and threads are moved behind those of the captures before. Traces, modules,
 // functions and stacks are told by what they are: the merged capture's table of each is kept, and
-// each input has a map into it. What an input refers to without having defined it (a damaged chunk)
-// gets a number that stays undefined.
+// each input has a map into it. What an input refers to before it defines it gets a number; where
+// the definition was lost with a damaged chunk, that number stays undefined.
 #ifndef GP_TOOLS_MERGE_IDS_H
 #define GP_TOOLS_MERGE_IDS_H
 

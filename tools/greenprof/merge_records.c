@@ -34,25 +34,23 @@ static char *copy_text(const char *value, size_t len)
     return copy;
 }
 
+const char *const gp_merge_text_keys[GP_MERGE_TEXTS] = {
+    [GP_MERGE_EXE] = "exe", [GP_MERGE_CMDLINE] = "cmdline", [GP_MERGE_HOSTNAME] = "hostname"};
+
 static int on_meta(void *context, const char *key, size_t key_len, const char *value,
                    size_t value_len)
 {
     gp_merge_input_t *input = ((gp_merge_t *)context)->input;
-    char **place = NULL;
 
-    if (key_len == 3 && memcmp(key, "exe", 3) == 0)
-        place = &input->exe;
-    else if (key_len == 7 && memcmp(key, "cmdline", 7) == 0)
-        place = &input->cmdline;
-    else if (key_len == 8 && memcmp(key, "hostname", 8) == 0)
-        place = &input->hostname;
-    if (place == NULL)
-        return 0;
-    if (place == &input->cmdline)
-        input->cmdline_len = value_len;
-    free(*place);
-    *place = copy_text(value, value_len);
-    return *place != NULL ? 0 : -ENOMEM;
+    for (size_t i = 0; i < GP_MERGE_TEXTS; i++) {
+        if (strlen(gp_merge_text_keys[i]) != key_len ||
+            memcmp(key, gp_merge_text_keys[i], key_len) != 0)
+            continue;
+        free(input->texts[i].text);
+        input->texts[i] = (gp_merge_text_t){copy_text(value, value_len), value_len};
+        return input->texts[i].text != NULL ? 0 : -ENOMEM;
+    }
+    return 0;
 }
 
 static gp_merge_key_t key_of(const void *bytes, size_t len, uint64_t more)

@@ -6,11 +6,19 @@
 #include "capture/writer.h"
 #include "merge_ids.h"
 
+// Texts that the merged capture has where all inputs have the same.
+enum { GP_MERGE_EXE, GP_MERGE_CMDLINE, GP_MERGE_HOSTNAME, GP_MERGE_TEXTS };
+extern const char *const gp_merge_text_keys[GP_MERGE_TEXTS];
+
+typedef struct gp_merge_text {
+    char *text; // ended by NUL, and may have more of them; NULL = not known
+    size_t len;
+} gp_merge_text_t;
+
 typedef struct gp_merge_input {
     const char *path;
     gp_file_header_t header;
-    char *exe, *cmdline, *hostname; // NULL = not known
-    size_t cmdline_len;
+    gp_merge_text_t texts[GP_MERGE_TEXTS];
     uint64_t shift_ns; // what is added to its times
     gp_counters_record_t totals;
     uint64_t counters[GP_COUNTER_COUNT];
