@@ -25,10 +25,11 @@ typedef struct gp_cursor {
 // A cursor over [offset, bytes.len); an offset outside makes a bad one.
 static inline gp_cursor_t gp_cursor(gp_bytes_t bytes, uint64_t offset)
 {
-    bool bad = bytes.data == NULL || offset > bytes.len;
+    static const uint8_t nothing[1];
 
-    return (gp_cursor_t){bad ? NULL : bytes.data + offset, bad ? NULL : bytes.data + bytes.len,
-                         bad};
+    if (bytes.data == NULL || offset > bytes.len)
+        return (gp_cursor_t){nothing, nothing, true};
+    return (gp_cursor_t){bytes.data + offset, bytes.data + bytes.len, false};
 }
 
 static inline size_t gp_cursor_left(const gp_cursor_t *cursor)

@@ -6,7 +6,7 @@
 #include <libiberty/demangle.h>
 
 enum {
-    NAME_MAX_LEN = 4096,   // the demanglers recurse with the length of the name
+    NAME_MAX_LEN = 16384,  // the demanglers' stack grows with the length of the name
     TEXT_MAX_LEN = 0xffff, // back references multiply: a short name can stand for gigabytes
 };
 
@@ -23,7 +23,8 @@ static void append(const char *text, size_t len, void *context)
     // The demanglers keep everything on the stack while they print: nothing is lost by leaving.
     if (len > TEXT_MAX_LEN - output->len)
         longjmp(output->too_long, 1);
-    memcpy(output->text + output->len, text, len);
+    if (len > 0) // the text may be NULL else
+        memcpy(output->text + output->len, text, len);
     output->len += len;
 }
 

@@ -75,31 +75,19 @@ static gp_dwarf_unit_t *find_unit(const gp_dwarf_t *dwarf, uint64_t address)
 
 static const gp_dwarf_line_t *find_line(const gp_dwarf_unit_t *unit, uint64_t address)
 {
-    size_t lo = 0, hi = unit->line_count;
+    size_t upto = gp_buckets_upto(&unit->line_buckets, unit->lines, unit->line_count,
+                                  sizeof(*unit->lines), address);
 
-    while (lo < hi) { // the first row behind the address
-        size_t middle = lo + (hi - lo) / 2;
-        if (unit->lines[middle].address <= address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo > 0 ? &unit->lines[lo - 1] : NULL;
+    return upto > 0 ? &unit->lines[upto - 1] : NULL;
 }
 
 static uint32_t find_function(const gp_dwarf_unit_t *unit, uint64_t address)
 {
-    size_t lo = 0, hi = unit->range_count;
+    size_t upto = gp_buckets_upto(&unit->range_buckets, unit->ranges, unit->range_count,
+                                  sizeof(*unit->ranges), address);
 
-    while (lo < hi) {
-        size_t middle = lo + (hi - lo) / 2;
-        if (unit->ranges[middle].hi <= address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo < unit->range_count && unit->ranges[lo].lo <= address ? unit->ranges[lo].function
-                                                                    : GP_DWARF_NONE;
+    return upto > 0 && address < unit->ranges[upto - 1].hi ? unit->ranges[upto - 1].function
+                                                           : GP_DWARF_NONE;
 }
 
 // What cannot be read is left out; it is not tried again.
@@ -111,6 +99,8 @@ static void load_code(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
     gp_dwarf_files_load(dwarf, unit);
     gp_dwarf_lines_load(dwarf, unit);
     gp_dwarf_functions_load(dwarf, unit);
+    gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
+    gp_buckets_make(&unit->range_buckets, unit->ranges, unit->range_count, sizeof(*unit->ranges));
 }
 
 size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
@@ -135,6 +125,7 @@ size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
         if (!function->named)
             gp_dwarf_function_name(dwarf, function);
         place->name = function->name;
+        place->shown = function->name ? &function->shown : NULL;
         place->first_file = function->first_file;
         place->first_line = function->first_line;
         file = function->call_file;

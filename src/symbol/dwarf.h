@@ -25,6 +25,8 @@ typedef struct gp_dwarf_place {
     uint32_t line;    // 0 = unknown
     const char *first_file; // where the function is declared, or NULL
     uint32_t first_line;    // 0 = unknown
+    const char **shown;     // room for what the caller makes of the name, kept with the function;
+                            // NULL at first. The pointer itself is NULL where `name` is
 } gp_dwarf_place_t;
 
 // Open a file that has .debug_info.

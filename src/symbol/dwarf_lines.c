@@ -175,37 +175,73 @@ static void run(machine_t *machine, gp_cursor_t cursor)
         machine->sequence; // a sequence without an end is not to be believed
 }
 
-typedef struct numbered {
-    gp_dwarf_line_t row;
-    size_t number;
-} numbered_t;
+typedef struct sequence { // rows of ascending addresses, the last one ends it
+    uint64_t lo;
+    size_t first, count;
+} sequence_t;
 
-// By address; at one address the end of a sequence comes first, and of the others the last one
-// counts.
-static int compare_rows(const void *left, const void *right)
+static bool is_end(const gp_dwarf_line_t *row)
 {
-    const numbered_t *a = left, *b = right;
-
-    if (a->row.address != b->row.address)
-        return a->row.address < b->row.address ? -1 : 1;
-    bool a_end = a->row.file == GP_DWARF_NONE, b_end = b->row.file == GP_DWARF_NONE;
-    if (a_end != b_end)
-        return a_end ? -1 : 1;
-    return a->number < b->number ? -1 : 1;
+    return row->file == GP_DWARF_NONE && row->line == 0;
 }
 
-static int sort_rows(gp_dwarf_line_t *rows, size_t count)
+static int compare_sequences(const void *left, const void *right)
 {
-    numbered_t *numbered = calloc(count, sizeof(*numbered));
+    const sequence_t *a = left, *b = right;
 
-    if (numbered == NULL)
+    if (a->lo != b->lo)
+        return a->lo < b->lo ? -1 : 1;
+    return a->first < b->first ? -1 : 1;
+}
+
+static sequence_t *find_sequences(const gp_dwarf_line_t *rows, size_t row_count, size_t *count)
+{
+    sequence_t *sequences = NULL;
+    size_t capacity = 0;
+
+    *count = 0;
+    for (size_t first = 0, i = 0; i < row_count; i++) {
+        if (!is_end(&rows[i]) && i + 1 < row_count)
+            continue;
+        if (gp_grow(&sequences, &capacity, *count, sizeof(*sequences)) < 0) {
+            free(sequences);
+            return NULL;
+        }
+        sequences[(*count)++] = (sequence_t){rows[first].address, first, i + 1 - first};
+        first = i + 1;
+    }
+    return sequences;
+}
+
+// Put the sequences in order. Where one runs into the next, or is not in order itself, as no
+// compiler writes it, its rows count up to there.
+static int sort_rows(gp_dwarf_unit_t *unit)
+{
+    size_t count, kept = 0;
+    sequence_t *sequences = find_sequences(unit->lines, unit->line_count, &count);
+    gp_dwarf_line_t *sorted = malloc((unit->line_count + 1) * sizeof(*sorted));
+
+    if (sequences == NULL || sorted == NULL) {
+        free(sequences);
+        free(sorted);
         return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        numbered[i] = (numbered_t){rows[i], i};
-    qsort(numbered, count, sizeof(*numbered), compare_rows);
-    for (size_t i = 0; i < count; i++)
-        rows[i] = numbered[i].row;
-    free(numbered);
+    }
+    qsort(sequences, count, sizeof(*sequences), compare_sequences);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t next = i + 1 < count ? sequences[i + 1].lo : UINT64_MAX;
+        for (size_t k = 0; k < sequences[i].count; k++) {
+            gp_dwarf_line_t row = unit->lines[sequences[i].first + k];
+            if (row.address > next || (kept > 0 && row.address < sorted[kept - 1].address))
+                continue;
+            if (kept > 0 && row.address == sorted[kept - 1].address)
+                kept--; // of several rows at one address the last one counts
+            sorted[kept++] = row;
+        }
+    }
+    free(sequences);
+    free(unit->lines);
+    unit->lines = sorted;
+    unit->line_count = kept;
     return 0;
 }
 
@@ -218,6 +254,6 @@ int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
         return 0;
     run(&machine, header.program);
     if (machine.error == 0 && !machine.sorted && unit->line_count > 0)
-        machine.error = sort_rows(unit->lines, unit->line_count);
+        machine.error = sort_rows(unit);
     return machine.error;
 }

@@ -164,4 +164,6 @@ void gp_dwarf_unit_free(gp_dwarf_unit_t *unit)
     free(unit->lines);
     free(unit->functions);
     free(unit->ranges);
+    gp_buckets_free(&unit->line_buckets);
+    gp_buckets_free(&unit->range_buckets);
 }

@@ -3,6 +3,7 @@
 #ifndef GP_SYMBOL_DWARF_UNIT_H
 #define GP_SYMBOL_DWARF_UNIT_H
 
+#include "symbol/buckets.h"
 #include "symbol/cursor.h"
 #include "symbol/dwarf.h"
 #include "symbol/dwarf_constants.h"
@@ -103,6 +104,7 @@ typedef struct gp_dwarf_function { // an instance: out of line, or inlined at on
     uint32_t depth;                // number of functions that it is inlined into, at all levels
     bool named;                    // the rest is read
     const char *name;
+    const char *shown; // see gp_dwarf_place_t
     const char *first_file;
     uint32_t first_line;
 } gp_dwarf_function_t;
@@ -129,10 +131,12 @@ struct gp_dwarf_unit {
     size_t file_count, file_capacity;
     gp_dwarf_line_t *lines; // sorted
     size_t line_count, line_capacity;
+    gp_buckets_t line_buckets;
     gp_dwarf_function_t *functions;
     size_t function_count, function_capacity;
     gp_dwarf_range_t *ranges; // sorted, disjoint
     size_t range_count, range_capacity;
+    gp_buckets_t range_buckets;
 };
 
 typedef struct gp_dwarf_span { // code of a unit

@@ -45,7 +45,7 @@ static int add_line(gp_perf_map_t *map, const char *at, const char *end)
     return 0;
 }
 
-int gp_perf_map_parse(gp_perf_map_t *map, const char *text, size_t len, size_t *used)
+static int add_lines(gp_perf_map_t *map, const char *text, size_t len, size_t *used)
 {
     const char *at = text, *end = text + len, *newline;
     int result = 0;
@@ -150,6 +150,13 @@ static int make_cuts(gp_perf_map_t *map)
     return result;
 }
 
+int gp_perf_map_parse(gp_perf_map_t *map, const char *text, size_t len, size_t *used)
+{
+    int result = add_lines(map, text, len, used);
+
+    return result == 0 ? make_cuts(map) : result;
+}
+
 static uint64_t nanoseconds(int64_t seconds, uint32_t nanoseconds)
 {
     return (uint64_t)seconds * 1000000000u + nanoseconds;
@@ -175,7 +182,7 @@ static int read_more(gp_perf_map_t *map, int fd)
 
     while (result == 0 && (got = pread(fd, text, LINES_BYTES, (off_t)map->read_len)) > 0) {
         size_t used = 0;
-        result = gp_perf_map_parse(map, text, (size_t)got, &used);
+        result = add_lines(map, text, (size_t)got, &used);
         if (used == 0 && got == LINES_BYTES)
             used = LINES_BYTES; // a line longer than any name: gone
         map->read_len += used;

@@ -213,7 +213,8 @@ int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint
     if (copy == NULL ||
         gp_grow(&table->ranges, &table->capacity, table->count, sizeof(*table->ranges)) < 0)
         return -ENOMEM;
-    table->ranges[table->count++] = (gp_range_t){lo, hi, start, copy};
+    table->ranges[table->count++] = (gp_range_t){lo, hi, start, copy, NULL};
+    gp_buckets_free(&table->buckets); // of fewer ranges
     return 0;
 }
 
@@ -228,27 +229,22 @@ void gp_symbol_table_sort(gp_symbol_table_t *table)
 {
     if (table->count > 0)
         qsort(table->ranges, table->count, sizeof(*table->ranges), compare_ranges);
+    gp_buckets_free(&table->buckets);
+    gp_buckets_make(&table->buckets, table->ranges, table->count, sizeof(*table->ranges));
 }
 
-const gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address)
+gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address)
 {
-    size_t lo = 0, hi = table->count;
+    size_t upto = gp_buckets_upto(&table->buckets, table->ranges, table->count,
+                                  sizeof(*table->ranges), address);
 
-    while (lo < hi) {
-        size_t middle = lo + (hi - lo) / 2;
-        if (table->ranges[middle].hi <= address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    if (lo < table->count && table->ranges[lo].lo <= address)
-        return &table->ranges[lo];
-    return NULL;
+    return upto > 0 && address < table->ranges[upto - 1].hi ? &table->ranges[upto - 1] : NULL;
 }
 
 void gp_symbol_table_free(gp_symbol_table_t *table)
 {
     free(table->ranges);
+    gp_buckets_free(&table->buckets);
     gp_arena_free(&table->names);
     memset(table, 0, sizeof(*table));
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "symbol/buckets.h"
 #include "symbol/eh_functions.h"
 #include "symbol/elf_file.h"
 #include "symbol/memory.h"
@@ -19,12 +20,14 @@ typedef struct gp_range { // [lo, hi) has this name
     uint64_t lo, hi;
     uint64_t start; // the symbol's own start: identity of the function, also where ranges nest
     const char *name;
+    const char *shown; // room for what the owner makes of the name; NULL at first
 } gp_range_t;
 
 typedef struct gp_symbol_table { // zero-initialized = empty
     gp_range_t *ranges;          // sorted, disjoint
     size_t count, capacity;
-    gp_arena_t names; // owns the texts
+    gp_buckets_t buckets; // since the ranges were sorted
+    gp_arena_t names;     // owns the texts
 } gp_symbol_table_t;
 
 enum { GP_SYMBOL_SOURCES_MAX = 4 };
@@ -50,7 +53,7 @@ int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint
 void gp_symbol_table_sort(gp_symbol_table_t *table);
 
 // The range that holds `address`, or NULL.
-const gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address);
+gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address);
 
 void gp_symbol_table_free(gp_symbol_table_t *table);
 

@@ -185,9 +185,15 @@ static void fill_place(gp_symbol_t *symbol, const gp_dwarf_place_t *place)
 }
 
 // A name that is no symbol's, but DWARF's: its text is its identity.
-static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const char *text)
+static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module,
+                             const gp_dwarf_place_t *known)
 {
-    return function_name(symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)text}, text);
+    if (known->name == NULL)
+        return "[inlined]";
+    if (*known->shown == NULL)
+        *known->shown = function_name(
+            symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)known->name}, known->name);
+    return *known->shown;
 }
 
 // The function that has the code: its symbol's name, which is the one that others call it by; else
@@ -195,12 +201,15 @@ static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const
 static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
                                   place_t place, const gp_dwarf_place_t *known)
 {
-    const gp_range_t *range = gp_symbol_table_find(&module->symbols, place.address);
+    gp_range_t *range = gp_symbol_table_find(&module->symbols, place.address);
 
+    if (range != NULL && range->shown == NULL)
+        range->shown =
+            function_name(symbolizer, (place_t){place.module, range->start}, range->name);
     if (range != NULL)
-        return function_name(symbolizer, (place_t){place.module, range->start}, range->name);
+        return range->shown;
     if (known != NULL && known->name != NULL)
-        return text_name(symbolizer, place.module, known->name);
+        return text_name(symbolizer, place.module, known);
     // A function without a symbol is one function all the same, if .eh_frame knows it: named by its
     // start.
     const gp_eh_function_t *function = gp_eh_functions_find(&module->functions, place.address);
@@ -225,8 +234,7 @@ static gp_symbol_t *make_chain(gp_symbolizer_t *symbolizer, const gp_elf_module_
             symbol->function =
                 outermost_name(symbolizer, module, place, count > 0 ? &known[i] : NULL);
         else
-            symbol->function =
-                text_name(symbolizer, place.module, known[i].name ? known[i].name : "[inlined]");
+            symbol->function = text_name(symbolizer, place.module, &known[i]);
         if (symbol->function == NULL)
             return NULL;
     }

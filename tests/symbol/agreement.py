@@ -5,7 +5,7 @@ that a compiler made of a function (".constprop.0"), which some show and others 
 """
 import bisect, collections, os, random, re, resource, shutil, subprocess
 
-CLONE = re.compile(r"\.(cold|constprop|isra|lto_priv|llvm)(\.\d+)?(?=[.@]|$)")
+CLONE = re.compile(r"\.(cold|constprop|isra|lto_priv|llvm)(\.\d+)?(?=[.@]|$)|@@?[A-Z]\w*_[\d.]+$")  # and symbols' versions
 Tool = collections.namedtuple("Tool", "chains seconds")  # chains: one tuple of names an address, innermost first; CPU time
 
 
@@ -53,7 +53,7 @@ class Demangler:
 
     def learn(self, names):
         new = sorted({CLONE.sub("", name) for name in names} - self.known.keys())
-        out = subprocess.run(["c++filt"], input="".join(name + "\n" for name in new), text=True, check=True,
+        out = subprocess.run(["c++filt", "-i"], input="".join(name + "\n" for name in new), text=True, check=True,
                              capture_output=True, errors="replace").stdout.splitlines()
         self.known.update(zip(new, out))
 
@@ -121,7 +121,8 @@ def has_debug_information(path):
                for file in filter(None, (path, debug_file(path))))
 
 
-SAME = ("same", "another name of the same code")
+PART = "the same function, without its suffix .part"  # which says: called from the rest of the function, no recursion
+SAME = ("same", "another name of the same code", PART)
 
 
 def classify(symbols, address, ours, theirs):
@@ -133,7 +134,7 @@ def classify(symbols, address, ours, theirs):
     if inner_same and symbols.same(ours[-1], theirs[-1]):
         return "another name of the same code"
     if inner_same and re.sub(r"( \[clone \.part[.\d]*\]|\.part\.\d+)$", "", ours[-1]) == theirs[-1]:
-        return "a part of a function: they leave .part out"
+        return PART
     if theirs[-1] == "??":
         return "they know nothing, a symbol covers it" if ours[-1] in covered else "they know nothing"
     if re.search(r"\+0x[0-9a-f]+$", ours[-1]):

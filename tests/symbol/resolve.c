@@ -23,6 +23,33 @@ static size_t read_build_id(const char *path, const char *given, uint8_t id[GP_B
     return len;
 }
 
+// The output is most of the work otherwise.
+static void put_number(uint32_t number)
+{
+    char digits[10];
+    unsigned count = 0;
+
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    while (count > 0)
+        putc_unlocked(digits[--count], stdout);
+}
+
+static void put_chain(const gp_symbol_t *symbol)
+{
+    for (; symbol != NULL; symbol = symbol->outer) {
+        fputs_unlocked(symbol->function, stdout);
+        putc_unlocked('\t', stdout);
+        fputs_unlocked(symbol->file, stdout);
+        putc_unlocked('\t', stdout);
+        put_number(symbol->line);
+        putc_unlocked('\t', stdout);
+        put_number(symbol->first_line);
+        putc_unlocked(symbol->outer != NULL ? '\t' : '\n', stdout);
+    }
+}
+
 int main(int argc, char **argv)
 {
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
@@ -34,11 +61,7 @@ int main(int argc, char **argv)
     size_t id_len = read_build_id(argv[1], argc > 2 ? argv[2] : NULL, id);
     uint32_t module = gp_symbolizer_module(symbolizer, argv[1], strlen(argv[1]), id, id_len);
     while (fgets(line, sizeof(line), stdin) != NULL) {
-        const gp_symbol_t *symbol =
-            gp_symbolizer_resolve(symbolizer, module, strtoull(line, NULL, 16));
-        for (; symbol != NULL; symbol = symbol->outer)
-            printf("%s\t%s\t%" PRIu32 "\t%" PRIu32 "%c", symbol->function, symbol->file,
-                   symbol->line, symbol->first_line, symbol->outer ? '\t' : '\n');
+        put_chain(gp_symbolizer_resolve(symbolizer, module, strtoull(line, NULL, 16)));
     }
     gp_symbolizer_destroy(symbolizer);
     return 0;

@@ -41,14 +41,14 @@ static KEEP long helper(long n) // LINE helper
     return n < 2 ? n : helper(n - 1) + helper(n - 2);
 }
 
-static inline __attribute__((always_inline)) long squared(long n)
+static inline __attribute__((always_inline)) long squared(long n) // LINE squared
 {
     return n * n;
 }
 
 KEEP long caller_of_inline(long n) // LINE caller_of_inline
 {
-    return squared(n) + helper(n);
+    return squared(n) + helper(n); // LINE call of squared
 }
 
 int main(int argc, char **) // LINE main

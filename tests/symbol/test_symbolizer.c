@@ -138,6 +138,17 @@ static void test_demangle(void **state)
     expect_name("_Znot_mangled", "_Znot_mangled");
     expect_name("_Z", "_Z");
     expect_name(".cold", ".cold");
+    expect_name("work.constprop.0.isra.1.cold", "work");
+    expect_name("work.lto_priv.0", "work");
+    expect_name("_ZN4shop6BasketIiE3addERKi.constprop.0", "shop::Basket<int>::add(int const&)");
+    expect_name("memcpy.constprop.0@plt", "memcpy@plt");
+    // Rust: the hash of legacy names is left out; v0.
+    expect_name("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad");
+    expect_name("_RNvCs1234_7mycrate3foo", "mycrate::foo");
+    expect_name("_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>");
+    expect_name("_RNvCs1234_7mycrate3foo.llvm.1234", "mycrate::foo");
+    expect_name("_Rnot_mangled", "_Rnot_mangled");
+    expect_name("Row", "Row");
     char *longest = malloc(100001);
     memset(longest, 'S', 100000);
     memcpy(longest, "_Z", 2);

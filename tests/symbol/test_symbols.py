@@ -2,9 +2,10 @@
 
 usage: test_symbols.py RESOLVE SPECIMEN
 """
-import bisect, collections, os, random, re, shutil, subprocess, sys, tempfile, unittest
+import bisect, collections, lzma, os, random, re, shutil, subprocess, sys, tempfile, unittest
 
-from agreement import CLONE, build_id, debug_file
+import agreement
+from agreement import CLONE, build_id, debug_file, has_debug_information
 
 RESOLVE, SPECIMEN = sys.argv[1], sys.argv[2]
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "specimen.cc")
@@ -168,6 +169,34 @@ class RealBinaries(unittest.TestCase):
         self.check_lines(SPECIMEN, SPECIMEN, addresses, 0.2)  # most of it is inlined from headers
 
 
+class Agreement(unittest.TestCase):
+    """Whole chains of names, with inlined functions, against addr2line and llvm-symbolizer: tools/bench/symbols in small."""
+
+    def check(self, path, count=3000):
+        if not has_debug_information(path):
+            self.skipTest(f"{path} has no debug information here")
+        demangled = agreement.Demangler()
+        known = agreement.Symbols(path, demangled)
+        addresses = known.pick(count, 3)
+        ours = agreement.greenprof(RESOLVE, path, addresses)
+        self.assertGreater(sum(len(chain) > 1 for chain in ours.chains), count * 0.02, "hardly anything is inlined")
+        others = [agreement.addr2line(path, addresses), agreement.llvm_symbolizer(path, addresses)]
+        compared = [agreement.Comparison(known, demangled, addresses, ours.chains, other.chains) for other in others if other]
+        agreed = sum(any(votes) for votes in zip(*(comparison.agree for comparison in compared)))
+        self.assertGreaterEqual(agreed, count * 0.999, [
+            (kind, example) for comparison in compared for kind, examples in comparison.examples.items()
+            if kind not in agreement.SAME for example in examples[:3]])
+
+    def test_libc(self):
+        self.check("/usr/lib/x86_64-linux-gnu/libc.so.6")
+
+    def test_python(self):
+        self.check("/usr/bin/python3.11")
+
+    def test_specimen(self):
+        self.check(SPECIMEN)
+
+
 class Specimen(unittest.TestCase):
     def setUp(self):
         self.names = {name: (low, size) for low, size, name in symbols(SPECIMEN)}
@@ -195,6 +224,17 @@ class Specimen(unittest.TestCase):
         self.assertEqual({answer.first_line for answer in answers}, {self.lines["stock"]})
         inner = [chain[0] for chain in resolve_chains(SPECIMEN, range(low, low + size)) if len(chain) > 1]
         self.assertTrue(any("map" in answer.file or "tree" in answer.file for answer in inner), inner[:5])
+
+    def test_inlined_function(self):
+        low, size = self.names["caller_of_inline(long)"]
+        chains = [chain for chain in resolve_chains(SPECIMEN, range(low, low + size)) if len(chain) > 1]
+        self.assertTrue(chains)
+        for inner, outer in chains:
+            # A static function that is inlined everywhere has no linkage name, so no arguments are known.
+            self.assertEqual((inner.function, inner.first_line), ("squared", self.lines["squared"]))
+            self.assertEqual((outer.function, outer.first_line), ("caller_of_inline(long)", self.lines["caller_of_inline"]))
+            self.assertEqual(outer.line, self.lines["call of squared"])  # where it was called
+            self.assertIn(inner.line, (self.lines["squared"], self.lines["squared"] + 2))
 
     def test_sized_assembly(self):
         self.assertEqual(self.at("sized_asm").function, "sized_asm")
@@ -274,6 +314,100 @@ class SeparateDebugFile(unittest.TestCase):
             with open(self.debug, "wb") as file:
                 file.write(other)
             self.assertEqual(resolve(self.stripped, [address])[0].function, f"specimen+0x{address:x}")
+
+
+class OtherPlaces(unittest.TestCase):
+    """Debug information that is packed, shared, or somewhere else."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.names = {name: low for low, size, name in symbols(SPECIMEN)}
+        self.addresses = [self.names["caller_of_inline(long)"] + offset for offset in range(12)] + [self.names["main"]]
+
+    def path(self, name):
+        return os.path.join(self.directory.name, name)
+
+    def check(self, path):
+        self.assertEqual([[answer[:1] + answer[2:] for answer in chain] for chain in resolve_chains(path, self.addresses)],
+                         [[answer[:1] + answer[2:] for answer in chain] for chain in resolve_chains(SPECIMEN, self.addresses)])
+
+    def test_packed_sections(self):
+        for kind in ("zlib", "zstd"):
+            with self.subTest(kind):
+                done = subprocess.run(["objcopy", f"--compress-debug-sections={kind}", SPECIMEN, self.path(kind)],
+                                      capture_output=True)
+                if done.returncode != 0:
+                    self.skipTest(f"this objcopy does not know {kind}")
+                self.assertRegex(subprocess.run(["readelf", "-SW", self.path(kind)], text=True, capture_output=True).stdout,
+                                 r"\.debug_info .* C ")
+                self.check(self.path(kind))
+
+    def test_mini_debug_information(self):
+        stripped, inner = self.path("specimen"), self.path("mini")
+        subprocess.run(["objcopy", "--only-keep-debug", SPECIMEN, inner], check=True)
+        subprocess.run(["strip", "-g", inner], check=True)  # symbols only
+        subprocess.run(["strip", "-o", stripped, SPECIMEN], check=True)
+        address = self.names["helper(long)"]
+        self.assertEqual(resolve(stripped, [address])[0].function, f"specimen+0x{address:x}")
+        with open(inner, "rb") as file:
+            packed = lzma.compress(file.read())
+        for data, name in ((packed, "helper(long)"), (packed[:-40], f"specimen+0x{address:x}")):
+            with open(self.path("mini.xz"), "wb") as file:
+                file.write(data)
+            subprocess.run(["objcopy", "--remove-section", ".gnu_debugdata", "--add-section",
+                            f".gnu_debugdata={self.path('mini.xz')}", stripped], check=True)
+            self.assertEqual(resolve(stripped, [address, self.names["main"]])[0].function, name)
+
+    def test_dwz(self):
+        if not shutil.which("dwz"):
+            self.skipTest("dwz is not installed")
+        for name in ("one", "two"):
+            shutil.copy(SPECIMEN, self.path(name))
+        subprocess.run(["dwz", "-m", self.path("shared"), "-M", "shared", self.path("one"), self.path("two")], check=True,
+                       capture_output=True)
+        self.assertIn(".gnu_debugaltlink", subprocess.run(["readelf", "-SW", self.path("one")], text=True,
+                                                          capture_output=True).stdout)
+        self.check(self.path("one"))
+
+    def test_link_with_a_checksum(self):
+        """A file without a build-id: the link's CRC decides."""
+        plain, debug = self.path("specimen"), self.path("specimen.debug")
+        subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", SPECIMEN, self.path("whole")], check=True)
+        subprocess.run(["objcopy", "--only-keep-debug", self.path("whole"), debug], check=True)
+        subprocess.run(["strip", "-o", plain, self.path("whole")], check=True)
+        subprocess.run(["objcopy", "--add-gnu-debuglink=" + debug, plain], check=True)
+        address = self.names["helper(long)"]
+        self.assertEqual(resolve(plain, [address])[0].function, "helper(long)")
+        with open(debug, "ab") as file:
+            file.write(b"x")
+        self.assertEqual(resolve(plain, [address])[0].function, f"specimen+0x{address:x}")
+
+    def test_own_file_is_gone(self):
+        path = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+        if debug_file(path) is None:
+            self.skipTest("libc6-dbg is not installed")
+        address = next(low for low, size, name in symbols(debug_file(path)) if name == "qsort_r")
+        for elsewhere in ("/nonexistent/libc.so.6", SPECIMEN):  # gone, or of another build
+            self.assertEqual(resolve(elsewhere, [address], build_id(path))[0].function, "qsort_r")
+
+    def test_rust(self):
+        if not shutil.which("rustc"):
+            self.skipTest("rustc is not installed")
+        source, binary = self.path("a.rs"), self.path("a")
+        with open(source, "w") as file:
+            file.write("pub struct Pair<T>(T, T);\n"
+                       "impl<T: std::ops::Add<Output = T> + Copy> Pair<T> {\n"
+                       "    #[inline(never)] pub fn sum(&self) -> T { self.0 + self.1 }\n}\n"
+                       "fn main() { println!(\"{}\", Pair(1u32, std::env::args().count() as u32).sum()); }\n")
+        for mangling, name in (("legacy", "a::Pair<T>::sum"), ("v0", "<a::Pair<u32>>::sum")):
+            command = ["rustc", "-g", "-O", "-Csymbol-mangling-version=" + mangling, "-o", binary, source]
+            if subprocess.run(command, capture_output=True).returncode != 0:
+                command.insert(1, "-Zunstable-options")  # older ones
+                if subprocess.run(command, capture_output=True, env={**os.environ, "RUSTC_BOOTSTRAP": "1"}).returncode != 0:
+                    continue
+            low = next(low for low, size, mangled in symbols(binary, "--no-demangle") if "Pair" in mangled and "sum" in mangled)
+            self.assertEqual(resolve(binary, [low])[0].function, name)
 
 
 class BadFiles(unittest.TestCase):

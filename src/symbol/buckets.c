@@ -1,0 +1,41 @@
+#include "symbol/buckets.h"
+
+#include <stdlib.h>
+
+enum { ELEMENTS_IN_BUCKET = 4, ELEMENTS_MIN = 64 };
+
+static uint64_t key(const void *elements, size_t number, size_t stride)
+{
+    return *(const uint64_t *)(const void *)((const char *)elements + number * stride);
+}
+
+void gp_buckets_make(gp_buckets_t *buckets, const void *elements, size_t count, size_t stride)
+{
+    *buckets = (gp_buckets_t){0};
+    if (count < ELEMENTS_MIN || count >= UINT32_MAX)
+        return;
+    buckets->base = key(elements, 0, stride);
+    uint64_t span = key(elements, count - 1, stride) - buckets->base;
+    while (span >> buckets->shift >= count / ELEMENTS_IN_BUCKET)
+        buckets->shift++;
+    buckets->count = (uint32_t)(span >> buckets->shift) + 1;
+    buckets->first = malloc(((size_t)buckets->count + 1) * sizeof(*buckets->first));
+    if (buckets->first == NULL) {
+        *buckets = (gp_buckets_t){0};
+        return;
+    }
+    uint32_t bucket = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t of = (key(elements, i, stride) - buckets->base) >> buckets->shift;
+        while (bucket <= of)
+            buckets->first[bucket++] = (uint32_t)i;
+    }
+    while (bucket <= buckets->count)
+        buckets->first[bucket++] = (uint32_t)count;
+}
+
+void gp_buckets_free(gp_buckets_t *buckets)
+{
+    free(buckets->first);
+    *buckets = (gp_buckets_t){0};
+}

@@ -1,0 +1,51 @@
+// Searching sorted arrays of addresses with two looks at memory instead of twenty.
+//
+// Model: the addresses' span is cut into equal buckets, about one for every four elements; a table
+// says which elements each bucket begins with. Where elements lie unevenly a search is a binary one
+// within its bucket. Threads: one at a time while it is made, any number afterwards. Signals: not
+// safe.
+#ifndef GP_SYMBOL_BUCKETS_H
+#define GP_SYMBOL_BUCKETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gp_buckets { // zero-initialized = none: searches are binary
+    uint64_t base;
+    unsigned shift;
+    uint32_t count;  // of buckets
+    uint32_t *first; // uint32_t[count + 1]
+} gp_buckets_t;
+
+// Make the table for an array of elements that begin with their address (uint64_t), ascending.
+// Without memory there is none.
+void gp_buckets_make(gp_buckets_t *buckets, const void *elements, size_t count, size_t stride);
+void gp_buckets_free(gp_buckets_t *buckets);
+
+// The number of elements whose address is `address` or lower. `elements`, `count`, `stride` as
+// above.
+static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *elements,
+                                     size_t count, size_t stride, uint64_t address)
+{
+    size_t lo = 0, hi = count;
+
+    if (buckets->count > 0) {
+        if (address < buckets->base)
+            return 0;
+        uint64_t bucket = (address - buckets->base) >> buckets->shift;
+        if (bucket >= buckets->count)
+            return count;
+        lo = buckets->first[bucket];
+        hi = buckets->first[bucket + 1];
+    }
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (*(const uint64_t *)(const void *)((const char *)elements + middle * stride) <= address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+#endif
