@@ -122,7 +122,13 @@ def has_debug_information(path):
 
 
 PART = "the same function, without its suffix .part"  # which says: called from the rest of the function, no recursion
-SAME = ("same", "another name of the same code", PART)
+PLAIN = "the symbol's name with its arguments, they have the plain one"  # of functions without a linkage name in DWARF
+SAME = ("same", "another name of the same code", PART, PLAIN)
+
+
+def plain_name(name):
+    """The identifier alone: no scope, no template's and no function's arguments."""
+    return re.split(r"[<(]", name.replace("(anonymous namespace)::", ""))[0].split("::")[-1] or name
 
 
 def classify(symbols, address, ours, theirs):
@@ -139,6 +145,8 @@ def classify(symbols, address, ours, theirs):
         return "they know nothing, a symbol covers it" if ours[-1] in covered else "they know nothing"
     if re.search(r"\+0x[0-9a-f]+$", ours[-1]):
         return "no name here, and no symbol covers it" if theirs[-1] not in covered else "WE HAVE NO NAME"
+    if inner_same and ours[-1] in covered and plain_name(theirs[-1]) in ours[-1] and theirs[-1] not in covered:
+        return PLAIN
     if inner_same and ours[-1] in covered and theirs[-1] not in covered:
         return "their function's symbol does not cover it, ours does"
     if inner_same or (len(ours) == 1 and len(theirs) == 1):
