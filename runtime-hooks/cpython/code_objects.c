@@ -227,6 +227,7 @@ static uint64_t locate(uintptr_t frame)
 
 uint64_t gp_cpython_code_locate(uintptr_t frame)
 {
+    frame &= ~(uintptr_t)GP_LANGUAGE_ENTRY;
     size_t slot = (frame * 0x9e3779b97f4a7c15ull) >> 52; // 4096 slots
     if (cache[slot].frame != frame) {
         cache[slot].loc = locate(frame);

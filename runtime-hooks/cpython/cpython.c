@@ -21,6 +21,7 @@ static bool has_api;
 static const gp_language_t language = {
     .name = "cpython",
     .walk = gp_cpython_walk,
+    .is_loop = gp_cpython_is_loop,
     .before_drain = gp_cpython_code_before_drain,
     .after_drain = gp_cpython_code_after_drain,
     .locate = gp_cpython_code_locate,

@@ -57,11 +57,12 @@ static gp_greenlet_t record_of(gp_py_t *greenlet)
 
 static void switch_to(gp_py_t *greenlet)
 {
-    gp_greenlet_here.last = greenlet;
     // No place to go on: its native stack is saved elsewhere while it is parked.
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
     gp_greenlet_t to = record_of(greenlet);
     gp_switch_to(to.coro, to.coro_id, &park);
+    atomic_signal_fence(memory_order_seq_cst);
+    gp_greenlet_here.last = greenlet; // from here on the handler believes what was just reported
 }
 
 static void set_real_tracer(gp_py_t *callable)

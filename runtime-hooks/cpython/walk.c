@@ -151,6 +151,12 @@ static void keep(walk_t *walk, uintptr_t word)
     walk->frames[at] = word;
 }
 
+// Where keep() has put the last one.
+static size_t last_at(const walk_t *walk)
+{
+    return walk->count <= walk->max ? walk->count - 1 : 1 + (walk->count - 2) % (walk->max - 1);
+}
+
 static void reverse(uintptr_t *frames, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
@@ -303,13 +309,21 @@ static bool follow(walk_t *walk)
                 return false;
             doubtful = false;
         }
-        if (byte_at(frame + layout->frame_owner) != GP_CPYTHON_OWNER_C_STACK) {
+        bool is_shim = byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
+        if (!is_shim) {
             keep(walk, word_of(walk, word_at(frame + layout->frame_code), word_at(frame + layout->frame_instruction)));
             leaf = false;
         }
+        if (is_entry(walk, frame) && walk->count > 0)
+            walk->frames[last_at(walk)] |= GP_LANGUAGE_ENTRY;
         frame = word_at(frame + layout->frame_previous);
     }
     return frame == 0;
+}
+
+bool gp_cpython_is_loop(uintptr_t pc)
+{
+    return pc >= gp_cpython_runtime.loop && pc < gp_cpython_runtime.loop_end;
 }
 
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)

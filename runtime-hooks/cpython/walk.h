@@ -22,8 +22,8 @@ typedef struct gp_cpython_runtime { // filled once, before the walker is registe
 
 extern gp_cpython_runtime_t gp_cpython_runtime;
 
-// A frame word: the mark, the instruction's index plus 1 (18 bits, all ones = beyond), the code object's address / 8.
-enum { GP_CPYTHON_CODE_BITS = 45, GP_CPYTHON_INDEX_MAX = (1 << 18) - 1 };
+// A frame word: two marks, the instruction's index plus 1 (17 bits, all ones = beyond), the code object's address / 8.
+enum { GP_CPYTHON_CODE_BITS = 45, GP_CPYTHON_INDEX_MAX = (1 << 17) - 1 };
 
 static inline uintptr_t gp_cpython_word_code(uintptr_t word)
 {
@@ -36,6 +36,9 @@ static inline int gp_cpython_word_index(uintptr_t word)
     int index = (int)(word >> GP_CPYTHON_CODE_BITS & GP_CPYTHON_INDEX_MAX);
     return index == GP_CPYTHON_INDEX_MAX ? -2 : index - 1;
 }
+
+// See gp_language_t.is_loop.
+bool gp_cpython_is_loop(uintptr_t pc);
 
 // See gp_language_t.walk.
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);

@@ -23,12 +23,20 @@ static void set_depth(void)
         atomic_store_explicit(&gp_handler_depth, (unsigned)depth, memory_order_relaxed);
 }
 
+// GREENPROF_NATIVE: native frames among those of Python.
+static void set_native(void)
+{
+    const char *text = getenv("GREENPROF_NATIVE");
+    atomic_store_explicit(&gp_handler_native, text != NULL && text[0] == '1', memory_order_relaxed);
+}
+
 __attribute__((constructor)) static void load(void)
 {
     if (!is_active())
         return;
     gp_process_init();
     set_depth();
+    set_native();
     gp_session_start();
 }
 

@@ -8,6 +8,7 @@
 #include "profile/functions.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
+#include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/slice.h"
 
@@ -172,6 +173,11 @@ static int watch_language(gp_language_watch_t *watch)
     return watching != NULL ? watching(watch) : -ENOTSUP;
 }
 
+static void change_native(int change)
+{
+    atomic_fetch_add_explicit(&gp_handler_native, change, memory_order_relaxed);
+}
+
 static const gp_core_interface_t interface = {
     .size = sizeof(interface),
     .snapshot = take,
@@ -179,6 +185,7 @@ static const gp_core_interface_t interface = {
     .thread_start = gp_thread_start_own,
     .language_attach = attach_language,
     .language_watch = watch_language,
+    .language_native = change_native,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

@@ -68,6 +68,8 @@ typedef struct gp_core_interface {
     // Tell `watch` of coroutines, from the calling thread on and wherever new ones are made; NULL ends it. The caller holds
     // the interpreter lock. Returns 0 or -ENOTSUP.
     int (*language_watch)(gp_language_watch_t *watch);
+    // Show native frames among the language's, in all that is sampled: from +1 until as many -1.
+    void (*language_native)(int change);
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

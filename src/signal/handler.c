@@ -16,6 +16,7 @@
 const gp_clock_engine_t *_Atomic gp_handler_engine;
 _Atomic bool gp_handler_sampling;
 _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
+_Atomic int gp_handler_native;
 void (*gp_handler_kick)(void);
 
 enum {
@@ -31,6 +32,7 @@ typedef struct moment { // what one signal found
     uint64_t now, cpu_ns;
     uintptr_t sp, lo, hi; // stack pointer and the stack it is on
     uint64_t off_ns; // preempted since the last coarse point of the same slice
+    const uintptr_t *frames; // its stack
     bool outside;
     bool unreported; // coroutines share this stack, and the switch to this one has not reached the hook yet
     bool in_window; // the switch hook ran a moment ago, or hook and stack pointer disagree
@@ -125,14 +127,34 @@ static void read_trace(prof_coro_t *coro, uint64_t trace[2])
         trace[0] = trace[1] = 0;
 }
 
-// Frames of a language runtime, where its code is on this stack: they stand for the native ones.
+// Frames of a language runtime, where its code is on this stack.
 static size_t walk_language(gp_thread_t *thread, const moment_t *moment, uintptr_t pc, unsigned *flags)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language == NULL)
         return 0;
     gp_language_place_t place = {.pc = pc, .sp = moment->sp, .stack_hi = moment->hi};
-    return language->walk(&place, thread->frames, atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+    return language->walk(&place, thread->language_frames, atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+}
+
+// Put the language's frames where the native frames of its interpreter's loop are.
+static size_t mix(gp_thread_t *thread, size_t native, size_t of_language)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    size_t max = atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), depth = 0, at = 0;
+    for (size_t i = 0; i < native && depth < max; i++) {
+        if (!language->is_loop(thread->frames[i])) {
+            thread->mixed_frames[depth++] = thread->frames[i];
+            continue;
+        }
+        for (bool entry = false; !entry && at < of_language && depth < max; at++) {
+            entry = thread->language_frames[at] & GP_LANGUAGE_ENTRY;
+            thread->mixed_frames[depth++] = thread->language_frames[at];
+        }
+    }
+    while (at < of_language && depth < max) // the native walk ended early
+        thread->mixed_frames[depth++] = thread->language_frames[at++];
+    return depth;
 }
 
 static size_t walk(gp_thread_t *thread, moment_t *moment, const ucontext_t *context, unsigned *flags)
@@ -140,10 +162,15 @@ static size_t walk(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     gp_unwind_regs_t registers;
     gp_unwind_regs_from_ucontext(&registers, thread->registers, context);
     *flags = 0;
-    size_t depth = walk_language(thread, moment, registers.pc, flags);
-    if (depth == 0)
+    size_t depth = walk_language(thread, moment, registers.pc, flags), of_language = depth;
+    bool is_native = atomic_load_explicit(&gp_handler_native, memory_order_relaxed) != 0;
+    bool mixed = of_language > 0 && is_native && !(*flags & GP_UNWIND_TRUNCATED);
+    moment->frames = mixed ? thread->mixed_frames : of_language > 0 ? thread->language_frames : thread->frames;
+    if (of_language == 0 || mixed)
         depth = gp_unwind_walk(&registers, moment->lo, moment->hi, thread->frames,
                                atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+    if (mixed)
+        depth = mix(thread, depth, of_language);
     if ((*flags & GP_UNWIND_INCOMPLETE) && depth <= 1 && moment->in_window) {
         *flags |= GP_SAMPLE_SWITCHING;
         gp_thread_count(thread, GP_COUNTER_SWITCHING);
@@ -190,7 +217,7 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     sample->scope = scope != NULL ? scope->index : 0;
     sample->flags = flags;
     sample->depth = depth;
-    memcpy(sample->frames, thread->frames, depth * sizeof(uintptr_t));
+    memcpy(sample->frames, moment->frames, depth * sizeof(uintptr_t));
     gp_ring_commit(sample, GP_RING_SAMPLE);
     gp_thread_count(thread, GP_COUNTER_SAMPLES);
     if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)

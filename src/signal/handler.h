@@ -11,6 +11,8 @@ extern const gp_clock_engine_t *_Atomic gp_handler_engine;
 extern _Atomic bool gp_handler_sampling; // false: signals still under way are counted and ignored
 extern _Atomic unsigned gp_handler_depth; // frames kept of a stack, 2..GP_UNWIND_DEPTH_DEFAULT
 
+extern _Atomic int gp_handler_native; // not 0: native frames are shown among those of a language runtime
+
 // Installed with SA_SIGINFO | SA_RESTART | SA_ONSTACK. Keeps errno. Bounded work.
 void gp_handler(int signal_number, siginfo_t *info, void *context);
 

@@ -17,6 +17,9 @@
 
 // Program counters of this process lie below: the mark tells language frames from them.
 #define GP_LANGUAGE_FRAME (1ull << 63)
+// The outermost frame of one run of the interpreter's loop: the next one further out belongs to a native frame of the loop
+// further out.
+#define GP_LANGUAGE_ENTRY (1ull << 62)
 
 typedef struct gp_language_place { // where a signal came in
     uintptr_t pc, sp;
@@ -33,6 +36,8 @@ typedef struct gp_language {
     // Returns how many were stored; 0 = none of the language's code is on this stack. Signals: safe, bounded work.
     size_t (*walk)(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
 
+    // Is this program counter in the interpreter's loop? Signals: safe.
+    bool (*is_loop)(uintptr_t pc);
     // The coroutine that runs on the calling thread, with its id, where the switch to it has not been reported yet;
     // NULL = the one that was reported last. Signals: safe.
     struct prof_coro *(*unreported)(uint64_t *id);

@@ -85,6 +85,7 @@ typedef struct gp_thread {
     uintptr_t registers[33];
     uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];
     uintptr_t parked_frames[GP_UNWIND_DEPTH_DEFAULT];
+    uintptr_t language_frames[GP_UNWIND_DEPTH_DEFAULT], mixed_frames[GP_UNWIND_DEPTH_DEFAULT];
 
     prof_coro_t *ended;       // a coroutine that is over but whose stack the thread may still be on; by its hook
     uint64_t ended_id;

@@ -97,6 +97,8 @@ const gp_option_t gp_options[] = {
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
      .what = "Frames kept of a stack: of a deeper one, its leaf and root end (default 512)."},
+    {RUN, 0, "native", NULL, FLAG(native),
+     .what = "Python programs: show native frames among the Python ones."},
 
     {RUN, 0, "follow", NULL, TEXT(follow), .choices = "programs|all|exec|none",
      .what = "Which processes: programs that it starts, but no shells and launchers (the default); "

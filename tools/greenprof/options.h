@@ -67,6 +67,7 @@ typedef struct gp_arguments {
     char **operands; // ended by NULL
     int operand_count;
     bool help;
+    bool native;
     // run
     uint64_t frequency_hz, depth;
     const char *engine, *follow, *follow_name;

@@ -38,6 +38,8 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     if (arguments->follow_name != NULL)
         setenv("GREENPROF_FOLLOW_NAME", arguments->follow_name, 1);
     unsetenv("GREENPROF_STARTED"); // of a run around this one
+    if (arguments->native)
+        setenv("GREENPROF_NATIVE", "1", 1);
     gp_run_session(session);
     setenv("GREENPROF_SESSION", session, 1);
     snprintf(number, sizeof(number), "%ld", (long)getpid());

@@ -206,7 +206,18 @@ static PyObject *enter_thread(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *native(PyObject *module, PyObject *change)
+{
+    (void)module;
+    long by = PyLong_AsLong(change);
+    if (by == -1 && PyErr_Occurred())
+        return NULL;
+    prof_core_interface()->language_native(by > 0 ? 1 : -1);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
     {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine."},
     {NULL, NULL, 0, NULL},

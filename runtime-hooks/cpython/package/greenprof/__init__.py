@@ -78,6 +78,7 @@ class Profile:
     mode:      'sample', or 'exact': every call of Python and built-in functions is counted and timed, as cProfile does, but for
                each green thread by itself; for pstats only, at about cProfile's price
     frequency: samples per second of CPU time and thread, 1 to 20000
+    native:    native frames between the Python ones; while such a profile runs, all others show them as well
     timer and what follows it are accepted for the sake of cProfile and eventlet, and not used: times are exact CPU seconds.
 
     In what it writes, call counts are numbers of samples, but in exact mode. Times are CPU time; in exact mode they are the time
@@ -85,7 +86,7 @@ class Profile:
     """
 
     def __init__(self, timer=None, *unused, scope="request", clock="cpu", mode="sample", frequency=1000, name=None,
-                 bias=None, timeunit=0.0, subcalls=True, builtins=True):
+                 native=False, bias=None, timeunit=0.0, subcalls=True, builtins=True):
         if not isinstance(frequency, int) or not 1 <= frequency <= 20000:
             raise ValueError(f"frequency={frequency!r}: it is a whole number from 1 to 20000")
         number, clock = _choice("scope", _SCOPES, scope), _choice("clock", _CLOCKS, clock)
@@ -93,18 +94,27 @@ class Profile:
             self._profile = _Exact(number)
         else:
             self._profile = _greenprof.Profile(number, clock, 0, frequency, name or "python")
-        self._depth = 0
+        self._depth, self._native = 0, native
 
     def start(self, name="start"):
         """Start, or let a stopped profile go on. Nested starts count."""
         if self._depth == 0:
-            self._profile.start()
+            if self._native:
+                _greenprof.native(+1)
+            try:
+                self._profile.start()
+            except BaseException:
+                if self._native:
+                    _greenprof.native(-1)
+                raise
         self._depth += 1
 
     def stop(self):
         """Stop. What was sampled before is in the profile when this returns."""
         if self._depth == 1:
             self._profile.stop()
+            if self._native:
+                _greenprof.native(-1)
         if self._depth > 0:
             self._depth -= 1
 
