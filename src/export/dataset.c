@@ -275,6 +275,8 @@ static const gp_reader_handlers_t handlers = {
     .stack = on_stack,
     .samples = gp_dataset_on_samples,
     .ledger = gp_dataset_on_ledger,
+    .hog = gp_dataset_on_hog,
+    .delay = gp_dataset_on_delay,
     .counters = on_counters,
     .end = on_end,
 };
@@ -347,6 +349,8 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->stacks);
     free(dataset->weights);
     free(dataset->shares);
+    free(dataset->hogs);
+    free(dataset->delays);
     gp_id_map_free(&dataset->coro_map);
     gp_id_map_free(&dataset->trace_map);
     gp_id_map_free(&dataset->stack_map);
@@ -358,6 +362,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
     gp_index_free(&dataset->stack_index);
     gp_index_free(&dataset->weight_index);
     gp_index_free(&dataset->share_index);
+    gp_index_free(&dataset->hog_index);
     gp_arena_free(&dataset->arena);
     free(dataset);
 }

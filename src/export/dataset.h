@@ -83,6 +83,20 @@ typedef struct gp_dataset_share { // one (coroutine, trace)
     uint64_t sampled_ns, samples; // samples, on-CPU
 } gp_dataset_share_t;
 
+typedef struct gp_dataset_hog { // a long slice
+    uint64_t id;
+    uint32_t coro, trace;  // numbers
+    uint32_t thread;       // index in the capture
+    uint64_t start_ns, duration_ns;
+    const gp_hog_stack_t *stacks; // [stack_count]; stack_id is the number in `stacks`
+    uint32_t stack_count;
+} gp_dataset_hog_t;
+
+typedef struct gp_dataset_delay { // a coroutine that was ready meanwhile
+    uint32_t hog, coro, trace;    // numbers
+    uint64_t delay_ns;
+} gp_dataset_delay_t;
+
 typedef struct gp_dataset_meta { // a text of the capture: "cmdline", "hostname", ...
     const char *key, *value;
     size_t value_len; // "cmdline" has NULs between its arguments
@@ -103,6 +117,7 @@ enum gp_dataset_keep {
     GP_KEEP_THREADS = 4,
     GP_KEEP_SCALED = 8,
     GP_KEEP_WAITS = 16, // samples of all kinds; else on-CPU samples alone. Not with GP_KEEP_SCALED
+    GP_KEEP_HOGS = 32,  // long slices and delays
 };
 
 typedef struct gp_dataset {
@@ -132,6 +147,10 @@ typedef struct gp_dataset {
     size_t weight_count, weight_capacity;
     gp_dataset_share_t *shares;
     size_t share_count, share_capacity;
+    gp_dataset_hog_t *hogs;
+    size_t hog_count, hog_capacity;
+    gp_dataset_delay_t *delays;
+    size_t delay_count, delay_capacity;
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
     uint64_t counters[GP_COUNTER_COUNT];
     uint64_t sampled_ns, samples;
@@ -142,7 +161,7 @@ typedef struct gp_dataset {
 
     gp_id_map_t coro_map, trace_map, stack_map;
     gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index,
-        weight_index, share_index;
+        weight_index, share_index, hog_index;
     gp_arena_t arena;
 } gp_dataset_t;
 

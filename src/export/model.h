@@ -52,6 +52,13 @@ typedef struct gp_row {
                         // not known (a profile of this process)
 } gp_row_t;
 
+// What rows weigh.
+typedef enum gp_measure {
+    GP_MEASURE_CPU,   // on-CPU time
+    GP_MEASURE_WALL,  // wall clock: stacks that do not run end in "[parked]", "[ready]", ...
+    GP_MEASURE_DELAY, // for how long others were ready meanwhile and had to wait
+} gp_measure_t;
+
 // What a report's total rests on.
 typedef enum gp_basis {
     GP_BASIS_EXACT,     // exact CPU time of what was asked for
@@ -71,7 +78,10 @@ typedef struct gp_report {
     uint64_t total_ns;   // CPU time of what was asked for: what the rows add up to
     gp_basis_t basis;    // whether it is exact
     uint64_t scope_ns;   // total_ns before stacks were left out by what is on them
-    uint64_t sampled_ns; // what the samples alone add up to: the self-audit's other half
+    gp_measure_t measure;
+    uint64_t sampled_ns; // what the on-CPU samples alone add up to: the self-audit's other half,
+    uint64_t cpu_ns;     // and of what: exact on-CPU time of the same scope, 0 = not known
+    double variance_ns2; // that chance gives sampled_ns; 0 = not known
     uint64_t samples;
     uint64_t duration_ns; // wall time covered
     uint64_t start_realtime_ns;
@@ -79,7 +89,6 @@ typedef struct gp_report {
     const char *title;        // program name or profile name
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
-    bool wall;        // rows are of the wall clock: stacks that end in "[parked]", "[ready]", ...
     bool exact_calls; // call counts are real (exact mode), else they are numbers of samples
 } gp_report_t;
 

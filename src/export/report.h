@@ -17,8 +17,8 @@ typedef struct gp_report_options {
     gp_by_t by;
     gp_selection_t selection;
     gp_stack_filter_t stacks;
-    bool wall;      // on-CPU, off the CPU, ready and parked time in one; else on-CPU time alone. Needs
-                    // GP_KEEP_WAITS
+    gp_measure_t measure; // the wall clock needs GP_KEEP_WAITS, delays need GP_KEEP_HOGS; what they
+                          // are chosen by is then who had to wait
     unsigned wants; // enum gp_want bits
     bool *passed;   // is set to which of the dataset's weights are in the rows: bool[weight_count],
                     // false at first; NULL = nobody asks

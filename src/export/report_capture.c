@@ -16,7 +16,8 @@ typedef struct capture_report {
     uint64_t exact_ns[GP_KIND_COUNT];   // of what was chosen; 0 = not known
     uint64_t strata_ns[GP_KIND_COUNT];  // what the strata add up to
     bool by_thread;       // strata are threads, else coroutines
-    uint64_t sampled_ns;  // what the samples add up to before they are scaled
+    uint64_t sampled_ns;  // what the on-CPU samples add up to before they are scaled
+    double squares;       // and the squares of their weights
     uint64_t left_out_ns; // scaled, of stacks that do not pass the filter
 } capture_report_t;
 
@@ -217,7 +218,7 @@ static uint64_t exact_of_kind(const capture_report_t *from, enum gp_sample_kind 
 
 static bool has_kind(const gp_report_options_t *options, uint32_t kind)
 {
-    return kind == GP_KIND_CPU || options->wall;
+    return kind == GP_KIND_CPU || options->measure == GP_MEASURE_WALL;
 }
 
 static uint64_t exact_total(const capture_report_t *from)
@@ -338,7 +339,10 @@ static int add_weight(capture_report_t *from, const gp_dataset_weight_t *weight)
         from->left_out_ns += scaled;
     if (result <= 0)
         return result;
-    from->sampled_ns += weight->weight_ns;
+    if (weight->kind == GP_KIND_CPU) {
+        from->sampled_ns += weight->weight_ns;
+        from->squares += weight->squares;
+    }
     if (from->options->passed != NULL)
         from->options->passed[weight - from->dataset->weights] = true;
     if (add_label(from, weight) < 0)
@@ -374,6 +378,62 @@ static int add_unsampled(capture_report_t *from)
     return result;
 }
 
+// One row for each stack of a long slice: its share of the delays that were chosen.
+static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns,
+                   uint64_t victims)
+{
+    const gp_dataset_stack_t *stacks = from->dataset->stacks;
+    uint64_t weight_ns = 0, before = 0, given = 0;
+    int result = 0;
+
+    for (uint32_t i = 0; i < hog->stack_count; i++)
+        weight_ns += hog->stacks[i].weight_ns;
+    for (uint32_t i = 0; i < hog->stack_count && result >= 0 && weight_ns > 0; i++) {
+        before += hog->stacks[i].weight_ns;
+        uint64_t upto = (uint64_t)((unsigned __int128)delay_ns * before / weight_ns);
+        gp_builder_row_begin(from->builder);
+        result = add_stack(from, &stacks[hog->stacks[i].stack_id]);
+        if (result == 0)
+            result = gp_builder_row_passes(from->builder, &from->options->stacks, 0);
+        if (result > 0)
+            result = gp_builder_row_end(from->builder, upto - given, i == 0 ? victims : 0, 0);
+        given = upto;
+    }
+    if (result < 0 || weight_ns > 0 || from->options->stacks.focus_count > 0)
+        return result < 0 ? result : 0;
+    gp_builder_row_begin(from->builder);
+    result = gp_builder_row_pseudo(from->builder, "[no samples]");
+    return result < 0 ? result : gp_builder_row_end(from->builder, delay_ns, victims, 0);
+}
+
+static int add_hogs(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    uint64_t *delays = calloc(2 * dataset->hog_count + 1, sizeof(*delays));
+    int result = delays != NULL ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < dataset->delay_count && result == 0; i++) {
+        const gp_dataset_delay_t *delay = &dataset->delays[i];
+        gp_dataset_share_t who = {.coro = delay->coro, .trace = delay->trace};
+        if (!gp_selection_has_share(&from->options->selection, &who))
+            continue;
+        delays[2 * delay->hog] += delay->delay_ns;
+        delays[2 * delay->hog + 1]++;
+    }
+    for (size_t i = 0; i < dataset->hog_count && result == 0; i++)
+        if (delays[2 * i] > 0)
+            result = add_hog(from, &dataset->hogs[i], delays[2 * i], delays[2 * i + 1]);
+    free(delays);
+    return result;
+}
+
+static int add_rows(capture_report_t *from)
+{
+    if (from->options->measure == GP_MEASURE_DELAY)
+        return add_hogs(from);
+    return weigh(from) < 0 || add_weights(from) < 0 || add_unsampled(from) < 0 ? -ENOMEM : 0;
+}
+
 // The filter has left a part of an exact time, as large as the samples say.
 static gp_report_t *finish(capture_report_t *from)
 {
@@ -391,8 +451,11 @@ static gp_report_t *finish(capture_report_t *from)
         return NULL;
     report->sampled_ns = from->sampled_ns;
     report->scope_ns = scope > 0 ? scope : all;
-    report->wall = from->options->wall;
-    report->basis = scope == 0 ? GP_BASIS_SAMPLED : filtered ? GP_BASIS_ESTIMATED : GP_BASIS_EXACT;
+    report->measure = from->options->measure;
+    report->cpu_ns = filtered ? 0 : from->exact_ns[GP_KIND_CPU];
+    // A sum of samples taken at random has the sum of their squares as its variance.
+    report->variance_ns2 = filtered ? 0 : from->squares;
+    report->basis = from->options->measure == GP_MEASURE_DELAY ? GP_BASIS_EXACT : scope == 0 ? GP_BASIS_SAMPLED : filtered ? GP_BASIS_ESTIMATED : GP_BASIS_EXACT;
     return report;
 }
 
@@ -449,8 +512,7 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
 
     if (from.builder == NULL || from.modules == NULL)
         goto out;
-    if (map_modules(&from) < 0 || weigh(&from) < 0 || add_weights(&from) < 0 ||
-        add_unsampled(&from) < 0 || describe(&from) < 0)
+    if (map_modules(&from) < 0 || add_rows(&from) < 0 || describe(&from) < 0)
         goto out;
     report = finish(&from);
 out:

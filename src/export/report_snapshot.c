@@ -203,7 +203,8 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     uint64_t total = 0;
     for (int kind = 0; kind < GP_KIND_COUNT; kind++)
         total += kinds.exact_ns[kind];
-    report->wall = snapshot->clock == PROF_CLOCK_WALL;
+    report->measure = snapshot->clock == PROF_CLOCK_WALL ? GP_MEASURE_WALL : GP_MEASURE_CPU;
+    report->cpu_ns = snapshot->total_ns;
     report = gp_builder_finish(builder, total);
     builder = NULL;
 out:

@@ -66,6 +66,7 @@ static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
     bool first = thread->look_ticks == 0;
     thread->look_ticks = now;
     thread->look_cpu_ns = cpu_ns;
+    // `used` may be from before this slice as well: then it was hardly asleep in it.
     return first || wall < used + AWAKE_NS ? 0 : wall;
 }
 
@@ -110,11 +111,9 @@ void gp_sleepers_look(gp_thread_t *thread)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
-    if (coro == NULL || coro == thread->root || gp_edge_load(&coro->id) != id) {
-        thread->look_ticks = 0;
+    if (coro == NULL || gp_edge_load(&coro->id) != id)
         return;
-    }
     uint64_t since = gp_edge_load(&coro->since), unseen = unseen_ns(thread, since, gp_ticks());
-    if (unseen > 0)
+    if (unseen > 0 && coro != thread->root)
         hand_on(thread, coro, id, since, unseen);
 }

@@ -101,7 +101,7 @@ class Shell(Command):
 
     def test_tables_and_export(self):
         lines = self.greenprof(["coroutines", "traces", "coroutines work", "header", "export folded " + self.path("out")])
-        self.assertEqual(sum("cpu  sampled  samples" in line for line in lines), 3)
+        self.assertEqual(sum("cpu  sampled     +-  samples" in line for line in lines), 3)
         self.assertTrue(any("(pid 4242)" in line for line in lines))
         with open(self.path("out")) as file:
             self.assertEqual(file.read(), self.succeed("export", self.capture, "-f", "folded"))

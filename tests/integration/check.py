@@ -120,9 +120,9 @@ class Run:
         done = greenprof("report", path or self.output, "--by", by, "-n", "0", *options)
         if done.returncode != 0:
             raise AssertionError(done.stderr.decode())
-        head, found, table = done.stdout.decode().partition("      cpu  sampled  samples  switches")
-        rows = [line.split(None, 6 if by == "coroutine" else 5) for line in table.splitlines()[1:] if line.strip()]
-        return [(float(row[0]), float(row[1]), int(row[2]), int(row[3]), *row[4:]) for row in rows]
+        head, found, table = done.stdout.decode().partition("      cpu  sampled     +-  samples  switches")
+        rows = [line.split(None, 7 if by == "coroutine" else 6) for line in table.splitlines()[1:] if line.strip()]
+        return [(float(row[0]), float(row[1]), int(row[3]), int(row[4]), *row[5:]) for row in rows]
 
 
 class Case(unittest.TestCase):

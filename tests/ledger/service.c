@@ -2,7 +2,7 @@
 // loop, compute, sleep in the kernel, and are preempted. It books each part itself, on the monotonic clock and the thread's
 // CPU clock, and prints what it booked.
 //
-//   service waits SECONDS | whole SECONDS | hog MS VICTIMS TIMES | yields ROUNDS | profile SECONDS FORMAT PATH
+//   service waits SECONDS | whole SECONDS | hog MS VICTIMS TIMES crunch|doze | yields ROUNDS | profile SECONDS FORMAT PATH
 //
 //   CORO name wall cpu off ready parked waiting switches     seconds, as booked
 //   LEDGER name wall cpu off ready parked waiting switches   the same, as prof_coro_ledger() says
@@ -17,7 +17,7 @@
 
 void bare_switch(void **from, void *to);
 
-enum { STACK_BYTES = 65536, GREENS_MAX = 2048 };
+enum { STACK_BYTES = 65536, GREENS_MAX = 2048, HOG_NS = 10000000 };
 
 typedef struct green {
     prof_coro_t *coro;
@@ -36,6 +36,7 @@ static green_t greens[GREENS_MAX], *running;
 static int count;
 static void *home;
 static uint64_t site_db, site_rpc, site_lock, end_ns;
+static uint64_t hog_ns; // slices of HOG_NS or more
 
 static uint64_t now_ns(void)
 {
@@ -95,6 +96,7 @@ static void resume(green_t *green)
     now = now_ns();
     green->cpu_ns += truth_cpu_ns() - green->switched_cpu_ns;
     green->slice_ns += now - green->switched_ns;
+    hog_ns += now - green->switched_ns >= HOG_NS ? now - green->switched_ns : 0;
     green->switched_ns = now;
     running = NULL;
 }
@@ -239,22 +241,18 @@ static void whole(double seconds)
 }
 
 static uint64_t hog_ms;
-static int hog_times, hogged;
-static uint64_t hog_ns;
-
+static int hog_times, hogged, hog_dozes;
 static TRUTH_OUT_OF_LINE void crunch(uint64_t ns)
 {
     uint64_t start = now_ns();
     while (now_ns() - start < ns)
         truth_spin();
-    hog_ns += now_ns() - start;
 }
 
 static TRUTH_OUT_OF_LINE void doze(uint64_t ns)
 {
-    uint64_t start = now_ns();
     block(ns);
-    hog_ns += now_ns() - start;
+    __asm__ volatile("");
 }
 
 static void hogging(green_t *self)
@@ -262,7 +260,7 @@ static void hogging(green_t *self)
     (void)self;
     for (; hogged < hog_times; hogged++) {
         wait_db(2000000);
-        if (hogged % 2 == 0)
+        if (!hog_dozes)
             crunch(hog_ms * 1000000);
         else
             doze(hog_ms * 1000000);
@@ -326,9 +324,10 @@ int main(int argc, char **argv)
         waits(number);
     else if (strcmp(what, "whole") == 0)
         whole(number);
-    else if (strcmp(what, "hog") == 0 && argc > 4)
+    else if (strcmp(what, "hog") == 0 && argc > 5) {
+        hog_dozes = strcmp(argv[5], "doze") == 0;
         hog((uint64_t)number, atoi(argv[3]), atoi(argv[4]));
-    else if (strcmp(what, "yields") == 0)
+    } else if (strcmp(what, "yields") == 0)
         yields((int)number);
     else
         return 2;

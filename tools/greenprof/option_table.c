@@ -139,10 +139,12 @@ const gp_option_t gp_options[] = {
      .what = "Show whom the functions that R leaves call."},
     {REPORT, 'i', "interactive", NULL, FLAG(interactive),
      .what = "Read commands, as 'python3 -m pstats' does; its commands and more: type help."},
-    {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace",
-     .what = "What the rows are."},
-    {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace",
-     .what = "Put the coroutine or the trace at the root of every stack."},
+    {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace|victim-time",
+     .what = "What the rows are. victim-time: functions, by how long others were ready and had to "
+             "wait while they kept the thread for 10 ms or more (GREENPROF_HOG_MS)."},
+    {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace|victim-time",
+     .what = "Put the coroutine or the trace at the root of every stack. victim-time: weigh stacks by "
+             "how long others had to wait for them; --trace and the like say who waited."},
 
     {DIFF, 0, "base-trace", "ID", TEXTS(base_choice.traces),
      .what = "The options --base-... choose the base where it is not chosen as FILE is; with them, "

@@ -1,6 +1,7 @@
 // The tables by coroutine and by trace.
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@ enum { NAME_SIZE = 256 };
 typedef struct group { // a row: a coroutine, a trace
     uint32_t number;   // in the dataset's table
     uint64_t cpu_ns, sampled_ns, samples, switches;
+    uint64_t parts_ns[GP_KIND_COUNT]; // the ledger, by kind of sample
+    uint64_t wall_ns, longest_ns;     // what they add up to; the longest slice
+    double squares_ns2;               // of the on-CPU samples' weights
     char *name;
 } group_t;
 
@@ -22,6 +26,8 @@ static int by_number(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
+
+static bool wall; // whether the wall clock is shown
 
 // The pstats keys that make sense here: calls, time, name. Time is the ledger's.
 static int compare(const void *left, const void *right)
@@ -34,6 +40,8 @@ static int compare(const void *left, const void *right)
         result = by_number(b->samples, a->samples);
     else if (sort != GP_SORT_TIME && sort != GP_SORT_CUMULATIVE)
         result = strcmp(a->name, b->name);
+    if (result == 0 && wall)
+        result = by_number(b->wall_ns, a->wall_ns);
     if (result == 0)
         result = by_number(b->cpu_ns, a->cpu_ns);
     if (result == 0)
@@ -41,13 +49,34 @@ static int compare(const void *left, const void *right)
     return result != 0 ? result : by_number(a->number, b->number);
 }
 
+#define COLUMNS_CPU  "      cpu  sampled     +-  samples  switches"
+#define COLUMNS_WALL "     wall      cpu  blocked  preempt    ready   parked  waiting  longest  switches"
+
+// The parts add up to wall.
+static void print_ledger(const group_t *group)
+{
+    static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
+                                                GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING};
+
+    gp_print_seconds(group->wall_ns, 9);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        gp_print_seconds(group->parts_ns[kinds[i]], 9);
+    gp_print_seconds(group->longest_ns, 9);
+    printf(" %9" PRIu64, group->switches);
+}
+
 static void print_columns(const group_t *group)
 {
+    if (exact && wall) {
+        print_ledger(group);
+        return;
+    }
     if (exact)
         gp_print_seconds(group->cpu_ns, 9);
     else
         printf("%9s", "-");
     gp_print_seconds(group->sampled_ns, 9);
+    gp_print_seconds((uint64_t)(1.96 * sqrt(group->squares_ns2)), 7); // 95 % of what chance does
     printf(" %8" PRIu64, group->samples);
     if (exact)
         printf(" %9" PRIu64, group->switches);
@@ -85,7 +114,7 @@ static void print_order(const gp_table_options_t *options)
     bool calls = sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS;
 
     printf("   Ordered by: %s\n", !time   ? calls ? "samples" : "name"
-                                  : exact ? "exact CPU time"
+                                  : exact ? wall ? "wall time" : "exact CPU time"
                                           : "sampled CPU time");
 }
 
@@ -113,7 +142,7 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
         rows[i] = (uint32_t)i;
     print_order(options);
     count = gp_restrictions_apply(options->restrictions, rows, count, name_of, groups);
-    printf("\n      cpu  sampled  samples  switches %s\n", layout->columns);
+    printf("\n%s %s\n", exact && wall ? COLUMNS_WALL : COLUMNS_CPU, layout->columns);
     for (size_t i = 0; i < count; i++)
         layout->print(source, &groups[rows[i]]);
     printf("\n");
@@ -133,12 +162,19 @@ static void add_up(const gp_source_t *source, const bool *passed, group_t *group
         group_t *group = &groups[by_trace ? share->trace : share->coro];
         group->cpu_ns += share->cpu_ns;
         group->switches += share->switches;
+        for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++) {
+            group->parts_ns[kind] += gp_dataset_share_ns(dataset, share, kind);
+            group->wall_ns += gp_dataset_share_ns(dataset, share, kind);
+        }
+        if (share->waits.longest_ns > group->longest_ns)
+            group->longest_ns = share->waits.longest_ns;
     }
     for (size_t i = 0; i < dataset->weight_count; i++) {
         const gp_dataset_weight_t *weight = &dataset->weights[i];
-        if (!passed[i])
+        if (!passed[i] || weight->kind != GP_KIND_CPU)
             continue;
         group_t *group = &groups[by_trace ? weight->trace : weight->coro];
+        group->squares_ns2 += weight->squares;
         group->sampled_ns += weight->weight_ns;
         group->samples += weight->samples;
     }
@@ -151,7 +187,8 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
 
     for (size_t i = 0; i < count; i++) {
         group_t group = groups[i];
-        if (group.cpu_ns == 0 && group.switches == 0 && group.samples == 0)
+        if (group.cpu_ns == 0 && group.switches == 0 && group.samples == 0 &&
+            !(wall && group.wall_ns > 0))
             continue;
         group.number = (uint32_t)i;
         if (by_trace)
@@ -180,6 +217,7 @@ static int print_table(const gp_source_t *source, const bool *passed,
     // The ledger knows coroutines and traces, not threads, moments or functions.
     exact = !source->dataset->windowed && source->options.selection.threads == NULL &&
             source->options.stacks.focus_count == 0 && source->options.stacks.ignore_count == 0;
+    wall = source->options.measure == GP_MEASURE_WALL;
     add_up(source, passed, groups, by_trace);
     count = keep_used(source, groups, count, by_trace);
     int result = 0;

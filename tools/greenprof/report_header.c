@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -53,8 +54,20 @@ static void print_start(uint64_t realtime_ns)
 // of which the kernel says nothing, the samples alone.
 static void print_audit(const gp_report_t *report)
 {
-    printf("  CPU time   ");
+    static const char *const names[] = {
+        [GP_MEASURE_CPU] = "CPU time ", [GP_MEASURE_WALL] = "wall time", [GP_MEASURE_DELAY] = "delays   "};
+
+    printf("  %s  ", names[report->measure]);
     gp_print_seconds(report->total_ns, 0);
+    if (report->measure == GP_MEASURE_DELAY) {
+        printf(" s that others were ready and waited for long slices\n");
+        printf("  delayed    %" PRIu64 " times\n", report->samples);
+        return;
+    }
+    if (report->measure == GP_MEASURE_WALL) {
+        printf(" s, of it on the CPU ");
+        gp_print_seconds(report->cpu_ns, 0);
+    }
     if (report->basis == GP_BASIS_EXACT) {
         printf(" s exact, ");
         gp_print_seconds(report->sampled_ns, 0);
@@ -66,15 +79,16 @@ static void print_audit(const gp_report_t *report)
     } else {
         printf(" s by the samples; the exact time of this part is not known");
     }
-    if (report->basis == GP_BASIS_EXACT && report->total_ns > 0) {
-        double difference = ((double)report->sampled_ns - (double)report->total_ns) * 100 /
-                            (double)report->total_ns;
-        printf(" (%+.2f %%)", difference);
-    }
+    if (report->basis == GP_BASIS_EXACT && report->cpu_ns > 0)
+        printf(" (%+.2f %%, chance gives +-%.2f %%)",
+               ((double)report->sampled_ns - (double)report->cpu_ns) * 100 / (double)report->cpu_ns,
+               1.96 * sqrt(report->variance_ns2) * 100 / (double)report->cpu_ns);
     printf("\n  samples    %" PRIu64, report->samples);
-    if (report->total_ns > 0)
+    if (report->measure == GP_MEASURE_WALL)
+        printf(" of running and of waiting");
+    else if (report->cpu_ns > 0)
         printf(" (%.1f a second of CPU time)",
-               (double)report->samples * 1e9 / (double)report->total_ns);
+               (double)report->samples * 1e9 / (double)report->cpu_ns);
     printf("\n");
 }
 

@@ -34,13 +34,18 @@ static bool is_wall(int fd, const gp_arguments_t *arguments)
            header.clock == PROF_CLOCK_WALL;
 }
 
+static unsigned kept_for(gp_measure_t measure)
+{
+    return measure == GP_MEASURE_WALL ? GP_KEEP_WAITS : measure == GP_MEASURE_DELAY ? GP_KEEP_HOGS : 0u;
+}
+
 static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *arguments)
 {
     bool labels = source->options.wants & GP_WANT_LABELS;
     bool traces = source->options.by == GP_BY_TRACE || labels;
 
     unsigned apart = (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u) |
-                     (source->options.wall ? GP_KEEP_WAITS : 0u) | gp_choice_keep(&arguments->choice);
+                     kept_for(source->options.measure) | gp_choice_keep(&arguments->choice);
 
     // Each coroutine's samples are scaled to its own exact time, while they are read where that
     // will do.
@@ -67,7 +72,10 @@ static int load(gp_source_t *source, int fd, const gp_arguments_t *arguments)
 
     if (status != 0)
         return status;
-    source->options.wall = is_wall(fd, arguments);
+    source->options.measure = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0
+                                  ? GP_MEASURE_DELAY
+                              : is_wall(fd, arguments) ? GP_MEASURE_WALL
+                                                       : GP_MEASURE_CPU;
     gp_progress_begin("reading", source->path, fd);
     source->dataset =
         gp_dataset_load_window(fd, kept_apart(source, arguments), windowed ? &window : NULL, error);
