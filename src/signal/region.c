@@ -8,7 +8,7 @@ typedef _Atomic(gp_region_link_t *) bucket_t;
 
 static bucket_t buckets[1u << GP_REGION_BUCKETS_LOG2];
 static _Atomic uint64_t classes; // bit k: a region of class k has been linked
-static _Atomic uint64_t version; // odd while a writer is at work
+_Atomic uint64_t gp_region_version;
 
 static unsigned class_of(uintptr_t lo, uintptr_t hi)
 {
@@ -54,7 +54,7 @@ prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id)
         prof_coro_t *best = NULL;
         *id = 0;
         // Acquire: partner of the releases in begin_change() and end_change().
-        uint64_t before = atomic_load_explicit(&version, memory_order_acquire);
+        uint64_t before = atomic_load_explicit(&gp_region_version, memory_order_acquire);
         uint64_t mask = atomic_load_explicit(&classes, memory_order_relaxed);
         for (; mask != 0; mask &= mask - 1) {
             unsigned k = (unsigned)__builtin_ctzll(mask);
@@ -64,20 +64,20 @@ prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id)
         if (best != NULL || tries == GP_REGION_TRIES)
             return best;
         atomic_thread_fence(memory_order_acquire);
-        if (!(before & 1) && atomic_load_explicit(&version, memory_order_relaxed) == before)
+        if (!(before & 1) && atomic_load_explicit(&gp_region_version, memory_order_relaxed) == before)
             return NULL;
     }
 }
 
 static void begin_change(void)
 {
-    atomic_fetch_add_explicit(&version, 1, memory_order_release);
+    atomic_fetch_add_explicit(&gp_region_version, 1, memory_order_release);
     atomic_thread_fence(memory_order_release);
 }
 
 static void end_change(void)
 {
-    atomic_fetch_add_explicit(&version, 1, memory_order_release);
+    atomic_fetch_add_explicit(&gp_region_version, 1, memory_order_release);
 }
 
 static void link_in(gp_region_link_t *link, bucket_t *bucket)
