@@ -23,6 +23,9 @@ class Shares(check.Case):
         done = subprocess.run(command, capture_output=True, timeout=check.LIMIT_SECONDS, cwd=self.directory)
         return done.returncode, self.shape(done.stdout.decode()), done.stderr.decode()
 
+    def outcome_text(self, command):
+        return subprocess.run(command, capture_output=True, timeout=check.LIMIT_SECONDS, cwd=self.directory).stdout.decode()
+
     def shape(self, text):
         """What a program prints, but for the times in it."""
         return [re.sub(r"\d+\.\d+", "N", line) for line in text.splitlines()]

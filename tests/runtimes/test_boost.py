@@ -31,5 +31,27 @@ class Boost(shares.Shares):
         self.check_shares(["boost_asio", 1.5, ROUNDS], bottoms, switches=ONE_EACH)
 
 
+class Churn(shares.Shares):
+    def check_churn(self, count, stacks, limit_kib):
+        command = self.prepare(["churn", count, stacks])
+        alone = check.Truth(self.outcome_text(command))
+        run = self.profile(command, status=shares.STATUS)
+        capture = run.capture()
+        self.assertEqual(run.truth.values["RAN"], [[str(count)]])
+        entered = {coro.id: capture.ledger[coro.id][1] for coro in capture.coros.values() if coro.kind == 2}
+        print(f"{count} coroutines on {stacks} stacks: {len(entered)} in the capture, "
+              f"{sum(entered.values())} switches to them, peak {run.truth.values['PEAK'][0][0]} KiB, "
+              f"alone {alone.values['PEAK'][0][0]}")
+        self.assertEqual(len(entered), count)
+        self.assertEqual(set(entered.values()), {1})  # none has what another did
+        self.assertLess(int(run.truth.values["PEAK"][0][0]) - int(alone.values["PEAK"][0][0]), limit_kib)
+
+    def test_pool(self):
+        self.check_churn(200000, 64, 64 << 10)
+
+    def test_many_stacks(self):
+        self.check_churn(100000, 5000, 64 << 10)
+
+
 if __name__ == "__main__":
     check.main()
