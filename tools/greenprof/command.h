@@ -18,6 +18,7 @@ int gp_command_flamegraph(const gp_arguments_t *arguments);
 int gp_command_merge(const gp_arguments_t *arguments);
 int gp_command_diff(const gp_arguments_t *arguments);
 int gp_command_info(const gp_arguments_t *arguments);
+int gp_command_runtimes(const gp_arguments_t *arguments);
 
 // Say "greenprof: SUBJECT: what is wrong" on standard error. Returns EXIT_FAILED.
 int gp_fail(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));

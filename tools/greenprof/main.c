@@ -21,7 +21,8 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_RUN] = gp_command_run,       [GP_COMMAND_REPORT] = gp_command_report,
     [GP_COMMAND_EXPORT] = gp_command_export, [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
     [GP_COMMAND_MERGE] = gp_command_merge,   [GP_COMMAND_DIFF] = gp_command_diff,
-    [GP_COMMAND_INFO] = gp_command_info,     [GP_COMMAND_HELP] = help,
+    [GP_COMMAND_INFO] = gp_command_info,     [GP_COMMAND_RUNTIMES] = gp_command_runtimes,
+    [GP_COMMAND_HELP] = help,
 };
 
 static void message(const char *subject, const char *format, va_list arguments)

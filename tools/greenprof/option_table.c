@@ -56,6 +56,11 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                          .operands_min = 1,
                          .operands_max = INT32_MAX,
                          .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_RUNTIMES] = {.name = "runtimes",
+                             .synopsis = "[PROGRAM|PID]",
+                             .what = "say which coroutine runtimes are hooked, and which a program has",
+                             .operands_max = 1,
+                             .hint = GP_HINT_PROGRAM},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
                          .what = "say more about a command",
@@ -81,7 +86,7 @@ enum {
     READING = REPORT | WRITING | DIFF,
     MERGE = GP_OPTION_OF(GP_COMMAND_MERGE),
     INFO = GP_OPTION_OF(GP_COMMAND_INFO),
-    EVERY = RUN | READING | MERGE | INFO | GP_OPTION_OF(GP_COMMAND_HELP),
+    EVERY = RUN | READING | MERGE | INFO | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {

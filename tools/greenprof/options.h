@@ -19,6 +19,7 @@ typedef enum gp_command_id {
     GP_COMMAND_MERGE,
     GP_COMMAND_DIFF,
     GP_COMMAND_INFO,
+    GP_COMMAND_RUNTIMES,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;

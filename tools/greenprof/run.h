@@ -12,6 +12,10 @@ enum { GP_RUN_SESSION_SIZE = 33 };
 // Returns 0 or an exit status, with a message.
 int gp_run_output_path(const char *output, const char *program, char path[PATH_MAX]);
 
+// Look a program up as execvp() does. Returns 0, EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE; `path` is
+// filled unless not found.
+int gp_run_find_program(const char *program, char path[PATH_MAX]);
+
 // Check that the program exists, can be executed and will load a preloaded library.
 // Returns 0 or an exit status, with a message.
 int gp_run_check_program(const char *program);

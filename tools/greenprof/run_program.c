@@ -22,9 +22,7 @@ static bool is_program_file(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// Look a program up as execvp() does. Returns 0, EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE; `path` is
-// filled unless not found.
-static int find_program(const char *program, char path[PATH_MAX])
+int gp_run_find_program(const char *program, char path[PATH_MAX])
 {
     const char *search = getenv("PATH");
     int status = EXIT_NOT_FOUND;
@@ -141,7 +139,7 @@ static int check_file(const char *path, bool follow_script)
 int gp_run_check_program(const char *program)
 {
     char path[PATH_MAX];
-    int status = find_program(program, path);
+    int status = gp_run_find_program(program, path);
 
     if (status == EXIT_NOT_FOUND) {
         gp_fail(program, strchr(program, '/') ? "%s" : "command not found", strerror(ENOENT));

@@ -1,0 +1,218 @@
+// greenprof runtimes: which runtimes are hooked and how; and which of them a program or a process has.
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "run.h"
+
+typedef struct runtime {
+    const char *name, *how;
+    const char *object; // pattern of the file that is the runtime; NULL = linked into the program
+    const char *symbol; // a name that the file has
+    const char *wrap;   // for what is linked in: greenprof-wrap-NAME
+    const char *except; // pattern of programs that have the name for something else; NULL = none
+} runtime_t;
+
+// clang-format off: a row a runtime
+static const runtime_t runtimes[] = {
+    {"glibc ucontext", "makecontext, swapcontext, setcontext interposed", "*", "makecontext", NULL, NULL},
+    {"switches by longjmp", "longjmp, siglongjmp interposed: QEMU and others that begin on a ucontext", "qemu-*", "siglongjmp", NULL, NULL},
+    {"Boost.Context", "jump_fcontext, ontop_fcontext, make_fcontext interposed", "libboost_context.so*", "jump_fcontext", NULL, NULL},
+    {"GNU Pth", "as ucontext; names from pth_spawn", "libpth.so*", "pth_spawn", NULL, NULL},
+    {"PCL", "as ucontext; names from co_create", "libpcl.so*", "co_create", NULL, NULL},
+    {"State Threads", "its switch callbacks", "libst.so*", "st_thread_create", NULL, NULL},
+    {"Ruby Fiber", "coroutine_transfer interposed", "libruby*.so*", "coroutine_transfer", NULL, NULL},
+    {"PHP Fiber", "the engine's fiber observers", "php*", "zend_observer_fiber_switch_register", NULL, NULL},
+    {"Lua 5.4 coroutines", "lua_resume interposed", "liblua5.4*.so*", "lua_resume", NULL, NULL},
+    {"CPython, greenlet", "frames, greenlet's tracing", "*python3*", "Py_Initialize", NULL, NULL},
+    {"Boost.Context, linked in", "at link time", NULL, "jump_fcontext", "boost", "php*"},
+    {"brpc bthread, linked in", "at link time", NULL, "bthread_jump_fcontext", "brpc", NULL},
+    {"libaco, linked in", "at link time", NULL, "acosw", "libaco", NULL},
+    {"libco (Tencent), linked in", "at link time", NULL, "coctx_swap", "libco-tencent", NULL},
+    {"libco (higan), linked in", "at link time", NULL, "co_switch", "libco-higan", NULL},
+    {"minicoro, linked in", "at link time", NULL, "mco_resume", "minicoro", NULL},
+    {"libdill, linked in", "at link time", NULL, "dill_prologue", "libdill", NULL},
+};
+// clang-format on
+
+enum { COUNT = sizeof(runtimes) / sizeof(runtimes[0]) };
+
+typedef struct findings {
+    bool library[COUNT], wrapped[COUNT]; // the runtime is there; its link-time hook is there, too
+    char where[COUNT][256];
+} findings_t;
+
+static bool has_name(const char *bytes, size_t size, const char *name)
+{
+    char text[128];
+    size_t len = (size_t)snprintf(text + 1, sizeof(text) - 1, "%s", name) + 2;
+
+    text[0] = '\0'; // names in a string table stand between zeros
+    return memmem(bytes, size, text, len) != NULL;
+}
+
+static void look_at(findings_t *findings, const char *path, const char *bytes, size_t size, bool is_program)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+
+    for (int i = 0; i < COUNT; i++) {
+        const runtime_t *runtime = &runtimes[i];
+        char wrapped[128];
+        bool here = runtime->object != NULL ? fnmatch(runtime->object, name, 0) == 0 : is_program;
+        if (findings->library[i] || !here || strncmp(name, "libc.so", 7) == 0 ||
+            (runtime->except != NULL && fnmatch(runtime->except, name, 0) == 0))
+            continue;
+        // Of two names that end alike, a string table has the longer one only.
+        snprintf(wrapped, sizeof(wrapped), "__wrap_%s", runtime->symbol);
+        findings->wrapped[i] = has_name(bytes, size, wrapped);
+        if (!findings->wrapped[i] && !has_name(bytes, size, runtime->symbol))
+            continue;
+        findings->library[i] = true;
+        snprintf(findings->where[i], sizeof(findings->where[i]), "%s", name);
+    }
+}
+
+static void look_into(findings_t *findings, const char *path, bool is_program)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 && strstr(path, "libgreenprof") == NULL) {
+        char *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes != MAP_FAILED) {
+            look_at(findings, path, bytes, (size_t)status.st_size, is_program);
+            munmap(bytes, (size_t)status.st_size);
+        }
+    }
+    close(fd);
+}
+
+// Look into every object that the kernel's list of mappings or the loader's list of libraries names. Returns how many.
+static int look_through(findings_t *findings, FILE *list, bool first_is_program)
+{
+    char line[PATH_MAX + 256], last[PATH_MAX] = "";
+    int objects = 0;
+
+    while (list != NULL && fgets(line, sizeof(line), list) != NULL) {
+        char *path = strchr(line, '/');
+        char *address = path != NULL ? strstr(path, " (0x") : NULL;
+        if (path == NULL)
+            continue;
+        *(address != NULL ? address : path + strcspn(path, "\n")) = '\0';
+        if (strcmp(path, last) != 0)
+            look_into(findings, path, first_is_program && objects++ == 0);
+        snprintf(last, sizeof(last), "%s", path);
+    }
+    return objects;
+}
+
+static int look_at_process(findings_t *findings, const char *pid)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+    FILE *maps = fopen(path, "re");
+    if (maps == NULL)
+        return gp_fail(pid, "%s", errno == ENOENT ? "no such process" : strerror(errno));
+    int objects = look_through(findings, maps, true);
+    fclose(maps);
+    return objects > 0 ? 0 : gp_fail(pid, "its mappings cannot be read");
+}
+
+// The loader lists what it would load, and runs nothing. gp_run_check_program() has refused what has no loader.
+static void list_objects(const char *program, int out)
+{
+    char *arguments[] = {(char *)(uintptr_t)program, NULL};
+
+    setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
+    unsetenv("LD_PRELOAD");
+    dup2(out, STDOUT_FILENO);
+    execvp(program, arguments);
+    _exit(EXIT_NOT_FOUND);
+}
+
+static int look_at_program(findings_t *findings, const char *program)
+{
+    char path[PATH_MAX];
+    int ends[2], status = gp_run_check_program(program);
+
+    if (status != 0)
+        return status;
+    if (gp_run_find_program(program, path) != 0 || pipe2(ends, O_CLOEXEC) != 0)
+        return gp_fail(program, "%s", strerror(errno));
+    look_into(findings, path, true);
+    pid_t child = fork();
+    if (child == 0)
+        list_objects(path, ends[1]);
+    close(ends[1]);
+    FILE *list = fdopen(ends[0], "r");
+    look_through(findings, list, false);
+    if (list != NULL)
+        fclose(list);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return 0;
+}
+
+static int list_all(void)
+{
+    for (int i = 0; i < COUNT; i++)
+        printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how, runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
+               runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
+    printf("%-28s%s\n", "any scheduler", "from its source: <greenprof/coro.h>");
+    return gp_finish_stdout();
+}
+
+static bool shared_is_there(const findings_t *findings, const char *symbol)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (runtimes[i].wrap == NULL && findings->library[i] && strcmp(runtimes[i].symbol, symbol) == 0)
+            return true;
+    return false;
+}
+
+static int show(const findings_t *findings)
+{
+    int shown = 0;
+
+    for (int i = 0; i < COUNT; i++) {
+        const runtime_t *runtime = &runtimes[i];
+        // A program that calls a shared library's function has its name, too.
+        if (!findings->library[i] || (runtime->wrap != NULL && shared_is_there(findings, runtime->symbol)))
+            continue;
+        shown++;
+        printf("%-28s%s: ", runtime->name, findings->where[i]);
+        if (runtime->wrap == NULL)
+            printf("%s\n", runtime->how);
+        else if (findings->wrapped[i])
+            printf("link-time hook is in place\n");
+        else
+            printf("not hooked; link with: pkg-config --libs greenprof-wrap-%s\n", runtime->wrap);
+    }
+    if (shown == 0)
+        printf("none that greenprof knows; coroutines are found by their stacks, and named by <greenprof/coro.h>\n");
+    return gp_finish_stdout();
+}
+
+int gp_command_runtimes(const gp_arguments_t *arguments)
+{
+    static findings_t findings;
+
+    if (arguments->operand_count == 0)
+        return list_all();
+    const char *what = arguments->operands[0];
+    bool is_pid = what[strspn(what, "0123456789")] == '\0';
+    int status = is_pid ? look_at_process(&findings, what) : look_at_program(&findings, what);
+    return status != 0 ? status : show(&findings);
+}
