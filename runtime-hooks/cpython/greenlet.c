@@ -87,6 +87,13 @@ static void stop_tracing(void)
     other_tracer = NULL;
 }
 
+// A greenlet that is over waits for nothing any more, however long its object is kept.
+static void end_if_over(gp_py_t *origin)
+{
+    if (!is_active(origin) && !is_main(origin))
+        gp_coro_retire(gp_greenlet_take(origin));
+}
+
 // Called by greenlet on the greenlet that has just been switched to: (event, (origin, target)).
 static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
 {
@@ -106,8 +113,10 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
         gp_py.incref(result);
     }
     bool sampling = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
-    if (sampling)
+    if (sampling) {
         switch_to(target);
+        end_if_over(gp_py.tuple_item(pair, 0));
+    }
     if (watcher != NULL)
         watcher(GP_LANGUAGE_SWITCHED_TO, is_main(target) ? NULL : target);
     if (!sampling && watcher == NULL && tracing)

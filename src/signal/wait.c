@@ -5,6 +5,7 @@
 #include "signal/aside.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/language.h"
 #include "signal/sample.h"
 #include "signal/scope.h"
 
@@ -94,6 +95,20 @@ typedef struct ended_wait {
     bool blind;
 } ended_wait_t;
 
+// Coroutines of a language that share the thread's stack: the one that goes on has its frames back by now.
+static size_t walk_language(gp_thread_t *thread, unsigned *flags)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language == NULL)
+        return 0;
+    gp_language_place_t place = { // all of the thread's stack: this may run aside of it
+        .sp = atomic_load_explicit(&thread->root->lo, memory_order_relaxed),
+        .stack_hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed),
+    };
+    return language->walk(&place, thread->parked_frames, atomic_load_explicit(&gp_handler_depth, memory_order_relaxed),
+                          flags);
+}
+
 static size_t walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
 {
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
@@ -104,6 +119,8 @@ static size_t walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
         .fp = atomic_load_explicit(&coro->park_fp, memory_order_relaxed),
     };
     *flags = 0;
+    if (regs.pc == 0 && (lo == hi || coro == thread->root))
+        return walk_language(thread, flags);
     if (regs.pc == 0 || regs.sp < lo || regs.sp >= hi)
         return 0; // it has not run yet, or has no stack of its own
     return gp_unwind_walk_parked(&regs, regs.sp, hi, thread->parked_frames,

@@ -38,6 +38,15 @@ class Shares(unittest.TestCase):
         self.check("gevent")
 
 
+class Waits(unittest.TestCase):
+    def test_waiting_is_charged_to_the_place_where_it_happens(self):
+        run = support.Run("waits.py", options=["--clock", "wall"])
+        truth = {name: float(seconds) for name, seconds in map(str.split, run.output.splitlines())}
+        times = run.folded("--clock", "wall").cumulative()
+        for name, seconds in truth.items():
+            self.assertLess(abs(times[name] - seconds), 0.1 * seconds, (name, times[name], seconds))
+
+
 class Programs(unittest.TestCase):
     def test_storm(self):
         run = support.Run("storm.py", 8, hz=10000)
