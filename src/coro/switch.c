@@ -36,17 +36,9 @@ void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
         switch_on(thread, to, to_id, park);
 }
 
-// Where this thread has lately switched to, by page: right as long as the table of regions has not changed. Pages, so that a
-// stack which was carved out of another one is not taken for that.
-enum { LATELY = 64, PIECE_LOG2 = 12 };
+enum { PIECE_LOG2 = 12 };
 
-static __thread struct lately {
-    uint64_t version, id;
-    uintptr_t lo, hi; // within one page
-    prof_coro_t *coro;
-} lately[LATELY] __attribute__((tls_model("initial-exec")));
-
-static prof_coro_t *find_anew(struct lately *entry, uintptr_t sp, uint64_t *id)
+static prof_coro_t *find_anew(gp_lately_t *entry, uintptr_t sp, uint64_t *id)
 {
     // Acquire: what is read of the table comes after.
     uint64_t version = atomic_load_explicit(&gp_region_version, memory_order_acquire);
@@ -56,16 +48,16 @@ static prof_coro_t *find_anew(struct lately *entry, uintptr_t sp, uint64_t *id)
     uintptr_t piece = sp >> PIECE_LOG2 << PIECE_LOG2, end = piece + ((uintptr_t)1 << PIECE_LOG2);
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
-    *entry = (struct lately){version, *id, lo > piece ? lo : piece, hi < end ? hi : end, coro};
+    *entry = (gp_lately_t){version, *id, lo > piece ? lo : piece, hi < end ? hi : end, coro};
     return coro;
 }
 
-static inline prof_coro_t *coro_at(const gp_thread_t *thread, uintptr_t sp, uint64_t *id)
+static inline prof_coro_t *coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
 {
     if (gp_region_holds(thread->root, thread->root_id, sp) &&
         !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed))
         return NULL;
-    struct lately *entry = &lately[(sp >> PIECE_LOG2) % LATELY];
+    gp_lately_t *entry = &thread->lately[(sp >> PIECE_LOG2) % GP_THREAD_LATELY];
     if (__builtin_expect(sp >= entry->lo && sp < entry->hi &&
                              entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire), 1)) {
         *id = entry->id;

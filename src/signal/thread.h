@@ -36,6 +36,17 @@ typedef struct gp_hog { // a long slice
     bool told;           // the collector knows it
 } gp_hog_t;
 
+// Where a thread has lately switched to, by page: right as long as the table of regions has not changed. Pages, so that a
+// stack which was carved out of another one is not taken for that. Here and not in a thread-local of its own: a process that
+// loads the library late (Python) has room for next to none.
+typedef struct gp_lately {
+    uint64_t version, id;
+    uintptr_t lo, hi; // within one page
+    prof_coro_t *coro;
+} gp_lately_t;
+
+enum { GP_THREAD_LATELY = 64 };
+
 typedef struct gp_thread {
     _Atomic int state; // enum gp_thread_state
     _Atomic pid_t tid;
@@ -81,6 +92,7 @@ typedef struct gp_thread {
     _Atomic uint64_t counters[GP_COUNTER_COUNT];
     _Atomic uint64_t unknown_sp; // a stack pointer on no known stack, for the collector to look up; 0 = none
 
+    gp_lately_t lately[GP_THREAD_LATELY]; // by the switch hook
     uintptr_t handler_entry;  // stack address at which the handler began
     uintptr_t registers[33];
     uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];

@@ -20,6 +20,13 @@ def require(*modules):
             sys.exit(SKIPPED)
 
 
+def require_package():
+    """End the test as skipped where the package was not built; one that was built and cannot be imported is a failure."""
+    if not os.path.isdir(os.path.join(os.environ["PYTHONPATH"], "greenprof")):
+        print("SKIP: the package greenprof was not built")
+        sys.exit(SKIPPED)
+
+
 def command(*arguments):
     done = subprocess.run([GREENPROF, *arguments], capture_output=True, text=True, timeout=LIMIT_SECONDS)
     assert done.returncode == 0, done.stderr

@@ -7,9 +7,7 @@ import unittest
 
 import support
 
-if subprocess.run([support.PYTHON, "-c", "import greenprof"]).returncode != 0:
-    print("SKIP: the package greenprof was not built")
-    raise SystemExit(support.SKIPPED)
+support.require_package()
 support.require("eventlet", "gevent")
 
 
