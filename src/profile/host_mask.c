@@ -6,6 +6,7 @@
 // taken out of the set; unless the set has few signals, which says that this one is meant: then sampling moves to another.
 // Masks for the length of a wait (sigsuspend, ppoll, pselect, epoll_pwait) are left as they are: nothing runs then.
 // Everything here may be called in a signal handler, but for the move.
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -127,37 +128,35 @@ static const sigset_t *waited_for(const sigset_t *set, sigset_t *filtered)
     return filtered;
 }
 
-static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
-{
-    sigset_t filtered;
-    set = waited_for(set, &filtered);
-    return (int)syscall(SYS_rt_sigtimedwait, set, info, timeout, sizeof(uint64_t));
-}
+// glibc's own, which is a cancellation point. Looked up when first needed: none of these is called in a signal handler.
+#define REAL(type, name)                                                                                               \
+    ({                                                                                                                 \
+        static type *_Atomic real;                                                                                     \
+        if (real == NULL)                                                                                              \
+            real = (type *)(uintptr_t)dlsym(RTLD_NEXT, name);                                                          \
+        real;                                                                                                          \
+    })
+
+typedef int timedwait_t(const sigset_t *, siginfo_t *, const struct timespec *);
+typedef int waitinfo_t(const sigset_t *, siginfo_t *);
+typedef int wait_t(const sigset_t *, int *);
 
 PROF_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
-    int number = wait_for(set, info, timeout);
-    if (number > 0 && info != NULL && info->si_code == SI_TKILL)
-        info->si_code = SI_USER; // as glibc does
-    return number;
+    sigset_t filtered;
+    return REAL(timedwait_t, "sigtimedwait")(waited_for(set, &filtered), info, timeout);
 }
 
 PROF_API int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
-    return sigtimedwait(set, info, NULL);
+    sigset_t filtered;
+    return REAL(waitinfo_t, "sigwaitinfo")(waited_for(set, &filtered), info);
 }
 
 PROF_API int sigwait(const sigset_t *set, int *number)
 {
-    int saved_errno = errno, got;
-    do {
-        got = wait_for(set, NULL, NULL);
-    } while (got < 0 && errno == EINTR);
-    int error = got < 0 ? errno : 0;
-    errno = saved_errno;
-    if (got > 0)
-        *number = got;
-    return error;
+    sigset_t filtered;
+    return REAL(wait_t, "sigwait")(waited_for(set, &filtered), number);
 }
 
 PROF_API int signalfd(int fd, const sigset_t *set, int flags)

@@ -229,7 +229,17 @@ static void *take_signals(void *unused)
     return (void *)(intptr_t)(number != SIGUSR1 ? 2 : 0) + (unused != NULL);
 }
 
-// As daemons do: all signals are blocked, and one thread takes them.
+static void *wait_for_ever(void *unused)
+{
+    sigset_t all;
+    int number;
+    sigfillset(&all);
+    for (;;)
+        sigwait(&all, &number);
+    return unused;
+}
+
+// As daemons do: all signals are blocked, and one thread takes them. It can be cancelled.
 static int wait_all(void)
 {
     sigset_t all;
@@ -240,9 +250,15 @@ static int wait_all(void)
     pthread_create(&thread, NULL, take_signals, NULL);
     work_main(300000000);
     pthread_join(thread, &result);
+    if (result != NULL)
+        return 3;
+    pthread_create(&thread, NULL, wait_for_ever, NULL);
+    usleep(20000);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
     EXPECT(main);
     EXPECT(blocked);
-    return result == NULL ? 0 : 3;
+    return result == PTHREAD_CANCELED ? 0 : 4;
 }
 
 // Blocked already when the program starts: by whoever started it, here by itself.
