@@ -29,11 +29,16 @@ static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_i
     gp_slice_switch(thread, park, to, to_id);
 }
 
-void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+__attribute__((always_inline)) static inline void switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 {
     gp_thread_t *thread = self();
     if (thread != NULL)
         switch_on(thread, to, to_id, park);
+}
+
+void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+{
+    switch_to(to, to_id, park);
 }
 
 enum { PIECE_LOG2 = 12 };
@@ -90,7 +95,7 @@ void prof_coro_switch_hook(prof_coro_t *to)
 #else
     gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)frame, .fp = frame[0]};
 #endif
-    gp_switch_to(to, to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0, &park);
+    switch_to(to, to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0, &park);
 }
 
 void prof_coro_ready(prof_coro_t *coro)

@@ -49,11 +49,10 @@ static inline void gp_edge_touch(prof_coro_t *coro)
     atomic_store_explicit(&coro->epoch, epoch, memory_order_release);
 }
 
-// `coro` stops running at `now`. park: where it will go on; NULL = not known.
-static inline void gp_edge_leave(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now,
+// `coro`, which was entered in this epoch, stops running at `now`. park: where it will go on; NULL = not known.
+__attribute__((always_inline)) static inline void gp_edge_leave(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now,
                                  const gp_park_t *park)
 {
-    gp_edge_touch(coro);
     uint64_t since = gp_edge_load(&coro->since);
     uint64_t ticks = now > since ? now - since : 0;
     if (__builtin_expect(atomic_load_explicit(&coro->running, memory_order_relaxed) != 0, 1)) {
@@ -73,7 +72,7 @@ static inline void gp_edge_leave(gp_thread_t *thread, prof_coro_t *coro, uint64_
 }
 
 // `coro`, live with `id`, runs from `now` on.
-static inline void gp_edge_enter(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
+__attribute__((always_inline)) static inline void gp_edge_enter(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
 {
     gp_edge_touch(coro);
     if (__builtin_expect(atomic_load_explicit(&coro->running, memory_order_relaxed) == 0, 1)) {

@@ -138,23 +138,29 @@ void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
 {
     prof_coro_t *before = atomic_load_explicit(&thread->current, memory_order_relaxed);
     uint64_t before_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
-    if (before != NULL && atomic_load_explicit(&before->id, memory_order_relaxed) == before_id)
+    if (before != NULL && atomic_load_explicit(&before->id, memory_order_relaxed) == before_id) {
+        gp_edge_touch(before);
         gp_edge_leave(thread, before, before_id, now, NULL);
+    }
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed); // it has gone on since
     gp_edge_enter(thread, coro, id, now);
     set_current(thread, coro, id);
 }
 
 // Who is being switched away from: the stack pointer knows better than the hint, which misses switches of other kinds.
-static void correct_current(gp_thread_t *thread, uintptr_t sp, uint64_t now)
+__attribute__((noinline)) static void look_up_current(gp_thread_t *thread, uintptr_t sp, uint64_t now)
 {
-    if (LIKELY(hint_is_right(thread, sp)))
-        return;
     bool outside;
     uint64_t id;
     prof_coro_t *from = gp_thread_coro_at(thread, sp, &id, &outside);
     if (!outside && from != atomic_load_explicit(&thread->current, memory_order_relaxed))
         gp_slice_correct(thread, from, id, now);
+}
+
+static inline void correct_current(gp_thread_t *thread, uintptr_t sp, uint64_t now)
+{
+    if (!LIKELY(hint_is_right(thread, sp)))
+        look_up_current(thread, sp, now);
 }
 
 static void enter(gp_thread_t *thread)
