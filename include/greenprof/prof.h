@@ -44,7 +44,7 @@ typedef enum prof_clock {
 
 typedef enum prof_mode {
     PROF_MODE_SAMPLE = 0, // call counts in the output are numbers of samples
-    PROF_MODE_EXACT = 1,  // every call counted: not yet supported, -ENOTSUP
+    PROF_MODE_EXACT = 1,  // every call of instrumented functions counted, besides sampling: <greenprof/exact.h>
 } prof_mode_t;
 
 enum {

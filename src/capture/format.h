@@ -98,6 +98,7 @@ enum gp_chunk_type {
     GP_CHUNK_FUNCTIONS = 11,// gp_function_record_t... of language runtimes (CPython)
     GP_CHUNK_HOGS = 12,     // gp_hog_record_t...
     GP_CHUNK_DELAYS = 13,   // gp_delay_record_t...
+    GP_CHUNK_CALLS = 14,    // gp_call_record_t... of exact mode
     GP_CHUNK_HEADER = 15,   // one gp_file_header_t: for when the one at the start of the file is damaged
 };
 
@@ -281,6 +282,22 @@ typedef struct gp_delay_record { // a coroutine that was ready while a hog kept 
     uint32_t reserved; // 28
 } gp_delay_record_t;   // 32
 
+typedef struct gp_call_record { // what was counted of one caller and callee so far: a later record of the two replaces it
+    uint32_t caller;          //  0 number of the function, 1, 2, ...: never reused in a file; 0 = nobody who was seen
+    uint32_t callee;          //  4
+    gp_loc_t caller_loc;      //  8 its first instruction; 0 with caller 0
+    gp_loc_t callee_loc;      // 16
+    uint64_t calls;           // 24 calls of callee by caller
+    uint64_t nested_calls;    // 32 of those, while another call of callee was in progress on the same coroutine
+    uint64_t same_edge_calls; // 40 of those, while another call of callee by caller was
+    uint64_t own_cpu_ns;      // 48 in callee itself
+    uint64_t own_wait_ns;     // 56 not on the CPU: parked, ready, blocked or preempted
+    uint64_t cpu_ns;          // 64 in callee and all that it called; of calls that were not nested
+    uint64_t wait_ns;         // 72
+    uint64_t nested_cpu_ns;   // 80 the same of calls that were nested, but not of the same edge
+    uint64_t nested_wait_ns;  // 88
+} gp_call_record_t;           // 96
+
 // Signals that arrived = GP_COUNTER_SAMPLES + all drops (GP_COUNTER_DROP_FIRST..GP_COUNTER_DROP_LAST).
 enum gp_counter {
     GP_COUNTER_SIGNALS = 0,         // signals the handler was entered for
@@ -303,7 +320,8 @@ enum gp_counter {
     GP_COUNTER_WAIT_SAMPLES = 15,   // waits put into a ring
     GP_COUNTER_LOST_WAITS = 16,     // that found no room
     GP_COUNTER_LOST_HOGS = 17,      // long slices, and delays by them, that found no room
-    GP_COUNTER_COUNT = 18,
+    GP_COUNTER_LOST_CALLS = 18,     // events of exact mode for which there was no memory: counts are too low
+    GP_COUNTER_COUNT = 19,
 };
 
 typedef struct gp_counters_record {

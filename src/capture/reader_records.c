@@ -123,6 +123,7 @@ FIXED_RECORD(sample)
 FIXED_RECORD(ledger)
 FIXED_RECORD(delay)
 FIXED_RECORD(end)
+FIXED_RECORD(call)
 
 // All that are left at once, where the handler takes them so.
 static int samples_record(records_t *records)
@@ -149,6 +150,7 @@ static int (*const record_parsers[])(records_t *) = {
     [GP_CHUNK_COUNTERS] = counters_record, [GP_CHUNK_END] = end_record,
     [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
     [GP_CHUNK_HOGS] = hog_record,          [GP_CHUNK_DELAYS] = delay_record,
+    [GP_CHUNK_CALLS] = call_record,
 };
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
@@ -174,6 +176,7 @@ static size_t fixed_bytes(uint16_t type)
         [GP_CHUNK_THREADS] = sizeof(gp_thread_record_t), [GP_CHUNK_COROS] = sizeof(gp_coro_record_t),
         [GP_CHUNK_TRACES] = sizeof(gp_trace_record_t),   [GP_CHUNK_SAMPLES] = sizeof(gp_sample_record_t),
         [GP_CHUNK_LEDGER] = sizeof(gp_ledger_record_t),  [GP_CHUNK_END] = sizeof(gp_end_record_t),
+        [GP_CHUNK_CALLS] = sizeof(gp_call_record_t),
     };
     return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
 }

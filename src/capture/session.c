@@ -11,6 +11,7 @@
 
 #include "capture/follow.h"
 #include "capture/intern.h"
+#include "capture/session_calls.h"
 #include "capture/writing.h"
 #include "coro/ledger.h"
 #include "coro/registry.h"
@@ -460,6 +461,7 @@ static void report(uint64_t now)
     }
     write_ledger(now);
     write_waits(gp_clock_ns(CLOCK_MONOTONIC));
+    gp_session_calls_write(&writer, now, atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT);
     write_counters();
 }
 
@@ -576,6 +578,7 @@ static void on_forked_child(void)
     last_flush_ns = next_ledger_ns = start_process_ns = 0;
     fill_header(header.frequency_hz);
     gp_coro_each(forget_parents, NULL);
+    gp_session_calls_after_fork();
 }
 
 static const gp_process_watch_t session_watch = {on_forked_child, on_exec, on_ending};
@@ -609,6 +612,7 @@ static int start(void)
     last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
     gp_process_set_watch(&session_watch);
     gp_collector_set_sink(&session_sink);
+    gp_session_calls_start();
     return 0;
 }
 

@@ -101,6 +101,8 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->is_aside, false, memory_order_relaxed);
     thread->hog_count = 0;
     thread->hog_end = 0;
+    thread->exact_stack = NULL;
+    atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
     thread->adopted = thread->keyed = false;
     thread->epoch = 0;
     thread->sample_cpu_ns = thread->start_cpu_ns = 0;
@@ -157,6 +159,17 @@ static void settle_in(gp_thread_t *thread)
     thread->keyed = true;
 }
 
+// Whoever foresaw the thread could not ask where its stack is.
+static void set_own_stack(prof_coro_t *root)
+{
+    uintptr_t lo, hi;
+    if (atomic_load_explicit(&root->hi, memory_order_relaxed) != 0)
+        return;
+    gp_thread_own_stack(&lo, &hi);
+    atomic_store_explicit(&root->lo, lo, memory_order_relaxed);
+    atomic_store_explicit(&root->hi, hi, memory_order_relaxed);
+}
+
 static gp_thread_t *attach(void)
 {
     gp_thread_t *thread;
@@ -165,6 +178,7 @@ static gp_thread_t *attach(void)
         return NULL;
     thread = gp_thread_find(tid);
     if (thread != NULL) { // foreseen by the sampler
+        set_own_stack(thread->root);
         settle_in(thread);
         return thread;
     }

@@ -2,7 +2,8 @@
 //
 // Readers take a function's inclusive cost to be the sum of the calls into it. Therefore a function
 // "[root]" calls the root of every stack, and an edge into a function that is on that stack already
-// (recursion, direct or not) has its calls but no cost. Calls are numbers of samples.
+// (recursion, direct or not) has its calls but no cost. Calls are numbers of samples; of exact mode they are
+// calls, and the second event is waiting.
 //
 // Source: callgrind's cl-format.html, and callgrind_annotate 3.19.
 #include "export/formats.h"
@@ -20,7 +21,7 @@ enum { ROOT_ID = 1, FIRST_ID = 2 }; // callgrind's numbers of functions
 #define ROOT UINT32_MAX             // as a caller
 
 typedef struct cost {
-    uint64_t ns, samples;
+    uint64_t ns, samples; // of exact mode: ns of waiting
 } cost_t;
 
 typedef struct edge {
@@ -41,6 +42,7 @@ typedef struct callgrind {
     size_t edge_count, edge_capacity;
     gp_index_t edge_index;
     gp_string_table_t files, objects;
+    cost_t total;
     FILE *out;
 } callgrind_t;
 
@@ -94,6 +96,23 @@ static int add_row(callgrind_t *callgrind, uint32_t number)
     return 0;
 }
 
+static int add_call(callgrind_t *callgrind, const gp_call_t *call)
+{
+    uint32_t caller = call->caller == GP_CALL_NO_CALLER ? ROOT : call->caller;
+    edge_t *edge = edge_of(callgrind, caller, callgrind->table->of_frame[call->callee]);
+
+    if (edge == NULL)
+        return -ENOMEM;
+    edge->calls += call->calls;
+    edge->cost.ns += call->cpu_ns;
+    edge->cost.samples += call->wait_ns;
+    callgrind->self[call->callee].ns += call->self_cpu_ns;
+    callgrind->self[call->callee].samples += call->self_wait_ns;
+    callgrind->total.ns += call->self_cpu_ns;
+    callgrind->total.samples += call->self_wait_ns;
+    return 0;
+}
+
 // By function, then by line, then by number.
 static int compare_frames(const callgrind_t *callgrind, uint32_t a, uint32_t b)
 {
@@ -131,8 +150,13 @@ static int sum_up(callgrind_t *callgrind)
     const gp_report_t *report = callgrind->report;
     int result = 0;
 
-    for (uint32_t i = 0; i < report->row_count && result == 0; i++)
+    callgrind->total = (cost_t){.ns = report->total_ns, .samples = report->samples};
+    if (report->exact_calls)
+        callgrind->total = (cost_t){0};
+    for (uint32_t i = 0; i < report->row_count && result == 0 && !report->exact_calls; i++)
         result = add_row(callgrind, i);
+    for (uint32_t i = 0; i < report->call_count && result == 0; i++)
+        result = add_call(callgrind, &report->calls[i]);
     for (uint32_t i = 0; i < report->frame_count; i++)
         callgrind->ordered[i] = i;
     if (result < 0 || callgrind->edge_count == 0)
@@ -230,11 +254,15 @@ static void put_all(callgrind_t *callgrind)
 
     fputs("# callgrind format\nversion: 1\ncreator: greenprof\ncmd: ", out);
     gp_text_put_line(out, report->title);
-    fputs("\npart: 1\ndesc: Calls: numbers of samples\npositions: line\nevents: CpuNs Samples\n",
+    fputs(report->exact_calls
+              ? "\npart: 1\ndesc: Calls: all were counted\npositions: line\nevents: CpuNs WaitNs\n"
+              : "\npart: 1\ndesc: Calls: numbers of samples\npositions: line\nevents: CpuNs Samples\n",
           out);
-    fprintf(out, "summary: %" PRIu64 " %" PRIu64 "\n", report->total_ns, report->samples);
+    fprintf(out, "summary: %" PRIu64 " %" PRIu64 "\n", callgrind->total.ns,
+            callgrind->total.samples);
     put_functions(callgrind);
-    fprintf(out, "\ntotals: %" PRIu64 " %" PRIu64 "\n", report->total_ns, report->samples);
+    fprintf(out, "\ntotals: %" PRIu64 " %" PRIu64 "\n", callgrind->total.ns,
+            callgrind->total.samples);
 }
 
 static bool allocate(callgrind_t *callgrind)

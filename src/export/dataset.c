@@ -254,6 +254,30 @@ static int on_counters(void *context, const gp_counters_record_t *record, const 
     return 0;
 }
 
+static bool same_call(const void *owner, uint32_t number, const void *key)
+{
+    const gp_call_record_t *a = &((const gp_dataset_t *)owner)->calls[number], *b = key;
+
+    return a->caller == b->caller && a->callee == b->callee;
+}
+
+static int on_call(void *context, const gp_call_record_t *call)
+{
+    gp_dataset_t *dataset = context;
+    uint64_t hash = gp_hash_u64((uint64_t)call->caller << 32 | call->callee);
+    uint32_t number = gp_index_find(&dataset->call_index, hash, same_call, dataset, call);
+
+    if (number == GP_INDEX_NONE) {
+        if (gp_grow(&dataset->calls, &dataset->call_capacity, dataset->call_count,
+                    sizeof(*dataset->calls)) < 0 ||
+            gp_index_add(&dataset->call_index, hash, (uint32_t)dataset->call_count) < 0)
+            return -ENOMEM;
+        number = (uint32_t)dataset->call_count++;
+    }
+    dataset->calls[number] = *call;
+    return 0;
+}
+
 static int on_end(void *context, const gp_end_record_t *end)
 {
     gp_dataset_t *dataset = context;
@@ -279,6 +303,7 @@ static const gp_reader_handlers_t handlers = {
     .delay = gp_dataset_on_delay,
     .counters = on_counters,
     .end = on_end,
+    .call = on_call,
 };
 
 gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_window_t *window,
@@ -354,6 +379,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
     gp_id_map_free(&dataset->coro_map);
     gp_id_map_free(&dataset->trace_map);
     gp_id_map_free(&dataset->stack_map);
+    free(dataset->calls);
     gp_index_free(&dataset->module_index);
     gp_index_free(&dataset->function_index);
     gp_index_free(&dataset->thread_index);
@@ -363,6 +389,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
     gp_index_free(&dataset->weight_index);
     gp_index_free(&dataset->share_index);
     gp_index_free(&dataset->hog_index);
+    gp_index_free(&dataset->call_index);
     gp_arena_free(&dataset->arena);
     free(dataset);
 }

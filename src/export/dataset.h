@@ -151,6 +151,8 @@ typedef struct gp_dataset {
     size_t hog_count, hog_capacity;
     gp_dataset_delay_t *delays;
     size_t delay_count, delay_capacity;
+    gp_call_record_t *calls; // exact mode: the last record of each pair of functions
+    size_t call_count, call_capacity;
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
     uint64_t counters[GP_COUNTER_COUNT];
     uint64_t sampled_ns, samples;
@@ -161,7 +163,7 @@ typedef struct gp_dataset {
 
     gp_id_map_t coro_map, trace_map, stack_map;
     gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index,
-        weight_index, share_index, hog_index;
+        weight_index, share_index, hog_index, call_index;
     gp_arena_t arena;
 } gp_dataset_t;
 

@@ -33,12 +33,15 @@ static bool same_pair(const void *owner, uint32_t number, const void *key)
 }
 
 // Give every frame its function.
-static int find_functions(builder_t *builder)
+//   wanted: bool[frame_count], those that matter; NULL = all.
+static int find_functions(builder_t *builder, const bool *wanted)
 {
     gp_function_table_t *table = builder->table;
 
     for (uint32_t i = 0; i < builder->report->frame_count; i++) {
         const gp_frame_t *frame = &builder->report->frames[i];
+        if (wanted != NULL && !wanted[i])
+            continue;
         uint64_t hash = gp_hash_bytes(frame->function, strlen(frame->function));
         hash = gp_hash_more(hash, gp_hash_bytes(frame->file, strlen(frame->file)));
         hash = gp_hash_more(hash, frame->first_line);
@@ -158,6 +161,52 @@ static int charge_rows(builder_t *builder)
     return result;
 }
 
+// Charge what exact mode counted.
+static int charge_call(builder_t *builder, const gp_call_t *call)
+{
+    gp_function_table_t *table = builder->table;
+    bool wall = builder->report->measure == GP_MEASURE_WALL;
+    uint32_t callee = table->of_frame[call->callee];
+    uint64_t self_ns = call->self_cpu_ns + (wall ? call->self_wait_ns : 0);
+    gp_function_t *function = &table->functions[callee];
+
+    function->calls += call->calls;
+    function->primitive_calls += call->primitive_calls;
+    function->self_ns += self_ns;
+    function->total_ns += call->cpu_ns + (wall ? call->wait_ns : 0);
+    if (call->caller == GP_CALL_NO_CALLER)
+        return 0;
+    uint32_t number = pair_number(builder, table->of_frame[call->caller], callee);
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_function_pair_t *pair = &table->pairs[number];
+    pair->calls += call->calls;
+    pair->primitive_calls += call->primitive_edge_calls;
+    pair->self_ns += self_ns;
+    pair->total_ns += call->edge_cpu_ns + (wall ? call->edge_wait_ns : 0);
+    return 0;
+}
+
+static int charge_calls(builder_t *builder)
+{
+    const gp_report_t *report = builder->report;
+    bool *called = calloc((size_t)report->frame_count + 1, sizeof(*called));
+    int result = called != NULL ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; i < report->call_count && result == 0; i++) {
+        called[report->calls[i].callee] = true;
+        if (report->calls[i].caller != GP_CALL_NO_CALLER)
+            called[report->calls[i].caller] = true;
+    }
+    if (result == 0)
+        result = find_functions(builder, called);
+    for (uint32_t i = 0; i < report->call_count && result == 0; i++)
+        result = charge_call(builder, &report->calls[i]);
+    sort_pairs(builder);
+    free(called);
+    return result;
+}
+
 static gp_function_table_t *create(const gp_report_t *report, bool charged)
 {
     gp_function_table_t *table = calloc(1, sizeof(*table));
@@ -167,9 +216,11 @@ static gp_function_table_t *create(const gp_report_t *report, bool charged)
     if (table == NULL)
         return NULL;
     table->of_frame = calloc((size_t)report->frame_count + 1, sizeof(*table->of_frame));
-    if (table->of_frame != NULL)
-        result = find_functions(&builder);
-    if (result == 0 && charged)
+    if (table->of_frame != NULL && charged && report->exact_calls)
+        result = charge_calls(&builder);
+    else if (table->of_frame != NULL)
+        result = find_functions(&builder, NULL);
+    if (result == 0 && charged && !report->exact_calls)
         result = charge_rows(&builder);
     free(builder.function_seen);
     free(builder.pair_seen);

@@ -7,6 +7,10 @@
 // where it holds the outermost frame of the callee: over all callers they add up to the callee's
 // own.
 //
+// In a report of exact mode functions are those that were called, and all numbers are of calls; a
+// pair's `primitive_calls` and time are then those of calls of that pair while no other one of it was
+// in progress, as in cProfile.
+//
 // Threads: one at a time; immutable after gp_function_table_create(). Signals: not safe.
 #ifndef GP_EXPORT_FUNCTION_TABLE_H
 #define GP_EXPORT_FUNCTION_TABLE_H

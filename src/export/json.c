@@ -12,7 +12,11 @@
 //                "address": "0x...", "inlined": true, "pseudo": true}, ...],
 //    "labels": [{"coroutine", "coroutine_id", "thread", "thread_id", "trace_id"}, ...],
 //    "rows": [{"weight_ns": N, "samples": N, "label": index,
-//              "stack": [index of a frame, ...]}, ...]}         root first, heaviest row first
+//              "stack": [index of a frame, ...]}, ...],         root first, heaviest row first
+//    "calls": [{"caller": frame, "callee": frame,      exact mode; without a caller: nobody was seen
+//               "calls": N, "primitive_calls": N,      export/model.h says what each counts
+//               "primitive_edge_calls": N, "self_cpu_ns": N, "self_wait_ns": N, "cpu_ns": N,
+//               "wait_ns": N, "edge_cpu_ns": N, "edge_wait_ns": N}, ...]}
 //
 // What is not known is left out. An inlined frame has the address of the frame before it. Texts are
 // UTF-8; addresses are texts, as not every reader has whole numbers beyond 2^53.
@@ -133,6 +137,34 @@ static void put_row(gp_json_t *json, const gp_row_t *row)
     gp_json_close(json, '}');
 }
 
+static void put_call(gp_json_t *json, const gp_call_t *call)
+{
+    item_begin(json);
+    if (call->caller != GP_CALL_NO_CALLER)
+        gp_json_key_uint(json, "caller", call->caller);
+    gp_json_key_uint(json, "callee", call->callee);
+    gp_json_key_uint(json, "calls", call->calls);
+    gp_json_key_uint(json, "primitive_calls", call->primitive_calls);
+    gp_json_key_uint(json, "primitive_edge_calls", call->primitive_edge_calls);
+    gp_json_key_uint(json, "self_cpu_ns", call->self_cpu_ns);
+    gp_json_key_uint(json, "self_wait_ns", call->self_wait_ns);
+    gp_json_key_uint(json, "cpu_ns", call->cpu_ns);
+    gp_json_key_uint(json, "wait_ns", call->wait_ns);
+    gp_json_key_uint(json, "edge_cpu_ns", call->edge_cpu_ns);
+    gp_json_key_uint(json, "edge_wait_ns", call->edge_wait_ns);
+    gp_json_close(json, '}');
+}
+
+static void put_calls(gp_json_t *json, const gp_report_t *report)
+{
+    if (!report->exact_calls)
+        return;
+    array_begin(json, "calls");
+    for (uint32_t i = 0; i < report->call_count; i++)
+        put_call(json, &report->calls[i]);
+    gp_json_close(json, ']');
+}
+
 static void put_head(gp_json_t *json, const gp_report_t *report)
 {
     gp_json_key_text(json, "format", "greenprof");
@@ -173,6 +205,7 @@ int gp_json_write(const gp_report_t *report, FILE *out)
     for (uint32_t i = 0; i < report->row_count; i++)
         put_row(&json, &report->rows[i]);
     gp_json_close(&json, ']');
+    put_calls(&json, report);
     gp_json_close(&json, '}');
     putc('\n', out);
     return 0;

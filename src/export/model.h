@@ -66,6 +66,20 @@ typedef enum gp_basis {
     GP_BASIS_SAMPLED,   // what the samples add up to: no exact time is known
 } gp_basis_t;
 
+#define GP_CALL_NO_CALLER UINT32_MAX
+
+// What exact mode counted of one function as called by another. "Primitive": not while another call
+// of the same kind was in progress on the coroutine.
+typedef struct gp_call {
+    uint32_t caller, callee;           // frames; caller GP_CALL_NO_CALLER: nobody who was seen
+    uint64_t calls;
+    uint64_t primitive_calls;          // of callee, by whomever
+    uint64_t primitive_edge_calls;     // of callee by caller
+    uint64_t self_cpu_ns, self_wait_ns; // in callee itself; waiting: all time off the CPU
+    uint64_t cpu_ns, wait_ns;           // in all, of the callee's primitive calls
+    uint64_t edge_cpu_ns, edge_wait_ns; // in all, of this pair's primitive calls
+} gp_call_t;
+
 typedef struct gp_report {
     const gp_frame_t *frames;
     uint32_t frame_count;
@@ -89,7 +103,11 @@ typedef struct gp_report {
     const char *title;        // program name or profile name
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
-    bool exact_calls; // call counts are real (exact mode), else they are numbers of samples
+    // Exact mode: what was counted, by caller and callee; a pair may come more than once. Rows are
+    // samples all the same.
+    bool exact_calls; // call counts are real, else they are numbers of samples
+    const gp_call_t *calls;
+    uint32_t call_count;
 } gp_report_t;
 
 // What an exporter wants besides stacks of functions and lines. Each makes more rows of a report.

@@ -5,6 +5,7 @@
 // The first two of a caller's tuple are the other way round. Source: Lib/cProfile.py
 // snapshot_stats(), Lib/pstats.py print_call_line() of CPython 3.11.
 //
+// Exact mode counts calls, and callers' primitive calls as cProfile does: those of the pair.
 // A sampler counts no calls: the counts are numbers of samples (function_table.h), and a row that
 // says so is part of the file.
 #include "export/formats.h"

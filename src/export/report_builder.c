@@ -26,7 +26,7 @@ static bool same_frame(const void *owner, uint32_t number, const void *key)
 }
 
 // Find or add a frame. Texts are copied: a report does not depend on the symbolizer's life.
-static uint32_t frame_number(gp_builder_t *builder, const gp_frame_t *frame)
+uint32_t gp_builder_frame(gp_builder_t *builder, const gp_frame_t *frame)
 {
     uint64_t hash = gp_hash_bytes(frame->function, strlen(frame->function));
 
@@ -69,7 +69,7 @@ int gp_builder_row_pseudo(gp_builder_t *builder, const char *name)
 {
     gp_frame_t frame = {.function = name, .file = "~", .module = "", .pseudo = true};
 
-    return path_push(builder, frame_number(builder, &frame));
+    return path_push(builder, gp_builder_frame(builder, &frame));
 }
 
 int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file,
@@ -84,7 +84,7 @@ int gp_builder_row_function(gp_builder_t *builder, const char *name, const char 
         .pseudo = name == NULL,
     };
 
-    return path_push(builder, frame_number(builder, &frame));
+    return path_push(builder, gp_builder_frame(builder, &frame));
 }
 
 static const char *pseudo_name(uint64_t pseudo)
@@ -134,7 +134,7 @@ static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, u
         .first_line = symbol->first_line,
         .module = symbol->module,
     };
-    uint32_t number = frame_number(builder, &frame);
+    uint32_t number = gp_builder_frame(builder, &frame);
     if (number == GP_INDEX_NONE ||
         gp_grow(&builder->loc_frames, &builder->loc_frame_capacity, builder->loc_frame_count,
                 sizeof(*builder->loc_frames)) < 0)
@@ -302,6 +302,7 @@ void gp_builder_free(gp_builder_t *builder)
         return;
     free(builder->frames);
     free(builder->rows);
+    free(builder->calls);
     free(builder->locs);
     free(builder->loc_frames);
     free(builder->path);

@@ -38,6 +38,8 @@ typedef struct gp_builder {
     gp_index_t loc_index;
     uint32_t *loc_frames;
     size_t loc_frame_count, loc_frame_capacity;
+    gp_call_t *calls;
+    size_t call_count, call_capacity;
     uint32_t *path; // the row that is being put together, root first
     size_t path_len, path_capacity;
     uint32_t label; // of that row
@@ -58,6 +60,9 @@ int gp_builder_mapping(gp_builder_t *builder, uint32_t module, uint64_t bias,
 
 // Returns the mapping's number plus 1, 0 when there is none.
 uint32_t gp_builder_mapping_find(const gp_builder_t *builder, uint32_t module);
+
+// The number of a frame, found or added; texts are copied. GP_INDEX_NONE when memory is short.
+uint32_t gp_builder_frame(gp_builder_t *builder, const gp_frame_t *frame);
 
 // Put one row together: begin, then frames from the root to the leaf, then end. Each returns 0 or
 // -ENOMEM.

@@ -1,4 +1,4 @@
-#include "export/report_builder.h"
+#include "export/report_calls.h"
 #include "export/strata.h"
 
 #include <errno.h>
@@ -164,23 +164,24 @@ static int add_function(const capture_report_t *from, gp_loc_t loc)
                                    function->first_line, GP_LANGUAGE_LINE(offset));
 }
 
+static int add_loc(capture_report_t *from, gp_loc_t loc)
+{
+    if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
+        return add_function(from, loc);
+    uint32_t number = gp_dataset_module_find(from->dataset, GP_LOC_MODULE(loc));
+    return gp_builder_row_loc(
+        from->builder, number != GP_INDEX_NONE ? from->modules[number] : GP_SYMBOLIZER_NO_MODULE,
+        loc);
+}
+
 static int add_stack(capture_report_t *from, const gp_dataset_stack_t *stack)
 {
     int result = 0;
 
     if (!stack->defined)
         return gp_builder_row_pseudo(from->builder, stack->id ? "[lost stack]" : "[no stack]");
-    for (uint16_t i = stack->depth; i > 0 && result == 0; i--) {
-        gp_loc_t loc = stack->frames[i - 1];
-        if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE) {
-            result = add_function(from, loc);
-            continue;
-        }
-        uint32_t number = gp_dataset_module_find(from->dataset, GP_LOC_MODULE(loc));
-        result = gp_builder_row_loc(
-            from->builder,
-            number != GP_INDEX_NONE ? from->modules[number] : GP_SYMBOLIZER_NO_MODULE, loc);
-    }
+    for (uint16_t i = stack->depth; i > 0 && result == 0; i--)
+        result = add_loc(from, stack->frames[i - 1]);
     return result;
 }
 
@@ -434,6 +435,43 @@ static int add_rows(capture_report_t *from)
     return weigh(from) < 0 || add_weights(from) < 0 || add_unsampled(from) < 0 ? -ENOMEM : 0;
 }
 
+// The frame of a function that was called: the outermost one at its first instruction.
+static uint32_t called_frame(capture_report_t *from, gp_loc_t loc)
+{
+    gp_builder_row_begin(from->builder);
+    return loc != 0 && add_loc(from, loc) == 0 ? from->builder->path[0] : GP_INDEX_NONE;
+}
+
+// Calls are counted for the whole process: of a part of it the samples must tell.
+static bool is_whole(const capture_report_t *from)
+{
+    const gp_report_options_t *options = from->options;
+
+    return options->selection.coros == NULL && options->selection.traces == NULL &&
+           options->selection.threads == NULL && options->stacks.focus_count == 0 &&
+           options->stacks.ignore_count == 0 && options->by == GP_BY_NONE &&
+           !from->dataset->windowed && options->measure != GP_MEASURE_DELAY;
+}
+
+static int add_calls(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    int result = 0;
+
+    if (dataset->call_count == 0 || !is_whole(from))
+        return 0;
+    for (size_t i = 0; i < dataset->call_count && result == 0; i++) {
+        const gp_call_record_t *call = &dataset->calls[i];
+        uint32_t caller = called_frame(from, call->caller_loc);
+        uint32_t callee = called_frame(from, call->callee_loc);
+        result = gp_builder_call(from->builder, call, caller, callee);
+    }
+    if (result < 0)
+        return result;
+    return gp_builder_calls_finish(
+        from->builder, from->options->measure == GP_MEASURE_WALL ? 0 : exact_total(from));
+}
+
 // The filter has left a part of an exact time, as large as the samples say.
 static gp_report_t *finish(capture_report_t *from)
 {
@@ -512,7 +550,7 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
 
     if (from.builder == NULL || from.modules == NULL)
         goto out;
-    if (map_modules(&from) < 0 || add_rows(&from) < 0 || describe(&from) < 0)
+    if (map_modules(&from) < 0 || add_rows(&from) < 0 || add_calls(&from) < 0 || describe(&from) < 0)
         goto out;
     report = finish(&from);
 out:

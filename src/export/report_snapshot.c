@@ -1,4 +1,4 @@
-#include "export/report_builder.h"
+#include "export/report_calls.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -136,6 +136,40 @@ static int add_unsampled(gp_builder_t *builder, const kinds_t *kinds)
     return result;
 }
 
+static int add_loc(gp_builder_t *builder, const gp_snapshot_t *snapshot,
+                   const module_map_t *modules, gp_loc_t loc)
+{
+    if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
+        return add_function(builder, snapshot, loc);
+    return gp_builder_row_loc(builder, module_number(modules, GP_LOC_MODULE(loc)), loc);
+}
+
+// The frame of a function that was called: the outermost one at its first instruction.
+static uint32_t called_frame(gp_builder_t *builder, const gp_snapshot_t *snapshot,
+                             const module_map_t *modules, gp_loc_t loc)
+{
+    gp_builder_row_begin(builder);
+    return loc != 0 && add_loc(builder, snapshot, modules, loc) == 0 ? builder->path[0]
+                                                                     : GP_INDEX_NONE;
+}
+
+static int add_calls(gp_builder_t *builder, const gp_snapshot_t *snapshot,
+                     const module_map_t *modules)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < snapshot->call_count && result == 0; i++) {
+        const gp_call_record_t *call = &snapshot->calls[i];
+        uint32_t caller = called_frame(builder, snapshot, modules, call->caller_loc);
+        uint32_t callee = called_frame(builder, snapshot, modules, call->callee_loc);
+        result = gp_builder_call(builder, call, caller, callee);
+    }
+    if (result == 0 && snapshot->exact)
+        result = gp_builder_calls_finish(
+            builder, snapshot->clock == PROF_CLOCK_WALL ? 0 : snapshot->total_ns);
+    return result;
+}
+
 // Add the stack that ends at a node: its ancestors from the root's children down.
 static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot,
                     const module_map_t *modules, uint32_t node, uint32_t *chain, const kinds_t *kinds)
@@ -149,10 +183,7 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot,
     gp_builder_row_begin(builder);
     while (depth > 0 && result == 0) {
         gp_loc_t loc = snapshot->nodes[chain[--depth]].loc;
-        if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
-            result = add_function(builder, snapshot, loc);
-        else
-            result = gp_builder_row_loc(builder, module_number(modules, GP_LOC_MODULE(loc)), loc);
+        result = add_loc(builder, snapshot, modules, loc);
     }
     if (result == 0)
         result = gp_builder_row_end(builder, scale(kinds, kind_of(leaf->loc), leaf->weight_ns),
@@ -185,7 +216,7 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     weigh_kinds(snapshot, &kinds);
     if (builder == NULL || map_modules(&modules, snapshot, symbolizer) < 0 ||
         add_mappings(builder, snapshot, &modules) < 0 ||
-        add_nodes(builder, snapshot, &modules, &kinds) < 0)
+        add_nodes(builder, snapshot, &modules, &kinds) < 0 || add_calls(builder, snapshot, &modules) < 0)
         goto out;
     report = &builder->report;
     report->duration_ns = snapshot->duration_ns;

@@ -13,6 +13,7 @@
 #include "coro/scope.h"
 #include "coro/threads.h"
 #include "profile/hog_samples.h"
+#include "profile/exact_site.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "profile/sampler.h"
@@ -301,7 +302,9 @@ static void drain_all(void)
 static void round_of_all(void)
 {
     pthread_mutex_lock(&gp_drain_lock);
-    gp_modules_refresh();
+    if (gp_modules_refresh())
+        gp_exact_functions_recheck();
+    gp_exact_functions_locate();
     prof_coro_t *retired = gp_coro_take_retired();
     drain_all();
     for (prof_coro_t *coro = retired; coro != NULL && sink != NULL; coro = coro->next)

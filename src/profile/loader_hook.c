@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "greenprof/coro.h"
+#include "greenprof/exact.h"
 #include "profile/collector.h"
 #include "profile/process.h"
 
@@ -41,5 +42,8 @@ PROF_API int dlclose(void *handle)
         gp_collector_sync_within(PATIENCE_NS);
     int result = next(handle);
     atomic_fetch_add_explicit(&unloads, 1, memory_order_release);
+    // Exact mode forgets the functions of modules that are gone before others can come in their place.
+    if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0 && gp_process_is_mine())
+        gp_collector_sync_within(PATIENCE_NS);
     return result;
 }

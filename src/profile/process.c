@@ -12,6 +12,7 @@
 #include "coro/threads.h"
 #include "greenprof/prof.h"
 #include "profile/collector.h"
+#include "profile/exact.h"
 #include "profile/host_mask.h"
 #include "profile/profile.h"
 #include "profile/sampler.h"
@@ -62,10 +63,12 @@ static void before(void)
     pthread_mutex_lock(&gp_drain_lock);
     gp_profiles_before_fork();
     pthread_mutex_lock(&gp_registry_lock);
+    gp_exact_before_fork();
 }
 
 static void parent(void)
 {
+    gp_exact_after_fork(false);
     pthread_mutex_unlock(&gp_registry_lock);
     pthread_mutex_unlock(&gp_drain_lock);
     gp_sampler_after_fork(false);
@@ -78,6 +81,7 @@ static void child(void)
     gp_thread_after_fork();
     gp_thread_forget_own();
     gp_collector_after_fork();
+    gp_exact_after_fork(true);
     gp_profiles_in_child();
     pthread_mutex_unlock(&gp_registry_lock);
     pthread_mutex_unlock(&gp_drain_lock);

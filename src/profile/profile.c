@@ -6,6 +6,7 @@
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
+#include "profile/exact.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "profile/sampler.h"
@@ -30,8 +31,6 @@ static int check_options(const prof_options_t *given, prof_options_t *options)
         (unsigned)options->scope > PROF_SCOPE_PROCESS || (unsigned)options->clock > PROF_CLOCK_WALL ||
         (unsigned)options->mode > PROF_MODE_EXACT)
         return -EINVAL;
-    if (options->mode == PROF_MODE_EXACT)
-        return -ENOTSUP;
     return 0;
 }
 
@@ -162,6 +161,8 @@ static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
         gp_profile_list(profile);
     if (profile->options.clock == PROF_CLOCK_WALL)
         gp_profiles_count_wall(1);
+    if (profile->exact != NULL)
+        gp_exact_start(profile->exact, profile->thread_index);
     return 0;
 }
 
@@ -216,7 +217,10 @@ prof_t *prof_start(const prof_options_t *given)
         options.name = NULL;
         profile->options = options;
         profile->start_realtime_ns = gp_clock_ns(CLOCK_REALTIME);
-        error = start_run(profile);
+        if (options.mode == PROF_MODE_EXACT && (profile->exact = gp_exact_new(options.scope)) == NULL)
+            error = -ENOMEM;
+        else
+            error = start_run(profile);
     }
     if (error == 0)
         return profile;
@@ -327,6 +331,8 @@ int prof_stop(prof_t *profile)
     end_run(profile);
     leave_scope(profile, coro);
     pthread_mutex_unlock(&gp_drain_lock);
+    if (profile->exact != NULL)
+        gp_exact_stop(profile->exact);
     gp_collector_sync();
     pthread_mutex_lock(&gp_drain_lock);
     if (profile->options.scope != PROF_SCOPE_REQUEST)
@@ -385,6 +391,9 @@ void prof_free(prof_t *profile)
     prof_stop(profile); // -EALREADY where it is stopped
     pthread_mutex_lock(&gp_drain_lock);
     forget_scopes(profile);
+    gp_exact_t *exact = profile->exact;
+    __atomic_store_n(&profile->exact, NULL, __ATOMIC_RELEASE);
+    gp_exact_free(exact);
     gp_call_tree_free(&profile->tree);
     gp_profile_recycle(profile);
     pthread_mutex_unlock(&gp_drain_lock);

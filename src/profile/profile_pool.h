@@ -37,6 +37,7 @@ struct prof {
     gp_thread_t *thread;              // NULL once it has ended
     uint64_t thread_final_ns;         // its CPU clock then
 
+    struct gp_exact *exact;           // PROF_MODE_EXACT; NULL otherwise
     gp_call_tree_t tree;
     uint64_t samples, sampled_ns;
 

@@ -6,6 +6,7 @@
 
 #include "coro/threads.h"
 #include "profile/functions.h"
+#include "profile/exact.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "signal/handler.h"
@@ -25,6 +26,7 @@ static void release(gp_snapshot_t *snapshot)
         free((char *)(uintptr_t)snapshot->modules[i].path);
     free((void *)(uintptr_t)snapshot->modules);
     free((void *)(uintptr_t)snapshot->nodes);
+    free((void *)(uintptr_t)snapshot->calls);
     free((void *)(uintptr_t)snapshot->functions);
     free(snapshot);
 }
@@ -125,6 +127,15 @@ static void copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
         snapshot->duration_ns += gp_ticks_to_ns(gp_ticks() - profile->start_ticks);
 }
 
+static int copy_calls(gp_snapshot_t *snapshot, prof_t *profile)
+{
+    gp_call_record_t *calls = NULL;
+    snapshot->exact = profile->exact != NULL;
+    int error = snapshot->exact ? gp_exact_collect(profile->exact, &calls, &snapshot->call_count) : 0;
+    snapshot->calls = calls;
+    return error;
+}
+
 static int fill(owned_t *owned, prof_t *profile)
 {
     int error = copy_nodes(&owned->snapshot, &profile->tree);
@@ -132,6 +143,8 @@ static int fill(owned_t *owned, prof_t *profile)
         error = copy_modules(&owned->snapshot);
     if (error == 0)
         error = copy_functions(&owned->snapshot);
+    if (error == 0)
+        error = copy_calls(&owned->snapshot, profile);
     copy_totals(&owned->snapshot, profile);
     gp_collector_counters(owned->counters);
     owned->snapshot.counters = owned->counters;

@@ -6,6 +6,7 @@
 #ifndef GP_PROFILE_SNAPSHOT_H
 #define GP_PROFILE_SNAPSHOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,9 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     char name[64];
     const gp_snapshot_function_t *functions; // those that nodes refer to, by number
     uint32_t function_count;
+    bool exact;                    // PROF_MODE_EXACT
+    const gp_call_record_t *calls; // what was counted
+    size_t call_count;
 } gp_snapshot_t;
 
 typedef struct gp_core_interface {

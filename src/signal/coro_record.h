@@ -78,6 +78,8 @@ struct prof_coro {
     uint64_t birth_trace[2];
     char name[48];
 
+    struct gp_exact_stack *exact_stack; // exact mode's, see src/profile/exact_stack.h; kept when the record is reused
+
     // Registry's lock.
     gp_region_link_t links[2];
     struct prof_coro *next;

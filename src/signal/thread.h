@@ -102,6 +102,9 @@ typedef struct gp_thread {
     prof_coro_t *ended;       // a coroutine that is over but whose stack the thread may still be on; by its hook
     uint64_t ended_id;
 
+    struct gp_exact_stack *exact_stack;         // exact mode's: of the last event, a hint
+    _Atomic(struct gp_exact_stack *) exact_busy; // on which an event is being taken in
+
     // Registry and collector only.
     stack_t alternate_stack;
     void *(*start_routine)(void *);

@@ -8,3 +8,8 @@ int worker_sampling_start(unsigned frequency_hz)
     errno = ENOSYS;
     return -1;
 }
+
+int worker_exact_start(void)
+{
+    return -1;
+}

@@ -27,6 +27,9 @@ int worker_serve(int argc, char **argv, worker_block_fn *block);
 // Start a profile of the whole process. Returns 0, or -1 where the program is built without greenprof or it refuses.
 int worker_sampling_start(unsigned frequency_hz);
 
+// The same in exact mode.
+int worker_exact_start(void);
+
 static inline uint64_t worker_clock_ns(clockid_t clock)
 {
     struct timespec now;

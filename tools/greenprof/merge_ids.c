@@ -15,6 +15,7 @@ void gp_merge_ids_next(gp_merge_ids_t *ids)
             memset(ids->maps[i].numbers, 0, ids->maps[i].size * sizeof(*ids->maps[i].numbers));
     ids->coro_base = ids->coro_last;
     ids->thread_base = ids->thread_last;
+    ids->called_base = ids->called_last;
 }
 
 static uint32_t *map_entry(gp_merge_map_t *map, uint32_t number)
@@ -109,6 +110,16 @@ uint32_t gp_merge_ids_thread(gp_merge_ids_t *ids, uint32_t index)
     if (index > ids->thread_last)
         ids->thread_last = index;
     return index;
+}
+
+uint32_t gp_merge_ids_called(gp_merge_ids_t *ids, uint32_t number)
+{
+    if (number == 0)
+        return 0;
+    number += ids->called_base;
+    if (number > ids->called_last)
+        ids->called_last = number;
+    return number;
 }
 
 gp_loc_t gp_merge_ids_loc(gp_merge_ids_t *ids, gp_loc_t loc)

@@ -1,6 +1,6 @@
 // Numbers of one capture to those of the merged one.
 //
-// Model: coroutines and threads are moved behind those of the captures before. Traces, modules,
+// Model: coroutines, threads and the functions of exact mode are moved behind those of the captures before. Traces, modules,
 // functions and stacks are told by what they are: the merged capture's table of each is kept, and
 // each input has a map into it. What an input refers to before it defines it gets a number; where
 // the definition was lost with a damaged chunk, that number stays undefined.
@@ -40,6 +40,7 @@ typedef struct gp_merge_ids {
     gp_merge_map_t maps[GP_MERGE_KINDS]; // of the current input
     uint64_t coro_base, coro_last;       // added to its coroutines' ids; the largest id given out
     uint32_t thread_base, thread_last;
+    uint32_t called_base, called_last; // functions of exact mode
 } gp_merge_ids_t;
 
 // Forget the maps of the input before; what follows is of the next one.
@@ -55,6 +56,7 @@ uint32_t gp_merge_ids_find(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t n
 
 uint64_t gp_merge_ids_coro(gp_merge_ids_t *ids, uint64_t id);
 uint32_t gp_merge_ids_thread(gp_merge_ids_t *ids, uint32_t index);
+uint32_t gp_merge_ids_called(gp_merge_ids_t *ids, uint32_t number);
 gp_loc_t gp_merge_ids_loc(gp_merge_ids_t *ids, gp_loc_t loc);
 
 void gp_merge_ids_free(gp_merge_ids_t *ids);

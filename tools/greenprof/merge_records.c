@@ -300,9 +300,24 @@ static int on_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
+static int on_call(void *context, const gp_call_record_t *call)
+{
+    gp_merge_t *merge = context;
+    gp_call_record_t *record = gp_merge_room(merge, GP_CHUNK_CALLS, sizeof(*record));
+
+    if (record == NULL)
+        return gp_merge_error(merge);
+    *record = *call;
+    record->caller = gp_merge_ids_called(&merge->ids, call->caller);
+    record->callee = gp_merge_ids_called(&merge->ids, call->callee);
+    record->caller_loc = gp_merge_ids_loc(&merge->ids, call->caller_loc);
+    record->callee_loc = gp_merge_ids_loc(&merge->ids, call->callee_loc);
+    return 0;
+}
+
 // A kind of record that is new to captures must be passed on here, too ("samples" is another way to
 // be given them).
-_Static_assert(sizeof(gp_reader_handlers_t) == 15 * sizeof(int (*)(void)),
+_Static_assert(sizeof(gp_reader_handlers_t) == 16 * sizeof(int (*)(void)),
                "merge passes on every kind of record");
 
 const gp_reader_handlers_t gp_merge_handlers = {
@@ -319,4 +334,5 @@ const gp_reader_handlers_t gp_merge_handlers = {
     .delay = on_delay,
     .counters = on_counters,
     .end = on_end,
+    .call = on_call,
 };

@@ -104,6 +104,8 @@ const gp_option_t gp_options[] = {
      .what = "Frames kept of a stack: of a deeper one, its leaf and root end (default 512)."},
     {RUN, 0, "native", NULL, FLAG(native),
      .what = "Python programs: show native frames among the Python ones."},
+    {RUN, 0, "exact", NULL, FLAG(exact),
+     .what = "Count every call of functions compiled with -finstrument-functions, besides sampling."},
 
     {RUN, 0, "follow", NULL, TEXT(follow), .choices = "programs|all|exec|none",
      .what = "Which processes: programs that it starts, but no shells and launchers (the default); "

@@ -72,6 +72,7 @@ typedef struct gp_arguments {
     // run
     uint64_t frequency_hz, depth;
     const char *engine, *follow, *follow_name;
+    bool exact;
     // what is written
     const char *output, *format;
     // what is read

@@ -19,6 +19,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_OUTSIDE] = "on a stack nobody knows",
     [GP_COUNTER_TIMER_FAILED] = "threads without a timer",
     [GP_COUNTER_LOST_MARKS] = "trace changes lost: times per trace are approximate",
+    [GP_COUNTER_LOST_CALLS] = "calls lost, memory was short: numbers of calls are too low",
     [GP_COUNTER_UNWRITTEN] = "not in the capture: it could not be written fast enough",
     [GP_COUNTER_LOST_WAITS] = "samples of waiting lost, the collector could not keep up",
     [GP_COUNTER_LOST_HOGS] = "long slices, or delays by them, lost",

@@ -40,6 +40,8 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     unsetenv("GREENPROF_STARTED"); // of a run around this one
     if (arguments->native)
         setenv("GREENPROF_NATIVE", "1", 1);
+    if (arguments->exact)
+        setenv("GREENPROF_MODE", "exact", 1);
     gp_run_session(session);
     setenv("GREENPROF_SESSION", session, 1);
     snprintf(number, sizeof(number), "%ld", (long)getpid());

@@ -71,11 +71,11 @@ class Bench:
         self.captures += 1
         return os.path.join(self.scratch, f"{self.captures}.greenprof")
 
-    def run(self, name, hz, *arguments, probed=False, output=None, errors=None):
+    def run(self, name, hz, *arguments, probed=False, exact=False, output=None, errors=None):
         """The program under `greenprof run`."""
         command = os.path.join(self.build, "tools/greenprof/greenprof")
         output = output or self.capture_path()
-        return Worker([command, "run", "-F", hz, "-o", output, "--", self.program(name), "--pin", self.cpu,
+        return Worker([command, "run", *(["--exact"] if exact else []), "-F", hz, "-o", output, "--", self.program(name), "--pin", self.cpu,
                        *arguments], {"LD_PRELOAD": self.probe()} if probed else None, errors)
 
     def rounds(self, count):
