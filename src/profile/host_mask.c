@@ -128,14 +128,8 @@ static const sigset_t *waited_for(const sigset_t *set, sigset_t *filtered)
     return filtered;
 }
 
-// glibc's own, which is a cancellation point. Looked up when first needed: none of these is called in a signal handler.
-#define REAL(type, name)                                                                                               \
-    ({                                                                                                                 \
-        static type *_Atomic real;                                                                                     \
-        if (real == NULL)                                                                                              \
-            real = (type *)(uintptr_t)dlsym(RTLD_NEXT, name);                                                          \
-        real;                                                                                                          \
-    })
+// glibc's own, which is a cancellation point. Looked up each time: nobody waits for signals in a hurry.
+#define REAL(type, name) ((type *)(uintptr_t)dlsym(RTLD_NEXT, name))
 
 typedef int timedwait_t(const sigset_t *, siginfo_t *, const struct timespec *);
 typedef int waitinfo_t(const sigset_t *, siginfo_t *);
