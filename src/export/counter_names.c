@@ -41,3 +41,22 @@ const char *gp_basis_name(gp_basis_t basis)
 
     return names[basis];
 }
+
+const char *gp_measure_name(gp_measure_t measure)
+{
+    static const char *const names[] = {
+        [GP_MEASURE_CPU] = "cpu", [GP_MEASURE_WALL] = "wall", [GP_MEASURE_DELAY] = "delay"};
+
+    return names[measure];
+}
+
+const char *gp_measure_words(gp_measure_t measure)
+{
+    static const char *const words[] = {
+        [GP_MEASURE_CPU] = "CPU time",
+        [GP_MEASURE_WALL] = "wall-clock time",
+        [GP_MEASURE_DELAY] = "delays of others",
+    };
+
+    return words[measure];
+}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/counter_names.h"
 #include "export/flame_tree.h"
 #include "export/flamegraph_css.h" // generated from flamegraph.css
 #include "export/flamegraph_js.h"  // generated from flamegraph.js
@@ -39,7 +40,7 @@ typedef struct graph {
 // What kind of code a frame is, which is its colour: the letter of the CSS classes.
 static char kind_of(const gp_frame_t *frame)
 {
-    static const char *const waiting[] = {"[parked", "[ready", "[waiting"};
+    static const char *const waiting[] = {"[parked", "[ready", "[waiting", "[blocked", "[preempted"};
     static const char *const groups[] = {"[coroutine ", "[thread ", "[trace ", "[no trace]"};
 
     if (frame->pseudo) {
@@ -214,9 +215,10 @@ static void put_totals(const graph_t *graph)
 
     fprintf(out, "<text class=\"sub\" x=\"%d\" y=\"48\">", PAD);
     put_decimal(out, report->total_ns, 1000000000, 3);
-    fprintf(out, " s of CPU time%s, %" PRIu64 " samples",
-            report->basis == GP_BASIS_EXACT ? "" : " by the samples", report->samples);
-    if (report->frequency_hz > 0)
+    fprintf(out, " s of %s%s, %" PRIu64 " %s", gp_measure_words(report->measure),
+            report->basis == GP_BASIS_EXACT ? "" : " by the samples", report->samples,
+            report->measure == GP_MEASURE_DELAY ? "times" : "samples");
+    if (report->frequency_hz > 0 && report->measure != GP_MEASURE_DELAY)
         fprintf(out, " at %" PRIu32 " Hz", report->frequency_hz);
     if (report->duration_ns > 0) {
         fputs(", in ", out);

@@ -5,7 +5,9 @@
 //    "total_ns": N,                             CPU time; the rows' weights add up to it
 //    "basis": "exact" | "estimated" | "sampled",   what that rests on, export/model.h
 //    "scope_ns": N,                             where estimated: the exact time it is a part of
-//    "sampled_ns": N, "samples": N,             what the samples say
+//    "measure": "wall",                         or "delay"; absent: CPU time
+//    "sampled_ns": N, "samples": N,             what the on-CPU samples say,
+//    "cpu_ns": N,                               of that exact CPU time; absent where it is not known
 //    "counters": {NAME: N, ...},                losses by reason, capture/format.h
 //    "mappings": [{"path", "build_id", "start": "0x...", "end": "0x..."}, ...],
 //    "frames": [{"function", "file", "line", "first_line", "module", "mapping": index,
@@ -178,7 +180,10 @@ static void put_head(gp_json_t *json, const gp_report_t *report)
     gp_json_key_text(json, "basis", gp_basis_name(report->basis));
     if (report->basis == GP_BASIS_ESTIMATED)
         gp_json_key_uint(json, "scope_ns", report->scope_ns);
+    if (report->measure != GP_MEASURE_CPU)
+        gp_json_key_text(json, "measure", gp_measure_name(report->measure));
     gp_json_key_uint(json, "sampled_ns", report->sampled_ns);
+    put_known_uint(json, "cpu_ns", report->cpu_ns);
     gp_json_key_uint(json, "samples", report->samples);
     put_counters(json, report);
 }

@@ -310,7 +310,7 @@ static void put_profile_head(otlp_t *otlp, unsigned which)
     gp_text_t *profile = &otlp->profiles[which];
 
     if (which == CPU)
-        put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, "cpu", "ns");
+        put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_measure_name(report->measure), "ns");
     else
         put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, "samples", "1");
     gp_pb_fixed64(profile, PROFILE_TIME_UNIX_NANO, report->start_realtime_ns);

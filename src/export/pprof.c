@@ -1,6 +1,6 @@
 // pprof: google/pprof's profile.proto, gzipped.
 //
-// Sample types are samples/count and cpu/nanoseconds, the latter is the default. A location is an
+// Sample types are samples/count and cpu/nanoseconds (or wall, delay), the latter is the default. A location is an
 // address with its mapping where the report has addresses (inlined functions are lines of the one
 // location), else a function and line. Labels: coroutine, coroutine_id, thread, thread_id,
 // trace_id. What was lost is in the comments, one "name=value" each.
@@ -236,9 +236,10 @@ static void write_head(pprof_t *pprof)
     const gp_report_t *report = pprof->report;
 
     write_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
-    write_value_type(pprof, PROFILE_SAMPLE_TYPE, "cpu", "nanoseconds");
+    const char *measure = gp_measure_name(report->measure);
+    write_value_type(pprof, PROFILE_SAMPLE_TYPE, measure, "nanoseconds");
     write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
-                 gp_string_table_number(&pprof->strings, "cpu"));
+                 gp_string_table_number(&pprof->strings, measure));
     write_number(pprof, PROFILE_TIME_NANOS, report->start_realtime_ns);
     write_number(pprof, PROFILE_DURATION_NANOS, report->duration_ns);
     write_value_type(pprof, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
@@ -246,6 +247,8 @@ static void write_head(pprof_t *pprof)
                  report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
     write_comment_number(pprof, "total_ns", report->total_ns);
     write_comment_number(pprof, "sampled_ns", report->sampled_ns);
+    if (report->cpu_ns > 0)
+        write_comment_number(pprof, "cpu_ns", report->cpu_ns);
     if (report->basis == GP_BASIS_ESTIMATED)
         write_comment(pprof, "basis=estimated");
     if (report->basis == GP_BASIS_SAMPLED)

@@ -124,6 +124,8 @@ static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, u
 {
     if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer, mapping, address) < 0)
         return -ENOMEM;
+    if (symbol->outer != NULL && strcmp(symbol->function, "prof_coro_switch") == 0)
+        return 0; // greenprof's own, inlined into its caller
     gp_frame_t frame = {
         .mapping = mapping,
         .address = address,

@@ -124,10 +124,7 @@ static void fill(gp_sample_t *sample, prof_coro_t *coro, uint64_t from, uint64_t
 
 void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)
 {
-    static struct { // guarded by the drain lock
-        gp_sample_t sample;
-        uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];
-    } buffer;
+    static gp_sample_buffer_t buffer; // guarded by the drain lock
     wait_t wait;
     unsigned flags;
     if (coro->kind == GP_CORO_THREAD || !find_wait(coro, &wait))
@@ -136,7 +133,7 @@ void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)
     uint64_t begin = from > start ? from : start;
     if (from == UINT64_MAX || now <= begin || now - begin < least_ticks)
         return;
-    int depth = walk_wait(coro, &wait, buffer.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+    int depth = walk_wait(coro, &wait, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
     if (depth < 0)
         return;
     buffer.sample = (gp_sample_t){.coro_id = wait.id, .depth = (uint64_t)depth, .flags = flags};

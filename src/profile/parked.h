@@ -8,6 +8,11 @@
 
 #include "profile/collector.h"
 
+typedef union gp_sample_buffer { // a sample with room for its frames
+    gp_sample_t sample;
+    unsigned char bytes[sizeof(gp_sample_t) + GP_UNWIND_DEPTH_DEFAULT * sizeof(uintptr_t)];
+} gp_sample_buffer_t;
+
 // Walk the stack of a coroutine that waits.
 //   frames: uintptr_t[max], innermost first, as gp_unwind_walk_parked() gives them. flags: enum gp_unwind_flag.
 // Returns the number of frames; 0 where it has not run yet, has no stack of its own or where it parked is not known;

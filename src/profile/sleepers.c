@@ -72,10 +72,7 @@ static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
 
 static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
 {
-    static struct { // guarded by the drain lock
-        gp_sample_t sample;
-        uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];
-    } buffer;
+    static gp_sample_buffer_t buffer; // guarded by the drain lock
     sleep_t sleep, after;
     unsigned flags;
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
@@ -90,7 +87,7 @@ static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
     gp_unwind_regs_t regs = {.pc = sleep.pc, .sp = sleep.sp};
     if (sleep.sp < lo || sleep.sp >= hi)
         return;
-    size_t depth = gp_parked_walk_from(&regs, true, hi, buffer.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+    size_t depth = gp_parked_walk_from(&regs, true, hi, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
     if (!find_sleep(tid, &after) || after.sp != sleep.sp || after.pc != sleep.pc || gp_edge_load(&coro->since) != since)
         return; // it went on meanwhile
     buffer.sample = (gp_sample_t){

@@ -1,5 +1,6 @@
 // greenprof diff: the command and its table.
 #include "diff.h"
+#include "export/counter_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -119,7 +120,7 @@ static void print_side(const char *name, const gp_diff_side_t *side)
     gp_print_text(side->source.path);
     printf(": ");
     gp_print_seconds(side->report->total_ns, 0);
-    printf(" s of CPU time%s, %" PRIu64 " samples\n",
+    printf(" s of %s%s, %" PRIu64 " samples\n", gp_measure_words(side->report->measure),
            side->report->basis == GP_BASIS_EXACT ? "" : " by the samples", side->report->samples);
 }
 
