@@ -1,17 +1,28 @@
 // Running a function on the thread's spare stack.
 //
 // A switch hook runs on a coroutine's stack, of which there may be hardly any left. A signal that comes meanwhile finds
-// `is_aside` set and does not walk.
+// `is_aside` set and does not walk. Who is on an alternate signal stack must not leave it: the kernel would let the next
+// signal start at its top again, over what is there. On our own there is room; on the host's there may be none.
 #ifndef GP_SIGNAL_ASIDE_H
 #define GP_SIGNAL_ASIDE_H
+
+#include <signal.h>
 
 #include "signal/thread.h"
 
 enum { GP_ASIDE_BYTES = 16 << 10 };
 
-// Call run(argument) on thread->aside. The calling thread's own block. Not nested.
-static inline void gp_aside(gp_thread_t *thread, void (*run)(void *), void *argument)
+// Call run(argument) on thread->aside. The calling thread's own block. Not nested. Returns false where that cannot be.
+// Cost: ~0.2 us, a system call.
+static inline bool gp_aside(gp_thread_t *thread, void (*run)(void *), void *argument)
 {
+    stack_t now;
+    if (sigaltstack(NULL, &now) != 0 || (now.ss_flags & SS_ONSTACK)) {
+        bool own = now.ss_sp == thread->alternate_stack.ss_sp;
+        if (own)
+            run(argument);
+        return own;
+    }
     atomic_store_explicit(&thread->is_aside, true, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 #if defined(__x86_64__)
@@ -32,6 +43,7 @@ static inline void gp_aside(gp_thread_t *thread, void (*run)(void *), void *argu
 #endif
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&thread->is_aside, false, memory_order_relaxed);
+    return true;
 }
 
 #endif

@@ -175,6 +175,7 @@ void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t 
         .ready = wait > 0 ? (uint64_t)((unsigned __int128)weight * runnable / wait) : 0,
         .blind = ready == 0,
     };
-    gp_aside(thread, record, &ended);
+    if (!gp_aside(thread, record, &ended))
+        gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
     adapt(thread, now);
 }
