@@ -221,7 +221,7 @@ class Report(Command):
     def test_header(self):
         text = self.succeed("report", self.capture)
         for part in ("/opt/app/server (pid 4242)", "2026-09-21", "0.004 s, asked for 1000 Hz, perf clock",
-                     "0.004 s exact, 0.004 s sampled (-0.25 %)", "samples    4 (997.5 a second",
+                     "0.004 s exact, 0.004 s sampled (-0.25 %, chance gives +-97.76 %)", "samples    4 (997.5 a second",
                      "3 dropped, the collector could not keep up", "2 dropped, signal of another timer",
                      "1 inside a switch routine", "Ordered by: internal time"):
             self.assertIn(part, text)
