@@ -100,6 +100,7 @@ enum gp_chunk_type {
     GP_CHUNK_DELAYS = 13,   // gp_delay_record_t...
     GP_CHUNK_CALLS = 14,    // gp_call_record_t... of exact mode
     GP_CHUNK_HEADER = 15,   // one gp_file_header_t: for when the one at the start of the file is damaged
+    GP_CHUNK_SPANS = 16,    // gp_span_record_t...
 };
 
 enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };
@@ -298,6 +299,22 @@ typedef struct gp_call_record { // what was counted of one caller and callee so 
     uint64_t nested_wait_ns;  // 88
 } gp_call_record_t;           // 96
 
+// The timeline: a coroutine was active in [start_ns, left_ns), then waited in [left_ns, end_ns). Active is: it ran, or
+// waited for a short time only; slice_ns of it were slices. Those of a coroutine adjoin, but come in no order.
+typedef struct gp_span_record {
+    uint64_t coro_id;  //  0
+    uint64_t start_ns; //  8
+    uint64_t left_ns;  // 16
+    uint64_t end_ns;   // 24
+    uint64_t slice_ns; // 32
+    uint64_t ready_ns; // 40 from when on it could run, in [left_ns, end_ns]; 0 = nobody said
+    uint64_t waker_id; // 48 the coroutine that made it ready; 0 = not known
+    uint32_t trace;    // 56 trace index
+    uint32_t thread;   // 60 thread index at start_ns, 0 = not known
+    uint32_t is_open;  // 64 1 = what goes on at end_ns: the coroutine's end, or that of the capture
+    uint32_t reserved; // 68
+} gp_span_record_t;    // 72
+
 // Signals that arrived = GP_COUNTER_SAMPLES + all drops (GP_COUNTER_DROP_FIRST..GP_COUNTER_DROP_LAST).
 enum gp_counter {
     GP_COUNTER_SIGNALS = 0,         // signals the handler was entered for
@@ -321,7 +338,8 @@ enum gp_counter {
     GP_COUNTER_LOST_WAITS = 16,     // that found no room
     GP_COUNTER_LOST_HOGS = 17,      // long slices, and delays by them, that found no room
     GP_COUNTER_LOST_CALLS = 18,     // events of exact mode for which there was no memory: counts are too low
-    GP_COUNTER_COUNT = 19,
+    GP_COUNTER_MERGED_SPANS = 19,   // waits that found no room: in the timeline the coroutine looks active
+    GP_COUNTER_COUNT = 20,
 };
 
 typedef struct gp_counters_record {

@@ -122,6 +122,7 @@ FIXED_RECORD(trace)
 FIXED_RECORD(sample)
 FIXED_RECORD(ledger)
 FIXED_RECORD(delay)
+FIXED_RECORD(span)
 FIXED_RECORD(end)
 FIXED_RECORD(call)
 
@@ -151,6 +152,7 @@ static int (*const record_parsers[])(records_t *) = {
     [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
     [GP_CHUNK_HOGS] = hog_record,          [GP_CHUNK_DELAYS] = delay_record,
     [GP_CHUNK_CALLS] = call_record,
+    [GP_CHUNK_SPANS] = span_record,
 };
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
@@ -177,6 +179,7 @@ static size_t fixed_bytes(uint16_t type)
         [GP_CHUNK_TRACES] = sizeof(gp_trace_record_t),   [GP_CHUNK_SAMPLES] = sizeof(gp_sample_record_t),
         [GP_CHUNK_LEDGER] = sizeof(gp_ledger_record_t),  [GP_CHUNK_END] = sizeof(gp_end_record_t),
         [GP_CHUNK_CALLS] = sizeof(gp_call_record_t),
+        [GP_CHUNK_SPANS] = sizeof(gp_span_record_t),
     };
     return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
 }
@@ -211,6 +214,8 @@ bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
         return handlers->stack != NULL;
     case GP_CHUNK_COROS:
         return handlers->coro != NULL;
+    case GP_CHUNK_SPANS:
+        return handlers->span != NULL;
     case GP_CHUNK_TRACES:
         return handlers->trace != NULL;
     default:

@@ -22,6 +22,7 @@
 #include "profile/sampler.h"
 #include "profile/sampling_signal.h"
 #include "signal/slice.h"
+#include "signal/span.h"
 
 enum {
     FLUSH_NS = 200000000,       // at most this much is lost when the process is killed
@@ -314,6 +315,33 @@ static void take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
     record->trace = trace;
 }
 
+static void take_span(const gp_span_mark_t *mark, gp_thread_t *thread)
+{
+    write_coro(mark->coro, mark->coro_id, thread != NULL && mark->coro == thread->root ? thread->index : 0);
+    uint32_t trace = trace_index(mark->trace);
+    gp_span_record_t *record = gp_writer_add(&writer, GP_CHUNK_SPANS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->coro_id = mark->coro_id;
+    record->start_ns = since_start(mark->start);
+    record->left_ns = since_start(mark->left);
+    record->end_ns = since_start(mark->end);
+    record->slice_ns = gp_ticks_to_ns(mark->slice_ticks);
+    uint64_t ready = mark->ready > mark->left ? mark->ready : mark->left;
+    record->ready_ns = mark->ready != 0 ? since_start(ready < mark->end ? ready : mark->end) : 0;
+    record->waker_id = mark->ready != 0 ? mark->waker : 0;
+    record->trace = trace;
+    record->thread = mark->thread;
+    record->is_open = mark->is_open;
+}
+
+static void take_last_span(prof_coro_t *coro, uint64_t id, uint64_t now)
+{
+    gp_span_mark_t mark;
+    if (gp_span_last(coro, id, now, &mark))
+        take_span(&mark, NULL);
+}
+
 static void take_trace_mark(const gp_trace_mark_t *mark)
 {
     report_ledger(mark->coro, mark->coro_id, &mark->ledger);
@@ -325,6 +353,7 @@ static void take_coro_over(prof_coro_t *coro)
     gp_ledger_t ledger;
     gp_ledger_read(coro, coro->final_ticks, &ledger);
     report_ledger(coro, coro->final_id, &ledger);
+    take_last_span(coro, coro->final_id, coro->final_ticks);
 }
 
 static void write_counters(void)
@@ -451,6 +480,14 @@ static void write_waits(uint64_t now)
     next_waits_ns = now + (took * PARKED_SHARE > LONG_WAIT_NS ? took * PARKED_SHARE : LONG_WAIT_NS);
 }
 
+// What goes on when the process ends. Called once all rings are empty, or nearly so.
+static void take_open_span(prof_coro_t *coro, void *now)
+{
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    if (id != 0)
+        take_last_span(coro, id, *(const uint64_t *)now);
+}
+
 // What is reported every time: threads, the ledger, the counters.
 static void report(uint64_t now)
 {
@@ -462,6 +499,9 @@ static void report(uint64_t now)
     write_ledger(now);
     write_waits(gp_clock_ns(CLOCK_MONOTONIC));
     gp_session_calls_write(&writer, now, atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT);
+    uint64_t ticks = gp_ticks();
+    if (atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT)
+        gp_coro_each(take_open_span, &ticks);
     write_counters();
 }
 
@@ -493,6 +533,7 @@ static const gp_sink_t session_sink = {
     .sample = take_sample,
     .hog = take_hog,
     .delay = take_delay,
+    .span = take_span,
     .trace_mark = take_trace_mark,
     .coro_over = take_coro_over,
     .thread_over = write_thread,

@@ -100,8 +100,12 @@ void prof_coro_switch_hook(prof_coro_t *to)
 
 void prof_coro_ready(prof_coro_t *coro)
 {
-    if (coro != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        atomic_store_explicit(&coro->ready_ticks, gp_ticks(), memory_order_relaxed);
+    if (coro == NULL || !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        return;
+    gp_thread_t *thread = gp_thread_self;
+    uint64_t waker = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
+    atomic_store_explicit(&coro->waker, waker, memory_order_relaxed);
+    atomic_store_explicit(&coro->ready_ticks, gp_ticks(), memory_order_relaxed);
 }
 
 prof_coro_t *prof_coro_current(void)

@@ -288,6 +288,28 @@ static int on_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
+static int on_span(void *context, const gp_span_record_t *record)
+{
+    gp_dataset_t *dataset = context;
+    bool outside = dataset->windowed && (record->end_ns <= dataset->window.from_ns ||
+                                         record->start_ns >= dataset->window.to_ns);
+
+    gp_dataset_seen_at(dataset, record->end_ns);
+    if (!(dataset->keep & GP_KEEP_TIMELINE) || outside)
+        return 0;
+    gp_dataset_span_t span = {
+        .record = *record,
+        .coro = gp_dataset_coro_quick(dataset, record->coro_id),
+        .trace = gp_dataset_trace_quick(dataset, record->trace),
+    };
+    if (span.coro == GP_INDEX_NONE || span.trace == GP_INDEX_NONE ||
+        gp_grow(&dataset->spans, &dataset->span_capacity, dataset->span_count,
+                sizeof(*dataset->spans)) < 0)
+        return -ENOMEM;
+    dataset->spans[dataset->span_count++] = span;
+    return 0;
+}
+
 static const gp_reader_handlers_t handlers = {
     .header = on_header,
     .meta = on_meta,
@@ -301,6 +323,7 @@ static const gp_reader_handlers_t handlers = {
     .ledger = gp_dataset_on_ledger,
     .hog = gp_dataset_on_hog,
     .delay = gp_dataset_on_delay,
+    .span = on_span,
     .counters = on_counters,
     .end = on_end,
     .call = on_call,
@@ -376,6 +399,8 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->shares);
     free(dataset->hogs);
     free(dataset->delays);
+    free(dataset->spans);
+    free(dataset->moments);
     gp_id_map_free(&dataset->coro_map);
     gp_id_map_free(&dataset->trace_map);
     gp_id_map_free(&dataset->stack_map);

@@ -76,6 +76,16 @@ typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace, thr
     double squares;   // sum of the squares of the samples' scaled weights: what the error rests on
 } gp_dataset_weight_t;
 
+typedef struct gp_dataset_span { // only with GP_KEEP_TIMELINE
+    gp_span_record_t record;
+    uint32_t coro, trace; // numbers in the tables
+} gp_dataset_span_t;
+
+typedef struct gp_dataset_moment { // one sample; only with GP_KEEP_TIMELINE
+    uint64_t time_ns, weight_ns;
+    uint32_t weight; // number of what it was added to
+} gp_dataset_moment_t;
+
 typedef struct gp_dataset_share { // one (coroutine, trace)
     uint32_t coro, trace;
     uint64_t cpu_ns, switches;    // ledger
@@ -116,6 +126,7 @@ enum gp_dataset_keep {
     GP_KEEP_TRACES = 2,
     GP_KEEP_THREADS = 4,
     GP_KEEP_SCALED = 8,
+    GP_KEEP_TIMELINE = 32, // every span, and every sample with its time. Not with GP_KEEP_SCALED
     GP_KEEP_WAITS = 16, // samples of all kinds; else on-CPU samples alone. Not with GP_KEEP_SCALED
     GP_KEEP_HOGS = 32,  // long slices and delays
 };
@@ -145,6 +156,10 @@ typedef struct gp_dataset {
     size_t stack_count, stack_capacity;
     gp_dataset_weight_t *weights;
     size_t weight_count, weight_capacity;
+    gp_dataset_span_t *spans; // with GP_KEEP_TIMELINE; some of it is within the window
+    size_t span_count, span_capacity;
+    gp_dataset_moment_t *moments;
+    size_t moment_count, moment_capacity;
     gp_dataset_share_t *shares;
     size_t share_count, share_capacity;
     gp_dataset_hog_t *hogs;

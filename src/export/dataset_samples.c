@@ -92,6 +92,20 @@ static bool is_outside(const gp_dataset_t *dataset, const gp_sample_record_t *sa
            (sample->time_ns < dataset->window.from_ns || sample->time_ns >= dataset->window.to_ns);
 }
 
+static int add_moment(gp_dataset_t *dataset, const gp_sample_record_t *sample,
+                      const gp_dataset_weight_t *weight)
+{
+    if (gp_grow(&dataset->moments, &dataset->moment_capacity, dataset->moment_count,
+                sizeof(*dataset->moments)) < 0)
+        return -ENOMEM;
+    dataset->moments[dataset->moment_count++] = (gp_dataset_moment_t){
+        .time_ns = sample->time_ns,
+        .weight_ns = sample->weight_ns,
+        .weight = (uint32_t)(weight - dataset->weights),
+    };
+    return 0;
+}
+
 static int add_weight(gp_dataset_t *dataset, const gp_sample_record_t *sample, uint32_t coro,
                       uint32_t trace)
 {
@@ -109,7 +123,7 @@ static int add_weight(gp_dataset_t *dataset, const gp_sample_record_t *sample, u
     weight->weight_ns += sample->weight_ns;
     weight->squares += (double)sample->weight_ns * (double)sample->weight_ns;
     weight->samples++;
-    return 0;
+    return dataset->keep & GP_KEEP_TIMELINE ? add_moment(dataset, sample, weight) : 0;
 }
 
 static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample)

@@ -108,6 +108,8 @@ PROF_API int prof_dump(prof_t *profile, const char *format, const char *path)
     job.exporter = gp_exporter_find(format);
     if (job.exporter == NULL)
         return -EINVAL;
+    if (job.exporter->wants & GP_WANT_TIMELINE)
+        return -ENOTSUP; // a profile is a sum: it does not know what happened when
     sem_init(&job.done, 0, 0);
     int result = run_on_own_thread(&job);
     sem_destroy(&job.done);

@@ -8,6 +8,8 @@ int gp_pstats_write(const gp_report_t *report, FILE *out);
 int gp_folded_write(const gp_report_t *report, FILE *out);
 int gp_flamegraph_write(const gp_report_t *report, FILE *out);
 int gp_callgrind_write(const gp_report_t *report, FILE *out);
+int gp_chrome_write(const gp_report_t *report, FILE *out);
+int gp_perfetto_write(const gp_report_t *report, FILE *out);
 int gp_firefox_write(const gp_report_t *report, FILE *out);
 int gp_json_write(const gp_report_t *report, FILE *out);
 int gp_otlp_write(const gp_report_t *report, FILE *out);

@@ -107,6 +107,15 @@ void gp_json_milliseconds(gp_json_t *json, uint64_t ns)
     fputs(text, json->out);
 }
 
+void gp_json_microseconds(gp_json_t *json, uint64_t ns)
+{
+    char text[32];
+
+    begin(json);
+    gp_text_decimal(text, ns, 1000, 3);
+    fputs(text, json->out);
+}
+
 void gp_json_null(gp_json_t *json)
 {
     begin(json);

@@ -36,6 +36,9 @@ void gp_json_address(gp_json_t *json, uint64_t value);
 // Nanoseconds as a number of milliseconds, exact.
 void gp_json_milliseconds(gp_json_t *json, uint64_t ns);
 
+// Nanoseconds as a number of microseconds, exact.
+void gp_json_microseconds(gp_json_t *json, uint64_t ns);
+
 void gp_json_null(gp_json_t *json);
 void gp_json_minus_one(gp_json_t *json); // what some formats say for "none"
 

@@ -59,6 +59,56 @@ typedef enum gp_measure {
     GP_MEASURE_DELAY, // for how long others were ready meanwhile and had to wait
 } gp_measure_t;
 
+// The timeline: what happened when, for the formats that want it. All times are ns since the start.
+enum { GP_NO_TRACK = UINT32_MAX };
+
+typedef struct gp_track { // a coroutine, or a thread's own stack
+    const char *name;     // "[coroutine 12 NAME]" or "[thread NAME]"
+    uint64_t coroutine_id;
+    uint32_t parent; // number of the track of its spawner, or GP_NO_TRACK
+    bool is_thread;
+    uint64_t birth_ns;
+} gp_track_t;
+
+// Active in [start_ns, left_ns), then waiting in [left_ns, end_ns); either may be empty. Active is:
+// it ran, for slice_ns in all, and waited for short times only. The next span of the track starts
+// at end_ns, but for those that nobody recorded.
+typedef struct gp_span {
+    uint32_t track;
+    uint32_t waker; // number of the track that made it ready, or GP_NO_TRACK
+    uint64_t start_ns, left_ns, end_ns, slice_ns;
+    uint64_t ready_ns;       // from when on it was runnable, in [left_ns, end_ns]
+    bool is_ready_known;     // else nobody said when
+    bool goes_on;            // at end_ns it was not switched to: the coroutine ended, or the record
+    uint32_t thread_id;      // system's id of the thread it started on, 0 = not known
+    const char *thread_name; // "" = not known
+    const char *trace;       // trace id, 32 hex digits, or NULL
+} gp_span_t;
+
+typedef struct gp_timed_stack { // a distinct stack, coroutine, trace, thread and kind
+    const uint32_t *frames;      // frame indices [depth], ROOT FIRST; NULL = not chosen
+    uint32_t depth, track;
+    bool is_cpu;
+} gp_timed_stack_t;
+
+typedef struct gp_timed_sample { // a sample
+    uint64_t time_ns;
+    uint64_t weight_ns; // as sampled: unlike the rows', not scaled to the exact total
+    uint32_t stack;
+} gp_timed_sample_t;
+
+typedef struct gp_timeline {
+    uint32_t pid;
+    const gp_track_t *tracks;
+    uint32_t track_count;
+    const gp_span_t *spans; // by track, then by start
+    size_t span_count;
+    const gp_timed_stack_t *stacks;
+    uint32_t stack_count;
+    const gp_timed_sample_t *moments; // as they were recorded: in no order. All have stacks that are chosen
+    size_t moment_count;
+} gp_timeline_t;
+
 // What a report's total rests on.
 typedef enum gp_basis {
     GP_BASIS_EXACT,     // exact CPU time of what was asked for
@@ -89,6 +139,7 @@ typedef struct gp_report {
     uint32_t label_count;
     const gp_mapping_t *mappings; // NULL unless wanted
     uint32_t mapping_count;
+    const gp_timeline_t *timeline; // NULL unless wanted; a profile of this process has none
     uint64_t total_ns;   // CPU time of what was asked for: what the rows add up to
     gp_basis_t basis;    // whether it is exact
     uint64_t scope_ns;   // total_ns before stacks were left out by what is on them
@@ -115,6 +166,7 @@ enum gp_want {
     GP_WANT_LABELS = 1,    // rows apart by coroutine, thread and trace; a profile of this process
                            // has none
     GP_WANT_ADDRESSES = 2, // frames apart by address, and the mappings they are in
+    GP_WANT_TIMELINE = 4,  // spans and single samples; with GP_WANT_LABELS
 };
 
 // One output format: a row of the exporter table.
@@ -124,7 +176,8 @@ typedef struct gp_exporter {
     const char *what;   // one line for help texts
     bool binary;        // refuse to write it to a terminal
     unsigned wants;     // enum gp_want bits
-    // Write `report` to `out`. Returns 0 or a negative errno value; the caller checks ferror() and
+    // Write `report` to `out`. Returns 0 or a negative errno value (-ENOTSUP: the format wants a
+    // timeline and there is none); the caller checks ferror() and
     // closes.
     int (*write)(const gp_report_t *report, FILE *out);
 } gp_exporter_t;

@@ -214,6 +214,7 @@ int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t sampl
         number = (uint32_t)builder->row_count++;
         builder->rows[number] = row;
     }
+    builder->row = number;
     builder->rows[number].weight_ns += weight_ns;
     builder->rows[number].samples += samples;
     builder->rows[number].squares_ns2 += squares;

@@ -43,6 +43,7 @@ typedef struct gp_builder {
     uint32_t *path; // the row that is being put together, root first
     size_t path_len, path_capacity;
     uint32_t label; // of that row
+    uint32_t row;   // number of the row that was put together last
     uint32_t *matches; // what each frame matches of a stack filter: see report_filter.c
     size_t match_count, match_capacity;
 } gp_builder_t;

@@ -1,4 +1,5 @@
 #include "export/report_calls.h"
+#include "export/report_timeline.h"
 #include "export/strata.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@ typedef struct capture_report {
     bool by_thread;       // strata are threads, else coroutines
     uint64_t sampled_ns;  // what the on-CPU samples add up to before they are scaled
     double squares;       // and the squares of their weights
+    gp_timed_stack_t *stacks; // by weight, for the timeline; NULL where it is not wanted
     uint64_t left_out_ns; // scaled, of stacks that do not pass the filter
 } capture_report_t;
 
@@ -319,6 +321,19 @@ static int add_leaf(capture_report_t *from, uint32_t kind)
                                           GP_LOC(GP_MODULE_PSEUDO, leaf));
 }
 
+// The timeline refers to the row of a weight.
+static void note_stack(capture_report_t *from, const gp_dataset_weight_t *weight)
+{
+    const gp_row_t *row = &from->builder->rows[from->builder->row];
+
+    from->stacks[weight - from->dataset->weights] = (gp_timed_stack_t){
+        .frames = row->frames,
+        .depth = row->depth,
+        .track = weight->coro,
+        .is_cpu = weight->kind == GP_KIND_CPU,
+    };
+}
+
 // Put the row of one weight together, as far as its stack passes the filter.
 static int add_weight(capture_report_t *from, const gp_dataset_weight_t *weight)
 {
@@ -348,8 +363,11 @@ static int add_weight(capture_report_t *from, const gp_dataset_weight_t *weight)
         from->options->passed[weight - from->dataset->weights] = true;
     if (add_label(from, weight) < 0)
         return -ENOMEM;
-    return gp_builder_row_end(from->builder, scaled, weight->samples,
-                              weight->squares * factor * factor);
+    result = gp_builder_row_end(from->builder, scaled, weight->samples,
+                                weight->squares * factor * factor);
+    if (result == 0 && from->stacks != NULL)
+        note_stack(from, weight);
+    return result;
 }
 
 static int add_weights(capture_report_t *from)
@@ -550,7 +568,15 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
 
     if (from.builder == NULL || from.modules == NULL)
         goto out;
+    if (options->wants & GP_WANT_TIMELINE) {
+        from.stacks = gp_arena_alloc(&from.builder->arena,
+                                     (dataset->weight_count + 1) * sizeof(*from.stacks));
+        if (from.stacks == NULL)
+            goto out;
+    }
     if (map_modules(&from) < 0 || add_rows(&from) < 0 || add_calls(&from) < 0 || describe(&from) < 0)
+        goto out;
+    if (from.stacks != NULL && gp_report_timeline(from.builder, dataset, options, from.stacks) < 0)
         goto out;
     report = finish(&from);
 out:

@@ -204,6 +204,10 @@ static void drain(gp_thread_t *thread)
             if (sink != NULL)
                 sink->trace_mark(record);
             break;
+        case GP_RING_SPAN:
+            if (sink != NULL)
+                sink->span(record, thread);
+            break;
         case GP_RING_DELAY:
             if (sink != NULL)
                 sink->delay(record, thread);

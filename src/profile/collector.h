@@ -31,6 +31,7 @@ typedef struct gp_sink {
                    uint64_t weight_ns);
     void (*hog)(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_hog_sample_t *samples, size_t count);
     void (*delay)(const gp_delay_mark_t *mark, gp_thread_t *thread); // of the thread's latest hog with that start
+    void (*span)(const gp_span_mark_t *mark, gp_thread_t *thread);
     void (*trace_mark)(const gp_trace_mark_t *mark);
     void (*coro_over)(prof_coro_t *coro);     // retired; its record is read one last time
     void (*thread_over)(gp_thread_t *thread); // exited, its ring is empty

@@ -80,6 +80,12 @@ struct prof_coro {
 
     struct gp_exact_stack *exact_stack; // exact mode's, see src/profile/exact_stack.h; kept when the record is reused
 
+    // The timeline, see span.h; by whom the ledger is written.
+    _Atomic uint64_t waker;       // id of the coroutine that set `ready_ticks`
+    _Atomic uint64_t span_start;  // ticks at which its present span began; and then:
+    _Atomic uint64_t span_slice;  // slice_ticks
+    _Atomic uint32_t span_thread; // index of the thread
+
     // Registry's lock.
     gp_region_link_t links[2];
     struct prof_coro *next;

@@ -21,6 +21,7 @@ extern _Atomic uint64_t gp_edge_epoch_ticks; // when it began
 extern _Atomic uint64_t gp_edge_hog_ticks;
 
 void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now); // wait.c
+void gp_span_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now); // span.c
 void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t start, uint64_t now);  // hog.c
 void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now);
 
@@ -44,6 +45,8 @@ static inline void gp_edge_touch(prof_coro_t *coro)
     gp_edge_store(&coro->since, start);
     gp_edge_store(&coro->unsampled_from, start);
     gp_edge_store(&coro->ready_ticks, 0);
+    gp_edge_store(&coro->span_start, start);
+    gp_edge_store(&coro->span_slice, gp_edge_load(&coro->slice_ticks));
     atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->epoch, epoch, memory_order_release);
@@ -91,6 +94,8 @@ __attribute__((always_inline)) static inline void gp_edge_enter(gp_thread_t *thr
         // A thread's own stack waits while its coroutines run: that is their time.
         uint64_t from = gp_edge_load(&coro->unsampled_from);
         thread->wait_left -= coro->kind != GP_CORO_THREAD && now > from ? (int64_t)(now - from) : 0;
+        if (__builtin_expect(wait >= thread->span_least, 0))
+            gp_span_over(thread, coro, id, ready, now);
         if (__builtin_expect(thread->wait_left < 0, 0))
             gp_wait_over(thread, coro, id, ready, now);
     }

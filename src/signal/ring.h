@@ -19,6 +19,7 @@ enum gp_ring_type {
     GP_RING_WAIT = 4,       // gp_sample_t, of a wait that is over
     GP_RING_HOG = 5,        // gp_hog_mark_t
     GP_RING_DELAY = 6,      // gp_delay_mark_t
+    GP_RING_SPAN = 7,       // gp_span_mark_t
 };
 
 typedef struct gp_ring_header {

@@ -2,6 +2,8 @@
 #ifndef GP_SIGNAL_SAMPLE_H
 #define GP_SIGNAL_SAMPLE_H
 
+#include <stdbool.h>
+
 #include "signal/coro_record.h"
 #include "signal/ring.h"
 
@@ -50,5 +52,19 @@ typedef struct gp_delay_mark { // and this coroutine was ready meanwhile
     uint64_t hog_start;   // ticks: which slice of this thread
     uint64_t delay_ticks;
 } gp_delay_mark_t;
+
+typedef struct gp_span_mark { // a coroutine was active, then waited: see span.h
+    gp_ring_header_t header;
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t trace[2];
+    uint64_t start, left, end; // ticks: active in [start, left), waited in [left, end)
+    uint64_t slice_ticks;      // of [start, left), in which it really ran
+    uint64_t ready;            // ticks; 0 = nobody said when
+    uint64_t waker;            // id of the coroutine that made it ready, 0 = not known
+    uint32_t thread;           // index of the thread at `start`
+    bool is_open;              // the last one: it had not ended
+    bool is_waiting;           // with is_open: in [left, end), else end = left
+} gp_span_mark_t;
 
 #endif

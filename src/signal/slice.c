@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include "signal/span.h"
 #include "signal/wait.h"
 
 _Atomic uint32_t gp_edge_epoch;
@@ -59,9 +60,11 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     set_current(thread, coro, id);
     atomic_store_explicit(&thread->slice_start, 0, memory_order_relaxed); // long ago: charged by the CPU clock
     gp_edge_touch(coro);
+    atomic_store_explicit(&coro->span_thread, thread->index, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
     thread->voluntary_switches = voluntary_switches();
     gp_wait_begin(thread);
+    gp_span_begin(thread);
 }
 
 // The coroutine that runs was off the CPU for `off_ns` since the last coarse point: asleep, or preempted? A thread's own

@@ -77,6 +77,9 @@ typedef struct gp_thread {
     uint64_t wait_rest;       // ticks from the last sampled point to the end of its period
     uint32_t wait_random, wait_count; // generator; samples since wait_window
     uint64_t wait_window;
+    uint64_t span_least;      // ticks: longer waits end a span, see span.h
+    uint64_t span_window;
+    uint32_t span_count;      // spans since span_window
     gp_hog_t hogs[GP_HOGS];   // latest long slices, see hog.c
     unsigned hog_count;       // in all
     uint64_t hog_end;         // when the latest ended, 0 = none

@@ -300,6 +300,22 @@ static void on_ledger(script_t *script)
     record(script, GP_CHUNK_LEDGER, &item, sizeof(item));
 }
 
+static void on_span(script_t *script)
+{
+    gp_span_record_t item = {.coro_id = number(script)};
+
+    item.start_ns = number(script);
+    item.left_ns = number(script);
+    item.end_ns = number(script);
+    item.slice_ns = number(script);
+    item.ready_ns = number(script);
+    item.waker_id = number(script);
+    item.trace = (uint32_t)number(script);
+    item.thread = (uint32_t)number(script);
+    item.is_open = (uint32_t)number(script);
+    record(script, GP_CHUNK_SPANS, &item, sizeof(item));
+}
+
 static void on_counters(script_t *script)
 {
     gp_counters_record_t item = {.time_ns = number(script)};
@@ -366,6 +382,7 @@ static const struct {
     {"header", on_header}, {"meta", on_meta},         {"module", on_module},
     {"thread", on_thread}, {"coro", on_coro},         {"trace", on_trace},
     {"stack", on_stack},   {"sample", on_sample},     {"ledger", on_ledger},
+    {"span", on_span},
     {"end", on_end},       {"counters", on_counters}, {"chunk", on_chunk},
     {"skip", on_skip},     {"unknown", on_unknown},   {"bad", on_bad},
     {"raw", on_raw},       {"function", on_function},

@@ -1,6 +1,7 @@
 // Fuzz target: a capture from anybody, through the reader, the report and every exporter.
 // With clang, `-DGREENPROF_FUZZ=ON` builds it with libFuzzer; without, it replays the files it is
 // given.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,10 @@ static void export_all(const gp_dataset_t *dataset, gp_by_t by)
     // No symbols: the module paths in the input are the fuzzer's, and it shall not read the files
     // of this machine.
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
-    const gp_report_options_t options = {.by = by};
+    const gp_report_options_t options = {
+        .by = by,
+        .wants = dataset->keep & GP_KEEP_TIMELINE ? GP_WANT_LABELS | GP_WANT_TIMELINE : 0,
+    };
     gp_report_t *report = gp_report_from_capture(dataset, &options, symbolizer);
     uint64_t sum = 0;
 
@@ -32,7 +36,8 @@ static void export_all(const gp_dataset_t *dataset, gp_by_t by)
         abort();
     for (const gp_exporter_t *exporter = gp_exporter_table(); exporter->name; exporter++) {
         FILE *out = fopen("/dev/null", "w");
-        if (out == NULL || exporter->write(report, out) != 0)
+        int expected = exporter->wants & GP_WANT_TIMELINE && report->timeline == NULL ? -ENOTSUP : 0;
+        if (out == NULL || exporter->write(report, out) != expected)
             abort();
         fclose(out);
     }
@@ -84,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     memcpy(healed, data, size);
     heal(healed, size);
-    read_capture(healed, size, GP_KEEP_COROS | GP_KEEP_TRACES);
+    read_capture(healed, size, GP_KEEP_COROS | GP_KEEP_TRACES | GP_KEEP_THREADS | GP_KEEP_TIMELINE);
     read_capture(data, size, GP_KEEP_SCALED);
     free(healed);
     return 0;

@@ -58,6 +58,54 @@ static const uint64_t counters[GP_COUNTER_COUNT] = {
     [GP_COUNTER_DROP_RING_FULL] = 3,
 };
 
+// A loop that wakes a coroutine it has spawned; that one waits, runs in short slices, and ends.
+static const gp_track_t tracks[] = {
+    {"[thread main]", 1, GP_NO_TRACK, true, 0},
+    {"[coroutine 42 fetch \"\xe6\x97\xa5\" </script>]", 42, 0, false, 100000},
+    {"[coroutine 43 \xff]", 43, 1, false, 2000000},
+};
+
+#define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
+static const gp_span_t spans[] = {
+    {.track = 0, .waker = GP_NO_TRACK, .start_ns = 0, .left_ns = 1000000, .end_ns = 5000000, .slice_ns = 1000000,
+     .thread_id = 100, .thread_name = "main"},
+    {.track = 0, .waker = GP_NO_TRACK, .start_ns = 5000000, .left_ns = 9000000, .end_ns = 9000000,
+     .slice_ns = 4000000, .goes_on = true, .thread_id = 100, .thread_name = "main"},
+    {.track = 1, .waker = 0, .start_ns = 100000, .left_ns = 100000, .end_ns = 1000000, .ready_ns = 500001,
+     .is_ready_known = true, .thread_name = "", .trace = TRACE},
+    {.track = 1, .waker = 2, .start_ns = 1000000, .left_ns = 5000000, .end_ns = 8000000, .slice_ns = 4000000,
+     .ready_ns = 7000000, .is_ready_known = true, .thread_id = 100, .thread_name = "main", .trace = TRACE},
+    {.track = 1, .waker = GP_NO_TRACK, .start_ns = 8000000, .left_ns = 8900000, .end_ns = 9000000,
+     .slice_ns = 300000, .goes_on = true, .thread_id = 101, .thread_name = "worker;\n\xff", .trace = TRACE},
+    {.track = 2, .waker = GP_NO_TRACK, .start_ns = 2000000, .left_ns = 2000000, .end_ns = 6000000,
+     .thread_name = ""},
+    {.track = 2, .waker = GP_NO_TRACK, .start_ns = 6000000, .left_ns = 7500000, .end_ns = 7500000,
+     .slice_ns = 1500000, .goes_on = true, .thread_id = 101, .thread_name = "worker;\n\xff"},
+};
+
+static const gp_timed_stack_t timed_stacks[] = {
+    {(const uint32_t[]){0, 1, 2, 1, 3}, 5, 1, true},
+    {NULL, 0, 0, false},
+    {(const uint32_t[]){0, 4, 5, 6}, 4, 2, true},
+    {(const uint32_t[]){0, 7}, 2, 1, false},
+};
+
+static const gp_timed_sample_t moments[] = {
+    {2000000, 1000000, 0}, {8000000, 3000000, 3}, {3000000, 1000000, 0}, {7000000, 999999, 2},
+};
+
+static const gp_timeline_t timeline = {
+    .pid = 4321,
+    .tracks = tracks,
+    .track_count = COUNT(tracks),
+    .spans = spans,
+    .span_count = COUNT(spans),
+    .stacks = timed_stacks,
+    .stack_count = COUNT(timed_stacks),
+    .moments = moments,
+    .moment_count = COUNT(moments),
+};
+
 const gp_report_t labelled_report = {
     .frames = frames,
     .frame_count = COUNT(frames),
@@ -67,6 +115,7 @@ const gp_report_t labelled_report = {
     .label_count = COUNT(labels),
     .mappings = mappings,
     .mapping_count = COUNT(mappings),
+    .timeline = &timeline,
     .total_ns = 899000001,
     .sampled_ns = 890000000,
     .samples = 900,

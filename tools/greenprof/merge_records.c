@@ -280,6 +280,26 @@ static int on_delay(void *context, const gp_delay_record_t *delay)
     return 0;
 }
 
+static int on_span(void *context, const gp_span_record_t *span)
+{
+    gp_merge_t *merge = context;
+    uint64_t shift = merge->input->shift_ns;
+    gp_span_record_t *record = gp_merge_room(merge, GP_CHUNK_SPANS, sizeof(*record));
+
+    if (record == NULL)
+        return gp_merge_error(merge);
+    *record = *span;
+    record->coro_id = gp_merge_ids_coro(&merge->ids, span->coro_id);
+    record->waker_id = gp_merge_ids_coro(&merge->ids, span->waker_id);
+    record->trace = gp_merge_ids_find(&merge->ids, GP_MERGE_TRACES, span->trace);
+    record->thread = gp_merge_ids_thread(&merge->ids, span->thread);
+    record->start_ns += shift;
+    record->left_ns += shift;
+    record->end_ns += shift;
+    record->ready_ns += span->ready_ns != 0 ? shift : 0;
+    return 0;
+}
+
 static int on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
 {
     gp_merge_input_t *input = ((gp_merge_t *)context)->input;
@@ -317,7 +337,7 @@ static int on_call(void *context, const gp_call_record_t *call)
 
 // A kind of record that is new to captures must be passed on here, too ("samples" is another way to
 // be given them).
-_Static_assert(sizeof(gp_reader_handlers_t) == 16 * sizeof(int (*)(void)),
+_Static_assert(sizeof(gp_reader_handlers_t) == 17 * sizeof(int (*)(void)),
                "merge passes on every kind of record");
 
 const gp_reader_handlers_t gp_merge_handlers = {
@@ -332,6 +352,7 @@ const gp_reader_handlers_t gp_merge_handlers = {
     .ledger = on_ledger,
     .hog = on_hog,
     .delay = on_delay,
+    .span = on_span,
     .counters = on_counters,
     .end = on_end,
     .call = on_call,

@@ -23,6 +23,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_UNWRITTEN] = "not in the capture: it could not be written fast enough",
     [GP_COUNTER_LOST_WAITS] = "samples of waiting lost, the collector could not keep up",
     [GP_COUNTER_LOST_HOGS] = "long slices, or delays by them, lost",
+    [GP_COUNTER_MERGED_SPANS] = "waits missing in the timeline",
 };
 
 const char *gp_report_engine_name(uint32_t engine)

@@ -42,10 +42,11 @@ static unsigned kept_for(gp_measure_t measure)
 static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *arguments)
 {
     bool labels = source->options.wants & GP_WANT_LABELS;
+    bool timeline = source->options.wants & GP_WANT_TIMELINE;
     bool traces = source->options.by == GP_BY_TRACE || labels;
 
     unsigned apart = (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u) |
-                     kept_for(source->options.measure) | gp_choice_keep(&arguments->choice);
+                     (timeline ? GP_KEEP_TIMELINE : 0u) | kept_for(source->options.measure) | gp_choice_keep(&arguments->choice);
 
     // Each coroutine's samples are scaled to its own exact time, while they are read where that
     // will do.

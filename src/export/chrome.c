@@ -1,0 +1,215 @@
+// Chrome's Trace Event JSON, for Perfetto, chrome://tracing and Speedscope.
+//
+// A "process" of coroutines, with a "thread" for each: what it did, as slices; and the process
+// itself, with its threads: which coroutine ran there. Arrows are flow events. Times are
+// microseconds, since the start. Samples are not in it: the format's own place for them is read by
+// hardly anybody.
+//
+// Source: Trace Event Format (Google); perfetto, src/trace_processor/importers/json.
+#include "export/formats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/json_text.h"
+#include "export/timeline.h"
+#include "symbol/index.h"
+#include "symbol/memory.h"
+
+// Of coroutines, no process has such an id. Source: proc_sys_kernel(5), pid_max.
+enum { COROUTINES_PID = 1 << 22 };
+
+typedef struct chrome {
+    const gp_timeline_t *timeline;
+    gp_json_t json;
+} chrome_t;
+
+static const char *color_of(const char *state)
+{
+    static const struct {
+        const char *state, *color;
+    } colors[] = {
+        {"running", "thread_state_running"},
+        {"interleaved", "thread_state_running"},
+        {"ready", "thread_state_runnable"},
+    };
+
+    for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++)
+        if (strcmp(colors[i].state, state) == 0)
+            return colors[i].color;
+    return "thread_state_sleeping";
+}
+
+static void begin_event(chrome_t *chrome, const char *phase, const char *name, uint64_t pid, uint64_t tid)
+{
+    gp_json_t *json = &chrome->json;
+
+    gp_json_line(json);
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "ph", phase);
+    gp_json_key_text(json, "name", name);
+    gp_json_key_uint(json, "pid", pid);
+    gp_json_key_uint(json, "tid", tid);
+}
+
+static void end_event(chrome_t *chrome)
+{
+    gp_json_close(&chrome->json, '}');
+}
+
+static void put_time(chrome_t *chrome, const char *key, uint64_t ns)
+{
+    gp_json_key(&chrome->json, key);
+    gp_json_microseconds(&chrome->json, ns);
+}
+
+static uint64_t coroutines_pid(const chrome_t *chrome)
+{
+    return (uint64_t)chrome->timeline->pid + COROUTINES_PID;
+}
+
+// Name a process or a thread.
+static void put_name(chrome_t *chrome, const char *what, uint64_t pid, uint64_t tid, const char *name)
+{
+    begin_event(chrome, "M", what, pid, tid);
+    gp_json_key(&chrome->json, "args");
+    gp_json_open(&chrome->json, '{');
+    gp_json_key_text(&chrome->json, "name", name);
+    gp_json_close(&chrome->json, '}');
+    end_event(chrome);
+}
+
+// Arguments are for slices that need them: Speedscope makes them a part of the name.
+static void put_arguments(chrome_t *chrome, const gp_span_t *span, bool is_active)
+{
+    bool is_interleaved = is_active && !gp_timeline_is_whole(span);
+    gp_json_t *json = &chrome->json;
+
+    if (span->trace == NULL && !is_interleaved)
+        return;
+    gp_json_key(json, "args");
+    gp_json_open(json, '{');
+    if (span->trace != NULL)
+        gp_json_key_text(json, "trace", span->trace);
+    if (is_interleaved)
+        put_time(chrome, "running_us", span->slice_ns);
+    gp_json_close(json, '}');
+}
+
+static void put_slices(chrome_t *chrome, const gp_span_t *span)
+{
+    gp_slice_t slices[GP_SLICES_MAX];
+    size_t count = gp_timeline_slices(chrome->timeline, span, slices);
+
+    for (size_t i = 0; i < count; i++) {
+        begin_event(chrome, "X", slices[i].state, coroutines_pid(chrome), span->track + 1);
+        gp_json_key_text(&chrome->json, "cat", "coroutine");
+        put_time(chrome, "ts", slices[i].from_ns);
+        put_time(chrome, "dur", slices[i].to_ns - slices[i].from_ns);
+        gp_json_key_text(&chrome->json, "cname", color_of(slices[i].state));
+        put_arguments(chrome, span, slices[i].from_ns < span->left_ns);
+        end_event(chrome);
+    }
+}
+
+// Which coroutine ran on a thread, where that is known exactly.
+static void put_on_thread(chrome_t *chrome, const gp_span_t *span)
+{
+    const gp_track_t *track = &chrome->timeline->tracks[span->track];
+
+    if (span->thread_id == 0 || track->is_thread || span->left_ns <= span->start_ns ||
+        !gp_timeline_is_whole(span))
+        return;
+    begin_event(chrome, "X", track->name, chrome->timeline->pid, span->thread_id);
+    gp_json_key_text(&chrome->json, "cat", "thread");
+    put_time(chrome, "ts", span->start_ns);
+    put_time(chrome, "dur", span->left_ns - span->start_ns);
+    end_event(chrome);
+}
+
+// Each end of an arrow belongs to the slice that encloses it: that which begins there does from the
+// next nanosecond on.
+static void put_arrow(chrome_t *chrome, const gp_arrow_t *arrow)
+{
+    for (int end = 0; end < 2; end++) {
+        begin_event(chrome, end ? "f" : "s", arrow->what, coroutines_pid(chrome),
+                    (end ? arrow->to : arrow->from) + 1);
+        gp_json_key_text(&chrome->json, "cat", arrow->what);
+        gp_json_key_uint(&chrome->json, "id", arrow->id);
+        put_time(chrome, "ts", end ? arrow->to_ns + 1 : arrow->from_ns);
+        if (end)
+            gp_json_key_text(&chrome->json, "bp", "e");
+        end_event(chrome);
+    }
+}
+
+static void put_tracks(chrome_t *chrome, const char *title)
+{
+    const gp_timeline_t *timeline = chrome->timeline;
+    gp_arrow_t arrow;
+
+    put_name(chrome, "process_name", timeline->pid, 0, title);
+    put_name(chrome, "process_name", coroutines_pid(chrome), 0, "coroutines");
+    for (uint32_t i = 0; i < timeline->track_count; i++) {
+        put_name(chrome, "thread_name", coroutines_pid(chrome), i + 1, timeline->tracks[i].name);
+        if (gp_timeline_spawn(timeline, i, &arrow))
+            put_arrow(chrome, &arrow);
+    }
+}
+
+static bool same_tid(const void *owner, uint32_t number, const void *key)
+{
+    return ((const uint32_t *)owner)[number] == *(const uint32_t *)key;
+}
+
+// Name the threads of the spans. Returns 0 or -ENOMEM.
+static int put_threads(chrome_t *chrome)
+{
+    const gp_timeline_t *timeline = chrome->timeline;
+    uint32_t *tids = NULL, count = 0;
+    size_t capacity = 0;
+    gp_index_t index = {0};
+    int result = 0;
+
+    for (size_t i = 0; i < timeline->span_count && result == 0; i++) {
+        uint32_t tid = timeline->spans[i].thread_id;
+        uint64_t hash = gp_hash_u64(tid);
+        if (tid == 0 || gp_index_find(&index, hash, same_tid, tids, &tid) != GP_INDEX_NONE)
+            continue;
+        if (gp_grow(&tids, &capacity, count, sizeof(*tids)) < 0 || gp_index_add(&index, hash, count) < 0) {
+            result = -ENOMEM;
+            break;
+        }
+        tids[count++] = tid;
+        put_name(chrome, "thread_name", timeline->pid, tid, timeline->spans[i].thread_name);
+    }
+    free(tids);
+    gp_index_free(&index);
+    return result;
+}
+
+int gp_chrome_write(const gp_report_t *report, FILE *out)
+{
+    chrome_t chrome = {.timeline = report->timeline, .json = {.out = out}};
+    gp_arrow_t arrow;
+
+    if (report->timeline == NULL)
+        return -ENOTSUP;
+    gp_json_open(&chrome.json, '{');
+    gp_json_key_text(&chrome.json, "displayTimeUnit", "ms");
+    gp_json_key(&chrome.json, "traceEvents");
+    gp_json_open(&chrome.json, '[');
+    put_tracks(&chrome, report->title);
+    int result = put_threads(&chrome);
+    for (size_t i = 0; i < report->timeline->span_count; i++) {
+        put_slices(&chrome, &report->timeline->spans[i]);
+        put_on_thread(&chrome, &report->timeline->spans[i]);
+        if (gp_timeline_wake(report->timeline, i, &arrow))
+            put_arrow(&chrome, &arrow);
+    }
+    gp_json_close(&chrome.json, ']');
+    gp_json_close(&chrome.json, '}');
+    putc('\n', out);
+    return result < 0 ? result : ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,67 @@
+#include "export/timeline.h"
+
+enum { WAITS_NS = 1000, WAITS_PART = 100 }; // short waits that do not make a slice an interleaved one
+
+bool gp_timeline_is_whole(const gp_span_t *span)
+{
+    uint64_t active = span->left_ns - span->start_ns;
+
+    return active - span->slice_ns <= WAITS_NS + active / WAITS_PART;
+}
+
+static size_t add(gp_slice_t *slices, size_t count, const char *state, uint64_t from_ns, uint64_t to_ns)
+{
+    if (to_ns <= from_ns)
+        return count;
+    slices[count] = (gp_slice_t){state, from_ns, to_ns};
+    return count + 1;
+}
+
+size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_span_t *span,
+                          gp_slice_t slices[GP_SLICES_MAX])
+{
+    const char *active = gp_timeline_is_whole(span) ? "running" : "interleaved";
+    size_t count = add(slices, 0, active, span->start_ns, span->left_ns);
+
+    if (timeline->tracks[span->track].is_thread)
+        return count;
+    if (!span->is_ready_known)
+        return add(slices, count, "waiting", span->left_ns, span->end_ns);
+    count = add(slices, count, "parked", span->left_ns, span->ready_ns);
+    return add(slices, count, "ready", span->ready_ns, span->end_ns);
+}
+
+bool gp_timeline_wake(const gp_timeline_t *timeline, size_t number, gp_arrow_t *arrow)
+{
+    const gp_span_t *span = &timeline->spans[number];
+
+    if (!span->is_ready_known || span->goes_on || span->waker == GP_NO_TRACK ||
+        span->waker == span->track)
+        return false;
+    *arrow = (gp_arrow_t){
+        .what = "wake",
+        .id = 2 * (uint64_t)number + 2,
+        .from = span->waker,
+        .to = span->track,
+        .from_ns = span->ready_ns,
+        .to_ns = span->end_ns,
+    };
+    return true;
+}
+
+bool gp_timeline_spawn(const gp_timeline_t *timeline, uint32_t track, gp_arrow_t *arrow)
+{
+    const gp_track_t *child = &timeline->tracks[track];
+
+    if (child->parent == GP_NO_TRACK || child->parent == track || child->birth_ns == 0)
+        return false;
+    *arrow = (gp_arrow_t){
+        .what = "spawn",
+        .id = 2 * (uint64_t)track + 1,
+        .from = child->parent,
+        .to = track,
+        .from_ns = child->birth_ns,
+        .to_ns = child->birth_ns,
+    };
+    return true;
+}

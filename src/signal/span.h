@@ -1,0 +1,20 @@
+// The timeline: when a coroutine was active, and when it waited.
+//
+// Model: slices of a coroutine with short waits between them are one span: it was active. A wait of at least the thread's
+// `span_least` ends the span, and span and wait are told together when the coroutine is switched to again. So nothing is
+// done at a common switch but one comparison. Where a thread tells more than SPANS_PER_SECOND, its `span_least` is doubled:
+// the timeline gets coarser, but has no holes. Each span says how much of it were slices, exactly. A mark that finds no
+// room in the ring is not lost either: the span goes on through the wait.
+#ifndef GP_SIGNAL_SPAN_H
+#define GP_SIGNAL_SPAN_H
+
+#include "signal/sample.h"
+#include "signal/thread.h"
+
+// A thread's sampling starts. Signals: safe.
+void gp_span_begin(gp_thread_t *thread);
+
+// What a coroutine that is over, or whose process is, did last. Returns false where that is not known.
+bool gp_span_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_span_mark_t *mark);
+
+#endif
