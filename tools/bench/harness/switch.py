@@ -11,8 +11,6 @@ def run(bench):
     show(Comparison(lambda: ucontext(bench), 1, bench.rounds(400), warm_up_ms=5), UCONTEXT_BASES)
     if bench.has("switch_asm"):
         show(Comparison(lambda: assembly(bench), 1, bench.rounds(400), warm_up_ms=5), ASSEMBLY_BASES)
-        table.heading("   with the ledger of waits, at about 5 million switches a second")
-        show(Comparison(lambda: working(bench), 1, bench.rounds(400), warm_up_ms=5), WORKING_BASES)
 
 
 def show(comparison, bases):
@@ -69,12 +67,3 @@ def assembly(bench):
         "assembly, linked, not announced, sampling": (sampling, 0),
         "assembly, linked, sampling at 1000 Hz": (sampling, 1),
     }
-
-
-WORKING_BASES = {"announced, sampling at 1000 Hz": "bare, sampling at 1000 Hz"}
-
-
-def working(bench):
-    """The whole hook: identity, CPU accounts and the ledger of waits share one read of the time-stamp counter."""
-    sampling = bench.plain("switch_asm_greenprof", "--sample", 1000)
-    return {"bare, sampling at 1000 Hz": (sampling, 2), "announced, sampling at 1000 Hz": (sampling, 3)}
