@@ -89,6 +89,14 @@ PROF_API uint64_t prof_coro_switches(prof_coro_t *coro);
 // Where its time went while profiles ran; NULL = the calling one. Returns 0, -EINVAL (see prof_ledger()), -ENOMEM.
 PROF_API int prof_coro_ledger(prof_coro_t *coro, prof_ledger_t *ledger);
 
+// Write a census: every live coroutine with its state, the time in it, its name, its trace and its stack, and the threads.
+// `greenprof coroutines PATH` shows it. While no profile runs switches are not seen: states and stacks are unknown.
+//   path: written under a temporary name in the same directory, then renamed.
+// Returns 0; -EINVAL for no path; -ENAMETOOLONG; -ENOMEM; else the error of opening, writing or renaming.
+// Threads: any; the work is done on a thread of greenprof's own, the caller waits. Signals: not safe.
+// Cost: ~2 us a coroutine, and the file's.
+PROF_API int prof_coro_dump(const char *path);
+
 #ifdef __cplusplus
 }
 #endif

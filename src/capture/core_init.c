@@ -1,6 +1,7 @@
 // What happens when the core library is loaded.
 #include <stdlib.h>
 
+#include "capture/census_service.h"
 #include "capture/session.h"
 #include "profile/process.h"
 #include "profile/snapshot.h"
@@ -37,11 +38,14 @@ __attribute__((constructor)) static void load(void)
     gp_process_init();
     set_depth();
     set_native();
+    gp_census_service_start();
     gp_session_start();
 }
 
 __attribute__((destructor)) static void unload(void)
 {
-    if (is_active())
-        gp_process_ending();
+    if (!is_active())
+        return;
+    gp_process_ending();
+    gp_census_service_end();
 }

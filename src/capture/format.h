@@ -101,6 +101,7 @@ enum gp_chunk_type {
     GP_CHUNK_CALLS = 14,    // gp_call_record_t... of exact mode
     GP_CHUNK_HEADER = 15,   // one gp_file_header_t: for when the one at the start of the file is damaged
     GP_CHUNK_SPANS = 16,    // gp_span_record_t...
+    GP_CHUNK_CENSUS = 17,   // gp_census_record_t...
 };
 
 enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };
@@ -315,6 +316,37 @@ typedef struct gp_span_record {
     uint32_t reserved; // 68
 } gp_span_record_t;    // 72
 
+enum gp_census_state {
+    GP_CENSUS_UNKNOWN = 0, // nobody sampled: switches were not seen
+    GP_CENSUS_RUNNING = 1, // on the CPU, or preempted
+    GP_CENSUS_BLOCKED = 2, // its thread sleeps in the kernel; the stack is the one there
+    GP_CENSUS_READY = 3,   // runnable, waits for the loop
+    GP_CENSUS_PARKED = 4,
+    GP_CENSUS_WAITING = 5, // ready or parked, nobody said which
+    GP_CENSUS_NEW = 6,     // has not run yet
+    GP_CENSUS_AWAY = 7,    // a thread's own stack while one of its coroutines runs
+    GP_CENSUS_STATES = 8,
+};
+
+enum gp_census_flag {
+    GP_CENSUS_AT_LEAST = 1, // it was in this state before sampling began: state_ns is the time since
+    GP_CENSUS_FATAL = 2,    // here a fatal signal came in
+};
+
+// A live coroutine, at one moment. Of several censuses in a file the one of the highest number is the latest.
+typedef struct gp_census_record {
+    uint64_t coro_id;  //  0
+    uint64_t time_ns;  //  8 when it was looked at
+    uint64_t state_ns; // 16 time in its state; GP_CENSUS_UNKNOWN: since its birth
+    uint32_t number;   // 24 of the census: 1, 2, ...
+    uint32_t trace;    // 28 trace index
+    uint32_t stack_id; // 32 0 = none is known
+    uint32_t thread;   // 36 index of the thread that runs it; 0 = none
+    uint16_t state;    // 40 enum gp_census_state
+    uint16_t flags;    // 42 enum gp_census_flag
+    uint32_t reserved; // 44
+} gp_census_record_t;  // 48
+
 // Signals that arrived = GP_COUNTER_SAMPLES + all drops (GP_COUNTER_DROP_FIRST..GP_COUNTER_DROP_LAST).
 enum gp_counter {
     GP_COUNTER_SIGNALS = 0,         // signals the handler was entered for
@@ -354,6 +386,7 @@ enum gp_end_reason {
     GP_END_STOPPED = 1, // the sampling
     GP_END_EXEC = 2,
     GP_END_FAILED = 3,  // the file could not be written any further
+    GP_END_CENSUS = 4,  // the file is a census, not a capture
 };
 
 typedef struct gp_end_record {

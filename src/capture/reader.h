@@ -43,6 +43,7 @@ typedef struct gp_reader_handlers {
     int (*hog)(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks);
     int (*delay)(void *context, const gp_delay_record_t *delay);
     int (*span)(void *context, const gp_span_record_t *span);
+    int (*census)(void *context, const gp_census_record_t *census);
     int (*end)(void *context, const gp_end_record_t *end);
     int (*call)(void *context, const gp_call_record_t *call);
 } gp_reader_handlers_t;

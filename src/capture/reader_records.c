@@ -123,6 +123,7 @@ FIXED_RECORD(sample)
 FIXED_RECORD(ledger)
 FIXED_RECORD(delay)
 FIXED_RECORD(span)
+FIXED_RECORD(census)
 FIXED_RECORD(end)
 FIXED_RECORD(call)
 
@@ -153,6 +154,7 @@ static int (*const record_parsers[])(records_t *) = {
     [GP_CHUNK_HOGS] = hog_record,          [GP_CHUNK_DELAYS] = delay_record,
     [GP_CHUNK_CALLS] = call_record,
     [GP_CHUNK_SPANS] = span_record,
+    [GP_CHUNK_CENSUS] = census_record,
 };
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,

@@ -1,16 +1,15 @@
 #include "capture/session.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "capture/follow.h"
-#include "capture/intern.h"
+#include "capture/census.h"
+#include "capture/census_service.h"
 #include "capture/session_calls.h"
 #include "capture/writing.h"
 #include "coro/ledger.h"
@@ -31,97 +30,22 @@ enum {
     LEDGER_SHARE = 50,          // the ledger's scan takes at most 1/50 of the collector's time
     ENDING_LIMIT_NS = 1000000000,
     PARKED_SHARE = 100,         // looking at parked stacks takes at most 1/100
+    CENSUS_PART = 8,            // the next census after 1/8 of the time so far: the file stays small
 };
 
 // A wait in progress is told once it has lasted this long, and again each time that it has gone on for as long.
 #define LONG_WAIT_NS 5000000000ull
+#define CENSUS_NS    5000000000ull // least time between two censuses
 
 enum ending { ENDING_NOT, ENDING_EXIT, ENDING_EXEC };
 
-static gp_writer_t writer = GP_WRITER_INIT;
-static gp_file_header_t header;
-static gp_intern_t traces, stacks;
-static uint64_t start_ticks, last_flush_ns, next_ledger_ns, next_waits_ns, start_process_ns;
+static gp_recording_t recording = {.writer = GP_WRITER_INIT};
+static uint64_t last_flush_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
+static uint32_t last_census;
 static uint64_t unwritten; // samples that there was no room for
-static size_t modules_written;
-static uint32_t functions_written;
 static bool opened;
 static _Atomic int ending;
 static uint64_t last_hog;
-
-static uint64_t since_start(uint64_t ticks)
-{
-    return ticks > start_ticks ? gp_ticks_to_ns(ticks - start_ticks) : 0;
-}
-
-static void write_modules(void)
-{
-    size_t count;
-    const gp_module_t *all = gp_modules_all(&count);
-    for (; modules_written < count; modules_written++) {
-        const gp_module_t *module = &all[modules_written];
-        size_t path_len = strlen(module->path);
-        gp_module_record_t *record = gp_writer_add(&writer, GP_CHUNK_MODULES, sizeof(*record) + path_len);
-        if (record == NULL)
-            return;
-        record->id = module->id;
-        record->build_id_len = (uint16_t)module->build_id_len;
-        record->path_len = (uint16_t)path_len;
-        record->start = module->start;
-        record->end = module->end;
-        record->bias = module->bias;
-        memcpy(record->build_id, module->build_id, sizeof(record->build_id));
-        memcpy(record + 1, module->path, path_len);
-    }
-}
-
-static void write_functions(void)
-{
-    for (; functions_written < gp_functions_count(); functions_written++) {
-        const gp_function_name_t *function = gp_functions_at(functions_written + 1);
-        size_t name_len = strlen(function->name), file_len = strlen(function->file);
-        gp_function_record_t *record = gp_writer_add(&writer, GP_CHUNK_FUNCTIONS, sizeof(*record) + name_len + file_len);
-        if (record == NULL)
-            return;
-        record->number = functions_written + 1;
-        record->first_line = function->first_line;
-        record->name_len = (uint32_t)name_len;
-        record->file_len = (uint32_t)file_len;
-        memcpy(record + 1, function->name, name_len);
-        memcpy((char *)(record + 1) + name_len, function->file, file_len);
-    }
-}
-
-static void write_coro(prof_coro_t *coro, uint64_t id, uint32_t thread_index)
-{
-    if (coro->written_id == id)
-        return;
-    gp_coro_record_t *record = gp_writer_add(&writer, GP_CHUNK_COROS, sizeof(*record));
-    if (record == NULL)
-        return;
-    coro->written_id = id;
-    record->id = id;
-    record->parent_id = coro->parent_id;
-    record->entry = coro->entry != 0 ? gp_modules_locate(coro->entry) : 0;
-    record->stack_lo = coro->lo;
-    record->stack_bytes = coro->hi - coro->lo;
-    record->birth_ns = since_start(coro->birth_ticks);
-    record->kind = coro->kind;
-    record->thread = thread_index;
-    memcpy(record->name, coro->name, sizeof(record->name) - 1);
-}
-
-static void read_name(gp_thread_t *thread)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return; // gone: it keeps the name it had
-    if (fgets(thread->name, sizeof(thread->name), file) != NULL)
-        thread->name[strcspn(thread->name, "\n")] = '\0';
-    fclose(file);
-}
 
 static void write_thread(gp_thread_t *thread)
 {
@@ -132,53 +56,8 @@ static void write_thread(gp_thread_t *thread)
         return; // idle threads cost nothing
     thread->written_cpu_ns = cpu_ns;
     if (thread->name_age++ % NAME_EVERY == 0)
-        read_name(thread);
-    write_coro(thread->root, thread->root_id, thread->index);
-    gp_thread_record_t *record = gp_writer_add(&writer, GP_CHUNK_THREADS, sizeof(*record));
-    if (record == NULL)
-        return;
-    record->index = thread->index;
-    record->tid = (uint32_t)thread->tid;
-    record->start_ns = since_start(thread->start_ticks);
-    record->end_ns = thread->end_ticks != 0 ? since_start(thread->end_ticks) : 0;
-    record->cpu_ns = cpu_ns > thread->start_cpu_ns ? cpu_ns - thread->start_cpu_ns : 0;
-    record->coro_id = thread->root_id;
-    memcpy(record->name, thread->name, sizeof(record->name));
-}
-
-static uint32_t trace_index(const uint64_t id[2])
-{
-    bool is_new;
-    if (id[0] == 0 && id[1] == 0)
-        return 0;
-    uint32_t index = gp_intern(&traces, id[0], id[1], &is_new);
-    if (is_new) {
-        gp_trace_record_t *record = gp_writer_add(&writer, GP_CHUNK_TRACES, sizeof(*record));
-        if (record == NULL)
-            return 0;
-        record->index = index;
-        memcpy(record->id, id, sizeof(record->id));
-    }
-    return index;
-}
-
-static uint32_t stack_id(const gp_stack_t *stack)
-{
-    bool is_new;
-    uint64_t key[2];
-    gp_intern_key(stack->locs, stack->depth * sizeof(gp_loc_t), key);
-    uint32_t id = gp_intern(&stacks, key[0], key[1], &is_new);
-    if (is_new) {
-        size_t bytes = stack->depth * sizeof(gp_loc_t);
-        gp_stack_record_t *record = gp_writer_add(&writer, GP_CHUNK_STACKS, sizeof(*record) + bytes);
-        if (record == NULL)
-            return 0;
-        record->id = id;
-        record->depth = (uint16_t)stack->depth;
-        record->flags = (uint16_t)stack->flags;
-        memcpy(record + 1, stack->locs, bytes);
-    }
-    return id;
+        gp_recording_name_thread(thread);
+    gp_recording_thread(&recording, thread, cpu_ns);
 }
 
 // From here on, what the coroutine did is reported under `trace`.
@@ -198,9 +77,9 @@ static void report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now
     gp_ledger_subtract(&more, &coro->reported);
     if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
         return;
-    write_coro(coro, id, 0);
-    uint32_t trace = trace_index(coro->ledger_trace);
-    gp_ledger_record_t *record = gp_writer_add(&writer, GP_CHUNK_LEDGER, sizeof(*record));
+    gp_recording_coro(&recording, coro, id, 0);
+    uint32_t trace = gp_recording_trace(&recording, coro->ledger_trace);
+    gp_ledger_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_LEDGER, sizeof(*record));
     if (record == NULL)
         return;
     *record = (gp_ledger_record_t){
@@ -208,7 +87,7 @@ static void report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now
         .trace = trace,
         .cpu_ns = more.cpu_ns,
         .switches = more.switches,
-        .time_ns = since_start(gp_ticks()),
+        .time_ns = gp_recording_since(&recording, gp_ticks()),
         .slice_ns = more.slice_ns,
         .blocked_ns = more.blocked_ns,
         .ready_ns = more.ready_ns,
@@ -249,14 +128,14 @@ static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp
                         enum gp_sample_kind kind, uint64_t weight_ns)
 {
     bool own = thread != NULL && sample->coro == thread->root;
-    write_coro(sample->coro, sample->coro_id, own ? thread->index : 0);
-    uint32_t trace = trace_index(sample->trace), id = stack->depth > 0 ? stack_id(stack) : 0;
-    gp_sample_record_t *record = gp_writer_add(&writer, GP_CHUNK_SAMPLES, sizeof(*record));
+    gp_recording_coro(&recording, sample->coro, sample->coro_id, own ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&recording, sample->trace), id = stack->depth > 0 ? gp_recording_stack(&recording, stack) : 0;
+    gp_sample_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SAMPLES, sizeof(*record));
     if (record == NULL) {
         unwritten++;
         return;
     }
-    record->time_ns = since_start(sample->ticks);
+    record->time_ns = gp_recording_since(&recording, sample->ticks);
     record->weight_ns = weight_ns;
     record->coro_id = sample->coro_id;
     record->thread = thread != NULL ? thread->index : 0;
@@ -269,18 +148,18 @@ static void take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_ho
 {
     uint32_t stacks_of[count + 1];
     for (size_t i = 0; i < count; i++)
-        stacks_of[i] = stack_id(&samples[i].stack);
-    write_coro(mark->coro, mark->coro_id, mark->coro == thread->root ? thread->index : 0);
-    uint32_t trace = trace_index(mark->trace);
+        stacks_of[i] = gp_recording_stack(&recording, &samples[i].stack);
+    gp_recording_coro(&recording, mark->coro, mark->coro_id, mark->coro == thread->root ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&recording, mark->trace);
     gp_hog_record_t *record =
-        gp_writer_add(&writer, GP_CHUNK_HOGS, sizeof(*record) + count * sizeof(gp_hog_stack_t));
+        gp_writer_add(&recording.writer, GP_CHUNK_HOGS, sizeof(*record) + count * sizeof(gp_hog_stack_t));
     if (record == NULL)
         return;
     unsigned slot = thread->written_hog_count++ % GP_HOGS;
     thread->written_hogs[slot].start = mark->start;
     thread->written_hogs[slot].id = record->id = ++last_hog;
     record->coro_id = mark->coro_id;
-    record->start_ns = since_start(mark->start);
+    record->start_ns = gp_recording_since(&recording, mark->start);
     record->duration_ns = gp_ticks_to_ns(mark->end - mark->start);
     record->trace = trace;
     record->thread = thread->index;
@@ -304,9 +183,9 @@ static void take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
     uint64_t hog = hog_id(thread, mark->hog_start);
     if (hog == 0)
         return;
-    write_coro(mark->coro, mark->coro_id, 0);
-    uint32_t trace = trace_index(mark->trace);
-    gp_delay_record_t *record = gp_writer_add(&writer, GP_CHUNK_DELAYS, sizeof(*record));
+    gp_recording_coro(&recording, mark->coro, mark->coro_id, 0);
+    uint32_t trace = gp_recording_trace(&recording, mark->trace);
+    gp_delay_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_DELAYS, sizeof(*record));
     if (record == NULL)
         return;
     record->hog_id = hog;
@@ -317,18 +196,18 @@ static void take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
 
 static void take_span(const gp_span_mark_t *mark, gp_thread_t *thread)
 {
-    write_coro(mark->coro, mark->coro_id, thread != NULL && mark->coro == thread->root ? thread->index : 0);
-    uint32_t trace = trace_index(mark->trace);
-    gp_span_record_t *record = gp_writer_add(&writer, GP_CHUNK_SPANS, sizeof(*record));
+    gp_recording_coro(&recording, mark->coro, mark->coro_id, thread != NULL && mark->coro == thread->root ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&recording, mark->trace);
+    gp_span_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SPANS, sizeof(*record));
     if (record == NULL)
         return;
     record->coro_id = mark->coro_id;
-    record->start_ns = since_start(mark->start);
-    record->left_ns = since_start(mark->left);
-    record->end_ns = since_start(mark->end);
+    record->start_ns = gp_recording_since(&recording, mark->start);
+    record->left_ns = gp_recording_since(&recording, mark->left);
+    record->end_ns = gp_recording_since(&recording, mark->end);
     record->slice_ns = gp_ticks_to_ns(mark->slice_ticks);
     uint64_t ready = mark->ready > mark->left ? mark->ready : mark->left;
-    record->ready_ns = mark->ready != 0 ? since_start(ready < mark->end ? ready : mark->end) : 0;
+    record->ready_ns = mark->ready != 0 ? gp_recording_since(&recording, ready < mark->end ? ready : mark->end) : 0;
     record->waker_id = mark->ready != 0 ? mark->waker : 0;
     record->trace = trace;
     record->thread = mark->thread;
@@ -361,11 +240,11 @@ static void write_counters(void)
     uint64_t counters[GP_COUNTER_COUNT];
     gp_collector_counters(counters);
     counters[GP_COUNTER_UNWRITTEN] = unwritten;
-    gp_counters_record_t *record = gp_writer_add(&writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
+    gp_counters_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
     if (record == NULL)
         return;
     uint64_t process_ns = gp_sampler_process_cpu_ns();
-    record->time_ns = since_start(gp_ticks());
+    record->time_ns = gp_recording_since(&recording, gp_ticks());
     record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
     record->own_cpu_ns = gp_sampler_own_cpu_ns();
     record->count = GP_COUNTER_COUNT;
@@ -374,64 +253,11 @@ static void write_counters(void)
 
 static void write_end(uint32_t reason)
 {
-    gp_end_record_t *record = gp_writer_add(&writer, GP_CHUNK_END, sizeof(*record));
+    gp_end_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_END, sizeof(*record));
     if (record == NULL)
         return;
-    record->time_ns = since_start(gp_ticks());
+    record->time_ns = gp_recording_since(&recording, gp_ticks());
     record->reason = reason;
-}
-
-static void add_meta(const char *key, const char *value, size_t value_len)
-{
-    size_t key_len = strlen(key);
-    gp_meta_record_t *record = gp_writer_add(&writer, GP_CHUNK_META, sizeof(*record) + key_len + value_len);
-    if (record == NULL)
-        return;
-    record->key_len = (uint16_t)key_len;
-    record->value_len = (uint32_t)value_len;
-    memcpy(record + 1, key, key_len);
-    memcpy((char *)(record + 1) + key_len, value, value_len);
-}
-
-static void write_meta(void)
-{
-    char text[4096];
-    ssize_t len = readlink("/proc/self/exe", text, sizeof(text));
-    if (len > 0)
-        add_meta("exe", text, (size_t)len);
-    FILE *file = fopen("/proc/self/cmdline", "re");
-    if (file != NULL) {
-        size_t got = fread(text, 1, sizeof(text), file);
-        add_meta("cmdline", text, got > 0 && text[got - 1] == '\0' ? got - 1 : got);
-        fclose(file);
-    }
-    struct utsname names;
-    if (uname(&names) == 0)
-        add_meta("hostname", names.nodename, strlen(names.nodename));
-    snprintf(text, sizeof(text), "%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
-    add_meta("greenprof", text, strlen(text));
-}
-
-static bool make_path(char *path, size_t size)
-{
-    const char *pattern = getenv("GREENPROF_OUTPUT"), *main_pid = getenv("GREENPROF_PID");
-    if (pattern == NULL)
-        return false;
-    size_t length = 0;
-    bool has_pid = false;
-    for (; *pattern != '\0' && length + 24 < size; pattern++) {
-        if (pattern[0] == '%' && pattern[1] == 'p') {
-            length += (size_t)snprintf(path + length, size - length, "%d", (int)getpid());
-            has_pid = true;
-            pattern++;
-        } else {
-            path[length++] = *pattern;
-        }
-    }
-    path[length] = '\0';
-    if (!has_pid && main_pid != NULL && atoi(main_pid) != getpid())
-        snprintf(path + length, size - length, ".%d", (int)getpid());
-    return *pattern == '\0';
 }
 
 // Of a forked child: the writing thread opens it, which may take as long as the file system pleases.
@@ -439,18 +265,18 @@ static void open_later(void)
 {
     char path[4096];
     opened = true;
-    if (make_path(path, sizeof(path)))
-        gp_writer_open_later(&writer, path, &header);
-    write_meta();
+    if (gp_recording_path(getenv("GREENPROF_OUTPUT"), path, sizeof(path)))
+        gp_writer_open_later(&recording.writer, path, &recording.header);
+    gp_recording_meta(&recording);
 }
 
 static int open_now(void)
 {
     char path[4096];
     opened = true;
-    int error = make_path(path, sizeof(path)) ? gp_writer_open(&writer, path, &header) : -ENAMETOOLONG;
+    int error = gp_recording_path(getenv("GREENPROF_OUTPUT"), path, sizeof(path)) ? gp_writer_open(&recording.writer, path, &recording.header) : -ENAMETOOLONG;
     if (error == 0)
-        write_meta();
+        gp_recording_meta(&recording);
     return error;
 }
 
@@ -488,6 +314,19 @@ static void take_open_span(prof_coro_t *coro, void *now)
         take_last_span(coro, id, *(const uint64_t *)now);
 }
 
+// Who is alive, now and then: a capture tells it of its end, or of not long before where the process was killed.
+static void write_census(uint64_t now)
+{
+    bool is_end = atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT;
+    if (now < next_census_ns && !is_end)
+        return;
+    gp_census_take(&recording, ++last_census, NULL);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    uint64_t pause = gp_recording_since(&recording, gp_ticks()) / CENSUS_PART;
+    pause = pause > CENSUS_NS ? pause : CENSUS_NS;
+    next_census_ns = now + (took * PARKED_SHARE > pause ? took * PARKED_SHARE : pause);
+}
+
 // What is reported every time: threads, the ledger, the counters.
 static void report(uint64_t now)
 {
@@ -498,10 +337,11 @@ static void report(uint64_t now)
     }
     write_ledger(now);
     write_waits(gp_clock_ns(CLOCK_MONOTONIC));
-    gp_session_calls_write(&writer, now, atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT);
+    gp_session_calls_write(&recording.writer, now, atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT);
     uint64_t ticks = gp_ticks();
     if (atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT)
         gp_coro_each(take_open_span, &ticks);
+    write_census(gp_clock_ns(CLOCK_MONOTONIC));
     write_counters();
 }
 
@@ -509,21 +349,20 @@ static void end_of_round(void)
 {
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
-    if (end == ENDING_NOT && now - last_flush_ns < FLUSH_NS && gp_writer_pending(&writer) < FLUSH_BYTES)
+    if (end == ENDING_NOT && now - last_flush_ns < FLUSH_NS && gp_writer_pending(&recording.writer) < FLUSH_BYTES)
         return;
-    if (!opened && gp_writer_pending(&writer) == 0)
+    if (!opened && gp_writer_pending(&recording.writer) == 0)
         return; // a child that has done nothing yet leaves no file
-    if (gp_writer_is_busy(&writer))
+    if (gp_writer_is_busy(&recording.writer))
         return; // the disk is slow: records wait where they are
     if (!opened)
         open_later();
-    write_modules();
-    write_functions();
+    gp_recording_definitions(&recording);
     report(now);
     if (end != ENDING_NOT)
         write_end(end == ENDING_EXEC ? GP_END_EXEC : gp_sampler_has_yielded() ? GP_END_STOPPED : GP_END_EXIT);
-    if (gp_writer_hand_over(&writer))
-        gp_writing_begin(&writer);
+    if (gp_writer_hand_over(&recording.writer))
+        gp_writing_begin(&recording.writer);
     last_flush_ns = now;
     if (end != ENDING_NOT)
         atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
@@ -551,7 +390,7 @@ static void end(int how)
     while (waited < ENDING_LIMIT_NS && atomic_load_explicit(&ending, memory_order_acquire) != ENDING_NOT &&
            gp_collector_sync_within(ENDING_LIMIT_NS - waited) == 0) {
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
-        gp_writing_wait(&writer, waited < ENDING_LIMIT_NS ? ENDING_LIMIT_NS - waited : 0);
+        gp_writing_wait(&recording.writer, waited < ENDING_LIMIT_NS ? ENDING_LIMIT_NS - waited : 0);
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
     }
 }
@@ -564,34 +403,7 @@ static void on_exec(void)
 static void on_ending(void)
 {
     end(ENDING_EXIT);
-}
-
-static void fill_header(unsigned hz)
-{
-    memcpy(header.magic, GP_FILE_MAGIC, sizeof(header.magic));
-    header.version = GP_FILE_VERSION;
-    header.header_bytes = sizeof(header);
-    header.start_realtime_ns = gp_clock_ns(CLOCK_REALTIME);
-    header.start_monotonic_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    header.pid = (uint32_t)getpid();
-    header.ppid = (uint32_t)getppid();
-    header.frequency_hz = hz;
-    const char *clock = getenv("GREENPROF_CLOCK");
-    header.clock = clock != NULL && strcmp(clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
-    header.engine = (uint32_t)gp_sampler_engine();
-    header.tick_hz = gp_ticks_hz();
-#if defined(__x86_64__)
-    header.elf_machine = EM_X86_64;
-#else
-    header.elf_machine = EM_AARCH64;
-#endif
-    const char *session = getenv("GREENPROF_SESSION");
-    for (int i = 0; session != NULL && i < 16 && strlen(session) >= 32; i++) {
-        unsigned byte;
-        char digits[3] = {session[2 * i], session[2 * i + 1], '\0'};
-        if (sscanf(digits, "%2x", &byte) == 1)
-            header.session[i] = (uint8_t)byte;
-    }
+    gp_census_service_end();
 }
 
 static void forget_parents(prof_coro_t *coro, void *unused)
@@ -605,19 +417,13 @@ static void forget_parents(prof_coro_t *coro, void *unused)
 
 static void on_forked_child(void)
 {
-    gp_writer_abandon(&writer);
-    memset(&writer, 0, sizeof(writer));
-    writer.fd = -1;
+    unsigned hz = recording.header.frequency_hz;
+    gp_recording_abandon(&recording);
     gp_writing_after_fork();
     unwritten = 0;
-    gp_intern_reset(&traces);
-    gp_intern_reset(&stacks);
-    modules_written = 0;
-    functions_written = 0;
     opened = false;
-    start_ticks = gp_ticks();
     last_flush_ns = next_ledger_ns = start_process_ns = 0;
-    fill_header(header.frequency_hz);
+    gp_recording_begin(&recording, hz);
     gp_coro_each(forget_parents, NULL);
     gp_session_calls_after_fork();
 }
@@ -643,8 +449,7 @@ static int start(void)
     int error = gp_sampler_acquire(hz);
     if (error != 0)
         return error;
-    start_ticks = gp_ticks();
-    fill_header(hz);
+    gp_recording_begin(&recording, hz);
     error = open_now();
     if (error != 0) {
         gp_sampler_release(hz);
@@ -668,7 +473,7 @@ int gp_session_start(void)
     pthread_sigmask(SIG_BLOCK, &signals, &old);
     int error = start();
     gp_sampler_begin_here();
-    start_ticks = gp_ticks();
+    recording.start_ticks = gp_ticks();
     start_process_ns = gp_sampler_process_cpu_ns();
     pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: where it was blocked before, it is no more
     return error;

@@ -278,6 +278,23 @@ static int on_call(void *context, const gp_call_record_t *call)
     return 0;
 }
 
+static int on_census(void *context, const gp_census_record_t *record)
+{
+    gp_dataset_t *dataset = context;
+
+    if (record->number < dataset->census_number)
+        return 0;
+    if (record->number > dataset->census_number)
+        dataset->census_count = 0;
+    dataset->census_number = record->number;
+    if (gp_grow(&dataset->census, &dataset->census_capacity, dataset->census_count,
+                sizeof(*dataset->census)) < 0)
+        return -ENOMEM;
+    dataset->census[dataset->census_count++] = *record;
+    gp_dataset_seen_at(dataset, record->time_ns);
+    return 0;
+}
+
 static int on_end(void *context, const gp_end_record_t *end)
 {
     gp_dataset_t *dataset = context;
@@ -325,6 +342,7 @@ static const gp_reader_handlers_t handlers = {
     .delay = gp_dataset_on_delay,
     .span = on_span,
     .counters = on_counters,
+    .census = on_census,
     .end = on_end,
     .call = on_call,
 };
@@ -401,6 +419,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->delays);
     free(dataset->spans);
     free(dataset->moments);
+    free(dataset->census);
     gp_id_map_free(&dataset->coro_map);
     gp_id_map_free(&dataset->trace_map);
     gp_id_map_free(&dataset->stack_map);

@@ -170,6 +170,9 @@ typedef struct gp_dataset {
     size_t call_count, call_capacity;
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
     uint64_t counters[GP_COUNTER_COUNT];
+    gp_census_record_t *census; // of the latest one in the file, as it was written
+    size_t census_count, census_capacity;
+    uint32_t census_number;
     uint64_t sampled_ns, samples;
     uint64_t samples_read; // those outside the window included
     uint64_t end_ns;       // the latest time seen

@@ -51,4 +51,7 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
 size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text,
                              size_t size);
 
+// What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
+const char *gp_report_pseudo_name(uint64_t pseudo);
+
 #endif

@@ -87,7 +87,7 @@ int gp_builder_row_function(gp_builder_t *builder, const char *name, const char 
     return path_push(builder, gp_builder_frame(builder, &frame));
 }
 
-static const char *pseudo_name(uint64_t pseudo)
+const char *gp_report_pseudo_name(uint64_t pseudo)
 {
     switch (pseudo) {
     case GP_PSEUDO_SWITCHING:
@@ -173,7 +173,7 @@ static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, uint32_t module
 int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc)
 {
     if (GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO)
-        return gp_builder_row_pseudo(builder, pseudo_name(GP_LOC_OFFSET(loc)));
+        return gp_builder_row_pseudo(builder, gp_report_pseudo_name(GP_LOC_OFFSET(loc)));
     const gp_builder_loc_t *found = loc_frames(builder, module, GP_LOC_OFFSET(loc));
     if (found == NULL)
         return -ENOMEM;

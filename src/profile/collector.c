@@ -35,6 +35,7 @@ enum {
 pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const gp_sink_t *sink;
+static void (*errand)(void);
 static _Atomic bool running; // changed under the sampler lock
 // `wanted` is raised by those who wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
@@ -85,7 +86,7 @@ static void round_over(uint32_t answered)
     futex(&done, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-static void to_stack(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
+void gp_collector_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     size_t depth = 0;
@@ -150,7 +151,7 @@ static void hand_on(const gp_sample_t *sample, gp_thread_t *thread, const gp_sta
 static void take_sample(gp_thread_t *thread, const gp_sample_t *sample)
 {
     gp_stack_t stack;
-    to_stack(sample, sample_locs, &stack);
+    gp_collector_locate(sample, sample_locs, &stack);
     name_coro(sample->coro, &stack);
     gp_hog_keep_sample(thread, sample, &stack);
     hand_on(sample, thread, &stack, GP_KIND_CPU, sample->weight_ns);
@@ -160,7 +161,7 @@ static void take_sample(gp_thread_t *thread, const gp_sample_t *sample)
 void gp_collector_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
 {
     gp_stack_t stack;
-    to_stack(sample, sample_locs, &stack);
+    gp_collector_locate(sample, sample_locs, &stack);
     gp_hog_keep_sample(thread, sample, &stack);
     hand_on(sample, thread, &stack, GP_KIND_BLOCKED, sample->weight_ns);
 }
@@ -169,7 +170,7 @@ void gp_collector_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
 {
     gp_stack_t stack = {.locs = sample_locs};
     if (sample->depth > 0)
-        to_stack(sample, sample_locs, &stack);
+        gp_collector_locate(sample, sample_locs, &stack);
     if (sample->flags & GP_SAMPLE_BLIND) {
         hand_on(sample, thread, &stack, GP_KIND_WAITING, sample->weight_ns);
     } else {
@@ -379,6 +380,8 @@ static void *collect(void *unused)
             round_of_all(); // what was still in the rings
             gp_coro_set_draining(is_sampling);
         }
+        if (errand != NULL)
+            errand();
         wait_for_next(seen_kicks);
     }
     return NULL;
@@ -398,6 +401,11 @@ int gp_collector_start(void)
     pthread_detach(thread);
     atomic_store_explicit(&running, true, memory_order_release);
     return 0;
+}
+
+void gp_collector_set_errand(void (*new_errand)(void))
+{
+    errand = new_errand;
 }
 
 void gp_collector_set_sink(const gp_sink_t *new_sink)

@@ -47,6 +47,13 @@ void gp_collector_take_wait(gp_thread_t *thread, const gp_sample_t *sample);
 // Hand on a sample of a thread that sleeps. Caller holds the drain lock.
 void gp_collector_take_sleep(gp_thread_t *thread, const gp_sample_t *sample);
 
+// What else the collector's thread does after every round, holding no lock; NULL = nothing. Set once, before it starts.
+void gp_collector_set_errand(void (*errand)(void));
+
+// A sample's frames as locations, greenprof's own left out.
+//   locs: room for GP_UNWIND_DEPTH_DEFAULT + 2. Caller holds the drain lock; modules are up to date.
+void gp_collector_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack);
+
 // Start the thread. Idempotent; called under the sampler lock. Returns 0 or a negative errno value.
 int gp_collector_start(void);
 

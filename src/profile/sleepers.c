@@ -1,5 +1,6 @@
 #include "profile/sleepers.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,14 +71,14 @@ static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
     return first || wall < used + AWAKE_NS ? 0 : wall;
 }
 
-static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
+int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
+                     unsigned *flags)
 {
-    static gp_sample_buffer_t buffer; // guarded by the drain lock
     sleep_t sleep, after;
-    unsigned flags;
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    *flags = 0;
     if (!find_sleep(tid, &sleep))
-        return;
+        return -EAGAIN;
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
     if (lo == hi) { // shares the thread's stack
@@ -86,17 +87,27 @@ static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
     }
     gp_unwind_regs_t regs = {.pc = sleep.pc, .sp = sleep.sp};
     if (sleep.sp < lo || sleep.sp >= hi)
-        return;
-    size_t depth = gp_parked_walk_from(&regs, true, hi, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+        return 0;
+    size_t depth = gp_parked_walk_from(&regs, true, hi, frames, max, flags);
     if (!find_sleep(tid, &after) || after.sp != sleep.sp || after.pc != sleep.pc || gp_edge_load(&coro->since) != since)
-        return; // it went on meanwhile
+        return -EAGAIN;
+    return (int)depth;
+}
+
+static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
+{
+    static gp_sample_buffer_t buffer; // guarded by the drain lock
+    unsigned flags;
+    int depth = gp_sleepers_walk(thread, coro, since, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+    if (depth <= 0)
+        return;
     buffer.sample = (gp_sample_t){
         .coro = coro,
         .coro_id = id,
         .slice = since,
         .ticks = thread->look_ticks,
         .weight_ns = weight_ns,
-        .depth = depth,
+        .depth = (uint64_t)depth,
         .flags = flags,
         .scope = gp_parked_scope(coro),
     };

@@ -15,6 +15,13 @@ enum { GP_LOOK_NS = 5000000 }; // mean time between two looks
 // How long to wait until the next look, ns: between half and one and a half of the mean.
 uint64_t gp_sleepers_next_ns(void);
 
+// Walk the stack of a thread that sleeps in a system call while it has `coro`, or its own stack, since `since` (ticks).
+//   frames: uintptr_t[max], innermost first. flags: enum gp_unwind_flag.
+// Returns the number of frames, 0 where the stack is not known; -EAGAIN where it does not sleep, or went on meanwhile.
+// Caller holds the drain lock. Cost: ~10 us.
+int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
+                     unsigned *flags);
+
 // Look at one thread, whose ring was drained. Caller holds the drain lock. Collector only.
 // Cost: ~1 us; ~10 us for one that sleeps.
 void gp_sleepers_look(gp_thread_t *thread);

@@ -17,6 +17,7 @@ const gp_clock_engine_t *_Atomic gp_handler_engine;
 _Atomic bool gp_handler_sampling;
 _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
 _Atomic int gp_handler_native;
+_Atomic uint64_t gp_handler_census;
 void (*gp_handler_kick)(void);
 
 enum {
@@ -262,11 +263,24 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)
     }
 }
 
+static bool is_census(const siginfo_t *info)
+{
+    if (info->si_code != SI_QUEUE || (uintptr_t)info->si_value.sival_ptr >> 32 != GP_HANDLER_CENSUS_MAGIC)
+        return false;
+    atomic_store_explicit(&gp_handler_census, (uintptr_t)info->si_value.sival_ptr, memory_order_release);
+    gp_handler_kick();
+    return true;
+}
+
 void gp_handler(int signal_number, siginfo_t *info, void *context)
 {
     (void)signal_number;
     int saved_errno = errno;
     gp_thread_t *thread = gp_thread_self;
+    if (is_census(info)) {
+        errno = saved_errno;
+        return;
+    }
     if (thread == NULL)
         thread = adopt(context);
     if (thread == NULL) {

@@ -16,6 +16,11 @@ extern _Atomic int gp_handler_native; // not 0: native frames are shown among th
 // Installed with SA_SIGINFO | SA_RESTART | SA_ONSTACK. Keeps errno. Bounded work.
 void gp_handler(int signal_number, siginfo_t *info, void *context);
 
+// A process of the same user asks for a census: the value of a signal queued for the collector's own thread. It is taken
+// down here, whichever thread gets it; 0 = nobody asks.
+#define GP_HANDLER_CENSUS_MAGIC 0x47504353u // "GPCS", the upper half of the value; the lower one is the asker's number
+extern _Atomic uint64_t gp_handler_census;
+
 // Wake the collector: set by src/profile/collector.c; must be safe in a handler.
 extern void (*gp_handler_kick)(void);
 

@@ -103,6 +103,8 @@ static void print_end(const gp_dataset_t *dataset)
         printf("sampling was stopped\n");
     else if (dataset->end_reason == GP_END_EXEC)
         printf("the process became another program\n");
+    else if (dataset->end_reason == GP_END_CENSUS)
+        printf("a census alone: nothing was recorded over time\n");
     else
         printf("the capture could not be written any further\n");
 }

@@ -23,6 +23,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_MERGE] = gp_command_merge,   [GP_COMMAND_DIFF] = gp_command_diff,
     [GP_COMMAND_INFO] = gp_command_info,     [GP_COMMAND_RUNTIMES] = gp_command_runtimes,
     [GP_COMMAND_HELP] = help,
+    [GP_COMMAND_COROUTINES] = gp_command_coroutines,
 };
 
 static void message(const char *subject, const char *format, va_list arguments)

@@ -61,6 +61,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                              .what = "say which coroutine runtimes are hooked, and which a program has",
                              .operands_max = 1,
                              .hint = GP_HINT_PROGRAM},
+    [GP_COMMAND_COROUTINES] = {.name = "coroutines",
+                               .synopsis = "FILE|PID",
+                               .what = "show the live coroutines of a capture's end, or of a process now",
+                               .missing = "which FILE or PID?",
+                               .operands_min = 1,
+                               .operands_max = 1,
+                               .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
                          .what = "say more about a command",
@@ -86,7 +93,9 @@ enum {
     READING = REPORT | WRITING | DIFF,
     MERGE = GP_OPTION_OF(GP_COMMAND_MERGE),
     INFO = GP_OPTION_OF(GP_COMMAND_INFO),
-    EVERY = RUN | READING | MERGE | INFO | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
+    COROUTINES = GP_OPTION_OF(GP_COMMAND_COROUTINES),
+    EVERY = RUN | READING | MERGE | INFO | COROUTINES | GP_OPTION_OF(GP_COMMAND_RUNTIMES) |
+            GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -144,6 +153,13 @@ const gp_option_t gp_options[] = {
              "expression."},
     {REPORT, 0, "callees", "R", TEXTS(callees),
      .what = "Show whom the functions that R leaves call."},
+    {COROUTINES, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40,
+     .what = "Show N stacks, 0 = all."},
+    {COROUTINES, 'm', "members", "N", NUMBER(members), .hi = UINT32_MAX, .standard = 10,
+     .what = "Show N coroutines of each stack, the longest in their state first; 0 = all."},
+    {COROUTINES, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
+     .what = "Of a process: keep the census in this file, which this command reads later."},
+    {COROUTINES, 0, "json", NULL, FLAG(json), .what = "Write JSON: every chosen coroutine."},
     {REPORT, 'i', "interactive", NULL, FLAG(interactive),
      .what = "Read commands, as 'python3 -m pstats' does; its commands and more: type help."},
     {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace|victim-time",
@@ -162,13 +178,13 @@ const gp_option_t gp_options[] = {
     {DIFF, 0, "base-from", "TIME", TEXT(base_choice.from), .what = "See --from."},
     {DIFF, 0, "base-to", "TIME", TEXT(base_choice.to), .what = "See --to."},
 
-    {READING, 0, "trace", "ID", TEXTS(choice.traces), .chooses = true,
+    {READING | COROUTINES, 0, "trace", "ID", TEXTS(choice.traces), .chooses = true,
      .what = "Only what ran for this trace: 32 hex digits, a UUID or a traceparent. This option "
              "and those that follow may be repeated: of several of one kind any will do, of "
              "different kinds each must hold."},
-    {READING, 0, "coroutine", "ID", TEXTS(choice.coroutines), .chooses = true,
+    {READING | COROUTINES, 0, "coroutine", "ID", TEXTS(choice.coroutines), .chooses = true,
      .what = "Only the coroutine of this number."},
-    {READING, 0, "name", "REGEX", REGEX(choice.names), .chooses = true,
+    {READING | COROUTINES, 0, "name", "REGEX", REGEX(choice.names), .chooses = true,
      .what = "Only coroutines whose name matches this extended regular expression."},
     {READING, 0, "thread", "NAME|TID", TEXTS(choice.threads), .chooses = true,
      .what = "Only what ran on threads of this name or thread id."},

@@ -20,6 +20,7 @@ typedef enum gp_command_id {
     GP_COMMAND_DIFF,
     GP_COMMAND_INFO,
     GP_COMMAND_RUNTIMES,
+    GP_COMMAND_COROUTINES,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;
@@ -89,6 +90,9 @@ typedef struct gp_arguments {
     const char *per, *order;
     // info
     bool verbose;
+    // coroutines
+    uint64_t members;
+    bool json;
 } gp_arguments_t;
 
 typedef enum gp_option_kind {

@@ -1,0 +1,174 @@
+// N coroutines that all wait, of known names, stacks, states and traces; then what argv[2] asks for:
+//   dump FILE     prof_coro_dump(FILE), and how long it took, on standard output
+//   wait          say "ready", go on until a line comes in
+//   crash         SIGSEGV, from a coroutine
+//   abort         abort(), from the thread
+//   churn FILE    switch, create and destroy for 2 s, while a thread of its own dumps over and over
+//   quit          leave
+// Of every four coroutines: parked in wait_for_reply (two of them), ready in wait_for_turn, not started.
+#define _GNU_SOURCE
+#include <greenprof/coro.h>
+#include <greenprof/trace.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 32768 };
+
+typedef struct coro {
+    ucontext_t context;
+    prof_coro_t *record;
+    char *stack;
+    int number;
+} coro_t;
+
+static ucontext_t loop;
+static coro_t *all, *current;
+static int count;
+static _Atomic bool over;
+
+static void go(coro_t *coro)
+{
+    current = coro;
+    prof_coro_switch(coro->record);
+    swapcontext(&loop, &coro->context);
+}
+
+static __attribute__((noinline)) void park(void)
+{
+    coro_t *self = current;
+    prof_coro_switch(NULL);
+    swapcontext(&self->context, &loop);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) void wait_for_reply(void)
+{
+    park();
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) void wait_for_turn(void)
+{
+    park();
+    __asm__ volatile("");
+}
+
+static void work(void)
+{
+    coro_t *self = current;
+    prof_trace_id_t id = {{0}};
+    ((unsigned char *)&id)[15] = (unsigned char)(self->number % 4 + 1);
+    prof_trace_set(&id);
+    for (;;) {
+        if (self->number % 4 == 2)
+            wait_for_turn();
+        else
+            wait_for_reply();
+        if (self->number < 0)
+            kill(getpid(), SIGSEGV);
+    }
+}
+
+static void make(coro_t *coro, int number)
+{
+    char name[32];
+    coro->number = number;
+    if (coro->stack == NULL)
+        coro->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    snprintf(name, sizeof(name), "request %d", number);
+    coro->record = prof_coro_create(coro->stack, STACK_BYTES, name);
+    getcontext(&coro->context);
+    coro->context.uc_stack.ss_sp = coro->stack;
+    coro->context.uc_stack.ss_size = STACK_BYTES;
+    coro->context.uc_link = NULL;
+    makecontext(&coro->context, work, 0);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void *dump_over_and_over(void *path)
+{
+    while (!atomic_load(&over))
+        if (prof_coro_dump(path) != 0)
+            abort();
+    return NULL;
+}
+
+static void churn(char *path)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, dump_over_and_over, path);
+    double end = now() + 2;
+    for (unsigned i = 0; now() < end; i++) {
+        coro_t *coro = &all[(i * 2654435761u) % (unsigned)count];
+        if (i % 4 == 0) {
+            prof_coro_destroy(coro->record);
+            make(coro, coro->number);
+        }
+        go(coro);
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    count = argc > 1 ? atoi(argv[1]) : 10000;
+    const char *what = argc > 2 ? argv[2] : "quit";
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.scope = PROF_SCOPE_PROCESS;
+    options.frequency_hz = 1; // a signal within a switch would hide where it was made
+    if (getenv("UNSAMPLED") == NULL && prof_start(&options) == NULL)
+        return 3;
+    all = calloc((size_t)count, sizeof(*all));
+    for (int i = 0; i < count; i++) {
+        make(&all[i], i);
+        if (i % 4 != 3)
+            go(&all[i]);
+        if (i % 4 == 0) // told once, so that its later waits count as parked
+            prof_coro_ready(all[i].record), go(&all[i]);
+        if (i % 4 == 2)
+            prof_coro_ready(all[i].record);
+    }
+    usleep(200000);
+    if (strcmp(what, "dump") == 0) {
+        double least = 1e9;
+        for (int i = 0; i < 5; i++) {
+            double start = now();
+            int error = prof_coro_dump(argv[3]);
+            double took = now() - start;
+            if (error != 0)
+                return fprintf(stderr, "%s\n", strerror(-error)), 4;
+            least = took < least ? took : least;
+        }
+        printf("%.3f\n", least * 1e3);
+    } else if (strcmp(what, "wait") == 0) {
+        char line[8];
+        puts("ready");
+        fflush(stdout);
+        if (fgets(line, sizeof(line), stdin) == NULL)
+            return 0;
+    } else if (strcmp(what, "crash") == 0) {
+        all[1].number = -1;
+        go(&all[1]);
+    } else if (strcmp(what, "abort") == 0) {
+        abort();
+    } else if (strcmp(what, "churn") == 0) {
+        churn(argv[3]);
+    }
+    return 0;
+}

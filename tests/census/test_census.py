@@ -1,0 +1,168 @@
+"""The census against a program whose coroutines are known: names, states, stacks, traces, counts."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+GREENPROF = os.environ["GREENPROF"]
+MANY = os.environ["MANY"]
+STATES = ["parked", "waiting", "ready", "new"]  # of number % 4
+PLACES = ["wait_for_reply", "wait_for_reply", "wait_for_turn", None]
+
+
+class CensusCase(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.env = dict(os.environ, XDG_RUNTIME_DIR=self.dir)
+        self.file = os.path.join(self.dir, "census")
+
+    def many(self, *args, **more):
+        return subprocess.run([MANY, *map(str, args)], env=dict(self.env, **more), timeout=100,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def command(self, *args, **kwargs):
+        return subprocess.run([GREENPROF, "coroutines", *map(str, args)], env=self.env, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, **kwargs)
+
+    def read(self, *args):
+        done = self.command(*args, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def members(self, census):
+        return [(member, [frame["function"] for frame in group["stack"]])
+                for group in census["groups"] for member in group["members"] if "is_thread" not in member]
+
+    def check(self, census, count):
+        self.assertEqual(census["coroutines"], count)
+        members = self.members(census)
+        self.assertEqual({m["name"] for m, _ in members}, {"request %d" % i for i in range(count)})
+        for member, stack in members:
+            number = int(member["name"].split()[1])
+            self.assertEqual(member["state"], STATES[number % 4], member)
+            self.assertGreaterEqual(member["state_ms"], 190)
+            self.assertLess(member["state_ms"], 60000)
+            if number % 4 == 3:
+                self.assertEqual(stack, [])
+                continue
+            self.assertEqual(stack[-2:], [PLACES[number % 4], "work"])
+            self.assertEqual(member["trace"], "%032x" % (number % 4 + 1))
+        counts = sorted(g["count"] for g in census["groups"] if "is_thread" not in g["members"][0])
+        self.assertEqual(counts, [count // 4, count // 4, count // 2])
+
+    def start_waiting(self, *prefix, count=10000, **more):
+        process = subprocess.Popen([*prefix, MANY, str(count), "wait"], env=dict(self.env, **more),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def test_the_program_asks(self):
+        done = self.many(10000, "dump", self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        census = self.read(self.file)
+        self.check(census, 10000)
+        self.assertEqual(census["threads"], 1)
+        thread = [g for g in census["groups"] if "is_thread" in g["members"][0]][0]
+        self.assertEqual(thread["members"][0]["state"], "blocked")
+        self.assertIn("main", [frame["function"] for frame in thread["stack"]])
+        self.assertEqual(sorted(os.listdir(self.dir)), ["census", "greenprof"])  # no half-written file
+        self.assertEqual(os.listdir(self.dir + "/greenprof"), [])
+
+    def test_filters_and_text(self):
+        self.assertEqual(self.many(400, "dump", self.file).returncode, 0)
+        self.assertEqual(self.read(self.file, "--trace", "%032x" % 3)["coroutines"], 100)
+        self.assertEqual(self.read(self.file, "--name", "request 7[0-9]$")["coroutines"], 10)
+        text = self.command(self.file, "-n", 1, "-m", 2).stdout
+        self.assertTrue(text.startswith("400 coroutines: 100 ready, 100 parked, 100 waiting, 100 new; 1 thread\n"))
+        self.assertEqual(len([line for line in text.splitlines() if " request " in line]), 2)
+        self.assertIn("more stacks", text)
+
+    def test_live_process(self):
+        process = self.start_waiting()
+        self.check(self.read(process.pid), 10000)
+        kept = os.path.join(self.dir, "kept")
+        self.assertEqual(self.command(process.pid, "-o", kept).returncode, 0)
+        self.check(self.read(kept), 10000)
+        self.assertEqual(sorted(os.listdir(self.dir + "/greenprof")), [str(process.pid)])
+        process.stdin.close()
+        self.assertEqual(process.wait(), 0)
+        self.assertEqual(os.listdir(self.dir + "/greenprof"), [])
+
+    def test_capture_of_a_run(self):
+        capture = os.path.join(self.dir, "capture")
+        process = self.start_waiting(GREENPROF, "run", "-F", "1", "-o", capture, count=400)
+        process.stdin.close()
+        process.wait()
+        self.check(self.read(capture), 400)
+
+    def test_fatal_signal(self):
+        for what, number in (("crash", signal.SIGSEGV), ("abort", signal.SIGABRT)):
+            done = self.many(400, what, GREENPROF_CENSUS=self.file + ".%p")
+            self.assertEqual(done.returncode, -number)
+            path = [os.path.join(self.dir, f) for f in os.listdir(self.dir) if f.startswith("census.")][0]
+            census = self.read(path)
+            os.unlink(path)
+            self.assertEqual(census["coroutines"], 400)
+            fatal = [(member, [f["function"] for f in group["stack"]]) for group in census["groups"]
+                     for member in group["members"] if "fatal" in member]
+            self.assertEqual(len(fatal), 1)
+            self.assertIn("work" if what == "crash" else "main", fatal[0][1])
+            self.assertEqual(fatal[0][0]["name"], "request 1" if what == "crash" else "[thread census_many]")
+
+    def test_nobody_samples(self):
+        self.assertEqual(self.many(400, "dump", self.file, UNSAMPLED="1").returncode, 0)
+        members = self.members(self.read(self.file))
+        self.assertEqual({m["state"] for m, _ in members}, {"unknown"})
+        self.assertEqual(len(members), 400)
+        self.assertIn("Nobody sampled", self.command(self.file).stdout)
+
+    def test_churn(self):
+        self.assertEqual(self.many(1000, "churn", self.file).returncode, 0)
+        for member, stack in self.members(self.read(self.file)):
+            if stack and not member["state"] in ("running", "blocked"):
+                self.assertEqual(stack[-1], "work", stack)
+
+    def refused(self, operand, text, **kwargs):
+        done = self.command(operand, **kwargs)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(text, done.stderr)
+
+    def test_refused(self):
+        other = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        self.refused(other.pid, "no greenprof in this process")
+        self.assertIsNone(other.poll())
+        self.refused(4194303, "no such process")
+        self.refused("nothing", "No such file")
+        os.mkdir(self.dir + "/greenprof", 0o700)
+        marker = "%s/greenprof/%d" % (self.dir, other.pid)
+        text = "greenprof 1 pid %d start 1 tid %d signal 27 space 1\n"
+        with open(marker, "w") as file:  # of a process that had this number before
+            file.write(text % (other.pid, other.pid))
+        self.refused(other.pid, "no greenprof in this process")
+        self.assertIsNone(other.poll())
+        if os.geteuid() == 0:
+            os.chmod(self.dir, 0o755)
+            process = self.start_waiting(count=4)
+            self.refused(process.pid, "another user", preexec_fn=lambda: os.setuid(65534))
+        empty = os.path.join(self.dir, "empty")
+        open(empty, "w").close()
+        self.refused(empty, "empty")
+
+    def test_directory_of_somebody_else(self):
+        os.mkdir(self.dir + "/greenprof", 0o755)  # others may look into it
+        process = self.start_waiting(count=4)
+        self.assertEqual(os.listdir(self.dir + "/greenprof"), [])
+        process.stdin.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,88 @@
+// greenprof coroutines: who is alive, since when it waits, and where.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "census_print.h"
+#include "command.h"
+#include "live_census.h"
+
+static int show(const gp_source_t *source, const gp_arguments_t *arguments)
+{
+    gp_census_groups_t groups;
+    int status = 0;
+
+    if (source->dataset->census_count == 0)
+        return gp_fail(source->path, "no census in it: it was killed early, or written by an older greenprof");
+    if (gp_census_groups_make(&groups, source) < 0)
+        status = gp_fail(source->path, "%s", strerror(ENOMEM));
+    else if (arguments->json)
+        gp_census_print_json(&groups, source);
+    else
+        gp_census_print(&groups, source, arguments->rows, arguments->members);
+    gp_census_groups_free(&groups);
+    return status != 0 ? status : gp_finish_stdout();
+}
+
+static int read_and_show(const gp_arguments_t *arguments, char *path, const char *subject)
+{
+    gp_arguments_t changed = *arguments;
+    char *operands[] = {path, NULL};
+    gp_source_t source;
+
+    changed.operands = operands;
+    changed.operand_count = 1;
+    int status = gp_source_open(&source, &changed, GP_WANT_LABELS);
+    if (status != 0)
+        return status;
+    source.path = subject;
+    status = show(&source, arguments);
+    gp_source_warn_changed(&source);
+    gp_source_close(&source);
+    return status;
+}
+
+static int keep(int fd, const char *path)
+{
+    char buffer[65536];
+    int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (out < 0)
+        return gp_fail(path, "%s", strerror(errno));
+    for (ssize_t got; (got = read(fd, buffer, sizeof(buffer))) > 0;) {
+        if (write(out, buffer, (size_t)got) != got) {
+            int error = errno;
+            close(out);
+            unlink(path);
+            return gp_fail(path, "%s", strerror(error));
+        }
+    }
+    lseek(fd, 0, SEEK_SET);
+    return close(out) == 0 ? 0 : gp_fail(path, "%s", strerror(errno));
+}
+
+int gp_command_coroutines(const gp_arguments_t *arguments)
+{
+    char *operand = arguments->operands[0], path[32];
+    uint64_t pid;
+
+    int status = gp_choice_check(&arguments->choice, arguments->command->name, "");
+    if (status != 0)
+        return status;
+    if (access(operand, F_OK) == 0 || !gp_parse_number(operand, 1, INT32_MAX, &pid)) {
+        if (arguments->output != NULL)
+            return gp_usage_error(arguments->command->name, "--output is for the census of a process");
+        return read_and_show(arguments, operand, operand);
+    }
+    int fd = gp_live_census((pid_t)pid, operand);
+    if (fd < 0)
+        return EXIT_FAILED;
+    status = arguments->output != NULL ? keep(fd, arguments->output) : 0;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (status == 0)
+        status = read_and_show(arguments, path, operand);
+    close(fd);
+    return status;
+}

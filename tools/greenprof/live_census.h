@@ -1,0 +1,12 @@
+// Asking a live process for a census.
+#ifndef GP_TOOLS_LIVE_CENSUS_H
+#define GP_TOOLS_LIVE_CENSUS_H
+
+#include <sys/types.h>
+
+// Ask, and wait for the answer.
+//   subject: for messages.
+// Returns a descriptor of the census, a capture file that has no name any more; -1 with a message.
+int gp_live_census(pid_t pid, const char *subject);
+
+#endif
