@@ -159,7 +159,7 @@ const gp_option_t gp_options[] = {
      .what = "Show N coroutines of each stack, the longest in their state first; 0 = all."},
     {COROUTINES, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "Of a process: keep the census in this file, which this command reads later."},
-    {COROUTINES, 0, "json", NULL, FLAG(json), .what = "Write JSON: every chosen coroutine."},
+    {COROUTINES, 'j', "json", NULL, FLAG(json), .what = "Write JSON: every chosen coroutine."},
     {REPORT, 'i', "interactive", NULL, FLAG(interactive),
      .what = "Read commands, as 'python3 -m pstats' does; its commands and more: type help."},
     {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace|victim-time",
