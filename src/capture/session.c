@@ -7,9 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/follow.h"
 #include "capture/census.h"
 #include "capture/census_service.h"
+#include "capture/follow.h"
+#include "capture/recording.h"
 #include "capture/session_calls.h"
 #include "capture/writing.h"
 #include "coro/ledger.h"
