@@ -304,12 +304,18 @@ static void drain_all(void)
         language->after_drain();
 }
 
-static void round_of_all(void)
+// What samples are located in, as it is now: before they are drained.
+static void refresh(void)
 {
-    pthread_mutex_lock(&gp_drain_lock);
     if (gp_modules_refresh())
         gp_exact_functions_recheck();
     gp_exact_functions_locate();
+}
+
+static void round_of_all(void)
+{
+    pthread_mutex_lock(&gp_drain_lock);
+    refresh();
     prof_coro_t *retired = gp_coro_take_retired();
     drain_all();
     for (prof_coro_t *coro = retired; coro != NULL && sink != NULL; coro = coro->next)
@@ -324,12 +330,17 @@ static void round_of_all(void)
 static void look_at_sleepers(void)
 {
     pthread_mutex_lock(&gp_drain_lock);
-    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next) {
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
-            continue;
-        drain(thread);
-        gp_sleepers_look(thread);
+    gp_thread_t *const first = atomic_load_explicit(&gp_thread_list, memory_order_acquire), *thread;
+    bool any = false;
+    for (thread = first; thread != NULL && !any; thread = thread->next)
+        any = gp_sleepers_wants(thread);
+    if (any) { // a slice's samples in the order in which they were taken
+        refresh();
+        drain_all();
+    }
+    for (thread = first; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            gp_sleepers_look(thread);
     }
     pthread_mutex_unlock(&gp_drain_lock);
 }

@@ -115,6 +115,12 @@ static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
     gp_collector_take_sleep(thread, &buffer.sample);
 }
 
+bool gp_sleepers_wants(gp_thread_t *thread)
+{
+    return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
+           atomic_load_explicit(&thread->current, memory_order_relaxed) != thread->root;
+}
+
 void gp_sleepers_look(gp_thread_t *thread)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
