@@ -76,7 +76,9 @@ static int arm(gp_thread_t *thread)
 
 static void arm_or_count(gp_thread_t *thread)
 {
-    if (!leaving && !thread->timer.armed && arm(thread) != 0)
+    int error = leaving || thread->timer.armed ? 0 : arm(thread);
+    // A main thread that has ended by itself stays in the list of threads; it has no time to measure.
+    if (error != 0 && error != -ESRCH)
         gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
 }
 

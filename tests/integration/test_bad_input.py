@@ -71,7 +71,6 @@ class BadInput(check.Case):
         for options in (["--engine", "sundial"], ["--clock", "lunar"], ["--frobnicate"]):
             with self.subTest(options):
                 self.refuse(*options, status=2)
-        self.refuse("--clock", "wall", says="not supported")
 
     def test_full_disk(self):
         """A capture that cannot be written: the program runs to its end as if alone."""
