@@ -21,10 +21,11 @@ class Explicit(check.Case):
         rows = {row[6].strip(): row for row in run.ledger()}
         for name, (_, switches) in run.truth.coroutines.items():
             self.assertEqual(rows[name][3], switches, name)
-        # The three do the same: a third each, by the ledger and by the samples.
+        # The three do the same: a third each, by the ledger and by the samples. At 5000 Hz a good part of this loop's time is
+        # the samples' own, each charged to whom it interrupts: 3000 of them each, at random.
         exact = {name: rows[name][0] for name in run.truth.coroutines}
         for name, seconds in exact.items():
-            self.near(f"ledger of {name}", seconds, sum(exact.values()) / 3, 0.05)
+            self.near(f"ledger of {name}", seconds, sum(exact.values()) / 3, 0.10)
         self.check_total(folded, run.truth)
         on_coroutines = sum(weight for root, weight in folded.roots().items() if root.startswith("[coroutine"))
         self.assertGreater(on_coroutines, 0.95 * folded.total)
