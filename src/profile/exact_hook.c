@@ -152,7 +152,7 @@ FAST void end(const moment_t *moment)
 
 // --- When?
 
-// Not on an alternate stack: settling may leave it for the thread's spare one, and a signal that comes then begins at its top.
+// Not on an alternate stack: of the host's, nobody knows how much is left, and a wait may be walked there.
 SLOW void settle(gp_thread_t *thread, bool foreign)
 {
     if (!foreign && !atomic_load_explicit(&thread->busy, memory_order_relaxed))
