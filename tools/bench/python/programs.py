@@ -1,111 +1,120 @@
-"""Programs to be profiled: run as `programs.py NAME PROFILER`; prints JSON: CPU seconds, and what the profiler found."""
+"""The programs that are profiled, in units of work of some milliseconds; KINDS are the functions that share each one's time."""
 import json
-import sys
-import time
 
-SIZE = {"mixed": 700, "calls": 31, "eventlet": 12000, "gevent": 12000}
+ROUNDS_OF_SLEEP = 4
+STEPS = {"request_a": 1, "request_b": 2, "request_c": 3, "request_d": 4}
 
 
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
-def mixed(n):
-    import json as text
-    words = [f"word{i % 97}" for i in range(2000)]
-    for _ in range(n):
+def tak(x, y, z):
+    return z if y >= x else tak(tak(x - 1, y, z), tak(y - 1, z, x), tak(z - 1, x, y))
+
+
+class Mixed:
+    """Loops, containers, text, a generator, some calls."""
+    WORDS = [f"word{i % 97}" for i in range(2000)]
+
+    def count_words(self):
         counts = {}
-        for word in words:
+        for word in self.WORDS:
             counts[word] = counts.get(word, 0) + 1
-        sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        text.loads(text.dumps(counts))
-        sum(i * i for i in range(20000))
-        [str(i) for i in range(5000)]
-        fib(12)
+        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+    def json_text(self):
+        for _ in range(4):
+            json.loads(json.dumps({word: i for i, word in enumerate(self.WORDS)}, indent=1))
+
+    def squares(self):
+        return sum(i * i for i in range(10000))
+
+    def strings(self):
+        return [str(i) for i in range(5000)]
+
+    def calls(self):
+        fib(11)
+
+    KINDS = ["count_words", "json_text", "squares", "strings", "calls"]
+
+    def unit(self, timed):
+        for kind in self.KINDS:
+            timed(kind, getattr(self, kind))
 
 
-def calls(n):
-    fib(n + 2)
+class Calls:
+    """Nothing but calls."""
+    KINDS = ["fibs", "taks", "shallow"]
+
+    def fibs(self):
+        fib(15)
+
+    def taks(self):
+        tak(9, 6, 3)
+
+    def leaf(self, n):
+        return n
+
+    def shallow(self):
+        for n in range(2000):
+            self.leaf(n)
+
+    def unit(self, timed):
+        for kind in self.KINDS:
+            timed(kind, getattr(self, kind))
 
 
-def service(n, spawn, sleep, wait):
-    def step(k):
-        return sum(range(k % 50))
+class Service:
+    """Green threads: 40 requests of four kinds at once, that compute and switch away four times each."""
+    KINDS = list(STEPS)
 
-    def request(k):
-        for i in range(4):
-            step(k + i)
-            sleep(0)
+    def __init__(self):
+        self.kind_of = None  # greenlet -> kind, where somebody wants to know
 
-    for begin in range(0, n, 100):
-        wait([spawn(request, k) for k in range(begin, begin + 100)])
+    def step(self, n):
+        return sum(range(n))
 
+    def request(self, kind):
+        if self.kind_of is not None:
+            self.kind_of[self.current()] = kind
+        for _ in range(ROUNDS_OF_SLEEP):
+            for _ in range(STEPS[kind]):
+                self.step(2000)
+            self.sleep(0)
 
-def eventlet(n):
-    import eventlet as e
-    service(n, e.spawn, e.sleep, lambda threads: [thread.wait() for thread in threads])
+    def request_a(self):
+        self.request("request_a")
 
+    def request_b(self):
+        self.request("request_b")
 
-def gevent(n):
-    import gevent as g
-    service(n, g.spawn, g.sleep, g.joinall)
+    def request_c(self):
+        self.request("request_c")
 
+    def request_d(self):
+        self.request("request_d")
 
-def none(work):
-    work()
-
-
-def with_greenprof(frequency):
-    def profiled(work):
-        import greenprof
-        with greenprof.Profile(scope="process", frequency=frequency):
-            work()
-    return profiled
-
-
-def with_cprofile(work):
-    import cProfile
-    cProfile.Profile().runcall(work)
+    def unit(self, timed):
+        requests = [self.request_a, self.request_b, self.request_c, self.request_d]
+        self.wait([self.spawn(requests[i % 4]) for i in range(40)])
 
 
-def with_yappi(clock):
-    def profiled(work):
-        import yappi
-        yappi.set_clock_type(clock)
-        if sys.argv[1] in ("eventlet", "gevent"):
-            yappi.set_context_backend("greenlet")
-        yappi.start()
-        work()
-        yappi.stop()
-    return profiled
+class Eventlet(Service):
+    def __init__(self):
+        import eventlet
+        import greenlet
+        super().__init__()
+        self.spawn, self.sleep, self.current = eventlet.spawn, eventlet.sleep, greenlet.getcurrent
+        self.wait = lambda threads: [thread.wait() for thread in threads]
 
 
-def with_eventlet(work):
-    import eventlet.green.profile
-    profile = eventlet.green.profile.Profile()
-    profile.start()
-    work()
-    profile.stop()
+class Gevent(Service):
+    def __init__(self):
+        import gevent
+        import greenlet
+        super().__init__()
+        self.spawn, self.sleep, self.current, self.wait = gevent.spawn, gevent.sleep, greenlet.getcurrent, gevent.joinall
 
 
-def with_profile(work):
-    import profile
-    profile.Profile().runcall(work)
-
-
-PROFILERS = {"none": none, "greenprof 100": with_greenprof(100), "greenprof 1000": with_greenprof(1000),
-             "greenprof 10000": with_greenprof(10000), "cProfile": with_cprofile, "yappi wall": with_yappi("wall"),
-             "yappi cpu": with_yappi("cpu"), "eventlet.green.profile": with_eventlet, "profile": with_profile}
-
-
-def main():
-    name, profiler = sys.argv[1:3]
-    program = globals()[name]
-    program(2)  # imports, caches
-    begin = time.process_time()
-    PROFILERS[profiler](lambda: program(SIZE[name]))
-    print(json.dumps({"cpu": time.process_time() - begin}))
-
-
-if __name__ == "__main__":
-    main()
+PROGRAMS = {"mixed": Mixed, "calls": Calls, "eventlet": Eventlet, "gevent": Gevent}
