@@ -15,16 +15,25 @@ typedef struct gp_py_method { // PyMethodDef
     const char *doc;
 } gp_py_method_t;
 
-enum { GP_PY_VARARGS = 0x1, GP_PY_NOARGS = 0x4, GP_PY_FASTCALL = 0x80 };
+enum { GP_PY_VARARGS = 0x1, GP_PY_NOARGS = 0x4, GP_PY_O = 0x8, GP_PY_FASTCALL = 0x80 };
 
 typedef struct gp_py_api {
-    gp_py_t *none;
+    gp_py_t *none, *true_object;
+    gp_py_t *builtin_type, *method_type; // PyCFunction_Type, PyMethodDescr_Type
     void (*incref)(gp_py_t *);
     void (*decref)(gp_py_t *);
+    void (*drop)(gp_py_t *);                               // the same; NULL is accepted
     int (*gil_check)(void);
     gp_py_t *(*module_dict)(void);                         // borrowed
     gp_py_t *(*dict_get)(gp_py_t *, const char *);         // borrowed, no error set
     gp_py_t *(*get_attr)(gp_py_t *, const char *);
+    gp_py_t *(*get_attr_of)(gp_py_t *, gp_py_t *);         // by a text object
+    gp_py_t *(*text)(const char *);                        // interned
+    const char *(*utf8)(gp_py_t *, ptrdiff_t *);
+    gp_py_t *(*dict_new)(void);
+    int (*dict_set)(gp_py_t *, const char *, gp_py_t *);
+    gp_py_t *(*compile)(const char *, const char *, int);
+    gp_py_t *(*eval_code)(gp_py_t *, gp_py_t *, gp_py_t *);
     const char *(*module_name)(gp_py_t *);
     void *(*capsule_pointer)(gp_py_t *, const char *);
     gp_py_t *(*function_new)(gp_py_method_t *, gp_py_t *, gp_py_t *);
@@ -51,12 +60,25 @@ static inline gp_py_method_t *gp_py_definition(gp_py_t *builtin)
     return *(gp_py_method_t **)((char *)builtin + 16); // PyCFunctionObject.m_ml
 }
 
+static inline gp_py_t *gp_py_type(gp_py_t *object)
+{
+    return *(gp_py_t **)(void *)((char *)object + 8);
+}
+
 // Slots of a type object: the same from 3.8 on.
-enum { GP_PY_TYPE_DEALLOC = 48, GP_PY_TYPE_NEW = 312 };
+enum { GP_PY_TYPE_SIZE = 32, GP_PY_TYPE_DEALLOC = 48, GP_PY_TYPE_CALL = 128, GP_PY_TYPE_INIT = 296, GP_PY_TYPE_NEW = 312 };
+// Members of PyMethodDescrObject and PyWrapperDescrObject.
+enum { GP_PY_METHOD_DEFINITION = 40, GP_PY_WRAPPER_WRAPPED = 48 };
 
 static inline void **gp_py_slot(gp_py_t *type, size_t offset)
 {
     return (void **)(void *)((char *)type + offset);
+}
+
+// tp_basicsize
+static inline size_t *gp_py_size(void *type)
+{
+    return (size_t *)(void *)((char *)type + GP_PY_TYPE_SIZE);
 }
 
 #endif

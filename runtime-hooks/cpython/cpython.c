@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "api.h"
+#include "asyncio.h"
 #include "calls.h"
 #include "code_objects.h"
 #include "greenlet.h"
@@ -18,6 +19,12 @@
 static int (*is_initialized)(void);
 static bool has_api;
 
+static void enter(void)
+{
+    if (!gp_greenlet_enter())
+        gp_asyncio_enter();
+}
+
 static const gp_language_t language = {
     .name = "cpython",
     .walk = gp_cpython_walk,
@@ -26,7 +33,7 @@ static const gp_language_t language = {
     .after_drain = gp_cpython_code_after_drain,
     .locate = gp_cpython_code_locate,
     .coro_name = gp_cpython_coro_name,
-    .enter = gp_greenlet_enter,
+    .enter = enter,
     .unreported = gp_greenlet_unreported,
 };
 
@@ -40,6 +47,18 @@ static bool find_loop(void)
     gp_cpython_runtime.loop = (uintptr_t)loop;
     gp_cpython_runtime.loop_end = (uintptr_t)loop + symbol->st_size;
     return true;
+}
+
+static void find_generators(void)
+{
+    static const char *const names[GP_CPYTHON_GENERATORS] = {
+        "PyCoro_Type", "PyGen_Type", "PyAsyncGen_Type", "_PyAsyncGenASend_Type", "_PyAsyncGenAThrow_Type", "_PyCoroWrapper_Type",
+    };
+    for (size_t i = 0; i < GP_CPYTHON_GENERATORS; i++)
+        gp_cpython_runtime.generator_types[i] = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
+    char *generator = dlsym(RTLD_DEFAULT, "PyGen_Type"); // its frame is the last that it has
+    if (generator != NULL)
+        gp_cpython_runtime.generator_frame = *gp_py_size(generator) - gp_cpython_runtime.layout->frame_bytes;
 }
 
 bool gp_cpython_look(void)
@@ -56,6 +75,7 @@ bool gp_cpython_look(void)
     dlerror(); // the host asks for its own errors only
     if (gp_cpython_runtime.layout == NULL || gp_cpython_runtime.thread_state == NULL || code_type == NULL || !has_loop)
         return false;
+    find_generators();
     gp_cpython_runtime.code_type = (uintptr_t)code_type;
     gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
     gp_cpython_code_watch((void (**)(void *))(void *)(code_type + GP_PY_TYPE_DEALLOC));
@@ -71,6 +91,7 @@ static int attach(void)
     gp_imports_watch();
     gp_calls_watch();
     gp_greenlet_look();
+    gp_asyncio_look();
     return 0;
 }
 

@@ -44,15 +44,23 @@ static void add(gp_py_t *greenlet, prof_coro_t *spawner)
         gp_greenlet_put(greenlet, coro, coro->id);
 }
 
-// The record of a greenlet; {0}: it is its thread, or memory is short. One that is older than the hook gets its record now.
-static gp_greenlet_t record_of(gp_py_t *greenlet)
+// The record of a greenlet, or of the task of which it makes a step; {0}: it is its thread, or memory is short. One that is
+// older than the hook gets its record now.
+static gp_greenlet_t record_in(const gp_step_t *step, gp_py_t *greenlet)
 {
+    if (step->task != NULL && step->greenlet == greenlet)
+        return (gp_greenlet_t){step->task, step->coro, step->coro_id};
     gp_greenlet_t *found = gp_greenlet_find(greenlet);
     if (found == NULL && !is_main(greenlet)) {
         add(greenlet, NULL);
         found = gp_greenlet_find(greenlet);
     }
     return found != NULL ? *found : (gp_greenlet_t){0};
+}
+
+static gp_greenlet_t record_of(gp_py_t *greenlet)
+{
+    return record_in(&gp_step_here, greenlet);
 }
 
 static void switch_to(gp_py_t *greenlet)
@@ -117,8 +125,7 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
         switch_to(target);
         end_if_over(gp_py.tuple_item(pair, 0));
     }
-    if (watcher != NULL)
-        watcher(GP_LANGUAGE_SWITCHED_TO, is_main(target) ? NULL : target);
+    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)record_of(target).greenlet);
     if (!sampling && watcher == NULL && tracing)
         stop_tracing();
     return result;
@@ -176,10 +183,12 @@ static void sync_hint(void)
     gp_py.decref(current);
 }
 
-void gp_greenlet_enter(void)
+bool gp_greenlet_enter(void)
 {
-    if (tracer == NULL || !gp_py.gil_check())
-        return;
+    if (tracer == NULL)
+        return false;
+    if (!gp_py.gil_check())
+        return true;
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     if (!tracing)
@@ -187,22 +196,39 @@ void gp_greenlet_enter(void)
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
         sync_hint();
     gp_py.error_restore(error[0], error[1], error[2]);
+    return true;
+}
+
+const void *gp_greenlet_current(void)
+{
+    gp_py_t *current = tracer != NULL ? get_current() : NULL;
+    if (current != NULL)
+        gp_py.decref(current); // whoever runs is not freed
+    else if (tracer != NULL)
+        gp_py.error_clear();
+    return current;
+}
+
+gp_greenlet_t gp_greenlet_running(const gp_step_t *step)
+{
+    gp_py_t *current = (gp_py_t *)gp_greenlet_current();
+    if (current != NULL)
+        return record_in(step, current);
+    return step->task != NULL ? (gp_greenlet_t){step->task, step->coro, step->coro_id} : (gp_greenlet_t){0};
 }
 
 // While nobody samples, hints are not kept: who spawns is asked.
-static prof_coro_t *spawner(void)
+prof_coro_t *gp_greenlet_spawner(void)
 {
-    gp_py_t *current = get_current();
-    if (current == NULL) {
-        gp_py.error_clear();
-        return NULL;
-    }
-    gp_greenlet_t record = record_of(current);
-    gp_py.decref(current);
-    if (record.coro != NULL)
-        return record.coro;
-    gp_thread_t *thread = gp_thread_attach();
-    return thread != NULL ? thread->root : NULL;
+    prof_coro_t *running = gp_greenlet_running(&gp_step_here).coro;
+    gp_thread_t *thread = running == NULL ? gp_thread_attach() : NULL;
+    return thread != NULL ? thread->root : running;
+}
+
+void gp_greenlet_tell(gp_language_event_t event, void *coroutine)
+{
+    if (watcher != NULL)
+        watcher(event, coroutine);
 }
 
 static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
@@ -212,17 +238,15 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
         return NULL;
     if (!tracing && (watcher != NULL || __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED)))
         gp_greenlet_enter();
-    add(greenlet, spawner());
-    if (watcher != NULL)
-        watcher(GP_LANGUAGE_MADE, greenlet);
+    add(greenlet, gp_greenlet_spawner());
+    gp_greenlet_tell(GP_LANGUAGE_MADE, greenlet);
     return greenlet;
 }
 
 static void retire(gp_py_t *greenlet)
 {
     gp_coro_retire(gp_greenlet_take(greenlet));
-    if (watcher != NULL)
-        watcher(GP_LANGUAGE_GONE, greenlet);
+    gp_greenlet_tell(GP_LANGUAGE_GONE, greenlet);
 }
 
 // One that has begun and is not over is killed by its deallocation: it is switched to once more, and may even live on.
@@ -343,6 +367,8 @@ static void hook(gp_py_t *module)
     replace_new(type);
     mark_bootstrap(api[API_GET_CURRENT]);
     tracer = callable;
+    if (gp_step_here.task != NULL) // a task has imported it
+        gp_step_here.greenlet = gp_greenlet_current();
 }
 
 void gp_greenlet_hook(gp_py_t *module)
@@ -365,15 +391,9 @@ void gp_greenlet_look(void)
 int gp_greenlet_watch(gp_language_watch_t *watch)
 {
     watcher = watch;
-    if (tracer == NULL || watch == NULL)
-        return 0; // no greenlets yet; should the module be imported, its first one starts the tracing
-    gp_greenlet_enter();
-    gp_py_t *current = get_current();
-    if (current == NULL) {
-        gp_py.error_clear();
+    if (watch == NULL)
         return 0;
-    }
-    watch(GP_LANGUAGE_SWITCHED_TO, is_main(current) ? NULL : current);
-    gp_py.decref(current);
+    gp_greenlet_enter(); // where there are no greenlets yet, the first one will start the tracing
+    watch(GP_LANGUAGE_SWITCHED_TO, (void *)gp_greenlet_running(&gp_step_here).greenlet);
     return 0;
 }

@@ -10,7 +10,9 @@
 #define GP_CPYTHON_GREENLET_H
 
 #include "api.h"
+#include "greenlet_map.h"
 #include "signal/language.h"
+#include "step.h"
 
 // See gp_core_interface_t.language_watch.
 int gp_greenlet_watch(gp_language_watch_t *watch);
@@ -22,6 +24,19 @@ void gp_greenlet_hook(gp_py_t *module);
 void gp_greenlet_look(void);
 
 // The calling thread is about to use its current coroutine: make sure that it is known. Without the lock it does nothing.
-void gp_greenlet_enter(void);
+// Returns whether greenlets are hooked.
+bool gp_greenlet_enter(void);
+
+// The greenlet that runs on the calling thread; NULL = there are none.
+const void *gp_greenlet_current(void);
+
+// What runs on the calling thread, a step of a task in progress being `step`: a task's record, a greenlet's, or {0}.
+gp_greenlet_t gp_greenlet_running(const gp_step_t *step);
+
+// The coroutine that runs on the calling thread, its own stack included. NULL when memory is short.
+prof_coro_t *gp_greenlet_spawner(void);
+
+// Tell whoever watches. coroutine: NULL = the thread's own.
+void gp_greenlet_tell(gp_language_event_t event, void *coroutine);
 
 #endif

@@ -1,5 +1,5 @@
-// Records of live greenlets, by the address of the greenlet. Caller holds the interpreter lock; a handler may look as well
-// where it has interrupted a thread that holds it.
+// Records of live greenlets, and of asyncio's tasks, by the address of the object. Caller holds the interpreter lock; a
+// handler may look as well where it has interrupted a thread that holds it.
 #ifndef GP_CPYTHON_GREENLET_MAP_H
 #define GP_CPYTHON_GREENLET_MAP_H
 
@@ -10,7 +10,7 @@
 #include "signal/coro_record.h"
 
 typedef struct gp_greenlet {
-    const void *greenlet; // NULL = free slot
+    const void *greenlet; // or task; NULL = free slot
     prof_coro_t *coro;
     uint64_t coro_id;
 } gp_greenlet_t;

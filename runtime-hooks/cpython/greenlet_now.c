@@ -1,6 +1,7 @@
 // The part of greenlet_map.h that the handler reaches.
 #include "greenlet_map.h"
 #include "signal/thread.h"
+#include "step.h"
 
 gp_greenlet_table_t gp_greenlet_table;
 __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
@@ -31,6 +32,10 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id)
     const void *now = state[1];
     if (now == gp_greenlet_here.last || atomic_load_explicit(&gp_greenlet_table.changing, memory_order_relaxed))
         return NULL;
+    if (now == gp_step_here.greenlet && gp_step_here.coro != NULL) {
+        *id = gp_step_here.coro_id;
+        return gp_step_here.coro;
+    }
     // It differs between a switch and its report only: this thread holds the interpreter lock, nobody changes the table.
     gp_greenlet_t *found = gp_greenlet_find(now);
     gp_thread_t *thread = gp_thread_self;

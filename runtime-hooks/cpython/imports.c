@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "asyncio.h"
 #include "greenlet.h"
 
 enum { MODULE_DEF_METHODS = 64 }; // PyModuleDef.m_methods: PyModuleDef_Base (40), m_name, m_doc, m_size
@@ -24,6 +25,8 @@ static gp_py_t *on_create(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count)
     const char *name = module != NULL ? gp_py.module_name(module) : NULL;
     if (name != NULL && strcmp(name, "greenlet._greenlet") == 0)
         gp_greenlet_hook(module);
+    else if (name != NULL && strcmp(name, "_asyncio") == 0)
+        gp_asyncio_hook(module);
     else if (module != NULL && name == NULL)
         gp_py.error_clear();
     return module;

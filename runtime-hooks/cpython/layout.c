@@ -33,7 +33,7 @@ static const gp_cpython_layout_t layouts[] = {
         .code_locals = 72, .code_stack = 64, .code_first_line = 68, .code_file = 112, .code_name = 128, .code_lines = 136,
         .code_instructions = 200,
         .text_ascii = 40, .text_compact = 56,
-        .entry_window = 0, .late_previous = 1,
+        .entry_window = 0, .late_previous = 1, .awaiting_state = -1,
     },
 };
 // clang-format on

@@ -35,6 +35,8 @@ typedef struct gp_cpython_layout {
     uint16_t entry_window;
     // A called frame is current before its caller is written into it.
     uint16_t late_previous;
+    // A suspended generator's gi_frame_state where it awaits; 0: its next instruction tells.
+    int16_t awaiting_state;
 } gp_cpython_layout_t;
 
 enum { // the same in all of them
@@ -47,6 +49,16 @@ enum { // the same in all of them
     GP_CPYTHON_CHUNK_TOP = 16,
     GP_CPYTHON_CHUNK_DATA = 24,
     GP_CPYTHON_GENERATOR_STATE = -5, // a generator's gi_frame_state, from its frame
+};
+
+enum gp_cpython_generator { // types of what has a frame of its own, or stands for one that has
+    GP_CPYTHON_COROUTINE,
+    GP_CPYTHON_GENERATOR,
+    GP_CPYTHON_ASYNC_GENERATOR,
+    GP_CPYTHON_ASEND, // stands for an asynchronous generator
+    GP_CPYTHON_ATHROW,
+    GP_CPYTHON_WRAPPER, // for a coroutine
+    GP_CPYTHON_GENERATORS
 };
 
 // The row of a version (PY_VERSION_HEX), NULL = not supported.

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "signal/thread.h"
+#include "step.h"
 #include "unwind/arch.h"
 #include "unwind/unwind.h"
 
@@ -22,6 +24,7 @@ typedef struct walk {
     const gp_cpython_layout_t *layout;
     const gp_language_place_t *place;
     uintptr_t state;              // PyThreadState
+    uintptr_t base;               // of a task's step: the walk ends before this frame; 0 = at the outermost one
     uintptr_t chunks_lo, chunks_hi; // all chunks lie within
     uintptr_t chunk, data, top;   // the chunk that the walk has reached: used part [data, top)
     uintptr_t pages[4];           // found mapped in this walk
@@ -134,14 +137,6 @@ static bool is_sound(walk_t *walk, uintptr_t frame, bool leaf)
     return state == 0 || (leaf && state < 0 && state >= -3);
 }
 
-static uintptr_t word_of(const walk_t *walk, uintptr_t code, uintptr_t instruction)
-{
-    int64_t index = ((int64_t)(instruction - code) - walk->layout->code_instructions) / 2 + 1;
-    if (index < 0 || index > GP_CPYTHON_INDEX_MAX)
-        index = GP_CPYTHON_INDEX_MAX;
-    return GP_LANGUAGE_FRAME | (uintptr_t)index << GP_CPYTHON_CODE_BITS | code >> 3;
-}
-
 // Keep the leaf and the last max - 1 frames: from the max-th on, the oldest of those is overwritten.
 static void keep(walk_t *walk, uintptr_t word)
 {
@@ -188,11 +183,13 @@ static bool scan_chunk(walk_t *walk, uintptr_t chunk)
     if (word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS) == 0)
         frame += 8; // the first word of the oldest chunk is left out, so that the chunk is never given back
     while (frame + layout->frame_bytes <= walk->top) {
+        if (frame == walk->base)
+            walk->count = 0; // what comes behind it is the task's
         uintptr_t code = word_at(frame + layout->frame_code);
         if (code % 8 != 0 || !is_mapped(walk, code, layout->code_instructions) ||
             word_at(code + GP_CPYTHON_OBJECT_TYPE) != gp_cpython_runtime.code_type)
             return false;
-        keep(walk, word_of(walk, code, word_at(frame + layout->frame_instruction)));
+        keep(walk, gp_cpython_word(walk->layout, code, word_at(frame + layout->frame_instruction)));
         int slots = int_at(code + layout->code_locals) + int_at(code + layout->code_stack);
         if (slots < 0)
             return false;
@@ -300,6 +297,9 @@ static bool follow(walk_t *walk)
         return false;
     bool leaf = true, doubtful = may_be_unwritten(walk);
     for (int i = 0; i < FRAMES_MAX && frame != 0; i++) {
+        bool is_base = frame == walk->base;
+        if (is_base && walk->count > 0)
+            return true;
         if (!is_sound(walk, frame, leaf))
             return false;
         if (leaf && !caller_is_written(walk, frame))
@@ -311,11 +311,13 @@ static bool follow(walk_t *walk)
         }
         bool is_shim = byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
         if (!is_shim) {
-            keep(walk, word_of(walk, word_at(frame + layout->frame_code), word_at(frame + layout->frame_instruction)));
+            keep(walk, gp_cpython_word(layout, word_at(frame + layout->frame_code), word_at(frame + layout->frame_instruction)));
             leaf = false;
         }
         if (is_entry(walk, frame) && walk->count > 0)
             walk->frames[last_at(walk)] |= GP_LANGUAGE_ENTRY;
+        if (is_base) // the step is about to begin, or is being ended: what it does there is the task's as well
+            return true;
         frame = word_at(frame + layout->frame_previous);
     }
     return frame == 0;
@@ -326,13 +328,38 @@ bool gp_cpython_is_loop(uintptr_t pc)
     return pc >= gp_cpython_runtime.loop && pc < gp_cpython_runtime.loop_end;
 }
 
+uintptr_t gp_cpython_leaf(void)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    uintptr_t state = (uintptr_t)gp_cpython_runtime.thread_state();
+    if (state == 0)
+        return 0;
+    if (layout->state_cframe == GP_CPYTHON_NONE)
+        return word_at(state + layout->state_frame);
+    return word_at(word_at(state + layout->state_cframe) + layout->cframe_frame);
+}
+
+// Where the frames of the current coroutine end, if it is a task; 0 = it is not.
+static uintptr_t base_of_current(void)
+{
+    const gp_step_t *step = &gp_step_here;
+    const gp_thread_t *thread = gp_thread_self;
+    if (step->coro_id == 0 || thread == NULL ||
+        atomic_load_explicit(&thread->current_id, memory_order_relaxed) != step->coro_id)
+        return 0;
+    return step->base;
+}
+
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
+    if (place->pc == 0 && gp_step_here.waiting != 0) // a wait that is over, of a task that is not on this stack yet
+        return gp_cpython_walk_awaits(gp_cpython_read_own, gp_step_here.waiting, frames, max);
     walk_t walk = {
         .layout = runtime->layout,
         .place = place,
         .state = (uintptr_t)runtime->thread_state(),
+        .base = base_of_current(),
         .frames = frames,
         .max = max,
     };

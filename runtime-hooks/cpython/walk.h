@@ -18,6 +18,8 @@ typedef struct gp_cpython_runtime { // filled once, before the walker is registe
     void *(*thread_state)(void);  // PyGILState_GetThisThreadState: pthread_getspecific() at its heart
     uintptr_t code_type;          // &PyCode_Type
     uintptr_t loop, loop_end;     // _PyEval_EvalFrameDefault, half-open
+    uintptr_t generator_types[GP_CPYTHON_GENERATORS]; // 0 = there is none
+    uintptr_t generator_frame;    // in a generator
 } gp_cpython_runtime_t;
 
 extern gp_cpython_runtime_t gp_cpython_runtime;
@@ -30,12 +32,23 @@ static inline uintptr_t gp_cpython_word_code(uintptr_t word)
     return (word & (((uintptr_t)1 << GP_CPYTHON_CODE_BITS) - 1)) << 3;
 }
 
+static inline uintptr_t gp_cpython_word(const gp_cpython_layout_t *layout, uintptr_t code, uintptr_t instruction)
+{
+    int64_t index = ((int64_t)(instruction - code) - layout->code_instructions) / 2 + 1;
+    if (index < 0 || index > GP_CPYTHON_INDEX_MAX)
+        index = GP_CPYTHON_INDEX_MAX;
+    return GP_LANGUAGE_FRAME | (uintptr_t)index << GP_CPYTHON_CODE_BITS | code >> 3;
+}
+
 // Index of the instruction, in units of two bytes; -1 = none has run yet; -2 = unknown.
 static inline int gp_cpython_word_index(uintptr_t word)
 {
     int index = (int)(word >> GP_CPYTHON_CODE_BITS & GP_CPYTHON_INDEX_MAX);
     return index == GP_CPYTHON_INDEX_MAX ? -2 : index - 1;
 }
+
+// The calling thread's innermost frame; 0 = none. Caller holds the interpreter lock.
+uintptr_t gp_cpython_leaf(void);
 
 // See gp_language_t.is_loop.
 bool gp_cpython_is_loop(uintptr_t pc);

@@ -1,0 +1,113 @@
+"""asyncio's tasks are coroutines: shares, names, awaits, waits and requests, and nothing changes for the program."""
+import os
+import pstats
+import re
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+
+def alone(program, *arguments):
+    done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
+                          capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def numbers(text):
+    return {name: float(value) for name, value in map(str.split, text.splitlines())}
+
+
+class Shares(unittest.TestCase):
+    def test_each_task_has_its_own_time_and_awaits(self):
+        run = support.Run("task_shares.py", hz=2000)
+        truth = numbers(run.output)
+        workers, chains = {}, set()
+        for stack, weight in run.folded("--by", "coroutine").stacks:
+            name = re.fullmatch(r"\[coroutine \d+ (w\d)\]", stack[0])
+            if name is None:
+                self.assertNotIn("burn", stack)
+                continue
+            workers[name[1]] = workers.get(name[1], 0) + weight
+            if stack[-1] == "burn":
+                chains.add((name[1], *stack[1:-1]))
+            self.assertNotIn("BaseEventLoop._run_once", stack)  # who makes the steps is not the task's
+        self.assertEqual(chains, {("w0", "w0", "work"), *((name, "named", "middle", "work") for name in ("w1", "w2", "w3"))})
+        for name, ns in truth.items():
+            share, true = workers[name] / sum(workers.values()), ns / sum(truth.values())
+            self.assertLess(abs(share - true), 0.01, (name, share, true))
+
+
+class Waits(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.run_ = support.Run("task_waits.py", options=["--clock", "wall"])
+        cls.truth = numbers(cls.run_.output)
+        cls.folded = cls.run_.folded("--clock", "wall", "--by", "coroutine")
+
+    def test_waiting_is_charged_to_the_await_where_it_happens(self):
+        times = self.folded.cumulative()
+        for name in ("short_waits", "long_waits", "produces", "event_wait"):
+            seconds = self.truth[name]
+            self.assertLess(abs(times[name] - seconds), 0.1 * seconds, (name, times[name], seconds))
+        places = {tuple(stack[1:-1]) for stack, weight in self.folded.stacks if stack[-1] == "[parked]" and weight > 0.1}
+        self.assertEqual(places, {("main",), ("run", "short_waits", "sleep"), ("run", "long_waits", "sleep"),
+                                  ("generated", "produces", "long_waits", "sleep"), ("waiter", "event_wait", "Event.wait")})
+
+    def test_ready_time_and_who_took_it(self):
+        ready = sum(weight for stack, weight in self.folded.stacks if "victim" in stack and stack[-1] == "[ready]")
+        self.assertLess(abs(ready - self.truth["ready"]), 0.1 * self.truth["ready"])
+        waited_for = support.Folded(support.command("export", self.run_.capture, "--format", "folded", "--by", "victim-time"))
+        self.assertGreater(waited_for.cumulative()["blocks"], 0.8 * self.truth["ready"])
+
+
+class Requests(unittest.TestCase):
+    COUNT = 12
+
+    def check(self, mode):
+        with tempfile.TemporaryDirectory() as directory:
+            for line in alone("task_requests.py", self.COUNT, directory, mode).splitlines():
+                number, truth, total = line.split()
+                self.check_request(directory, number, float(truth), float(total), mode)
+
+    def check_request(self, directory, number, truth, total, mode):
+        stats = pstats.Stats(os.path.join(directory, f"{number}.prof"))
+        files = {key[0] for key in stats.stats}
+        self.assertEqual({file for file in files if file.startswith("request_")}, {f"request_{number}"})
+        names = {key[2]: value for key, value in stats.stats.items()}
+        self.assertNotIn("BaseEventLoop._run_once", names)
+        if mode == "exact":
+            self.assertEqual(names[f"own_{number}"][:2], (20, 20))
+            return  # its times include what the thread was kept from running
+        # What it burnt is known; what spawning, sleeping and starting to profile cost, is not: 3 % and 3 ms.
+        self.assertGreater(total, 0.97 * truth)
+        self.assertLess(total, 1.03 * truth + 0.003)
+        own = names[f"own_{number}"][3]
+        self.assertLess(abs(own - truth), 0.05 * truth, (number, own, truth))
+        with open(os.path.join(directory, f"{number}.folded")) as file:
+            pairs = support.Folded(file.read()).pairs()
+        self.assertIn((f"child_{number}", f"own_{number}"), pairs)
+        self.assertIn((f"outer_{number}", f"inner_{number}"), pairs)
+
+    def test_overlapping_requests_sampled(self):
+        support.require_package()
+        self.check("sample")
+
+    def test_overlapping_requests_exact(self):
+        support.require_package()
+        self.check("exact")
+
+
+class Programs(unittest.TestCase):
+    def test_nothing_changes_for_the_program(self):
+        run = support.Run("task_life.py", hz=10000, options=["--clock", "wall"])
+        self.assertEqual(run.output, alone("task_life.py"))
+        report = run.report("--by", "coroutine", "-n", "1000000")
+        for name in ("long sleep", "all done", "Named", "Initialized", "fails", "in_thread.<locals>.add"):
+            self.assertRegex(report, rf"- +{re.escape(name)}\n")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
