@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <libdeflate.h> // unpacks what zlib packed, in half of zlib's time
 #include <lzma.h>
-#include <zlib.h>
 #include <zstd.h>
+
+#include "symbol/memory.h"
 
 #ifndef ELFCOMPRESS_ZSTD // glibc 2.37
 #define ELFCOMPRESS_ZSTD 2
@@ -22,9 +24,13 @@ enum {
 
 static bool inflate_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
 {
-    uLongf written = to_len;
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    enum libdeflate_result result = LIBDEFLATE_BAD_DATA;
 
-    return uncompress(to, &written, from, from_len) == Z_OK && written == to_len;
+    if (decompressor != NULL) // without room for a length only that many bytes are right
+        result = libdeflate_zlib_decompress(decompressor, from, from_len, to, to_len, NULL);
+    libdeflate_free_decompressor(decompressor);
+    return result == LIBDEFLATE_SUCCESS;
 }
 
 void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
@@ -40,7 +46,7 @@ void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
     size_t packed_len = len - sizeof(header);
     if (header.ch_size / RATIO_MAX > packed_len)
         return NULL;
-    uint8_t *unpacked = malloc(header.ch_size + 1);
+    uint8_t *unpacked = gp_memory_whole(header.ch_size + 1);
     if (unpacked == NULL)
         return NULL;
     if (header.ch_type == ELFCOMPRESS_ZLIB)

@@ -91,6 +91,8 @@ static inline uint64_t gp_cursor_uleb(gp_cursor_t *cursor)
     unsigned shift = 0;
     uint8_t byte;
 
+    if (cursor->at < cursor->end && *cursor->at < 0x80)
+        return *cursor->at++; // most of them
     do {
         byte = gp_cursor_u8(cursor);
         if (shift < 64)

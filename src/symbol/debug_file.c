@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+
+#include <libdeflate.h>
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
@@ -18,13 +19,13 @@ typedef struct wanted {
 static bool crc_matches(const gp_elf_t *file, uint32_t crc)
 {
     uint8_t bytes[16384];
-    uLong sum = crc32(0, NULL, 0);
+    uint32_t sum = 0;
 
     for (uint64_t at = 0; at < file->size;) {
         size_t len = file->size - at < sizeof(bytes) ? (size_t)(file->size - at) : sizeof(bytes);
         if (gp_elf_read(file, at, bytes, len) < 0)
             return false;
-        sum = crc32(sum, bytes, (uInt)len);
+        sum = libdeflate_crc32(sum, bytes, len);
         at += len;
     }
     return sum == crc;

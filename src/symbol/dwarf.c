@@ -59,18 +59,12 @@ gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path)
 
 static gp_dwarf_unit_t *find_unit(const gp_dwarf_t *dwarf, uint64_t address)
 {
-    size_t lo = 0, hi = dwarf->span_count;
+    size_t upto = gp_buckets_upto(&dwarf->span_buckets, dwarf->spans, dwarf->span_count,
+                                  sizeof(*dwarf->spans), address);
 
-    while (lo < hi) {
-        size_t middle = lo + (hi - lo) / 2;
-        if (dwarf->spans[middle].lo <= address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    if (lo == 0 || dwarf->spans[lo - 1].hi <= address)
+    if (upto == 0 || dwarf->spans[upto - 1].hi <= address)
         return NULL;
-    return &dwarf->units[dwarf->spans[lo - 1].unit];
+    return &dwarf->units[dwarf->spans[upto - 1].unit];
 }
 
 static const gp_dwarf_line_t *find_line(const gp_dwarf_unit_t *unit, uint64_t address)
@@ -81,13 +75,32 @@ static const gp_dwarf_line_t *find_line(const gp_dwarf_unit_t *unit, uint64_t ad
     return upto > 0 ? &unit->lines[upto - 1] : NULL;
 }
 
-static uint32_t find_function(const gp_dwarf_unit_t *unit, uint64_t address)
+static uint32_t find_range(const gp_dwarf_ranges_t *ranges, const gp_buckets_t *buckets,
+                           uint64_t address)
 {
-    size_t upto = gp_buckets_upto(&unit->range_buckets, unit->ranges, unit->range_count,
-                                  sizeof(*unit->ranges), address);
+    size_t upto =
+        gp_buckets_upto(buckets, ranges->items, ranges->count, sizeof(*ranges->items), address);
 
-    return upto > 0 && address < unit->ranges[upto - 1].hi ? unit->ranges[upto - 1].function
-                                                           : GP_DWARF_NONE;
+    return upto > 0 && address < ranges->items[upto - 1].hi ? ranges->items[upto - 1].number
+                                                            : GP_DWARF_NONE;
+}
+
+// The function that has the code at the address, with what is inlined into it; NULL = none.
+static gp_dwarf_function_t *find_function(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
+                                          uint64_t address)
+{
+    uint32_t number = find_range(&unit->ranges, &unit->range_buckets, address);
+
+    if (number == GP_DWARF_NONE && !unit->searched) {
+        gp_dwarf_functions_load(dwarf, unit, true);
+        number = find_range(&unit->ranges, &unit->range_buckets, address);
+    }
+    if (number == GP_DWARF_NONE)
+        return NULL;
+    gp_dwarf_function_t *function = &unit->functions[number];
+    if (!function->loaded)
+        gp_dwarf_inlined_load(dwarf, unit, function);
+    return function->ranges.count > 0 ? function : NULL;
 }
 
 // What cannot be read is left out; it is not tried again.
@@ -98,14 +111,27 @@ static void load_code(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
     unit->code_loaded = true;
     gp_dwarf_files_load(dwarf, unit);
     gp_dwarf_lines_load(dwarf, unit);
-    gp_dwarf_functions_load(dwarf, unit);
-    gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
-    gp_buckets_make(&unit->range_buckets, unit->ranges, unit->range_count, sizeof(*unit->ranges));
+    gp_dwarf_functions_load(dwarf, unit, false);
+}
+
+// Say what a function is called.
+static void name_place(gp_dwarf_t *dwarf, gp_dwarf_instance_t *instance, gp_dwarf_place_t *place)
+{
+    if (instance->title == NULL)
+        instance->title = gp_dwarf_title(dwarf, instance->die);
+    gp_dwarf_title_t *title = instance->title;
+    if (title == NULL)
+        return;
+    place->name = title->name;
+    place->shown = title->name ? &title->shown : NULL;
+    place->first_file = title->first_file;
+    place->first_line = title->first_line;
 }
 
 size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
                      gp_dwarf_place_t places[GP_DWARF_PLACES_MAX])
 {
+    static const gp_buckets_t none;
     gp_dwarf_unit_t *unit = find_unit(dwarf, address);
     size_t count = 0;
 
@@ -114,25 +140,41 @@ size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
     load_code(dwarf, unit);
     const gp_dwarf_line_t *row = find_line(unit, address);
     uint32_t file = row ? row->file : GP_DWARF_NONE, line = row ? row->line : 0;
-    uint32_t number = find_function(unit, address);
+    const gp_dwarf_function_t *function = find_function(dwarf, unit, address);
+    uint32_t number = function ? find_range(&function->ranges, &none, address) : GP_DWARF_NONE;
     do {
         gp_dwarf_place_t *place = &places[count++];
         *place = (gp_dwarf_place_t){.file = gp_dwarf_file_name(&dwarf->names, unit, file)};
         place->line = line;
         if (number == GP_DWARF_NONE)
             return place->file != NULL ? count : 0;
-        gp_dwarf_function_t *function = &unit->functions[number];
-        if (!function->named)
-            gp_dwarf_function_name(dwarf, function);
-        place->name = function->name;
-        place->shown = function->name ? &function->shown : NULL;
-        place->first_file = function->first_file;
-        place->first_line = function->first_line;
-        file = function->call_file;
-        line = function->call_line;
-        number = function->outer;
+        gp_dwarf_instance_t *instance = &function->instances[number];
+        name_place(dwarf, instance, place);
+        file = instance->call_file;
+        line = instance->call_line;
+        number = instance->outer;
     } while (number != GP_DWARF_NONE && count < GP_DWARF_PLACES_MAX);
     return count;
+}
+
+void gp_dwarf_free_read(gp_dwarf_t *dwarf)
+{
+    for (size_t i = 0; i < dwarf->unit_count; i++)
+        gp_dwarf_unit_free(&dwarf->units[i]);
+    for (size_t i = 0; i < dwarf->abbrev_count; i++)
+        gp_dwarf_abbrevs_free(dwarf->abbrevs[i]);
+    free(dwarf->units);
+    free(dwarf->spans);
+    gp_buckets_free(&dwarf->span_buckets);
+    free(dwarf->abbrevs);
+    gp_index_free(&dwarf->abbrev_index);
+    free(dwarf->titles);
+    gp_index_free(&dwarf->title_index);
+    gp_arena_free(&dwarf->memory);
+    free(dwarf->rows);
+    free(dwarf->instances);
+    free(dwarf->ranges.items);
+    gp_dwarf_names_free(&dwarf->names);
 }
 
 void gp_dwarf_close(gp_dwarf_t *dwarf)
@@ -140,16 +182,8 @@ void gp_dwarf_close(gp_dwarf_t *dwarf)
     if (dwarf == NULL)
         return;
     gp_dwarf_close(dwarf->supplement);
-    for (size_t i = 0; i < dwarf->unit_count; i++)
-        gp_dwarf_unit_free(&dwarf->units[i]);
-    for (size_t i = 0; i < dwarf->abbrev_count; i++)
-        gp_dwarf_abbrevs_free(dwarf->abbrevs[i]);
+    gp_dwarf_free_read(dwarf);
     for (size_t i = 0; i < GP_DEBUG_SECTIONS; i++)
         free((void *)(uintptr_t)dwarf->sections[i].data);
-    free(dwarf->units);
-    free(dwarf->spans);
-    free(dwarf->abbrevs);
-    gp_index_free(&dwarf->abbrev_index);
-    gp_dwarf_names_free(&dwarf->names);
     free(dwarf);
 }

@@ -11,12 +11,32 @@ static int add_attribute(gp_dwarf_abbrevs_t *table, gp_dwarf_attribute_t attribu
     return 0;
 }
 
+// One more value is skipped by these steps: more bytes in the last one, or a step of its own.
+static int add_step(gp_dwarf_abbrevs_t *table, const gp_dwarf_abbrev_t *abbrev, uint16_t form,
+                    uint32_t bytes)
+{
+    bool last_is_open =
+        table->step_count > abbrev->step && table->steps[table->step_count - 1].form == 0;
+
+    if (!last_is_open) {
+        if (gp_grow(&table->steps, &table->step_capacity, table->step_count,
+                    sizeof(*table->steps)) < 0)
+            return -1;
+        table->steps[table->step_count++] = (gp_dwarf_step_t){0};
+    }
+    gp_dwarf_step_t *step = &table->steps[table->step_count - 1];
+    if (bytes == UINT32_MAX)
+        step->form = form;
+    else
+        step->bytes += bytes;
+    return 0;
+}
+
 static int read_attributes(gp_dwarf_abbrevs_t *table, gp_dwarf_abbrev_t *abbrev,
                            const gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
 {
-    uint64_t bytes = 0;
-
     abbrev->first = (uint32_t)table->attribute_count;
+    abbrev->step = (uint32_t)table->step_count;
     for (;;) {
         uint64_t name = gp_cursor_uleb(cursor), form = gp_cursor_uleb(cursor);
         gp_dwarf_attribute_t attribute = {(uint16_t)name, (uint16_t)form, 0};
@@ -26,15 +46,13 @@ static int read_attributes(gp_dwarf_abbrevs_t *table, gp_dwarf_abbrev_t *abbrev,
             return -1;
         if (name == 0 && form == 0)
             break;
-        if (add_attribute(table, attribute) < 0)
+        if (add_attribute(table, attribute) < 0 ||
+            add_step(table, abbrev, attribute.form, gp_dwarf_form_bytes(attribute.form, unit)) < 0)
             return -1;
-        uint32_t size = gp_dwarf_form_bytes(attribute.form, unit);
-        bytes = size == UINT32_MAX || bytes == UINT32_MAX ? UINT32_MAX : bytes + size;
         abbrev->sibling |= name == DW_AT_sibling;
     }
-    abbrev->bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
     abbrev->count = (uint32_t)table->attribute_count - abbrev->first;
-    return 0;
+    return add_step(table, abbrev, 0, 0); // the last one
 }
 
 static int compare_codes(const void *left, const void *right)
@@ -114,5 +132,6 @@ void gp_dwarf_abbrevs_free(gp_dwarf_abbrevs_t *table)
 {
     free(table->items);
     free(table->attributes);
+    free(table->steps);
     free(table);
 }

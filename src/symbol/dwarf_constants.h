@@ -14,8 +14,11 @@ enum { // units
 
 enum { // tags
     DW_TAG_array_type = 0x01,
+    DW_TAG_class_type = 0x02,
     DW_TAG_enumeration_type = 0x04,
+    DW_TAG_structure_type = 0x13,
     DW_TAG_subroutine_type = 0x15,
+    DW_TAG_union_type = 0x17,
     DW_TAG_inlined_subroutine = 0x1d,
     DW_TAG_subprogram = 0x2e,
     DW_TAG_call_site = 0x48,
@@ -111,6 +114,8 @@ enum { // line table: standard and extended opcodes, kinds of file entries
     DW_LNS_advance_pc = 0x02,
     DW_LNS_advance_line = 0x03,
     DW_LNS_set_file = 0x04,
+    DW_LNS_set_column = 0x05,
+    DW_LNS_negate_stmt = 0x06,
     DW_LNS_const_add_pc = 0x08,
     DW_LNS_fixed_advance_pc = 0x09,
     DW_LNE_end_sequence = 0x01,

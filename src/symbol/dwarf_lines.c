@@ -48,67 +48,75 @@ bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
 }
 
 typedef struct machine { // the line number program's registers, and what it made
-    gp_dwarf_unit_t *unit;
     const gp_dwarf_line_header_t *header;
+    gp_cursor_t cursor;
+    gp_dwarf_line_t *rows;
+    size_t count, capacity; // of rows
+    size_t sequence;        // the row that it starts with
     uint64_t address;
     uint64_t file, line;
-    size_t sequence; // where in unit->lines it starts
     bool sorted;
     int error;
 } machine_t;
 
-static void reset(machine_t *machine)
+// What follows is inlined into run(), so that the registers are registers.
+
+static inline void reset(machine_t *machine)
 {
     machine->address = 0;
     machine->file = 1;
     machine->line = 1;
-    machine->sequence = machine->unit->line_count;
+    machine->sequence = machine->count;
 }
 
-// Of several rows at one address the last one counts.
-static void emit(machine_t *machine, uint32_t file, uint32_t line)
+static inline uint32_t upto_u32(uint64_t number, uint32_t otherwise)
 {
-    gp_dwarf_unit_t *unit = machine->unit;
-    gp_dwarf_line_t row = {machine->address, file, line};
-    size_t count = unit->line_count;
+    return number <= UINT32_MAX ? (uint32_t)number : otherwise;
+}
 
-    if (count > machine->sequence && unit->lines[count - 1].address == row.address) {
-        unit->lines[count - 1] = row;
+// Of several rows at one address the last one counts. One that says what the row before says is
+// left out: columns and statements are not kept, so that is every third.
+static inline void emit(machine_t *machine, uint32_t file, uint32_t line)
+{
+    size_t count = machine->count;
+
+    if (count > machine->sequence && machine->rows[count - 1].address == machine->address)
+        machine->count = --count;
+    if (count > machine->sequence && machine->rows[count - 1].file == file &&
+        machine->rows[count - 1].line == line)
         return;
-    }
-    if (gp_grow(&unit->lines, &unit->line_capacity, count, sizeof(*unit->lines)) < 0) {
+    if (count == machine->capacity &&
+        gp_grow(&machine->rows, &machine->capacity, count, sizeof(*machine->rows)) < 0) {
         machine->error = -ENOMEM;
         return;
     }
     machine->sorted =
-        machine->sorted && (count == 0 || unit->lines[count - 1].address < row.address);
-    unit->lines[unit->line_count++] = row;
+        machine->sorted & (count == 0 || machine->rows[count - 1].address < machine->address);
+    machine->rows[count] = (gp_dwarf_line_t){machine->address, file, line};
+    machine->count = count + 1;
 }
 
-static void emit_row(machine_t *machine)
+static inline void emit_row(machine_t *machine)
 {
-    uint32_t file = machine->file < GP_DWARF_NONE ? (uint32_t)machine->file : GP_DWARF_NONE;
-
-    emit(machine, file, machine->line <= UINT32_MAX ? (uint32_t)machine->line : 0);
+    emit(machine, upto_u32(machine->file, GP_DWARF_NONE), upto_u32(machine->line, 0));
 }
 
-static void end_sequence(machine_t *machine)
+static inline void end_sequence(machine_t *machine)
 {
     emit(machine, GP_DWARF_NONE, 0);
     // Code that the linker threw away was put at address 0 or 1.
-    if (machine->unit->line_count > machine->sequence &&
-        machine->unit->lines[machine->sequence].address <= 1)
-        machine->unit->line_count = machine->sequence;
+    if (machine->count > machine->sequence && machine->rows[machine->sequence].address <= 1)
+        machine->count = machine->sequence;
     reset(machine);
 }
 
-static void run_extended(machine_t *machine, gp_cursor_t *cursor)
+static inline void run_extended(machine_t *machine)
 {
-    uint64_t len = gp_cursor_uleb(cursor);
-    gp_cursor_t body = *cursor;
+    uint64_t len = gp_cursor_uleb(&machine->cursor);
+    gp_cursor_t body = machine->cursor;
 
-    gp_cursor_skip(cursor, len);
-    if (len == 0 || cursor->bad)
+    gp_cursor_skip(&machine->cursor, len);
+    if (len == 0 || machine->cursor.bad)
         return;
     switch (gp_cursor_u8(&body)) {
     case DW_LNE_end_sequence:
@@ -122,9 +130,10 @@ static void run_extended(machine_t *machine, gp_cursor_t *cursor)
     }
 }
 
-static void run_standard(machine_t *machine, uint8_t opcode, gp_cursor_t *cursor)
+static inline void run_standard(machine_t *machine, uint8_t opcode)
 {
     const gp_dwarf_line_header_t *header = machine->header;
+    gp_cursor_t *cursor = &machine->cursor;
 
     switch (opcode) {
     case DW_LNS_copy:
@@ -146,33 +155,53 @@ static void run_standard(machine_t *machine, uint8_t opcode, gp_cursor_t *cursor
     case DW_LNS_fixed_advance_pc:
         machine->address += gp_cursor_u16(cursor);
         break;
-    default: // columns, flags, and what is newer than this reader
+    case DW_LNS_set_column:
+        gp_cursor_uleb(cursor);
+        break;
+    case DW_LNS_negate_stmt:
+        break;
+    default: // other flags, and what is newer than this reader
         for (unsigned i = 0; i < header->operands[opcode]; i++)
             gp_cursor_uleb(cursor);
     }
 }
 
-static void run(machine_t *machine, gp_cursor_t cursor)
-{
-    const gp_dwarf_line_header_t *header = machine->header;
+typedef struct advances { // how far each special opcode goes
+    uint16_t address[256];
+    int16_t line[256];
+} advances_t;
 
-    reset(machine);
-    while (machine->error == 0 && !cursor.bad && gp_cursor_left(&cursor) > 0) {
-        uint8_t opcode = gp_cursor_u8(&cursor);
-        if (opcode >= header->opcode_base) {
-            unsigned step = (unsigned)(opcode - header->opcode_base);
-            machine->address += (uint64_t)(step / header->line_range) * header->instruction_bytes;
-            machine->line +=
-                (uint64_t)(int64_t)(header->line_base + (int)(step % header->line_range));
-            emit_row(machine);
+static void make_advances(advances_t *advances, const gp_dwarf_line_header_t *header)
+{
+    for (unsigned opcode = header->opcode_base; opcode < 256; opcode++) {
+        unsigned step = opcode - header->opcode_base;
+        advances->address[opcode] =
+            (uint16_t)(step / header->line_range * header->instruction_bytes);
+        advances->line[opcode] = (int16_t)(header->line_base + (int)(step % header->line_range));
+    }
+}
+
+static machine_t run(machine_t machine)
+{
+    unsigned opcode_base = machine.header->opcode_base;
+    advances_t advances;
+
+    make_advances(&advances, machine.header);
+    reset(&machine);
+    while (machine.error == 0 && !machine.cursor.bad && gp_cursor_left(&machine.cursor) > 0) {
+        uint8_t opcode = *machine.cursor.at++;
+        if (opcode >= opcode_base) {
+            machine.address += advances.address[opcode];
+            machine.line += (uint64_t)(int64_t)advances.line[opcode];
+            emit_row(&machine);
         } else if (opcode == 0) {
-            run_extended(machine, &cursor);
+            run_extended(&machine);
         } else {
-            run_standard(machine, opcode, &cursor);
+            run_standard(&machine, opcode);
         }
     }
-    machine->unit->line_count =
-        machine->sequence; // a sequence without an end is not to be believed
+    machine.count = machine.sequence; // a sequence without an end is not to be believed
+    return machine;
 }
 
 typedef struct sequence { // rows of ascending addresses, the last one ends it
@@ -213,24 +242,17 @@ static sequence_t *find_sequences(const gp_dwarf_line_t *rows, size_t row_count,
     return sequences;
 }
 
-// Put the sequences in order. Where one runs into the next, or is not in order itself, as no
-// compiler writes it, its rows count up to there.
-static int sort_rows(gp_dwarf_unit_t *unit)
+// Put the sequences in order, into `sorted`. Where one runs into the next, or is not in order
+// itself, as no compiler writes it, its rows count up to there. Returns how many there are.
+static size_t merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows,
+                    const sequence_t *sequences, size_t count)
 {
-    size_t count, kept = 0;
-    sequence_t *sequences = find_sequences(unit->lines, unit->line_count, &count);
-    gp_dwarf_line_t *sorted = malloc((unit->line_count + 1) * sizeof(*sorted));
+    size_t kept = 0;
 
-    if (sequences == NULL || sorted == NULL) {
-        free(sequences);
-        free(sorted);
-        return -ENOMEM;
-    }
-    qsort(sequences, count, sizeof(*sequences), compare_sequences);
     for (size_t i = 0; i < count; i++) {
         uint64_t next = i + 1 < count ? sequences[i + 1].lo : UINT64_MAX;
         for (size_t k = 0; k < sequences[i].count; k++) {
-            gp_dwarf_line_t row = unit->lines[sequences[i].first + k];
+            gp_dwarf_line_t row = rows[sequences[i].first + k];
             if (row.address > next || (kept > 0 && row.address < sorted[kept - 1].address))
                 continue;
             if (kept > 0 && row.address == sorted[kept - 1].address)
@@ -238,22 +260,49 @@ static int sort_rows(gp_dwarf_unit_t *unit)
             sorted[kept++] = row;
         }
     }
+    return kept;
+}
+
+// Copy the rows to where they stay.
+static int keep_rows(const machine_t *machine, gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+{
+    size_t bytes = machine->count * sizeof(*unit->lines), count = 0;
+
+    if (machine->sorted) {
+        unit->lines = gp_arena_copy(&dwarf->memory, machine->rows, bytes);
+        unit->line_count = unit->lines ? machine->count : 0;
+        return unit->lines ? 0 : -ENOMEM;
+    }
+    sequence_t *sequences = find_sequences(machine->rows, machine->count, &count);
+    unit->lines = gp_arena_alloc(&dwarf->memory, bytes);
+    if (sequences == NULL || unit->lines == NULL) {
+        free(sequences);
+        return -ENOMEM;
+    }
+    qsort(sequences, count, sizeof(*sequences), compare_sequences);
+    unit->line_count = merge(unit->lines, machine->rows, sequences, count);
     free(sequences);
-    free(unit->lines);
-    unit->lines = sorted;
-    unit->line_count = kept;
     return 0;
 }
 
 int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
 {
     gp_dwarf_line_header_t header;
-    machine_t machine = {.unit = unit, .header = &header, .sorted = true};
 
     if (!gp_dwarf_line_header(dwarf, unit, &header))
         return 0;
-    run(&machine, header.program);
-    if (machine.error == 0 && !machine.sorted && unit->line_count > 0)
-        machine.error = sort_rows(unit);
-    return machine.error;
+    machine_t machine = run((machine_t){
+        .header = &header,
+        .cursor = header.program,
+        .rows = dwarf->rows,
+        .capacity = dwarf->row_capacity,
+        .sorted = true,
+    });
+    dwarf->rows = machine.rows;
+    dwarf->row_capacity = machine.capacity;
+    if (machine.error != 0 || machine.count == 0)
+        return machine.error;
+    int result = keep_rows(&machine, dwarf, unit);
+    gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
+    return result;
 }

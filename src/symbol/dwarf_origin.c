@@ -5,11 +5,6 @@
 
 enum { HOPS_MAX = 8 };
 
-typedef struct origin {
-    gp_dwarf_t *dwarf; // whose .debug_info
-    uint64_t die;
-} origin_t;
-
 typedef struct description { // of one DIE; forms are 0 where it says nothing
     gp_dwarf_value_t name, linkage_name, file, line, reference;
 } description_t;
@@ -42,11 +37,11 @@ static void take_attribute(description_t *description, uint16_t name, const gp_d
     }
 }
 
-static bool read_die(const origin_t *origin, const gp_dwarf_unit_t *unit,
+static bool read_die(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die,
                      description_t *description)
 {
-    const gp_bytes_t until = {origin->dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
-    gp_cursor_t cursor = gp_cursor(until, origin->die);
+    const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
+    gp_cursor_t cursor = gp_cursor(until, die);
     const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrev(unit->abbrevs, gp_cursor_uleb(&cursor));
 
     memset(description, 0, sizeof(*description));
@@ -60,66 +55,87 @@ static bool read_die(const origin_t *origin, const gp_dwarf_unit_t *unit,
     return !cursor.bad;
 }
 
-// Returns false when the reference leads nowhere.
-static bool follow(origin_t *origin, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *reference)
+uint64_t gp_dwarf_reference(const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value)
 {
-    switch (reference->form) {
+    switch (value->form) {
     case DW_FORM_ref1:
     case DW_FORM_ref2:
     case DW_FORM_ref4:
     case DW_FORM_ref8:
     case DW_FORM_ref_udata:
-        origin->die = unit->start + reference->number;
-        return true;
+        return unit->start + value->number;
     case DW_FORM_ref_addr:
-        origin->die = reference->number;
-        return true;
+        return value->number;
     case DW_FORM_GNU_ref_alt:
     case DW_FORM_ref_sup4:
     case DW_FORM_ref_sup8:
-        origin->dwarf = origin->dwarf->supplement;
-        origin->die = reference->number;
-        return origin->dwarf != NULL;
+        return value->number | GP_DWARF_SUPPLEMENT;
     default:
-        return false;
+        return GP_DWARF_NO_DIE;
     }
 }
 
-static void complete(gp_dwarf_t *dwarf, gp_dwarf_function_t *function, const origin_t *origin,
+static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *from,
                      gp_dwarf_unit_t *unit, const description_t *description)
 {
     uint64_t number;
 
     // The linkage name says more (class, arguments); a plain name is kept only until one comes.
     if (description->linkage_name.form != 0) {
-        const char *name = gp_dwarf_value_text(origin->dwarf, unit, &description->linkage_name);
-        function->name = name ? name : function->name;
-    } else if (function->name == NULL) {
-        function->name = gp_dwarf_value_text(origin->dwarf, unit, &description->name);
+        const char *name = gp_dwarf_value_text(from, unit, &description->linkage_name);
+        title->name = name ? name : title->name;
+    } else if (title->name == NULL) {
+        title->name = gp_dwarf_value_text(from, unit, &description->name);
     }
-    if (function->first_line == 0 && gp_dwarf_value_constant(&description->line, &number) &&
+    if (title->first_line == 0 && gp_dwarf_value_constant(&description->line, &number) &&
         number <= UINT32_MAX)
-        function->first_line = (uint32_t)number;
-    if (function->first_file == NULL && gp_dwarf_value_constant(&description->file, &number) &&
-        gp_dwarf_files_load(origin->dwarf, unit) == 0)
-        function->first_file = gp_dwarf_file_name(&dwarf->names, unit, number);
+        title->first_line = (uint32_t)number;
+    if (title->first_file == NULL && gp_dwarf_value_constant(&description->file, &number) &&
+        gp_dwarf_files_load(from, unit) == 0)
+        title->first_file = gp_dwarf_file_name(&dwarf->names, unit, number);
 }
 
-void gp_dwarf_function_name(gp_dwarf_t *dwarf, gp_dwarf_function_t *function)
+static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
 {
-    origin_t origin = {dwarf, function->die};
+    gp_dwarf_t *from = dwarf; // whose .debug_info
+    uint64_t die = title->die;
     description_t description;
 
-    function->named = true;
-    for (int hops = 0; hops < HOPS_MAX; hops++) {
-        gp_dwarf_unit_t *unit = gp_dwarf_unit_at(origin.dwarf, origin.die);
-        if (unit == NULL || !read_die(&origin, unit, &description))
+    for (int hops = 0; hops < HOPS_MAX && die != GP_DWARF_NO_DIE; hops++) {
+        if (die & GP_DWARF_SUPPLEMENT)
+            from = from->supplement;
+        die &= ~GP_DWARF_SUPPLEMENT;
+        gp_dwarf_unit_t *unit = from ? gp_dwarf_unit_at(from, die) : NULL;
+        if (unit == NULL || !read_die(from, unit, die, &description))
             break;
-        complete(dwarf, function, &origin, unit, &description);
-        if (description.linkage_name.form != 0 && function->first_line != 0 &&
-            function->first_file != NULL)
+        complete(dwarf, title, from, unit, &description);
+        if (description.linkage_name.form != 0 && title->first_line != 0 &&
+            title->first_file != NULL)
             break;
-        if (!follow(&origin, unit, &description.reference))
-            break;
+        die = gp_dwarf_reference(unit, &description.reference);
     }
+}
+
+static bool same_title(const void *owner, uint32_t number, const void *key)
+{
+    return ((const gp_dwarf_t *)owner)->titles[number]->die == *(const uint64_t *)key;
+}
+
+gp_dwarf_title_t *gp_dwarf_title(gp_dwarf_t *dwarf, uint64_t die)
+{
+    uint64_t hash = gp_hash_u64(die);
+    uint32_t number = gp_index_find(&dwarf->title_index, hash, same_title, dwarf, &die);
+
+    if (number != GP_INDEX_NONE)
+        return dwarf->titles[number];
+    gp_dwarf_title_t *title = gp_arena_alloc(&dwarf->memory, sizeof(*title));
+    if (title == NULL ||
+        gp_grow(&dwarf->titles, &dwarf->title_capacity, dwarf->title_count,
+                sizeof(gp_dwarf_title_t *)) < 0 ||
+        gp_index_add(&dwarf->title_index, hash, (uint32_t)dwarf->title_count) < 0)
+        return NULL;
+    dwarf->titles[dwarf->title_count++] = title;
+    title->die = die;
+    read_title(dwarf, title);
+    return title;
 }

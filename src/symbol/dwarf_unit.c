@@ -141,6 +141,7 @@ int gp_dwarf_units_load(gp_dwarf_t *dwarf)
     }
     if (dwarf->span_count > 0)
         qsort(dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans), compare_spans);
+    gp_buckets_make(&dwarf->span_buckets, dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans));
     return result;
 }
 
@@ -161,9 +162,8 @@ gp_dwarf_unit_t *gp_dwarf_unit_at(gp_dwarf_t *dwarf, uint64_t offset)
 void gp_dwarf_unit_free(gp_dwarf_unit_t *unit)
 {
     free(unit->files);
-    free(unit->lines);
     free(unit->functions);
-    free(unit->ranges);
+    free(unit->ranges.items);
     gp_buckets_free(&unit->line_buckets);
     gp_buckets_free(&unit->range_buckets);
 }

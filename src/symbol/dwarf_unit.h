@@ -35,11 +35,16 @@ typedef struct gp_dwarf_attribute {
 typedef struct gp_dwarf_abbrev {
     uint64_t code;
     uint32_t first, count; // in the table's attributes
-    uint32_t bytes;        // of all values when every one has a fixed size; else UINT32_MAX
     uint16_t tag;
     bool children;
-    bool sibling; // has DW_AT_sibling
+    bool sibling;  // has DW_AT_sibling
+    uint32_t step; // where in the table's steps those that skip all its values begin
 } gp_dwarf_abbrev_t;
+
+typedef struct gp_dwarf_step { // of skipping values: so many bytes, then one value of that form
+    uint32_t bytes;
+    uint16_t form; // 0 = done
+} gp_dwarf_step_t;
 
 typedef struct gp_dwarf_abbrevs { // of one or more units
     uint64_t offset;
@@ -48,6 +53,8 @@ typedef struct gp_dwarf_abbrevs { // of one or more units
     size_t count, capacity;
     gp_dwarf_attribute_t *attributes;
     size_t attribute_count, attribute_capacity;
+    gp_dwarf_step_t *steps;
+    size_t step_count, step_capacity;
 } gp_dwarf_abbrevs_t;
 
 typedef struct gp_dwarf_unit gp_dwarf_unit_t;
@@ -97,23 +104,42 @@ typedef struct gp_dwarf_file {
     uint32_t number;              // in gp_dwarf.files; GP_DWARF_NONE = not looked up yet
 } gp_dwarf_file_t;
 
-typedef struct gp_dwarf_function { // an instance: out of line, or inlined at one place
-    uint64_t die;                  // its own DIE
-    uint32_t outer;                // the function it is inlined into; GP_DWARF_NONE = none
-    uint32_t call_file, call_line; // where; number in the unit's files
-    uint32_t depth;                // number of functions that it is inlined into, at all levels
-    bool named;                    // the rest is read
+#define GP_DWARF_SUPPLEMENT (1ull << 63) // added to the place of a DIE of the supplement
+#define GP_DWARF_NO_DIE     UINT64_MAX
+
+typedef struct gp_dwarf_title { // what a function is called: one for all of its instances
+    uint64_t die;
     const char *name;
     const char *shown; // see gp_dwarf_place_t
     const char *first_file;
     uint32_t first_line;
-} gp_dwarf_function_t;
+} gp_dwarf_title_t;
 
-typedef struct gp_dwarf_range { // code of a function, where it is the innermost one
+typedef struct gp_dwarf_instance { // of a function: out of line, or inlined at one place
+    uint64_t die;                  // that says what it is called: its own, or its abstract one
+    gp_dwarf_title_t *title;       // NULL = not looked up yet
+    uint32_t outer;                // the instance it is inlined into; GP_DWARF_NONE = none
+    uint32_t call_file, call_line; // where; number in the unit's files
+    uint32_t depth;                // number of functions that it is inlined into, at all levels
+} gp_dwarf_instance_t;
+
+typedef struct gp_dwarf_range { // code, and the number of what has it innermost
     uint64_t lo, hi;
-    uint32_t function;
+    uint32_t number;
     uint32_t depth;
 } gp_dwarf_range_t;
+
+typedef struct gp_dwarf_ranges {
+    gp_dwarf_range_t *items; // sorted and disjoint once they are flattened
+    size_t count, capacity;
+} gp_dwarf_ranges_t;
+
+typedef struct gp_dwarf_function { // out of line, and what is inlined into it
+    uint64_t die;
+    bool loaded;                    // the rest is read
+    gp_dwarf_instance_t *instances; // the first one is the function itself
+    gp_dwarf_ranges_t ranges;       // of instances
+} gp_dwarf_function_t;
 
 struct gp_dwarf_unit {
     uint64_t start, die, end; // in .debug_info: header, first DIE, end
@@ -127,15 +153,15 @@ struct gp_dwarf_unit {
     const char *directory;       // it was compiled in; NULL = unknown
     // Read when needed:
     bool files_loaded, code_loaded;
+    bool searched; // all of it, for functions; else only where compilers put them
     gp_dwarf_file_t *files;
     size_t file_count, file_capacity;
     gp_dwarf_line_t *lines; // sorted
-    size_t line_count, line_capacity;
+    size_t line_count;
     gp_buckets_t line_buckets;
     gp_dwarf_function_t *functions;
     size_t function_count, function_capacity;
-    gp_dwarf_range_t *ranges; // sorted, disjoint
-    size_t range_count, range_capacity;
+    gp_dwarf_ranges_t ranges; // of functions
     gp_buckets_t range_buckets;
 };
 
@@ -159,10 +185,24 @@ struct gp_dwarf {
     size_t unit_count, unit_capacity;
     gp_dwarf_span_t *spans; // sorted by lo
     size_t span_count, span_capacity;
+    gp_buckets_t span_buckets;
     gp_dwarf_abbrevs_t **abbrevs;
     size_t abbrev_count, abbrev_capacity;
     gp_index_t abbrev_index;
+    gp_dwarf_title_t **titles;
+    size_t title_count, title_capacity;
+    gp_index_t title_index;
+    gp_arena_t memory; // of lines, functions and titles
+    // Where a unit's lines and a function's instances are put together before they are copied:
+    gp_dwarf_line_t *rows;
+    size_t row_capacity;
+    gp_dwarf_instance_t *instances;
+    size_t instance_capacity;
+    gp_dwarf_ranges_t ranges;
 };
+
+// Free all that was made of the sections, but not them (dwarf.c).
+void gp_dwarf_free_read(gp_dwarf_t *dwarf);
 
 // Read the headers and first DIEs of all units. Returns 0 or -ENOMEM; what cannot be read is left
 // out.
@@ -211,10 +251,58 @@ void gp_dwarf_names_free(gp_dwarf_names_t *names);
 // The rows of a unit's line table (dwarf_lines.c). Returns 0 or -ENOMEM.
 int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 
-// The functions of a unit (dwarf_functions.c). Returns 0 or -ENOMEM.
-int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+// --- walking through DIEs (dwarf_walk.c)
 
-// Read a function's name and where it is declared (dwarf_origin.c).
-void gp_dwarf_function_name(gp_dwarf_t *dwarf, gp_dwarf_function_t *function);
+typedef struct gp_dwarf_walk {
+    const gp_dwarf_t *dwarf;
+    const gp_dwarf_unit_t *unit;
+    gp_cursor_t cursor;
+    size_t level; // of the next DIE
+    // The DIE that is being visited:
+    uint64_t die;
+    const gp_dwarf_abbrev_t *abbrev;
+} gp_dwarf_walk_t;
+
+typedef struct gp_dwarf_die { // what is needed of one that has code
+    gp_dwarf_extent_t extent;
+    gp_dwarf_value_t call_file, call_line, origin, sibling;
+} gp_dwarf_die_t;
+
+// Begin at a DIE of the unit; it and all below it are visited.
+gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die);
+
+// Go to the next DIE, whose values are to be read or skipped before its children come. Returns
+// false at the end.
+bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk);
+
+void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die);
+void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk); // its values, not its children
+
+// Leave out the children, where the DIE says what comes behind them. Returns whether it does.
+bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling);
+
+// --- functions
+
+// Find the functions of a unit: those that are not within others, or types; all of them with
+// `everywhere` (dwarf_functions.c). Returns 0 or -ENOMEM.
+int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, bool everywhere);
+
+// Read what is inlined into a function (dwarf_inlined.c). Returns 0 or -ENOMEM.
+int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                          gp_dwarf_function_t *function);
+
+// Cut nested ranges into disjoint ones (dwarf_flatten.c): the innermost one counts, of equal ones
+// the later. Returns 0 or -ENOMEM.
+int gp_dwarf_flatten(gp_dwarf_ranges_t *ranges);
+int gp_dwarf_ranges_add(gp_dwarf_ranges_t *ranges, const gp_dwarf_range_t *range);
+
+// A function's name and where it is declared (dwarf_origin.c).
+//   die: see gp_dwarf_instance_t.
+// Returns NULL when memory is short.
+gp_dwarf_title_t *gp_dwarf_title(gp_dwarf_t *dwarf, uint64_t die);
+
+// The place of the DIE that a value refers to (dwarf_origin.c); GP_DWARF_NO_DIE when it is no
+// reference.
+uint64_t gp_dwarf_reference(const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "symbol/compressed.h"
+#include "symbol/memory.h"
 
 int gp_elf_read(const gp_elf_t *elf, uint64_t offset, void *bytes, size_t len)
 {
@@ -149,7 +150,7 @@ void *gp_elf_section_read(const gp_elf_t *elf, const Elf64_Shdr *section, size_t
         errno = ENOEXEC;
         return NULL;
     }
-    char *bytes = malloc(section->sh_size + 1);
+    char *bytes = gp_memory_whole(section->sh_size + 1);
     if (bytes == NULL)
         return NULL;
     int result = gp_elf_read(elf, section->sh_offset, bytes, section->sh_size);

@@ -3,8 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { BLOCK_BYTES = 64 * 1024 - 64, ALIGNMENT = 16 };
+#ifndef MADV_POPULATE_WRITE // Linux 5.14, glibc 2.35
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum { BLOCK_BYTES = 64 * 1024 - 64, ALIGNMENT = 16, PAGE = 4096, WHOLE_MIN = 256 * 1024 };
 
 struct gp_arena_block {
     struct gp_arena_block *next;
@@ -73,6 +78,21 @@ void gp_arena_free(gp_arena_t *arena)
         free(block);
     }
     memset(arena, 0, sizeof(*arena));
+}
+
+void *gp_memory_whole(size_t bytes)
+{
+    int error = errno;
+    char *memory = malloc(bytes);
+
+    if (memory == NULL || bytes < WHOLE_MIN)
+        return memory;
+    char *first = memory + (size_t)(-(uintptr_t)memory & (PAGE - 1));
+    size_t len = (bytes - (size_t)(first - memory)) & ~(size_t)(PAGE - 1);
+    madvise(first, len, MADV_HUGEPAGE); // what fails here changes nothing
+    madvise(first, len, MADV_POPULATE_WRITE);
+    errno = error;
+    return memory;
 }
 
 int gp_grow(void *array, size_t *capacity, size_t count, size_t element_bytes)

@@ -27,6 +27,11 @@ void *gp_arena_copy(gp_arena_t *arena, const void *bytes, size_t len);
 
 void gp_arena_free(gp_arena_t *arena);
 
+// Allocate memory that is going to be written from end to end: the kernel is asked for it at once
+// and in large pages, where it has them, not a page at a time as it is touched (which costs a
+// virtual machine as much as unpacking does). Returns NULL when memory is short; free() it.
+void *gp_memory_whole(size_t bytes);
+
 // Make room for one more element in a malloc()ed array.
 //   array:    address of the array's pointer.
 //   capacity: in elements, updated.

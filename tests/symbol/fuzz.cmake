@@ -2,8 +2,8 @@
 # moment as well, under its sanitizers. For longer: symbol_fuzz_NAME DIRECTORY-FOR-FINDS corpus/NAME
 find_program(FUZZ_CLANG NAMES clang clang-14)
 set(fuzz_parts)
-foreach(part buckets compressed debug_file demangle dwarf dwarf_abbrev dwarf_files dwarf_form dwarf_functions dwarf_lines
-        dwarf_origin dwarf_ranges dwarf_unit eh_functions elf_file index memory perf_map plt symbol_table)
+foreach(part buckets compressed debug_file demangle dwarf dwarf_abbrev dwarf_files dwarf_flatten dwarf_form dwarf_functions
+        dwarf_inlined dwarf_lines dwarf_origin dwarf_ranges dwarf_unit dwarf_walk eh_functions elf_file index memory perf_map plt symbol_table)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/symbol/${part}.c)
 endforeach()
 if(FUZZ_CLANG)
@@ -35,7 +35,7 @@ foreach(target elf debug_info debug_line packed names perf_map)
   if(fuzz_library)
     set(fuzz_exe ${fuzz_directory}/symbol_fuzz_${target})
     add_custom_command(OUTPUT ${fuzz_exe}
-      COMMAND ${FUZZ_CLANG} ${fuzz_flags} -fsanitize=fuzzer ${wrap} ${source} ${fuzz_library} -lz -llzma
+      COMMAND ${FUZZ_CLANG} ${fuzz_flags} -fsanitize=fuzzer ${wrap} ${source} ${fuzz_library} ${GREENPROF_DEFLATE} -lz -llzma
               ${GREENPROF_ZSTD} -liberty -o ${fuzz_exe}
       DEPENDS ${source} ${fuzz_library} VERBATIM COMMAND_EXPAND_LISTS)
     add_custom_target(symbol_fuzz_${target} ALL DEPENDS ${fuzz_exe})

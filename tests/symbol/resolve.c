@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "symbol/elf_file.h"
+#include "symbol/memory.h"
 #include "symbol/symbolizer.h"
 
 static size_t read_build_id(const char *path, const char *given, uint8_t id[GP_BUILD_ID_MAX])
@@ -50,19 +51,55 @@ static void put_chain(const gp_symbol_t *symbol)
     }
 }
 
+typedef struct questions {
+    gp_symbolizer_place_t *places;
+    size_t count, capacity;
+} questions_t;
+
+static void read_questions(questions_t *questions, uint32_t module)
+{
+    char line[64];
+
+    while (fgets_unlocked(line, sizeof(line), stdin) != NULL) {
+        if (gp_grow(&questions->places, &questions->capacity, questions->count,
+                    sizeof(*questions->places)) < 0)
+            exit(1);
+        questions->places[questions->count] = (gp_symbolizer_place_t){
+            .address = strtoull(line, NULL, 16),
+            .module = module,
+            .tag = (uint32_t)questions->count,
+        };
+        questions->count++;
+    }
+}
+
+static void answer(const questions_t *questions)
+{
+    const gp_symbol_t **symbols = calloc(questions->count + 1, sizeof(*symbols));
+
+    if (symbols == NULL)
+        exit(1);
+    for (size_t i = 0; i < questions->count; i++)
+        symbols[questions->places[i].tag] = questions->places[i].symbol;
+    for (size_t i = 0; i < questions->count; i++)
+        put_chain(symbols[i]);
+    free(symbols);
+}
+
 int main(int argc, char **argv)
 {
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    questions_t questions = {0};
     uint8_t id[GP_BUILD_ID_MAX];
-    char line[64];
 
     if (argc < 2)
         return 2;
     size_t id_len = read_build_id(argv[1], argc > 2 ? argv[2] : NULL, id);
     uint32_t module = gp_symbolizer_module(symbolizer, argv[1], strlen(argv[1]), id, id_len);
-    while (fgets(line, sizeof(line), stdin) != NULL) {
-        put_chain(gp_symbolizer_resolve(symbolizer, module, strtoull(line, NULL, 16)));
-    }
+    read_questions(&questions, module);
+    gp_symbolizer_resolve_all(symbolizer, questions.places, questions.count);
+    answer(&questions);
+    free(questions.places);
     gp_symbolizer_destroy(symbolizer);
     return 0;
 }

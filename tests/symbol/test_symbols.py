@@ -391,6 +391,24 @@ class OtherPlaces(unittest.TestCase):
         for elsewhere in ("/nonexistent/libc.so.6", SPECIMEN):  # gone, or of another build
             self.assertEqual(resolve(elsewhere, [address], build_id(path))[0].function, "qsort_r")
 
+    def test_function_within_another(self):
+        """GNU C's nested functions, which lie below another function's DIE, with what is inlined into them."""
+        if not shutil.which("gcc"):
+            self.skipTest("gcc is not installed")
+        source, binary = self.path("a.c"), self.path("a")
+        with open(source, "w") as file:
+            file.write("static inline __attribute__((always_inline)) int twice(int n) { return n * 7 + n / 3; }\n"
+                       "__attribute__((noinline)) int outer(int n)\n{\n"
+                       "    __attribute__((noinline)) int within(int k) { return twice(k) + n; }\n"
+                       "    return within(n) + within(n + 1) * 5;\n}\n"
+                       "int main(int c, char **v) { return outer(c); }\n")
+        subprocess.run(["gcc", "-O2", "-g", "-o", binary, source], check=True)
+        low, size, name = next(item for item in symbols(binary) if item[2].startswith("within"))
+        chains = resolve_chains(binary, range(low, low + size))
+        self.assertEqual({chain[-1].function for chain in chains}, {name})
+        self.assertEqual({chain[-1].first_line for chain in chains}, {4})
+        self.assertIn("twice", {chain[0].function for chain in chains})
+
     def test_rust(self):
         if not shutil.which("rustc"):
             self.skipTest("rustc is not installed")

@@ -79,13 +79,20 @@ static void look_up(gp_dwarf_t *dwarf, uint64_t address)
         abort();
 }
 
+static void check_ranges(const gp_dwarf_ranges_t *ranges, size_t numbers)
+{
+    for (size_t i = 0; i < ranges->count; i++)
+        if (ranges->items[i].lo >= ranges->items[i].hi ||
+            (i > 0 && ranges->items[i - 1].hi > ranges->items[i].lo) ||
+            ranges->items[i].number >= numbers)
+            abort();
+}
+
 static void check(const gp_dwarf_unit_t *unit)
 {
-    for (size_t i = 0; i < unit->range_count; i++)
-        if (unit->ranges[i].lo >= unit->ranges[i].hi ||
-            (i > 0 && unit->ranges[i - 1].hi > unit->ranges[i].lo) ||
-            unit->ranges[i].function >= unit->function_count)
-            abort();
+    check_ranges(&unit->ranges, unit->function_count);
+    for (size_t i = 0; i < unit->function_count; i++)
+        check_ranges(&unit->functions[i].ranges, SIZE_MAX);
     for (size_t i = 1; i < unit->line_count; i++)
         if (unit->lines[i - 1].address > unit->lines[i].address)
             abort();
@@ -104,8 +111,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look_up(dwarf, dwarf->spans[i].hi - 1);
         gp_dwarf_unit_t *unit = &dwarf->units[dwarf->spans[i].unit];
         check(unit);
-        for (size_t k = 0; k < unit->range_count && k < 64; k++)
-            look_up(dwarf, unit->ranges[k].lo);
+        for (size_t k = 0; k < unit->ranges.count && k < 64; k++)
+            look_up(dwarf, unit->ranges.items[k].lo);
     }
     gp_dwarf_close(dwarf);
     gp_elf_close(&elf);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (i < 1000)
             gp_dwarf_file_name(&dwarf.names, &unit, unit.lines[i].file);
     }
-    gp_dwarf_names_free(&dwarf.names);
     gp_dwarf_unit_free(&unit);
+    gp_dwarf_free_read(&dwarf);
     return 0;
 }

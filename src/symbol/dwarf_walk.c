@@ -1,0 +1,99 @@
+// Walking through the DIEs of a unit, reading as little of them as possible.
+#include "symbol/dwarf_unit.h"
+
+gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die)
+{
+    const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
+
+    return (gp_dwarf_walk_t){.dwarf = dwarf, .unit = unit, .cursor = gp_cursor(until, die)};
+}
+
+bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk)
+{
+    const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
+
+    if (walk->abbrev != NULL && walk->level == 0)
+        return false; // the first one had no children
+    while (!walk->cursor.bad && gp_cursor_left(&walk->cursor) > 0) {
+        walk->die = (uint64_t)(walk->cursor.at - info);
+        uint64_t code = gp_cursor_uleb(&walk->cursor);
+        if (code != 0) {
+            walk->abbrev = gp_dwarf_abbrev(walk->unit->abbrevs, code);
+            walk->level += walk->abbrev != NULL && walk->abbrev->children;
+            return walk->abbrev != NULL;
+        }
+        if (walk->level <= 1)
+            return false;
+        walk->level--;
+    }
+    return false;
+}
+
+void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk)
+{
+    const gp_dwarf_step_t *step = walk->unit->abbrevs->steps + walk->abbrev->step;
+
+    for (;; step++) {
+        gp_cursor_skip(&walk->cursor, step->bytes);
+        if (step->form == 0)
+            return;
+        if (step->form == DW_FORM_indirect)
+            gp_dwarf_value(&walk->cursor, walk->unit, &(gp_dwarf_attribute_t){.form = step->form});
+        else
+            gp_dwarf_value_skip(&walk->cursor, walk->unit, step->form);
+    }
+}
+
+static gp_dwarf_value_t *wanted(gp_dwarf_die_t *die, uint16_t name)
+{
+    switch (name) {
+    case DW_AT_low_pc:
+        return &die->extent.low;
+    case DW_AT_high_pc:
+        return &die->extent.high;
+    case DW_AT_ranges:
+        return &die->extent.ranges;
+    case DW_AT_sibling:
+        return &die->sibling;
+    case DW_AT_abstract_origin:
+        return &die->origin;
+    case DW_AT_call_file:
+        return &die->call_file;
+    case DW_AT_call_line:
+        return &die->call_line;
+    default:
+        return NULL;
+    }
+}
+
+void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die)
+{
+    const gp_dwarf_attribute_t *attributes = walk->unit->abbrevs->attributes + walk->abbrev->first;
+
+    memset(die, 0, sizeof(*die));
+    for (uint32_t i = 0; i < walk->abbrev->count && !walk->cursor.bad; i++) {
+        gp_dwarf_value_t *value = wanted(die, attributes[i].name);
+        if (value != NULL || attributes[i].form == DW_FORM_indirect) {
+            gp_dwarf_value_t read = gp_dwarf_value(&walk->cursor, walk->unit, &attributes[i]);
+            if (value != NULL)
+                *value = read;
+        } else {
+            gp_dwarf_value_skip(&walk->cursor, walk->unit, attributes[i].form);
+        }
+    }
+}
+
+bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
+{
+    const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
+    uint64_t here = (uint64_t)(walk->cursor.at - info), there = walk->unit->start + sibling->number;
+    bool local = sibling->form == DW_FORM_ref1 || sibling->form == DW_FORM_ref2 ||
+                 sibling->form == DW_FORM_ref4 || sibling->form == DW_FORM_ref8 ||
+                 sibling->form == DW_FORM_ref_udata;
+
+    if (!local || there < here || there > walk->unit->end) // only forwards
+        return false;
+    walk->cursor.at = info + there;
+    walk->level--;
+    return true;
+}
