@@ -2,9 +2,9 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "profile/signal_name.h"
 #include "signal/handler.h"
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
@@ -77,27 +77,11 @@ int gp_sampling_signal_take(int not_this)
     return error;
 }
 
-static int parse(const char *text)
-{
-    if (strncmp(text, "SIG", 3) == 0)
-        text += 3;
-    if (strncmp(text, "RTMIN", 5) == 0)
-        return SIGRTMIN + (int)strtol(text + 5, NULL, 10);
-    if (strncmp(text, "RTMAX", 5) == 0)
-        return SIGRTMAX + (int)strtol(text + 5, NULL, 10);
-    for (int number = 1; number < SIGRTMIN; number++) {
-        const char *name = sigabbrev_np(number);
-        if (name != NULL && strcmp(name, text) == 0)
-            return number;
-    }
-    return (int)strtol(text, NULL, 10);
-}
-
 int gp_sampling_signal_choose(const char *text)
 {
-    int number = parse(text);
-    if (number < 1 || number > SIGRTMAX || number == SIGKILL || number == SIGSTOP)
-        return -EINVAL;
+    int number = gp_signal_by_name(text);
+    if (number < 0)
+        return number;
     atomic_store_explicit(&present, number, memory_order_release);
     return 0;
 }

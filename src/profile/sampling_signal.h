@@ -27,7 +27,7 @@ bool gp_sampling_signal_is_ours(void);
 // Returns 0, -EBUSY where all are taken, or another negative errno value. Caller holds the sampler's lock.
 int gp_sampling_signal_take(int not_this);
 
-// Choose by name ("SIGPROF", "PROF", "RTMIN+3") or number, before the first is taken. Returns 0 or -EINVAL.
+// Choose by name (signal_name.h), before the first is taken. Returns 0 or -EINVAL.
 int gp_sampling_signal_choose(const char *text);
 
 #endif

@@ -258,9 +258,16 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)
     } else {
         take_sample(thread, context);
         gp_timer_tick(&thread->timer, engine);
-        if (engine->id != GP_ENGINE_MONOTONIC) // that one interrupts waits that have lasted
-            gp_restart_call(context);
     }
+}
+
+// Whatever became of a timer's signal, the program must not see it.
+static void restart(const siginfo_t *info, ucontext_t *context)
+{
+    const gp_clock_engine_t *engine = atomic_load_explicit(&gp_handler_engine, memory_order_acquire);
+    bool is_timer = info->si_code > 0 || info->si_code == SI_TIMER;
+    if (is_timer && (engine == NULL || engine->id != GP_ENGINE_MONOTONIC)) // that one interrupts waits that have lasted
+        gp_restart_call(context);
 }
 
 static bool is_census(const siginfo_t *info)
@@ -294,5 +301,6 @@ void gp_handler(int signal_number, siginfo_t *info, void *context)
         handle(thread, info, context);
         atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
     }
+    restart(info, context);
     errno = saved_errno;
 }

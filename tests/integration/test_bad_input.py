@@ -1,5 +1,6 @@
 """What `greenprof run` cannot do it says, with nothing half-written; what hosts do with SIGPROF they go on doing."""
 import os
+import re
 import stat
 import subprocess
 
@@ -117,9 +118,21 @@ class Owners(check.Case):
         self.assertLess(capture.sampled_ns / 1e9, 0.2)
 
     def test_chosen_signal(self):
-        for name in ("SIGSTKFLT", "RTMIN+5", "27"):
+        for name in ("SIGSTKFLT", "RTMIN+5", "RTMAX", "27"):
             run = self.profile(["owner", "ignore"], environment={"GREENPROF_SIGNAL": name})
             self.near(name, run.folded().inclusive()["work_own"], run.truth.functions["work_own"], 0.03)
+
+    def test_signal_that_cannot_be_chosen(self):
+        """Nothing runs, and it is said why."""
+        for name in ("SIGFOO", "KILL", "SIGSEGV", "TERM", "0", "-5", "65", "33", "27x", "RTMIN+99", "RTMIN-1", "RTMAX+1", "RTMIN+x"):
+            done = check.greenprof("run", "-o", os.path.join(self.directory, "none.greenprof"), "--", "echo", "ran",
+                                   env={**os.environ, "GREENPROF_SIGNAL": name})
+            self.assertEqual((done.returncode, done.stdout), (1, b""), name)
+            self.assertRegex(done.stderr.decode(), rf"^greenprof: GREENPROF_SIGNAL: {re.escape(name)}: [^\n]+\n$")
+        done = check.greenprof("run", "--", "echo", "ran", env={**os.environ, "GREENPROF_ENGINE": "steam"}, cwd=self.directory)
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+        self.assertRegex(done.stderr.decode(), "^greenprof: GREENPROF_ENGINE: steam: [^\n]+\n$")
+        self.assertEqual(os.listdir(self.directory), [])
 
     def test_ignored(self):
         run = self.check("ignore")

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "profile/signal_name.h"
 #include "run.h"
 
 static void set_environment(const gp_arguments_t *arguments, const char *output, const char *core)
@@ -48,12 +49,29 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     setenv("GREENPROF_PID", number, 1);
 }
 
+// What the library reads for itself, and would have to pass over in silence.
+static int check_environment(void)
+{
+    const char *signal_name = getenv("GREENPROF_SIGNAL"), *engine = getenv("GREENPROF_ENGINE");
+    static const char *const engines[] = {"", "perf", "cpu", "monotonic", NULL};
+
+    if (signal_name != NULL && signal_name[0] != '\0' && gp_signal_by_name(signal_name) < 0)
+        return gp_fail("GREENPROF_SIGNAL", "%s: samples cannot be taken by it, but by %s", signal_name, GP_SIGNAL_NAMES);
+    for (int i = 0; engine != NULL && engines[i] != NULL; i++) {
+        if (strcmp(engine, engines[i]) == 0)
+            return 0;
+    }
+    return engine == NULL ? 0 : gp_fail("GREENPROF_ENGINE", "%s: must be perf, cpu or monotonic", engine);
+}
+
 int gp_command_run(const gp_arguments_t *arguments)
 {
     char core[PATH_MAX], output[PATH_MAX];
     const char *program = arguments->operands[0];
 
-    int status = gp_run_output_path(arguments->output, program, output);
+    int status = check_environment();
+    if (status == 0)
+        status = gp_run_output_path(arguments->output, program, output);
     if (status == 0)
         status = gp_run_check_program(program);
     if (status == 0)

@@ -1,0 +1,44 @@
+"""Calls that wait: greenprof ends none of them, and keeps none from being ended by the program's own signals."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+import check  # noqa: E402
+
+CALLS = 36
+
+
+class Waits(check.Case):
+    """At 10,000 Hz, beside threads that compute; what went wrong is a line BAD."""
+
+    def check(self, *command, calls=CALLS, engine="perf", clock="cpu"):
+        alone = self.run_alone(["waits", *command])
+        run = self.profile(["waits", *command], hz=10000, options=["--engine", engine, "--clock", clock])
+        for truth in (alone, run.truth):
+            self.assertEqual(truth.values["BAD"], [])
+            self.assertEqual(truth.values["CALLS"], [[str(calls)]])
+        samples = len(run.capture().samples)
+        print(f"{engine}, {clock}: {samples} samples")
+        self.assertGreater(samples, 500 if engine == "perf" else 20)
+
+    def test_none_ends_early(self):
+        self.check("length", 150)
+
+    def test_none_ends_early_by_ticks(self):
+        self.check("length", 100, engine="cpu")
+
+    def test_none_ends_early_by_the_wall_clock(self):
+        self.check("length", 100, clock="wall")
+
+    def test_own_signals_end_them(self):
+        """A signal of the program's that comes while a thread sleeps ends the call, also where a sample is taken the
+        moment before or after."""
+        self.check("kicked", 60, calls=CALLS - 1)
+        self.check("kicked", 30, calls=CALLS - 1, clock="wall")
+
+    def test_own_signals_end_them_by_ticks(self):
+        self.check("kicked", 30, calls=CALLS - 1, engine="cpu")
+
+
+if __name__ == "__main__":
+    check.main()
