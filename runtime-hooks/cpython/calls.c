@@ -4,8 +4,11 @@
 
 #include "api.h"
 #include "greenprof/coro.h"
+#include "profile/host_calls.h"
 #include "profile/process.h"
 #include "profile/sampler.h"
+#include "redirect.h"
+#include "walk.h"
 
 // Both kinds of fast call; the one without keywords does not look at the last argument.
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords);
@@ -58,6 +61,18 @@ static void *wrap(const char *module_name, const char *name, int kinds, void *mi
     return is_known ? before : NULL;
 }
 
+// What the module signal calls, and faulthandler: the program's own use of the sampling signal is to be seen.
+static void watch_signals(void)
+{
+    const gp_redirection_t list[] = {
+        {"sigaction", (void *)(uintptr_t)gp_host_sigaction},
+        {"sigwait", (void *)(uintptr_t)gp_host_sigwait},
+        {"sigwaitinfo", (void *)(uintptr_t)gp_host_sigwaitinfo},
+        {"sigtimedwait", (void *)(uintptr_t)gp_host_sigtimedwait},
+    };
+    gp_redirect((const void *)gp_cpython_runtime.loop, list, sizeof(list) / sizeof(list[0])); // NOLINT(performance-no-int-to-ptr)
+}
+
 // Do the program's calls come to this library?
 static bool is_interposed(void)
 {
@@ -74,4 +89,5 @@ void gp_calls_watch(void)
     real_start = (varargs_t *)(uintptr_t)wrap("_thread", "start_new_thread", GP_PY_VARARGS, (void *)(uintptr_t)start_of);
     real_execv = (fastcall_t *)(uintptr_t)wrap("posix", "execv", GP_PY_FASTCALL, (void *)(uintptr_t)execv_of);
     real_execve = (fastcall_t *)(uintptr_t)wrap("posix", "execve", GP_PY_FASTCALL, (void *)(uintptr_t)execve_of);
+    watch_signals();
 }

@@ -371,7 +371,8 @@ enum gp_counter {
     GP_COUNTER_LOST_HOGS = 17,      // long slices, and delays by them, that found no room
     GP_COUNTER_LOST_CALLS = 18,     // events of exact mode for which there was no memory: counts are too low
     GP_COUNTER_MERGED_SPANS = 19,   // waits that found no room: in the timeline the coroutine looks active
-    GP_COUNTER_COUNT = 20,
+    GP_COUNTER_SIGNAL_MOVED = 20,   // times that another sampling signal was taken, because the host handles the present one
+    GP_COUNTER_COUNT = 21,
 };
 
 typedef struct gp_counters_record {

@@ -27,6 +27,7 @@ const char *gp_counter_name(uint32_t counter)
         [GP_COUNTER_LOST_HOGS] = "lost_hogs",
         [GP_COUNTER_LOST_CALLS] = "lost_calls",
         [GP_COUNTER_MERGED_SPANS] = "merged_spans",
+        [GP_COUNTER_SIGNAL_MOVED] = "signal_moved",
     };
 
     return counter < GP_COUNTER_COUNT ? names[counter] : NULL;

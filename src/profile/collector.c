@@ -379,6 +379,8 @@ static void *collect(void *unused)
         uint32_t answered = atomic_load_explicit(&wanted, memory_order_acquire);
         bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
         uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+        if (sampling)
+            gp_sampler_look_at_signal();
         if (sampling && now - housekeeping > HOUSEKEEPING_NS) {
             find_exited();
             gp_sampler_look_for_threads();

@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 
 #include "greenprof/prof.h"
+#include "profile/host_calls.h"
 #include "profile/host_mask.h"
 #include "profile/process.h"
 #include "profile/sampler.h"
@@ -135,22 +136,37 @@ typedef int timedwait_t(const sigset_t *, siginfo_t *, const struct timespec *);
 typedef int waitinfo_t(const sigset_t *, siginfo_t *);
 typedef int wait_t(const sigset_t *, int *);
 
-PROF_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+int gp_host_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
     sigset_t filtered;
     return REAL(timedwait_t, "sigtimedwait")(waited_for(set, &filtered), info, timeout);
 }
 
-PROF_API int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+PROF_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+    return gp_host_sigtimedwait(set, info, timeout);
+}
+
+int gp_host_sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
     sigset_t filtered;
     return REAL(waitinfo_t, "sigwaitinfo")(waited_for(set, &filtered), info);
 }
 
-PROF_API int sigwait(const sigset_t *set, int *number)
+PROF_API int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+    return gp_host_sigwaitinfo(set, info);
+}
+
+int gp_host_sigwait(const sigset_t *set, int *number)
 {
     sigset_t filtered;
     return REAL(wait_t, "sigwait")(waited_for(set, &filtered), number);
+}
+
+PROF_API int sigwait(const sigset_t *set, int *number)
+{
+    return gp_host_sigwait(set, number);
 }
 
 PROF_API int signalfd(int fd, const sigset_t *set, int flags)

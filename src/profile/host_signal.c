@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "greenprof/prof.h"
+#include "profile/host_calls.h"
 #include "profile/host_mask.h"
 #include "profile/sampler.h"
 #include "profile/sampling_signal.h"
@@ -106,7 +107,7 @@ static int answer(int number, const struct sigaction *action, struct sigaction *
     return result;
 }
 
-PROF_API int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+int gp_host_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     if (number == gp_sampling_signal() && gp_sampling_signal_is_ours())
         return answer(number, action, old);
@@ -120,6 +121,11 @@ PROF_API int sigaction(int number, const struct sigaction *action, struct sigact
     if (result == 0 && old != NULL && believed)
         sigaddset(&old->sa_mask, gp_sampling_signal());
     return result;
+}
+
+PROF_API int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    return gp_host_sigaction(number, action, old);
 }
 
 // BSD semantics, as glibc's has: system calls are restarted, the signal is blocked in its handler.

@@ -230,10 +230,8 @@ static void rearm_all(void)
     }
 }
 
-void gp_sampler_yield(void)
+static void yield_locked(int host)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
-    int host = gp_sampling_signal();
     bool moved = gp_sampling_signal_take(host) == 0;
     if (frequency != 0 && moved) {
         rearm_all();
@@ -242,7 +240,22 @@ void gp_sampler_yield(void)
         stop_locked();
         atomic_store_explicit(&yielded_ns, now, memory_order_relaxed);
     }
+}
+
+void gp_sampler_yield(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    int host = gp_sampling_signal();
+    yield_locked(host);
     take_off_pending(host);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_look_at_signal(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0 && !gp_sampling_signal_is_ours())
+        yield_locked(gp_sampling_signal());
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 

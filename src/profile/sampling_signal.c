@@ -4,8 +4,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "capture/format.h"
 #include "profile/signal_name.h"
 #include "signal/handler.h"
+#include "signal/thread.h"
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
 
@@ -59,8 +61,8 @@ static int install(int number)
 static int try(int number, int not_this)
 {
     int error = number != not_this ? install(number) : -EBUSY;
-    if (error == 0)
-        atomic_store_explicit(&present, number, memory_order_release);
+    if (error == 0 && atomic_exchange_explicit(&present, number, memory_order_acq_rel) != number)
+        atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_SIGNAL_MOVED], 1, memory_order_relaxed);
     return error;
 }
 

@@ -8,6 +8,7 @@
 #include "profile/functions.h"
 #include "profile/exact.h"
 #include "profile/profile.h"
+#include "profile/sampler.h"
 #include "profile/profile_pool.h"
 #include "signal/handler.h"
 #include "signal/language.h"
@@ -199,6 +200,7 @@ static const gp_core_interface_t interface = {
     .language_attach = attach_language,
     .language_watch = watch_language,
     .language_native = change_native,
+    .has_yielded = gp_sampler_has_yielded,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

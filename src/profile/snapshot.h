@@ -74,6 +74,8 @@ typedef struct gp_core_interface {
     int (*language_watch)(gp_language_watch_t *watch);
     // Show native frames among the language's, in all that is sampled: from +1 until as many -1.
     void (*language_native)(int change);
+    // Has sampling ended, because the host took every signal that it could use?
+    bool (*has_yielded)(void);
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

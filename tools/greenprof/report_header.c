@@ -24,6 +24,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_LOST_WAITS] = "samples of waiting lost, the collector could not keep up",
     [GP_COUNTER_LOST_HOGS] = "long slices, or delays by them, lost",
     [GP_COUNTER_MERGED_SPANS] = "waits missing in the timeline",
+    [GP_COUNTER_SIGNAL_MOVED] = "changes of the sampling signal: the program handles the one before",
 };
 
 const char *gp_report_engine_name(uint32_t engine)
@@ -124,6 +125,8 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     gp_report_print_counters(dataset);
     if (!dataset->summary.ended)
         printf("  the capture has no end: the program was killed, or it still runs\n");
+    else if (dataset->end_reason == GP_END_STOPPED)
+        printf("  sampling ended before the program: it handles every signal that would do\n");
     else if (dataset->end_reason == GP_END_FAILED)
         printf("  the capture could not be written any further: %s; what came later is missing\n",
                strerror((int)dataset->end_error));

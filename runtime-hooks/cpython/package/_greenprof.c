@@ -26,7 +26,7 @@ static PyObject *fail(int error)
         int error;
         const char *why;
     } reasons[] = {
-        {EBUSY, "the program handles SIGPROF itself"},
+        {EBUSY, "the program handles every signal that samples could be taken by"},
         {ENOSYS, "no way to sample works here (perf events, timers)"},
         {ENOTSUP, "not supported in this process"},
     };
@@ -216,7 +216,15 @@ static PyObject *native(PyObject *module, PyObject *change)
     Py_RETURN_NONE;
 }
 
+static PyObject *has_yielded(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(prof_core_interface()->has_yielded());
+}
+
 static PyMethodDef functions[] = {
+    {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that samples could be taken by?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
     {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine."},

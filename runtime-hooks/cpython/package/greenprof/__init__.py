@@ -15,6 +15,7 @@ import os
 import sys
 import tempfile
 import threading
+import warnings
 
 from greenprof import _greenprof
 from greenprof._greenprof import set_trace
@@ -115,6 +116,9 @@ class Profile:
             self._profile.stop()
             if self._native:
                 _greenprof.native(-1)
+            if _greenprof.has_yielded():
+                warnings.warn("sampling ended early: the program handles every signal that it could be done by",
+                              RuntimeWarning, stacklevel=2)
         if self._depth > 0:
             self._depth -= 1
 

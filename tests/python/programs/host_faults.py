@@ -1,0 +1,50 @@
+"""A program that uses faulthandler. Arguments: "crash", "overflow", "later", "gone"; "before" or "after" greenprof has started."""
+import faulthandler
+import sys
+import time
+
+import greenprof
+
+how, when = sys.argv[1:]
+
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        for _ in range(100):
+            pass
+
+
+def nested(depth):
+    if depth:
+        return nested(depth - 1)
+    burn(0.2)
+
+
+def take():
+    faulthandler.enable()
+    if how == "later":
+        faulthandler.dump_traceback_later(0.05, repeat=True)
+
+
+if when == "before":
+    take()
+profile = greenprof.Profile(scope="process", frequency=5000)
+profile.start()
+if when == "after":
+    take()
+if how == "gone":
+    faulthandler.disable()
+nested(200)
+if how == "crash":
+    faulthandler._sigsegv()
+if how == "overflow":
+    faulthandler._stack_overflow()
+if how == "later":
+    faulthandler.cancel_dump_traceback_later()
+profile.stop()
+profile.create_stats()
+rows = {key[2]: row for key, row in profile.stats.items()}
+assert abs(rows["burn"][3] - profile.total) < 0.02, (rows["burn"], profile.total)
+assert rows["burn"][1] > 20, rows["burn"]
+print("as expected")
