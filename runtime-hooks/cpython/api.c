@@ -1,6 +1,9 @@
 #include "api.h"
 
 #include <dlfcn.h>
+#include <string.h>
+
+enum { MODULE_DEF_METHODS = 64 }; // PyModuleDef.m_methods: PyModuleDef_Base (40), m_name, m_doc, m_size
 
 gp_py_api_t gp_py;
 
@@ -29,6 +32,7 @@ bool gp_py_find(void)
         {"Py_CompileString", offsetof(gp_py_api_t, compile)},
         {"PyEval_EvalCode", offsetof(gp_py_api_t, eval_code)},
         {"PyModule_GetName", offsetof(gp_py_api_t, module_name)},
+        {"PyModule_GetDef", offsetof(gp_py_api_t, module_def)},
         {"PyCapsule_GetPointer", offsetof(gp_py_api_t, capsule_pointer)},
         {"PyCFunction_NewEx", offsetof(gp_py_api_t, function_new)},
         {"PyObject_CallFunctionObjArgs", offsetof(gp_py_api_t, call)},
@@ -49,4 +53,20 @@ bool gp_py_find(void)
         *(void **)(void *)((char *)&gp_py + names[i].offset) = found;
     }
     return true;
+}
+
+gp_py_method_t *gp_py_method_of(void *definition, const char *name)
+{
+    gp_py_method_t *method = *(gp_py_method_t **)(void *)((char *)definition + MODULE_DEF_METHODS);
+    while (method != NULL && method->name != NULL && strcmp(method->name, name) != 0)
+        method++;
+    return method != NULL && method->name != NULL ? method : NULL;
+}
+
+gp_py_method_t *gp_py_method(gp_py_t *module, const char *name)
+{
+    void *definition = gp_py.module_def(module);
+    if (definition == NULL)
+        gp_py.error_clear();
+    return definition != NULL ? gp_py_method_of(definition, name) : NULL;
 }

@@ -35,6 +35,7 @@ typedef struct gp_py_api {
     gp_py_t *(*compile)(const char *, const char *, int);
     gp_py_t *(*eval_code)(gp_py_t *, gp_py_t *, gp_py_t *);
     const char *(*module_name)(gp_py_t *);
+    void *(*module_def)(gp_py_t *);
     void *(*capsule_pointer)(gp_py_t *, const char *);
     gp_py_t *(*function_new)(gp_py_method_t *, gp_py_t *, gp_py_t *);
     gp_py_t *(*call)(gp_py_t *, ...);                      // PyObject_CallFunctionObjArgs: ended by NULL
@@ -54,7 +55,14 @@ extern gp_py_api_t gp_py;
 // Find them all. Returns whether none is missing.
 bool gp_py_find(void);
 
-// The definition behind a built-in function object. It is shared by all who hold the function: what is put there is called.
+// The definition of a function that an extension module was made with, whatever its attribute of that name may be by now
+// (monkey patches). It is shared by all who hold the function: what is put there is called. NULL = there is none.
+gp_py_method_t *gp_py_method(gp_py_t *module, const char *name);
+
+// The same of a PyModuleDef.
+gp_py_method_t *gp_py_method_of(void *definition, const char *name);
+
+// The definition behind a function that is known to be a built-in one (gp_py.builtin_type). It is shared in the same way.
 static inline gp_py_method_t *gp_py_definition(gp_py_t *builtin)
 {
     return *(gp_py_method_t **)((char *)builtin + 16); // PyCFunctionObject.m_ml

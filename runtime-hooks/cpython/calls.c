@@ -47,18 +47,12 @@ static gp_py_t *start_of(gp_py_t *self, gp_py_t *args)
 static void *wrap(const char *module_name, const char *name, int kinds, void *mine)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
-    gp_py_t *function = module != NULL ? gp_py.get_attr(module, name) : NULL;
-    if (function == NULL) {
-        gp_py.error_clear();
+    gp_py_method_t *method = module != NULL ? gp_py_method(module, name) : NULL;
+    if (method == NULL || !(method->flags & kinds))
         return NULL;
-    }
-    gp_py_method_t *definition = gp_py_definition(function);
-    void *before = definition->function;
-    bool is_known = definition->flags & kinds;
-    if (is_known)
-        definition->function = mine;
-    gp_py.decref(function);
-    return is_known ? before : NULL;
+    void *before = method->function;
+    method->function = mine;
+    return before;
 }
 
 // What the module signal calls, and faulthandler: the program's own use of the sampling signal is to be seen.

@@ -306,16 +306,11 @@ static void replace_new(gp_py_t *type)
 // Put `mine` into the definition of a function of the module; returns what was there, NULL where it is of another kind.
 static varargs_t *replace_function(gp_py_t *module, const char *name, int flags, varargs_t *mine)
 {
-    gp_py_t *function = gp_py.get_attr(module, name);
-    if (function == NULL)
+    gp_py_method_t *method = gp_py_method(module, name);
+    if (method == NULL || method->flags != flags)
         return NULL;
-    gp_py_method_t *definition = gp_py_definition(function);
-    varargs_t *before = NULL;
-    if (definition->flags == flags && strcmp(definition->name, name) == 0) {
-        before = (varargs_t *)(uintptr_t)definition->function;
-        definition->function = (void *)(uintptr_t)mine;
-    }
-    gp_py.decref(function);
+    varargs_t *before = (varargs_t *)(uintptr_t)method->function;
+    method->function = (void *)(uintptr_t)mine;
     return before;
 }
 

@@ -7,8 +7,6 @@
 #include "asyncio.h"
 #include "greenlet.h"
 
-enum { MODULE_DEF_METHODS = 64 }; // PyModuleDef.m_methods: PyModuleDef_Base (40), m_name, m_doc, m_size
-
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count);
 
 typedef struct inittab { // struct _inittab
@@ -34,7 +32,7 @@ static gp_py_t *on_create(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count)
 
 static void wrap(gp_py_method_t *method)
 {
-    if (real_create != NULL || !(method->flags & GP_PY_FASTCALL))
+    if (real_create != NULL || method == NULL || !(method->flags & GP_PY_FASTCALL))
         return;
     real_create = (fastcall_t *)(uintptr_t)method->function;
     method->function = (void *)(uintptr_t)on_create;
@@ -42,12 +40,9 @@ static void wrap(gp_py_method_t *method)
 
 static void *on_init(void)
 {
-    char *definition = real_init(); // multi-phase: it returns its PyModuleDef
-    gp_py_method_t *method = definition != NULL ? *(gp_py_method_t **)(void *)(definition + MODULE_DEF_METHODS) : NULL;
-    for (; method != NULL && method->name != NULL; method++) {
-        if (strcmp(method->name, "create_dynamic") == 0)
-            wrap(method);
-    }
+    void *definition = real_init(); // multi-phase: it returns its PyModuleDef
+    if (definition != NULL)
+        wrap(gp_py_method_of(definition, "create_dynamic"));
     return definition;
 }
 
@@ -65,11 +60,6 @@ void gp_imports_foresee(void)
 void gp_imports_watch(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_imp");
-    gp_py_t *create = module != NULL ? gp_py.get_attr(module, "create_dynamic") : NULL;
-    if (create == NULL) {
-        gp_py.error_clear();
-        return;
-    }
-    wrap(gp_py_definition(create));
-    gp_py.decref(create);
+    if (module != NULL)
+        wrap(gp_py_method(module, "create_dynamic"));
 }
