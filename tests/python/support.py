@@ -1,6 +1,8 @@
 """Run a Python program under `greenprof run` and look at what greenprof says of it."""
 import collections
+import json
 import os
+import pstats
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,21 @@ def require_package():
     if not os.path.isdir(os.path.join(os.environ["PYTHONPATH"], "greenprof")):
         print("SKIP: the package greenprof was not built")
         sys.exit(SKIPPED)
+
+
+def read_as_snakeviz(path):
+    """What SnakeViz makes of a file (table_rows() and json_stats() of its stats.py, 2.2): the functions of its table."""
+    text = "{}:{}({})".format
+    stats = pstats.Stats(path)
+    rows = [text(*key) for key, (primitive, calls, own, total, callers) in stats.stats.items()
+            if f"{own / primitive if primitive > 0 else 0:.4g} {total / primitive if primitive > 0 else 0:.4g} {calls}"]
+    stats.calc_callees()
+    tree = {text(*key): {"children": {text(*callee): list(counts) for callee, counts in callees.items()},
+                         "stats": list(stats.stats[key][:4]),
+                         "callers": {text(*caller): list(counts) for caller, counts in stats.stats[key][-1].items()}}
+            for key, callees in stats.all_callees.items()}
+    json.dumps(tree, allow_nan=False)
+    return rows
 
 
 def command(*arguments):

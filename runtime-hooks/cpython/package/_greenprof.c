@@ -190,6 +190,10 @@ static PyObject *set_trace(PyObject *module, PyObject *text)
 {
     (void)module;
     prof_trace_id_t id;
+    if (text == Py_None) {
+        prof_trace_clear();
+        Py_RETURN_NONE;
+    }
     const char *utf8 = PyUnicode_AsUTF8(text);
     if (utf8 == NULL)
         return NULL;
@@ -227,7 +231,7 @@ static PyMethodDef functions[] = {
     {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that samples could be taken by?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
-    {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine."},
+    {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine, or None."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,7 @@
 """A profile of every request of a WSGI application, one file each."""
 import itertools
 import os
+import re
 import time
 
 import greenprof
@@ -9,55 +10,106 @@ import greenprof
 class Middleware:
     """Wrap a WSGI application: each request is profiled for itself, with the greenlets that it spawns.
 
-    directory: where the files go; {number}, {method}, {path} and {trace} may stand in `pattern`
+    directory: where the files go
+    pattern:   their names; {number}, {method}, {path}, {trace} and {time} may stand in it. What they stand for is the client's
+               choice, so it is reduced to letters, digits, '.', '-' and '_'
     choose:    called with the environ; a request is profiled where it says so (default: every one)
+    options:   of greenprof.Profile: frequency, clock, mode, ...
+
+    Whatever goes wrong with the profile is written to wsgi.errors; the request does not notice.
     """
 
-    def __init__(self, application, directory=".", pattern="{number:06d}-{method}{path}.prof", choose=None, frequency=1000):
+    def __init__(self, application, directory=".", pattern="{number:06d}-{method}{path}.prof", choose=None, **options):
+        greenprof.Profile(**options)  # complains now, not at the first request
+        pattern.format(number=1, method="", path="", trace="", time=0.0)
         self.application, self.directory, self.pattern = application, directory, pattern
-        self.choose, self.frequency = choose, frequency
+        self.choose, self.options = choose, options
         self.numbers = itertools.count(1)
 
     def __call__(self, environ, start_response):
-        if self.choose is not None and not self.choose(environ):
-            return self.application(environ, start_response)
         profile = self._start(environ)
+        if profile is None:
+            return self.application(environ, start_response)
         try:
             body = self.application(environ, start_response)
+            whole = isinstance(body, (list, tuple))  # servers know its length then
+            return (_Whole if whole else _Stream)(body, lambda: self._end(profile, environ))
         except BaseException:
             self._end(profile, environ)
             raise
-        return _Body(body, lambda: self._end(profile, environ))
 
     def _start(self, environ):
-        profile = greenprof.Profile(frequency=self.frequency, name=environ.get("PATH_INFO", "")[:60])
+        if self.choose is not None and not self.choose(environ):
+            return None
         try:
-            if environ.get("HTTP_TRACEPARENT"):
-                greenprof.set_trace(environ["HTTP_TRACEPARENT"])
-        except ValueError:
-            pass
-        try:
+            _set_trace(environ)
+            profile = greenprof.Profile(name=environ.get("PATH_INFO", "")[:60].encode("ascii", "replace").decode(),
+                                        **self.options)
             profile.start()
-        except OSError:
-            return None  # the request matters more
-        return profile
+            return profile
+        except Exception as error:  # the request matters more
+            _complain(environ, error)
 
     def _end(self, profile, environ):
-        if profile is None:
-            return
-        path = environ.get("PATH_INFO", "").replace("/", "_")[:80]
-        name = self.pattern.format(number=next(self.numbers), method=environ.get("REQUEST_METHOD", ""), path=path,
-                                   trace=environ.get("HTTP_TRACEPARENT", ""), time=time.time())
         try:
             profile.disable()
-            profile.dump(os.path.join(self.directory, name))
-        except OSError as error:
-            environ.get("wsgi.errors") and environ["wsgi.errors"].write(f"greenprof: {name}: {error.strerror}\n")
+            profile.dump(os.path.join(self.directory, self._name(environ)))
+            if environ.get("HTTP_TRACEPARENT"):
+                greenprof.set_trace(None)  # the next request on this connection has one of its own, or none
+        except Exception as error:
+            _complain(environ, error)
+
+    def _name(self, environ):
+        texts = {"method": "REQUEST_METHOD", "path": "PATH_INFO", "trace": "HTTP_TRACEPARENT"}
+        texts = {name: re.sub(r"[^A-Za-z0-9._-]", "_", environ.get(key, ""))[:80] for name, key in texts.items()}
+        return self.pattern.format(number=next(self.numbers), time=time.time(), **texts)
 
 
-class _Body:
+def filter_factory(global_conf, directory=".", **options):
+    """For a pipeline of Paste Deploy (api-paste.ini of OpenStack's services):
+
+        [filter:greenprof]
+        paste.filter_factory = greenprof.wsgi:filter_factory
+        directory = /var/log/nova/profiles
+    """
+    if "frequency" in options:
+        options["frequency"] = int(options["frequency"])
+    return lambda application: Middleware(application, directory, **options)
+
+
+def _set_trace(environ):
+    try:
+        if environ.get("HTTP_TRACEPARENT"):
+            greenprof.set_trace(environ["HTTP_TRACEPARENT"])
+    except ValueError:
+        pass  # the client's mistake
+
+
+def _complain(environ, error):
+    errors = environ.get("wsgi.errors")
+    if errors is not None:
+        errors.write(f"greenprof: {error}\n")
+
+
+class _Closing:
     """The response: the profile ends when it has been sent."""
 
+    def close(self):
+        end, self.end = self.end, lambda: None
+        try:
+            if hasattr(self.body, "close"):
+                self.body.close()
+        finally:
+            end()
+
+
+class _Whole(_Closing, list):
+    def __init__(self, body, end):
+        super().__init__(body)
+        self.body, self.end = body, end
+
+
+class _Stream(_Closing):
     def __init__(self, body, end):
         self.body, self.iterator, self.end = body, iter(body), end
 
@@ -66,11 +118,3 @@ class _Body:
 
     def __next__(self):
         return next(self.iterator)
-
-    def close(self):
-        try:
-            if hasattr(self.body, "close"):
-                self.body.close()
-        finally:
-            end, self.end = self.end, lambda: None
-            end()
