@@ -238,7 +238,7 @@ static gp_py_t *on_set_name(gp_py_t *task, gp_py_t *value)
     const gp_greenlet_t *found = result != NULL ? gp_greenlet_find(task) : NULL;
     gp_py_t *name = found != NULL ? name_of(task) : NULL;
     if (name != NULL)
-        prof_coro_set_name(found->coro, gp_py.utf8(name, NULL));
+        prof_coro_name(found->coro, gp_py.utf8(name, NULL));
     gp_py.drop(name);
     return result;
 }

@@ -4,6 +4,7 @@
 //
 // Source: Lua 5.4, ldo.c (lua_resume), lua.h.
 #include "coro/own_memory.h"
+#include "coro/spawn.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "lua_hook.h"
@@ -91,11 +92,13 @@ static prof_coro_t *make(lua_State *state, int arguments, uint64_t *id)
     char name[48];
     gp_lua_name(state, arguments, name, sizeof(name));
     forget(state);
+    gp_park_t caller = gp_spawn_caller();
     gp_coro_birth_t birth = {
         .kind = GP_CORO_ANNOUNCED,
         .name = name,
         .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
     };
+    birth.spawn_site = gp_spawn_site_here(birth.spawner, &caller);
     prof_coro_t *coro = gp_coro_new(&birth);
     if (coro == NULL)
         return NULL;

@@ -2,7 +2,8 @@
 
 #include <dlfcn.h>
 
-typedef prof_coro_t *announce_t(const void *lo, size_t bytes, const void *entry, const char *name);
+typedef prof_coro_t *announce_t(const void *lo, size_t bytes, const void *entry, const char *name,
+                                const prof_park_t *creator);
 typedef void switch_t(uintptr_t target_sp, const prof_park_t *park);
 
 static const int resting;
@@ -15,16 +16,16 @@ static switch_t *switch_to_stack;
 __attribute__((constructor(101))) static void find_core(void)
 {
     const int *active = dlsym(RTLD_DEFAULT, "prof_coro_active");
-    announce = (announce_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_announce");
+    announce = (announce_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_announce_for");
     switch_to_stack = (switch_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_switch_to_stack");
     if (active != NULL && announce != NULL && switch_to_stack != NULL)
         gp_wrap_active = active;
 }
 
-void gp_wrap_announce(const void *lo, size_t bytes, const void *entry, const char *name)
+void gp_wrap_announce_for(const void *lo, size_t bytes, const void *entry, const char *name, prof_park_t creator)
 {
     if (gp_wrap_active != &resting)
-        announce(lo, bytes, entry, name);
+        announce(lo, bytes, entry, name, &creator);
 }
 
 void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park)

@@ -15,8 +15,18 @@
 extern const int *gp_wrap_active __attribute__((visibility("hidden")));
 
 // Announce a coroutine on [lo, lo + bytes); entry = 0: unknown, name = NULL: none. Nothing happens without a core.
-void gp_wrap_announce(const void *lo, size_t bytes, const void *entry, const char *name)
+// Who called the function that this stands in is who creates it.
+#define gp_wrap_announce(lo, bytes, entry, name) gp_wrap_announce_for(lo, bytes, entry, name, gp_wrap_caller())
+void gp_wrap_announce_for(const void *lo, size_t bytes, const void *entry, const char *name, prof_park_t creator)
     __attribute__((visibility("hidden")));
+
+// Where the function that this stands in goes on once it has returned.
+static inline __attribute__((always_inline)) prof_park_t gp_wrap_caller(void)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    return (prof_park_t){
+        .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+}
 
 // What the stubs call while profiles run.
 void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park) __attribute__((visibility("hidden")));

@@ -102,6 +102,7 @@ enum gp_chunk_type {
     GP_CHUNK_HEADER = 15,   // one gp_file_header_t: for when the one at the start of the file is damaged
     GP_CHUNK_SPANS = 16,    // gp_span_record_t...
     GP_CHUNK_CENSUS = 17,   // gp_census_record_t...
+    GP_CHUNK_ORIGINS = 18,  // gp_origin_record_t...
 };
 
 enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };
@@ -186,8 +187,22 @@ typedef struct gp_coro_record {
     uint64_t birth_ns;    // 40
     uint32_t kind;        // 48 enum gp_coro_kind
     uint32_t thread;      // 52 thread index for GP_CORO_THREAD, else 0
-    char name[48];        // 56 NUL-terminated, "" when it has none
+    char name[48];        // 56 NUL-terminated, "" when it has none; renamed: the record comes again
 } gp_coro_record_t;       // 104
+
+// What else is known of a stack that nobody announced, which is a whole mapping of /proc/self/maps.
+enum gp_region_kind {
+    GP_REGION_GUARDED = 1, // memory that cannot be touched lies right below: made to be a stack, most likely of one coroutine
+    GP_REGION_HEAP = 2,    // of the heap (brk): several coroutines may have their stacks in it, and be shown as one
+    GP_REGION_FILE = 4,    // a file is mapped there, or a program's variables
+};
+
+// Where a coroutine comes from. Those of which nothing is known have no record.
+typedef struct gp_origin_record {
+    uint64_t coro_id;  //  0
+    uint32_t stack_id; //  8 stack of who created it, gp_coro_record_t.parent_id, at that moment; 0 = not known
+    uint32_t region;   // 12 of GP_CORO_FOUND: enum gp_region_kind bits; else 0
+} gp_origin_record_t;  // 16
 
 typedef struct gp_trace_record {
     uint32_t index;    // 0 1, 2, ...; 0 in a sample means no trace
@@ -372,7 +387,8 @@ enum gp_counter {
     GP_COUNTER_LOST_CALLS = 18,     // events of exact mode for which there was no memory: counts are too low
     GP_COUNTER_MERGED_SPANS = 19,   // waits that found no room: in the timeline the coroutine looks active
     GP_COUNTER_SIGNAL_MOVED = 20,   // times that another sampling signal was taken, because the host handles the present one
-    GP_COUNTER_COUNT = 21,
+    GP_COUNTER_LOST_SPAWNS = 21,    // coroutines whose place of creation found no room: --stitch cannot show it
+    GP_COUNTER_COUNT = 22,
 };
 
 typedef struct gp_counters_record {

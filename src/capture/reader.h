@@ -44,6 +44,7 @@ typedef struct gp_reader_handlers {
     int (*delay)(void *context, const gp_delay_record_t *delay);
     int (*span)(void *context, const gp_span_record_t *span);
     int (*census)(void *context, const gp_census_record_t *census);
+    int (*origin)(void *context, const gp_origin_record_t *origin);
     int (*end)(void *context, const gp_end_record_t *end);
     int (*call)(void *context, const gp_call_record_t *call);
 } gp_reader_handlers_t;

@@ -124,6 +124,7 @@ FIXED_RECORD(ledger)
 FIXED_RECORD(delay)
 FIXED_RECORD(span)
 FIXED_RECORD(census)
+FIXED_RECORD(origin)
 FIXED_RECORD(end)
 FIXED_RECORD(call)
 
@@ -155,6 +156,7 @@ static int (*const record_parsers[])(records_t *) = {
     [GP_CHUNK_CALLS] = call_record,
     [GP_CHUNK_SPANS] = span_record,
     [GP_CHUNK_CENSUS] = census_record,
+    [GP_CHUNK_ORIGINS] = origin_record,
 };
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
@@ -182,6 +184,7 @@ static size_t fixed_bytes(uint16_t type)
         [GP_CHUNK_LEDGER] = sizeof(gp_ledger_record_t),  [GP_CHUNK_END] = sizeof(gp_end_record_t),
         [GP_CHUNK_CALLS] = sizeof(gp_call_record_t),
         [GP_CHUNK_SPANS] = sizeof(gp_span_record_t),
+        [GP_CHUNK_ORIGINS] = sizeof(gp_origin_record_t),
     };
     return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
 }
@@ -218,6 +221,8 @@ bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
         return handlers->coro != NULL;
     case GP_CHUNK_SPANS:
         return handlers->span != NULL;
+    case GP_CHUNK_ORIGINS:
+        return handlers->origin != NULL;
     case GP_CHUNK_TRACES:
         return handlers->trace != NULL;
     default:

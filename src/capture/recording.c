@@ -8,8 +8,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "coro/coro_name.h"
+#include "coro/spawn.h"
 #include "profile/functions.h"
 #include "profile/sampler.h"
+#include "profile/spawn_locate.h"
 #include "signal/ticks.h"
 
 void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
@@ -49,6 +52,9 @@ void gp_recording_abandon(gp_recording_t *recording)
     recording->writer.fd = -1;
     gp_intern_reset(&recording->traces);
     gp_intern_reset(&recording->stacks);
+    free(recording->site_stacks);
+    recording->site_stacks = NULL;
+    recording->site_room = 0;
     recording->modules_written = 0;
     recording->functions_written = 0;
 }
@@ -102,15 +108,59 @@ void gp_recording_definitions(gp_recording_t *recording)
     write_functions(recording);
 }
 
+static bool make_site_room(gp_recording_t *recording, uint32_t site)
+{
+    if (site < recording->site_room)
+        return true;
+    size_t room = 2 * (size_t)site;
+    uint32_t *grown = realloc(recording->site_stacks, room * sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    memset(grown + recording->site_room, 0, (room - recording->site_room) * sizeof(*grown));
+    recording->site_stacks = grown;
+    recording->site_room = room;
+    return true;
+}
+
+// The number of the stack at which a coroutine was created; 0 = not known.
+static uint32_t stack_of_site(gp_recording_t *recording, uint32_t number)
+{
+    if (number == 0 || !make_site_room(recording, number))
+        return 0;
+    if (recording->site_stacks[number] == 0) {
+        gp_spawn_locate();
+        const gp_spawn_site_t *site = gp_spawn_site_at(number);
+        gp_stack_t stack = {.locs = site->locs, .depth = site->loc_depth, .flags = site->loc_flags};
+        recording->site_stacks[number] = gp_recording_stack(recording, &stack);
+    }
+    return recording->site_stacks[number];
+}
+
+static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uint64_t id)
+{
+    uint32_t stack = stack_of_site(recording, coro->spawn_site);
+    if (stack == 0 && coro->region_kind == 0)
+        return;
+    gp_origin_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_ORIGINS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->coro_id = id;
+    record->stack_id = stack;
+    record->region = coro->region_kind;
+}
+
 void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint32_t thread_index)
 {
-    if (!recording->is_brief && coro->written_id == id)
+    char name[GP_CORO_NAME_SIZE];
+    if (!recording->is_brief && atomic_load_explicit(&coro->written_id, memory_order_relaxed) == id)
         return;
     gp_coro_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_COROS, sizeof(*record));
     if (record == NULL)
         return;
+    // Before the name is read. Acquire: partner of the release in prof_coro_name(), which asks for the record anew.
     if (!recording->is_brief)
-        coro->written_id = id;
+        atomic_exchange_explicit(&coro->written_id, id, memory_order_acq_rel);
+    gp_coro_name_get(coro, name);
     record->id = id;
     record->parent_id = coro->parent_id;
     record->entry = coro->entry != 0 ? gp_modules_locate(coro->entry) : 0;
@@ -119,7 +169,8 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
     record->birth_ns = gp_recording_since(recording, coro->birth_ticks);
     record->kind = coro->kind;
     record->thread = thread_index;
-    memcpy(record->name, coro->name, sizeof(record->name) - 1);
+    memcpy(record->name, name, sizeof(record->name));
+    write_origin(recording, coro, id);
 }
 
 void gp_recording_name_thread(gp_thread_t *thread)

@@ -17,6 +17,8 @@ typedef struct gp_recording {
     uint64_t start_ticks;
     size_t modules_written;
     uint32_t functions_written;
+    uint32_t *site_stacks; // by number of a creation site (coro/spawn.h): its stack, 0 = not written
+    size_t site_room;
     // It writes each coroutine once by itself; else coroutines remember that they are written, which is for one recording.
     bool is_brief;
 } gp_recording_t;

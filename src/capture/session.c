@@ -15,6 +15,7 @@
 #include "capture/writing.h"
 #include "coro/ledger.h"
 #include "coro/registry.h"
+#include "coro/spawn.h"
 #include "profile/collector.h"
 #include "profile/functions.h"
 #include "profile/parked.h"
@@ -100,6 +101,13 @@ static void report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now
     coro->reported = *now;
 }
 
+// One that was renamed since it was written is written again, whatever it does.
+static void report_name(prof_coro_t *coro, uint64_t id)
+{
+    if (coro->ledger_id == id && coro->kind != GP_CORO_THREAD)
+        gp_recording_coro(&recording, coro, id, 0);
+}
+
 // Waits in progress are told at the end, and now and then where they last.
 static void report_live(prof_coro_t *coro, void *unused)
 {
@@ -108,6 +116,7 @@ static void report_live(prof_coro_t *coro, void *unused)
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks();
     if (id == 0)
         return;
+    report_name(coro, id);
     if (atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT) {
         gp_ledger_read(coro, now, &ledger);
         report_ledger(coro, id, &ledger);
@@ -232,6 +241,7 @@ static void take_coro_over(prof_coro_t *coro)
 {
     gp_ledger_t ledger;
     gp_ledger_read(coro, coro->final_ticks, &ledger);
+    report_name(coro, coro->final_id);
     report_ledger(coro, coro->final_id, &ledger);
     take_last_span(coro, coro->final_id, coro->final_ticks);
 }
@@ -241,6 +251,7 @@ static void write_counters(void)
     uint64_t counters[GP_COUNTER_COUNT];
     gp_collector_counters(counters);
     counters[GP_COUNTER_UNWRITTEN] = unwritten;
+    counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
     gp_counters_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
     if (record == NULL)
         return;
@@ -422,6 +433,7 @@ static void on_forked_child(void)
     gp_recording_abandon(&recording);
     gp_writing_after_fork();
     unwritten = 0;
+    atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
     opened = false;
     last_flush_ns = next_ledger_ns = start_process_ns = 0;
     gp_recording_begin(&recording, hz);
@@ -459,6 +471,7 @@ static int start(void)
     last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
     gp_process_set_watch(&session_watch);
     gp_collector_set_sink(&session_sink);
+    atomic_store_explicit(&gp_spawn_wanted, true, memory_order_relaxed);
     gp_session_calls_start();
     return 0;
 }

@@ -178,6 +178,8 @@ static uint16_t packed_record_bytes(unsigned type)
         return sizeof(gp_ledger_record_t);
     case GP_CHUNK_SPANS:
         return sizeof(gp_span_record_t);
+    case GP_CHUNK_ORIGINS:
+        return sizeof(gp_origin_record_t);
     default:
         return 0;
     }

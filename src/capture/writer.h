@@ -19,10 +19,10 @@
 #include "capture/format.h"
 
 enum {
-    GP_WRITER_TYPES = 18,             // chunk types are below
+    GP_WRITER_TYPES = 19,             // chunk types are below
     GP_WRITER_SAMPLES_MAX = 8 << 20,  // bytes of samples that wait while the disk is slow: 10 s at 20 kHz
 };
-_Static_assert((int)GP_CHUNK_SPANS < (int)GP_WRITER_TYPES, "every chunk type has a buffer");
+_Static_assert((int)GP_CHUNK_ORIGINS < (int)GP_WRITER_TYPES, "every chunk type has a buffer");
 
 typedef struct gp_buffer {
     unsigned char *data;

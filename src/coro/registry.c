@@ -3,9 +3,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "coro/coro_name.h"
 #include "coro/ledger.h"
 #include "coro/own_memory.h"
 #include "coro/scope.h"
+#include "coro/spawn.h"
 #include "coro/threads.h"
 #include "signal/region.h"
 #include "signal/ticks.h"
@@ -38,13 +40,6 @@ static bool grow(void)
     // Release: partner of the acquire in gp_coro_each().
     atomic_store_explicit(&chunks, chunk, memory_order_release);
     return true;
-}
-
-static void copy_name(char *to, size_t size, const char *from)
-{
-    size_t length = from != NULL ? strnlen(from, size - 1) : 0;
-    memcpy(to, from != NULL ? from : "", length);
-    to[length] = '\0';
 }
 
 static void inherit(prof_coro_t *coro, prof_coro_t *spawner)
@@ -92,7 +87,9 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     coro->entry = birth->entry;
     coro->birth_ticks = gp_ticks();
     gp_ledger_begin(coro, coro->birth_ticks);
-    copy_name(coro->name, sizeof(coro->name), birth->name);
+    coro->spawn_site = birth->spawn_site;
+    coro->region_kind = birth->region_kind;
+    gp_coro_name_set(coro, birth->name);
     inherit(coro, birth->spawner);
 }
 
@@ -218,53 +215,53 @@ prof_coro_t *gp_coro_of_caller(uintptr_t sp)
     return thread != NULL ? gp_thread_coro_at(thread, sp, &id, &outside) : NULL;
 }
 
+// On behalf of `caller`, who calls the runtime or greenprof.
+static prof_coro_t *create(gp_coro_birth_t *birth, const gp_park_t *caller)
+{
+    birth->spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    birth->spawn_site = gp_spawn_site_here(birth->spawner, caller);
+    return gp_coro_new(birth);
+}
+
 prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name)
 {
     uintptr_t lo = (uintptr_t)stack_low;
     if (stack_low == NULL || stack_size == 0 || lo + stack_size < lo)
         lo = stack_size = 0;
-    gp_coro_birth_t birth = {
-        .lo = lo,
-        .hi = lo + stack_size,
-        .kind = GP_CORO_ANNOUNCED,
-        .name = name,
-        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
-    };
-    return gp_coro_new(&birth);
+    gp_coro_birth_t birth = {.lo = lo, .hi = lo + stack_size, .kind = GP_CORO_ANNOUNCED, .name = name};
+    gp_park_t caller = gp_spawn_caller();
+    return create(&birth, &caller);
+}
+
+prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name, const gp_park_t *caller)
+{
+    if (lo == 0 || hi <= lo)
+        return NULL;
+    gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_ANNOUNCED, .entry = entry, .name = name};
+    prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
+    return coro != NULL ? coro : create(&birth, caller);
 }
 
 prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name)
 {
-    if (lo == 0 || hi <= lo)
-        return NULL;
-    gp_coro_birth_t birth = {
-        .lo = lo,
-        .hi = hi,
-        .kind = GP_CORO_ANNOUNCED,
-        .entry = entry,
-        .name = name,
-        .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
-    };
-    prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
-    return coro != NULL ? coro : gp_coro_new(&birth);
+    gp_park_t caller = gp_spawn_caller();
+    return gp_coro_announce_from(lo, hi, entry, name, &caller);
 }
 
 prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_size, const void *entry, const char *name)
 {
-    return gp_coro_announce((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name);
+    gp_park_t caller = gp_spawn_caller();
+    return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name, &caller);
+}
+
+prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, const void *entry, const char *name,
+                                    const prof_park_t *creator)
+{
+    gp_park_t caller = {.pc = creator->pc, .sp = creator->sp, .fp = creator->fp};
+    return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name, &caller);
 }
 
 void prof_coro_destroy(prof_coro_t *coro)
 {
     gp_coro_retire(coro);
-}
-
-void prof_coro_set_name(prof_coro_t *coro, const char *name)
-{
-    if (coro == NULL)
-        coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    if (coro == NULL)
-        return;
-    copy_name(coro->name, sizeof(coro->name), name);
-    coro->written_id = 0; // the capture gets the new name with its next record of it
 }

@@ -17,6 +17,8 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t entry;           // 0 = unknown
     const char *name;          // NULL = none
     prof_coro_t *spawner;      // whose trace and scope it inherits, NULL = none
+    uint32_t spawn_site;       // where, see spawn.h; 0 = not known
+    uint32_t region_kind;      // enum gp_region_kind bits, of GP_CORO_FOUND
 } gp_coro_birth_t;
 
 // Make a live record. Regions of the same size class that it overlaps are retired. Returns NULL when memory is short.
@@ -30,6 +32,9 @@ prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);
 //   entry: its entry function, 0 = unknown.    name: NULL = none.
 // Returns NULL where there is no such stack, or memory is short.
 prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
+
+// The same; `caller` is who is shown to have created it (spawn.h), else the caller of this.
+prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name, const gp_park_t *caller);
 
 // Retire a record; no-op on NULL and on records that are not live.
 void gp_coro_retire(prof_coro_t *coro);

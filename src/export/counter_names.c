@@ -28,6 +28,7 @@ const char *gp_counter_name(uint32_t counter)
         [GP_COUNTER_LOST_CALLS] = "lost_calls",
         [GP_COUNTER_MERGED_SPANS] = "merged_spans",
         [GP_COUNTER_SIGNAL_MOVED] = "signal_moved",
+        [GP_COUNTER_LOST_SPAWNS] = "lost_spawns",
     };
 
     return counter < GP_COUNTER_COUNT ? names[counter] : NULL;

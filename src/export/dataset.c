@@ -200,6 +200,26 @@ static int on_thread(void *context, const gp_thread_record_t *record)
     return 0;
 }
 
+// Keep the name that a coroutine had, where it had one.
+static int keep_name(gp_dataset_t *dataset, gp_dataset_coro_t *coro)
+{
+    const char *name = coro->record.name;
+    uint32_t count = coro->former != NULL ? coro->former->count : 0;
+
+    for (const gp_former_name_t *at = coro->former; at != NULL; at = at->before)
+        if (strcmp(at->name, name) == 0)
+            return 0;
+    if (name[0] == '\0' || count == GP_FORMER_NAMES_MAX)
+        return 0;
+    gp_former_name_t *former = gp_arena_alloc(&dataset->arena, sizeof(*former));
+    if (former == NULL)
+        return -ENOMEM;
+    *former = (gp_former_name_t){
+        gp_arena_text(&dataset->arena, name, strlen(name)), coro->former, count + 1};
+    coro->former = former;
+    return former->name != NULL ? 0 : -ENOMEM;
+}
+
 static int on_coro(void *context, const gp_coro_record_t *record)
 {
     gp_dataset_t *dataset = context;
@@ -207,9 +227,26 @@ static int on_coro(void *context, const gp_coro_record_t *record)
 
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
-    dataset->coros[number].record = *record;
-    dataset->coros[number].record.name[sizeof(record->name) - 1] = '\0';
-    dataset->coros[number].defined = true;
+    gp_dataset_coro_t *coro = &dataset->coros[number];
+    if (coro->defined && strncmp(coro->record.name, record->name, sizeof(record->name)) != 0 &&
+        keep_name(dataset, coro) < 0)
+        return -ENOMEM;
+    coro->record = *record;
+    coro->record.name[sizeof(record->name) - 1] = '\0';
+    coro->defined = true;
+    return 0;
+}
+
+static int on_origin(void *context, const gp_origin_record_t *record)
+{
+    gp_dataset_t *dataset = context;
+    uint32_t number = gp_dataset_coro_number(dataset, record->coro_id);
+    uint32_t stack = gp_dataset_stack_number(dataset, record->stack_id);
+
+    if (number == GP_INDEX_NONE || stack == GP_INDEX_NONE)
+        return -ENOMEM;
+    dataset->coros[number].spawn_stack = stack;
+    dataset->coros[number].region = record->region;
     return 0;
 }
 
@@ -343,6 +380,7 @@ static const gp_reader_handlers_t handlers = {
     .span = on_span,
     .counters = on_counters,
     .census = on_census,
+    .origin = on_origin,
     .end = on_end,
     .call = on_call,
 };

@@ -38,9 +38,20 @@ typedef struct gp_waits {
     uint64_t spawned, longest_ns;
 } gp_waits_t;
 
+enum { GP_FORMER_NAMES_MAX = 16 };
+
+typedef struct gp_former_name { // of a coroutine that was renamed
+    const char *name;
+    const struct gp_former_name *before;
+    uint32_t count; // this one and those before
+} gp_former_name_t;
+
 typedef struct gp_dataset_coro {
-    gp_coro_record_t record; // zeros but the id when its definition was lost
+    gp_coro_record_t record; // zeros but the id when its definition was lost; with its last name
     bool defined;
+    uint32_t spawn_stack;           // number of the stack at which it was created; 0 = not known
+    uint32_t region;                // enum gp_region_kind bits
+    const gp_former_name_t *former; // the latest, at most GP_FORMER_NAMES_MAX; NULL = it was never renamed
     uint64_t cpu_ns, switches;    // ledger
     gp_waits_t waits;
     uint64_t sampled_ns, samples; // samples

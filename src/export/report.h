@@ -16,6 +16,8 @@ typedef enum gp_by { GP_BY_NONE, GP_BY_COROUTINE, GP_BY_TRACE } gp_by_t;
 typedef struct gp_report_options {
     gp_by_t by;
     gp_selection_t selection;
+    bool stitch; // put the stack at which a coroutine was created above its own, and its creator's
+                 // above that: needs GP_KEEP_COROS
     gp_stack_filter_t stacks;
     gp_measure_t measure; // the wall clock needs GP_KEEP_WAITS, delays need GP_KEEP_HOGS; what they
                           // are chosen by is then who had to wait

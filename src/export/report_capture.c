@@ -1,4 +1,5 @@
 #include "export/report_calls.h"
+#include "export/report_stitch.h"
 #include "export/report_timeline.h"
 #include "export/strata.h"
 
@@ -20,6 +21,7 @@ typedef struct capture_report {
     uint64_t sampled_ns;  // what the on-CPU samples add up to before they are scaled
     double squares;       // and the squares of their weights
     gp_timed_stack_t *stacks; // by weight, for the timeline; NULL where it is not wanted
+    gp_stitches_t stitches;
     uint64_t left_out_ns; // scaled, of stacks that do not pass the filter
 } capture_report_t;
 
@@ -187,6 +189,24 @@ static int add_stack(capture_report_t *from, const gp_dataset_stack_t *stack)
     return result;
 }
 
+static int take_stack(void *context, const gp_dataset_stack_t *stack)
+{
+    return add_stack(context, stack);
+}
+
+static int take_pseudo(void *context, const char *name)
+{
+    return gp_builder_row_pseudo(((capture_report_t *)context)->builder, name);
+}
+
+// What stands above the stacks of a coroutine.
+static int add_creators(capture_report_t *from, uint32_t coro)
+{
+    const gp_stitch_taker_t taker = {take_stack, take_pseudo, from};
+
+    return gp_stitches_take(&from->stitches, from->dataset, coro, &taker);
+}
+
 // Exact CPU time of the process, or of threads.
 static uint64_t exact_of_threads(const capture_report_t *from)
 {
@@ -345,6 +365,8 @@ static int add_weight(capture_report_t *from, const gp_dataset_weight_t *weight)
     gp_builder_row_begin(from->builder);
     int result = add_root(from, weight);
     size_t roots = from->builder->path_len;
+    if (result == 0)
+        result = add_creators(from, weight->coro);
     if (result == 0 && (weight->kind == GP_KIND_CPU || stack->id != 0))
         result = add_stack(from, stack);
     if (result == 0)
@@ -411,7 +433,9 @@ static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t
         before += hog->stacks[i].weight_ns;
         uint64_t upto = (uint64_t)((unsigned __int128)delay_ns * before / weight_ns);
         gp_builder_row_begin(from->builder);
-        result = add_stack(from, &stacks[hog->stacks[i].stack_id]);
+        result = add_creators(from, hog->coro);
+        if (result == 0)
+            result = add_stack(from, &stacks[hog->stacks[i].stack_id]);
         if (result == 0)
             result = gp_builder_row_passes(from->builder, &from->options->stacks, 0);
         if (result > 0)
@@ -468,7 +492,7 @@ static bool is_whole(const capture_report_t *from)
     return options->selection.coros == NULL && options->selection.traces == NULL &&
            options->selection.threads == NULL && options->stacks.focus_count == 0 &&
            options->stacks.ignore_count == 0 && options->by == GP_BY_NONE &&
-           !from->dataset->windowed && options->measure != GP_MEASURE_DELAY;
+           !options->stitch && !from->dataset->windowed && options->measure != GP_MEASURE_DELAY;
 }
 
 static int add_calls(capture_report_t *from)
@@ -574,6 +598,8 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
         if (from.stacks == NULL)
             goto out;
     }
+    if (options->stitch && gp_stitches_init(&from.stitches, dataset) < 0)
+        goto out;
     if (map_modules(&from) < 0 || add_rows(&from) < 0 || add_calls(&from) < 0 || describe(&from) < 0)
         goto out;
     if (from.stacks != NULL && gp_report_timeline(from.builder, dataset, options, from.stacks) < 0)
@@ -586,6 +612,7 @@ out:
     }
     for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
         gp_strata_free(&from.strata[kind]);
+    gp_stitches_free(&from.stitches);
     free(from.modules);
     return report;
 }

@@ -3,24 +3,24 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "coro/coro_name.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
-#include "profile/hog_samples.h"
 #include "profile/exact_site.h"
+#include "profile/found_stack.h"
+#include "profile/hog_samples.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "profile/sampler.h"
 #include "profile/sleepers.h"
 #include "signal/handler.h"
 #include "signal/language.h"
-#include "signal/region.h"
 #include "signal/ticks.h"
 
 enum {
@@ -124,16 +124,14 @@ void gp_collector_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *
 }
 
 // A coroutine that nobody named is called what it runs.
-static void name_coro(prof_coro_t *coro, const gp_stack_t *stack)
+static void name_coro(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    if (language == NULL || coro->name[0] != '\0' || coro->kind == GP_CORO_THREAD)
+    if (language == NULL || gp_coro_is_named(coro) || coro->kind == GP_CORO_THREAD)
         return;
     const char *name = language->coro_name(stack->locs, stack->depth);
-    if (name == NULL)
-        return;
-    memcpy(coro->name, name, strnlen(name, sizeof(coro->name) - 1));
-    coro->written_id = 0; // the capture gets it with its next record of it
+    if (name != NULL && gp_coro_name_default(coro, id, name))
+        coro->written_id = 0; // the capture gets it with its next record of it
 }
 
 static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
@@ -152,7 +150,7 @@ static void take_sample(gp_thread_t *thread, const gp_sample_t *sample)
 {
     gp_stack_t stack;
     gp_collector_locate(sample, sample_locs, &stack);
-    name_coro(sample->coro, &stack);
+    name_coro(sample->coro, sample->coro_id, &stack);
     gp_hog_keep_sample(thread, sample, &stack);
     hand_on(sample, thread, &stack, GP_KIND_CPU, sample->weight_ns);
     hand_on(sample, thread, &stack, GP_KIND_PREEMPTED, sample->off_ns);
@@ -269,21 +267,8 @@ static void find_exited(void)
 static void look_up_unknown(gp_thread_t *thread)
 {
     uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
-    FILE *maps = sp != 0 ? fopen("/proc/thread-self/maps", "re") : NULL;
-    if (maps == NULL)
-        return;
-    char line[512];
-    while (fgets(line, sizeof(line), maps) != NULL) {
-        unsigned long lo, hi;
-        if (sscanf(line, "%lx-%lx", &lo, &hi) != 2 || sp < lo || sp >= hi)
-            continue;
-        gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_FOUND};
-        uint64_t id;
-        if (gp_region_find(sp, &id) == NULL)
-            gp_coro_new(&birth);
-        break;
-    }
-    fclose(maps);
+    if (sp != 0)
+        gp_found_stack(sp);
 }
 
 static void drain_all(void)

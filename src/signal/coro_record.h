@@ -76,7 +76,12 @@ struct prof_coro {
     uintptr_t entry; // address of its entry function, 0 = unknown
     uint64_t birth_ticks;
     uint64_t birth_trace[2];
-    char name[48];
+    uint32_t spawn_site;  // where it was created, see src/coro/spawn.h; 0 = not known
+    uint32_t region_kind; // of a stack nobody announced: enum gp_region_kind bits
+
+    // Its name, see src/coro/coro_name.h: under a sequence lock whose writers hold the registry's. Odd = being written.
+    _Atomic uint32_t name_seq;
+    _Atomic uint64_t name[6];
 
     struct gp_exact_stack *exact_stack; // exact mode's, see src/profile/exact_stack.h; kept when the record is reused
 
@@ -95,7 +100,7 @@ struct prof_coro {
     _Atomic uint64_t spawned; // coroutines it created
 
     // Collector only: what of the accounting it has reported, and under which trace.
-    uint64_t written_id; // id under which its record is in the capture file
+    _Atomic uint64_t written_id; // id under which its record is in the capture file
     uint64_t ledger_id;  // id for which the fields below hold
     gp_ledger_t reported;
     uint64_t ledger_trace[2];

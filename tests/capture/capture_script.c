@@ -256,6 +256,15 @@ static void on_coro(script_t *script)
     record(script, GP_CHUNK_COROS, &item, sizeof(item));
 }
 
+static void on_origin(script_t *script)
+{
+    gp_origin_record_t item = {.coro_id = number(script)};
+
+    item.stack_id = (uint32_t)number(script);
+    item.region = (uint32_t)number(script);
+    record(script, GP_CHUNK_ORIGINS, &item, sizeof(item));
+}
+
 static void on_trace(script_t *script)
 {
     gp_trace_record_t item = {.index = (uint32_t)number(script)};
@@ -286,6 +295,8 @@ static void on_sample(script_t *script)
     item.thread = (uint32_t)number(script);
     item.stack_id = (uint32_t)number(script);
     item.trace = (uint32_t)number(script);
+    const char *kind = strtok_r(NULL, " \t", &script->rest);
+    item.kind = kind != NULL ? (uint32_t)strtoul(kind, NULL, 0) : GP_KIND_CPU;
     record(script, GP_CHUNK_SAMPLES, &item, sizeof(item));
 }
 
@@ -382,7 +393,7 @@ static const struct {
     {"header", on_header}, {"meta", on_meta},         {"module", on_module},
     {"thread", on_thread}, {"coro", on_coro},         {"trace", on_trace},
     {"stack", on_stack},   {"sample", on_sample},     {"ledger", on_ledger},
-    {"span", on_span},
+    {"span", on_span},     {"origin", on_origin},
     {"end", on_end},       {"counters", on_counters}, {"chunk", on_chunk},
     {"skip", on_skip},     {"unknown", on_unknown},   {"bad", on_bad},
     {"raw", on_raw},       {"function", on_function},

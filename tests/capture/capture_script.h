@@ -11,7 +11,8 @@
 //   trace INDEX HEX
 //   stack ID FLAGS LOC...         innermost first; LOC is MODULE:HEX, function:NUMBER:LINE,
 //                                 switching, truncated or incomplete
-//   sample TIME WEIGHT CORO THREAD STACK TRACE
+//   origin CORO STACK REGION
+//   sample TIME WEIGHT CORO THREAD STACK TRACE [KIND]
 //   ledger CORO TRACE CPU_NS SWITCHES TIME
 //   span CORO START LEFT END SLICE READY WAKER TRACE THREAD OPEN
 //   counters TIME PROCESS_CPU OWN_CPU VALUE...

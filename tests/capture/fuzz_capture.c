@@ -23,6 +23,7 @@ static void export_all(const gp_dataset_t *dataset, gp_by_t by)
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     const gp_report_options_t options = {
         .by = by,
+        .stitch = by != GP_BY_NONE,
         .wants = dataset->keep & GP_KEEP_TIMELINE ? GP_WANT_LABELS | GP_WANT_TIMELINE : 0,
     };
     gp_report_t *report = gp_report_from_capture(dataset, &options, symbolizer);

@@ -57,10 +57,32 @@ static int on_counters(void *context, const gp_counters_record_t *record, const 
     return 0;
 }
 
+static int on_span(void *context, const gp_span_record_t *span)
+{
+    (void)context;
+    sum += span->end_ns;
+    return 0;
+}
+
+static int on_census(void *context, const gp_census_record_t *census)
+{
+    (void)context;
+    sum += census->stack_id;
+    return 0;
+}
+
+static int on_origin(void *context, const gp_origin_record_t *origin)
+{
+    (void)context;
+    sum += origin->stack_id + origin->region;
+    return 0;
+}
+
 static void read_payload(uint16_t type, uint16_t flags, const uint8_t *data, size_t len)
 {
     const gp_reader_handlers_t handlers = {.meta = on_meta, .module = on_module, .stack = on_stack,
-                                           .samples = on_samples, .ledger = on_ledger, .counters = on_counters};
+                                           .samples = on_samples, .ledger = on_ledger, .counters = on_counters,
+                                           .span = on_span, .census = on_census, .origin = on_origin};
     gp_reader_payload_t payload = {0};
     bool known;
     // The reader's budget for what grows is not part of this: keep it small here.
@@ -95,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t len = size - 3;
     uint64_t *copy = malloc(len + 1); // on an 8-byte boundary, as the reader's window has it
     memcpy(copy, data + 3, len);
-    read_payload(data[0] & 15, data[1] & 3, (const uint8_t *)copy, len);
+    read_payload(data[0] & 31, data[1] & 3, (const uint8_t *)copy, len);
     round_trip((const uint32_t *)(const void *)copy, len / 4, 1 + data[2] % 20);
     free(copy);
     return 0;

@@ -120,10 +120,10 @@ static void null_is_accepted_everywhere(void **state)
     prof_coro_switch(NULL);
     prof_coro_ready(NULL);
     prof_coro_destroy(NULL);
-    prof_coro_set_name(NULL, NULL);
+    prof_coro_name(NULL, NULL);
     prof_coro_t *coro = prof_coro_create((void *)64, SIZE_MAX, NULL); // wraps around: no region
     assert_non_null(coro);
-    prof_coro_set_name(coro, "a name that is much longer than the forty-seven bytes that are kept of it");
+    prof_coro_name(coro, "a name that is much longer than the forty-seven bytes that are kept of it");
     prof_coro_destroy(coro);
 }
 

@@ -56,7 +56,17 @@ class Shares(check.Case):
             self.check_switches(capture, owners, switches)
         if names is not None:
             self.check_names(owners, names)
+        self.check_stitched(run, functions)
         return run
+
+    def check_stitched(self, run, functions):
+        """Who created the workers stands above them: the program's own main(), and nothing of greenprof's."""
+        for stack, _ in run.folded("--stitch").stacks:
+            if not any(check.bare(frame) == functions.format(name) for frame in stack for name in WORKERS):
+                continue
+            creator = stack[:stack.index("[spawned]")] if "[spawned]" in stack else []
+            self.assertTrue(any(check.bare(frame) == "main" for frame in creator), stack)
+            self.assertFalse(any(re.search("__wrap_|gp_wrap|prof_coro|libgreenprof", frame) for frame in creator), stack)
 
     def check_owners(self, folded, bottoms, functions):
         """Each worker's samples are on one coroutine, which holds no other's; nothing stands below the entry."""

@@ -55,7 +55,7 @@ void profile_identify(exchange_t *exchange)
     take_trace_id(exchange);
     prof_trace_to_hex(&exchange->trace, trace);
     take_request_id(exchange, trace);
-    prof_coro_set_name(NULL, exchange->request.path);
+    prof_coro_name(NULL, exchange->request.path);
     http_add_header(&exchange->response, "X-Request-Id", exchange->id);
     http_add_header(&exchange->response, "X-Trace-Id", trace);
 }

@@ -204,7 +204,10 @@ static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbol
         return -1;
     for (uint32_t i = 0; i < dataset->coro_count; i++) {
         gp_report_coro_label(dataset, i, symbolizer, true, name, sizeof(name));
-        if (regexec(&regex, name, 0, NULL, 0) == 0) {
+        bool matches = regexec(&regex, name, 0, NULL, 0) == 0;
+        for (const gp_former_name_t *at = dataset->coros[i].former; at != NULL && !matches; at = at->before)
+            matches = regexec(&regex, at->name, 0, NULL, 0) == 0;
+        if (matches) {
             coros[i] = true;
             found++;
         }

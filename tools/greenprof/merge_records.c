@@ -147,6 +147,19 @@ static int on_coro(void *context, const gp_coro_record_t *coro)
     return 0;
 }
 
+static int on_origin(void *context, const gp_origin_record_t *origin)
+{
+    gp_merge_t *merge = context;
+    gp_origin_record_t *record = gp_merge_room(merge, GP_CHUNK_ORIGINS, sizeof(*record));
+
+    if (record == NULL)
+        return gp_merge_error(merge);
+    *record = *origin;
+    record->coro_id = gp_merge_ids_coro(&merge->ids, origin->coro_id);
+    record->stack_id = gp_merge_ids_find(&merge->ids, GP_MERGE_STACKS, origin->stack_id);
+    return 0;
+}
+
 static int on_trace(void *context, const gp_trace_record_t *trace)
 {
     gp_merge_t *merge = context;
@@ -338,7 +351,7 @@ static int on_call(void *context, const gp_call_record_t *call)
 // A kind of record that is new to captures must be passed on here, too ("samples" is another way to
 // be given them). A census is left out: those who were alive at the
 // ends of several processes were not alive at one moment.
-_Static_assert(sizeof(gp_reader_handlers_t) == 18 * sizeof(int (*)(void)),
+_Static_assert(sizeof(gp_reader_handlers_t) == 19 * sizeof(int (*)(void)),
                "merge passes on every kind of record");
 
 const gp_reader_handlers_t gp_merge_handlers = {
@@ -347,6 +360,7 @@ const gp_reader_handlers_t gp_merge_handlers = {
     .function = on_function,
     .thread = on_thread,
     .coro = on_coro,
+    .origin = on_origin,
     .trace = on_trace,
     .stack = on_stack,
     .sample = on_sample,

@@ -203,6 +203,10 @@ const gp_option_t gp_options[] = {
      .what = "CPU time, or the wall clock: on the CPU, off it, ready and parked, each marked by the "
              "last frame (default: what the capture was made for)."},
 
+    {READING, 0, "stitch", NULL, FLAG(stitch),
+     .what = "Put the stack at which a coroutine was created above its own, after it [spawned], and "
+             "the one at which its creator was above that. --focus and --ignore look at all of it."},
+
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 
     {EVERY, 'h', "help", NULL, FLAG(help), .what = "Show this help."},

@@ -375,6 +375,17 @@ static void run_export(gp_shell_t *shell, char *rest)
     each_capture(shell, request.exporter->wants, GP_BY_NONE, &request, export_one);
 }
 
+static void run_stitch(gp_shell_t *shell, char *rest)
+{
+    bool *stitch = &shell->arguments.stitch;
+
+    (void)rest;
+    *stitch = !*stitch;
+    if (shell->loaded && !gp_shell_load(shell, &shell->files))
+        *stitch = !*stitch;
+    printf("Stacks of creation are %s.\n", *stitch ? "shown" : "not shown");
+}
+
 static void run_help(gp_shell_t *shell, char *rest);
 
 const gp_shell_command_t gp_shell_commands[] = {
@@ -400,6 +411,7 @@ const gp_shell_command_t gp_shell_commands[] = {
     {"filters", run_filters,
      "Show what chooses a part of the capture; 'filters none' chooses all of it again.\n"},
     {"header", run_header, "Show what the capture is, and what is missing in it.\n"},
+    {"stitch", run_stitch, "Show stacks of creation above those of coroutines, or not any more: as --stitch.\n"},
     {"traces", run_traces, "Print the traces.\n" ABOUT_ARGUMENTS},
     {NULL, NULL, NULL},
 };

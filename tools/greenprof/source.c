@@ -46,7 +46,7 @@ static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *argu
     bool traces = source->options.by == GP_BY_TRACE || labels;
 
     unsigned apart = (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u) |
-                     (timeline ? GP_KEEP_TIMELINE : 0u) | kept_for(source->options.measure) | gp_choice_keep(&arguments->choice);
+                     (source->options.stitch ? GP_KEEP_COROS : 0u) | (timeline ? GP_KEEP_TIMELINE : 0u) | kept_for(source->options.measure) | gp_choice_keep(&arguments->choice);
 
     // Each coroutine's samples are scaled to its own exact time, while they are read where that
     // will do.
@@ -180,6 +180,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     source->path = arguments->operands[0];
     source->options.wants = wants;
     source->options.by = by_of(arguments->by);
+    source->options.stitch = arguments->stitch;
     int status = gp_choice_check(&arguments->choice, arguments->command->name, "");
     if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)
         status = gp_usage_error(arguments->command->name, "--focus: more than %d", GP_FOCUS_MAX);
