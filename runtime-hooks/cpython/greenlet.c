@@ -1,17 +1,14 @@
 #include "greenlet.h"
 
-#include <dlfcn.h>
-#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coro/registry.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
 #include "greenlet_map.h"
+#include "greenlet_native.h"
 #include "peek.h"
-#include "unwind/unwind.h"
-
-enum { TLS_WORDS = 2 }; // variables of each thread that the module has: a guard, and the one that is looked for
 
 enum { // of the array behind greenlet._C_API; source: greenlet.h
     API_TYPE = 0,
@@ -30,7 +27,9 @@ static varargs_t *real_settrace, *real_gettrace;
 static gp_py_t *(*get_current)(void);
 static int (*is_main)(gp_py_t *), (*is_active)(gp_py_t *);
 static gp_py_t *tracer; // NULL = greenlet is not hooked
+static bool sees;       // switches are seen in greenlet's own functions: nothing is set with settrace()
 static gp_language_watch_t *watcher;
+bool gp_greenlet_watched;
 
 // Of each thread: is `tracer` set, and who is called by it.
 static __thread bool tracing __attribute__((tls_model("initial-exec")));
@@ -70,7 +69,13 @@ static void switch_to(gp_py_t *greenlet)
     gp_greenlet_t to = record_of(greenlet);
     gp_switch_to(to.coro, to.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
-    gp_greenlet_here.last = greenlet; // from here on the handler believes what was just reported
+    // From here on the handler believes what was just reported.
+    gp_greenlet_here.last = atomic_load_explicit(&gp_language_reads, memory_order_relaxed) ? NULL : greenlet;
+}
+
+static bool is_sampling(void)
+{
+    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
 }
 
 static void set_real_tracer(gp_py_t *callable)
@@ -120,7 +125,7 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
     } else {
         gp_py.incref(result);
     }
-    bool sampling = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
+    bool sampling = is_sampling();
     if (sampling) {
         switch_to(target);
         end_if_over(gp_py.tuple_item(pair, 0));
@@ -131,31 +136,9 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
     return result;
 }
 
-static int find_module(struct dl_phdr_info *info, size_t size, void *unused)
-{
-    (void)size;
-    (void)unused;
-    const char *base = info->dlpi_name != NULL ? strrchr(info->dlpi_name, '/') : NULL;
-    if (base == NULL || strncmp(base, "/_greenlet.", 11) != 0 || info->dlpi_tls_data == NULL)
-        return 0;
-    // The calling thread's variables of the module: one of them is the address of its state, whose first members are
-    // the main greenlet and the current one.
-    gp_py_t *current = get_current();
-    const void *const *const *variables = info->dlpi_tls_data;
-    for (int i = 0; i < TLS_WORDS && current != NULL && gp_greenlet_here.state == NULL; i++) {
-        const void *members[2];
-        if (gp_cpython_peek((uintptr_t)variables[i], members, sizeof(members)) && members[1] == current)
-            gp_greenlet_here.state = &variables[i];
-    }
-    if (current != NULL)
-        gp_py.decref(current);
-    return 1;
-}
-
 static void start_tracing(void)
 {
-    if (gp_greenlet_here.state == NULL)
-        dl_iterate_phdr(find_module, NULL);
+    gp_greenlet_find_state((gp_py_t *)(uintptr_t)gp_greenlet_current());
     gp_py_t *now = real_gettrace(NULL, NULL);
     if (now == NULL) {
         gp_py.error_clear();
@@ -183,6 +166,13 @@ static void sync_hint(void)
     gp_py.decref(current);
 }
 
+// Whether who runs is known for as long as there is somebody who wants to know.
+static bool is_entered(void)
+{
+    bool is_new = gp_greenlet_here.epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    return sees ? gp_greenlet_here.state != NULL && !(is_new && is_sampling()) : tracing;
+}
+
 bool gp_greenlet_enter(void)
 {
     if (tracer == NULL)
@@ -191,10 +181,15 @@ bool gp_greenlet_enter(void)
         return true;
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
-    if (!tracing)
+    bool reads = sees && watcher == NULL && atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
+    if (reads || (sees && gp_greenlet_see_switches()))
+        gp_greenlet_find_state((gp_py_t *)(uintptr_t)gp_greenlet_current());
+    else if (!tracing)
         start_tracing();
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+    if (is_sampling()) {
+        gp_greenlet_here.epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
         sync_hint();
+    }
     gp_py.error_restore(error[0], error[1], error[2]);
     return true;
 }
@@ -231,12 +226,46 @@ void gp_greenlet_tell(gp_language_event_t event, void *coroutine)
         watcher(event, coroutine);
 }
 
+static bool is_booked(void)
+{
+    return is_sampling() && !atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
+}
+
+void gp_greenlet_ending(gp_py_t *from)
+{
+    if (is_booked())
+        gp_greenlet_here.ended = gp_greenlet_take(from);
+}
+
+void gp_greenlet_starting(gp_py_t *to)
+{
+    if (is_booked())
+        switch_to(to);
+    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, to);
+}
+
+void gp_greenlet_switched(void)
+{
+    if (!is_entered())
+        gp_greenlet_enter();
+    gp_py_t *now = gp_greenlet_here.state != NULL ? (gp_py_t *)(uintptr_t)(*gp_greenlet_here.state)[1] : NULL;
+    if (now != NULL && is_booked()) {
+        if (now != gp_greenlet_here.last)
+            switch_to(now);
+        if (gp_greenlet_here.ended != NULL)
+            gp_coro_retire(gp_greenlet_here.ended);
+        gp_greenlet_here.ended = NULL;
+    }
+    if (now != NULL && watcher != NULL)
+        watcher(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record_of(now).greenlet);
+}
+
 static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *greenlet = real_new(type, args, keywords);
     if (greenlet == NULL)
         return NULL;
-    if (!tracing && (watcher != NULL || __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED)))
+    if ((watcher != NULL || is_sampling()) && !is_entered())
         gp_greenlet_enter();
     add(greenlet, gp_greenlet_spawner());
     gp_greenlet_tell(GP_LANGUAGE_MADE, greenlet);
@@ -314,20 +343,29 @@ static varargs_t *replace_function(gp_py_t *module, const char *name, int flags,
     return before;
 }
 
-// Native stacks of greenlets end where greenlet starts them: what lies beyond is whatever else was on the shared stack.
-static void mark_bootstrap(const void *in_module)
+// Have switches seen in greenlet's own functions. GREENPROF_GREENLETS=trace: not; =read: who runs is read at each sample.
+static bool see_switches(gp_py_t *type)
 {
-    static const char name[] = "_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenletXadL_ZNS1_15"
-                               "GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOpCheckerES4_EEEE";
-    Dl_info info;
-    ElfW(Sym) *symbol = NULL;
-    void *library = dladdr(in_module, &info) != 0 ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    void *start = library != NULL ? dlsym(library, name) : NULL;
-    if (start != NULL && dladdr1(start, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL)
-        gp_unwind_entry_add((uintptr_t)start, (uintptr_t)start + symbol->st_size);
-    if (library != NULL)
-        dlclose(library);
-    dlerror();
+    const char *how = getenv("GREENPROF_GREENLETS");
+    gp_py_t *other = gp_py.call(type, NULL), *current = get_current();
+    gp_py_t *main = other != NULL ? gp_py.get_attr(other, "parent") : NULL;
+    while (main != NULL && !is_main(main)) {
+        gp_py_t *inner = main;
+        main = gp_py.get_attr(inner, "parent");
+        gp_py.decref(inner);
+    }
+    gp_greenlet_find_state(current);
+    bool done = main != NULL && gp_greenlet_here.state != NULL && (how == NULL || strcmp(how, "trace") != 0) &&
+                gp_greenlet_find_switch((const void *)(uintptr_t)get_current, main, other);
+    if (done && how != NULL && strcmp(how, "read") == 0)
+        atomic_store_explicit(&gp_language_reads, true, memory_order_relaxed);
+    gp_py_t *const made[] = {other, current, main};
+    for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+        if (made[i] != NULL)
+            gp_py.decref(made[i]);
+    }
+    gp_py.error_clear();
+    return done;
 }
 
 static void **find_api(gp_py_t *module)
@@ -355,12 +393,13 @@ static void hook(gp_py_t *module)
     if (real_settrace == NULL || real_gettrace == NULL)
         return;
     gp_py_t *type = api[API_TYPE];
+    sees = see_switches(type);
     void **dealloc = gp_py_slot(type, GP_PY_TYPE_DEALLOC);
     real_dealloc = (dealloc_t *)(uintptr_t)*dealloc;
     *dealloc = (void *)(uintptr_t)on_dealloc;
     real_new = (new_t *)(uintptr_t)*gp_py_slot(type, GP_PY_TYPE_NEW);
     replace_new(type);
-    mark_bootstrap(api[API_GET_CURRENT]);
+    gp_greenlet_mark_bootstrap(api[API_GET_CURRENT]);
     tracer = callable;
     if (gp_step_here.task != NULL) // a task has imported it
         gp_step_here.greenlet = gp_greenlet_current();
@@ -386,6 +425,7 @@ void gp_greenlet_look(void)
 int gp_greenlet_watch(gp_language_watch_t *watch)
 {
     watcher = watch;
+    gp_greenlet_watched = watch != NULL;
     if (watch == NULL)
         return 0;
     gp_greenlet_enter(); // where there are no greenlets yet, the first one will start the tracing

@@ -2,8 +2,11 @@
 //
 // Model: greenlets of a thread share its stack, so no stack pointer tells them apart. Each has a record without a region,
 // made when the greenlet is made (tp_new) and retired when it is freed (tp_dealloc), so that an address that comes again is
-// another coroutine. While profiles run, a callable set with greenlet.settrace() says which one runs; whoever else traces is
-// called by it, and does not see it: settrace() and gettrace() speak of the other one only. A main greenlet is its thread.
+// another coroutine. While profiles run, switches are seen in greenlet's own functions (greenlet_native.h). Where that cannot
+// be, or GREENPROF_GREENLETS=trace is set, a callable set with greenlet.settrace() says which one runs; whoever else traces is
+// called by it, and does not see it: settrace() and gettrace() speak of the other one only. With GREENPROF_GREENLETS=read,
+// switches cost nothing: who runs is read at each sample, times are as good as the samples, and waits are not known.
+// A main greenlet is its thread.
 //
 // Caller holds the interpreter lock everywhere.
 #ifndef GP_CPYTHON_GREENLET_H

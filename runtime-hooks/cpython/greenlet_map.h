@@ -36,7 +36,11 @@ size_t gp_greenlet_slot(const void *greenlet);
 typedef struct gp_greenlet_here {
     const void *const *const *state; // where greenlet keeps the address of its state of this thread: main, current, ...
     const void *last;                // the greenlet of the last switch that was reported
+    prof_coro_t *ended;              // a greenlet's that is over, but still runs
+    uint32_t epoch;                  // sampling epoch in which it is known who runs, where switches are seen themselves
 } gp_greenlet_here_t;
+
+enum { GP_GREENLET_STATE_MIN = 4096 }; // below it is no address: the state is not made yet (1), or the thread ends
 
 extern __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
 

@@ -27,7 +27,7 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id)
     if (gp_greenlet_here.state == NULL)
         return NULL;
     const void *const *state = *gp_greenlet_here.state;
-    if ((uintptr_t)state < 4096) // not made yet (1), or the thread ends
+    if ((uintptr_t)state < GP_GREENLET_STATE_MIN)
         return NULL;
     const void *now = state[1];
     if (now == gp_greenlet_here.last || atomic_load_explicit(&gp_greenlet_table.changing, memory_order_relaxed))

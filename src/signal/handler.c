@@ -77,7 +77,7 @@ static void find_stack(gp_thread_t *thread, moment_t *moment)
     prof_coro_t *unreported = language != NULL ? language->unreported(&moment->coro_id) : NULL;
     if (unreported != NULL) {
         moment->coro = unreported;
-        moment->unreported = true;
+        moment->unreported = !atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
     }
     uintptr_t lo = atomic_load_explicit(&moment->coro->lo, memory_order_relaxed);
     moment->hi = atomic_load_explicit(&moment->coro->hi, memory_order_relaxed);

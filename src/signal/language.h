@@ -71,6 +71,9 @@ extern int (*_Atomic gp_language_watching)(gp_language_watch_t *watch);
 // NULL = no language is known in this process. Acquire to read.
 extern const gp_language_t *_Atomic gp_language;
 
+// Switches are not reported: who runs is what unreported() finds at each sample, and times are as good as the samples.
+extern _Atomic bool gp_language_reads;
+
 static inline bool gp_language_is_frame(uintptr_t word)
 {
     return (word & GP_LANGUAGE_FRAME) != 0;

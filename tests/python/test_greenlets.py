@@ -3,14 +3,20 @@ import os
 import re
 import subprocess
 import unittest
+import unittest.mock
 
 import support
 
 support.require("greenlet", "eventlet", "gevent")
 
 
+def seeing(how):
+    """greenprof's choice: switches seen in greenlet's own functions (see), by settrace (trace), or read at each sample."""
+    return unittest.mock.patch.dict(os.environ, {"GREENPROF_GREENLETS": how})
+
+
 class Shares(unittest.TestCase):
-    def check(self, kind):
+    def check(self, kind, tolerance=0.01):
         run = support.Run("shares.py", kind, hz=2000)
         truth = {name: int(ns) for name, ns in map(str.split, run.output.splitlines())}
         folded = run.folded("--by", "coroutine")
@@ -27,7 +33,7 @@ class Shares(unittest.TestCase):
             self.assertLess(sum(map(sum, roots.values())) - own, 0.005 * folded.total, (frame, roots))
         for name, ns in truth.items():
             share, true = workers[name] / sum(workers.values()), ns / sum(truth.values())
-            self.assertLess(abs(share - true), 0.01, (name, share, true))
+            self.assertLess(abs(share - true), tolerance, (name, share, true))
         hub = {name for stack, _ in folded.stacks for name in stack[:1] if "[hub]" in name}
         self.assertEqual(len(hub), 1)
 
@@ -36,6 +42,28 @@ class Shares(unittest.TestCase):
 
     def test_gevent(self):
         self.check("gevent")
+
+    def test_by_trace_callable(self):
+        with seeing("trace"):
+            self.check("eventlet")
+
+    def test_read_at_each_sample(self):
+        with seeing("read"):
+            self.check("gevent", 0.03)  # a share of 1200 samples
+
+    def test_odd_switches(self):
+        for how, tolerance in (("see", 0.1), ("trace", 0.1), ("read", 0.2)):
+            with self.subTest(how), seeing(how):
+                run = support.Run("odd_switches.py", hz=5000)
+                folded = run.folded("--by", "coroutine")
+                for function, owner in map(str.split, run.output.splitlines()):
+                    mine = {stack[0]: 0 for stack, _ in folded.stacks if function in stack}
+                    for stack, weight in folded.stacks:
+                        if function in stack:
+                            mine[stack[0]] += weight
+                    most = max(mine, key=mine.get)
+                    self.assertRegex(most, r"^\[thread " if owner == "main" else rf"^\[coroutine \d+ {owner}\]$", (function, mine))
+                    self.assertLess(abs(mine[most] - 0.1), 0.1 * tolerance + 0.001, (function, mine))
 
 
 class Waits(unittest.TestCase):
