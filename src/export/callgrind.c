@@ -43,6 +43,7 @@ typedef struct callgrind {
     gp_index_t edge_index;
     gp_string_table_t files, objects;
     cost_t total;
+    uint32_t rows; // added so far
     FILE *out;
 } callgrind_t;
 
@@ -75,10 +76,9 @@ static void add_cost(cost_t *cost, const gp_row_t *row)
     cost->samples += row->samples;
 }
 
-static int add_row(callgrind_t *callgrind, uint32_t number)
+static int add_row(callgrind_t *callgrind, const gp_row_t *row)
 {
-    const gp_row_t *row = &callgrind->report->rows[number];
-    uint32_t caller = ROOT;
+    uint32_t stamp = ++callgrind->rows, caller = ROOT;
 
     for (uint32_t i = 0; i < row->depth; i++) {
         uint32_t callee = callgrind->table->of_frame[row->frames[i]];
@@ -86,14 +86,23 @@ static int add_row(callgrind_t *callgrind, uint32_t number)
         if (edge == NULL)
             return -ENOMEM;
         edge->calls += row->samples;
-        if (callgrind->seen[callee] != number + 1)
+        if (callgrind->seen[callee] != stamp)
             add_cost(&edge->cost, row);
-        callgrind->seen[callee] = number + 1;
+        callgrind->seen[callee] = stamp;
         caller = row->frames[i];
     }
     if (row->depth > 0)
         add_cost(&callgrind->self[caller], row);
     return 0;
+}
+
+static int add_part(void *context, const gp_row_t *rows, size_t count)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = add_row(context, &rows[i]);
+    return result;
 }
 
 static int add_call(callgrind_t *callgrind, const gp_call_t *call)
@@ -153,8 +162,8 @@ static int sum_up(callgrind_t *callgrind)
     callgrind->total = (cost_t){.ns = report->total_ns, .samples = report->samples};
     if (report->exact_calls)
         callgrind->total = (cost_t){0};
-    for (uint32_t i = 0; i < report->row_count && result == 0 && !report->exact_calls; i++)
-        result = add_row(callgrind, i);
+    if (!report->exact_calls)
+        result = gp_report_each_part(report, add_part, callgrind);
     for (uint32_t i = 0; i < report->call_count && result == 0; i++)
         result = add_call(callgrind, &report->calls[i]);
     for (uint32_t i = 0; i < report->frame_count; i++)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "export/json_text.h"
+#include "export/output.h"
 #include "export/timeline.h"
 #include "symbol/index.h"
 #include "symbol/memory.h"
@@ -23,6 +24,10 @@ enum { COROUTINES_PID = 1 << 22 };
 typedef struct chrome {
     const gp_timeline_t *timeline;
     gp_json_t json;
+    uint32_t *tids; // of threads that have a name by now
+    uint32_t tid_count;
+    size_t tid_capacity;
+    gp_index_t tid_index;
 } chrome_t;
 
 static const char *color_of(const char *state)
@@ -160,39 +165,43 @@ static void put_tracks(chrome_t *chrome, const char *title)
 
 static bool same_tid(const void *owner, uint32_t number, const void *key)
 {
-    return ((const uint32_t *)owner)[number] == *(const uint32_t *)key;
+    return ((const chrome_t *)owner)->tids[number] == *(const uint32_t *)key;
 }
 
-// Name the threads of the spans. Returns 0 or -ENOMEM.
-static int put_threads(chrome_t *chrome)
+// Name the thread of a span, the first time. Returns 0 or -ENOMEM.
+static int put_thread(chrome_t *chrome, const gp_span_t *span)
 {
-    const gp_timeline_t *timeline = chrome->timeline;
-    uint32_t *tids = NULL, count = 0;
-    size_t capacity = 0;
-    gp_index_t index = {0};
-    int result = 0;
+    uint32_t tid = span->thread_id;
+    uint64_t hash = gp_hash_u64(tid);
 
-    for (size_t i = 0; i < timeline->span_count && result == 0; i++) {
-        uint32_t tid = timeline->spans[i].thread_id;
-        uint64_t hash = gp_hash_u64(tid);
-        if (tid == 0 || gp_index_find(&index, hash, same_tid, tids, &tid) != GP_INDEX_NONE)
-            continue;
-        if (gp_grow(&tids, &capacity, count, sizeof(*tids)) < 0 || gp_index_add(&index, hash, count) < 0) {
-            result = -ENOMEM;
-            break;
-        }
-        tids[count++] = tid;
-        put_name(chrome, "thread_name", timeline->pid, tid, timeline->spans[i].thread_name);
-    }
-    free(tids);
-    gp_index_free(&index);
-    return result;
+    if (tid == 0 || gp_index_find(&chrome->tid_index, hash, same_tid, chrome, &tid) != GP_INDEX_NONE)
+        return 0;
+    if (gp_grow(&chrome->tids, &chrome->tid_capacity, chrome->tid_count, sizeof(*chrome->tids)) < 0 ||
+        gp_index_add(&chrome->tid_index, hash, chrome->tid_count) < 0)
+        return -ENOMEM;
+    chrome->tids[chrome->tid_count++] = tid;
+    put_name(chrome, "thread_name", chrome->timeline->pid, tid, span->thread_name);
+    return 0;
+}
+
+static int put_span(void *context, const gp_span_t *span, const gp_span_t *before, size_t number)
+{
+    chrome_t *chrome = context;
+    gp_arrow_t arrow;
+
+    (void)before;
+    if (put_thread(chrome, span) < 0)
+        return -ENOMEM;
+    put_slices(chrome, span);
+    put_on_thread(chrome, span);
+    if (gp_timeline_wake(span, number, &arrow))
+        put_arrow(chrome, &arrow);
+    return gp_output_state(chrome->json.out);
 }
 
 int gp_chrome_write(const gp_report_t *report, FILE *out)
 {
     chrome_t chrome = {.timeline = report->timeline, .json = {.out = out}};
-    gp_arrow_t arrow;
 
     if (report->timeline == NULL)
         return -ENOTSUP;
@@ -201,15 +210,11 @@ int gp_chrome_write(const gp_report_t *report, FILE *out)
     gp_json_key(&chrome.json, "traceEvents");
     gp_json_open(&chrome.json, '[');
     put_tracks(&chrome, report->title);
-    int result = put_threads(&chrome);
-    for (size_t i = 0; i < report->timeline->span_count; i++) {
-        put_slices(&chrome, &report->timeline->spans[i]);
-        put_on_thread(&chrome, &report->timeline->spans[i]);
-        if (gp_timeline_wake(report->timeline, i, &arrow))
-            put_arrow(&chrome, &arrow);
-    }
+    int result = gp_timeline_each_span(report->timeline, put_span, &chrome);
     gp_json_close(&chrome.json, ']');
     gp_json_close(&chrome.json, '}');
     putc('\n', out);
-    return result < 0 ? result : ferror(out) ? -EIO : 0;
+    free(chrome.tids);
+    gp_index_free(&chrome.tid_index);
+    return result;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,12 +81,24 @@ uint32_t gp_dataset_coro_number(gp_dataset_t *dataset, uint64_t id)
     return number;
 }
 
-uint32_t gp_dataset_trace_number(gp_dataset_t *dataset, uint32_t index)
+uint32_t gp_dataset_trace_index_find(const gp_dataset_t *dataset, uint32_t index)
 {
     uint32_t number = gp_id_map_find(&dataset->trace_map, index);
 
-    if (number == GP_INDEX_NONE)
-        number = FIND(dataset, trace_index, same_trace, index);
+    return number != GP_INDEX_NONE ? number : FIND(dataset, trace_index, same_trace, index);
+}
+
+uint32_t gp_dataset_stack_find(const gp_dataset_t *dataset, uint32_t id)
+{
+    uint32_t number = gp_id_map_find(&dataset->stack_map, id);
+
+    return number != GP_INDEX_NONE ? number : FIND(dataset, stack_index, same_stack, id);
+}
+
+uint32_t gp_dataset_trace_number(gp_dataset_t *dataset, uint32_t index)
+{
+    uint32_t number = gp_dataset_trace_index_find(dataset, index);
+
     if (number != GP_INDEX_NONE)
         return number;
     number = ADD(dataset, traces, trace, index);
@@ -98,10 +111,8 @@ uint32_t gp_dataset_trace_number(gp_dataset_t *dataset, uint32_t index)
 
 uint32_t gp_dataset_stack_number(gp_dataset_t *dataset, uint32_t id)
 {
-    uint32_t number = gp_id_map_find(&dataset->stack_map, id);
+    uint32_t number = gp_dataset_stack_find(dataset, id);
 
-    if (number == GP_INDEX_NONE)
-        number = FIND(dataset, stack_index, same_stack, id);
     if (number != GP_INDEX_NONE)
         return number;
     number = ADD(dataset, stacks, stack, id);
@@ -342,26 +353,31 @@ static int on_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
-static int on_span(void *context, const gp_span_record_t *record)
+bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
+{
+    return !dataset->windowed || (sample->time_ns >= dataset->window.from_ns &&
+                                  sample->time_ns < dataset->window.to_ns);
+}
+
+bool gp_dataset_has_span(const gp_dataset_t *dataset, const gp_span_record_t *span)
+{
+    return !dataset->windowed ||
+           (span->end_ns > dataset->window.from_ns && span->start_ns < dataset->window.to_ns);
+}
+
+// Spans are looked at when the capture is read again; what they refer to is known by then.
+static int on_span(void *context, const gp_span_record_t *span)
 {
     gp_dataset_t *dataset = context;
-    bool outside = dataset->windowed && (record->end_ns <= dataset->window.from_ns ||
-                                         record->start_ns >= dataset->window.to_ns);
 
-    gp_dataset_seen_at(dataset, record->end_ns);
-    if (!(dataset->keep & GP_KEEP_TIMELINE) || outside)
+    dataset->spans_read++;
+    gp_dataset_seen_at(dataset, span->end_ns);
+    if (!gp_dataset_has_span(dataset, span))
         return 0;
-    gp_dataset_span_t span = {
-        .record = *record,
-        .coro = gp_dataset_coro_quick(dataset, record->coro_id),
-        .trace = gp_dataset_trace_quick(dataset, record->trace),
-    };
-    if (span.coro == GP_INDEX_NONE || span.trace == GP_INDEX_NONE ||
-        gp_grow(&dataset->spans, &dataset->span_capacity, dataset->span_count,
-                sizeof(*dataset->spans)) < 0)
-        return -ENOMEM;
-    dataset->spans[dataset->span_count++] = span;
-    return 0;
+    return gp_dataset_coro_quick(dataset, span->coro_id) != GP_INDEX_NONE &&
+                   gp_dataset_trace_quick(dataset, span->trace) != GP_INDEX_NONE
+               ? 0
+               : -ENOMEM;
 }
 
 static const gp_reader_handlers_t handlers = {
@@ -385,37 +401,42 @@ static const gp_reader_handlers_t handlers = {
     .call = on_call,
 };
 
+static int load(gp_dataset_t *dataset, int fd, char error[GP_READER_ERROR_SIZE])
+{
+    int result = -ENOMEM;
+
+    dataset->start = lseek(fd, 0, SEEK_CUR);
+    dataset->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (dataset->fd < 0) {
+        result = -errno;
+        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(errno));
+    } else if (gp_dataset_trace_number(dataset, 0) != GP_INDEX_NONE &&
+               gp_dataset_stack_number(dataset, 0) != GP_INDEX_NONE) {
+        result = gp_reader_read(fd, &handlers, dataset, &dataset->summary, error);
+    }
+    gp_dataset_sum_up(dataset);
+    return result;
+}
+
 gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_window_t *window,
                                      char error[GP_READER_ERROR_SIZE])
 {
     gp_dataset_t *dataset = calloc(1, sizeof(*dataset));
     int result = -ENOMEM;
 
-    if (dataset == NULL)
-        goto fail;
-    dataset->exe = "";
-    dataset->keep = keep;
-    dataset->windowed = window != NULL;
-    if (window != NULL)
-        dataset->window = *window;
-    if (gp_dataset_trace_number(dataset, 0) == GP_INDEX_NONE || gp_dataset_stack_number(dataset, 0) == GP_INDEX_NONE)
-        goto fail;
-    off_t start = lseek(fd, 0, SEEK_CUR);
-    if (start < 0 && dataset->keep & GP_KEEP_SCALED)
-        dataset->keep = GP_KEEP_COROS;
-    result = gp_reader_read(fd, &handlers, dataset, &dataset->summary, error);
-    gp_dataset_sum_up(dataset);
-    if (result == 0 && dataset->keep & GP_KEEP_SCALED) {
-        result = lseek(fd, start, SEEK_SET) == start ? gp_dataset_weigh(dataset, fd, error) : -errno;
+    strcpy(error, "not enough memory");
+    if (dataset != NULL) {
+        dataset->exe = "";
+        dataset->fd = -1;
+        dataset->keep = keep;
+        dataset->windowed = window != NULL;
+        if (window != NULL)
+            dataset->window = *window;
+        result = load(dataset, fd, error);
     }
     if (result == 0)
         return dataset;
     gp_dataset_free(dataset);
-    errno = -result;
-    return NULL;
-fail:
-    gp_dataset_free(dataset);
-    strcpy(error, "not enough memory");
     errno = -result;
     return NULL;
 }
@@ -451,12 +472,10 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->coros);
     free(dataset->traces);
     free(dataset->stacks);
-    free(dataset->weights);
     free(dataset->shares);
+    free(dataset->thread_sums);
     free(dataset->hogs);
     free(dataset->delays);
-    free(dataset->spans);
-    free(dataset->moments);
     free(dataset->census);
     gp_id_map_free(&dataset->coro_map);
     gp_id_map_free(&dataset->trace_map);
@@ -468,10 +487,12 @@ void gp_dataset_free(gp_dataset_t *dataset)
     gp_index_free(&dataset->coro_index);
     gp_index_free(&dataset->trace_index);
     gp_index_free(&dataset->stack_index);
-    gp_index_free(&dataset->weight_index);
+    gp_index_free(&dataset->thread_sum_index);
     gp_index_free(&dataset->share_index);
     gp_index_free(&dataset->hog_index);
     gp_index_free(&dataset->call_index);
     gp_arena_free(&dataset->arena);
+    if (dataset->fd >= 0)
+        close(dataset->fd);
     free(dataset);
 }

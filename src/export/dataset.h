@@ -1,9 +1,10 @@
-// A capture, summed up: definitions, weights by (stack, coroutine, trace), the ledger, the
-// counters.
+// A capture, summed up: definitions, sums by (coroutine, trace), the ledger, the counters.
 //
 // Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number
-// of distinct stacks, coroutines and traces, not with the number of samples. References to
-// definitions that were lost with a damaged chunk get a placeholder, so that no time disappears.
+// of distinct stacks, coroutines and traces, not with the number of samples: those who want to know
+// more of them than sums read them again, gp_dataset_read_again(), when it is known what is chosen
+// and what each is scaled by. References to definitions that were lost with a damaged chunk get a
+// placeholder, so that no time disappears.
 //
 // Order of calls: load -> any reads -> free. Threads: one at a time. Signals: not safe.
 #ifndef GP_EXPORT_DATASET_H
@@ -46,6 +47,10 @@ typedef struct gp_former_name { // of a coroutine that was renamed
     uint32_t count; // this one and those before
 } gp_former_name_t;
 
+typedef struct gp_sampled {
+    uint64_t ns, samples;
+} gp_sampled_t;
+
 typedef struct gp_dataset_coro {
     gp_coro_record_t record; // zeros but the id when its definition was lost; with its last name
     bool defined;
@@ -54,7 +59,6 @@ typedef struct gp_dataset_coro {
     const gp_former_name_t *former; // the latest, at most GP_FORMER_NAMES_MAX; NULL = it was never renamed
     uint64_t cpu_ns, switches;    // ledger
     gp_waits_t waits;
-    uint64_t sampled_ns, samples; // samples
     uint32_t traces;              // how many traces it worked for
     uint32_t trace;               // the last one of them: number in `traces`
     uint32_t share;               // the last one of its shares that was looked for, plus 1
@@ -66,7 +70,6 @@ typedef struct gp_dataset_trace { // number 0 is "no trace"
     uint8_t id[16];
     uint64_t cpu_ns, switches;
     gp_waits_t waits;
-    uint64_t sampled_ns, samples;
     uint32_t coros; // how many coroutines worked for it
 } gp_dataset_trace_t;
 
@@ -77,32 +80,17 @@ typedef struct gp_dataset_stack { // number 0 is "no stack"
     const gp_loc_t *frames; // gp_loc_t[depth], innermost first
 } gp_dataset_stack_t;
 
-typedef struct gp_dataset_weight { // one distinct (stack, coroutine, trace, thread, kind)
-    // Numbers in the tables of this dataset; 0 for what is not kept apart.
-    uint32_t stack, coro, trace;
-    uint32_t thread; // index in the capture: see gp_dataset_thread_find()
-    uint32_t kind;   // enum gp_sample_kind
-    uint64_t weight_ns, samples;
-    double scaled_ns; // with GP_KEEP_SCALED: each sample scaled; else weight_ns
-    double squares;   // sum of the squares of the samples' scaled weights: what the error rests on
-} gp_dataset_weight_t;
-
-typedef struct gp_dataset_span { // only with GP_KEEP_TIMELINE
-    gp_span_record_t record;
-    uint32_t coro, trace; // numbers in the tables
-} gp_dataset_span_t;
-
-typedef struct gp_dataset_moment { // one sample; only with GP_KEEP_TIMELINE
-    uint64_t time_ns, weight_ns;
-    uint32_t weight; // number of what it was added to
-} gp_dataset_moment_t;
-
 typedef struct gp_dataset_share { // one (coroutine, trace)
     uint32_t coro, trace;
-    uint64_t cpu_ns, switches;    // ledger
+    uint64_t cpu_ns, switches;           // ledger
     gp_waits_t waits;
-    uint64_t sampled_ns, samples; // samples, on-CPU
+    gp_sampled_t sampled[GP_KIND_COUNT]; // samples
 } gp_dataset_share_t;
+
+typedef struct gp_dataset_thread_sum { // on-CPU samples on one thread
+    uint32_t index;                    // in the capture: see gp_dataset_thread_find()
+    gp_sampled_t sampled;
+} gp_dataset_thread_sum_t;
 
 typedef struct gp_dataset_hog { // a long slice
     uint64_t id;
@@ -128,22 +116,15 @@ typedef struct gp_dataset_window {
     uint64_t from_ns, to_ns;
 } gp_dataset_window_t;
 
-// What weights are kept apart by, besides the stack. Each multiplies their number: ask for what
-// will be looked at. GP_KEEP_SCALED, which stands alone: nothing is kept apart, and each sample is
-// scaled to the exact time of its coroutine (see strata.h) before it is added up. That takes a
-// second pass over the file; what cannot be read twice is read with GP_KEEP_COROS instead.
+// What is kept beyond that only where it will be looked at.
 enum gp_dataset_keep {
-    GP_KEEP_COROS = 1,
-    GP_KEEP_TRACES = 2,
-    GP_KEEP_THREADS = 4,
-    GP_KEEP_SCALED = 8,
-    GP_KEEP_TIMELINE = 32, // every span, and every sample with its time. Not with GP_KEEP_SCALED
-    GP_KEEP_WAITS = 16, // samples of all kinds; else on-CPU samples alone. Not with GP_KEEP_SCALED
-    GP_KEEP_HOGS = 32,  // long slices and delays
+    GP_KEEP_HOGS = 1, // long slices and delays
 };
 
 typedef struct gp_dataset {
     unsigned keep; // enum gp_dataset_keep bits
+    int fd;        // the capture, to be read again from `start` on
+    int64_t start; // -1: it can be read only once
     // Samples outside it are left out. How much exact time lies within it nobody knows, so that
     // the shares have none; counters and threads are those of the whole capture.
     gp_dataset_window_t window;
@@ -165,14 +146,10 @@ typedef struct gp_dataset {
     size_t trace_count, trace_capacity;
     gp_dataset_stack_t *stacks;
     size_t stack_count, stack_capacity;
-    gp_dataset_weight_t *weights;
-    size_t weight_count, weight_capacity;
-    gp_dataset_span_t *spans; // with GP_KEEP_TIMELINE; some of it is within the window
-    size_t span_count, span_capacity;
-    gp_dataset_moment_t *moments;
-    size_t moment_count, moment_capacity;
     gp_dataset_share_t *shares;
     size_t share_count, share_capacity;
+    gp_dataset_thread_sum_t *thread_sums;
+    size_t thread_sum_count, thread_sum_capacity;
     gp_dataset_hog_t *hogs;
     size_t hog_count, hog_capacity;
     gp_dataset_delay_t *delays;
@@ -184,19 +161,20 @@ typedef struct gp_dataset {
     gp_census_record_t *census; // of the latest one in the file, as it was written
     size_t census_count, census_capacity;
     uint32_t census_number;
-    uint64_t sampled_ns, samples;
-    uint64_t samples_read; // those outside the window included
+    uint64_t sampled_ns, samples; // on-CPU samples within the window
+    uint64_t samples_read, spans_read; // of all kinds, those outside the window included
     uint64_t end_ns;       // the latest time seen
     uint32_t end_reason;   // of the end record, where summary.ended
     uint32_t end_error;    // errno value, with GP_END_FAILED
 
     gp_id_map_t coro_map, trace_map, stack_map;
     gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index,
-        weight_index, share_index, hog_index, call_index;
+        share_index, thread_sum_index, hog_index, call_index;
     gp_arena_t arena;
 } gp_dataset_t;
 
 // Read a capture.
+//   fd:    stays the caller's. From a pipe it cannot be read again.
 //   keep:  enum gp_dataset_keep bits.
 //   error: what is wrong when NULL is returned.
 // Returns the dataset (dataset->summary says what is missing), or NULL and errno.
@@ -205,6 +183,18 @@ gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERR
 // The same for a part of its time; NULL = all of it.
 gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_window_t *window,
                                      char error[GP_READER_ERROR_SIZE]);
+
+// Read the samples and spans of the capture again, as many as there were when it was loaded: a
+// process that still runs may have written more.
+//   handlers: of these `samples` and `span` are called, for those outside the window, too. Coroutines,
+//             traces and stacks that they refer to are all known.
+// Returns 0, or a negative errno value and what is wrong.
+int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers,
+                          void *context, char error[GP_READER_ERROR_SIZE]);
+
+// Whether a sample or a span is within the window.
+bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
+bool gp_dataset_has_span(const gp_dataset_t *dataset, const gp_span_record_t *span);
 
 // A text of the capture; NULL when it has none of that key.
 const gp_dataset_meta_t *gp_dataset_meta(const gp_dataset_t *dataset, const char *key);
@@ -215,6 +205,9 @@ uint32_t gp_dataset_function_find(const gp_dataset_t *dataset, uint32_t number);
 uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id);
 uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]);
 uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);
+//   index, id: in the capture.
+uint32_t gp_dataset_trace_index_find(const gp_dataset_t *dataset, uint32_t index);
+uint32_t gp_dataset_stack_find(const gp_dataset_t *dataset, uint32_t id);
 
 // Exact CPU time of the process on threads that were sampled; 0 = not known. Threads that no signal
 // reached ran code that no sample shows: their time is said apart, not spread over others.

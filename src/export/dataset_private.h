@@ -37,12 +37,7 @@ int gp_dataset_on_delay(void *context, const gp_delay_record_t *delay);
 
 void gp_dataset_seen_at(gp_dataset_t *dataset, uint64_t time_ns);
 
-// After the first pass: sums of coroutines and traces from those of their shares.
+// After all is read: sums of coroutines and traces from those of their shares.
 void gp_dataset_sum_up(gp_dataset_t *dataset);
-
-// Second pass, of a dataset that keeps GP_KEEP_SCALED: the weights of stacks.
-//   fd: at its start.
-// Returns 0 or a negative errno value and what is wrong.
-int gp_dataset_weigh(gp_dataset_t *dataset, int fd, char error[GP_READER_ERROR_SIZE]);
 
 #endif

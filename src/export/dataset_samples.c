@@ -1,41 +1,16 @@
 // What a dataset makes of samples and of the ledger.
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "export/dataset_private.h"
-#include "export/strata.h"
-
-static bool same_weight(const void *owner, uint32_t number, const void *key)
-{
-    const gp_dataset_weight_t *a = &((const gp_dataset_t *)owner)->weights[number], *b = key;
-
-    return a->stack == b->stack && a->coro == b->coro && a->trace == b->trace &&
-           a->thread == b->thread && a->kind == b->kind;
-}
 
 static bool same_share(const void *owner, uint32_t number, const void *key)
 {
     const gp_dataset_share_t *a = &((const gp_dataset_t *)owner)->shares[number], *b = key;
 
     return a->coro == b->coro && a->trace == b->trace;
-}
-
-// Find or add the sum for (stack, coro, trace, thread).
-static gp_dataset_weight_t *weight_of(gp_dataset_t *dataset, gp_dataset_weight_t key)
-{
-    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.stack << 32 | key.coro),
-                                 ((uint64_t)key.thread << 32 | key.trace) ^ (uint64_t)key.kind << 60);
-    uint32_t number = gp_index_find(&dataset->weight_index, hash, same_weight, dataset, &key);
-
-    if (number != GP_INDEX_NONE)
-        return &dataset->weights[number];
-    if (gp_grow(&dataset->weights, &dataset->weight_capacity, dataset->weight_count,
-                sizeof(*dataset->weights)) < 0 ||
-        gp_index_add(&dataset->weight_index, hash, (uint32_t)dataset->weight_count) < 0)
-        return NULL;
-    dataset->weights[dataset->weight_count] = key;
-    return &dataset->weights[dataset->weight_count++];
 }
 
 // Find or add the sums for (coro, trace); a new one also counts who worked for whom.
@@ -79,82 +54,67 @@ void gp_dataset_seen_at(gp_dataset_t *dataset, uint64_t time_ns)
         dataset->end_ns = time_ns;
 }
 
-// Of a kind that is not kept, or that a later version has added.
-static bool is_other(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
+static bool same_thread_sum(const void *owner, uint32_t number, const void *key)
 {
-    return sample->kind >= GP_KIND_COUNT ||
-           (sample->kind != GP_KIND_CPU && !(dataset->keep & GP_KEEP_WAITS));
+    return ((const gp_dataset_t *)owner)->thread_sums[number].index == *(const uint32_t *)key;
 }
 
-static bool is_outside(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
+static gp_dataset_thread_sum_t *thread_sum_of(gp_dataset_t *dataset, uint32_t index)
 {
-    return dataset->windowed &&
-           (sample->time_ns < dataset->window.from_ns || sample->time_ns >= dataset->window.to_ns);
+    uint64_t hash = gp_hash_u64(index);
+    uint32_t number =
+        gp_index_find(&dataset->thread_sum_index, hash, same_thread_sum, dataset, &index);
+
+    if (number != GP_INDEX_NONE)
+        return &dataset->thread_sums[number];
+    if (gp_grow(&dataset->thread_sums, &dataset->thread_sum_capacity, dataset->thread_sum_count,
+                sizeof(*dataset->thread_sums)) < 0 ||
+        gp_index_add(&dataset->thread_sum_index, hash, (uint32_t)dataset->thread_sum_count) < 0)
+        return NULL;
+    dataset->thread_sums[dataset->thread_sum_count] = (gp_dataset_thread_sum_t){.index = index};
+    return &dataset->thread_sums[dataset->thread_sum_count++];
 }
 
-static int add_moment(gp_dataset_t *dataset, const gp_sample_record_t *sample,
-                      const gp_dataset_weight_t *weight)
+static void add_sampled(gp_sampled_t *sum, const gp_sample_record_t *sample)
 {
-    if (gp_grow(&dataset->moments, &dataset->moment_capacity, dataset->moment_count,
-                sizeof(*dataset->moments)) < 0)
-        return -ENOMEM;
-    dataset->moments[dataset->moment_count++] = (gp_dataset_moment_t){
-        .time_ns = sample->time_ns,
-        .weight_ns = sample->weight_ns,
-        .weight = (uint32_t)(weight - dataset->weights),
-    };
-    return 0;
+    sum->ns += sample->weight_ns;
+    sum->samples++;
 }
 
-static int add_weight(gp_dataset_t *dataset, const gp_sample_record_t *sample, uint32_t coro,
-                      uint32_t trace)
-{
-    const gp_dataset_weight_t key = {
-        .stack = gp_dataset_stack_quick(dataset, sample->stack_id),
-        .coro = dataset->keep & GP_KEEP_COROS ? coro : 0,
-        .trace = dataset->keep & GP_KEEP_TRACES ? trace : 0,
-        .thread = dataset->keep & GP_KEEP_THREADS ? sample->thread : 0,
-        .kind = sample->kind,
-    };
-    gp_dataset_weight_t *weight = key.stack != GP_INDEX_NONE ? weight_of(dataset, key) : NULL;
-
-    if (weight == NULL)
-        return -ENOMEM;
-    weight->weight_ns += sample->weight_ns;
-    weight->squares += (double)sample->weight_ns * (double)sample->weight_ns;
-    weight->samples++;
-    return dataset->keep & GP_KEEP_TIMELINE ? add_moment(dataset, sample, weight) : 0;
-}
-
-static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample)
+static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample,
+                      gp_dataset_thread_sum_t **thread)
 {
     gp_dataset_seen_at(dataset, sample->time_ns);
-    if (is_outside(dataset, sample) || is_other(dataset, sample))
-        return 0;
+    if (sample->kind >= GP_KIND_COUNT || !gp_dataset_has_sample(dataset, sample))
+        return 0; // a later version has added kinds
     uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
     uint32_t trace = gp_dataset_trace_quick(dataset, sample->trace);
-    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
+    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE ||
+        gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
         return -ENOMEM;
     gp_dataset_share_t *share = share_of(dataset, coro, trace);
     if (share == NULL)
         return -ENOMEM;
-    if (sample->kind == GP_KIND_CPU) {
-        share->sampled_ns += sample->weight_ns;
-        share->samples++;
-    }
-    if (dataset->keep & GP_KEEP_SCALED)
-        return gp_dataset_stack_quick(dataset, sample->stack_id) != GP_INDEX_NONE ? 0 : -ENOMEM;
-    return add_weight(dataset, sample, coro, trace);
+    add_sampled(&share->sampled[sample->kind], sample);
+    if (sample->kind != GP_KIND_CPU)
+        return 0;
+    if (*thread == NULL || (*thread)->index != sample->thread)
+        *thread = thread_sum_of(dataset, sample->thread);
+    if (*thread == NULL)
+        return -ENOMEM;
+    add_sampled(&(*thread)->sampled, sample);
+    return 0;
 }
 
 int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_dataset_t *dataset = context;
+    gp_dataset_thread_sum_t *thread = NULL; // samples come by thread
     int result = 0;
 
     dataset->samples_read += count;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = add_sample(dataset, &samples[i]);
+        result = add_sample(dataset, &samples[i], &thread);
     return result;
 }
 
@@ -237,14 +197,10 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
         coro->switches += share->switches;
         add_waits(&coro->waits, &share->waits);
         add_waits(&trace->waits, &share->waits);
-        coro->sampled_ns += share->sampled_ns;
-        coro->samples += share->samples;
         trace->cpu_ns += share->cpu_ns;
         trace->switches += share->switches;
-        trace->sampled_ns += share->sampled_ns;
-        trace->samples += share->samples;
-        dataset->sampled_ns += share->sampled_ns;
-        dataset->samples += share->samples;
+        dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
+        dataset->samples += share->sampled[GP_KIND_CPU].samples;
     }
 }
 
@@ -257,67 +213,52 @@ uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
 }
 
 typedef struct second_pass {
-    gp_dataset_t *dataset;
-    const double *factors; // double[coro_count]
-    uint64_t read;
+    const gp_dataset_t *dataset;
+    const gp_reader_handlers_t *handlers;
+    void *context;
+    uint64_t samples, spans; // seen
 } second_pass_t;
 
 enum { SEEN_ENOUGH = -ECANCELED };
 
-static int weigh_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int again_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     second_pass_t *pass = context;
-    gp_dataset_t *dataset = pass->dataset;
+    uint64_t left = pass->dataset->samples_read - pass->samples;
 
-    for (size_t i = 0; i < count; i++) {
-        // The capture of a process that still runs may have grown.
-        if (pass->read++ == dataset->samples_read)
-            return SEEN_ENOUGH;
-        if (is_outside(dataset, &samples[i]) || is_other(dataset, &samples[i]))
-            continue;
-        uint32_t coro = gp_dataset_coro_quick(dataset, samples[i].coro_id);
-        uint32_t stack = gp_dataset_stack_quick(dataset, samples[i].stack_id);
-        if (coro >= dataset->coro_count || stack >= dataset->weight_count)
-            return SEEN_ENOUGH; // the file is another one by now
-        double scaled = (double)samples[i].weight_ns * pass->factors[coro];
-        gp_dataset_weight_t *weight = &dataset->weights[stack];
-        weight->weight_ns += samples[i].weight_ns;
-        weight->scaled_ns += scaled;
-        weight->squares += scaled * scaled;
-        weight->samples++;
-    }
-    return 0;
+    if (left == 0)
+        return SEEN_ENOUGH;
+    if (count > left)
+        count = (size_t)left;
+    pass->samples += count;
+    return pass->handlers->samples(pass->context, samples, count);
 }
 
-// Only those that have samples.
-static void drop_empty_weights(gp_dataset_t *dataset)
+static int again_span(void *context, const gp_span_record_t *span)
 {
-    size_t kept = 0;
+    second_pass_t *pass = context;
 
-    for (size_t i = 0; i < dataset->weight_count; i++)
-        if (dataset->weights[i].samples > 0)
-            dataset->weights[kept++] = dataset->weights[i];
-    dataset->weight_count = kept;
+    if (pass->spans == pass->dataset->spans_read)
+        return 0;
+    pass->spans++;
+    return pass->handlers->span(pass->context, span);
 }
 
-int gp_dataset_weigh(gp_dataset_t *dataset, int fd, char error[GP_READER_ERROR_SIZE])
+int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers,
+                          void *context, char error[GP_READER_ERROR_SIZE])
 {
-    const gp_reader_handlers_t handlers = {.samples = weigh_samples};
+    const gp_reader_handlers_t again = {
+        .samples = handlers->samples != NULL ? again_samples : NULL,
+        .span = handlers->span != NULL ? again_span : NULL,
+    };
+    second_pass_t pass = {.dataset = dataset, .handlers = handlers, .context = context};
     gp_reader_summary_t summary;
-    double *factors = gp_strata_factors(dataset);
-    second_pass_t pass = {.dataset = dataset, .factors = factors};
-    int result = -ENOMEM;
 
-    strcpy(error, "not enough memory");
-    dataset->weights = calloc(dataset->stack_count, sizeof(*dataset->weights));
-    if (factors == NULL || dataset->weights == NULL)
-        goto out;
-    dataset->weight_count = dataset->weight_capacity = dataset->stack_count;
-    for (size_t i = 0; i < dataset->stack_count; i++)
-        dataset->weights[i].stack = (uint32_t)i;
-    result = gp_reader_read(fd, &handlers, &pass, &summary, error);
-    drop_empty_weights(dataset);
-out:
-    free(factors);
+    if (dataset->start < 0 || lseek(dataset->fd, dataset->start, SEEK_SET) < 0) {
+        int result = dataset->start < 0 ? -ESPIPE : -errno;
+        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
+        return result;
+    }
+    int result = gp_reader_read(dataset->fd, &again, &pass, &summary, error);
     return result == SEEN_ENOUGH ? 0 : result;
 }

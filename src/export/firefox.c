@@ -12,10 +12,11 @@
 
 #include "export/function_table.h"
 #include "export/json_text.h"
+#include "export/output.h"
 #include "export/report_coros.h"
 #include "export/string_table.h"
 
-enum { COROUTINES_MAX = 50, PROCESSED_VERSION = 60, NS_PER_MS = 1000000 };
+enum { PROCESSED_VERSION = 60, NS_PER_MS = 1000000 };
 enum category { CATEGORY_PSEUDO, CATEGORY_PROGRAM };
 #define NONE UINT32_MAX
 
@@ -31,9 +32,11 @@ typedef struct firefox {
     node_t *stacks;
     size_t stack_count, stack_capacity;
     gp_index_t stack_index;
-    uint32_t *row_stacks; // by row
     gp_string_table_t strings, files;
     uint32_t *function_names, *function_files; // by function
+    const gp_report_coro_t *of; // whose samples are being written; NULL = everything
+    uint64_t time_ns;           // and when the next of them is
+    size_t sample_count;
     gp_json_t json;
 } firefox_t;
 
@@ -61,19 +64,23 @@ static uint32_t stack_number(firefox_t *firefox, uint32_t prefix, uint32_t frame
     return (uint32_t)firefox->stack_count++;
 }
 
-static int find_stacks(firefox_t *firefox)
+static uint32_t stack_of(firefox_t *firefox, const gp_row_t *row)
 {
-    const gp_report_t *report = firefox->report;
+    uint32_t stack = NONE;
 
-    for (uint32_t i = 0; i < report->row_count; i++) {
-        uint32_t stack = NONE;
-        for (uint32_t k = 0; k < report->rows[i].depth; k++) {
-            stack = stack_number(firefox, stack, report->rows[i].frames[k]);
-            if (stack == NONE)
-                return -ENOMEM;
-        }
-        firefox->row_stacks[i] = stack;
+    for (uint32_t i = 0; i < row->depth; i++) {
+        stack = stack_number(firefox, stack, row->frames[i]);
+        if (stack == NONE)
+            break;
     }
+    return stack;
+}
+
+static int find_stacks(void *context, const gp_row_t *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (stack_of(context, &rows[i]) == NONE)
+            return -ENOMEM;
     return 0;
 }
 
@@ -272,40 +279,78 @@ static void put_shared(firefox_t *firefox)
     gp_json_close(json, '}');
 }
 
-// Rows of a coroutine: which stack, when, how much.
-static void put_samples(firefox_t *firefox, const gp_report_coro_t *coro)
+static bool is_shown(const firefox_t *firefox, const gp_row_t *row)
 {
-    const gp_report_t *report = firefox->report;
-    gp_json_t *json = &firefox->json;
-    uint64_t time_ns = 0;
-    size_t count = 0;
+    return gp_report_coro_has(firefox->of, firefox->report, row);
+}
 
-    for (uint32_t i = 0; i < report->row_count; i++)
-        count += gp_report_coro_has(coro, report, &report->rows[i]);
-    table_begin(json, "samples", count);
-    gp_json_key_text(json, "weightType", "tracing-ms");
-    column(json, "stack");
-    for (uint32_t i = 0; i < report->row_count; i++)
-        if (gp_report_coro_has(coro, report, &report->rows[i]))
-            gp_json_uint(json, firefox->row_stacks[i]);
-    column_end(json);
-    column(json, "weight");
-    for (uint32_t i = 0; i < report->row_count; i++)
-        if (gp_report_coro_has(coro, report, &report->rows[i]))
-            gp_json_milliseconds(json, report->rows[i].weight_ns);
-    column_end(json);
-    column(json, "time");
-    for (uint32_t i = 0; i < report->row_count; i++)
-        if (gp_report_coro_has(coro, report, &report->rows[i])) {
-            gp_json_milliseconds(json, time_ns);
-            time_ns += report->rows[i].weight_ns;
+static int count_samples(void *context, const gp_row_t *rows, size_t count)
+{
+    firefox_t *firefox = context;
+
+    for (size_t i = 0; i < count; i++)
+        firefox->sample_count += is_shown(firefox, &rows[i]);
+    return 0;
+}
+
+static int put_sample_stacks(void *context, const gp_row_t *rows, size_t count)
+{
+    firefox_t *firefox = context;
+
+    for (size_t i = 0; i < count; i++)
+        if (is_shown(firefox, &rows[i]))
+            gp_json_uint(&firefox->json, stack_of(firefox, &rows[i]));
+    return gp_output_state(firefox->json.out);
+}
+
+static int put_sample_weights(void *context, const gp_row_t *rows, size_t count)
+{
+    firefox_t *firefox = context;
+
+    for (size_t i = 0; i < count; i++)
+        if (is_shown(firefox, &rows[i]))
+            gp_json_milliseconds(&firefox->json, rows[i].weight_ns);
+    return 0;
+}
+
+static int put_sample_times(void *context, const gp_row_t *rows, size_t count)
+{
+    firefox_t *firefox = context;
+
+    for (size_t i = 0; i < count; i++)
+        if (is_shown(firefox, &rows[i])) {
+            gp_json_milliseconds(&firefox->json, firefox->time_ns);
+            firefox->time_ns += rows[i].weight_ns;
         }
-    column_end(json);
+    return 0;
+}
+
+// Rows of a coroutine: which stack, when, how much.
+static int put_samples(firefox_t *firefox, const gp_report_coro_t *coro)
+{
+    static const struct {
+        const char *name;
+        gp_rows_taker_t *put;
+    } columns[] = {
+        {"stack", put_sample_stacks}, {"weight", put_sample_weights}, {"time", put_sample_times}};
+    gp_json_t *json = &firefox->json;
+
+    firefox->of = coro;
+    firefox->sample_count = firefox->time_ns = 0;
+    int result = gp_report_each_part(firefox->report, count_samples, firefox);
+    table_begin(json, "samples", firefox->sample_count);
+    gp_json_key_text(json, "weightType", "tracing-ms");
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]) && result == 0; i++) {
+        column(json, columns[i].name);
+        result = gp_report_each_part(firefox->report, columns[i].put, firefox);
+        column_end(json);
+    }
     table_end(json);
+    return result;
 }
 
 // A thread of a coroutine; NULL = of everything.
-static void put_thread(firefox_t *firefox, const gp_report_coro_t *coro)
+static int put_thread(firefox_t *firefox, const gp_report_coro_t *coro)
 {
     static const char *const markers[] = {"data",  "name",     "startTime", "endTime",
                                           "phase", "category", NULL};
@@ -329,9 +374,10 @@ static void put_thread(firefox_t *firefox, const gp_report_coro_t *coro)
     gp_json_key(json, "unregisterTime");
     gp_json_null(json);
     column_of(json, "pausedRanges", 0, 0);
-    put_samples(firefox, coro);
+    int result = put_samples(firefox, coro);
     put_empty_table(json, "markers", markers);
     gp_json_close(json, '}');
+    return result;
 }
 
 static void put_category(gp_json_t *json, const char *name, const char *color)
@@ -379,7 +425,7 @@ static void put_meta(firefox_t *firefox)
     gp_json_close(json, '}');
 }
 
-static void put_all(firefox_t *firefox)
+static int put_all(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
 
@@ -389,12 +435,13 @@ static void put_all(firefox_t *firefox)
     put_shared(firefox);
     gp_json_line(json);
     column(json, "threads");
-    put_thread(firefox, NULL);
-    for (size_t i = 0; i < firefox->coro_count && i < COROUTINES_MAX; i++)
-        put_thread(firefox, &firefox->coros[i]);
+    int result = put_thread(firefox, NULL);
+    for (size_t i = 0; i < firefox->coro_count && i < GP_HEAVIEST_MAX && result == 0; i++)
+        result = put_thread(firefox, &firefox->coros[i]);
     column_end(json);
     gp_json_close(json, '}');
     putc('\n', json->out);
+    return result;
 }
 
 static int prepare(firefox_t *firefox)
@@ -403,14 +450,13 @@ static int prepare(firefox_t *firefox)
 
     firefox->table = gp_function_table_create_uncharged(report);
     firefox->coros = gp_report_coros_create(report, &firefox->coro_count);
-    firefox->row_stacks = calloc((size_t)report->row_count + 1, sizeof(uint32_t));
     firefox->function_names = calloc((size_t)report->frame_count + 1, sizeof(uint32_t));
     firefox->function_files = calloc((size_t)report->frame_count + 1, sizeof(uint32_t));
-    if (firefox->table == NULL || firefox->coros == NULL || firefox->row_stacks == NULL ||
+    if (firefox->table == NULL || firefox->coros == NULL ||
         firefox->function_names == NULL || firefox->function_files == NULL ||
         find_texts(firefox) < 0)
         return -ENOMEM;
-    return find_stacks(firefox);
+    return gp_report_each_part(report, find_stacks, firefox);
 }
 
 int gp_firefox_write(const gp_report_t *report, FILE *out)
@@ -419,14 +465,13 @@ int gp_firefox_write(const gp_report_t *report, FILE *out)
     int result = prepare(&firefox);
 
     if (result == 0)
-        put_all(&firefox);
+        result = put_all(&firefox);
     gp_function_table_free(firefox.table);
     gp_string_table_free(&firefox.strings);
     gp_string_table_free(&firefox.files);
     gp_index_free(&firefox.stack_index);
     free(firefox.coros);
     free(firefox.stacks);
-    free(firefox.row_stacks);
     free(firefox.function_names);
     free(firefox.function_files);
     return result;

@@ -7,8 +7,13 @@
 #include "symbol/index.h"
 #include "symbol/memory.h"
 
+// Of a report that comes in parts, less than this part of the whole is left out when its part ends:
+// it would be narrower than anything that is drawn.
+enum { SHARE_MIN = 20000 };
+
 typedef struct builder {
     gp_flame_tree_t *tree;
+    const gp_report_t *report;
     size_t capacity;
     gp_index_t children; // by (parent, function)
 } builder_t;
@@ -113,10 +118,58 @@ static uint32_t sort_siblings(gp_flame_tree_t *tree, uint32_t list)
     return list;
 }
 
+// Put a node behind those that are kept, among the children of its parent.
+static int keep_node(builder_t *builder, gp_flame_node_t node, const uint32_t *numbers)
+{
+    gp_flame_tree_t *tree = builder->tree;
+    uint32_t number = tree->count++;
+
+    node.first_child = node.next_sibling = GP_FLAME_NONE;
+    if (node.parent != GP_FLAME_NONE) {
+        node.parent = numbers[node.parent];
+        node.next_sibling = tree->nodes[node.parent].first_child;
+        tree->nodes[node.parent].first_child = number;
+    }
+    tree->nodes[number] = node;
+    return gp_index_add(&builder->children,
+                        gp_hash_u64((uint64_t)node.parent << 32 | node.function), number);
+}
+
+// Parents have lower numbers than their children, and no less weight.
+static int prune(builder_t *builder)
+{
+    gp_flame_tree_t *tree = builder->tree;
+    uint32_t count = tree->count, *numbers = calloc(count, sizeof(*numbers));
+    uint64_t least = builder->report->total_ns / SHARE_MIN;
+    int result = numbers != NULL ? 0 : -ENOMEM;
+
+    gp_index_free(&builder->children);
+    if (result == 0)
+        tree->count = 0;
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        if (i > 0 && tree->nodes[i].weight_ns < least)
+            continue;
+        numbers[i] = tree->count;
+        result = keep_node(builder, tree->nodes[i], numbers);
+    }
+    free(numbers);
+    return result;
+}
+
+static int add_part(void *context, const gp_row_t *rows, size_t count)
+{
+    builder_t *builder = context;
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = add_row(builder, &rows[i]);
+    return result == 0 && builder->report->in_parts ? prune(builder) : result;
+}
+
 gp_flame_tree_t *gp_flame_tree_create(const gp_report_t *report)
 {
     gp_flame_tree_t *tree = calloc(1, sizeof(*tree));
-    builder_t builder = {.tree = tree};
+    builder_t builder = {.tree = tree, .report = report};
     int result = -ENOMEM;
 
     if (tree == NULL)
@@ -124,8 +177,8 @@ gp_flame_tree_t *gp_flame_tree_create(const gp_report_t *report)
     tree->table = gp_function_table_create_uncharged(report);
     if (tree->table != NULL && child_of(&builder, GP_FLAME_NONE, GP_FLAME_NONE) == 0)
         result = 0;
-    for (uint32_t i = 0; i < report->row_count && result == 0; i++)
-        result = add_row(&builder, &report->rows[i]);
+    if (result == 0)
+        result = gp_report_each_part(report, add_part, &builder);
     for (uint32_t i = 0; i < tree->count && result == 0; i++)
         tree->nodes[i].first_child = sort_siblings(tree, tree->nodes[i].first_child);
     gp_index_free(&builder.children);

@@ -269,7 +269,7 @@ static void put_head(const graph_t *graph, uint32_t height)
 static int put_graph(graph_t *graph)
 {
     // A profile without any time has no widths; the root alone would be a lie.
-    bool empty = graph->report->total_ns == 0 || graph->report->row_count == 0;
+    bool empty = graph->report->total_ns == 0 || gp_report_is_empty(graph->report);
     int result = empty ? 0 : visit(graph, false);
     uint32_t height = TOP + (graph->depth + 1) * ROW + BOTTOM;
 

@@ -15,6 +15,7 @@ typedef struct builder {
     uint32_t *function_seen; // number of the last row that had it, plus 1
     uint32_t *pair_seen;
     size_t pair_seen_capacity;
+    uint32_t rows; // charged so far
 } builder_t;
 
 static bool same_function(const void *owner, uint32_t number, const void *key)
@@ -109,14 +110,14 @@ static int charge_frame(builder_t *builder, const gp_row_t *row, uint32_t stamp,
     return 0;
 }
 
-static int charge_row(builder_t *builder, uint32_t number)
+static int charge_row(builder_t *builder, const gp_row_t *row)
 {
-    const gp_row_t *row = &builder->report->rows[number];
+    uint32_t stamp = ++builder->rows;
     uint32_t caller = GP_INDEX_NONE;
 
     for (uint32_t i = 0; i < row->depth; i++) {
         uint32_t callee = builder->table->of_frame[row->frames[i]];
-        if (charge_frame(builder, row, number + 1, caller, callee, i + 1 == row->depth) < 0)
+        if (charge_frame(builder, row, stamp, caller, callee, i + 1 == row->depth) < 0)
             return -ENOMEM;
         caller = callee;
     }
@@ -146,17 +147,22 @@ static void sort_pairs(builder_t *builder)
     }
 }
 
-static int charge_rows(builder_t *builder)
+static int charge_part(void *context, const gp_row_t *rows, size_t count)
 {
-    const gp_report_t *report = builder->report;
     int result = 0;
 
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = charge_row(context, &rows[i]);
+    return result;
+}
+
+static int charge_rows(builder_t *builder)
+{
     builder->function_seen =
         calloc((size_t)builder->table->function_count + 1, sizeof(*builder->function_seen));
     if (builder->function_seen == NULL)
         return -ENOMEM;
-    for (uint32_t i = 0; i < report->row_count && result == 0; i++)
-        result = charge_row(builder, i);
+    int result = gp_report_each_part(builder->report, charge_part, builder);
     sort_pairs(builder);
     return result;
 }

@@ -15,6 +15,7 @@
 //    "labels": [{"coroutine", "coroutine_id", "thread", "thread_id", "trace_id"}, ...],
 //    "rows": [{"weight_ns": N, "samples": N, "label": index,
 //              "stack": [index of a frame, ...]}, ...],         root first, heaviest row first
+//                                             (in each part of its own where there are too many)
 //    "calls": [{"caller": frame, "callee": frame,      exact mode; without a caller: nobody was seen
 //               "calls": N, "primitive_calls": N,      export/model.h says what each counts
 //               "primitive_edge_calls": N, "self_cpu_ns": N, "self_wait_ns": N, "cpu_ns": N,
@@ -24,8 +25,10 @@
 // UTF-8; addresses are texts, as not every reader has whole numbers beyond 2^53.
 #include "export/formats.h"
 
+
 #include "export/counter_names.h"
 #include "export/json_text.h"
+#include "export/output.h"
 
 // Leave out what is empty or 0: it is not known.
 static void put_known_text(gp_json_t *json, const char *key, const char *text)
@@ -188,6 +191,15 @@ static void put_head(gp_json_t *json, const gp_report_t *report)
     put_counters(json, report);
 }
 
+static int put_part(void *context, const gp_row_t *rows, size_t count)
+{
+    gp_json_t *json = context;
+
+    for (size_t i = 0; i < count; i++)
+        put_row(json, &rows[i]);
+    return gp_output_state(json->out);
+}
+
 int gp_json_write(const gp_report_t *report, FILE *out)
 {
     gp_json_t json = {.out = out};
@@ -207,11 +219,10 @@ int gp_json_write(const gp_report_t *report, FILE *out)
         put_label(&json, &report->labels[i]);
     gp_json_close(&json, ']');
     array_begin(&json, "rows");
-    for (uint32_t i = 0; i < report->row_count; i++)
-        put_row(&json, &report->rows[i]);
+    int result = gp_report_each_part(report, put_part, &json);
     gp_json_close(&json, ']');
     put_calls(&json, report);
     gp_json_close(&json, '}');
     putc('\n', out);
-    return 0;
+    return result;
 }

@@ -85,28 +85,31 @@ typedef struct gp_span {
     const char *trace;       // trace id, 32 hex digits, or NULL
 } gp_span_t;
 
-typedef struct gp_timed_stack { // a distinct stack, coroutine, trace, thread and kind
-    const uint32_t *frames;      // frame indices [depth], ROOT FIRST; NULL = not chosen
-    uint32_t depth, track;
-    bool is_cpu;
+typedef struct gp_timed_stack { // a distinct stack
+    const uint32_t *frames;      // frame indices [depth], ROOT FIRST
+    uint32_t depth;
 } gp_timed_stack_t;
 
 typedef struct gp_timed_sample { // a sample
     uint64_t time_ns;
     uint64_t weight_ns; // as sampled: unlike the rows', not scaled to the exact total
-    uint32_t stack;
+    uint32_t stack, track;
+    bool is_cpu;
 } gp_timed_sample_t;
 
 typedef struct gp_timeline {
     uint32_t pid;
     const gp_track_t *tracks;
     uint32_t track_count;
-    const gp_span_t *spans; // by track, then by start
-    size_t span_count;
     const gp_timed_stack_t *stacks;
     uint32_t stack_count;
-    const gp_timed_sample_t *moments; // as they were recorded: in no order. All have stacks that are chosen
-    size_t moment_count;
+    // Spans by track, then by start, and samples as they were recorded, in no order: may be more than
+    // memory should hold. gp_timeline_each_span() and _sample() hand them out.
+    struct gp_timeline_source *source; // who reads them anew; NULL = they are here:
+    const gp_span_t *spans;
+    size_t span_count;
+    const gp_timed_sample_t *samples;
+    size_t sample_count;
 } gp_timeline_t;
 
 // What a report's total rests on.
@@ -135,6 +138,7 @@ typedef struct gp_report {
     uint32_t frame_count;
     const gp_row_t *rows; // distinct stacks (and labels), heaviest first
     uint32_t row_count;
+    bool in_parts; // rows are too many to be kept: gp_report_each_part() makes them
     const gp_label_t *labels; // NULL unless wanted
     uint32_t label_count;
     const gp_mapping_t *mappings; // NULL unless wanted
@@ -161,13 +165,27 @@ typedef struct gp_report {
     uint32_t call_count;
 } gp_report_t;
 
-// What an exporter wants besides stacks of functions and lines. Each makes more rows of a report.
+// Hand out all rows, in one part or several: those that have the same label and the same root are
+// in one part. In it the heaviest come first; it is gone when the call returns.
+//   take: rows gp_row_t[count]; returns 0, or a negative errno value that ends it and is returned.
+// Returns 0 or a negative errno value: what `take` returned, -ENOMEM, or that of a temporary file.
+typedef int gp_rows_taker_t(void *context, const gp_row_t *rows, size_t count);
+int gp_report_each_part(const gp_report_t *report, gp_rows_taker_t *take, void *context);
+
+// Whether there is no row at all.
+bool gp_report_is_empty(const gp_report_t *report);
+
+// What an exporter wants besides stacks of functions and lines.
 enum gp_want {
     GP_WANT_LABELS = 1,    // rows apart by coroutine, thread and trace; a profile of this process
                            // has none
     GP_WANT_ADDRESSES = 2, // frames apart by address, and the mappings they are in
-    GP_WANT_TIMELINE = 4,  // spans and single samples; with GP_WANT_LABELS
+    GP_WANT_TIMELINE = 4,  // spans and single samples
+    GP_WANT_HEAVIEST = 8,  // rows of the GP_HEAVIEST_MAX heaviest coroutines apart, with labels that
+                           // have no thread and no trace
 };
+
+enum { GP_HEAVIEST_MAX = 50 }; // more make a menu that nobody reads
 
 // One output format: a row of the exporter table.
 typedef struct gp_exporter {

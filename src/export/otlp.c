@@ -17,8 +17,11 @@
 #include "export/counter_names.h"
 #include "export/function_table.h"
 #include "export/otlp_fields.h"
+#include "export/output.h"
 #include "export/protobuf.h"
+#include "export/spill.h"
 #include "export/string_table.h"
+#include "symbol/memory.h"
 
 enum { TRACE_ID_BYTES = 16, SPAN_ID_BYTES = 8, PROFILE_ID_BYTES = 16, LABEL_ATTRIBUTES = 4 };
 enum { CPU, SAMPLES, PROFILES }; // the two profiles; readers show the first by default
@@ -29,6 +32,11 @@ typedef struct label_indices {
     uint32_t link;
 } label_indices_t;
 
+typedef struct stack {
+    const uint32_t *frames;
+    uint32_t depth;
+} otlp_stack_t;
+
 typedef struct otlp {
     const gp_report_t *report;
     gp_function_table_t *functions;
@@ -38,12 +46,15 @@ typedef struct otlp {
     label_indices_t *labels;      // by label
     uint32_t *locations;          // by innermost frame: number in the location table, 0 = none yet
     uint32_t location_count;
-    const gp_row_t **stacks; // by number in the stack table: a row that has it
+    otlp_stack_t *stacks;          // by number in the stack table
     uint32_t stack_count;
+    size_t stack_capacity;
     gp_index_t stack_index;
+    gp_arena_t arena;
     gp_text_t dictionary;
-    gp_text_t profiles[PROFILES];
-    gp_text_t message, inner; // what is being put together
+    gp_text_t heads[PROFILES]; // of the profiles, all but their samples
+    gp_spill_t samples;        // of the profiles: lengths come before what they are the lengths of
+    gp_text_t whole, message, inner; // what is being put together
 } otlp_t;
 
 static uint64_t as_int64(uint64_t value)
@@ -79,7 +90,6 @@ static void put_zero_entries(otlp_t *otlp)
     gp_string_table_number(&otlp->attributes, "");
     gp_string_table_number(&otlp->links, "");
     otlp->location_count = 1;
-    otlp->stack_count = 1;
 }
 
 // Find or add an attribute: a text, or a number where that is NULL. Returns its number, 0 where
@@ -169,9 +179,28 @@ static uint32_t add_location(otlp_t *otlp, const gp_row_t *row, uint32_t at)
 
 static bool same_stack(const void *owner, uint32_t number, const void *key)
 {
-    const gp_row_t *a = ((const otlp_t *)owner)->stacks[number], *b = key;
+    const otlp_stack_t *a = &((const otlp_t *)owner)->stacks[number];
+    const gp_row_t *b = key;
 
     return a->depth == b->depth && memcmp(a->frames, b->frames, a->depth * sizeof(*a->frames)) == 0;
+}
+
+// The number of a stack that is new; 0 when memory is short.
+static uint32_t new_stack(otlp_t *otlp, const gp_row_t *row, uint64_t hash)
+{
+    uint32_t number = otlp->stack_count;
+    uint32_t *frames =
+        gp_arena_copy(&otlp->arena, row->frames, row->depth * sizeof(*row->frames));
+
+    if (frames == NULL ||
+        gp_grow(&otlp->stacks, &otlp->stack_capacity, number, sizeof(*otlp->stacks)) < 0 ||
+        gp_index_add(&otlp->stack_index, hash, number) < 0) {
+        otlp->dictionary.failed = 1;
+        return 0;
+    }
+    otlp->stacks[number] = (otlp_stack_t){frames, row->depth};
+    otlp->stack_count++;
+    return number;
 }
 
 // Find or add the stack of a row. Returns its number in the stack table.
@@ -182,10 +211,9 @@ static uint32_t add_stack(otlp_t *otlp, const gp_row_t *row)
 
     if (number != GP_INDEX_NONE)
         return number;
-    number = otlp->stack_count++;
-    otlp->stacks[number] = row;
-    if (gp_index_add(&otlp->stack_index, hash, number) < 0)
-        otlp->dictionary.failed = 1;
+    number = new_stack(otlp, row, hash);
+    if (number == 0)
+        return 0;
     for (uint32_t i = row->depth; i > 0;)
         i = add_location(otlp, row, i - 1);
     gp_text_clear(&otlp->inner);
@@ -238,8 +266,8 @@ static label_indices_t add_label(otlp_t *otlp, const gp_label_t *label)
     };
 }
 
-static void put_sample(otlp_t *otlp, gp_text_t *profile, uint32_t stack,
-                       const label_indices_t *label, uint64_t value)
+static int put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const label_indices_t *label,
+                      uint64_t value)
 {
     gp_pb_uint(&otlp->message, SAMPLE_STACK_INDEX, stack);
     gp_text_clear(&otlp->inner);
@@ -252,17 +280,29 @@ static void put_sample(otlp_t *otlp, gp_text_t *profile, uint32_t stack,
     gp_text_clear(&otlp->inner);
     gp_pb_varint(&otlp->inner, as_int64(value));
     gp_pb_message(&otlp->message, SAMPLE_VALUES, &otlp->inner);
-    put_message(otlp, profile, PROFILE_SAMPLES);
+    gp_text_clear(&otlp->whole);
+    put_message(otlp, &otlp->whole, PROFILE_SAMPLES);
+    return otlp->whole.failed ? -ENOMEM
+                              : gp_spill_add(&otlp->samples, profile, otlp->whole.data, otlp->whole.len);
 }
 
-static void put_row(otlp_t *otlp, const gp_row_t *row)
+static int put_row(otlp_t *otlp, const gp_row_t *row)
 {
     static const label_indices_t none;
     const label_indices_t *label = row->label != 0 ? &otlp->labels[row->label - 1] : &none;
     uint32_t stack = add_stack(otlp, row);
 
-    put_sample(otlp, &otlp->profiles[SAMPLES], stack, label, row->samples);
-    put_sample(otlp, &otlp->profiles[CPU], stack, label, row->weight_ns);
+    int result = put_sample(otlp, SAMPLES, stack, label, row->samples);
+    return result < 0 ? result : put_sample(otlp, CPU, stack, label, row->weight_ns);
+}
+
+static int put_part(void *context, const gp_row_t *rows, size_t count)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = put_row(context, &rows[i]);
+    return result;
 }
 
 static void put_value_type(otlp_t *otlp, gp_text_t *profile, enum profile_field field,
@@ -307,7 +347,7 @@ static void put_profile_attributes(otlp_t *otlp, gp_text_t *profile)
 static void put_profile_head(otlp_t *otlp, unsigned which)
 {
     const gp_report_t *report = otlp->report;
-    gp_text_t *profile = &otlp->profiles[which];
+    gp_text_t *profile = &otlp->heads[which];
 
     if (which == CPU)
         put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_measure_name(report->measure), "ns");
@@ -323,7 +363,7 @@ static void put_profile_head(otlp_t *otlp, unsigned which)
 }
 
 // The tables and both profiles.
-static void put_tables(otlp_t *otlp)
+static int put_tables(otlp_t *otlp)
 {
     const gp_report_t *report = otlp->report;
 
@@ -336,10 +376,10 @@ static void put_tables(otlp_t *otlp)
         otlp->labels[i] = add_label(otlp, &report->labels[i]);
     for (unsigned which = 0; which < PROFILES; which++)
         put_profile_head(otlp, which);
-    for (uint32_t i = 0; i < report->row_count; i++)
-        put_row(otlp, &report->rows[i]);
+    int result = gp_report_each_part(report, put_part, otlp);
     for (size_t i = 0; i < otlp->strings.count; i++)
         gp_pb_text(&otlp->dictionary, DICTIONARY_STRING_TABLE, otlp->strings.texts[i]);
+    return result;
 }
 
 // KeyValue, as resources and scopes have them.
@@ -355,37 +395,73 @@ static void put_key_value(gp_text_t *message, unsigned field, const char *key, c
     gp_text_free(&pair);
 }
 
-// ResourceProfiles, around the profiles.
-static void put_resource(otlp_t *otlp, gp_text_t *data)
+// Begin a field that has `text` and `more` bytes behind it: what of it is known goes to `out`.
+static void begin_field(gp_text_t *out, unsigned field, const gp_text_t *text, uint64_t more)
 {
-    gp_text_t scope = {0}, profiles = {0};
+    gp_pb_begin(out, field, text->len + more);
+    if (text->len > 0)
+        gp_text_add(out, text->data, text->len);
+    out->failed = out->failed || text->failed;
+}
 
+static int write_bytes(void *context, const void *bytes, size_t len)
+{
+    fwrite(bytes, 1, len, context);
+    return gp_output_state(context);
+}
+
+static int write_text(const gp_text_t *text, FILE *out)
+{
+    return text->failed ? -ENOMEM : write_bytes(out, text->data, text->len);
+}
+
+// ResourceProfiles, around the profiles: lengths from the inside out, then bytes from the outside in.
+static int write_resource(otlp_t *otlp, FILE *out)
+{
+    gp_text_t scope = {0}, resource = {0}, data = {0}, profiles[PROFILES] = {0};
+    uint64_t scope_bytes = 0;
+    int result = 0;
+
+    for (unsigned which = 0; which < PROFILES; which++) {
+        begin_field(&profiles[which], SCOPE_PROFILES_PROFILES, &otlp->heads[which],
+                    gp_spill_bytes(&otlp->samples, which));
+        scope_bytes += profiles[which].len + gp_spill_bytes(&otlp->samples, which);
+    }
     gp_pb_text(&otlp->message, SCOPE_NAME, "greenprof");
     put_key_value(&otlp->message, SCOPE_ATTRIBUTES, "opentelemetry.proto.version", PROTO_VERSION);
     put_message(otlp, &scope, SCOPE_PROFILES_SCOPE);
-    for (unsigned which = 0; which < PROFILES; which++)
-        gp_pb_message(&scope, SCOPE_PROFILES_PROFILES, &otlp->profiles[which]);
     put_key_value(&otlp->message, RESOURCE_ATTRIBUTES, "service.name", otlp->report->title);
-    put_message(otlp, &profiles, RESOURCE_PROFILES_RESOURCE);
-    gp_pb_message(&profiles, RESOURCE_PROFILES_SCOPE_PROFILES, &scope);
-    gp_pb_message(data, DATA_RESOURCE_PROFILES, &profiles);
+    put_message(otlp, &resource, RESOURCE_PROFILES_RESOURCE);
+    begin_field(&resource, RESOURCE_PROFILES_SCOPE_PROFILES, &scope, scope_bytes);
+    begin_field(&data, DATA_RESOURCE_PROFILES, &resource, scope_bytes);
+    result = write_text(&data, out);
+    for (unsigned which = 0; which < PROFILES && result == 0; which++) {
+        result = write_text(&profiles[which], out);
+        if (result == 0)
+            result = gp_spill_read(&otlp->samples, which, 1, write_bytes, out);
+    }
+    for (unsigned which = 0; which < PROFILES; which++)
+        gp_text_free(&profiles[which]);
     gp_text_free(&scope);
-    gp_text_free(&profiles);
+    gp_text_free(&resource);
+    gp_text_free(&data);
+    return result;
 }
 
 static int write_data(otlp_t *otlp, FILE *out)
 {
-    gp_text_t data = {0};
+    int result = put_tables(otlp);
 
-    put_tables(otlp);
-    put_resource(otlp, &data);
-    gp_pb_message(&data, DATA_DICTIONARY, &otlp->dictionary);
-    bool failed = data.failed || otlp->message.failed || otlp->inner.failed ||
-                  otlp->strings.failed || otlp->attributes.failed || otlp->links.failed;
-    if (!failed)
-        fwrite(data.data, 1, data.len, out);
-    gp_text_free(&data);
-    return failed ? -ENOMEM : 0;
+    if (result == 0 && (otlp->message.failed || otlp->inner.failed || otlp->strings.failed ||
+                        otlp->attributes.failed || otlp->links.failed || otlp->dictionary.failed))
+        result = -ENOMEM;
+    if (result == 0)
+        result = write_resource(otlp, out);
+    gp_text_clear(&otlp->whole);
+    gp_pb_begin(&otlp->whole, DATA_DICTIONARY, otlp->dictionary.len);
+    if (result == 0)
+        result = write_text(&otlp->whole, out);
+    return result == 0 ? write_text(&otlp->dictionary, out) : result;
 }
 
 static bool allocate(otlp_t *otlp)
@@ -395,9 +471,11 @@ static bool allocate(otlp_t *otlp)
     otlp->functions = gp_function_table_create_uncharged(report);
     otlp->labels = calloc((size_t)report->label_count + 1, sizeof(*otlp->labels));
     otlp->locations = calloc((size_t)report->frame_count + 1, sizeof(*otlp->locations));
-    otlp->stacks = calloc((size_t)report->row_count + 1, sizeof(*otlp->stacks));
+    otlp->stacks = calloc(1, sizeof(*otlp->stacks)); // number 0 is "none"
+    otlp->stack_count = 1;
+    otlp->stack_capacity = 1;
     return otlp->functions != NULL && otlp->labels != NULL && otlp->locations != NULL &&
-           otlp->stacks != NULL;
+           otlp->stacks != NULL && gp_spill_init(&otlp->samples, PROFILES) == 0;
 }
 
 int gp_otlp_write(const gp_report_t *report, FILE *out)
@@ -412,7 +490,10 @@ int gp_otlp_write(const gp_report_t *report, FILE *out)
     gp_index_free(&otlp.stack_index);
     gp_text_free(&otlp.dictionary);
     for (unsigned which = 0; which < PROFILES; which++)
-        gp_text_free(&otlp.profiles[which]);
+        gp_text_free(&otlp.heads[which]);
+    gp_spill_free(&otlp.samples);
+    gp_arena_free(&otlp.arena);
+    gp_text_free(&otlp.whole);
     gp_text_free(&otlp.message);
     gp_text_free(&otlp.inner);
     free(otlp.labels);

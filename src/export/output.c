@@ -132,6 +132,11 @@ int gp_output_commit(gp_output_t *output)
     return result;
 }
 
+int gp_output_state(FILE *file)
+{
+    return !ferror(file) ? 0 : errno > 0 ? -errno : -EIO;
+}
+
 void gp_output_abort(gp_output_t *output)
 {
     if (output->file != NULL)

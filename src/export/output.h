@@ -27,6 +27,9 @@ int gp_output_commit(gp_output_t *output);
 // Close and forget.
 void gp_output_abort(gp_output_t *output);
 
+// 0, or the negative errno value of what went wrong with writing to a stream: asked soon after it did.
+int gp_output_state(FILE *file);
+
 // Write a report to a path in one go. Returns 0 or a negative errno value.
 struct gp_exporter;
 struct gp_report;

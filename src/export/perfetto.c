@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "export/output.h"
 #include "export/perfetto_fields.h"
 #include "export/protobuf.h"
 #include "export/string_table.h"
@@ -127,22 +128,27 @@ static void put_source(perfetto_t *perfetto, const gp_arrow_t *arrow)
 }
 
 // The arrow that ends at the beginning of a span: that of a track's first is its spawn.
-static bool arrow_into(const gp_timeline_t *timeline, size_t number, gp_arrow_t *arrow)
+static bool arrow_into(const gp_timeline_t *timeline, const gp_span_t *span, const gp_span_t *before,
+                       size_t number, gp_arrow_t *arrow)
 {
-    const gp_span_t *span = &timeline->spans[number];
-
-    if (number == 0 || span[-1].track != span->track)
+    if (before == NULL)
         return gp_timeline_spawn(timeline, span->track, arrow);
-    return span[-1].end_ns == span->start_ns && gp_timeline_wake(timeline, number - 1, arrow);
+    return before->end_ns == span->start_ns && gp_timeline_wake(before, number - 1, arrow);
 }
 
-static void put_span(perfetto_t *perfetto, size_t number)
+// 0, or why writing should end.
+static int state_of(const perfetto_t *perfetto)
 {
-    const gp_span_t *span = &perfetto->timeline->spans[number];
+    return perfetto->failed ? -ENOMEM : gp_output_state(perfetto->out);
+}
+
+static int put_span(void *context, const gp_span_t *span, const gp_span_t *before, size_t number)
+{
+    perfetto_t *perfetto = context;
     gp_slice_t slices[GP_SLICES_MAX];
     gp_arrow_t arrow;
     size_t count = gp_timeline_slices(perfetto->timeline, span, slices);
-    bool has_arrow = count > 0 && arrow_into(perfetto->timeline, number, &arrow);
+    bool has_arrow = count > 0 && arrow_into(perfetto->timeline, span, before, number, &arrow);
 
     if (has_arrow)
         put_source(perfetto, &arrow);
@@ -155,6 +161,7 @@ static void put_span(perfetto_t *perfetto, size_t number)
         begin_event(perfetto, TYPE_END, span->track, NULL, slices[i].to_ns);
         end_event(perfetto);
     }
+    return state_of(perfetto);
 }
 
 static void put_frames(perfetto_t *perfetto)
@@ -187,8 +194,6 @@ static void put_callstacks(perfetto_t *perfetto)
 {
     for (uint32_t i = 0; i < perfetto->timeline->stack_count; i++) {
         const gp_timed_stack_t *stack = &perfetto->timeline->stacks[i];
-        if (stack->frames == NULL)
-            continue;
         gp_pb_uint(&perfetto->inner, CALLSTACK_IID, (uint64_t)i + 1);
         for (uint32_t k = 0; k < stack->depth; k++)
             gp_pb_uint(&perfetto->inner, CALLSTACK_FRAMES, (uint64_t)stack->frames[k] + 1);
@@ -234,19 +239,20 @@ static void put_interned(perfetto_t *perfetto)
     end_packet(perfetto, SEQUENCE_CLEARED);
 }
 
-static void put_sample(perfetto_t *perfetto, const gp_timed_sample_t *moment)
+static int put_sample(void *context, const gp_timed_sample_t *sample)
 {
-    const gp_timed_stack_t *stack = &perfetto->timeline->stacks[moment->stack];
+    perfetto_t *perfetto = context;
 
-    put_time(perfetto, moment->time_ns);
+    put_time(perfetto, sample->time_ns);
     gp_pb_uint(&perfetto->inner, TASK_PID, perfetto->timeline->pid);
-    gp_pb_uint(&perfetto->inner, TASK_ASYNC_ID, (uint64_t)stack->track + 1);
+    gp_pb_uint(&perfetto->inner, TASK_ASYNC_ID, (uint64_t)sample->track + 1);
     put_inner(perfetto, SAMPLE_TASK);
-    gp_pb_uint(&perfetto->message, SAMPLE_CALLSTACK_IID, (uint64_t)moment->stack + 1);
-    gp_pb_uint(&perfetto->message, SAMPLE_COUNTER_IID, stack->is_cpu ? COUNTER_CPU : COUNTER_WAIT);
-    gp_pb_uint(&perfetto->message, SAMPLE_WEIGHT, moment->weight_ns);
+    gp_pb_uint(&perfetto->message, SAMPLE_CALLSTACK_IID, (uint64_t)sample->stack + 1);
+    gp_pb_uint(&perfetto->message, SAMPLE_COUNTER_IID, sample->is_cpu ? COUNTER_CPU : COUNTER_WAIT);
+    gp_pb_uint(&perfetto->message, SAMPLE_WEIGHT, sample->weight_ns);
     put_message(perfetto, PACKET_STACK_SAMPLE);
     end_packet(perfetto, SEQUENCE_NEEDED);
+    return state_of(perfetto);
 }
 
 int gp_perfetto_write(const gp_report_t *report, FILE *out)
@@ -260,15 +266,17 @@ int gp_perfetto_write(const gp_report_t *report, FILE *out)
     gp_string_table_number(&perfetto.files, "");
     put_interned(&perfetto);
     put_descriptors(&perfetto);
-    for (size_t i = 0; i < perfetto.timeline->span_count && !perfetto.failed; i++)
-        put_span(&perfetto, i);
-    for (size_t i = 0; i < perfetto.timeline->moment_count && !perfetto.failed; i++)
-        put_sample(&perfetto, &perfetto.timeline->moments[i]);
-    bool failed = perfetto.failed || perfetto.functions.failed || perfetto.files.failed;
+    int result = gp_timeline_each_span(perfetto.timeline, put_span, &perfetto);
+    if (result == 0)
+        result = gp_timeline_each_sample(perfetto.timeline, put_sample, &perfetto);
+    if (perfetto.functions.failed || perfetto.files.failed)
+        result = -ENOMEM;
+    if (result == 0)
+        result = state_of(&perfetto);
     gp_string_table_free(&perfetto.functions);
     gp_string_table_free(&perfetto.files);
     gp_text_free(&perfetto.packet);
     gp_text_free(&perfetto.message);
     gp_text_free(&perfetto.inner);
-    return failed ? -ENOMEM : ferror(out) ? -EIO : 0;
+    return result;
 }

@@ -15,6 +15,7 @@
 #include "export/counter_names.h"
 #include "export/function_table.h"
 #include "export/gzip.h"
+#include "export/output.h"
 #include "export/protobuf.h"
 #include "export/string_table.h"
 
@@ -66,6 +67,7 @@ typedef struct pprof {
     bool *located; // by frame: its location was written
     gp_string_table_t strings;
     gp_gzip_t *out;
+    FILE *file;
     gp_text_t whole;          // a field of Profile, with its tag: what is written at once
     gp_text_t message, inner; // that field's content, and what is within it
     bool failed;
@@ -258,19 +260,28 @@ static void write_head(pprof_t *pprof)
             write_comment_number(pprof, gp_counter_name(i), report->counters[i]);
 }
 
-static void write_all(pprof_t *pprof)
+static int write_part(void *context, const gp_row_t *rows, size_t count)
+{
+    pprof_t *pprof = context;
+
+    for (size_t i = 0; i < count && !pprof->failed; i++)
+        write_sample(pprof, &rows[i]);
+    return pprof->failed ? -ENOMEM : gp_output_state(pprof->file);
+}
+
+static int write_all(pprof_t *pprof)
 {
     write_head(pprof);
     for (uint32_t i = 0; i < pprof->report->mapping_count; i++)
         write_mapping(pprof, i);
     for (uint32_t i = 0; i < pprof->functions->function_count; i++)
         write_function(pprof, i);
-    for (uint32_t i = 0; i < pprof->report->row_count; i++)
-        write_sample(pprof, &pprof->report->rows[i]);
+    int result = gp_report_each_part(pprof->report, write_part, pprof);
     for (size_t i = 0; i < pprof->strings.count; i++) {
         gp_pb_text(&pprof->whole, PROFILE_STRING_TABLE, pprof->strings.texts[i]);
         flush(pprof);
     }
+    return result == 0 && pprof->failed ? -ENOMEM : result;
 }
 
 int gp_pprof_write(const gp_report_t *report, FILE *out)
@@ -280,12 +291,12 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
         .functions = gp_function_table_create_uncharged(report),
         .located = calloc((size_t)report->frame_count + 1, sizeof(bool)),
         .out = gp_gzip_open(out),
+        .file = out,
     };
+    int result = -ENOMEM;
 
     if (pprof.functions != NULL && pprof.located != NULL && pprof.out != NULL)
-        write_all(&pprof);
-    else
-        pprof.failed = true;
+        result = write_all(&pprof);
     gp_gzip_close(pprof.out);
     gp_function_table_free(pprof.functions);
     gp_string_table_free(&pprof.strings);
@@ -293,5 +304,5 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
     gp_text_free(&pprof.message);
     gp_text_free(&pprof.inner);
     free(pprof.located);
-    return pprof.failed ? -ENOMEM : 0;
+    return result;
 }

@@ -41,10 +41,15 @@ void gp_pb_fixed64(gp_text_t *message, unsigned field, uint64_t value)
     gp_text_add(message, bytes, sizeof(bytes));
 }
 
-void gp_pb_bytes(gp_text_t *message, unsigned field, const void *bytes, size_t len)
+void gp_pb_begin(gp_text_t *message, unsigned field, uint64_t len)
 {
     put_tag(message, field, WIRE_LEN);
     gp_pb_varint(message, len);
+}
+
+void gp_pb_bytes(gp_text_t *message, unsigned field, const void *bytes, size_t len)
+{
+    gp_pb_begin(message, field, len);
     if (len > 0)
         gp_text_add(message, bytes, len);
 }

@@ -101,7 +101,7 @@ size_t gp_pstats_notes(const gp_report_t *report, const char **notes)
 
     if (!report->exact_calls)
         notes[count++] = "[call counts are numbers of samples]";
-    else if (report->row_count == 0)
+    else if (gp_report_is_empty(report))
         notes[count++] = "[no samples]";
     if (report->basis != GP_BASIS_EXACT)
         notes[count++] = "[times are those of the samples]";

@@ -12,21 +12,31 @@
 
 typedef enum gp_by { GP_BY_NONE, GP_BY_COROUTINE, GP_BY_TRACE } gp_by_t;
 
+// On-CPU samples of each coroutine or trace that are in the rows, before they are scaled.
+typedef struct gp_group_sum {
+    uint64_t ns, samples;
+    double squares; // of the samples' weights
+} gp_group_sum_t;
+
+typedef struct gp_group_sums {
+    gp_group_sum_t *items; // by number of the coroutine or trace, zeros at first
+    bool by_trace;
+} gp_group_sums_t;
+
 // What to take of a capture, and what to put at the root of every stack.
 typedef struct gp_report_options {
     gp_by_t by;
     gp_selection_t selection;
     bool stitch; // put the stack at which a coroutine was created above its own, and its creator's
-                 // above that: needs GP_KEEP_COROS
+                 // above that
     gp_stack_filter_t stacks;
-    gp_measure_t measure; // the wall clock needs GP_KEEP_WAITS, delays need GP_KEEP_HOGS; what they
-                          // are chosen by is then who had to wait
+    gp_measure_t measure; // delays need GP_KEEP_HOGS; what they are chosen by is who had to wait
     unsigned wants; // enum gp_want bits
-    bool *passed;   // is set to which of the dataset's weights are in the rows: bool[weight_count],
-                    // false at first; NULL = nobody asks
+    const gp_group_sums_t *sums; // to be added to; NULL = nobody asks
 } gp_report_options_t;
 
-// Build a report from a capture; the dataset must keep apart what the options choose or group by.
+// Build a report from a capture, which is read again for it. The dataset and what the options point
+// to must outlive the report.
 // total_ns is the exact CPU time of what was chosen: of the process (last counters record), of
 // threads, or of coroutines and traces by the ledger. Where no exact time is known (a part of the
 // time, threads and coroutines at once) it is what the samples add up to; of what `stacks` leaves

@@ -1,4 +1,4 @@
-#include "export/report_builder.h"
+#include "export/report_pass.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,6 @@ static int path_push(gp_builder_t *builder, uint32_t frame)
 void gp_builder_row_begin(gp_builder_t *builder)
 {
     builder->path_len = 0;
-    builder->label = 0;
 }
 
 int gp_builder_row_pseudo(gp_builder_t *builder, const char *name)
@@ -183,12 +182,44 @@ int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc)
     return 0;
 }
 
+static bool same_path(const void *owner, uint32_t number, const void *key)
+{
+    const gp_builder_t *builder = key;
+    const gp_builder_path_t *path = &((const gp_builder_t *)owner)->paths[number];
+
+    return path->depth == builder->path_len &&
+           memcmp(path->frames, builder->path, path->depth * sizeof(*path->frames)) == 0;
+}
+
+uint32_t gp_builder_path(gp_builder_t *builder)
+{
+    if (builder->path_len == 0 && gp_builder_row_pseudo(builder, "[no stack]") < 0)
+        return GP_INDEX_NONE;
+    size_t bytes = builder->path_len * sizeof(*builder->path);
+    uint64_t hash = gp_hash_bytes(builder->path, bytes);
+    uint32_t number = gp_index_find(&builder->path_index, hash, same_path, builder, builder);
+
+    if (number != GP_INDEX_NONE)
+        return number;
+    gp_builder_path_t path = {
+        .frames = gp_arena_copy(&builder->arena, builder->path, bytes),
+        .depth = (uint32_t)builder->path_len,
+    };
+    if (path.frames == NULL ||
+        gp_grow(&builder->paths, &builder->paths_capacity, builder->path_count,
+                sizeof(*builder->paths)) < 0 ||
+        gp_index_add(&builder->path_index, hash, (uint32_t)builder->path_count) < 0)
+        return GP_INDEX_NONE;
+    builder->paths[builder->path_count] = path;
+    return (uint32_t)builder->path_count++;
+}
+
 static bool same_row(const void *owner, uint32_t number, const void *key)
 {
     const gp_builder_t *builder = key;
     const gp_row_t *row = &((const gp_builder_t *)owner)->rows[number];
 
-    return row->depth == builder->path_len && row->label == builder->label &&
+    return row->depth == builder->path_len &&
            memcmp(row->frames, builder->path, row->depth * sizeof(*row->frames)) == 0;
 }
 
@@ -197,14 +228,13 @@ int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t sampl
     if (builder->path_len == 0 && gp_builder_row_pseudo(builder, "[no stack]") < 0)
         return -ENOMEM;
     size_t bytes = builder->path_len * sizeof(*builder->path);
-    uint64_t hash = gp_hash_more(gp_hash_bytes(builder->path, bytes), builder->label);
+    uint64_t hash = gp_hash_bytes(builder->path, bytes);
     uint32_t number = gp_index_find(&builder->row_index, hash, same_row, builder, builder);
 
     if (number == GP_INDEX_NONE) {
         gp_row_t row = {
             .frames = gp_arena_copy(&builder->arena, builder->path, bytes),
             .depth = (uint32_t)builder->path_len,
-            .label = builder->label,
         };
         if (row.frames == NULL ||
             gp_grow(&builder->rows, &builder->row_capacity, builder->row_count,
@@ -214,7 +244,6 @@ int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t sampl
         number = (uint32_t)builder->row_count++;
         builder->rows[number] = row;
     }
-    builder->row = number;
     builder->rows[number].weight_ns += weight_ns;
     builder->rows[number].samples += samples;
     builder->rows[number].squares_ns2 += squares;
@@ -282,16 +311,18 @@ gp_report_t *gp_builder_finish(gp_builder_t *builder, uint64_t total_ns)
         }
     } else if (total_ns == 0) {
         total_ns = report->sampled_ns;
-    } else {
+    } else if (!report->in_parts) {
         scale_rows(builder, total_ns);
     }
-    if (builder->row_count > 0)
+    if (report->in_parts) // they are scaled and sorted when they are made
+        builder->pass->scale = report->sampled_ns > 0 ? (double)total_ns / (double)report->sampled_ns : 1;
+    else if (builder->row_count > 0)
         qsort(builder->rows, builder->row_count, sizeof(*builder->rows), compare_rows);
     report->total_ns = report->scope_ns = total_ns;
     report->frames = builder->frames;
     report->frame_count = (uint32_t)builder->frame_count;
     report->rows = builder->rows;
-    report->row_count = (uint32_t)builder->row_count;
+    report->row_count = report->in_parts ? 0 : (uint32_t)builder->row_count;
     report->labels = builder->labels;
     report->label_count = (uint32_t)builder->label_count;
     report->mappings = builder->mappings;
@@ -306,6 +337,8 @@ void gp_builder_free(gp_builder_t *builder)
     free(builder->frames);
     free(builder->rows);
     free(builder->calls);
+    gp_pass_free(builder->pass);
+    free(builder->paths);
     free(builder->locs);
     free(builder->loc_frames);
     free(builder->path);
@@ -317,6 +350,7 @@ void gp_builder_free(gp_builder_t *builder)
     gp_index_free(&builder->label_index);
     gp_index_free(&builder->frame_index);
     gp_index_free(&builder->row_index);
+    gp_index_free(&builder->path_index);
     gp_index_free(&builder->loc_index);
     gp_arena_free(&builder->arena);
     free(builder);

@@ -10,6 +10,11 @@ typedef struct gp_builder_loc { // frames of a location: an inlined function and
     uint32_t first, count; // in `loc_frames`, OUTERMOST first
 } gp_builder_loc_t;
 
+typedef struct gp_builder_path { // a distinct stack
+    const uint32_t *frames;      // ROOT FIRST
+    uint32_t depth;
+} gp_builder_path_t;
+
 typedef struct gp_builder_mapping {
     uint32_t module; // symbolizer's module number
     uint64_t bias;
@@ -33,6 +38,10 @@ typedef struct gp_builder {
     gp_row_t *rows;
     size_t row_count, row_capacity;
     gp_index_t row_index;
+    gp_builder_path_t *paths;
+    size_t path_count, paths_capacity;
+    gp_index_t path_index;
+    struct gp_pass *pass; // who makes the rows of a capture, or NULL
     gp_builder_loc_t *locs;
     size_t loc_count, loc_capacity;
     gp_index_t loc_index;
@@ -42,8 +51,6 @@ typedef struct gp_builder {
     size_t call_count, call_capacity;
     uint32_t *path; // the row that is being put together, root first
     size_t path_len, path_capacity;
-    uint32_t label; // of that row
-    uint32_t row;   // number of the row that was put together last
     uint32_t *matches; // what each frame matches of a stack filter: see report_filter.c
     size_t match_count, match_capacity;
 } gp_builder_t;
@@ -75,17 +82,22 @@ int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc);
 //   name: NULL = its definition was lost.
 int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file,
                             uint32_t first_line, uint32_t line);
-//   label: texts are copied.
-int gp_builder_row_label(gp_builder_t *builder, const gp_label_t *label);
 //   squares: sum of the squares of the samples' weights.
 int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples, double squares);
+
+// End what was put together as a path, instead of a row: found or added. Returns its number,
+// GP_INDEX_NONE when memory is short.
+uint32_t gp_builder_path(gp_builder_t *builder);
+
+// Find or add a label; texts are copied. Returns its number plus 1, 0 when memory is short.
+uint32_t gp_builder_label(gp_builder_t *builder, const gp_label_t *label);
 
 // Whether the row that is being put together passes a filter: 1, 0, or -ENOMEM. The filter is the
 // same for all rows.
 //   first: frames before this one do not count.
 int gp_builder_row_passes(gp_builder_t *builder, const gp_stack_filter_t *filter, size_t first);
 
-// Take frames away that are in no row. Returns 0 or -ENOMEM.
+// Take frames away that are in no row, in no path and not among the roots of the pass. Returns 0 or -ENOMEM.
 int gp_builder_drop_unused_frames(gp_builder_t *builder);
 
 // Scale the rows to `total_ns` (0 = unknown: they stay as they are), sort them, and hand the report

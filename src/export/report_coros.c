@@ -34,6 +34,16 @@ static size_t merge(gp_report_coro_t *all, size_t count)
     return merged;
 }
 
+static int weigh_part(void *context, const gp_row_t *rows, size_t count)
+{
+    gp_report_coro_t *all = context; // by label
+
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].label != 0)
+            all[rows[i].label - 1].weight_ns += rows[i].weight_ns;
+    return 0;
+}
+
 gp_report_coro_t *gp_report_coros_create(const gp_report_t *report, size_t *count)
 {
     gp_report_coro_t *all = calloc((size_t)report->label_count + 1, sizeof(*all));
@@ -43,9 +53,10 @@ gp_report_coro_t *gp_report_coros_create(const gp_report_t *report, size_t *coun
         return all;
     for (uint32_t i = 0; i < report->label_count; i++)
         all[i].label = &report->labels[i];
-    for (uint32_t i = 0; i < report->row_count; i++)
-        if (report->rows[i].label != 0)
-            all[report->rows[i].label - 1].weight_ns += report->rows[i].weight_ns;
+    if (gp_report_each_part(report, weigh_part, all) < 0) {
+        free(all);
+        return NULL;
+    }
     qsort(all, report->label_count, sizeof(*all), compare_ids);
     *count = merge(all, report->label_count);
     qsort(all, *count, sizeof(*all), compare_weights);

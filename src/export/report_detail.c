@@ -41,7 +41,7 @@ static bool keep_label(gp_builder_t *builder, gp_label_t *label)
            (label->trace == NULL || keep_text(builder, &label->trace));
 }
 
-int gp_builder_row_label(gp_builder_t *builder, const gp_label_t *label)
+uint32_t gp_builder_label(gp_builder_t *builder, const gp_label_t *label)
 {
     uint64_t hash = hash_label(label);
     uint32_t number = gp_index_find(&builder->label_index, hash, same_label, builder, label);
@@ -53,11 +53,10 @@ int gp_builder_row_label(gp_builder_t *builder, const gp_label_t *label)
             gp_grow(&builder->labels, &builder->label_capacity, number, sizeof(*builder->labels)) <
                 0 ||
             gp_index_add(&builder->label_index, hash, number) < 0)
-            return -ENOMEM;
+            return 0;
         builder->labels[builder->label_count++] = copy;
     }
-    builder->label = number + 1;
-    return 0;
+    return number + 1;
 }
 
 static bool same_module(const void *owner, uint32_t number, const void *key)

@@ -3,24 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "export/report_builder.h"
+#include "export/report_pass.h"
 
 bool gp_selection_has_share(const gp_selection_t *selection, const gp_dataset_share_t *share)
 {
     return (selection->coros == NULL || selection->coros[share->coro]) &&
            (selection->traces == NULL || selection->traces[share->trace]);
-}
-
-bool gp_selection_has_weight(const gp_selection_t *selection, const gp_dataset_t *dataset,
-                             const gp_dataset_weight_t *weight)
-{
-    if ((selection->coros != NULL && !selection->coros[weight->coro]) ||
-        (selection->traces != NULL && !selection->traces[weight->trace]))
-        return false;
-    if (selection->threads == NULL)
-        return true;
-    uint32_t thread = gp_dataset_thread_find(dataset, weight->thread);
-    return thread != GP_INDEX_NONE && selection->threads[thread];
 }
 
 // What a frame matches, kept for every frame: a bit for each of `focus`, and these.
@@ -65,16 +53,36 @@ int gp_builder_row_passes(gp_builder_t *builder, const gp_stack_filter_t *filter
     return (bits & all) == all && !(bits & MATCH_IGNORED);
 }
 
+static void mark(const uint32_t *frames, uint32_t depth, uint32_t *numbers)
+{
+    for (uint32_t i = 0; i < depth; i++)
+        numbers[frames[i]] = 1;
+}
+
+// Frames are the builder's own until it ends.
+static void renumber(const uint32_t *frames, uint32_t depth, const uint32_t *numbers)
+{
+    uint32_t *changed = (uint32_t *)frames;
+
+    for (uint32_t i = 0; i < depth; i++)
+        changed[i] = numbers[changed[i]] - 1;
+}
+
 int gp_builder_drop_unused_frames(gp_builder_t *builder)
 {
+    gp_pass_t *pass = builder->pass;
     uint32_t *numbers = calloc(builder->frame_count + 1, sizeof(*numbers)); // new number plus 1
     size_t kept = 0;
 
     if (numbers == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < builder->row_count; i++)
-        for (uint32_t j = 0; j < builder->rows[i].depth; j++)
-            numbers[builder->rows[i].frames[j]] = 1;
+        mark(builder->rows[i].frames, builder->rows[i].depth, numbers);
+    for (size_t i = 0; i < builder->path_count; i++)
+        mark(builder->paths[i].frames, builder->paths[i].depth, numbers);
+    for (size_t i = 0; i < pass->group_count; i++)
+        if (pass->groups[i].root != GP_INDEX_NONE)
+            numbers[pass->groups[i].root] = 1;
     for (size_t i = 0; i < builder->frame_count; i++) {
         if (numbers[i] == 0)
             continue;
@@ -82,11 +90,13 @@ int gp_builder_drop_unused_frames(gp_builder_t *builder)
         numbers[i] = (uint32_t)++kept;
     }
     builder->frame_count = kept;
-    for (size_t i = 0; i < builder->row_count; i++) {
-        uint32_t *frames = (uint32_t *)builder->rows[i].frames; // the builder's own until it ends
-        for (uint32_t j = 0; j < builder->rows[i].depth; j++)
-            frames[j] = numbers[frames[j]] - 1;
-    }
+    for (size_t i = 0; i < builder->row_count; i++)
+        renumber(builder->rows[i].frames, builder->rows[i].depth, numbers);
+    for (size_t i = 0; i < builder->path_count; i++)
+        renumber(builder->paths[i].frames, builder->paths[i].depth, numbers);
+    for (size_t i = 0; i < pass->group_count; i++)
+        if (pass->groups[i].root != GP_INDEX_NONE)
+            pass->groups[i].root = numbers[pass->groups[i].root] - 1;
     free(numbers);
     return 0;
 }

@@ -7,14 +7,12 @@
 #include "export/dataset.h"
 
 // Coroutines, traces and threads, by their numbers in the dataset's tables: what all three have.
-// NULL = all of them. The dataset must keep apart what is chosen by.
+// NULL = all of them.
 typedef struct gp_selection {
     const bool *coros, *traces, *threads;
 } gp_selection_t;
 
 bool gp_selection_has_share(const gp_selection_t *selection, const gp_dataset_share_t *share);
-bool gp_selection_has_weight(const gp_selection_t *selection, const gp_dataset_t *dataset,
-                             const gp_dataset_weight_t *weight);
 
 enum { GP_FOCUS_MAX = 31 };
 

@@ -4,120 +4,152 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct maker {
-    gp_builder_t *builder;
-    const gp_dataset_t *dataset;
-    const gp_report_options_t *options;
-    uint32_t *tracks;    // number of a coroutine in the dataset -> of its track, or GP_NO_TRACK
-    const char **traces; // number of a trace in the dataset -> its id, NULL until it is asked for
+#include "export/report_pass.h"
+#include "export/sorter.h"
+
+typedef struct chosen_span { // as it is sorted
+    gp_span_record_t record;
+    uint32_t coro, trace; // numbers
+} chosen_span_t;
+
+// What spans and samples are made with, each time they are asked for.
+struct gp_timeline_source {
+    gp_pass_t *pass;
+    gp_sorter_t spans;
+    uint32_t *tracks;     // number of a coroutine in the dataset -> of its track, or GP_NO_TRACK
+    const char **traces;  // number of a trace in the dataset -> its id, NULL until it is asked for
     const char **threads; // the same with names of threads
     gp_timeline_t *timeline;
     gp_track_t *all_tracks;
-} maker_t;
+};
 
-static bool is_chosen(const maker_t *maker, const gp_dataset_span_t *item)
+static int compare_spans(const void *left, const void *right)
 {
-    const gp_selection_t *selection = &maker->options->selection;
+    const chosen_span_t *a = left, *b = right;
+
+    if (a->coro != b->coro)
+        return a->coro < b->coro ? -1 : 1;
+    if (a->record.start_ns != b->record.start_ns)
+        return a->record.start_ns < b->record.start_ns ? -1 : 1;
+    return a->record.end_ns < b->record.end_ns ? -1 : a->record.end_ns > b->record.end_ns;
+}
+
+static bool is_chosen(const gp_timeline_source_t *source, const chosen_span_t *item)
+{
+    const gp_selection_t *selection = &source->pass->options.selection;
     const gp_span_record_t *span = &item->record;
 
-    if (span->start_ns > span->left_ns || span->left_ns > span->end_ns ||
+    if (item->coro == GP_INDEX_NONE || item->trace == GP_INDEX_NONE ||
+        span->start_ns > span->left_ns || span->left_ns > span->end_ns ||
         (selection->coros != NULL && !selection->coros[item->coro]) ||
         (selection->traces != NULL && !selection->traces[item->trace]))
         return false;
     if (selection->threads == NULL)
         return true;
-    uint32_t thread = gp_dataset_thread_find(maker->dataset, span->thread);
+    uint32_t thread = gp_dataset_thread_find(source->pass->dataset, span->thread);
     return thread != GP_INDEX_NONE && selection->threads[thread];
 }
 
-// Mark the coroutines of which there is something to show.
-static size_t find_tracks(maker_t *maker, const gp_timed_stack_t *stacks)
+static int take_span(void *context, const gp_span_record_t *record)
 {
-    const gp_dataset_t *dataset = maker->dataset;
-    size_t spans = 0;
+    gp_timeline_source_t *source = context;
+    const gp_dataset_t *dataset = source->pass->dataset;
+    chosen_span_t item = {
+        .record = *record,
+        .coro = gp_dataset_coro_find(dataset, record->coro_id),
+        .trace = gp_dataset_trace_index_find(dataset, record->trace),
+    };
 
-    for (size_t i = 0; i < dataset->coro_count; i++)
-        maker->tracks[i] = GP_NO_TRACK;
-    for (size_t i = 0; i < dataset->weight_count; i++)
-        if (stacks[i].frames != NULL)
-            maker->tracks[stacks[i].track] = 0;
-    for (size_t i = 0; i < dataset->span_count; i++) {
-        if (!is_chosen(maker, &dataset->spans[i]))
-            continue;
-        maker->tracks[dataset->spans[i].coro] = 0;
-        spans++;
-    }
-    return spans;
+    if (!gp_dataset_has_span(dataset, record) || !is_chosen(source, &item))
+        return 0;
+    source->tracks[item.coro] = 0;
+    return gp_sorter_add(&source->spans, &item);
 }
 
-static int name_tracks(maker_t *maker)
+// Mark the coroutines of which there is something to show, and collect their spans.
+static int collect(gp_timeline_source_t *source)
 {
-    const gp_dataset_t *dataset = maker->dataset;
-    gp_arena_t *arena = &maker->builder->arena;
+    const gp_reader_handlers_t handlers = {.span = take_span};
+    const gp_dataset_t *dataset = source->pass->dataset;
+    char error[GP_READER_ERROR_SIZE];
+
+    gp_sorter_init(&source->spans, sizeof(chosen_span_t), compare_spans);
+    for (size_t i = 0; i < dataset->coro_count; i++)
+        source->tracks[i] = source->pass->coros_seen[i] ? 0 : GP_NO_TRACK;
+    if (dataset->spans_read == 0)
+        return 0;
+    int result = gp_dataset_read_again(dataset, &handlers, source, error);
+    return result == 0 ? gp_sorter_end(&source->spans) : result;
+}
+
+static int name_tracks(gp_timeline_source_t *source)
+{
+    const gp_dataset_t *dataset = source->pass->dataset;
+    gp_arena_t *arena = &source->pass->builder->arena;
     uint32_t count = 0;
     char name[256];
 
-    maker->all_tracks = gp_arena_alloc(arena, (dataset->coro_count + 1) * sizeof(gp_track_t));
-    if (maker->all_tracks == NULL)
+    source->all_tracks = gp_arena_alloc(arena, (dataset->coro_count + 1) * sizeof(gp_track_t));
+    if (source->all_tracks == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < dataset->coro_count; i++) {
         const gp_coro_record_t *record = &dataset->coros[i].record;
-        if (maker->tracks[i] == GP_NO_TRACK)
+        if (source->tracks[i] == GP_NO_TRACK)
             continue;
-        gp_track_t *track = &maker->all_tracks[count];
-        size_t len = gp_report_coro_label(dataset, i, maker->builder->symbolizer, false, name, sizeof(name));
+        gp_track_t *track = &source->all_tracks[count];
+        size_t len = gp_report_coro_label(dataset, i, source->pass->builder->symbolizer, false, name, sizeof(name));
         track->name = gp_arena_text(arena, name, len);
         track->coroutine_id = record->id;
         track->is_thread = record->kind == GP_CORO_THREAD;
         track->birth_ns = record->birth_ns;
-        maker->tracks[i] = count++;
+        source->tracks[i] = count++;
         if (track->name == NULL)
             return -ENOMEM;
     }
-    maker->timeline->tracks = maker->all_tracks;
-    maker->timeline->track_count = count;
+    source->timeline->tracks = source->all_tracks;
+    source->timeline->track_count = count;
     return 0;
 }
 
-static uint32_t track_of(const maker_t *maker, uint64_t coro_id)
+static uint32_t track_of(const gp_timeline_source_t *source, uint64_t coro_id)
 {
-    uint32_t coro = coro_id != 0 ? gp_dataset_coro_find(maker->dataset, coro_id) : GP_INDEX_NONE;
+    uint32_t coro = coro_id != 0 ? gp_dataset_coro_find(source->pass->dataset, coro_id) : GP_INDEX_NONE;
 
-    return coro != GP_INDEX_NONE ? maker->tracks[coro] : GP_NO_TRACK;
+    return coro != GP_INDEX_NONE ? source->tracks[coro] : GP_NO_TRACK;
 }
 
-static void find_parents(maker_t *maker)
+static void find_parents(gp_timeline_source_t *source)
 {
-    for (uint32_t i = 0; i < maker->dataset->coro_count; i++)
-        if (maker->tracks[i] != GP_NO_TRACK)
-            maker->all_tracks[maker->tracks[i]].parent =
-                track_of(maker, maker->dataset->coros[i].record.parent_id);
+    for (uint32_t i = 0; i < source->pass->dataset->coro_count; i++)
+        if (source->tracks[i] != GP_NO_TRACK)
+            source->all_tracks[source->tracks[i]].parent =
+                track_of(source, source->pass->dataset->coros[i].record.parent_id);
 }
 
-static const char *trace_text(maker_t *maker, uint32_t trace)
+static const char *trace_text(gp_timeline_source_t *source, uint32_t trace)
 {
     char text[40];
 
-    if (maker->dataset->traces[trace].index == 0 || maker->traces[trace] != NULL)
-        return maker->traces[trace];
-    size_t len = gp_report_trace_label(maker->dataset, trace, true, text, sizeof(text));
-    return maker->traces[trace] = gp_arena_text(&maker->builder->arena, text, len);
+    if (source->pass->dataset->traces[trace].index == 0 || source->traces[trace] != NULL)
+        return source->traces[trace];
+    size_t len = gp_report_trace_label(source->pass->dataset, trace, true, text, sizeof(text));
+    return source->traces[trace] = gp_arena_text(&source->pass->builder->arena, text, len);
 }
 
-static void place_thread(maker_t *maker, uint32_t index, gp_span_t *span)
+static void place_thread(gp_timeline_source_t *source, uint32_t index, gp_span_t *span)
 {
-    uint32_t number = gp_dataset_thread_find(maker->dataset, index);
+    uint32_t number = gp_dataset_thread_find(source->pass->dataset, index);
 
     span->thread_name = "";
     if (number == GP_INDEX_NONE)
         return;
-    const gp_thread_record_t *thread = &maker->dataset->threads[number];
-    if (maker->threads[number] == NULL)
-        maker->threads[number] = gp_arena_text(&maker->builder->arena, thread->name,
+    const gp_thread_record_t *thread = &source->pass->dataset->threads[number];
+    if (source->threads[number] == NULL)
+        source->threads[number] = gp_arena_text(&source->pass->builder->arena, thread->name,
                                                strnlen(thread->name, sizeof(thread->name)));
     span->thread_id = thread->tid;
-    if (maker->threads[number] != NULL)
-        span->thread_name = maker->threads[number];
+    if (source->threads[number] != NULL)
+        span->thread_name = source->threads[number];
 }
 
 static uint64_t within(const gp_dataset_t *dataset, uint64_t time_ns)
@@ -145,120 +177,159 @@ static void clip(const gp_dataset_t *dataset, gp_span_t *span)
         span->slice_ns = (uint64_t)((unsigned __int128)span->slice_ns * (span->left_ns - span->start_ns) / whole);
 }
 
-static int compare_spans(const void *left, const void *right)
+static gp_span_t make_span(gp_timeline_source_t *source, const chosen_span_t *item)
 {
-    const gp_span_t *a = left, *b = right;
+    const gp_span_record_t *record = &item->record;
+    gp_span_t span = {
+        .track = source->tracks[item->coro],
+        .waker = track_of(source, record->waker_id),
+        .start_ns = record->start_ns,
+        .left_ns = record->left_ns,
+        .end_ns = record->end_ns,
+        .slice_ns = record->slice_ns,
+        .ready_ns = record->ready_ns,
+        .is_ready_known = record->ready_ns >= record->left_ns && record->ready_ns != 0 &&
+                          record->ready_ns <= record->end_ns,
+        .goes_on = record->is_open,
+        .trace = trace_text(source, item->trace),
+    };
 
-    if (a->track != b->track)
-        return a->track < b->track ? -1 : 1;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+    place_thread(source, record->thread, &span);
+    clip(source->pass->dataset, &span);
+    return span;
+}
+
+// Spans on their way out: one is held back until it is known which comes next.
+typedef struct handing {
+    gp_timeline_source_t *source;
+    gp_span_taker_t *take;
+    void *context;
+    gp_span_t before, held;
+    bool has_before, has_held;
+    size_t number;
+} handing_t;
+
+static int hand_out(handing_t *handing)
+{
+    bool follows = handing->has_before && handing->before.track == handing->held.track;
+    int result = handing->take(handing->context, &handing->held,
+                               follows ? &handing->before : NULL, handing->number++);
+
+    handing->before = handing->held;
+    handing->has_before = true;
+    return result;
 }
 
 // A span that begins before the one before it has ended was told twice, when an exec failed: the later one is right.
-static size_t drop_overlaps(gp_span_t *spans, size_t count)
+static int take_sorted(void *context, const void *record)
 {
-    size_t kept = 0;
+    handing_t *handing = context;
+    gp_span_t span = make_span(handing->source, record);
+    bool overlaps = handing->has_held && handing->held.track == span.track &&
+                    handing->held.end_ns > span.start_ns;
+    int result = handing->has_held && !overlaps ? hand_out(handing) : 0;
+
+    handing->held = span;
+    handing->has_held = true;
+    return result;
+}
+
+int gp_timeline_source_spans(gp_timeline_source_t *source, gp_span_taker_t *take, void *context)
+{
+    handing_t handing = {.source = source, .take = take, .context = context};
+    int result = gp_sorter_each(&source->spans, take_sorted, &handing);
+
+    return result == 0 && handing.has_held ? hand_out(&handing) : result;
+}
+
+typedef struct sampling {
+    gp_timeline_source_t *source;
+    gp_timed_sample_taker_t *take;
+    void *context;
+} sampling_t;
+
+static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    const sampling_t *sampling = context;
+    gp_timeline_source_t *source = sampling->source;
+    gp_pass_sample_t seen;
 
     for (size_t i = 0; i < count; i++) {
-        bool overlap = i + 1 < count && spans[i].track == spans[i + 1].track &&
-                       spans[i].end_ns > spans[i + 1].start_ns;
-        if (!overlap)
-            spans[kept++] = spans[i];
-    }
-    return kept;
-}
-
-static int make_spans(maker_t *maker, size_t count)
-{
-    const gp_dataset_t *dataset = maker->dataset;
-    gp_span_t *spans = gp_arena_alloc(&maker->builder->arena, (count + 1) * sizeof(*spans));
-    size_t made = 0;
-
-    if (spans == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < dataset->span_count; i++) {
-        const gp_dataset_span_t *item = &dataset->spans[i];
-        const gp_span_record_t *record = &item->record;
-        if (!is_chosen(maker, item))
+        int result = gp_pass_look(source->pass, &samples[i], &seen);
+        if (result < 0)
+            return result;
+        if (result == 0 || seen.path == GP_INDEX_NONE)
             continue;
-        gp_span_t *span = &spans[made++];
-        *span = (gp_span_t){
-            .track = maker->tracks[item->coro],
-            .waker = track_of(maker, record->waker_id),
-            .start_ns = record->start_ns,
-            .left_ns = record->left_ns,
-            .end_ns = record->end_ns,
-            .slice_ns = record->slice_ns,
-            .ready_ns = record->ready_ns,
-            .is_ready_known = record->ready_ns >= record->left_ns && record->ready_ns != 0 &&
-                              record->ready_ns <= record->end_ns,
-            .goes_on = record->is_open,
-            .trace = trace_text(maker, item->trace),
+        const gp_timed_sample_t sample = {
+            .time_ns = samples[i].time_ns,
+            .weight_ns = samples[i].weight_ns,
+            .stack = seen.path,
+            .track = source->tracks[seen.coro],
+            .is_cpu = samples[i].kind == GP_KIND_CPU,
         };
-        place_thread(maker, record->thread, span);
-        clip(dataset, span);
+        result = sampling->take(sampling->context, &sample);
+        if (result < 0)
+            return result;
     }
-    qsort(spans, made, sizeof(*spans), compare_spans);
-    maker->timeline->spans = spans;
-    maker->timeline->span_count = drop_overlaps(spans, made);
     return 0;
 }
 
-static int make_moments(maker_t *maker, gp_timed_stack_t *stacks)
+int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_taker_t *take,
+                               void *context)
 {
-    const gp_dataset_t *dataset = maker->dataset;
-    gp_timed_sample_t *moments =
-        gp_arena_alloc(&maker->builder->arena, (dataset->moment_count + 1) * sizeof(*moments));
-    size_t count = 0;
+    const gp_reader_handlers_t handlers = {.samples = take_samples};
+    sampling_t sampling = {source, take, context};
+    char error[GP_READER_ERROR_SIZE];
 
-    if (moments == NULL)
+    return gp_dataset_read_again(source->pass->dataset, &handlers, &sampling, error);
+}
+
+static int copy_stacks(gp_timeline_source_t *source)
+{
+    const gp_builder_t *builder = source->pass->builder;
+    gp_timed_stack_t *stacks = gp_arena_alloc(&source->pass->builder->arena,
+                                              (builder->path_count + 1) * sizeof(*stacks));
+
+    for (size_t i = 0; i < builder->path_count && stacks != NULL; i++)
+        stacks[i] = (gp_timed_stack_t){builder->paths[i].frames, builder->paths[i].depth};
+    source->timeline->stacks = stacks;
+    source->timeline->stack_count = (uint32_t)builder->path_count;
+    return stacks != NULL ? 0 : -ENOMEM;
+}
+
+int gp_report_timeline(gp_pass_t *pass)
+{
+    const gp_dataset_t *dataset = pass->dataset;
+    gp_timeline_source_t *source = calloc(1, sizeof(*source));
+
+    if (source == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < dataset->weight_count; i++)
-        if (stacks[i].frames != NULL)
-            stacks[i].track = maker->tracks[stacks[i].track];
-    for (size_t i = 0; i < dataset->moment_count; i++) {
-        const gp_dataset_moment_t *moment = &dataset->moments[i];
-        if (stacks[moment->weight].frames != NULL)
-            moments[count++] = (gp_timed_sample_t){moment->time_ns, moment->weight_ns, moment->weight};
-    }
-    maker->timeline->stacks = stacks;
-    maker->timeline->stack_count = (uint32_t)dataset->weight_count;
-    maker->timeline->moments = moments;
-    maker->timeline->moment_count = count;
+    pass->timeline = source;
+    source->pass = pass;
+    source->tracks = malloc((dataset->coro_count + 1) * sizeof(uint32_t));
+    source->traces = calloc(dataset->trace_count + 1, sizeof(char *));
+    source->threads = calloc(dataset->thread_count + 1, sizeof(char *));
+    source->timeline = gp_arena_alloc(&pass->builder->arena, sizeof(gp_timeline_t));
+    if (source->tracks == NULL || source->traces == NULL || source->threads == NULL ||
+        source->timeline == NULL)
+        return -ENOMEM;
+    source->timeline->pid = dataset->header.pid;
+    source->timeline->source = source;
+    int result = collect(source);
+    if (result < 0 || name_tracks(source) < 0 || copy_stacks(source) < 0)
+        return result < 0 ? result : -ENOMEM;
+    find_parents(source);
+    pass->builder->report.timeline = source->timeline;
     return 0;
 }
 
-int gp_report_timeline(gp_builder_t *builder, const gp_dataset_t *dataset,
-                       const gp_report_options_t *options, gp_timed_stack_t *stacks)
+void gp_timeline_source_free(gp_timeline_source_t *source)
 {
-    maker_t maker = {
-        .builder = builder,
-        .dataset = dataset,
-        .options = options,
-        .tracks = malloc((dataset->coro_count + 1) * sizeof(uint32_t)),
-        .traces = calloc(dataset->trace_count + 1, sizeof(char *)),
-        .threads = calloc(dataset->thread_count + 1, sizeof(char *)),
-        .timeline = gp_arena_alloc(&builder->arena, sizeof(gp_timeline_t)),
-    };
-    int result = -ENOMEM;
-
-    if (maker.tracks == NULL || maker.traces == NULL || maker.threads == NULL ||
-        maker.timeline == NULL)
-        goto out;
-    maker.timeline->pid = dataset->header.pid;
-    size_t spans = find_tracks(&maker, stacks);
-    if (name_tracks(&maker) < 0)
-        goto out;
-    find_parents(&maker);
-    if (make_spans(&maker, spans) < 0 || make_moments(&maker, stacks) < 0)
-        goto out;
-    builder->report.timeline = maker.timeline;
-    result = 0;
-out:
-    free(maker.tracks);
-    free(maker.traces);
-    free(maker.threads);
-    return result;
+    if (source == NULL)
+        return;
+    gp_sorter_free(&source->spans);
+    free(source->tracks);
+    free(source->traces);
+    free(source->threads);
+    free(source);
 }

@@ -1,14 +1,20 @@
-// The timeline of a capture, for the formats that want one. Private to src/export/report*.c.
+// The timeline of a capture, for the formats that want one. Private to src/export.
 #ifndef GP_EXPORT_REPORT_TIMELINE_H
 #define GP_EXPORT_REPORT_TIMELINE_H
 
-#include "export/report_builder.h"
+#include "export/timeline.h"
 
-// Set the report's timeline to what the options choose of the dataset's.
-//   stacks: gp_timed_stack_t[weight_count], by weight, in the builder's arena; the tracks of those
-//           that are chosen are numbers of coroutines in the dataset, and are replaced.
-// Returns 0 or -ENOMEM.
-int gp_report_timeline(gp_builder_t *builder, const gp_dataset_t *dataset,
-                       const gp_report_options_t *options, gp_timed_stack_t *stacks);
+struct gp_pass;
+
+// Set the report's timeline to what the pass, which was read, has chosen. Returns 0 or a negative
+// errno value.
+int gp_report_timeline(struct gp_pass *pass);
+
+typedef struct gp_timeline_source gp_timeline_source_t;
+
+int gp_timeline_source_spans(gp_timeline_source_t *source, gp_span_taker_t *take, void *context);
+int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_taker_t *take,
+                               void *context);
+void gp_timeline_source_free(gp_timeline_source_t *source);
 
 #endif

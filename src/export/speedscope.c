@@ -9,15 +9,15 @@
 
 #include "export/function_table.h"
 #include "export/json_text.h"
+#include "export/output.h"
 #include "export/report_coros.h"
-
-enum { COROUTINES_MAX = 50 }; // more make a menu that nobody reads
 
 typedef struct speedscope {
     const gp_report_t *report;
     gp_function_table_t *table;
     gp_report_coro_t *coros; // heaviest first
     size_t count;
+    const gp_report_coro_t *of; // whose profile is being written; NULL = everything
     gp_json_t json;
 } speedscope_t;
 
@@ -32,8 +32,28 @@ static void put_stack(speedscope_t *speedscope, const gp_row_t *row)
     gp_json_close(json, ']');
 }
 
+static int put_stacks(void *context, const gp_row_t *rows, size_t count)
+{
+    speedscope_t *speedscope = context;
+
+    for (size_t i = 0; i < count; i++)
+        if (gp_report_coro_has(speedscope->of, speedscope->report, &rows[i]))
+            put_stack(speedscope, &rows[i]);
+    return gp_output_state(speedscope->json.out);
+}
+
+static int put_weights(void *context, const gp_row_t *rows, size_t count)
+{
+    speedscope_t *speedscope = context;
+
+    for (size_t i = 0; i < count; i++)
+        if (gp_report_coro_has(speedscope->of, speedscope->report, &rows[i]))
+            gp_json_uint(&speedscope->json, rows[i].weight_ns);
+    return 0;
+}
+
 // A profile of a coroutine; NULL = of everything.
-static void put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, const char *name)
+static int put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, const char *name)
 {
     const gp_report_t *report = speedscope->report;
     gp_json_t *json = &speedscope->json;
@@ -47,17 +67,16 @@ static void put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, co
     gp_json_key_uint(json, "endValue", of ? of->weight_ns : report->total_ns);
     gp_json_key(json, "samples");
     gp_json_open(json, '[');
-    for (uint32_t i = 0; i < report->row_count; i++)
-        if (gp_report_coro_has(of, report, &report->rows[i]))
-            put_stack(speedscope, &report->rows[i]);
+    speedscope->of = of;
+    int result = gp_report_each_part(report, put_stacks, speedscope);
     gp_json_close(json, ']');
     gp_json_key(json, "weights");
     gp_json_open(json, '[');
-    for (uint32_t i = 0; i < report->row_count; i++)
-        if (gp_report_coro_has(of, report, &report->rows[i]))
-            gp_json_uint(json, report->rows[i].weight_ns);
+    if (result == 0)
+        result = gp_report_each_part(report, put_weights, speedscope);
     gp_json_close(json, ']');
     gp_json_close(json, '}');
+    return result;
 }
 
 static void put_frames(speedscope_t *speedscope)
@@ -83,7 +102,7 @@ static void put_frames(speedscope_t *speedscope)
     gp_json_close(json, '}');
 }
 
-static void put_all(speedscope_t *speedscope)
+static int put_all(speedscope_t *speedscope)
 {
     gp_json_t *json = &speedscope->json;
     char name[320];
@@ -98,13 +117,14 @@ static void put_all(speedscope_t *speedscope)
     gp_json_line(json);
     gp_json_key(json, "profiles");
     gp_json_open(json, '[');
-    put_profile(speedscope, NULL, "CPU time");
-    for (size_t i = 0; i < speedscope->count && i < COROUTINES_MAX; i++)
-        put_profile(speedscope, &speedscope->coros[i],
-                    gp_report_coro_name(&speedscope->coros[i], name, sizeof(name)));
+    int result = put_profile(speedscope, NULL, "CPU time");
+    for (size_t i = 0; i < speedscope->count && i < GP_HEAVIEST_MAX && result == 0; i++)
+        result = put_profile(speedscope, &speedscope->coros[i],
+                             gp_report_coro_name(&speedscope->coros[i], name, sizeof(name)));
     gp_json_close(json, ']');
     gp_json_close(json, '}');
     putc('\n', json->out);
+    return result;
 }
 
 int gp_speedscope_write(const gp_report_t *report, FILE *out)
@@ -118,10 +138,8 @@ int gp_speedscope_write(const gp_report_t *report, FILE *out)
 
     if (speedscope.table != NULL)
         speedscope.coros = gp_report_coros_create(report, &speedscope.count);
-    if (speedscope.coros != NULL) {
-        put_all(&speedscope);
-        result = 0;
-    }
+    if (speedscope.coros != NULL)
+        result = put_all(&speedscope);
     gp_function_table_free(speedscope.table);
     free(speedscope.coros);
     return result;

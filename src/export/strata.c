@@ -15,10 +15,10 @@ int gp_strata_init(gp_strata_t *strata, size_t count)
     return strata->each != NULL ? 0 : -ENOMEM;
 }
 
-void gp_strata_add_samples(gp_strata_t *strata, uint32_t stratum, const gp_dataset_weight_t *weight)
+void gp_strata_add_samples(gp_strata_t *strata, uint32_t stratum, const gp_sampled_t *sampled)
 {
-    strata->each[stratum].samples += weight->samples;
-    strata->each[stratum].sampled_ns += weight->weight_ns;
+    strata->each[stratum].samples += sampled->samples;
+    strata->each[stratum].sampled_ns += sampled->ns;
 }
 
 void gp_strata_add_exact(gp_strata_t *strata, uint32_t stratum, uint64_t cpu_ns)
@@ -56,36 +56,11 @@ void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns)
     rest->own = rest->samples >= SAMPLES_MIN && is_own(rest);
 }
 
-uint64_t gp_strata_scale(const gp_strata_t *strata, uint32_t stratum, uint64_t weight_ns)
+double gp_strata_factor(const gp_strata_t *strata, uint32_t stratum)
 {
     const gp_stratum_t *from = strata->each[stratum].own ? &strata->each[stratum] : &strata->rest;
-    if (!from->own)
-        return weight_ns;
-    return (uint64_t)((unsigned __int128)weight_ns * from->exact_ns / from->sampled_ns);
-}
 
-double *gp_strata_factors(const gp_dataset_t *dataset)
-{
-    double *factors = calloc(dataset->coro_count + 1, sizeof(*factors));
-    gp_strata_t strata;
-
-    if (factors == NULL || gp_strata_init(&strata, dataset->coro_count) < 0) {
-        free(factors);
-        return NULL;
-    }
-    for (size_t i = 0; i < dataset->coro_count; i++)
-        strata.each[i] = (gp_stratum_t){
-            .samples = dataset->coros[i].samples,
-            .sampled_ns = dataset->coros[i].sampled_ns,
-            .exact_ns = dataset->coros[i].cpu_ns,
-        };
-    gp_strata_divide(&strata, gp_dataset_exact_ns(dataset));
-    for (size_t i = 0; i < dataset->coro_count; i++) {
-        const gp_stratum_t *from = strata.each[i].own ? &strata.each[i] : &strata.rest;
-        factors[i] = from->own ? (double)from->exact_ns / (double)from->sampled_ns : 1;
-    }
-    gp_strata_free(&strata);
-    return factors;
+    return from->own ? (double)from->exact_ns / (double)from->sampled_ns : 1;
 }
 
 void gp_strata_free(gp_strata_t *strata)

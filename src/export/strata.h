@@ -26,20 +26,15 @@ typedef struct gp_strata {
 
 // Returns 0 or -ENOMEM. Add what was chosen, then divide, then scale.
 int gp_strata_init(gp_strata_t *strata, size_t count);
-void gp_strata_add_samples(gp_strata_t *strata, uint32_t stratum,
-                           const gp_dataset_weight_t *weight);
+void gp_strata_add_samples(gp_strata_t *strata, uint32_t stratum, const gp_sampled_t *sampled);
 void gp_strata_add_exact(gp_strata_t *strata, uint32_t stratum, uint64_t cpu_ns);
 
 // Decide what is a stratum. total_ns: exact CPU time of everything chosen; 0 = not known: nothing
 // is scaled.
 void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns);
 
-// A weight of a stratum, scaled.
-uint64_t gp_strata_scale(const gp_strata_t *strata, uint32_t stratum, uint64_t weight_ns);
-
-// What the samples of each coroutine are scaled by, when everything is chosen: double[coro_count],
-// malloc()ed. Returns NULL and errno.
-double *gp_strata_factors(const gp_dataset_t *dataset);
+// What the weights of a stratum are scaled by.
+double gp_strata_factor(const gp_strata_t *strata, uint32_t stratum);
 
 void gp_strata_free(gp_strata_t *strata);
 

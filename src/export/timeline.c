@@ -1,5 +1,7 @@
 #include "export/timeline.h"
 
+#include "export/report_timeline.h"
+
 enum { WAITS_NS = 1000, WAITS_PART = 100 }; // short waits that do not make a slice an interleaved one
 
 bool gp_timeline_is_whole(const gp_span_t *span)
@@ -31,10 +33,33 @@ size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_span_t *span,
     return add(slices, count, "ready", span->ready_ns, span->end_ns);
 }
 
-bool gp_timeline_wake(const gp_timeline_t *timeline, size_t number, gp_arrow_t *arrow)
+int gp_timeline_each_span(const gp_timeline_t *timeline, gp_span_taker_t *take, void *context)
 {
-    const gp_span_t *span = &timeline->spans[number];
+    const gp_span_t *spans = timeline->spans;
+    int result = 0;
 
+    if (timeline->source != NULL)
+        return gp_timeline_source_spans(timeline->source, take, context);
+    for (size_t i = 0; i < timeline->span_count && result == 0; i++)
+        result = take(context, &spans[i],
+                      i > 0 && spans[i - 1].track == spans[i].track ? &spans[i - 1] : NULL, i);
+    return result;
+}
+
+int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker_t *take,
+                            void *context)
+{
+    int result = 0;
+
+    if (timeline->source != NULL)
+        return gp_timeline_source_samples(timeline->source, take, context);
+    for (size_t i = 0; i < timeline->sample_count && result == 0; i++)
+        result = take(context, &timeline->samples[i]);
+    return result;
+}
+
+bool gp_timeline_wake(const gp_span_t *span, size_t number, gp_arrow_t *arrow)
+{
     if (!span->is_ready_known || span->goes_on || span->waker == GP_NO_TRACK ||
         span->waker == span->track)
         return false;

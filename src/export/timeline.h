@@ -21,6 +21,17 @@ size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_span_t *span,
 // Whether all of the span's active time was one slice, or nearly.
 bool gp_timeline_is_whole(const gp_span_t *span);
 
+// Hand out all spans, or all samples, of a timeline.
+//   take: returns 0, or a negative value that ends it and is returned.
+//         before: the span before it on the same track, or NULL. number: 0, 1, 2, ... of the span.
+// Returns 0 or a negative errno value.
+typedef int gp_span_taker_t(void *context, const gp_span_t *span, const gp_span_t *before,
+                            size_t number);
+int gp_timeline_each_span(const gp_timeline_t *timeline, gp_span_taker_t *take, void *context);
+typedef int gp_timed_sample_taker_t(void *context, const gp_timed_sample_t *sample);
+int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker_t *take,
+                            void *context);
+
 // Arrows from one track to another.
 typedef struct gp_arrow {
     const char *what; // "spawn", "wake"
@@ -29,8 +40,8 @@ typedef struct gp_arrow {
     uint64_t from_ns, to_ns;
 } gp_arrow_t;
 
-// The arrow that ends where the span `number` does: who woke it. False where it is not known.
-bool gp_timeline_wake(const gp_timeline_t *timeline, size_t number, gp_arrow_t *arrow);
+// The arrow that ends where a span does: who woke it. False where it is not known.
+bool gp_timeline_wake(const gp_span_t *span, size_t number, gp_arrow_t *arrow);
 
 // The arrow that ends where a track begins: who spawned it. False where it is not known.
 bool gp_timeline_spawn(const gp_timeline_t *timeline, uint32_t track, gp_arrow_t *arrow);

@@ -51,7 +51,7 @@ static gp_dataset_t *load(const char *text)
 
     assert_int_equal(write(fd, bytes, len), (ssize_t)len);
     lseek(fd, 0, SEEK_SET);
-    gp_dataset_t *dataset = gp_dataset_load_fd(fd, GP_KEEP_COROS | GP_KEEP_TRACES, error);
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, 0, error);
     assert_non_null(dataset);
     close(fd);
     free(bytes);

@@ -84,14 +84,16 @@ static const gp_span_t spans[] = {
 };
 
 static const gp_timed_stack_t timed_stacks[] = {
-    {(const uint32_t[]){0, 1, 2, 1, 3}, 5, 1, true},
-    {NULL, 0, 0, false},
-    {(const uint32_t[]){0, 4, 5, 6}, 4, 2, true},
-    {(const uint32_t[]){0, 7}, 2, 1, false},
+    {(const uint32_t[]){0, 1, 2, 1, 3}, 5},
+    {(const uint32_t[]){0, 4, 5, 6}, 4},
+    {(const uint32_t[]){0, 7}, 2},
 };
 
-static const gp_timed_sample_t moments[] = {
-    {2000000, 1000000, 0}, {8000000, 3000000, 3}, {3000000, 1000000, 0}, {7000000, 999999, 2},
+static const gp_timed_sample_t timed_samples[] = {
+    {2000000, 1000000, 0, 1, true},
+    {8000000, 3000000, 2, 1, false},
+    {3000000, 1000000, 0, 1, true},
+    {7000000, 999999, 1, 2, true},
 };
 
 static const gp_timeline_t timeline = {
@@ -102,8 +104,8 @@ static const gp_timeline_t timeline = {
     .span_count = COUNT(spans),
     .stacks = timed_stacks,
     .stack_count = COUNT(timed_stacks),
-    .moments = moments,
-    .moment_count = COUNT(moments),
+    .samples = timed_samples,
+    .sample_count = COUNT(timed_samples),
 };
 
 const gp_report_t labelled_report = {

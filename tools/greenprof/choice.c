@@ -45,13 +45,6 @@ bool gp_choice_has_window(const gp_choice_t *choice)
     return choice->from != NULL || choice->to != NULL;
 }
 
-unsigned gp_choice_keep(const gp_choice_t *choice)
-{
-    return (choice->coroutines.count > 0 || choice->names.count > 0 ? GP_KEEP_COROS : 0u) |
-           (choice->traces.count > 0 ? GP_KEEP_TRACES : 0u) |
-           (choice->threads.count > 0 ? GP_KEEP_THREADS : 0u);
-}
-
 // A look at a capture's times before it is read for good.
 typedef struct times {
     uint64_t start_realtime_ns, end_ns;
@@ -107,8 +100,6 @@ static int read_times(int fd, const char *path, times_t *times)
     char error[GP_READER_ERROR_SIZE] = "";
     gp_reader_summary_t summary;
 
-    if (lseek(fd, 0, SEEK_CUR) < 0)
-        return gp_fail(path, "is read twice for --from and --to: it cannot be a pipe");
     int result = gp_reader_read(fd, &handlers, times, &summary, error);
     if (result < 0 && result != -ECANCELED)
         return gp_fail(path, "%s", error);

@@ -18,9 +18,6 @@ int gp_choice_check(const gp_choice_t *choice, const char *command, const char *
 // Whether a part of the time is chosen.
 bool gp_choice_has_window(const gp_choice_t *choice);
 
-// What the dataset must keep apart: enum gp_dataset_keep bits.
-unsigned gp_choice_keep(const gp_choice_t *choice);
-
 // Find out which part of a capture's time is chosen.
 //   fd: is read and put back to its start.
 // Returns 0 or an exit status, with a message.

@@ -62,7 +62,7 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
         return status;
     side->report = gp_source_report(&side->source, &side->source.options);
     if (side->report == NULL)
-        return gp_fail(file, "not enough memory");
+        return gp_source_fail(&side->source, errno);
     gp_source_warn_changed(&side->source);
     return side->report->samples > 0 ? 0 : gp_fail(file, "there are no samples to compare");
 }

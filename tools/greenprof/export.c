@@ -40,7 +40,7 @@ int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, c
     gp_report_t *report = gp_source_report(source, &source->options);
 
     if (report == NULL)
-        return gp_fail(source->path, "not enough memory");
+        return gp_source_fail(source, errno);
     request_t request = {exporter, report};
     if (strcmp(output, "-") != 0)
         gp_progress_begin("writing", output, -1);

@@ -118,16 +118,16 @@ static int print_functions(const gp_report_t *report, const tables_t *tables)
     return result;
 }
 
-static int print_table(const gp_source_t *source, const gp_report_t *report, const bool *passed,
-                       const tables_t *tables)
+static int print_table(const gp_source_t *source, const gp_report_t *report,
+                       const gp_group_sum_t *sums, const tables_t *tables)
 {
     gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
 
     switch (source->options.by) {
     case GP_BY_COROUTINE:
-        return gp_report_print_coroutines(source, passed, &options);
+        return gp_report_print_coroutines(source, sums, &options);
     case GP_BY_TRACE:
-        return gp_report_print_traces(source, passed, &options);
+        return gp_report_print_traces(source, sums, &options);
     case GP_BY_NONE:
         break;
     }
@@ -136,18 +136,16 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
 
 static int print(const gp_source_t *source, const tables_t *tables)
 {
-    gp_report_options_t options = source->options;
-    int result = -ENOMEM;
+    gp_group_sums_t sums;
+    gp_report_t *report = gp_source_report_sums(source, &sums);
+    int result = report != NULL ? 0 : -errno;
 
-    options.by = GP_BY_NONE; // the tables group by themselves
-    options.passed = calloc(source->dataset->weight_count + 1, sizeof(bool));
-    gp_report_t *report = options.passed != NULL ? gp_source_report(source, &options) : NULL;
     if (report != NULL) {
         gp_report_print_header(source, report);
-        result = print_table(source, report, options.passed, tables);
+        result = print_table(source, report, sums.items, tables);
     }
     gp_report_free(report);
-    free(options.passed);
+    free(sums.items);
     return result;
 }
 
@@ -171,8 +169,9 @@ int gp_command_report(const gp_arguments_t *arguments)
     if (status == 0)
         status = gp_source_open(&source, arguments, 0);
     if (status == 0) {
-        if (print(&source, &tables) < 0)
-            status = gp_fail(source.path, "not enough memory");
+        int result = print(&source, &tables);
+        if (result < 0)
+            status = gp_source_fail(&source, -result);
         gp_source_warn_changed(&source);
         gp_source_close(&source);
     }

@@ -18,10 +18,10 @@ void gp_report_print_counters(const gp_dataset_t *dataset);
 const char *gp_report_engine_name(uint32_t engine);
 
 // The tables by coroutine and by trace. Return 0 or -ENOMEM.
-//   passed: which of the dataset's weights are in the report, see gp_report_options_t.
-int gp_report_print_coroutines(const gp_source_t *source, const bool *passed,
+//   sums: see gp_source_report_sums().
+int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *sums,
                                const gp_table_options_t *options);
-int gp_report_print_traces(const gp_source_t *source, const bool *passed,
+int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums,
                            const gp_table_options_t *options);
 
 // The interactive shell (`report -i`). Returns the exit status.

@@ -151,7 +151,7 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
 }
 
 // Sum up what was chosen of every (coroutine, trace) pair, per coroutine or per trace.
-static void add_up(const gp_source_t *source, const bool *passed, group_t *groups, bool by_trace)
+static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_t *groups, bool by_trace)
 {
     const gp_dataset_t *dataset = source->dataset;
 
@@ -169,14 +169,10 @@ static void add_up(const gp_source_t *source, const bool *passed, group_t *group
         if (share->waits.longest_ns > group->longest_ns)
             group->longest_ns = share->waits.longest_ns;
     }
-    for (size_t i = 0; i < dataset->weight_count; i++) {
-        const gp_dataset_weight_t *weight = &dataset->weights[i];
-        if (!passed[i] || weight->kind != GP_KIND_CPU)
-            continue;
-        group_t *group = &groups[by_trace ? weight->trace : weight->coro];
-        group->squares_ns2 += weight->squares;
-        group->sampled_ns += weight->weight_ns;
-        group->samples += weight->samples;
+    for (size_t i = 0; i < (by_trace ? dataset->trace_count : dataset->coro_count); i++) {
+        groups[i].squares_ns2 = sums[i].squares;
+        groups[i].sampled_ns = sums[i].ns;
+        groups[i].samples = sums[i].samples;
     }
 }
 
@@ -202,7 +198,7 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
     return kept;
 }
 
-static int print_table(const gp_source_t *source, const bool *passed,
+static int print_table(const gp_source_t *source, const gp_group_sum_t *sums,
                        const gp_table_options_t *options, bool by_trace)
 {
     static const layout_t layouts[] = {
@@ -218,7 +214,7 @@ static int print_table(const gp_source_t *source, const bool *passed,
     exact = !source->dataset->windowed && source->options.selection.threads == NULL &&
             source->options.stacks.focus_count == 0 && source->options.stacks.ignore_count == 0;
     wall = source->options.measure == GP_MEASURE_WALL;
-    add_up(source, passed, groups, by_trace);
+    add_up(source, sums, groups, by_trace);
     count = keep_used(source, groups, count, by_trace);
     int result = 0;
     for (size_t i = 0; i < count; i++)
@@ -232,14 +228,14 @@ static int print_table(const gp_source_t *source, const bool *passed,
     return result;
 }
 
-int gp_report_print_coroutines(const gp_source_t *source, const bool *passed,
+int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *sums,
                                const gp_table_options_t *options)
 {
-    return print_table(source, passed, options, false);
+    return print_table(source, sums, options, false);
 }
 
-int gp_report_print_traces(const gp_source_t *source, const bool *passed,
+int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums,
                            const gp_table_options_t *options)
 {
-    return print_table(source, passed, options, true);
+    return print_table(source, sums, options, true);
 }

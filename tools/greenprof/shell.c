@@ -2,6 +2,7 @@
 #include "shell.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file
     if (status != 0)
         return status;
     if (add_report(stats, &source) < 0)
-        status = gp_fail(file, "not enough memory");
+        status = gp_source_fail(&source, errno);
     if (!shell->loaded) // once is enough
         gp_source_warn_changed(&source);
     gp_source_close(&source);

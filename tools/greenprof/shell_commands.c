@@ -260,24 +260,20 @@ typedef struct table_request {
 static int print_groups(const gp_source_t *source, void *context)
 {
     const table_request_t *request = context;
-    gp_report_options_t options = source->options;
+    gp_group_sums_t sums;
     gp_table_options_t table = {.restrictions = {request->words.items, request->words.count}};
-    int result = -ENOMEM;
+    gp_report_t *report = gp_source_report_sums(source, &sums);
+    int result = report != NULL ? 0 : -ENOMEM;
 
     table.sorts.keys[table.sorts.count++] = gp_sort_key_find("time");
-    options.by = GP_BY_NONE;
-    options.passed = calloc(source->dataset->weight_count + 1, sizeof(bool));
-    gp_report_t *report = options.passed != NULL ? gp_source_report(source, &options) : NULL;
     if (report != NULL && request->header)
         gp_report_print_header(source, report);
     if (report != NULL && request->groups)
         result = source->options.by == GP_BY_TRACE
-                     ? gp_report_print_traces(source, options.passed, &table)
-                     : gp_report_print_coroutines(source, options.passed, &table);
-    else if (report != NULL)
-        result = 0;
+                     ? gp_report_print_traces(source, sums.items, &table)
+                     : gp_report_print_coroutines(source, sums.items, &table);
     gp_report_free(report);
-    free(options.passed);
+    free(sums.items);
     return result;
 }
 

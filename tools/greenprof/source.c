@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "export/spill.h"
 #include "merge.h"
 #include "progress.h"
 
@@ -32,25 +33,6 @@ static bool is_wall(int fd, const gp_arguments_t *arguments)
         return strcmp(arguments->clock, "wall") == 0;
     return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
            header.clock == PROF_CLOCK_WALL;
-}
-
-static unsigned kept_for(gp_measure_t measure)
-{
-    return measure == GP_MEASURE_WALL ? GP_KEEP_WAITS : measure == GP_MEASURE_DELAY ? GP_KEEP_HOGS : 0u;
-}
-
-static unsigned kept_apart(const gp_source_t *source, const gp_arguments_t *arguments)
-{
-    bool labels = source->options.wants & GP_WANT_LABELS;
-    bool timeline = source->options.wants & GP_WANT_TIMELINE;
-    bool traces = source->options.by == GP_BY_TRACE || labels;
-
-    unsigned apart = (traces ? GP_KEEP_TRACES : 0u) | (labels ? GP_KEEP_THREADS : 0u) |
-                     (source->options.stitch ? GP_KEEP_COROS : 0u) | (timeline ? GP_KEEP_TIMELINE : 0u) | kept_for(source->options.measure) | gp_choice_keep(&arguments->choice);
-
-    // Each coroutine's samples are scaled to its own exact time, while they are read where that
-    // will do.
-    return apart == 0 && source->options.by == GP_BY_NONE ? GP_KEEP_SCALED : GP_KEEP_COROS | apart;
 }
 
 static int compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
@@ -79,7 +61,8 @@ static int load(gp_source_t *source, int fd, const gp_arguments_t *arguments)
                                                        : GP_MEASURE_CPU;
     gp_progress_begin("reading", source->path, fd);
     source->dataset =
-        gp_dataset_load_window(fd, kept_apart(source, arguments), windowed ? &window : NULL, error);
+        gp_dataset_load_window(fd, source->options.measure == GP_MEASURE_DELAY ? GP_KEEP_HOGS : 0u,
+                               windowed ? &window : NULL, error);
     gp_progress_end();
     return source->dataset != NULL ? 0 : gp_fail(source->path, "%s", error);
 }
@@ -101,7 +84,7 @@ void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
 // Several captures are merged into a file without a name.
 static int load_merged(gp_source_t *source, const gp_arguments_t *arguments)
 {
-    FILE *file = tmpfile();
+    int fd = gp_temporary_file();
     char name[64];
 
     if (asprintf(&source->paths, "%s and %d more", arguments->operands[0],
@@ -109,14 +92,38 @@ static int load_merged(gp_source_t *source, const gp_arguments_t *arguments)
         source->paths = NULL;
     if (source->paths != NULL)
         source->path = source->paths;
-    if (file == NULL)
-        return gp_fail("temporary file", "%s", strerror(errno));
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", fileno(file));
+    if (fd < 0)
+        return gp_source_fail(source, -fd);
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
     int status = gp_merge(name, arguments->operands, (size_t)arguments->operand_count);
     if (status == 0)
-        status = load(source, fileno(file), arguments);
-    fclose(file);
+        status = load(source, fd, arguments);
+    close(fd);
     return status;
+}
+
+// A capture is read more than once: what a pipe brings is copied to a temporary file.
+static int copy_pipe(int from, const char *path)
+{
+    int to = gp_temporary_file(), result = to < 0 ? to : 0;
+    char buffer[65536];
+    ssize_t got = 1;
+
+    gp_progress_begin("reading", path, from);
+    while (result == 0 && got != 0) {
+        got = read(from, buffer, sizeof(buffer));
+        if (got > 0)
+            result = gp_temporary_write(to, buffer, (size_t)got);
+        else if (got < 0 && errno != EINTR)
+            result = -errno;
+    }
+    gp_progress_end();
+    if (result == 0 && lseek(to, 0, SEEK_SET) == 0)
+        return to;
+    gp_fail(path, "cannot be copied to a temporary file: %s", strerror(-result));
+    if (to >= 0)
+        close(to);
+    return -1;
 }
 
 static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
@@ -128,8 +135,14 @@ static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
     fd = open(source->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return gp_fail(source->path, "%s", strerror(errno));
-    int status = load(source, fd, arguments);
-    close(fd);
+    if (lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE) {
+        int copy = copy_pipe(fd, source->path);
+        close(fd);
+        fd = copy;
+    }
+    int status = fd >= 0 ? load(source, fd, arguments) : EXIT_FAILURE;
+    if (fd >= 0)
+        close(fd);
     return status;
 }
 
@@ -201,6 +214,28 @@ gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options
     gp_report_t *report = gp_report_from_capture(source->dataset, options, source->symbolizer);
     gp_progress_end();
     return report;
+}
+
+int gp_source_fail(const gp_source_t *source, int error)
+{
+    const char *directory = getenv("TMPDIR");
+
+    if (error == ENOMEM)
+        return gp_fail(source->path, "not enough memory");
+    return gp_fail(source->path, "%s (temporary files are made in %s, TMPDIR says where)",
+                   strerror(error), directory && directory[0] ? directory : "/tmp");
+}
+
+gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *sums)
+{
+    gp_report_options_t options = source->options;
+    bool by_trace = options.by == GP_BY_TRACE;
+    size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
+
+    *sums = (gp_group_sums_t){.items = calloc(count + 1, sizeof(*sums->items)), .by_trace = by_trace};
+    options.by = GP_BY_NONE;
+    options.sums = sums;
+    return sums->items != NULL ? gp_source_report(source, &options) : NULL;
 }
 
 void gp_source_warn_changed(const gp_source_t *source)

@@ -26,6 +26,14 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
 //   options: the source's, or changed ones.
 gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options_t *options);
 
+// Make a report that is grouped by nothing, and add up the on-CPU samples of what the source's
+// options group by: traces, or coroutines. Returns NULL and errno.
+//   sums: its items, which are there in either case, are to be freed.
+gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *sums);
+
+// Say why there is no report: error is an errno value. Returns the exit status.
+int gp_source_fail(const gp_source_t *source, int error);
+
 // Say what is missing in a capture, if anything is.
 void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary);
 
