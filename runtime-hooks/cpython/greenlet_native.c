@@ -37,12 +37,17 @@ static void *symbol_in(const void *in_module, const char *name, size_t *size)
 
 void gp_greenlet_mark_bootstrap(const void *in_module)
 {
-    static const char name[] = "_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenletXadL_ZNS1_15"
-                               "GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOpCheckerES4_EEEE";
-    size_t size;
-    void *start = symbol_in(in_module, name, &size);
-    if (start != NULL)
-        gp_unwind_entry_add((uintptr_t)start, (uintptr_t)start + size);
+    static const char *const names[] = { // UserGreenlet::inner_bootstrap(), of 2.0 and of 3.x
+        "_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenletXadL_ZNS1_15"
+        "GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOpCheckerES4_EEEE",
+        "_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t size;
+        void *start = symbol_in(in_module, names[i], &size);
+        if (start != NULL)
+            gp_unwind_entry_add((uintptr_t)start, (uintptr_t)start + size);
+    }
 }
 
 static int find_variable(struct dl_phdr_info *info, size_t size, void *current)

@@ -9,7 +9,7 @@ import tempfile
 
 GREENPROF = os.environ["GREENPROF"]
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-PYTHON = "/usr/bin/python3"
+PYTHON = os.environ.get("GREENPROF_PYTHON", "/usr/bin/python3")
 SKIPPED = 77
 LIMIT_SECONDS = 200
 

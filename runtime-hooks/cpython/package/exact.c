@@ -2,6 +2,9 @@
 #include "exact.h"
 
 #include <internal/pycore_frame.h>
+#if PY_VERSION_HEX >= 0x030d0000
+#include <internal/pycore_ceval.h> // _PyEval_SetProfile()
+#endif
 #include <stdlib.h>
 
 #include "exact_profile.h"
