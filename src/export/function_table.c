@@ -33,6 +33,24 @@ static bool same_pair(const void *owner, uint32_t number, const void *key)
     return a->caller == b->caller && a->callee == b->callee;
 }
 
+// Most frames are functions of their own, most functions have one caller.
+static int reserve(builder_t *builder)
+{
+    gp_function_table_t *table = builder->table;
+    uint32_t count = builder->report->frame_count;
+
+    table->of_frame = calloc((size_t)count + 1, sizeof(*table->of_frame));
+    if (table->of_frame == NULL ||
+        gp_reserve(&table->functions, &builder->function_capacity, count,
+                   sizeof(*table->functions)) < 0 ||
+        gp_reserve(&table->pairs, &builder->pair_capacity, count, sizeof(*table->pairs)) < 0 ||
+        gp_reserve(&builder->pair_seen, &builder->pair_seen_capacity, count,
+                   sizeof(*builder->pair_seen)) < 0 ||
+        gp_index_reserve(&builder->function_index, count) < 0)
+        return -ENOMEM;
+    return gp_index_reserve(&builder->pair_index, count);
+}
+
 // Give every frame its function.
 //   wanted: bool[frame_count], those that matter; NULL = all.
 static int find_functions(builder_t *builder, const bool *wanted)
@@ -217,14 +235,14 @@ static gp_function_table_t *create(const gp_report_t *report, bool charged)
 {
     gp_function_table_t *table = calloc(1, sizeof(*table));
     builder_t builder = {.table = table, .report = report};
-    int result = -ENOMEM;
+    int result;
 
     if (table == NULL)
         return NULL;
-    table->of_frame = calloc((size_t)report->frame_count + 1, sizeof(*table->of_frame));
-    if (table->of_frame != NULL && charged && report->exact_calls)
+    result = reserve(&builder);
+    if (result == 0 && charged && report->exact_calls)
         result = charge_calls(&builder);
-    else if (table->of_frame != NULL)
+    else if (result == 0)
         result = find_functions(&builder, NULL);
     if (result == 0 && charged && !report->exact_calls)
         result = charge_rows(&builder);

@@ -1,17 +1,22 @@
 #include "export/marshal.h"
 
+#include <endian.h>
 #include <string.h>
 
 enum { TEXT_MAX = 65536, DIGIT_BITS = 15 };
 
-// A type code and a little-endian value behind it.
-static void put(gp_text_t *out, char type, uint64_t value, size_t bytes)
-{
-    char packed[9] = {type};
+#define HIGH_BITS 0x8080808080808080u // one in each byte
 
-    for (size_t i = 0; i < bytes; i++)
-        packed[1 + i] = (char)(value >> (8 * i) & 0xff);
-    gp_text_add(out, packed, 1 + bytes);
+// A type code and a little-endian value behind it.
+static inline void put(gp_text_t *out, char type, uint64_t value, size_t bytes)
+{
+    char *at = gp_text_extend(out, 1 + bytes);
+    uint64_t ordered = htole64(value);
+
+    if (at == NULL)
+        return;
+    at[0] = type;
+    memcpy(at + 1, &ordered, bytes);
 }
 
 void gp_marshal_dict_begin(gp_text_t *out)
@@ -74,12 +79,16 @@ static size_t next_character(const char *text, const char **bytes, size_t *step)
 // Length of the text when it is plain ASCII, as nearly all are, and short enough; else SIZE_MAX.
 static size_t plain_len(const char *text)
 {
-    size_t len = strlen(text);
-    unsigned char all = 0;
+    size_t len = strlen(text), i = 0;
+    uint64_t word, all = 0;
 
-    for (size_t i = 0; i < len; i++)
+    for (; i + sizeof(word) <= len; i += sizeof(word)) {
+        memcpy(&word, text + i, sizeof(word));
+        all |= word;
+    }
+    for (; i < len; i++)
         all |= (unsigned char)text[i];
-    return all < 0x80 && len <= TEXT_MAX ? len : SIZE_MAX;
+    return (all & HIGH_BITS) == 0 && len <= TEXT_MAX ? len : SIZE_MAX;
 }
 
 void gp_marshal_text(gp_text_t *out, const char *text)

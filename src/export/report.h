@@ -46,7 +46,8 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
                                     gp_symbolizer_t *symbolizer);
 
 // Build a report from a profile of this process.
-//   wants: enum gp_want bits; labels there are none.
+//   wants:      enum gp_want bits; labels there are none.
+//   symbolizer: outlives the report, which has its texts.
 // Returns NULL and errno.
 gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants,
                                      gp_symbolizer_t *symbolizer);

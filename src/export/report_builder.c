@@ -15,6 +15,18 @@ gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer, unsigned wants)
     return builder;
 }
 
+int gp_builder_reserve(gp_builder_t *builder, size_t frames)
+{
+    if (gp_reserve(&builder->frames, &builder->frame_capacity, frames, sizeof(*builder->frames)) <
+            0 ||
+        gp_reserve(&builder->locs, &builder->loc_capacity, frames, sizeof(*builder->locs)) < 0 ||
+        gp_reserve(&builder->loc_frames, &builder->loc_frame_capacity, frames,
+                   sizeof(*builder->loc_frames)) < 0 ||
+        gp_index_reserve(&builder->frame_index, frames) < 0)
+        return -ENOMEM;
+    return gp_index_reserve(&builder->loc_index, frames);
+}
+
 static bool same_frame(const void *owner, uint32_t number, const void *key)
 {
     const gp_frame_t *a = &((const gp_builder_t *)owner)->frames[number], *b = key;
@@ -25,8 +37,17 @@ static bool same_frame(const void *owner, uint32_t number, const void *key)
            strcmp(a->module, b->module) == 0;
 }
 
-// Find or add a frame. Texts are copied: a report does not depend on the symbolizer's life.
-uint32_t gp_builder_frame(gp_builder_t *builder, const gp_frame_t *frame)
+static bool copy_texts(gp_builder_t *builder, gp_frame_t *frame)
+{
+    frame->function = gp_arena_text(&builder->arena, frame->function, strlen(frame->function));
+    frame->file = gp_arena_text(&builder->arena, frame->file, strlen(frame->file));
+    frame->module = gp_arena_text(&builder->arena, frame->module, strlen(frame->module));
+    return frame->function != NULL && frame->file != NULL && frame->module != NULL;
+}
+
+// Find or add a frame.
+//   stay: its texts live as long as the report.
+static uint32_t find_frame(gp_builder_t *builder, const gp_frame_t *frame, bool stay)
 {
     uint64_t hash = gp_hash_bytes(frame->function, strlen(frame->function));
 
@@ -37,17 +58,19 @@ uint32_t gp_builder_frame(gp_builder_t *builder, const gp_frame_t *frame)
     if (number != GP_INDEX_NONE)
         return number;
 
-    gp_frame_t copy = *frame;
-    copy.function = gp_arena_text(&builder->arena, frame->function, strlen(frame->function));
-    copy.file = gp_arena_text(&builder->arena, frame->file, strlen(frame->file));
-    copy.module = gp_arena_text(&builder->arena, frame->module, strlen(frame->module));
-    if (copy.function == NULL || copy.file == NULL || copy.module == NULL ||
+    gp_frame_t kept = *frame;
+    if ((!stay && !copy_texts(builder, &kept)) ||
         gp_grow(&builder->frames, &builder->frame_capacity, builder->frame_count,
                 sizeof(*builder->frames)) < 0 ||
         gp_index_add(&builder->frame_index, hash, (uint32_t)builder->frame_count) < 0)
         return GP_INDEX_NONE;
-    builder->frames[builder->frame_count] = copy;
+    builder->frames[builder->frame_count] = kept;
     return (uint32_t)builder->frame_count++;
+}
+
+uint32_t gp_builder_frame(gp_builder_t *builder, const gp_frame_t *frame)
+{
+    return find_frame(builder, frame, false);
 }
 
 static int path_push(gp_builder_t *builder, uint32_t frame)
@@ -135,7 +158,7 @@ static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, u
         .first_line = symbol->first_line,
         .module = symbol->module,
     };
-    uint32_t number = gp_builder_frame(builder, &frame);
+    uint32_t number = find_frame(builder, &frame, builder->symbols_stay);
     if (number == GP_INDEX_NONE ||
         gp_grow(&builder->loc_frames, &builder->loc_frame_capacity, builder->loc_frame_count,
                 sizeof(*builder->loc_frames)) < 0)

@@ -23,7 +23,8 @@ typedef struct gp_builder_mapping {
 typedef struct gp_builder {
     gp_report_t report; // what is handed out: first, so that gp_report_free() finds the rest
     gp_symbolizer_t *symbolizer;
-    unsigned wants; // enum gp_want bits
+    bool symbols_stay; // as long as the report: it may have their texts without a copy
+    unsigned wants;    // enum gp_want bits
     gp_arena_t arena;
     gp_mapping_t *mappings; // those that frames refer to
     gp_builder_mapping_t *mapping_modules;
@@ -58,6 +59,9 @@ typedef struct gp_builder {
 //   wants: enum gp_want bits.
 // Returns NULL and errno.
 gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer, unsigned wants);
+
+// Make room for so many distinct frames. Returns 0 or -ENOMEM.
+int gp_builder_reserve(gp_builder_t *builder, size_t frames);
 
 // Say where a module is mapped; of several places the first counts. Does nothing where addresses
 // are not wanted. Returns 0 or -ENOMEM.

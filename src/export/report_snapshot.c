@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FRAMES_MAX = 4096 }; // to have room for: a large tree has the same ones again and again
+
 typedef struct module_map { // module ids of a snapshot to the symbolizer's numbers
     uint32_t *numbers;
     uint32_t count;
@@ -211,10 +213,13 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     gp_builder_t *builder = gp_builder_create(symbolizer, wants);
     module_map_t modules = {0};
     gp_report_t *report = NULL;
+    uint32_t frames = snapshot->node_count < FRAMES_MAX ? snapshot->node_count : FRAMES_MAX;
     kinds_t kinds;
 
     weigh_kinds(snapshot, &kinds);
-    if (builder == NULL || map_modules(&modules, snapshot, symbolizer) < 0 ||
+    if (builder != NULL)
+        builder->symbols_stay = true;
+    if (builder == NULL || gp_builder_reserve(builder, frames) < 0 || map_modules(&modules, snapshot, symbolizer) < 0 ||
         add_mappings(builder, snapshot, &modules) < 0 ||
         add_nodes(builder, snapshot, &modules, &kinds) < 0 || add_calls(builder, snapshot, &modules) < 0)
         goto out;

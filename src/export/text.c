@@ -1,6 +1,7 @@
 #include "export/text.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,23 +90,36 @@ size_t gp_text_decimal(char *out, uint64_t ns, uint64_t unit_ns, unsigned digits
                             value % scale);
 }
 
+static bool enlarge(gp_text_t *text, size_t len)
+{
+    size_t size = (text->len + len + 1) * 2;
+    char *data = text->failed ? NULL : realloc(text->data, size);
+
+    if (data == NULL) {
+        text->failed = 1;
+        return false;
+    }
+    text->data = data;
+    text->size = size;
+    return true;
+}
+
+char *gp_text_extend(gp_text_t *text, size_t len)
+{
+    if (text->failed || (text->len + len + 1 > text->size && !enlarge(text, len)))
+        return NULL;
+    char *at = text->data + text->len;
+    text->len += len;
+    at[len] = '\0';
+    return at;
+}
+
 void gp_text_add(gp_text_t *text, const char *bytes, size_t len)
 {
-    if (text->failed)
-        return;
-    if (text->len + len + 1 > text->size) {
-        size_t size = (text->len + len + 1) * 2;
-        char *data = realloc(text->data, size);
-        if (data == NULL) {
-            text->failed = 1;
-            return;
-        }
-        text->data = data;
-        text->size = size;
-    }
-    memcpy(text->data + text->len, bytes, len);
-    text->len += len;
-    text->data[text->len] = '\0';
+    char *at = gp_text_extend(text, len);
+
+    if (at != NULL)
+        memcpy(at, bytes, len);
 }
 
 void gp_text_clear(gp_text_t *text)

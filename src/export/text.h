@@ -36,6 +36,9 @@ typedef struct gp_text { // zero-initialized = empty
 } gp_text_t;
 
 void gp_text_add(gp_text_t *text, const char *bytes, size_t len);
+
+// Make the text longer by `len` bytes, which are the caller's to write. Returns where, or NULL.
+char *gp_text_extend(gp_text_t *text, size_t len);
 void gp_text_clear(gp_text_t *text);
 void gp_text_free(gp_text_t *text);
 

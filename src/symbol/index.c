@@ -34,9 +34,9 @@ static void place(gp_index_t *index, uint64_t entry)
     index->slots[slot] = entry;
 }
 
-static int enlarge(gp_index_t *index)
+static int enlarge(gp_index_t *index, size_t size)
 {
-    gp_index_t larger = {.size = index->size ? index->size * 2 : 64};
+    gp_index_t larger = {.size = size};
 
     larger.slots = calloc(larger.size, sizeof(*larger.slots));
     if (larger.slots == NULL)
@@ -52,11 +52,21 @@ static int enlarge(gp_index_t *index)
 
 int gp_index_add(gp_index_t *index, uint64_t hash, uint32_t number)
 {
-    if (index->count + 1 > index->size / 2 && enlarge(index) < 0)
+    if (index->count + 1 > index->size / 2 &&
+        enlarge(index, index->size ? index->size * 2 : 64) < 0)
         return -ENOMEM;
     place(index, (hash >> 32) << 32 | (uint64_t)(number + 1));
     index->count++;
     return 0;
+}
+
+int gp_index_reserve(gp_index_t *index, size_t count)
+{
+    size_t size = index->size ? index->size : 64;
+
+    while (size / 2 < count)
+        size *= 2;
+    return size > index->size ? enlarge(index, size) : 0;
 }
 
 void gp_index_free(gp_index_t *index)

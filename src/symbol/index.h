@@ -28,6 +28,9 @@ uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t s
 // Add element `number`, which must not be in it yet. Returns 0 or -ENOMEM.
 int gp_index_add(gp_index_t *index, uint64_t hash, uint32_t number);
 
+// Make room for `count` elements. Returns 0 or -ENOMEM.
+int gp_index_reserve(gp_index_t *index, size_t count);
+
 void gp_index_free(gp_index_t *index);
 
 uint64_t gp_hash_bytes(const void *bytes, size_t len);

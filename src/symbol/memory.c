@@ -95,17 +95,26 @@ void *gp_memory_whole(size_t bytes)
     return memory;
 }
 
+static int resize(void **array, size_t *capacity, size_t larger, size_t element_bytes)
+{
+    void *grown = reallocarray(*array, larger, element_bytes);
+
+    if (grown == NULL)
+        return -ENOMEM;
+    *array = grown;
+    *capacity = larger;
+    return 0;
+}
+
 int gp_grow(void *array, size_t *capacity, size_t count, size_t element_bytes)
 {
-    void **pointer = array;
-
     if (count < *capacity)
         return 0;
     size_t larger = *capacity < 16 ? 16 : *capacity + *capacity / 2;
-    void *grown = reallocarray(*pointer, larger, element_bytes);
-    if (grown == NULL)
-        return -ENOMEM;
-    *pointer = grown;
-    *capacity = larger;
-    return 0;
+    return resize(array, capacity, larger, element_bytes);
+}
+
+int gp_reserve(void *array, size_t *capacity, size_t count, size_t element_bytes)
+{
+    return count > *capacity ? resize(array, capacity, count, element_bytes) : 0;
 }

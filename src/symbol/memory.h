@@ -39,4 +39,7 @@ void *gp_memory_whole(size_t bytes);
 // Returns 0 or -ENOMEM (the array is as it was).
 int gp_grow(void *array, size_t *capacity, size_t count, size_t element_bytes);
 
+// Make room for `count` elements in such an array. Returns as gp_grow().
+int gp_reserve(void *array, size_t *capacity, size_t count, size_t element_bytes);
+
 #endif

@@ -275,7 +275,6 @@ static void test_snapshot(void **state)
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     gp_report_t *report = gp_report_from_snapshot(&snapshot, 0, symbolizer);
 
-    gp_symbolizer_destroy(symbolizer); // a report does not need it any more
     assert_non_null(report);
     assert_string_equal(report->title, "request");
     assert_int_equal(report->row_count, 2);
@@ -287,6 +286,7 @@ static void test_snapshot(void **state)
     assert_string_equal(report->frames[report->rows[1].frames[1]].function, "[switching]");
     assert_true(report->frames[report->rows[1].frames[1]].pseudo);
     gp_report_free(report);
+    gp_symbolizer_destroy(symbolizer);
 }
 
 int main(void)
