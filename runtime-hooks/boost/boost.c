@@ -5,6 +5,7 @@
 //
 // Source: Boost 1.74, libs/context/src/asm/{make,jump,ontop}_x86_64_sysv_elf_gas.S.
 #include "interpose/interpose.h"
+#include "patch/hooks.h"
 
 typedef void *make_t(void *top, size_t size, void (*entry)(void));
 
@@ -18,6 +19,17 @@ PROF_API void *make_fcontext(void *top, size_t size, void (*entry)(void));
 void *make_fcontext(void *top, size_t size, void (*entry)(void))
 {
     void *context = GP_ORIGINAL(make_t, "make_fcontext")(top, size, entry);
+    gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL);
+    return context;
+}
+
+// Boost linked into the program: patched (../patch).
+make_t gp_patch_make_fcontext;
+void *gp_patch_real_make_fcontext;
+
+void *gp_patch_make_fcontext(void *top, size_t size, void (*entry)(void))
+{
+    void *context = GP_PATCHED(make_t, make_fcontext)(top, size, entry);
     gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL);
     return context;
 }

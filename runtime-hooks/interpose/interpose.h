@@ -54,6 +54,12 @@ bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
 // frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
 bool gp_hook_park_outward(gp_park_t *park);
 
+// A coroutine is over, and its thread, which runs on its stack at `sp`, is about to leave that for good. It is retired at
+// one of the thread's next switches, by gp_hook_retire_ended(), to which they tell the stack pointer of whoever switches.
+struct gp_thread;
+void gp_hook_ends(struct gp_thread *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp);
+void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);
+
 // What a library that makes its coroutines of ucontexts knows better than makecontext(): set around the call in which it
 // makes one, by the thread that does.
 typedef struct gp_hook_maker {

@@ -1,4 +1,4 @@
-// Lua 5.4 coroutines (shared liblua): lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a
+// Lua 5.4 coroutines: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a
 // coroutine is entered and left by one nested call. It has no stack of its own; frames of whoever resumed it lie below
 // that call, and are not its own.
 //
@@ -8,6 +8,7 @@
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "lua_hook.h"
+#include "patch/hooks.h"
 #include "signal/region.h"
 #include "unwind/unwind.h"
 
@@ -142,11 +143,8 @@ static void add_entry(void)
         gp_unwind_entry_add((uintptr_t)__start_gp_lua_resume, (uintptr_t)__stop_gp_lua_resume);
 }
 
-PROF_API int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results);
-
-int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results)
+static int resume(resume_t *real, lua_State *coroutine, lua_State *from, int arguments, int *results, const gp_park_t *park)
 {
-    resume_t *real = GP_ORIGINAL(resume_t, "lua_resume");
     gp_thread_t *thread = NULL;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_is_known(coroutine))
         thread = gp_thread_attach();
@@ -154,16 +152,39 @@ int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *result
         return real(coroutine, from, arguments, results);
     add_entry();
     bool outside;
-    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-    call_t call = {.real = real, .from = from, .arguments = arguments, .results = results};
-    call.park = (gp_park_t){
-        .pc = (uintptr_t)__builtin_return_address(0), .sp = sp + 16, .fp = *(const uintptr_t *)sp};
+    call_t call = {.real = real, .from = from, .arguments = arguments, .results = results, .park = *park};
     call.coro = gp_lua_is_fresh(coroutine) ? make(coroutine, arguments, &call.coro_id) : look_up(coroutine, &call.coro_id);
-    call.resumer = gp_thread_coro_at(thread, sp, &call.resumer_id, &outside);
+    call.resumer = gp_thread_coro_at(thread, park->sp, &call.resumer_id, &outside);
     if (call.coro == NULL)
         return real(coroutine, from, arguments, results);
     int status = run(&call, coroutine);
     if (status != YIELDED)
         forget(coroutine);
     return status;
+}
+
+// Where the caller of the function that this is in goes on.
+#define CALLERS_PARK()                                                                                                 \
+    ({                                                                                                                 \
+        const uintptr_t *frame = __builtin_frame_address(0);                                                           \
+        (gp_park_t){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};       \
+    })
+
+PROF_API int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results);
+
+int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results)
+{
+    resume_t *real = GP_ORIGINAL(resume_t, "lua_resume");
+    gp_park_t park = CALLERS_PARK();
+    return resume(real, coroutine, from, arguments, results, &park);
+}
+
+// Lua linked into the program: patched (../patch).
+resume_t gp_patch_lua_resume;
+void *gp_patch_real_lua_resume;
+
+int gp_patch_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results)
+{
+    gp_park_t park = CALLERS_PARK();
+    return resume(GP_PATCHED(resume_t, lua_resume), coroutine, from, arguments, results, &park);
 }

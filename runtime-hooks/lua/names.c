@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "interpose/interpose.h"
+#include "patch/hooks.h"
 
 enum { LUA_54 = 504, STATUS_OK = 0, SHORT_SOURCE_BYTES = 60 };
 
@@ -28,20 +29,27 @@ static struct {
     int (*get_info)(lua_State *, const char *, lua_Debug *);
 } lua;
 
+// In a shared Lua, or in the program itself.
+static void *find(const char *name)
+{
+    void *function = gp_interpose_find(name);
+    return function != NULL ? function : gp_patch_program_function(name);
+}
+
 bool gp_lua_is_known(lua_State *state)
 {
     static int known; // 0: not asked, 1: yes, -1: no
     if (known == 0) {
-        lua.status = gp_interpose_find("lua_status");
-        lua.get_top = gp_interpose_find("lua_gettop");
-        lua.check_stack = gp_interpose_find("lua_checkstack");
-        lua.push_value = gp_interpose_find("lua_pushvalue");
-        lua.get_info = gp_interpose_find("lua_getinfo");
-        lua.version = gp_interpose_find("lua_version");
+        lua.status = find("lua_status");
+        lua.get_top = find("lua_gettop");
+        lua.check_stack = find("lua_checkstack");
+        lua.push_value = find("lua_pushvalue");
+        lua.get_info = find("lua_getinfo");
+        lua.version = find("lua_version");
         bool all = lua.status != NULL && lua.get_top != NULL && lua.check_stack != NULL && lua.push_value != NULL &&
                    lua.get_info != NULL && lua.version != NULL;
         // Older ones return a pointer from lua_version(); they are told by lua_newuserdatauv, which 5.4 brought.
-        known = all && gp_interpose_find("lua_newuserdatauv") != NULL && (int)lua.version(state) == LUA_54 ? 1 : -1;
+        known = all && find("lua_newuserdatauv") != NULL && (int)lua.version(state) == LUA_54 ? 1 : -1;
     }
     return known > 0;
 }
@@ -49,6 +57,17 @@ bool gp_lua_is_known(lua_State *state)
 bool gp_lua_is_fresh(lua_State *coroutine)
 {
     return lua.status(coroutine) == STATUS_OK;
+}
+
+// SOURCE:LINE; of a source that is too long, its end.
+static void write_place(const char *source, int line, char *name, size_t size)
+{
+    char number[16];
+    size_t room = size - 1 - (size_t)snprintf(number, sizeof(number), ":%d", line), len = strlen(source);
+    if (len <= room)
+        snprintf(name, size, "%s%s", source, number);
+    else
+        snprintf(name, size, "...%s%s", source + len - (room - 3), number);
 }
 
 void gp_lua_name(lua_State *coroutine, int arguments, char *name, size_t size)
@@ -60,7 +79,7 @@ void gp_lua_name(lua_State *coroutine, int arguments, char *name, size_t size)
     lua.push_value(coroutine, -(arguments + 1));
     lua.get_info(coroutine, ">S", &debug); // takes it off again
     if (debug.line_defined > 0)
-        snprintf(name, size, "%s:%d", debug.short_source, debug.line_defined);
+        write_place(debug.short_source, debug.line_defined, name, size);
     else
         snprintf(name, size, "%s", debug.short_source);
 }

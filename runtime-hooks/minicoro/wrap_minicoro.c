@@ -1,21 +1,8 @@
 // minicoro, where MINICORO_IMPL is in a file of its own (its switch routine has no symbol that could be wrapped): a
 // coroutine runs from mco_resume() until that returns. Its stack pointer is not known from outside, so the middle of its
 // stack stands for it.
-// Source: minicoro 0.1.3 to 0.2, struct mco_coro.
+#include "minicoro/layout.h"
 #include "wrap.h"
-
-typedef struct mco_coro { // its beginning
-    void *context;
-    int state;
-    void (*run)(struct mco_coro *coroutine);
-    struct mco_coro *previous;
-    void *user_data;
-    size_t coro_bytes;
-    void *allocator_data;
-    void (*deallocate)(void *, size_t, void *);
-    void *stack_low;
-    size_t stack_bytes;
-} mco_coro_t;
 
 extern int __real_mco_create(mco_coro_t **out, void *description);
 extern int __real_mco_resume(mco_coro_t *coroutine);

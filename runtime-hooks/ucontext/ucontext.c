@@ -30,24 +30,13 @@ static uintptr_t saved_sp(const ucontext_t *context)
 #endif
 }
 
-// A coroutine that ended earlier can go once the thread has left its stack.
-static void retire_ended(gp_thread_t *thread, uintptr_t sp)
-{
-    prof_coro_t *ended = thread->ended;
-    if (ended == NULL || gp_region_holds(ended, thread->ended_id, sp))
-        return;
-    thread->ended = NULL;
-    if (atomic_load_explicit(&ended->id, memory_order_relaxed) == thread->ended_id)
-        gp_coro_retire(ended);
-}
-
 void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_attach();
     if (thread == NULL || target == NULL)
         return;
     if (thread->ended != NULL)
-        retire_ended(thread, park->sp);
+        gp_hook_retire_ended(thread, park->sp);
     gp_switch_to_stack(saved_sp(target), park);
 }
 
@@ -67,15 +56,12 @@ void gp_ucontext_ended(const ucontext_t *link)
     if (thread == NULL)
         return;
     uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-    if (thread->ended != NULL)
-        retire_ended(thread, sp);
     uint64_t id;
     prof_coro_t *self = gp_region_find(sp, &id);
     gp_park_t park = {.sp = sp}; // it never goes on
     if (link != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
         gp_switch_to_stack(saved_sp(link), &park);
-    thread->ended = self;
-    thread->ended_id = id;
+    gp_hook_ends(thread, self, id, sp);
 }
 
 #if defined(__x86_64__)

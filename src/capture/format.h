@@ -388,7 +388,8 @@ enum gp_counter {
     GP_COUNTER_MERGED_SPANS = 19,   // waits that found no room: in the timeline the coroutine looks active
     GP_COUNTER_SIGNAL_MOVED = 20,   // times that another sampling signal was taken, because the host handles the present one
     GP_COUNTER_LOST_SPAWNS = 21,    // coroutines whose place of creation found no room: --stitch cannot show it
-    GP_COUNTER_COUNT = 22,
+    GP_COUNTER_UNPATCHED = 22,      // functions that were to be patched and could not be: see runtime-hooks/patch
+    GP_COUNTER_COUNT = 23,
 };
 
 typedef struct gp_counters_record {

@@ -29,6 +29,7 @@ const char *gp_counter_name(uint32_t counter)
         [GP_COUNTER_MERGED_SPANS] = "merged_spans",
         [GP_COUNTER_SIGNAL_MOVED] = "signal_moved",
         [GP_COUNTER_LOST_SPAWNS] = "lost_spawns",
+        [GP_COUNTER_UNPATCHED] = "unpatched",
     };
 
     return counter < GP_COUNTER_COUNT ? names[counter] : NULL;

@@ -2,6 +2,7 @@
 only waits, under `greenprof run`; see shares.h."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -18,6 +19,15 @@ class Shares(check.Case):
         path = check.program(command[0]) if "/" not in command[0] else command[0]
         check.need(os.path.exists(path), f"{command[0]} is not there: its runtime's package is not installed")
         return [path, *map(str, command[1:])]
+
+    def installed(self, name):
+        path = shutil.which(name)
+        check.need(path is not None, f"{name} is not installed")
+        return path
+
+    def unpatched(self, run):
+        """How many functions were to be patched and could not be."""
+        return run.capture().counters["unpatched"]
 
     def outcome(self, command):
         done = subprocess.run(command, capture_output=True, timeout=check.LIMIT_SECONDS, cwd=self.directory)
@@ -99,11 +109,21 @@ class Shares(check.Case):
         print(f"{self.id().split('.', 1)[-1]}: switches to each: {count}, bounds {bounds}")
         self.assertTrue(bounds[0] <= count <= bounds[1], counts)
 
-    def check_script(self, command, coroutines=4, extra=(0,), hz=1000, status=STATUS, switches=None, environment=None):
+    def without_own(self, run):
+        """A script that has only the clock of its process has booked greenprof's own threads, too."""
+        capture = run.capture()
+        own = capture.own_cpu_ns / (capture.process_cpu_ns + capture.own_cpu_ns)
+        for name in run.truth.functions:
+            run.truth.functions[name] *= 1 - own
+
+    def check_script(self, command, coroutines=4, extra=(0,), hz=1000, status=STATUS, switches=None, environment=None,
+                     process_clock=False):
         """A program whose functions are no machine code: whose the work is shows by how much of it there is."""
         command = self.prepare(command)
         alone = self.outcome(command)
         run = self.profile(command, hz=hz, status=status, environment=environment)
+        if process_clock:
+            self.without_own(run)
         self.assertEqual((run.status, self.shape(run.stdout), run.stderr), alone)
         capture, folded = run.capture(), run.folded("--by", "coroutine")
         announced = [coro for coro in capture.coros.values() if coro.kind == 2]

@@ -41,11 +41,11 @@ class Php(shares.Shares):
         return [interpreter("php", "-r", "(new Fiber(fn () => 1))->start();"), os.path.join(HERE, "fibers.php"), *arguments]
 
     def test_shares(self):
-        run, _, _ = self.check_script(self.command(1.5, ROUNDS), switches=(ROUNDS, ROUNDS + 3))
+        run, _, _ = self.check_script(self.command(1.5, ROUNDS), switches=(ROUNDS, ROUNDS + 3), process_clock=True)
         self.assertEqual(run.capture().end, 0)  # it has SIGPROF for itself, and is sampled to its end
 
     def test_at_a_high_rate(self):
-        self.check_script(self.command(1.0, ROUNDS), hz=10000, switches=(ROUNDS, ROUNDS + 3))
+        self.check_script(self.command(1.0, ROUNDS), hz=10000, switches=(ROUNDS, ROUNDS + 3), process_clock=True)
 
 
 class Lua(shares.Shares):

@@ -122,6 +122,10 @@ const gp_option_t gp_options[] = {
              "program itself."},
     {RUN, 0, "follow-name", "PATTERN", TEXT(follow_name),
      .what = "Only processes whose executable's name matches this shell pattern."},
+    {RUN, 0, "patch", "RUNTIME[,...]", TEXT(patch),
+     .what = "Hook runtimes that are linked into the program by changing their functions' first "
+             "instructions in memory as it starts: auto (the default: those with symbols), none, or "
+             "names. 'greenprof runtimes' lists them; 'greenprof runtimes PROGRAM' says which it has."},
 
     {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT,
      .what = "What to write; one of:"},

@@ -72,7 +72,7 @@ typedef struct gp_arguments {
     bool native;
     // run
     uint64_t frequency_hz, depth;
-    const char *engine, *follow, *follow_name;
+    const char *engine, *follow, *follow_name, *patch;
     bool exact;
     // what is written
     const char *output, *format;

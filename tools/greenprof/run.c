@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "patchable.h"
 #include "profile/signal_name.h"
 #include "run.h"
 
@@ -76,6 +77,8 @@ int gp_command_run(const gp_arguments_t *arguments)
         status = gp_run_check_program(program);
     if (status == 0)
         status = gp_run_find_core(core);
+    if (status == 0)
+        status = gp_run_patch(arguments->patch, program);
     if (status != 0)
         return status;
     set_environment(arguments, output, core);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "patchable.h"
 #include "run.h"
 
 typedef struct runtime {
@@ -49,6 +50,7 @@ enum { COUNT = sizeof(runtimes) / sizeof(runtimes[0]) };
 typedef struct findings {
     bool library[COUNT], wrapped[COUNT]; // the runtime is there; its link-time hook is there, too
     char where[COUNT][256];
+    char program[PATH_MAX];
 } findings_t;
 
 static bool has_name(const char *bytes, size_t size, const char *name)
@@ -121,6 +123,9 @@ static int look_at_process(findings_t *findings, const char *pid)
 {
     char path[64];
 
+    snprintf(path, sizeof(path), "/proc/%s/exe", pid);
+    if (readlink(path, findings->program, sizeof(findings->program) - 1) < 0)
+        findings->program[0] = '\0'; // the mappings will say why
     snprintf(path, sizeof(path), "/proc/%s/maps", pid);
     FILE *maps = fopen(path, "re");
     if (maps == NULL)
@@ -152,6 +157,7 @@ static int look_at_program(findings_t *findings, const char *program)
     if (gp_run_find_program(program, path) != 0 || pipe2(ends, O_CLOEXEC) != 0)
         return gp_fail(program, "%s", strerror(errno));
     look_into(findings, path, true);
+    strcpy(findings->program, path);
     pid_t child = fork();
     if (child == 0)
         list_objects(path, ends[1]);
@@ -167,6 +173,8 @@ static int look_at_program(findings_t *findings, const char *program)
 
 static int list_all(void)
 {
+    for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++)
+        printf("%-28sentry patch of %s: greenprof run [--patch %s]\n", runtime->title, runtime->functions[0].symbol, runtime->name);
     for (int i = 0; i < COUNT; i++)
         printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how, runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
                runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
@@ -182,14 +190,47 @@ static bool shared_is_there(const findings_t *findings, const char *symbol)
     return false;
 }
 
+// A runtime that is linked in without its link-time hook, and is shown among those that can be patched.
+static bool is_patched(const findings_t *findings, const runtime_t *runtime)
+{
+    const char *refused;
+
+    for (const gp_patch_runtime_t *patched = gp_patch_runtimes; runtime->wrap != NULL && patched->name != NULL; patched++)
+        if (strcmp(patched->name, runtime->wrap) == 0 && gp_patchable(findings->program, patched, &refused) > GP_PATCHABLE_REFUSED)
+            return true;
+    return false;
+}
+
+static int show_patches(const findings_t *findings)
+{
+    const char *slash = strrchr(findings->program, '/'), *name = slash != NULL ? slash + 1 : findings->program, *refused;
+    int shown = 0;
+
+    for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
+        gp_patchable_t patchable = gp_patchable(findings->program, runtime, &refused);
+        if (patchable == GP_PATCHABLE_NOT)
+            continue;
+        shown++;
+        printf("%-28s%s: ", runtime->title, name);
+        if (patchable == GP_PATCHABLE_REFUSED)
+            printf("not hooked; %s() begins in a way that greenprof does not know\n", refused);
+        else if (patchable == GP_PATCHABLE_BY_NAME)
+            printf("entry patch of %s, only by 'greenprof run --patch %s'\n", runtime->functions[0].symbol, runtime->name);
+        else
+            printf("entry patch of %s, by 'greenprof run'\n", runtime->functions[0].symbol);
+    }
+    return shown;
+}
+
 static int show(const findings_t *findings)
 {
-    int shown = 0;
+    int shown = show_patches(findings);
 
     for (int i = 0; i < COUNT; i++) {
         const runtime_t *runtime = &runtimes[i];
         // A program that calls a shared library's function has its name, too.
-        if (!findings->library[i] || (runtime->wrap != NULL && shared_is_there(findings, runtime->symbol)))
+        if (!findings->library[i] || (runtime->wrap != NULL && shared_is_there(findings, runtime->symbol)) ||
+            is_patched(findings, runtime))
             continue;
         shown++;
         printf("%-28s%s: ", runtime->name, findings->where[i]);

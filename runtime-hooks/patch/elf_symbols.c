@@ -1,0 +1,172 @@
+#include "patch/elf_symbols.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_known(const gp_elf_image_t *image)
+{
+    const Elf64_Ehdr *header = (const void *)image->bytes;
+    return image->size >= sizeof(*header) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+           header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_machine == EM_X86_64;
+}
+
+int gp_elf_map(const char *path, gp_elf_image_t *image)
+{
+    struct stat status;
+    int error = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) {
+        close(fd);
+        return -ENOEXEC;
+    }
+    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        error = -errno;
+    close(fd);
+    if (error != 0)
+        return error;
+    *image = (gp_elf_image_t){bytes, (size_t)status.st_size};
+    if (!is_known(image)) {
+        gp_elf_unmap(image);
+        return -ENOEXEC;
+    }
+    return 0;
+}
+
+void gp_elf_unmap(gp_elf_image_t *image)
+{
+    munmap((void *)(uintptr_t)image->bytes, image->size);
+    *image = (gp_elf_image_t){0};
+}
+
+// `count` elements of `size` bytes at `offset`, or NULL where the file has no such place.
+static const void *table(const gp_elf_image_t *image, uint64_t offset, uint64_t count, size_t size)
+{
+    if (offset > image->size || count > (image->size - offset) / size || offset % 8 != 0)
+        return NULL;
+    return image->bytes + offset;
+}
+
+static const Elf64_Phdr *segments(const gp_elf_image_t *image, size_t *count)
+{
+    const Elf64_Ehdr *header = (const void *)image->bytes;
+    const Elf64_Phdr *found = header->e_phentsize == sizeof(Elf64_Phdr)
+                                  ? table(image, header->e_phoff, header->e_phnum, sizeof(Elf64_Phdr)) : NULL;
+    *count = found != NULL ? header->e_phnum : 0;
+    return found;
+}
+
+static bool is_code(const gp_elf_image_t *image, const Elf64_Phdr *segment)
+{
+    return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && segment->p_offset <= image->size &&
+           segment->p_filesz <= image->size - segment->p_offset;
+}
+
+static bool find_bytes(const gp_elf_image_t *image, uint64_t address, gp_elf_function_t *out)
+{
+    size_t count;
+    const Elf64_Phdr *segment = segments(image, &count);
+    for (size_t i = 0; i < count; i++, segment++) {
+        if (!is_code(image, segment) || address < segment->p_vaddr || address - segment->p_vaddr >= segment->p_filesz)
+            continue;
+        uint64_t within = address - segment->p_vaddr;
+        out->code = image->bytes + segment->p_offset + within;
+        out->code_size = segment->p_filesz - within;
+        return true;
+    }
+    return false;
+}
+
+typedef struct symbols {
+    const Elf64_Sym *at;
+    size_t count;
+    const char *strings;
+    size_t strings_size;
+} symbols_t;
+
+static bool read_table(const gp_elf_image_t *image, uint32_t type, symbols_t *out)
+{
+    const Elf64_Ehdr *header = (const void *)image->bytes;
+    const Elf64_Shdr *sections = header->e_shentsize == sizeof(Elf64_Shdr)
+                                     ? table(image, header->e_shoff, header->e_shnum, sizeof(Elf64_Shdr)) : NULL;
+    for (size_t i = 0; sections != NULL && i < header->e_shnum; i++) {
+        const Elf64_Shdr *section = &sections[i];
+        if (section->sh_type != type || section->sh_link >= header->e_shnum)
+            continue;
+        const Elf64_Shdr *strings = &sections[section->sh_link];
+        out->count = section->sh_size / sizeof(Elf64_Sym);
+        out->at = table(image, section->sh_offset, out->count, sizeof(Elf64_Sym));
+        bool fits = strings->sh_offset <= image->size && strings->sh_size <= image->size - strings->sh_offset;
+        out->strings = fits ? (const char *)image->bytes + strings->sh_offset : NULL;
+        out->strings_size = fits ? strings->sh_size : 0;
+        return out->at != NULL && out->strings != NULL;
+    }
+    return false;
+}
+
+// A name is looked for among the strings first: most programs do not have it.
+static const Elf64_Sym *find_symbol(const symbols_t *symbols, const char *name, bool function)
+{
+    size_t size = strlen(name) + 1;
+    if (memmem(symbols->strings, symbols->strings_size, name, size) == NULL)
+        return NULL;
+    for (size_t i = 0; i < symbols->count; i++) {
+        const Elf64_Sym *symbol = &symbols->at[i];
+        unsigned type = ELF64_ST_TYPE(symbol->st_info);
+        bool wanted = !function || (symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE));
+        if (wanted && symbol->st_name < symbols->strings_size && symbols->strings_size - symbol->st_name >= size &&
+            memcmp(symbols->strings + symbol->st_name, name, size) == 0)
+            return symbol;
+    }
+    return NULL;
+}
+
+static const Elf64_Sym *find(const gp_elf_image_t *image, const char *name, bool function)
+{
+    symbols_t symbols;
+    const Elf64_Sym *found = NULL;
+    if (read_table(image, SHT_DYNSYM, &symbols))
+        found = find_symbol(&symbols, name, function);
+    if (found == NULL && read_table(image, SHT_SYMTAB, &symbols))
+        found = find_symbol(&symbols, name, function);
+    return found;
+}
+
+bool gp_elf_function(const gp_elf_image_t *image, const char *name, gp_elf_function_t *out)
+{
+    const Elf64_Sym *symbol = find(image, name, true);
+    if (symbol == NULL)
+        return false;
+    *out = (gp_elf_function_t){.address = symbol->st_value, .size = symbol->st_size};
+    return find_bytes(image, symbol->st_value, out);
+}
+
+bool gp_elf_mentions(const gp_elf_image_t *image, const char *name)
+{
+    return find(image, name, false) != NULL;
+}
+
+bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)
+{
+    size_t count, found = 0;
+    const Elf64_Phdr *segment = segments(image, &count);
+    for (size_t i = 0; i < count; i++, segment++) {
+        const unsigned char *at = image->bytes + segment->p_offset, *end = at + segment->p_filesz;
+        if (!is_code(image, segment))
+            continue;
+        for (; (at = memmem(at, (size_t)(end - at), code, size)) != NULL; at++, found++)
+            *out = (gp_elf_function_t){
+                .address = segment->p_vaddr + (uint64_t)(at - image->bytes) - segment->p_offset,
+                .size = size,
+                .code = at,
+                .code_size = (size_t)(end - at),
+            };
+    }
+    return found == 1;
+}

@@ -1,0 +1,35 @@
+// Functions of an ELF file by name: of .dynsym, else of .symtab, which a program that was not stripped has besides. Or by
+// the bytes they begin with.
+#ifndef GP_HOOKS_ELF_SYMBOLS_H
+#define GP_HOOKS_ELF_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gp_elf_image {
+    const unsigned char *bytes; // the whole file
+    size_t size;
+} gp_elf_image_t;
+
+typedef struct gp_elf_function {
+    uint64_t address;          // as linked
+    size_t size;               // 0 = not known
+    const unsigned char *code; // in the image: the file's bytes from its start on
+    size_t code_size;          // how many of them there are in its segment
+} gp_elf_function_t;
+
+// Map a file to read. Returns 0 or a negative errno value; -ENOEXEC where it is no ELF file of this machine.
+int gp_elf_map(const char *path, gp_elf_image_t *image);
+void gp_elf_unmap(gp_elf_image_t *image);
+
+// Find the function `name` that the file defines. Signals: safe. Cost: ~10 ms for a million symbols.
+bool gp_elf_function(const gp_elf_image_t *image, const char *name, gp_elf_function_t *out);
+
+// Has the file this name among its symbols, defined or not?
+bool gp_elf_mentions(const gp_elf_image_t *image, const char *name);
+
+// Find the one place of executable code that is these bytes. False where there is none, or more than one.
+bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out);
+
+#endif

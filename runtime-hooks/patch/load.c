@@ -1,0 +1,102 @@
+// Patches what GREENPROF_PATCH asks for, as the core is loaded: before the program, and so before its threads.
+//
+// A runtime is patched as a whole: where one of its functions is refused, none of them is touched.
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "patch/hooks.h"
+#include "patch/patch.h"
+#include "patch/targets.h"
+#include "profile/snapshot.h"
+#include "signal/thread.h"
+
+enum { CHECKED_BYTES = 16 };
+
+typedef struct object {
+    gp_elf_image_t image;
+    uintptr_t base; // what is added to its addresses
+} object_t;
+
+static int note_base(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    (void)size;
+    *(uintptr_t *)argument = info->dlpi_addr;
+    return 1; // the first one is the program
+}
+
+static int open_program(object_t *program)
+{
+    dl_iterate_phdr(note_base, &program->base);
+    return gp_elf_map("/proc/self/exe", &program->image);
+}
+
+void *gp_patch_program_function(const char *name)
+{
+    object_t program;
+    gp_elf_function_t function;
+    if (open_program(&program) != 0)
+        return NULL;
+    bool found = gp_elf_function(&program.image, name, &function);
+    gp_elf_unmap(&program.image);
+    return found ? (void *)(program.base + function.address) : NULL;
+}
+
+static int prepare(const object_t *object, const gp_elf_function_t *function, const gp_patch_hook_t *hook, gp_patch_t *patch)
+{
+    uintptr_t address = object->base + function->address;
+    size_t size = gp_patch_function_size(function), checked = size < CHECKED_BYTES ? size : CHECKED_BYTES;
+    if (memcmp((const void *)address, function->code, checked) != 0)
+        return -ESTALE; // what runs is not what is on the disk, or is patched by somebody else
+    return gp_patch_prepare(patch, address, size, hook->stub);
+}
+
+// Returns how many functions were refused.
+static unsigned patch_runtime(const object_t *object, const gp_patch_runtime_t *runtime, const gp_patch_found_t *found)
+{
+    gp_patch_t patches[GP_PATCH_FUNCTIONS_MAX];
+    bool ready[GP_PATCH_FUNCTIONS_MAX] = {false};
+    unsigned refused = 0;
+    bool complete = true;
+    for (int i = 0; i < GP_PATCH_FUNCTIONS_MAX && runtime->functions[i].symbol != NULL; i++) {
+        const gp_patch_hook_t *hook = gp_patch_hook(runtime->functions[i].symbol);
+        bool present = found->functions[i].code != NULL;
+        ready[i] = present && prepare(object, &found->functions[i], hook, &patches[i]) == 0;
+        refused += present && !ready[i];
+        complete &= ready[i] || runtime->functions[i].optional;
+    }
+    for (int i = 0; i < GP_PATCH_FUNCTIONS_MAX && complete; i++) {
+        if (!ready[i])
+            continue;
+        *gp_patch_hook(runtime->functions[i].symbol)->original = patches[i].original;
+        refused += gp_patch_apply(&patches[i]) != 0;
+    }
+    return refused;
+}
+
+static void patch_all(const char *request)
+{
+    object_t program;
+    unsigned refused = 0;
+    if (open_program(&program) != 0)
+        return;
+    for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
+        gp_patch_found_t found = {0};
+        bool by_name;
+        if (!gp_patch_is_requested(request, runtime, &by_name) || !gp_patch_find(&program.image, runtime, by_name, &found))
+            continue;
+        refused += gp_patch_is_alone() ? patch_runtime(&program, runtime, &found) : 1;
+    }
+    gp_elf_unmap(&program.image);
+    atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_UNPATCHED], refused, memory_order_relaxed);
+}
+
+// Before the core's own constructor, which starts a thread.
+__attribute__((constructor(150))) static void load(void)
+{
+    const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
+    const char *request = getenv("GREENPROF_PATCH");
+    if (request != NULL && first() == gp_core_own_interface())
+        patch_all(request);
+}

@@ -1,0 +1,148 @@
+#include "patch/near.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PAGES_MAX = 16, TEXT_BYTES = 8192 };
+
+#define REACH ((uintptr_t)0x7ff00000) // of a jump, less some room
+
+static struct {
+    unsigned char *memory;
+    size_t used;
+} pages[PAGES_MAX];
+
+typedef bool visit_t(const gp_near_mapping_t *mapping, void *argument); // false: that is enough
+
+static bool parse(const char *line, gp_near_mapping_t *out)
+{
+    char *end;
+    out->lo = strtoul(line, &end, 16);
+    out->hi = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
+    if (*end != ' ' || strnlen(end, 5) < 5)
+        return false;
+    out->protection = (end[1] == 'r' ? PROT_READ : 0) | (end[2] == 'w' ? PROT_WRITE : 0) | (end[3] == 'x' ? PROT_EXEC : 0);
+    return true;
+}
+
+static int each_mapping(visit_t *visit, void *argument)
+{
+    static char text[TEXT_BYTES + 1];
+    size_t kept = 0;
+    bool more = true;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    for (ssize_t got; more && (got = read(fd, text + kept, TEXT_BYTES - kept)) > 0;) {
+        text[kept + (size_t)got] = '\0';
+        char *line = text;
+        for (char *next; more && (next = strchr(line, '\n')) != NULL; line = next + 1) {
+            gp_near_mapping_t mapping;
+            more = !parse(line, &mapping) || visit(&mapping, argument);
+        }
+        kept = strlen(line);
+        memmove(text, line, kept);
+    }
+    close(fd);
+    return 0;
+}
+
+typedef struct lookup {
+    uintptr_t address;
+    gp_near_mapping_t *found;
+    bool done;
+} lookup_t;
+
+static bool holds(const gp_near_mapping_t *mapping, void *argument)
+{
+    lookup_t *lookup = argument;
+    lookup->done = lookup->address >= mapping->lo && lookup->address < mapping->hi;
+    if (lookup->done)
+        *lookup->found = *mapping;
+    return !lookup->done;
+}
+
+int gp_near_mapping(uintptr_t address, gp_near_mapping_t *out)
+{
+    lookup_t lookup = {.address = address, .found = out};
+    int error = each_mapping(holds, &lookup);
+    return error != 0 ? error : lookup.done ? 0 : -EFAULT;
+}
+
+typedef struct gap {
+    uintptr_t address, end; // whom to be near of; where the mapping before ends
+    uintptr_t page;         // the place that was found, 0 = none
+} gap_t;
+
+// The nearest place below is best: what lies above a program is where its heap grows.
+static bool note_gap(const gp_near_mapping_t *mapping, void *argument)
+{
+    enum { LOWEST = 0x10000 };
+    gap_t *gap = argument;
+    uintptr_t lo = gap->end > LOWEST ? gap->end : LOWEST, page = mapping->lo - PAGE;
+    gap->end = mapping->hi;
+    bool room = mapping->lo > lo && mapping->lo - lo >= PAGE;
+    if (mapping->lo <= gap->address) {
+        if (room && gap->address - page < REACH)
+            gap->page = page;
+        return true;
+    }
+    if (gap->page != 0)
+        return false;
+    uintptr_t furthest = (gap->address + REACH) / PAGE * PAGE;
+    if (room && lo <= furthest)
+        gap->page = page < furthest ? page : furthest;
+    return gap->page == 0 && mapping->hi < furthest;
+}
+
+static unsigned char *map_near(uintptr_t address)
+{
+    gap_t gap = {.address = address};
+    if (each_mapping(note_gap, &gap) != 0 || gap.page == 0)
+        return NULL;
+    void *wanted = (void *)gap.page;
+    void *memory = mmap(wanted, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory != wanted && memory != MAP_FAILED) { // a kernel that does not know the flag
+        munmap(memory, PAGE);
+        memory = MAP_FAILED;
+    }
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+unsigned char *gp_near_slot(uintptr_t address)
+{
+    for (int i = 0; i < PAGES_MAX; i++) {
+        if (pages[i].memory == NULL)
+            pages[i].memory = map_near(address);
+        if (pages[i].memory == NULL)
+            return NULL;
+        uintptr_t memory = (uintptr_t)pages[i].memory;
+        if ((memory > address ? memory - address : address - memory) < REACH && pages[i].used + GP_NEAR_SLOT_BYTES <= PAGE) {
+            unsigned char *slot = pages[i].memory + pages[i].used;
+            pages[i].used += GP_NEAR_SLOT_BYTES;
+            return gp_near_open(slot) == 0 ? slot : NULL;
+        }
+    }
+    return NULL;
+}
+
+static int protect(unsigned char *slot, int protection)
+{
+    void *page = (void *)((uintptr_t)slot / PAGE * PAGE);
+    return mprotect(page, PAGE, protection) == 0 ? 0 : -errno;
+}
+
+int gp_near_seal(unsigned char *slot)
+{
+    return protect(slot, PROT_READ | PROT_EXEC);
+}
+
+int gp_near_open(unsigned char *slot)
+{
+    return protect(slot, PROT_READ | PROT_WRITE);
+}

@@ -1,0 +1,46 @@
+// What can be patched: the table of runtimes whose switch routines no dynamic linker sees. Core and command share it.
+#ifndef GP_HOOKS_TARGETS_H
+#define GP_HOOKS_TARGETS_H
+
+#include <stdbool.h>
+
+#include "patch/elf_symbols.h"
+
+enum { GP_PATCH_FUNCTIONS_MAX = 6 };
+
+typedef struct gp_patch_function {
+    const char *symbol;        // NULL = no more
+    bool optional;             // the others are of use without it
+    const unsigned char *code; // all of it, by which it is found where names are gone; NULL = by its name only
+    size_t code_size;
+} gp_patch_function_t;
+
+typedef struct gp_patch_runtime {
+    const char *name;      // in GREENPROF_PATCH
+    const char *title;     // as `greenprof runtimes` calls it
+    const char *unless[2]; // names whose owner is hooked in a better way, or is another runtime; NULL = no more
+    gp_patch_function_t functions[GP_PATCH_FUNCTIONS_MAX + 1];
+} gp_patch_runtime_t;
+
+extern const gp_patch_runtime_t gp_patch_runtimes[]; // ended by a NULL name
+
+// Is the runtime asked for?
+//   request: GREENPROF_PATCH: names and `auto`, separated by commas; NULL = nothing is.
+//   by_name: stored: it is asked for by its name, not by `auto`.
+bool gp_patch_is_requested(const char *request, const gp_patch_runtime_t *runtime, bool *by_name);
+
+// Does every word of a request mean something? Else `*word` is set to the first that does not.
+bool gp_patch_request_is_known(const char *request, const char **word);
+
+typedef struct gp_patch_found {
+    gp_elf_function_t functions[GP_PATCH_FUNCTIONS_MAX]; // code NULL: not there
+} gp_patch_found_t;
+
+// Find a runtime's functions in a file; by their code, too, where it was asked for by name. False where it is not there, or
+// is hooked in a better way.
+bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime, bool by_name, gp_patch_found_t *found);
+
+// What may be read of a function.
+size_t gp_patch_function_size(const gp_elf_function_t *function);
+
+#endif

@@ -1,0 +1,22 @@
+// Which runtimes of a program can be hooked by entry patches (runtime-hooks/patch).
+#ifndef GP_TOOLS_PATCHABLE_H
+#define GP_TOOLS_PATCHABLE_H
+
+#include "patch/targets.h"
+
+typedef enum gp_patchable {
+    GP_PATCHABLE_NOT,     // the program has no such runtime, or a better hook for it
+    GP_PATCHABLE_REFUSED, // it has, but not as greenprof knows it
+    GP_PATCHABLE_BY_NAME, // only if asked for by its name: its code is known, its symbols are gone
+    GP_PATCHABLE_ITSELF,  // `auto` does it
+} gp_patchable_t;
+
+// What would be done with the program whose file is `path`.
+//   refused: set to the function that cannot be patched, where one is.
+gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime, const char **refused);
+
+// Settle what `run` is to ask for: as given (NULL: the environment, else `auto`), and set the environment accordingly.
+// Returns 0 or an exit status, with a message: a word is not known, or the program has what is asked for and it is refused.
+int gp_run_patch(const char *request, const char *program);
+
+#endif
