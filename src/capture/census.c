@@ -79,8 +79,7 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
 static void look_at_waiting(prof_coro_t *coro, bool is_current, look_t *look)
 {
     uint64_t ready = is_current ? gp_edge_load(&coro->ready_ticks) : 0;
-    bool told = gp_edge_load(&coro->waited_ticks) > gp_edge_load(&coro->blind_ticks); // as gp_ledger_read() has it
-    look->state = told ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
+    look->state = gp_edge_is_told(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
     if (ready != 0) {
         look->state = GP_CENSUS_READY;
         look->since = ready > look->since ? ready : look->since;

@@ -7,14 +7,15 @@
 
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 {
-    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->cpu_ns,       &coro->blocked_ns,
-                                      &coro->switches,         &coro->slice_ticks,  &coro->waited_ticks,
-                                      &coro->ready_wait_ticks, &coro->blind_ticks,  &coro->longest_ticks,
-                                      &coro->spawned};
+    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,        &coro->blocked_ns,
+                                      &coro->switches,         &coro->slice_ticks,   &coro->told_ticks,
+                                      &coro->ready_wait_ticks, &coro->longest_ticks, &coro->spawned};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
+    gp_edge_store(&coro->begun, now);
     gp_edge_store(&coro->since, now);
+    gp_edge_store(&coro->settled, now);
     gp_edge_store(&coro->unsampled_from, now);
     gp_edge_store(&coro->span_start, now);
     gp_edge_store(&coro->span_slice, 0);
@@ -46,12 +47,12 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
 {
     uint64_t longest = gp_ticks_to_ns(gp_edge_load(&coro->longest_ticks));
     *ledger = (gp_ledger_t){
-        .cpu_ns = gp_edge_load(&coro->cpu_ns),
+        .cpu_ns = gp_edge_settled_cpu_ns(coro),
         .blocked_ns = gp_edge_load(&coro->blocked_ns),
         .slice_ns = gp_ticks_to_ns(slice),
         .ready_ns = gp_ticks_to_ns(ready),
         .waiting_ns = gp_ticks_to_ns(blind),
-        .parked_ns = gp_ticks_to_ns(waited - ready - blind),
+        .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
         .switches = gp_edge_load(&coro->switches),
         .spawned = gp_edge_load(&coro->spawned),
         .longest_ns = longest > coro->longest_before ? longest : coro->longest_before,
@@ -60,17 +61,17 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
 
 static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
-    uint64_t slice = gp_edge_load(&coro->slice_ticks), waited = gp_edge_load(&coro->waited_ticks);
-    uint64_t ready = gp_edge_load(&coro->ready_wait_ticks), blind = gp_edge_load(&coro->blind_ticks);
+    uint64_t slice = gp_edge_load(&coro->slice_ticks), waited = gp_edge_waited(coro);
+    uint64_t ready = gp_edge_load(&coro->ready_wait_ticks), told = gp_edge_load(&coro->told_ticks);
+    uint64_t blind = waited > told ? waited - told : 0;
     uint64_t open = since_edge(coro, now), since_ready = gp_edge_load(&coro->ready_ticks);
-    bool told = waited > blind; // somebody said when it became ready, before
     if (is_running(coro)) {
         slice += open;
     } else if (with_wait) {
         uint64_t runnable = since_ready != 0 && now > since_ready ? now - since_ready : 0;
         waited += open;
         ready += runnable < open ? runnable : open;
-        blind += since_ready == 0 && !told ? open : 0;
+        blind += since_ready == 0 && !gp_edge_is_told(coro) ? open : 0;
     }
     if (coro->kind == GP_CORO_THREAD)
         waited = ready = blind = 0;

@@ -9,6 +9,7 @@
 #include "coro/scope.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
+#include "signal/edge.h"
 #include "signal/region.h"
 #include "signal/ticks.h"
 
@@ -129,7 +130,7 @@ prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
 {
     pthread_mutex_lock(&gp_registry_lock);
     prof_coro_t *coro = gp_region_overlap(lo, hi);
-    if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 || coro->cpu_ns != 0))
+    if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 || gp_edge_settled_cpu_ns(coro) != 0))
         coro = NULL;
     if (coro != NULL)
         coro->entry = entry;

@@ -8,6 +8,7 @@
 #include "coro/threads.h"
 #include "signal/handler.h"
 #include "signal/region.h"
+#include "signal/slice_switch.h"
 
 int prof_coro_active;
 
@@ -17,7 +18,8 @@ static inline gp_thread_t *self(void)
     return __builtin_expect(thread != NULL, 1) ? thread : gp_thread_attach();
 }
 
-static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+__attribute__((always_inline)) static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_id,
+                                                            const gp_park_t *park)
 {
     // Where the preloaded core and the host's library are both in the process, both hook; one of them samples.
     if (__builtin_expect(!atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed), 0))
@@ -29,46 +31,43 @@ static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_i
     gp_slice_switch(thread, park, to, to_id);
 }
 
-__attribute__((always_inline)) static inline void switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 {
     gp_thread_t *thread = self();
     if (thread != NULL)
         switch_on(thread, to, to_id, park);
 }
 
-void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
-{
-    switch_to(to, to_id, park);
-}
-
 enum { PIECE_LOG2 = 12 };
 
-static prof_coro_t *find_anew(gp_lately_t *entry, uintptr_t sp, uint64_t *id)
+// What is cached says NULL for the thread's own stack.
+__attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_lately_t *entry, uintptr_t sp, uint64_t *id)
 {
     // Acquire: what is read of the table comes after.
     uint64_t version = atomic_load_explicit(&gp_region_version, memory_order_acquire);
-    prof_coro_t *coro = gp_region_find(sp, id);
+    bool own = gp_region_holds(thread->root, thread->root_id, sp) &&
+               !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed);
+    prof_coro_t *coro = own ? thread->root : gp_region_find(sp, id);
     if (coro == NULL || (version & 1))
-        return coro;
+        return own ? NULL : coro;
+    if (own)
+        *id = 0;
     uintptr_t piece = sp >> PIECE_LOG2 << PIECE_LOG2, end = piece + ((uintptr_t)1 << PIECE_LOG2);
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
-    *entry = (gp_lately_t){version, *id, lo > piece ? lo : piece, hi < end ? hi : end, coro};
-    return coro;
+    *entry = (gp_lately_t){version, *id, lo > piece ? lo : piece, hi < end ? hi : end, own ? NULL : coro};
+    return entry->coro;
 }
 
 static inline prof_coro_t *coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
 {
-    if (gp_region_holds(thread->root, thread->root_id, sp) &&
-        !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed))
-        return NULL;
     gp_lately_t *entry = &thread->lately[(sp >> PIECE_LOG2) % GP_THREAD_LATELY];
     if (__builtin_expect(sp >= entry->lo && sp < entry->hi &&
                              entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire), 1)) {
         *id = entry->id;
         return entry->coro;
     }
-    return find_anew(entry, sp, id);
+    return find_anew(thread, entry, sp, id);
 }
 
 void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park)
@@ -95,7 +94,7 @@ void prof_coro_switch_hook(prof_coro_t *to)
 #else
     gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)frame, .fp = frame[0]};
 #endif
-    switch_to(to, to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0, &park);
+    gp_switch_to(to, to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0, &park);
 }
 
 void prof_coro_ready(prof_coro_t *coro)
@@ -127,7 +126,7 @@ static prof_coro_t *settled(prof_coro_t *coro, uintptr_t sp)
 uint64_t prof_coro_cpu_ns(prof_coro_t *coro)
 {
     coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
-    return coro != NULL ? atomic_load_explicit(&coro->cpu_ns, memory_order_relaxed) : 0;
+    return coro != NULL ? gp_edge_settled_cpu_ns(coro) : 0;
 }
 
 uint64_t prof_coro_switches(prof_coro_t *coro)

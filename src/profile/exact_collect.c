@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "profile/exact_memory.h"
-#include "signal/ticks.h"
+#include "signal/edge.h"
 
 // The thread that runs `coro` now, or NULL: it is parked.
 static gp_thread_t *runner_of(const prof_coro_t *coro, uint64_t id)
@@ -33,11 +33,8 @@ static void read_clocks(const gp_exact_stack_t *stack, uint64_t now, uint64_t *t
     if (atomic_load_explicit(&stack->coro->id, memory_order_acquire) != stack->coro_id)
         return;
     gp_thread_t *thread = is_current(stack->thread, stack) ? stack->thread : runner_of(stack->coro, stack->coro_id);
-    uint64_t account_ns = atomic_load_explicit(&stack->coro->cpu_ns, memory_order_relaxed);
-    uint64_t start = thread != NULL ? atomic_load_explicit(&thread->slice_start, memory_order_relaxed) : 0;
+    uint64_t account_ns = thread != NULL ? gp_edge_cpu_ns(stack->coro, now) : gp_edge_settled_cpu_ns(stack->coro);
     *ticks = now;
-    if (start != 0 && now > start)
-        account_ns += gp_ticks_to_ns(now - start);
     if (account_ns > *cpu_ns)
         *cpu_ns = account_ns;
 }

@@ -161,23 +161,14 @@ SLOW void settle(gp_thread_t *thread, bool foreign)
 
 FAST void read_clocks(moment_t *moment)
 {
-    gp_thread_t *thread = moment->thread;
     gp_exact_stack_t *stack = moment->stack;
-    uint64_t now = gp_ticks(), start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed), cpu_ns;
-    uint64_t since = start > stack->last_ticks ? start : stack->last_ticks;
-    if (UNLIKELY(now - since > gp_exact_gap_ticks || start == 0)) {
-        settle(thread, moment->foreign);
-        start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
-        now = start > now ? start : now;
+    uint64_t now = gp_ticks(), settled = atomic_load_explicit(&stack->coro->settled, memory_order_relaxed);
+    uint64_t since = settled > stack->last_ticks ? settled : stack->last_ticks;
+    if (UNLIKELY(now > since + gp_exact_gap_ticks)) {
+        settle(moment->thread, moment->foreign);
+        now = gp_ticks();
     }
-    for (;;) { // the sampling handler may settle in between
-        cpu_ns = atomic_load_explicit(&stack->coro->cpu_ns, memory_order_relaxed);
-        uint64_t again = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
-        if (LIKELY(again == start))
-            break;
-        start = again;
-    }
-    cpu_ns += now > start && start != 0 ? gp_ticks_to_ns(now - start) : 0;
+    uint64_t cpu_ns = LIKELY(!moment->foreign) ? gp_edge_cpu_ns(stack->coro, now) : gp_edge_settled_cpu_ns(stack->coro);
     // It may go back a little when an account is settled: the time is then taken off what comes.
     moment->cpu_ns = cpu_ns > stack->last_cpu_ns ? cpu_ns : stack->last_cpu_ns;
     moment->ticks = now;

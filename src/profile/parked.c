@@ -118,8 +118,7 @@ static void fill(gp_sample_t *sample, prof_coro_t *coro, uint64_t from, uint64_t
     sample->coro = coro;
     gp_parked_trace(coro, sample->trace);
     sample->scope = gp_parked_scope(coro);
-    bool told = gp_edge_load(&coro->waited_ticks) > gp_edge_load(&coro->blind_ticks); // as gp_ledger_read() has it
-    sample->flags |= ready == 0 && !told ? GP_SAMPLE_BLIND : 0;
+    sample->flags |= ready == 0 && !gp_edge_is_told(coro) ? GP_SAMPLE_BLIND : 0;
 }
 
 void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)

@@ -174,9 +174,9 @@ static int start_locked(unsigned hz)
     if (error != 0)
         return error;
     gp_ticks_init();
+    gp_hog_set_threshold(hog_threshold_ns());
     gp_slice_init();
     gp_wait_set_frequency(hz);
-    gp_hog_set_threshold(hog_threshold_ns());
     gp_handler_kick = gp_collector_kick;
     frequency = hz;
     gp_slice_new_epoch();

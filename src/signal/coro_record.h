@@ -51,16 +51,17 @@ struct prof_coro {
     _Atomic uint32_t running;       // which of the two
     _Atomic uint32_t epoch;         // sampling epoch for which those and `ready_ticks` hold
     _Atomic uint64_t ready_ticks;   // prof_coro_ready() since it was switched to last; 0 = nobody said so
-    _Atomic uint64_t cpu_ns;        // on-CPU time, see slice.h
-    _Atomic uint64_t blocked_ns;    // its thread slept in the kernel during its slices
-    _Atomic uint64_t switches;      // times it was switched to
-    _Atomic uint64_t slice_ticks;   // from being switched to until being switched away from, in all
-    _Atomic uint64_t waited_ticks;  // the other way round, in all; of that:
-    _Atomic uint64_t ready_wait_ticks; // it was runnable
-    _Atomic uint64_t blind_ticks;   // nobody said when it became so
-    _Atomic uint64_t longest_ticks; // longest slice
+    _Atomic uint64_t slice_ticks;   // of slices that are over, in all
+    _Atomic uint64_t settled;       // ticks up to which `off_ns` has the slice in progress
     _Atomic uint64_t unsampled_from; // its present wait is in samples up to here
+    _Atomic uint64_t longest_ticks; // longest slice
     _Atomic uintptr_t park_pc, park_sp, park_fp; // where it will go on, while it does not run; pc 0 = not known
+    _Atomic uint64_t switches;      // times it was switched to
+    _Atomic uint64_t off_ns;        // of its slices, what it was not on the CPU; may be a little below zero. See slice.h
+    _Atomic uint64_t blocked_ns;    // of that, its thread slept in the kernel
+    _Atomic uint64_t begun;         // ticks: less the time between sampling epochs, when it was born
+    _Atomic uint64_t told_ticks;    // of its waits, those of which somebody said when it became ready; of that:
+    _Atomic uint64_t ready_wait_ticks; // it was runnable
 
     // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler and the
     // collector read. Odd = being written.

@@ -111,7 +111,7 @@ static void account(gp_thread_t *thread, moment_t *moment)
     hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
     if (hint != moment->coro && !fresh && !moment->outside && !moment->unreported) {
         // The hint is old: a switch that no hook saw.
-        gp_slice_correct(thread, moment->coro, moment->coro_id, moment->now);
+        gp_slice_correct(thread, moment->coro, moment->coro_id, moment->now, moment->cpu_ns);
     }
     moment->off_ns = gp_slice_settle(thread, moment->now, moment->cpu_ns);
 }

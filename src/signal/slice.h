@@ -21,10 +21,10 @@ enum {
     GP_SLICE_OFF_CPU_NS = 20000, // time off the CPU worth asking the kernel about (~0.4 us)
 };
 
-// GP_SLICE_LONG_*_NS and GP_SLICE_WINDOW_NS in ticks; set by gp_slice_init().
-extern uint64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_window_ticks;
+// GP_SLICE_WINDOW_NS in ticks; set by gp_slice_init().
+extern uint64_t gp_slice_window_ticks;
 
-// Once ticks are calibrated, before sampling starts. Signals: not safe.
+// Once ticks are calibrated and it is known what a hog is, before sampling starts. Signals: not safe.
 void gp_slice_init(void);
 
 // Start a sampling epoch. Caller holds the sampler's lock. Signals: not safe.
@@ -35,14 +35,11 @@ void gp_slice_new_epoch(void);
 void gp_slice_begin(gp_thread_t *thread, uintptr_t sp);
 
 // Somebody else runs than the hint says: a switch that no hook saw.
-void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
+void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now, uint64_t cpu_ns);
 
 // A coarse point: charge the current coroutine with what the CPU clock says. Returns the time preempted since the coarse
 // point before, in the same slice, ns; 0 where it was short.
 uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns);
-
-// The switch itself, from the thread; `to` is live with id `to_id`.
-void gp_slice_switch(gp_thread_t *thread, const gp_park_t *park, prof_coro_t *to, uint64_t to_id);
 
 // Settle at the present moment, from the thread.
 void gp_slice_settle_now(gp_thread_t *thread);

@@ -64,10 +64,10 @@ typedef struct gp_thread {
     // Accounting, see slice.c.
     _Atomic bool busy;        // the thread is changing the fields below: its handler leaves them alone
     uint32_t epoch;           // sampling epoch for which they hold
-    _Atomic uint64_t slice_start;  // ticks
+    _Atomic uint64_t slice_start;  // ticks at which the current coroutine was switched to, or its account was settled last
     _Atomic uint64_t coarse_cpu_ns; // thread CPU clock at the last coarse point
-    _Atomic int64_t pending_ns;    // charged by ticks since then
-    int64_t pending_root_ns;  // of that, to the thread's own stack
+    _Atomic uint64_t coarse_ticks;  // when that was; and then:
+    uint64_t coarse_root_ticks;     // slice_ticks of the thread's own stack
     int64_t debt_ns;          // charged too much so far, to be taken off what comes
     uint64_t voluntary_switches; // context switches of the thread when it was last found off the CPU
 

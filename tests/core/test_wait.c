@@ -67,7 +67,7 @@ static int teardown(void **state)
 // One wait of `ns`, then a slice of 1 us.
 static void wait_for(uint64_t *now, uint64_t ns)
 {
-    gp_edge_leave(thread, coro, coro->id, *now, NULL);
+    gp_edge_leave(coro, *now, &(gp_park_t){0});
     *now += ns;
     gp_edge_enter(thread, coro, coro->id, *now);
     *now += 1000;
@@ -173,7 +173,7 @@ static void many_waits_make_the_period_grow(void **state)
     begin(now);
     uint64_t before = thread->wait_period;
     for (unsigned i = 0; i < WAITS; i++) { // each began long before the one before it ended
-        gp_edge_leave(thread, coro, coro->id, now - wait_ns, NULL);
+        gp_edge_leave(coro, now - wait_ns, &(gp_park_t){0});
         gp_edge_enter(thread, coro, coro->id, now);
         now += apart_ns;
         truth += wait_ns;
