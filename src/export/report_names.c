@@ -47,7 +47,7 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
 {
     const gp_coro_record_t *record = &dataset->coros[coro].record;
     const char *name = record->name;
-    char address[32];
+    char address[48];
 
     if (record->kind == GP_CORO_THREAD)
         return thread_label(dataset, record, text, size);
@@ -56,7 +56,8 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
     if (name == NULL && dataset->coros[coro].defined && record->stack_bytes == 0) {
         name = "unnamed"; // it shares its stack with others
     } else if (name == NULL && dataset->coros[coro].defined) {
-        snprintf(address, sizeof(address), "stack@0x%" PRIx64, record->stack_lo);
+        snprintf(address, sizeof(address), "stack@0x%" PRIx64 "-0x%" PRIx64, record->stack_lo,
+                 record->stack_lo + record->stack_bytes);
         name = address;
     }
     if (name == NULL)

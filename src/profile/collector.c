@@ -146,9 +146,23 @@ static void hand_on(const gp_sample_t *sample, gp_thread_t *thread, const gp_sta
         sink->sample(sample, thread, stack, kind, weight_ns);
 }
 
-static void take_sample(gp_thread_t *thread, const gp_sample_t *sample)
+// A sample on a stack that nobody announced is that stack's.
+static void find_owner(gp_sample_t *sample)
+{
+    uint64_t id;
+    prof_coro_t *coro = gp_found_stack(sample->frames[sample->depth], &id);
+    if (coro == NULL)
+        return;
+    sample->coro = coro;
+    sample->coro_id = id;
+    sample->trace[0] = sample->trace[1] = 0;
+}
+
+static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
 {
     gp_stack_t stack;
+    if (sample->flags & GP_SAMPLE_OUTSIDE)
+        find_owner(sample);
     gp_collector_locate(sample, sample_locs, &stack);
     name_coro(sample->coro, sample->coro_id, &stack);
     gp_hog_keep_sample(thread, sample, &stack);
@@ -188,7 +202,7 @@ static void take_hog(gp_thread_t *thread, const gp_hog_mark_t *mark)
 static void drain(gp_thread_t *thread)
 {
     for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;) {
-        const void *record = header;
+        void *record = header;
         switch (atomic_load_explicit(&header->committed, memory_order_relaxed)) {
         case GP_RING_SAMPLE:
             take_sample(thread, record);
@@ -267,8 +281,9 @@ static void find_exited(void)
 static void look_up_unknown(gp_thread_t *thread)
 {
     uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
+    uint64_t id;
     if (sp != 0)
-        gp_found_stack(sp);
+        gp_found_stack(sp, &id);
 }
 
 static void drain_all(void)

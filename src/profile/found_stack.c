@@ -7,6 +7,9 @@
 #include "capture/format.h"
 #include "coro/registry.h"
 #include "signal/region.h"
+#include "signal/ticks.h"
+
+enum { LONG_NS = 1000000, SHARE = 20 }; // looking takes at most 1/20 of the collector's time where it takes long
 
 typedef struct mapping { // a line of /proc/self/maps
     unsigned long lo, hi;
@@ -54,14 +57,28 @@ static bool find(FILE *maps, uintptr_t sp, gp_coro_birth_t *birth)
     return false;
 }
 
-void gp_found_stack(uintptr_t sp)
+static prof_coro_t *make(uintptr_t sp)
 {
     gp_coro_birth_t birth = {.kind = GP_CORO_FOUND};
-    uint64_t id;
     FILE *maps = fopen("/proc/thread-self/maps", "re");
-    if (maps == NULL)
-        return;
-    if (find(maps, sp, &birth) && gp_region_find(sp, &id) == NULL)
-        gp_coro_new(&birth);
-    fclose(maps);
+    prof_coro_t *coro = maps != NULL && find(maps, sp, &birth) ? gp_coro_new(&birth) : NULL;
+    if (maps != NULL)
+        fclose(maps);
+    return coro;
+}
+
+prof_coro_t *gp_found_stack(uintptr_t sp, uint64_t *id)
+{
+    static uint64_t next_ns; // guarded by the drain lock
+    prof_coro_t *coro = gp_region_find(sp, id);
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+    if (coro != NULL || now < next_ns)
+        return coro;
+    coro = make(sp);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    if (took > LONG_NS) // there are very many mappings
+        next_ns = now + took * SHARE;
+    if (coro != NULL)
+        *id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    return coro;
 }

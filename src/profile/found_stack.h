@@ -4,8 +4,11 @@
 
 #include <stdint.h>
 
-// Make a coroutine (GP_CORO_FOUND) of the mapping that holds `sp`, unless some coroutine's stack does. Collector only.
-// Signals: not safe. Cost: reads /proc/self/maps, 50 us and more.
-void gp_found_stack(uintptr_t sp);
+#include "greenprof/coro.h"
+
+// The coroutine whose stack holds `sp`. Where there is none, one is made of the mapping that does (GP_CORO_FOUND).
+// Collector only, drain lock held. Returns the coroutine and its id, or NULL: there is none, or it takes too long to look.
+// Signals: not safe. Cost: reads /proc/self/maps for each stack that is new, 50 us and more.
+prof_coro_t *gp_found_stack(uintptr_t sp, uint64_t *id);
 
 #endif

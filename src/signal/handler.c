@@ -89,7 +89,6 @@ static void find_stack(gp_thread_t *thread, moment_t *moment)
         // All that is known to be mapped is the page that the stack pointer is on.
         lo = moment->sp & ~(uintptr_t)4095;
         moment->hi = (moment->sp | 4095u) + 1;
-        atomic_store_explicit(&thread->unknown_sp, moment->sp, memory_order_relaxed);
         gp_thread_count(thread, GP_COUNTER_OUTSIDE);
     }
     // In an epilogue, the rows say that a register already popped is where it was: below the stack pointer. It still is.
@@ -201,7 +200,8 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     unsigned flags;
     size_t depth = walk(thread, moment, context, &flags);
     check_stack_use(moment->entry);
-    gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + depth * sizeof(uintptr_t)));
+    size_t words = depth + (moment->outside ? 1 : 0);
+    gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + words * sizeof(uintptr_t)));
     if (sample == NULL) {
         gp_thread_count(thread, GP_COUNTER_DROP_RING_FULL);
         return;
@@ -219,10 +219,12 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     sample->flags = flags;
     sample->depth = depth;
     memcpy(sample->frames, moment->frames, depth * sizeof(uintptr_t));
+    if (moment->outside)
+        sample->frames[depth] = moment->sp;
     gp_ring_commit(sample, GP_RING_SAMPLE);
     gp_thread_count(thread, GP_COUNTER_SAMPLES);
-    if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
-        gp_handler_kick();
+    if (moment->outside || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+        gp_handler_kick(); // a stack that nobody knows is better known soon
 }
 
 static void take_sample(gp_thread_t *thread, ucontext_t *context)

@@ -9,7 +9,7 @@
 
 enum gp_sample_flag { // besides enum gp_unwind_flag, in the same word
     GP_SAMPLE_SWITCHING = 1u << 8, // inside a switch routine that could not be walked
-    GP_SAMPLE_OUTSIDE = 1u << 9,   // the stack pointer was on no known stack
+    GP_SAMPLE_OUTSIDE = 1u << 9,   // the stack pointer was on no known stack: `coro` is the thread's own, see `frames`
     GP_SAMPLE_BLIND = 1u << 10,    // a wait of which nobody said when it became ready
 };
 
@@ -25,7 +25,7 @@ typedef struct gp_sample {
     uint32_t scope; // index in the scope table, 0 = none
     uint32_t flags;
     uint64_t depth;
-    uintptr_t frames[]; // [depth], innermost first, as gp_unwind_walk() leaves them
+    uintptr_t frames[]; // [depth], innermost first, as gp_unwind_walk() leaves them; with GP_SAMPLE_OUTSIDE, then the stack pointer
 } gp_sample_t;
 
 typedef struct gp_trace_mark { // a coroutine's trace id changed

@@ -164,7 +164,7 @@ static void test_groups(void **state)
     assert_in_range(under_root(fixture.report, "[thread main]"), 1001, 1002);
     assert_in_range(under_root(fixture.report, "[coroutine 2 server+0x40]"), 1001, 1002);
     assert_in_range(under_root(fixture.report, "[coroutine 3 worker]"), 2002, 2003);
-    assert_in_range(under_root(fixture.report, "[coroutine 4 stack@0x7000]"), 1001, 1002);
+    assert_in_range(under_root(fixture.report, "[coroutine 4 stack@0x7000-0x8000]"), 1001, 1002);
     assert_in_range(under_root(fixture.report, "[coroutine 9 unknown]"), 1001, 1002);
     drop(&fixture);
 

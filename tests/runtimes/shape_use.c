@@ -6,6 +6,20 @@
 
 enum { COUNT = 4, BYTES = 65536 };
 
+#if defined(SHAPE_GUARDED) // mappings, each with a page below that cannot be touched
+#include <sys/mman.h>
+
+static void *stack_memory(void)
+{
+    enum { GUARD = 4096 };
+    char *memory = mmap(NULL, GUARD + BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    mprotect(memory, GUARD, PROT_NONE);
+    return memory + GUARD;
+}
+#else
+#define stack_memory() malloc(BYTES)
+#endif
+
 #if defined(SHAPE_BRPC)
 static void *contexts[COUNT], *loop;
 void shape_make(int id, void (*run)(void))
@@ -20,7 +34,7 @@ static aco_t *main_co, *all[COUNT];
 void shape_make(int id, void (*run)(void))
 {
     aco_share_stack_t *stack = malloc(sizeof(*stack));
-    *stack = (aco_share_stack_t){malloc(BYTES), BYTES};
+    *stack = (aco_share_stack_t){stack_memory(), BYTES};
     if (main_co == NULL)
         main_co = aco_create(NULL, NULL, 0, NULL, NULL);
     all[id] = aco_create(main_co, stack, 0, run, NULL);

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "progress.h"
 #include "report.h"
+#include "runtimes.h"
 
 static const char *machine_name(uint32_t machine)
 {
@@ -176,6 +177,31 @@ static void print_contents(const gp_dataset_t *dataset)
     print_count(dataset->module_count, "module", "\n");
 }
 
+// Stacks that nobody announced.
+static void print_found(const gp_dataset_t *dataset)
+{
+    enum { SHOWN_MAX = 10, HINT_SIZE = 256 };
+    char hint[HINT_SIZE], text[HINT_SIZE + 128];
+    size_t found = 0;
+
+    for (size_t i = 0; i < dataset->coro_count; i++) {
+        const gp_coro_record_t *record = &dataset->coros[i].record;
+        if (record->kind != GP_CORO_FOUND)
+            continue;
+        if (found++ == 0)
+            gp_runtimes_hint(dataset, hint, sizeof(hint));
+        if (found > SHOWN_MAX)
+            continue;
+        print_label(found == 1 ? "found" : "");
+        printf("stack@0x%" PRIx64 "-0x%" PRIx64 " (%s)\n", record->stack_lo, record->stack_lo + record->stack_bytes,
+               gp_runtimes_hint_of(&dataset->coros[i], hint, text, sizeof(text)));
+    }
+    if (found > SHOWN_MAX) {
+        print_label("");
+        printf("and %zu more stacks that nobody announced\n", found - SHOWN_MAX);
+    }
+}
+
 static void print_losses(const gp_dataset_t *dataset)
 {
     uint64_t drops = 0;
@@ -262,6 +288,7 @@ static void print_dataset(const gp_dataset_t *dataset, const gp_arguments_t *arg
     print_sampling(dataset);
     print_audit(dataset);
     print_contents(dataset);
+    print_found(dataset);
     print_losses(dataset);
     print_file(dataset);
     if (arguments->verbose) {

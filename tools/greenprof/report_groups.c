@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "report.h"
+#include "runtimes.h"
 
-enum { NAME_SIZE = 256 };
+enum { NAME_SIZE = 256, HINT_SIZE = 256 };
 
 typedef struct group { // a row: a coroutine, a trace
     uint32_t number;   // in the dataset's table
@@ -84,6 +85,19 @@ static void print_columns(const group_t *group)
         printf(" %9s", "-");
 }
 
+// Of a stack that nobody announced.
+static void print_hint(const gp_source_t *source, const gp_dataset_coro_t *coro)
+{
+    static const gp_dataset_t *asked;
+    static char hint[HINT_SIZE];
+    char text[HINT_SIZE + 128];
+
+    if (asked != source->dataset)
+        gp_runtimes_hint(source->dataset, hint, sizeof(hint));
+    asked = source->dataset;
+    printf(" (%s)", gp_runtimes_hint_of(coro, hint, text, sizeof(text)));
+}
+
 static void print_coroutine(const gp_source_t *source, const group_t *group)
 {
     const gp_dataset_coro_t *coro = &source->dataset->coros[group->number];
@@ -96,6 +110,8 @@ static void print_coroutine(const gp_source_t *source, const group_t *group)
     print_columns(group);
     printf(" %6" PRIu64 " %-32s ", coro->record.id, trace);
     gp_print_text(group->name);
+    if (coro->record.kind == GP_CORO_FOUND)
+        print_hint(source, coro);
     printf("\n");
 }
 

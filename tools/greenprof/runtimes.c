@@ -14,6 +14,7 @@
 #include "command.h"
 #include "patchable.h"
 #include "run.h"
+#include "runtimes.h"
 
 typedef struct runtime {
     const char *name, *how;
@@ -256,4 +257,34 @@ int gp_command_runtimes(const gp_arguments_t *arguments)
     bool is_pid = what[strspn(what, "0123456789")] == '\0';
     int status = is_pid ? look_at_process(&findings, what) : look_at_program(&findings, what);
     return status != 0 ? status : show(&findings);
+}
+
+const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t size)
+{
+    static findings_t findings;
+    size_t len = (size_t)snprintf(text, size, "no hook: ");
+    bool any = false;
+
+    memset(&findings, 0, sizeof(findings));
+    for (size_t i = 0; i < dataset->module_count; i++)
+        look_into(&findings, dataset->modules[i].path, strcmp(dataset->modules[i].path, dataset->exe) == 0);
+    for (int i = 0; i < COUNT && len < size; i++) {
+        const runtime_t *runtime = &runtimes[i];
+        if (runtime->wrap == NULL || !findings.library[i] || findings.wrapped[i] || shared_is_there(&findings, runtime->symbol))
+            continue;
+        len += (size_t)snprintf(text + len, size - len, "%sgreenprof-wrap-%s", any ? ", " : "link with ", runtime->wrap);
+        any = true;
+    }
+    if (len < size)
+        snprintf(text + len, size - len, "%scall prof_coro_create()", any ? " or " : "");
+    return text;
+}
+
+const char *gp_runtimes_hint_of(const gp_dataset_coro_t *coro, const char *hint, char *text, size_t size)
+{
+    bool is_shared = coro->region & (GP_REGION_HEAP | GP_REGION_FILE);
+
+    snprintf(text, size, "%s%s", hint,
+             is_shared ? "; this is no mapping of its own: more than one coroutine may be in it" : "");
+    return text;
 }
