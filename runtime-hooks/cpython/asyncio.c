@@ -9,6 +9,7 @@
 #include "coro/threads.h"
 #include "greenlet.h"
 #include "greenlet_map.h"
+#include "parked.h"
 #include "step.h"
 #include "walk.h"
 
@@ -60,10 +61,11 @@ static gp_py_t *name_of(gp_py_t *task)
 
 static void add(gp_py_t *task, prof_coro_t *spawner)
 {
-    gp_py_t *name = name_of(task);
+    gp_py_t *name = name_of(task), *coroutine = get_coro(task, NULL); // which the task keeps
     gp_coro_birth_t birth = {
         .kind = GP_CORO_ANNOUNCED,
         .spawner = spawner,
+        .object = coroutine != NULL ? (uintptr_t)coroutine | GP_CPYTHON_IS_TASK : 0,
         .name = name != NULL ? gp_py.utf8(name, NULL) : NULL,
     };
     prof_coro_t *coro = gp_coro_new(&birth);
@@ -71,6 +73,7 @@ static void add(gp_py_t *task, prof_coro_t *spawner)
     if (coro != NULL)
         gp_greenlet_put(task, coro, coro->id);
     gp_py.drop(name);
+    gp_py.drop(coroutine);
 }
 
 static void forget(gp_py_t *task)
@@ -87,6 +90,15 @@ static void mark_ready(gp_py_t *task)
     const gp_greenlet_t *found = gp_greenlet_find(task);
     if (found != NULL)
         prof_coro_ready(found->coro);
+}
+
+// For who looks at this thread from outside.
+static void set_base(uintptr_t base)
+{
+    if (gp_thread_self == NULL)
+        return;
+    atomic_store_explicit(&gp_thread_self->language_state, (uintptr_t)gp_cpython_runtime.thread_state(), memory_order_relaxed);
+    atomic_store_explicit(&gp_thread_self->language_base, base, memory_order_relaxed);
 }
 
 static void begin(gp_step_t *outer, gp_py_t *task)
@@ -110,6 +122,7 @@ static void begin(gp_step_t *outer, gp_py_t *task)
         gp_switch_to(gp_step_here.coro, gp_step_here.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     gp_step_here.waiting = 0;
+    set_base(gp_step_here.base);
     gp_py.drop(coroutine);
     gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, task);
 }
@@ -122,6 +135,7 @@ static void end(const gp_step_t *outer, gp_py_t *task)
         gp_switch_to(next.coro, next.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     gp_step_here = *outer;
+    set_base(outer->base);
     gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)next.greenlet);
     gp_py_t *done = is_done(task, NULL);
     if (done == is_true) // it waits for nothing any more, however long its object is kept

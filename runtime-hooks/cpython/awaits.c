@@ -58,9 +58,15 @@ static uintptr_t generator_of(gp_cpython_read_t *read, uintptr_t object)
 
 static bool read_frame(gp_cpython_read_t *read, uintptr_t generator, suspended_t *frame)
 {
+    enum { BEFORE = 8 }; // what of the generator's head is read with it
+    unsigned char bytes[BEFORE + FRAME_BYTES_MAX];
+    size_t size = gp_cpython_runtime.layout->frame_bytes;
     frame->address = generator + gp_cpython_runtime.generator_frame;
-    return read(frame->address, frame->bytes, gp_cpython_runtime.layout->frame_bytes) &&
-           read(frame->address + (uintptr_t)(intptr_t)GP_CPYTHON_GENERATOR_STATE, &frame->state, 1);
+    if (!read(frame->address - BEFORE, bytes, BEFORE + size))
+        return false;
+    frame->state = (signed char)bytes[BEFORE + GP_CPYTHON_GENERATOR_STATE];
+    memcpy(frame->bytes, bytes + BEFORE, size);
+    return true;
 }
 
 // Is it suspended by an await, or a yield from, not by a plain yield?
@@ -110,12 +116,12 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
     return count;
 }
 
-size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t *frames, size_t max)
+size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     unsigned char bytes[FRAME_BYTES_MAX];
     size_t count = 0;
-    for (int i = 0; i < STEPS_MAX && frame != 0 && count < max; i++) {
+    for (int i = 0; i < STEPS_MAX && frame != 0 && (frame != base || count == 0) && count < max; i++) {
         uintptr_t code, instruction;
         if (frame % 8 != 0 || frame < 4096 || !read(frame, bytes, layout->frame_bytes))
             break;

@@ -62,6 +62,7 @@ static void on_dealloc(void *code)
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
     bool must_wait = sampling || !atomic_load_explicit(&resting, memory_order_acquire);
     if (!must_wait && freed == atomic_load_explicit(&put, memory_order_relaxed)) {
+        atomic_store_explicit(&lost, true, memory_order_release); // for who looks at coroutines while nobody samples
         real_dealloc(code);
         return;
     }

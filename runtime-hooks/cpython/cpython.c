@@ -12,6 +12,7 @@
 #include "greenlet.h"
 #include "greenlet_map.h"
 #include "imports.h"
+#include "parked.h"
 #include "profile/collector.h"
 #include "profile/snapshot.h"
 #include "walk.h"
@@ -25,6 +26,11 @@ static void enter(void)
         gp_asyncio_enter();
 }
 
+static prof_coro_t *current(void)
+{
+    return has_api && gp_py.gil_check() ? gp_greenlet_running(&gp_step_here).coro : gp_step_here.coro;
+}
+
 static const gp_language_t language = {
     .name = "cpython",
     .walk = gp_cpython_walk,
@@ -32,8 +38,11 @@ static const gp_language_t language = {
     .before_drain = gp_cpython_code_before_drain,
     .after_drain = gp_cpython_code_after_drain,
     .locate = gp_cpython_code_locate,
+    .walk_parked = gp_cpython_walk_parked,
+    .walk_asleep = gp_cpython_walk_asleep,
     .coro_name = gp_cpython_coro_name,
     .enter = enter,
+    .current = current,
     .unreported = gp_greenlet_unreported,
 };
 
@@ -88,6 +97,7 @@ static int attach(void)
 {
     if (!gp_cpython_look() || !has_api)
         return -ENOTSUP;
+    atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(), memory_order_relaxed);
     gp_imports_watch();
     gp_calls_watch();
     gp_greenlet_look();

@@ -8,6 +8,7 @@
 #include "coro/threads.h"
 #include "greenlet_map.h"
 #include "greenlet_native.h"
+#include "parked.h"
 #include "peek.h"
 
 enum { // of the array behind greenlet._C_API; source: greenlet.h
@@ -37,7 +38,7 @@ static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")))
 
 static void add(gp_py_t *greenlet, prof_coro_t *spawner)
 {
-    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = spawner};
+    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
     prof_coro_t *coro = gp_coro_new(&birth);
     if (coro != NULL)
         gp_greenlet_put(greenlet, coro, coro->id);
@@ -173,6 +174,16 @@ static bool is_entered(void)
     return sees ? gp_greenlet_here.state != NULL && !(is_new && is_sampling()) : tracing;
 }
 
+// Stacks are asked for while nobody samples: any greenlet that is suspended shows where its frames are.
+static void learn_from_any(void)
+{
+    for (size_t i = 0; gp_greenlet_table.slots != NULL && i <= gp_greenlet_table.mask && !gp_cpython_parked_is_known(); i++) {
+        const gp_greenlet_t *slot = &gp_greenlet_table.slots[i];
+        if (slot->greenlet != NULL && !(slot->coro->object & GP_CPYTHON_IS_TASK) && is_active((gp_py_t *)slot->greenlet))
+            gp_cpython_parked_learn((gp_py_t *)slot->greenlet);
+    }
+}
+
 bool gp_greenlet_enter(void)
 {
     if (tracer == NULL)
@@ -181,6 +192,8 @@ bool gp_greenlet_enter(void)
         return true;
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    if (!gp_cpython_parked_is_known())
+        learn_from_any();
     bool reads = sees && watcher == NULL && atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
     if (reads || (sees && gp_greenlet_see_switches()))
         gp_greenlet_find_state((gp_py_t *)(uintptr_t)gp_greenlet_current());
@@ -255,6 +268,8 @@ void gp_greenlet_switched(void)
         if (gp_greenlet_here.ended != NULL)
             gp_coro_retire(gp_greenlet_here.ended);
         gp_greenlet_here.ended = NULL;
+        if (!gp_cpython_parked_is_known())
+            learn_from_any();
     }
     if (now != NULL && watcher != NULL)
         watcher(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record_of(now).greenlet);

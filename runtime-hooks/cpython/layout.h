@@ -22,7 +22,7 @@ typedef struct gp_cpython_layout {
     // PyThreadState
     uint16_t state_cframe, state_root_cframe; // NONE: state_frame is there instead
     uint16_t state_frame;
-    uint16_t state_chunk, state_top;
+    uint16_t state_chunk, state_top, state_native_id;
     uint16_t cframe_frame;
     // _PyInterpreterFrame; localsplus follows at frame_bytes
     uint16_t frame_code, frame_previous, frame_instruction, frame_owner, frame_bytes;

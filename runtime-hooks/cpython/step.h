@@ -35,6 +35,7 @@ bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes);
 size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr_t *frames, size_t max);
 
 // Frames from a suspended one on outwards, as a greenlet that is switched away from has them.
-size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t *frames, size_t max);
+//   base: the walk ends before it; 0 = at the outermost one.
+size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max);
 
 #endif

@@ -365,6 +365,9 @@ size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size
     };
     if (walk.state == 0 || word_at(walk.state + walk.layout->state_chunk) == 0)
         return 0;
+    if (gp_thread_self != NULL)
+        atomic_store_explicit(&gp_thread_self->language_state, walk.state, memory_order_relaxed);
+    atomic_store_explicit(&gp_cpython_runtime.any_state, walk.state, memory_order_relaxed);
     survey_chunks(&walk);
     if (follow(&walk))
         return finish(&walk, flags);

@@ -20,6 +20,7 @@ typedef struct gp_cpython_runtime { // filled once, before the walker is registe
     uintptr_t loop, loop_end;     // _PyEval_EvalFrameDefault, half-open
     uintptr_t generator_types[GP_CPYTHON_GENERATORS]; // 0 = there is none
     uintptr_t generator_frame;    // in a generator
+    _Atomic uintptr_t any_state;  // some PyThreadState, 0 = none has been seen yet
 } gp_cpython_runtime_t;
 
 extern gp_cpython_runtime_t gp_cpython_runtime;

@@ -7,15 +7,15 @@
 #include "profile/sleepers.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/language.h"
 
 enum { TRIES = 3 }; // at a coroutine that is switched meanwhile
 
 typedef struct census {
-    gp_recording_t *recording;
     const gp_census_fatal_t *fatal;
-    uint32_t number;
     bool sampling;
-    size_t count;
+    gp_census_visit_t *visit;
+    void *argument;
 } census_t;
 
 typedef struct look { // what was seen of one coroutine
@@ -60,6 +60,11 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
     look->depth = 0;
     if (tid == 0)
         return;
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (look->thread == gp_thread_self && language != NULL) { // whoever asks
+        look->depth = (int)language->walk_asleep(look->thread, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+        return;
+    }
     if (fatal != NULL && fatal->tid == tid) {
         uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
         uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
@@ -94,8 +99,10 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
     *look = (look_t){.since = coro->birth_ticks};
     if (coro->kind == GP_CORO_THREAD)
         look->thread = find_thread(coro, id);
-    if (!census->sampling)
+    if (!census->sampling) { // a language knows where its coroutines wait all the same
+        look->depth = coro->object != 0 ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked) : 0;
         return;
+    }
     bool is_current = atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==
                       atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
     // Acquire: partner of the release in gp_edge_leave().
@@ -119,55 +126,87 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
         look_at_waiting(coro, is_current, look);
 }
 
-static uint32_t stack_of(gp_recording_t *recording, const look_t *look)
+// What was walked, as locations. stack->depth 0 = nothing is known.
+static void locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_t *stack)
 {
-    gp_stack_t stack;
+    *stack = (gp_stack_t){.locs = locs};
     if (look->depth <= 0)
-        return 0;
+        return;
     walk.sample.depth = (uint64_t)look->depth;
     walk.sample.flags = look->walked;
-    gp_collector_locate(&walk.sample, locs, &stack);
-    return gp_recording_stack(recording, &stack);
+    gp_collector_locate(&walk.sample, locs, stack);
+    gp_collector_name(coro, id, stack);
 }
 
 static void count_one(prof_coro_t *coro, void *argument)
 {
-    census_t *census = argument;
-    gp_recording_t *recording = census->recording;
-    uint64_t trace_id[2], id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    const census_t *census = argument;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
     look_t look;
     look_at(census, coro, id, &look);
     for (int i = 1; i < TRIES && look.depth == -EAGAIN; i++)
         look_at(census, coro, id, &look);
-    gp_parked_trace(coro, trace_id);
-    if (id == 0 || atomic_load_explicit(&coro->id, memory_order_acquire) != id)
-        return; // it is over
-    uint64_t now = gp_ticks();
-    gp_recording_coro(recording, coro, id, coro->kind == GP_CORO_THREAD && look.thread != NULL ? look.thread->index : 0);
-    uint32_t trace = gp_recording_trace(recording, trace_id), stack = stack_of(recording, &look);
+    gp_census_seen_t seen = {
+        .coro = coro,
+        .id = id,
+        .ticks = gp_ticks(),
+        .state = look.state,
+        .flags = look.flags,
+        .thread = look.thread,
+    };
+    seen.state_ns = seen.ticks > look.since ? gp_ticks_to_ns(seen.ticks - look.since) : 0;
+    locate(coro, id, &look, &seen.stack);
+    gp_parked_trace(coro, seen.trace);
+    if (id != 0 && atomic_load_explicit(&coro->id, memory_order_acquire) == id) // else it is over
+        census->visit(&seen, census->argument);
+}
+
+void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void *argument)
+{
+    census_t census = {
+        .fatal = fatal,
+        .sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire),
+        .visit = visit,
+        .argument = argument,
+    };
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->before_drain(); // it forgets what is not true any more
+    gp_coro_each(count_one, &census);
+}
+
+typedef struct writing {
+    gp_recording_t *recording;
+    uint32_t number;
+    size_t count;
+} writing_t;
+
+static void write_one(const gp_census_seen_t *seen, void *argument)
+{
+    writing_t *writing = argument;
+    gp_recording_t *recording = writing->recording;
+    uint32_t thread = seen->thread != NULL ? seen->thread->index : 0;
+    gp_recording_coro(recording, seen->coro, seen->id, seen->coro->kind == GP_CORO_THREAD ? thread : 0);
+    uint32_t trace = gp_recording_trace(recording, seen->trace);
+    uint32_t stack = seen->stack.depth > 0 ? gp_recording_stack(recording, &seen->stack) : 0;
     gp_census_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_CENSUS, sizeof(*record));
     if (record == NULL)
         return;
-    record->coro_id = id;
-    record->time_ns = gp_recording_since(recording, now);
-    record->state_ns = now > look.since ? gp_ticks_to_ns(now - look.since) : 0;
-    record->number = census->number;
+    record->coro_id = seen->id;
+    record->time_ns = gp_recording_since(recording, seen->ticks);
+    record->state_ns = seen->state_ns;
+    record->number = writing->number;
     record->trace = trace;
     record->stack_id = stack;
-    record->thread = look.thread != NULL ? look.thread->index : 0;
-    record->state = (uint16_t)look.state;
-    record->flags = (uint16_t)look.flags;
-    census->count++;
+    record->thread = thread;
+    record->state = (uint16_t)seen->state;
+    record->flags = (uint16_t)seen->flags;
+    writing->count++;
 }
 
 size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal)
 {
-    census_t census = {
-        .recording = recording,
-        .fatal = fatal,
-        .number = number,
-        .sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire),
-    };
-    gp_coro_each(count_one, &census);
-    return census.count;
+    writing_t writing = {.recording = recording, .number = number};
+    gp_census_each(fatal, write_one, &writing);
+    return writing.count;
 }

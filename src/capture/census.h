@@ -16,6 +16,22 @@ typedef struct gp_census_fatal { // where a fatal signal came in; pc 0 = none di
     gp_unwind_regs_t regs;
 } gp_census_fatal_t;
 
+typedef struct gp_census_seen { // one coroutine
+    prof_coro_t *coro;
+    uint64_t id, ticks;   // when it was looked at
+    enum gp_census_state state;
+    uint64_t state_ns;    // for so long
+    unsigned flags;       // enum gp_census_flag
+    gp_thread_t *thread;  // that has it, or whose own stack it is; NULL = none
+    uint64_t trace[2];
+    gp_stack_t stack;     // depth 0 = not known
+} gp_census_seen_t;
+
+typedef void gp_census_visit_t(const gp_census_seen_t *seen, void *argument);
+
+// Look at every live coroutine and thread. Caller holds the drain lock.
+void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void *argument);
+
 // Take a census into a recording, as number `number`. Caller holds the drain lock; modules are up to date.
 //   fatal: NULL = none.
 // Returns how many records there are. Cost: ~2 us a coroutine.

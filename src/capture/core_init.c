@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "capture/census_service.h"
+#include "capture/census_view.h"
 #include "capture/session.h"
 #include "profile/process.h"
 #include "profile/snapshot.h"
@@ -36,6 +37,7 @@ __attribute__((constructor)) static void load(void)
     if (!is_active())
         return;
     gp_process_init();
+    gp_census_view_init();
     set_depth();
     set_native();
     gp_census_service_start();

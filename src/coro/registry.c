@@ -10,6 +10,7 @@
 #include "coro/spawn.h"
 #include "coro/threads.h"
 #include "signal/edge.h"
+#include "signal/language.h"
 #include "signal/region.h"
 #include "signal/ticks.h"
 
@@ -86,6 +87,7 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     atomic_store_explicit(&coro->trace_seq, 0, memory_order_relaxed);
     coro->kind = birth->kind;
     coro->entry = birth->entry;
+    coro->object = birth->object;
     coro->birth_ticks = gp_ticks();
     gp_ledger_begin(coro, coro->birth_ticks);
     coro->spawn_site = birth->spawn_site;
@@ -211,8 +213,16 @@ void gp_coro_set_draining(int (*sampling)(void))
 prof_coro_t *gp_coro_of_caller(uintptr_t sp)
 {
     gp_thread_t *thread = gp_thread_attach();
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     uint64_t id;
     bool outside;
+    if (language != NULL) {
+        language->enter();
+        bool reported = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
+        prof_coro_t *current = reported ? NULL : language->current();
+        if (current != NULL)
+            return current;
+    }
     return thread != NULL ? gp_thread_coro_at(thread, sp, &id, &outside) : NULL;
 }
 

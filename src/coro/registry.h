@@ -15,6 +15,7 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t lo, hi;          // its stack; equal: none of its own
     uint32_t kind;             // enum gp_coro_kind
     uintptr_t entry;           // 0 = unknown
+    uintptr_t object;          // of its language, 0 = none
     const char *name;          // NULL = none
     prof_coro_t *spawner;      // whose trace and scope it inherits, NULL = none
     uint32_t spawn_site;       // where, see spawn.h; 0 = not known

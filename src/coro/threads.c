@@ -110,6 +110,8 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     thread->start_ticks = gp_ticks();
     thread->end_ticks = 0;
     thread->generation++;
+    atomic_store_explicit(&thread->language_state, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->language_base, 0, memory_order_relaxed);
     memset(thread->name, 0, sizeof(thread->name));
     thread->written_cpu_ns = UINT64_MAX;
     thread->name_age = 0;

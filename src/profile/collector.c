@@ -123,8 +123,7 @@ void gp_collector_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *
     stack->depth = depth;
 }
 
-// A coroutine that nobody named is called what it runs.
-static void name_coro(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
+void gp_collector_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language == NULL || gp_coro_is_named(coro) || coro->kind == GP_CORO_THREAD)
@@ -164,7 +163,7 @@ static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
     if (sample->flags & GP_SAMPLE_OUTSIDE)
         find_owner(sample);
     gp_collector_locate(sample, sample_locs, &stack);
-    name_coro(sample->coro, sample->coro_id, &stack);
+    gp_collector_name(sample->coro, sample->coro_id, &stack);
     gp_hog_keep_sample(thread, sample, &stack);
     hand_on(sample, thread, &stack, GP_KIND_CPU, sample->weight_ns);
     hand_on(sample, thread, &stack, GP_KIND_PREEMPTED, sample->off_ns);
@@ -181,8 +180,10 @@ void gp_collector_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
 void gp_collector_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
 {
     gp_stack_t stack = {.locs = sample_locs};
-    if (sample->depth > 0)
+    if (sample->depth > 0) {
         gp_collector_locate(sample, sample_locs, &stack);
+        gp_collector_name(sample->coro, sample->coro_id, &stack);
+    }
     if (sample->flags & GP_SAMPLE_BLIND) {
         hand_on(sample, thread, &stack, GP_KIND_WAITING, sample->weight_ns);
     } else {

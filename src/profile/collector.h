@@ -54,6 +54,9 @@ void gp_collector_set_errand(void (*errand)(void));
 //   locs: room for GP_UNWIND_DEPTH_DEFAULT + 2. Caller holds the drain lock; modules are up to date.
 void gp_collector_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack);
 
+// Name a coroutine that nobody has named by what it runs, if its language knows how. Caller holds the drain lock.
+void gp_collector_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack);
+
 // Start the thread. Idempotent; called under the sampler lock. Returns 0 or a negative errno value.
 int gp_collector_start(void);
 

@@ -7,6 +7,7 @@
 
 #include "coro/registry.h"
 #include "signal/edge.h"
+#include "signal/language.h"
 #include "signal/scope.h"
 
 enum { COPY_BYTES = 256 << 10 }; // of a deeper stack the outermost frames are missing
@@ -15,7 +16,7 @@ static uintptr_t copy[COPY_BYTES / sizeof(uintptr_t)];
 
 typedef struct wait { // as it was found
     uint64_t id, since;
-    uintptr_t lo, hi;
+    uintptr_t lo, hi, object;
     gp_unwind_regs_t regs;
 } wait_t;
 
@@ -27,6 +28,7 @@ static bool find_wait(prof_coro_t *coro, wait_t *wait)
     wait->since = gp_edge_load(&coro->since);
     wait->lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     wait->hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
+    wait->object = coro->object;
     wait->regs = (gp_unwind_regs_t){
         .pc = atomic_load_explicit(&coro->park_pc, memory_order_relaxed),
         .sp = atomic_load_explicit(&coro->park_sp, memory_order_relaxed),
@@ -81,8 +83,11 @@ static int walk_wait(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, s
 {
     size_t depth = 0;
     *flags = 0;
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (wait->regs.pc != 0 && wait->regs.sp >= wait->lo && wait->regs.sp < wait->hi)
         depth = gp_parked_walk_from(&wait->regs, false, wait->hi, frames, max, flags);
+    else if (wait->object != 0 && language != NULL)
+        depth = language->walk_parked(wait->object, frames, max, flags);
     return is_unchanged(coro, wait) ? (int)depth : -EAGAIN;
 }
 

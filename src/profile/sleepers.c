@@ -10,6 +10,7 @@
 #include "profile/parked.h"
 #include "profile/sampler.h"
 #include "signal/edge.h"
+#include "signal/language.h"
 #include "signal/scope.h"
 
 enum { AWAKE_NS = 50000 }; // a thread that was off the CPU for less since the last look is not worth asking about
@@ -71,6 +72,12 @@ static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
     return first || wall < used + AWAKE_NS ? 0 : wall;
 }
 
+static size_t walk_language(gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? language->walk_asleep(thread, frames, max, flags) : 0;
+}
+
 int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
                      unsigned *flags)
 {
@@ -88,7 +95,9 @@ int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uin
     gp_unwind_regs_t regs = {.pc = sleep.pc, .sp = sleep.sp};
     if (sleep.sp < lo || sleep.sp >= hi)
         return 0;
-    size_t depth = gp_parked_walk_from(&regs, true, hi, frames, max, flags);
+    size_t depth = walk_language(thread, frames, max, flags);
+    if (depth == 0)
+        depth = gp_parked_walk_from(&regs, true, hi, frames, max, flags);
     if (!find_sleep(tid, &after) || after.sp != sleep.sp || after.pc != sleep.pc || gp_edge_load(&coro->since) != since)
         return -EAGAIN;
     return (int)depth;

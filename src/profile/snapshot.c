@@ -192,6 +192,24 @@ static void change_native(int change)
     atomic_fetch_add_explicit(&gp_handler_native, change, memory_order_relaxed);
 }
 
+gp_coro_views_t *gp_coro_views;
+
+static gp_coro_view_t *views(size_t *count)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->enter();
+    *count = 0;
+    return gp_coro_views != NULL ? gp_coro_views(count) : NULL;
+}
+
+static void views_free(gp_coro_view_t *views, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(views[i].frames);
+    free(views);
+}
+
 static const gp_core_interface_t interface = {
     .size = sizeof(interface),
     .snapshot = take,
@@ -201,6 +219,8 @@ static const gp_core_interface_t interface = {
     .language_watch = watch_language,
     .language_native = change_native,
     .has_yielded = gp_sampler_has_yielded,
+    .views = views,
+    .views_free = views_free,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

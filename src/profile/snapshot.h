@@ -59,6 +59,23 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     size_t call_count;
 } gp_snapshot_t;
 
+typedef struct gp_coro_view { // a live coroutine, for a language to show; see capture/census.h
+    uint64_t id, parent_id, trace[2];
+    uint64_t state_ns;
+    uint32_t state; // enum gp_census_state
+    bool is_thread;
+    char name[48];
+    size_t depth;
+    struct gp_coro_view_frame {
+        const char *function, *file; // kept by the core for good
+        uint32_t line;
+    } *frames; // [depth], innermost first, of the language
+} gp_coro_view_t;
+
+// Every live coroutine. Returns gp_coro_view_t[*count], NULL when memory is short. Set by what takes censuses.
+typedef gp_coro_view_t *gp_coro_views_t(size_t *count);
+extern gp_coro_views_t *gp_coro_views;
+
 typedef struct gp_core_interface {
     size_t size;
     // Take a snapshot; the samples taken so far are in it. Returns it, or NULL and errno.
@@ -76,6 +93,10 @@ typedef struct gp_core_interface {
     void (*language_native)(int change);
     // Has sampling ended, because the host took every signal that it could use?
     bool (*has_yielded)(void);
+    // Every live coroutine, to be freed by views_free(); NULL when memory is short. Where the caller holds its language's
+    // lock, none of the language's moves meanwhile.
+    gp_coro_view_t *(*views)(size_t *count);
+    void (*views_free)(gp_coro_view_t *views, size_t count);
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

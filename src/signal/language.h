@@ -27,6 +27,7 @@ typedef struct gp_language_place { // where a signal came in
 } gp_language_place_t;
 
 struct prof_coro;
+struct gp_thread;
 
 typedef struct gp_language {
     const char *name;
@@ -44,12 +45,20 @@ typedef struct gp_language {
 
     // The calling thread, which the registry knows, is about to use its current coroutine. Signals: not safe.
     void (*enter)(void);
+    // The coroutine that runs on the calling thread; NULL = its own stack, or not known. While nobody samples, that is not
+    // reported. Signals: not safe.
+    struct prof_coro *(*current)(void);
 
     // Below: the collector only, drain lock held.
     void (*before_drain)(void);
     void (*after_drain)(void);
     // The location (gp_loc_t) of a frame word; 0 = a frame that is not to be shown; GP_LANGUAGE_CUT = nor are its callers.
     uint64_t (*locate)(uintptr_t frame);
+    // Frames, as of walk(), of a coroutine without a stack of its own that waits. Its object may be freed meanwhile: whether
+    // the coroutine was left alone is for the caller to find out.
+    size_t (*walk_parked)(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
+    // The same of a thread that sleeps in a system call.
+    size_t (*walk_asleep)(const struct gp_thread *thread, uintptr_t *frames, size_t max, unsigned *flags);
     // A name for a coroutine that has none, from its stack (gp_loc_t[depth], innermost first); NULL = this does not tell.
     const char *(*coro_name)(const uint64_t *locs, size_t depth);
 } gp_language_t;

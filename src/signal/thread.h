@@ -102,6 +102,10 @@ typedef struct gp_thread {
     uintptr_t parked_frames[GP_UNWIND_DEPTH_DEFAULT];
     uintptr_t language_frames[GP_UNWIND_DEPTH_DEFAULT], mixed_frames[GP_UNWIND_DEPTH_DEFAULT];
 
+    // Its language's state of this thread, and the frame at which those of the coroutine that it shares its stack with begin;
+    // for gp_language_t.walk_asleep(); 0 = none is known.
+    _Atomic uintptr_t language_state, language_base;
+
     prof_coro_t *ended;       // a coroutine that is over but whose stack the thread may still be on; by its hook
     uint64_t ended_id;
 

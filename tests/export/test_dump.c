@@ -89,7 +89,8 @@ static int start_thread(void *(*run)(void *), void *argument, void *pthread_out)
 const gp_core_interface_t *prof_core_interface(void)
 {
     static const gp_core_interface_t interface = {sizeof(interface), take_snapshot,
-                                                  release_snapshot, start_thread, NULL, NULL, NULL, NULL};
+                                                  release_snapshot, start_thread, NULL, NULL, NULL, NULL, NULL,
+                                                  NULL};
 
     return &interface;
 }

@@ -43,6 +43,10 @@ int main(void)
 #endif
     EXPECT(state_chunk, PyThreadState, datastack_chunk);
     EXPECT(state_top, PyThreadState, datastack_top);
+    EXPECT(state_native_id, PyThreadState, native_thread_id);
+    expect("thread state links", 8, offsetof(PyThreadState, next) - offsetof(PyThreadState, prev));
+    expect("frame stack top", 64, offsetof(_PyInterpreterFrame, stacktop));
+    expect("frame object", 24, offsetof(PyFrameObject, f_frame));
     EXPECT(frame_previous, _PyInterpreterFrame, previous);
     EXPECT(frame_owner, _PyInterpreterFrame, owner);
     EXPECT(frame_bytes, _PyInterpreterFrame, localsplus);
@@ -64,7 +68,13 @@ int main(void)
     expect("chunk top", GP_CPYTHON_CHUNK_TOP, offsetof(_PyStackChunk, top));
     expect("generator state", (size_t)-GP_CPYTHON_GENERATOR_STATE,
            offsetof(PyGenObject, gi_iframe) - offsetof(PyGenObject, gi_frame_state));
+    expect("tp_basicsize", 32, offsetof(PyTypeObject, tp_basicsize));
     expect("tp_dealloc", 48, offsetof(PyTypeObject, tp_dealloc));
+    expect("tp_call", 128, offsetof(PyTypeObject, tp_call));
+    expect("tp_init", 296, offsetof(PyTypeObject, tp_init));
+    expect("d_method", 40, offsetof(PyMethodDescrObject, d_method));
+    expect("d_wrapped", 48, offsetof(PyWrapperDescrObject, d_wrapped));
+    expect("m_self", 24, offsetof(PyCFunctionObject, m_self));
     printf("Python %s: %d differ\n", PY_VERSION, failures);
     return failures > 0;
 }

@@ -124,6 +124,8 @@ static void print_entry(const gp_source_t *source, const gp_census_entry_t *entr
         gp_report_trace_label(source->dataset, entry->trace, true, trace, sizeof(trace));
         printf("  trace %s", trace);
     }
+    if (source->dataset->coros[entry->coro].record.parent_id != 0)
+        printf("  of %" PRIu64, source->dataset->coros[entry->coro].record.parent_id);
     printf("%s\n", record->flags & GP_CENSUS_FATAL ? "  here the fatal signal came in" : "");
 }
 
@@ -188,6 +190,8 @@ static void json_entry(gp_json_t *json, const gp_source_t *source, const gp_cens
     gp_json_key_text(json, "state", state_names[record->state]);
     gp_json_key(json, "state_ms");
     gp_json_milliseconds(json, record->state_ns);
+    if (dataset->coros[entry->coro].record.parent_id != 0)
+        gp_json_key_uint(json, "spawner", dataset->coros[entry->coro].record.parent_id);
     if (record->flags & GP_CENSUS_AT_LEAST) {
         gp_json_key(json, "at_least");
         gp_json_bool(json, true);

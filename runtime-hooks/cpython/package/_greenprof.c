@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "census.h"
 #include "exact.h"
 #include "exact_stack.h"
 #include "exact_type.h"
@@ -230,6 +231,8 @@ static PyObject *has_yielded(PyObject *module, PyObject *unused)
 static PyMethodDef functions[] = {
     {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that samples could be taken by?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
+    {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
+    {"dump_coroutines", census_dump, METH_O, "dump_coroutines(path): write who is alive, and where, for `greenprof coroutines`."},
     {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
     {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine, or None."},
     {NULL, NULL, 0, NULL},

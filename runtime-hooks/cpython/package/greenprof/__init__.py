@@ -9,6 +9,7 @@
 A Profile takes the place of cProfile.Profile and of eventlet.green.profile.Profile. Any number of them run at once, each for
 its own request; the program is sampled and pays next to nothing.
 """
+import collections
 import functools
 import marshal
 import os
@@ -18,9 +19,9 @@ import threading
 import warnings
 
 from greenprof import _greenprof
-from greenprof._greenprof import set_trace
+from greenprof._greenprof import dump_coroutines, set_trace
 
-__all__ = ["Profile", "run", "runctx", "set_trace"]
+__all__ = ["Coroutine", "Frame", "Profile", "coroutines", "dump_coroutines", "run", "runctx", "set_trace"]
 
 _SCOPES = {"request": 0, "thread": 1, "process": 2}
 _CLOCKS = {"cpu": 0, "wall": 1}
@@ -191,6 +192,32 @@ class Profile:
 
     def __exit__(self, *exception):
         self.stop()
+
+
+class Frame(collections.namedtuple("Frame", "function file line")):
+    def __str__(self):
+        return f"{self.file}:{self.line}({self.function})"
+
+
+class Coroutine(collections.namedtuple("Coroutine", "id name state seconds spawner trace is_thread stack")):
+    """A green thread, an asyncio task, or a thread's own stack, as coroutines() found it.
+
+    state:   'running', 'blocked' (its thread sleeps in the kernel), 'ready', 'parked', 'waiting' (one of the two: nobody says
+             which), 'new', 'away' (a thread's own stack while something else runs on it), 'unknown' (nobody samples)
+    seconds: in that state; of 'unknown', its age
+    spawner: id of the one that made it, or None
+    stack:   Frames, innermost first; of one that runs, none
+    """
+
+    def __str__(self):
+        what = "thread" if self.is_thread else "coroutine"
+        lines = [f"{what} {self.id} {self.name}: {self.state} for {self.seconds:.3f} s"]
+        return "\n".join(lines + [f"    {frame}" for frame in self.stack])
+
+
+def coroutines():
+    """Every green thread, asyncio task and thread there is, with the Python frames where it waits."""
+    return [Coroutine(*values, [Frame(*frame) for frame in stack]) for *values, stack in _greenprof.coroutines()]
 
 
 _FORMATS = {".folded": "folded", ".svg": "flamegraph", ".html": "flamegraph", ".pb.gz": "pprof", ".pprof": "pprof",

@@ -1,0 +1,14 @@
+// greenprof.coroutines(): the live coroutines as Python objects.
+#ifndef GP_CPYTHON_CENSUS_H
+#define GP_CPYTHON_CENSUS_H
+
+#include <Python.h>
+
+// A list of tuples: id, name, state, seconds, spawner, trace, is_thread, stack; the stack is a list of (function, file, line),
+// innermost first.
+PyObject *census_list(PyObject *module, PyObject *unused);
+
+// Write a census for `greenprof coroutines FILE`.
+PyObject *census_dump(PyObject *module, PyObject *path);
+
+#endif

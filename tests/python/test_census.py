@@ -1,0 +1,98 @@
+"""The census of Python's coroutines: who waits where, in every way to ask."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+support.require_package()
+support.require("greenlet", "eventlet", "gevent")
+
+ENDS = {  # of the stacks, outermost first, without what the library starts them by
+    "asyncio": {("request", "leaf", "sleep"), ("request", "middle", "Event.wait")},
+    "eventlet": {("request", "leaf", "sleep"), ("request", "middle", "Event.wait")},
+    "gevent": {("request", "leaf"), ("request", "middle")}, # further in it is C
+}
+
+
+def run(kind, directory, before=()):
+    path = os.path.join(directory, "census")
+    done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, "census.py"), kind, support.GREENPROF, path],
+                          capture_output=True, text=True, timeout=support.LIMIT_SECONDS,
+                          env=dict(os.environ, XDG_RUNTIME_DIR=directory))
+    assert done.returncode == 0, done.stderr
+    written = json.loads(support.command("coroutines", path, "--json"))
+    resting, sampling, live = map(json.loads, done.stdout.splitlines())
+    return resting, sampling, [flat(live), flat(written)]
+
+
+def flat(census):
+    return [dict(member, stack=[(frame["function"], frame.get("file"), frame.get("line")) for frame in group["stack"]])
+            for group in census["groups"] for member in group["members"]]
+
+
+class Census(unittest.TestCase):
+    def check_stacks(self, kind, requests):
+        self.assertEqual(len(requests), 10)
+        for end in ENDS[kind]:
+            self.assertEqual(len([one for one in requests if self.is_in(end, one)]), 5, (end, requests))
+
+    def is_in(self, end, one):
+        names = [frame[0] for frame in reversed(one["stack"])]
+        return tuple(names[names.index("request"):][:len(end)]) == end
+
+    def requests(self, census):
+        return [one for one in census if any(frame[0] == "request" for frame in one["stack"])]
+
+    def check(self, kind, before=()):
+        with tempfile.TemporaryDirectory() as directory:
+            resting, sampling, others = run(kind, directory, before)
+        self.check_stacks(kind, self.requests(resting))
+        self.check_stacks(kind, self.requests(sampling))
+        lines = {frame[0]: frame[2] for one in sampling for frame in one["stack"] if frame[1].endswith("/programs/census.py")}
+        with open(os.path.join(support.PROGRAMS, "census.py")) as file:
+            source = file.read().splitlines()
+        self.assertIn("1000", source[lines["leaf"] - 1])
+        self.assertIn("event.wait()", source[lines["middle"] - 1])
+        for one in self.requests(sampling):
+            self.assertIn(one["state"], ("waiting", "parked"))
+            self.assertGreater(one["seconds"], 0.19)
+            self.assertLess(one["seconds"], 30)
+        asker = [one for one in sampling if one["state"] == "running"]
+        self.assertEqual([one["stack"][0][0] for one in asker], ["report"])
+        self.assertEqual(asker[0]["trace"], "4bf92f3577b34da6a3ce929d0e0e4736")
+        self.assertEqual({one["spawner"] for one in self.requests(sampling)}, {asker[0]["id"]})
+        if kind == "asyncio":
+            self.assertEqual({one["name"] for one in self.requests(resting)}, {f"request {i}" for i in range(10)})
+            self.assertEqual({one["trace"] for one in self.requests(sampling)}, {"1" * 32})
+        else:
+            self.assertEqual({one["name"] for one in self.requests(sampling)}, {"request"})
+            self.assertEqual(len([one for one in sampling if one["name"] == "[hub]"]), 1)
+        for census in others:
+            self.check_stacks(kind, self.requests(census))
+            self.assertEqual({one["spawner"] for one in self.requests(census)}, {asker[0]["id"]})
+
+    def test_asyncio(self):
+        self.check("asyncio")
+
+    def test_eventlet(self):
+        self.check("eventlet")
+
+    def test_gevent(self):
+        self.check("gevent")
+
+    def test_under_greenprof_run(self):
+        with tempfile.TemporaryDirectory() as directory:
+            before = (support.GREENPROF, "run", "--clock", "wall", "-o", os.path.join(directory, "capture"), "--")
+            run("eventlet", directory, before)
+            requests = self.requests(flat(json.loads(support.command("coroutines", before[5], "--json"))))
+            self.check_stacks("eventlet", requests)
+            folded = support.Folded(support.command("export", before[5], "--format", "folded", "--clock", "wall"))
+        seconds = {stack[-1] for stack, weight in folded.stacks if "leaf" in stack and weight > 1}
+        self.assertTrue(seconds & {"[parked]", "[waiting]"}) # a wait that never ended, where it happened
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
