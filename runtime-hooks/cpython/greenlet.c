@@ -252,8 +252,10 @@ void gp_greenlet_ending(gp_py_t *from)
 
 void gp_greenlet_starting(gp_py_t *to)
 {
+    gp_step_here.waiting = GP_STEP_HAS_NOT_BEGUN; // the frames that are there are of who starts it
     if (is_booked())
         switch_to(to);
+    gp_step_here.waiting = 0;
     gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, to);
 }
 

@@ -20,6 +20,8 @@ typedef struct gp_step {
     uintptr_t waiting;    // while the task is being switched to: its coroutine object, whose awaits are its stack
 } gp_step_t;
 
+enum { GP_STEP_HAS_NOT_BEGUN = 1 }; // instead of `waiting`, while what is being switched to has no stack yet
+
 extern __thread gp_step_t gp_step_here __attribute__((tls_model("initial-exec")));
 
 // Copies memory of this process; false where there is none. One for a thread that holds the interpreter lock, another
