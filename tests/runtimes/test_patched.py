@@ -66,6 +66,14 @@ class Boost(shares.Shares):
                 self.assertTrue(all(ROUNDS <= capture.ledger[coro][1] <= ROUNDS + 3 for coro in made))
 
 
+class Minicoro(shares.Shares):
+    def test_inline(self):
+        """Its switch routine begins with an address of its own."""
+        run = self.check_shares(["shape_minicoro_inline", 0.7, ROUNDS], [r"entry_"], switches=(ROUNDS, ROUNDS + 3),
+                                names={name: f"entry_{name}" for name in shares.WORKERS})
+        self.assertEqual(self.unpatched(run), 0)
+
+
 class Requests(shares.Shares):
     def test_unknown(self):
         done = check.greenprof("run", "--patch", "auto,luna", "--", "true")
