@@ -1,9 +1,9 @@
 """Names and inlined functions held against addr2line and llvm-symbolizer: used by test_symbols.py and tools/bench/symbols.
 
-All three are asked about the same addresses. Names are compared as c++filt writes them, without the suffixes of copies
+Neither of the two reads the names that dwz moved to a file that several binaries share; gdb does. All are asked about the same addresses. Names are compared as c++filt writes them, without the suffixes of copies
 that a compiler made of a function (".constprop.0"), which some show and others do not.
 """
-import bisect, collections, os, random, re, resource, shutil, subprocess
+import bisect, collections, os, random, re, resource, shutil, subprocess, tempfile
 
 CLONE = re.compile(r"\.(cold|constprop|isra|lto_priv|llvm)(\.\d+)?(?=[.@]|$)|@@?[A-Z]\w*_[\d.]+$")  # and symbols' versions
 Tool = collections.namedtuple("Tool", "chains seconds")  # chains: one tuple of names an address, innermost first; CPU time
@@ -43,6 +43,34 @@ def llvm_symbolizer(path, addresses):
         return None
     out, seconds = run([program, "-e", path, "-f", "-i", "--no-demangle"], addresses)
     return Tool([tuple(block.split("\n")[0::2]) for block in out.rstrip("\n").split("\n\n")], seconds)
+
+
+# What gdb is to do: for each address, the function of each block around it.
+GDB_SCRIPT = """
+import gdb
+with open({addresses!r}) as addresses, open({answers!r}, "w") as answers:
+    for line in addresses:
+        block, names = gdb.block_for_pc(int(line, 16)), []
+        while block is not None and not block.is_global and not block.is_static:
+            if block.function is not None:
+                names.append(block.function.linkage_name or block.function.name)
+            block = block.superblock
+        print("\\t".join(names) or "??", file=answers)
+"""
+
+
+def gdb(path, addresses):
+    if not shutil.which("gdb"):
+        return None
+    with tempfile.TemporaryDirectory() as directory:
+        questions, answers, script = (os.path.join(directory, name) for name in ("questions", "answers", "script.py"))
+        with open(questions, "w") as file:
+            file.writelines(f"{address:#x}\n" for address in addresses)
+        with open(script, "w") as file:
+            file.write(GDB_SCRIPT.format(addresses=questions, answers=answers))
+        _, seconds = run(["gdb", "-nx", "-batch", "-x", script, path], [])
+        with open(answers) as file:
+            return Tool([tuple(line.rstrip("\n").split("\t")) for line in file], seconds)
 
 
 class Demangler:
@@ -116,9 +144,18 @@ def debug_file(path):
     return found if found and os.path.exists(found) else None
 
 
-def has_debug_information(path):
-    return any(".debug_info" in subprocess.run(["readelf", "-SW", file], text=True, capture_output=True).stdout
+def has_section(path, name):
+    """Has the file such a section, or its debug file?"""
+    return any(name in subprocess.run(["readelf", "-SW", file], text=True, capture_output=True).stdout
                for file in filter(None, (path, debug_file(path))))
+
+
+def has_debug_information(path):
+    return has_section(path, ".debug_info")
+
+
+def is_shared_by_dwz(path):
+    return has_section(path, ".gnu_debugaltlink")
 
 
 PART = "the same function, without its suffix .part"  # which says: called from the rest of the function, no recursion
