@@ -202,7 +202,7 @@ static bool read_native(gp_py_t *greenlet, uintptr_t words[NATIVE_WORDS])
            gp_cpython_peek(native, words, NATIVE_WORDS * sizeof(*words));
 }
 
-// The stack of a main greenlet is said to go from 1 to the end of memory; of one that has not begun, from 0 to 0.
+// The stack of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.
 static bool find_words(gp_py_t *main, gp_py_t *other)
 {
     uintptr_t of_main[NATIVE_WORDS], of_other[NATIVE_WORDS];
@@ -211,7 +211,7 @@ static bool find_words(gp_py_t *main, gp_py_t *other)
     for (greenlet_word = 0; greenlet_word < NATIVE_WORDS && of_other[greenlet_word] != (uintptr_t)other;)
         greenlet_word++;
     for (start_word = 0; start_word + 1 < NATIVE_WORDS; start_word++) {
-        if (of_main[start_word] == 1 && of_main[start_word + 1] == UINTPTR_MAX && of_other[start_word] == 0 &&
+        if (of_main[start_word] != 0 && of_main[start_word + 1] == UINTPTR_MAX && of_other[start_word] == 0 &&
             of_other[start_word + 1] == 0)
             return greenlet_word < NATIVE_WORDS;
     }

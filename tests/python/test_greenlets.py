@@ -90,6 +90,12 @@ class Programs(unittest.TestCase):
         self.assertEqual(alone.returncode, 0, alone.stderr)
         self.assertEqual(support.Run("tracers.py").output, alone.stdout)
 
+    def test_switches_are_seen_in_greenlets_own_functions(self):
+        support.require_package()
+        done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "switches_seen.py")], capture_output=True,
+                              text=True)
+        self.assertEqual((done.stdout, done.stderr), ("replaced: 0\nreplaced: 2\nreplaced: 0\nreplaced: 2\n", ""))
+
     def test_native_stacks_end_where_the_greenlet_begins(self):
         run = support.Run("shares.py", "gevent", hz=5000)
         folded = run.folded("--by", "coroutine")
