@@ -60,6 +60,12 @@ struct gp_thread;
 void gp_hook_ends(struct gp_thread *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp);
 void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);
 
+// Copy from memory that may not be there. Returns whether all of it was. Signals: not safe. Cost: ~0.5 us.
+bool gp_hook_peek(uintptr_t from, void *to, size_t bytes);
+
+// "fiber at FILE:LINE", for a coroutine that runs a block or a closure.
+void gp_hook_name_place(char *name, size_t size, const char *path, unsigned long line);
+
 // What a library that makes its coroutines of ucontexts knows better than makecontext(): set around the call in which it
 // makes one, by the thread that does.
 typedef struct gp_hook_maker {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "interpose/interpose.h"
+#include "names.h"
 #include "signal/region.h"
 
 typedef struct context {
@@ -28,8 +29,11 @@ static __thread uintptr_t mapped_hi __attribute__((tls_model("initial-exec")));
 static void made(context_t *context)
 {
     uintptr_t sp = (uintptr_t)context->handle;
-    if (sp >= mapped_lo && sp < mapped_hi)
-        gp_coro_announce(mapped_lo, mapped_hi, 0, "fiber");
+    char name[48] = "fiber";
+    if (sp < mapped_lo || sp >= mapped_hi)
+        return;
+    gp_php_name(context, name, sizeof(name));
+    gp_coro_announce(mapped_lo, mapped_hi, 0, name);
 }
 
 static void switched(context_t *from, context_t *to)

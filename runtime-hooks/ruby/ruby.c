@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "interpose/interpose.h"
+#include "names.h"
 
 enum { REGISTERS = 6, ENTRY = REGISTERS, BOTTOM, WORDS };
 
@@ -25,8 +26,10 @@ static bool is_fresh(const uintptr_t *sp)
 }
 
 // All stacks of a process have one size. The first is measured: its guard page is the end of its mapping.
-static void announce(const uintptr_t *sp)
+static void announce(const context_t *context)
 {
+    const uintptr_t *sp = context->stack_pointer;
+    char name[48] = "fiber";
     static _Atomic uintptr_t stack_bytes;
     uintptr_t hi = (uintptr_t)(sp + WORDS), bytes = stack_bytes;
     if (bytes == 0) {
@@ -35,13 +38,14 @@ static void announce(const uintptr_t *sp)
             return;
         stack_bytes = bytes = hi - lo;
     }
-    gp_coro_announce(hi - bytes, hi, sp[ENTRY], "fiber");
+    gp_ruby_name(context, name, sizeof(name));
+    gp_coro_announce(hi - bytes, hi, sp[ENTRY], name);
 }
 
 void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)
 {
     const context_t *to = (const context_t *)arguments[1];
     if (to->stack_pointer != NULL && is_fresh(to->stack_pointer))
-        announce(to->stack_pointer);
+        announce(to);
     gp_switch_to_stack((uintptr_t)to->stack_pointer, park);
 }

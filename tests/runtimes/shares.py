@@ -137,6 +137,10 @@ class Shares(check.Case):
             share = seconds / whole
             error = 4 * ((1 - share) / (share * len(capture.samples))) ** 0.5
             self.near(f"samples of {name}", roots[root], seconds, max(check.SHARE_TOLERANCE, error), 0.005)
+        for stack, _ in run.folded("--stitch", "--by", "coroutine").stacks:
+            if stack[0] in owners.values():
+                above = stack[:stack.index("[spawned]")] if "[spawned]" in stack else []
+                self.assertTrue(any(check.bare(frame) == "__libc_start_main" for frame in above), stack)
         self.check_ledger_of(run, owners)
         if switches is not None:
             self.check_switches(capture, owners, switches)

@@ -1,0 +1,13 @@
+// Names of Ruby's Fibers.
+#ifndef GP_HOOKS_RUBY_NAMES_H
+#define GP_HOOKS_RUBY_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// "fiber at FILE:LINE", of the block that a Fiber will run.
+//   context: its coroutine_context, before it has run.
+// Returns whether that could be told; else `name` is as it was. Caller holds Ruby's lock. Cost: ~3 us.
+bool gp_ruby_name(const void *context, char *name, size_t size);
+
+#endif
