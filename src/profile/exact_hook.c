@@ -23,15 +23,16 @@ typedef struct event {
     uintptr_t function;
     uintptr_t sp; // stack pointer where the hook returns to
     uintptr_t fp; // frame pointer there
-    bool manual;
     bool tail; // an exit that the function jumped to: its frame is gone
 } event_t;
 
-typedef struct moment { // when it was taken in, and where
+// When it was taken in, and where. No function that is not inlined gets a pointer to one: it stays in registers.
+typedef struct moment {
     gp_thread_t *thread;
     gp_exact_stack_t *stack;
     gp_exact_stack_t *previous; // busy before
     bool foreign;
+    uint32_t links; // of the stack: known to be one in the common case
     uint64_t ticks, cpu_ns;
 } moment_t;
 
@@ -115,30 +116,61 @@ SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, gp_thre
     return stack;
 }
 
-FAST bool begin(moment_t *moment, const event_t *event)
+FAST void begin_event(gp_thread_t *thread, gp_exact_stack_t *stack, uintptr_t sp)
 {
-    gp_thread_t *thread = gp_thread_self;
-    if (UNLIKELY(thread == NULL) && (thread = attach()) == NULL)
-        return false;
-    gp_exact_stack_t *stack = thread->exact_stack;
-    gp_exact_stack_t *previous = atomic_load_explicit(&thread->exact_busy, memory_order_relaxed);
-    bool foreign = false;
-    if (UNLIKELY(!is_stack_of(thread, stack, event->sp)))
-        stack = look_up_stack(thread, event->sp, &foreign);
-    if (stack != NULL && UNLIKELY(atomic_load_explicit(&stack->busy, memory_order_relaxed)))
-        stack = free_stack(stack, event->sp, thread, foreign, &previous);
-    if (UNLIKELY(stack == NULL)) {
-        gp_exact_lose();
-        return false;
-    }
-    stack->busy_sp = event->sp;
+    stack->busy_sp = sp;
     atomic_store_explicit(&stack->busy, true, memory_order_relaxed);
     // From here on gp_exact_stop() waits for this event, or this event sees the new epoch: see quiesce() in exact.c.
     atomic_store_explicit(&thread->exact_busy, stack, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (UNLIKELY(stack->epoch != atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) || stack->thread != thread))
+}
+
+FAST bool is_fresh(gp_thread_t *thread, const gp_exact_stack_t *stack)
+{
+    return stack->epoch == atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) && stack->thread == thread;
+}
+
+// Nearly all events: on the stack of the one before, in nobody's midst, and one profile counts them.
+FAST bool begin(moment_t *moment, uintptr_t sp)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (UNLIKELY(thread == NULL))
+        return false;
+    gp_exact_stack_t *stack = thread->exact_stack;
+    if (UNLIKELY(!is_stack_of(thread, stack, sp) || atomic_load_explicit(&stack->busy, memory_order_relaxed) ||
+                 atomic_load_explicit(&thread->exact_busy, memory_order_relaxed) != NULL))
+        return false;
+    begin_event(thread, stack, sp);
+    *moment = (moment_t){.thread = thread, .stack = stack, .links = 1};
+    if (LIKELY(is_fresh(thread, stack) && stack->link_count == 1))
+        return true;
+    atomic_store_explicit(&thread->exact_busy, NULL, memory_order_release);
+    atomic_store_explicit(&stack->busy, false, memory_order_relaxed);
+    return false;
+}
+
+// All events. Returns false where nobody counts, or memory is short.
+FAST bool begin_any(moment_t *moment, uintptr_t sp)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (thread == NULL && (thread = attach()) == NULL)
+        return false;
+    gp_exact_stack_t *stack = thread->exact_stack;
+    gp_exact_stack_t *previous = atomic_load_explicit(&thread->exact_busy, memory_order_relaxed);
+    bool foreign = false;
+    if (!is_stack_of(thread, stack, sp))
+        stack = look_up_stack(thread, sp, &foreign);
+    if (stack != NULL && atomic_load_explicit(&stack->busy, memory_order_relaxed))
+        stack = free_stack(stack, sp, thread, foreign, &previous);
+    if (stack == NULL) {
+        gp_exact_lose();
+        return false;
+    }
+    begin_event(thread, stack, sp);
+    if (!is_fresh(thread, stack))
         gp_exact_stack_refresh(stack, thread);
-    *moment = (moment_t){.thread = thread, .stack = stack, .previous = previous, .foreign = foreign};
+    *moment = (moment_t){
+        .thread = thread, .stack = stack, .previous = previous, .foreign = foreign, .links = stack->link_count};
     return true;
 }
 
@@ -178,12 +210,13 @@ FAST void read_clocks(moment_t *moment)
 
 // --- Frames
 
-FAST void add_call(gp_exact_stack_t *stack, uint32_t index)
+FAST void add_call(const moment_t *moment, uint32_t index)
 {
+    gp_exact_stack_t *stack = moment->stack;
     gp_exact_frame_t *frame = &stack->frames[index];
     frame->record = NULL;
     frame->table = NULL;
-    for (uint32_t i = 0; i < stack->link_count; i++) {
+    for (uint32_t i = 0; i < moment->links; i++) {
         gp_exact_link_t *link = &stack->links[i];
         if (link->base > index)
             link->base = index; // all that it had was left
@@ -210,7 +243,7 @@ FAST void pop(const moment_t *moment)
     gp_exact_frame_t *frame = &stack->frames[index], *below = frame - 1;
     gp_exact_share_t share = gp_exact_frame_share(frame, moment->ticks, moment->cpu_ns, frame->called_ticks,
                                                   frame->called_cpu_ns);
-    for (uint32_t i = 0; i < stack->link_count; i++) {
+    for (uint32_t i = 0; i < moment->links; i++) {
         const gp_exact_link_t *link = &stack->links[i];
         if (index < link->base)
             continue;
@@ -244,9 +277,16 @@ FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *site, uint
     return top->cfa < cfa || (top->cfa == cfa && (site->first || top->physical != site->physical));
 }
 
-// Inlined functions and prof_enter() have entered the same frame before: one that comes in by the same place has left.
-SLOW void pop_same_site(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
+// A handler's frames on an alternate stack are compared among themselves; any event elsewhere says that it is over.
+FAST bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
+    return UNLIKELY(top->foreign != moment->foreign) ? !moment->foreign : is_gone(top, site, cfa);
+}
+
+// Inlined functions and prof_enter() have entered the same frame before: one that comes in by the same place has left.
+SLOW void pop_same_site(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
+{
+    const moment_t *moment = &copy;
     const gp_exact_stack_t *stack = moment->stack;
     for (uint32_t i = stack->depth; i > 0 && stack->frames[i].cfa == cfa; i--) {
         if (stack->frames[i].site == site) {
@@ -257,25 +297,28 @@ SLOW void pop_same_site(const moment_t *moment, const gp_exact_site_t *site, uin
     }
 }
 
-// A handler's frames on an alternate stack are compared among themselves; any event elsewhere says that it is over.
-FAST void pop_gone(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
+SLOW void pop_gone(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
+{
+    const moment_t *moment = &copy;
+    const gp_exact_stack_t *stack = moment->stack;
+    while (stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa))
+        pop(moment);
+}
+
+FAST void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
     const gp_exact_stack_t *stack = moment->stack;
-    while (stack->depth > 0) {
-        const gp_exact_frame_t *top = &stack->frames[stack->depth];
-        if (UNLIKELY(top->foreign != moment->foreign) ? moment->foreign : !is_gone(top, site, cfa))
-            break;
-        pop(moment);
-    }
+    if (UNLIKELY(stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa)))
+        pop_gone(*moment, site, cfa);
     if (UNLIKELY(!site->first && stack->frames[stack->depth].cfa == cfa && !site->loose))
-        pop_same_site(moment, site, cfa);
+        pop_same_site(*moment, site, cfa);
 }
 
 FAST void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
 {
     gp_exact_stack_t *stack = moment->stack;
     uintptr_t cfa = frame_end(event, site);
-    pop_gone(moment, site, cfa);
+    pop_dead(moment, site, cfa);
     if (UNLIKELY(stack->depth + 1 >= stack->room || (stack->map_used + 1) * 2 > stack->map_mask) &&
         !gp_exact_stack_grow(stack)) {
         gp_exact_lose();
@@ -293,86 +336,116 @@ FAST void enter(const event_t *event, const moment_t *moment, const gp_exact_sit
     frame->called_ticks = frame->called_cpu_ns = 0;
     gp_exact_stack_enter(stack, index);
     stack->depth = index;
-    add_call(stack, index);
+    add_call(moment, index);
 }
 
-static __attribute__((noinline)) void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-                                                 bool manual)
+static __attribute__((noinline)) void take_enter_slowly(event_t event, const gp_exact_site_t *site)
 {
-    const event_t event = {.function = function, .sp = sp, .fp = fp, .manual = manual};
     moment_t moment;
-    // Before the clocks are read: a site's first time takes a while.
-    const gp_exact_site_t *site = gp_exact_site_find(function, pc);
-    if (UNLIKELY(site == NULL) && (site = gp_exact_site_add(function, pc, manual)) == NULL) {
-        gp_exact_lose();
+    if (!begin_any(&moment, event.sp))
         return;
-    }
-    if (UNLIKELY(!begin(&moment, &event)))
-        return;
-    if (LIKELY(moment.stack->link_count > 0)) {
+    if (moment.links > 0) {
         read_clocks(&moment);
         enter(&event, &moment, site);
     }
     end(&moment);
 }
 
+static __attribute__((noinline)) void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+                                                 bool manual)
+{
+    const event_t event = {.function = function, .sp = sp, .fp = fp};
+    moment_t moment;
+    // Before the clocks are read: a site's first time takes a while.
+    const gp_exact_site_t *site = gp_exact_site_find(function, pc);
+    if (UNLIKELY(site == NULL) && (site = gp_exact_site_add(function, pc, manual)) == NULL) {
+        gp_exact_lose();
+    } else if (LIKELY(begin(&moment, sp))) {
+        read_clocks(&moment);
+        enter(&event, &moment, site);
+        end(&moment);
+    } else {
+        take_enter_slowly(event, site);
+    }
+}
+
 // The frame that an exit is about, or 0: it was entered before anybody counted.
-SLOW uint32_t find_frame(const gp_exact_stack_t *stack, const event_t *event)
+static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
 {
     for (uint32_t i = stack->depth; i > 0; i--) {
-        if (stack->frames[i].site->address == event->function)
+        if (stack->frames[i].site->address == function)
             return i;
     }
     return 0;
 }
 
-FAST void leave(const event_t *event, const moment_t *moment)
+SLOW void leave_slowly(event_t event, moment_t copy)
 {
+    const moment_t *moment = &copy;
     const gp_exact_stack_t *stack = moment->stack;
     while (stack->depth > 0) {
         const gp_exact_frame_t *top = &stack->frames[stack->depth];
-        if (UNLIKELY(top->foreign != moment->foreign) ? moment->foreign : top->cfa > event->sp)
+        if (top->foreign != moment->foreign ? moment->foreign : top->cfa > event.sp)
             break;
         pop(moment);
     }
-    if (event->tail) // the frame ended at the stack pointer: it went with those
+    if (event.tail) // the frame ended at the stack pointer: it went with those
         return;
-    if (UNLIKELY(moment->foreign && !stack->frames[stack->depth].foreign))
+    if (moment->foreign && !stack->frames[stack->depth].foreign)
         return;
-    uint32_t index = LIKELY(stack->depth > 0 && stack->frames[stack->depth].site->address == event->function)
-                         ? stack->depth
-                         : find_frame(stack, event);
+    uint32_t index = find_frame(stack, event.function);
     while (index != 0 && stack->depth >= index)
         pop(moment);
 }
 
-static __attribute__((noinline)) void take_exit(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp, bool manual,
-                                                bool tail)
+FAST void leave(const event_t *event, const moment_t *moment)
 {
-    (void)pc;
-    const event_t event = {.function = function, .sp = sp, .fp = fp, .manual = manual, .tail = tail};
+    const gp_exact_stack_t *stack = moment->stack;
+    const gp_exact_frame_t *top = &stack->frames[stack->depth];
+    if (LIKELY(stack->depth > 0 && top->foreign == moment->foreign && top->cfa > event->sp && !event->tail &&
+               top->site->address == event->function))
+        pop(moment);
+    else
+        leave_slowly(*event, *moment);
+}
+
+static __attribute__((noinline)) void take_exit_slowly(event_t event)
+{
     moment_t moment;
-    if (UNLIKELY(!begin(&moment, &event)))
+    if (!begin_any(&moment, event.sp))
         return;
-    if (LIKELY(moment.stack->link_count > 0)) {
+    if (moment.links > 0) {
         read_clocks(&moment);
         leave(&event, &moment);
     }
     end(&moment);
 }
 
+static __attribute__((noinline)) void take_exit(uintptr_t function, uintptr_t sp, bool tail)
+{
+    const event_t event = {.function = function, .sp = sp, .tail = tail};
+    moment_t moment;
+    if (LIKELY(begin(&moment, sp))) {
+        read_clocks(&moment);
+        leave(&event, &moment);
+        end(&moment);
+    } else {
+        take_exit_slowly(event);
+    }
+}
+
 // In the hook that was called itself: its frame tells where the caller's ends. The work is done elsewhere, with all that
 // is known in registers, so that hooks at rest do nothing but look.
-#define HERE                                                                                                           \
-    (uintptr_t) __builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa(),                                         \
-        *(const uintptr_t *)__builtin_frame_address(0)
+#define CALLER_PC ((uintptr_t)__builtin_return_address(0))
+#define CALLER_SP ((uintptr_t)__builtin_dwarf_cfa())
+#define CALLER_FP (*(const uintptr_t *)__builtin_frame_address(0))
 
 PROF_API void __cyg_profile_func_enter(void *function, void *call_site)
 {
     (void)call_site;
     if (LIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0))
         return;
-    take_enter((uintptr_t)function, HERE, false);
+    take_enter((uintptr_t)function, CALLER_PC, CALLER_SP, CALLER_FP, false);
 }
 
 PROF_API void __cyg_profile_func_exit(void *function, void *call_site)
@@ -380,15 +453,15 @@ PROF_API void __cyg_profile_func_exit(void *function, void *call_site)
     if (LIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0))
         return;
     // An exit that the function jumped to returns to where the function would have returned.
-    take_exit((uintptr_t)function, HERE, false, __builtin_return_address(0) == call_site);
+    take_exit((uintptr_t)function, CALLER_SP, __builtin_return_address(0) == call_site);
 }
 
 PROF_API void prof_enter_hook(void *function)
 {
-    take_enter((uintptr_t)function, HERE, true);
+    take_enter((uintptr_t)function, CALLER_PC, CALLER_SP, CALLER_FP, true);
 }
 
 PROF_API void prof_exit_hook(void *function)
 {
-    take_exit((uintptr_t)function, HERE, true, false);
+    take_exit((uintptr_t)function, CALLER_SP, false);
 }
