@@ -25,28 +25,28 @@ const gp_patch_runtime_t gp_patch_runtimes[] = {
     {
         .name = "tarantool",
         .title = "Tarantool fibers",
-        .functions = {{"coro_transfer"}, {"coro_create"}, {"fiber_new_ex"}, {"fiber_set_name", .optional = true},
-                      {"fiber_recycle", .optional = true}},
+        .functions = {{.symbol = "coro_transfer"}, {.symbol = "coro_create"}, {.symbol = "fiber_new_ex"}, {.symbol = "fiber_set_name", .optional = true},
+                      {.symbol = "fiber_recycle", .optional = true}},
     },
     {
         .name = "lua",
         .title = "Lua 5.4, linked in",
         .unless = {"luaJIT_setmode"}, // its lua_resume() is not what its coroutines are resumed by
-        .functions = {{"lua_resume"}},
+        .functions = {{.symbol = "lua_resume"}},
     },
     {
         .name = "boost",
         .title = "Boost.Context, linked in",
         .unless = {"__wrap_jump_fcontext", "zend_observer_fiber_switch_register"},
-        .functions = {{"jump_fcontext", .code = boost_jump, .code_size = sizeof(boost_jump)},
-                      {"ontop_fcontext", true, boost_ontop, sizeof(boost_ontop)},
-                      {"make_fcontext", .code = boost_make, .code_size = sizeof(boost_make)}},
+        .functions = {{.symbol = "jump_fcontext", .code = boost_jump, .code_size = sizeof(boost_jump)},
+                      {.symbol = "ontop_fcontext", .optional = true, .code = boost_ontop, .code_size = sizeof(boost_ontop)},
+                      {.symbol = "make_fcontext", .code = boost_make, .code_size = sizeof(boost_make)}},
     },
     {
         .name = "minicoro",
         .title = "minicoro, linked in",
         .unless = {"__wrap_mco_resume"},
-        .functions = {{"_mco_switch"}, {"mco_create"}},
+        .functions = {{.symbol = "_mco_switch"}, {.symbol = "mco_create"}},
     },
     {0},
 };

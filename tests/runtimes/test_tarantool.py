@@ -59,6 +59,7 @@ class Tarantool(shares.Shares):
         kinds = {coro.kind for coro in run.capture().coros.values()}
         self.assertNotIn(2, kinds)
         self.assertIn(3, kinds)
+        self.assertIn("no hook: run --patch tarantool or", check.greenprof("info", run.output).stdout.decode())
 
 
 if __name__ == "__main__":

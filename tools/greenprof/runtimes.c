@@ -275,6 +275,13 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
         len += (size_t)snprintf(text + len, size - len, "%sgreenprof-wrap-%s", any ? ", " : "link with ", runtime->wrap);
         any = true;
     }
+    for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL && len < size; runtime++) {
+        const char *refused;
+        if (gp_patchable(dataset->exe, runtime, &refused) <= GP_PATCHABLE_REFUSED)
+            continue;
+        len += (size_t)snprintf(text + len, size - len, "%srun --patch %s", any ? " or " : "", runtime->name);
+        any = true;
+    }
     if (len < size)
         snprintf(text + len, size - len, "%scall prof_coro_create()", any ? " or " : "");
     return text;
