@@ -64,6 +64,10 @@ class Shares(unittest.TestCase):
                     most = max(mine, key=mine.get)
                     self.assertRegex(most, r"^\[thread " if owner == "main" else rf"^\[coroutine \d+ {owner}\]$", (function, mine))
                     self.assertLess(abs(mine[most] - 0.1), 0.1 * tolerance + 0.001, (function, mine))
+                rows = [line.split() for line in run.report("--by", "coroutine").splitlines()]
+                exact = {row[-1]: float(row[0]) for row in rows if row and row[-1] in ("one", "three")}
+                self.assertLess(abs(exact["one"] - 0.4), 0.4 * tolerance, rows)
+                self.assertLess(abs(exact["three"] - 0.1), 0.1 * tolerance, rows)
 
 
 class Waits(unittest.TestCase):
