@@ -17,6 +17,7 @@ bool gp_py_find(void)
         {"_Py_TrueStruct", offsetof(gp_py_api_t, true_object)},
         {"PyCFunction_Type", offsetof(gp_py_api_t, builtin_type)},
         {"PyMethodDescr_Type", offsetof(gp_py_api_t, method_type)},
+        {"PyTuple_Type", offsetof(gp_py_api_t, tuple_type)},
         {"Py_IncRef", offsetof(gp_py_api_t, incref)},
         {"Py_DecRef", offsetof(gp_py_api_t, decref)},
         {"Py_DecRef", offsetof(gp_py_api_t, drop)},
@@ -27,6 +28,7 @@ bool gp_py_find(void)
         {"PyObject_GetAttr", offsetof(gp_py_api_t, get_attr_of)},
         {"PyUnicode_InternFromString", offsetof(gp_py_api_t, text)},
         {"PyUnicode_AsUTF8AndSize", offsetof(gp_py_api_t, utf8)},
+        {"PyFloat_AsDouble", offsetof(gp_py_api_t, number)},
         {"PyDict_New", offsetof(gp_py_api_t, dict_new)},
         {"PyDict_SetItemString", offsetof(gp_py_api_t, dict_set)},
         {"Py_CompileString", offsetof(gp_py_api_t, compile)},
@@ -69,4 +71,16 @@ gp_py_method_t *gp_py_method(gp_py_t *module, const char *name)
     if (definition == NULL)
         gp_py.error_clear();
     return definition != NULL ? gp_py_method_of(definition, name) : NULL;
+}
+
+gp_py_method_t *gp_py_type_method(gp_py_t *type, const char *name)
+{
+    gp_py_t *descriptor = gp_py.get_attr(type, name);
+    gp_py_method_t *definition = NULL;
+    if (descriptor == NULL)
+        gp_py.error_clear();
+    else if (gp_py_type(descriptor) == gp_py.method_type)
+        definition = *gp_py_slot(descriptor, GP_PY_METHOD_DEFINITION);
+    gp_py.drop(descriptor);
+    return definition;
 }

@@ -15,11 +15,11 @@ typedef struct gp_py_method { // PyMethodDef
     const char *doc;
 } gp_py_method_t;
 
-enum { GP_PY_VARARGS = 0x1, GP_PY_NOARGS = 0x4, GP_PY_O = 0x8, GP_PY_FASTCALL = 0x80 };
+enum { GP_PY_VARARGS = 0x1, GP_PY_KEYWORDS = 0x2, GP_PY_NOARGS = 0x4, GP_PY_O = 0x8, GP_PY_FASTCALL = 0x80 };
 
 typedef struct gp_py_api {
     gp_py_t *none, *true_object;
-    gp_py_t *builtin_type, *method_type; // PyCFunction_Type, PyMethodDescr_Type
+    gp_py_t *builtin_type, *method_type, *tuple_type; // PyCFunction_Type, PyMethodDescr_Type, PyTuple_Type
     void (*incref)(gp_py_t *);
     void (*decref)(gp_py_t *);
     void (*drop)(gp_py_t *);                               // the same; NULL is accepted
@@ -30,6 +30,7 @@ typedef struct gp_py_api {
     gp_py_t *(*get_attr_of)(gp_py_t *, gp_py_t *);         // by a text object
     gp_py_t *(*text)(const char *);                        // interned
     const char *(*utf8)(gp_py_t *, ptrdiff_t *);
+    double (*number)(gp_py_t *);                           // -1 and an error where it is none
     gp_py_t *(*dict_new)(void);
     int (*dict_set)(gp_py_t *, const char *, gp_py_t *);
     gp_py_t *(*compile)(const char *, const char *, int);
@@ -59,6 +60,9 @@ bool gp_py_find(void);
 // (monkey patches). It is shared by all who hold the function: what is put there is called. NULL = there is none.
 gp_py_method_t *gp_py_method(gp_py_t *module, const char *name);
 
+// The definition behind a method of a built-in type; NULL = there is no such thing.
+gp_py_method_t *gp_py_type_method(gp_py_t *type, const char *name);
+
 // The same of a PyModuleDef.
 gp_py_method_t *gp_py_method_of(void *definition, const char *name);
 
@@ -81,6 +85,12 @@ enum { GP_PY_METHOD_DEFINITION = 40, GP_PY_WRAPPER_WRAPPED = 48 };
 static inline void **gp_py_slot(gp_py_t *type, size_t offset)
 {
     return (void **)(void *)((char *)type + offset);
+}
+
+// tp_name of an object's type
+static inline const char *gp_py_type_name(gp_py_t *object)
+{
+    return *(const char **)(void *)((char *)gp_py_type(object) + 24);
 }
 
 // tp_basicsize

@@ -291,15 +291,10 @@ static void replace_wrapped_init(gp_py_t *type)
     gp_py.drop(wrapper);
 }
 
-// The function behind a method of a built-in type, where it takes what `flags` say; NULL = there is no such thing.
 static gp_py_method_t *find_method(gp_py_t *type, const char *name, int flags)
 {
-    gp_py_t *descriptor = gp_py.get_attr(type, name);
-    gp_py_method_t *definition = NULL;
-    if (descriptor != NULL && gp_py_type(descriptor) == gp_py.method_type)
-        definition = *gp_py_slot(descriptor, GP_PY_METHOD_DEFINITION);
-    gp_py.drop(descriptor);
-    return definition != NULL && definition->flags == flags ? definition : NULL;
+    gp_py_method_t *method = gp_py_type_method(type, name);
+    return method != NULL && method->flags == flags ? method : NULL;
 }
 
 static void *replace(void *function, void *mine)

@@ -8,6 +8,7 @@
 #include "coro/threads.h"
 #include "greenlet_map.h"
 #include "greenlet_native.h"
+#include "hub.h"
 #include "parked.h"
 #include "peek.h"
 
@@ -68,6 +69,7 @@ static void switch_to(gp_py_t *greenlet)
     // No place to go on: its native stack is saved elsewhere while it is parked.
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
     gp_greenlet_t to = record_of(greenlet);
+    gp_hub_before_switch(gp_greenlet_here.last, to.coro);
     gp_switch_to(to.coro, to.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     // From here on the handler believes what was just reported.
@@ -282,6 +284,11 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     gp_py_t *greenlet = real_new(type, args, keywords);
     if (greenlet == NULL)
         return NULL;
+    static gp_py_t *last_type;
+    if (type != last_type) { // a library's own kind, the first of which comes before any is woken
+        last_type = type;
+        gp_hub_look();
+    }
     if ((watcher != NULL || is_sampling()) && !is_entered())
         gp_greenlet_enter();
     add(greenlet, gp_greenlet_spawner());

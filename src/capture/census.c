@@ -85,7 +85,9 @@ static void look_at_waiting(prof_coro_t *coro, bool is_current, look_t *look)
 {
     uint64_t ready = is_current ? gp_edge_load(&coro->ready_ticks) : 0;
     look->state = gp_edge_is_told(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
-    if (ready != 0) {
+    if (ready > gp_ticks()) {
+        look->state = GP_CENSUS_PARKED; // until then, as far as is known
+    } else if (ready != 0) {
         look->state = GP_CENSUS_READY;
         look->since = ready > look->since ? ready : look->since;
     } else if (gp_edge_load(&coro->switches) == 0 && coro->birth_ticks >= gp_edge_load(&gp_edge_epoch_ticks)) {

@@ -371,6 +371,7 @@ static void end_of_round(void)
         open_later();
     gp_recording_definitions(&recording);
     report(now);
+    gp_recording_definitions(&recording); // what coroutines were found waiting in
     if (end != ENDING_NOT)
         write_end(end == ENDING_EXEC ? GP_END_EXEC : gp_sampler_has_yielded() ? GP_END_STOPPED : GP_END_EXIT);
     if (gp_writer_hand_over(&recording.writer))

@@ -29,6 +29,7 @@ void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     uint64_t since = gp_edge_load(&coro->since), wait = now > since ? now - since : 0;
     if (ready != 0) {
         ready = ready > since ? ready : since;
+        ready = ready < now ? ready : now; // a timer that it was woken before
         gp_edge_store(&coro->ready_ticks, 0);
         gp_coro_add(&coro->told_ticks, wait);
         gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);

@@ -73,6 +73,7 @@ bool gp_span_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_span_mark_t *
         return false; // it has done nothing since sampling started
     fill(mark, coro, id);
     mark->ready = gp_edge_load(&coro->ready_ticks);
+    mark->ready = mark->ready < now ? mark->ready : now; // a timer to come
     mark->is_open = true;
     mark->is_waiting = atomic_load_explicit(&coro->running, memory_order_acquire) == 0;
     if (!mark->is_waiting) {

@@ -79,6 +79,26 @@ class Waits(unittest.TestCase):
             self.assertLess(abs(times[name] - seconds), 0.1 * seconds, (name, times[name], seconds))
 
 
+class Ready(unittest.TestCase):
+    def check(self, kind):
+        run = support.Run("ready.py", kind, options=["--clock", "wall"])
+        folded, total = run.folded("--clock", "wall"), 0
+        for line in run.output.splitlines():
+            name, ready, parked = line.split()
+            total += float(ready)
+            for leaf, true in (("[ready]", float(ready)), ("[parked]", float(parked))):
+                seconds = sum(weight for stack, weight in folded.stacks if name in stack and stack[-1] == leaf)
+                self.assertLess(abs(seconds - true), 0.1 * true + 0.01, (name, leaf, seconds, true))
+        kept_by = support.Folded(support.command("export", run.capture, "--format", "folded", "--by", "victim-time"))
+        self.assertGreater(kept_by.cumulative()["blocks"], 0.7 * total)
+
+    def test_eventlet_tells(self):
+        self.check("eventlet")
+
+    def test_gevent_tells(self):
+        self.check("gevent")
+
+
 class Programs(unittest.TestCase):
     def test_storm(self):
         run = support.Run("storm.py", 8, hz=10000)
