@@ -139,20 +139,22 @@ void gp_restart_call(ucontext_t *context)
         !find_number(instruction, registers, &number) || others_wait(context))
         return;
     registers[REG_RAX] = (greg_t)number;
+    registers[REG_RCX] = ~registers[REG_RIP]; // no input of a system call: the mark that this was done here, not by the kernel
     registers[REG_RIP] -= (greg_t)sizeof(syscall_instruction);
 }
 
 void gp_restart_forget(ucontext_t *context)
 {
     greg_t *registers = context->uc_mcontext.gregs;
-    greg_t after = registers[REG_RCX];
-    if (registers[REG_RIP] == after - (greg_t)sizeof(syscall_instruction) && is_wait((uint64_t)registers[REG_RAX]) &&
-        memcmp((const void *)registers[REG_RIP], syscall_instruction, sizeof(syscall_instruction)) == 0) {
+    greg_t after = registers[REG_RIP] + (greg_t)sizeof(syscall_instruction);
+    // The kernel repeats calls for handlers with SA_RESTART: %rcx then is the instruction's end.
+    if (registers[REG_RCX] == ~after && is_wait((uint64_t)registers[REG_RAX])) {
         registers[REG_RIP] = after;
         registers[REG_RAX] = -EINTR;
-    }
-    if (registers[REG_RIP] == after && registers[REG_RAX] == -EINTR)
         registers[REG_RCX] = 0;
+    } else if (registers[REG_RIP] == registers[REG_RCX] && registers[REG_RAX] == -EINTR) {
+        registers[REG_RCX] = 0;
+    }
 }
 
 #else

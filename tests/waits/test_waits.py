@@ -39,6 +39,13 @@ class Waits(check.Case):
     def test_own_signals_end_them_by_ticks(self):
         self.check("kicked", 30, calls=CALLS - 1, engine="cpu")
 
+    def test_kernel_makes_calls_again(self):
+        """After handlers with SA_RESTART, as without greenprof."""
+        self.assertEqual(self.run_alone(["restarted", 100]).values["BAD"], [])
+        for engine, clock in (("perf", "cpu"), ("perf", "wall"), ("cpu", "cpu")):
+            run = self.profile(["restarted", 100], hz=10000, options=["--engine", engine, "--clock", clock])
+            self.assertEqual(run.truth.values["BAD"], [])
+
 
 if __name__ == "__main__":
     check.main()
