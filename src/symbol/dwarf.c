@@ -111,7 +111,10 @@ static void load_code(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
     unit->code_loaded = true;
     gp_dwarf_files_load(dwarf, unit);
     gp_dwarf_lines_load(dwarf, unit);
-    gp_dwarf_functions_load(dwarf, unit, false);
+    if (gp_dwarf_abbrevs_load(dwarf, unit))
+        gp_dwarf_functions_load(dwarf, unit, false);
+    else
+        unit->searched = true;
 }
 
 // Say what a function is called.
@@ -161,13 +164,10 @@ void gp_dwarf_free_read(gp_dwarf_t *dwarf)
 {
     for (size_t i = 0; i < dwarf->unit_count; i++)
         gp_dwarf_unit_free(&dwarf->units[i]);
-    for (size_t i = 0; i < dwarf->abbrev_count; i++)
-        gp_dwarf_abbrevs_free(dwarf->abbrevs[i]);
     free(dwarf->units);
     free(dwarf->spans);
     gp_buckets_free(&dwarf->span_buckets);
-    free(dwarf->abbrevs);
-    gp_index_free(&dwarf->abbrev_index);
+    gp_dwarf_abbrevs_free(dwarf);
     free(dwarf->titles);
     gp_index_free(&dwarf->title_index);
     gp_arena_free(&dwarf->memory);

@@ -63,11 +63,13 @@ static int compare_codes(const void *left, const void *right)
 }
 
 // What is read before something cannot be read counts.
-static void read_table(gp_dwarf_abbrevs_t *table, const gp_dwarf_unit_t *unit, gp_cursor_t cursor)
+//   most: so many of them.
+static void read_table(gp_dwarf_abbrevs_t *table, const gp_dwarf_unit_t *unit, gp_cursor_t cursor,
+                       size_t most)
 {
     bool sorted = true;
 
-    for (;;) {
+    while (table->count < most) {
         gp_dwarf_abbrev_t abbrev = {.code = gp_cursor_uleb(&cursor)};
         if (abbrev.code == 0)
             break;
@@ -100,20 +102,19 @@ static bool same_table(const void *owner, uint32_t number, const void *key)
     return a->offset == b->offset && a->format == b->format;
 }
 
-const gp_dwarf_abbrevs_t *gp_dwarf_abbrevs(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                                           uint64_t offset)
+static const gp_dwarf_abbrevs_t *find_table(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit)
 {
     const gp_dwarf_abbrevs_t key = {
-        .offset = offset,
+        .offset = unit->abbrev_offset,
         .format =
             (uint32_t)unit->version << 16 | (uint32_t)unit->address_bytes << 8 | unit->offset_bytes,
     };
-    uint64_t hash = gp_hash_more(gp_hash_u64(offset), key.format);
+    uint64_t hash = gp_hash_more(gp_hash_u64(key.offset), key.format);
     uint32_t number = gp_index_find(&dwarf->abbrev_index, hash, same_table, dwarf, &key);
 
     if (number != GP_INDEX_NONE)
         return dwarf->abbrevs[number];
-    if (offset >= dwarf->sections[GP_DEBUG_ABBREV].len ||
+    if (key.offset >= dwarf->sections[GP_DEBUG_ABBREV].len ||
         gp_grow(&dwarf->abbrevs, &dwarf->abbrev_capacity, dwarf->abbrev_count,
                 sizeof(gp_dwarf_abbrevs_t *)) < 0)
         return NULL;
@@ -124,14 +125,45 @@ const gp_dwarf_abbrevs_t *gp_dwarf_abbrevs(gp_dwarf_t *dwarf, const gp_dwarf_uni
     }
     *table = key;
     dwarf->abbrevs[dwarf->abbrev_count++] = table;
-    read_table(table, unit, gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], offset));
+    read_table(table, unit, gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], key.offset), SIZE_MAX);
     return table;
 }
 
-void gp_dwarf_abbrevs_free(gp_dwarf_abbrevs_t *table)
+bool gp_dwarf_abbrevs_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+{
+    if (unit->abbrevs == NULL)
+        unit->abbrevs = find_table(dwarf, unit);
+    return unit->abbrevs != NULL;
+}
+
+const gp_dwarf_abbrevs_t *gp_dwarf_abbrevs_first(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
+                                                 uint64_t code)
+{
+    gp_dwarf_abbrevs_t *table = &dwarf->first_abbrevs;
+
+    if (unit->abbrevs != NULL)
+        return unit->abbrevs;
+    table->count = table->attribute_count = table->step_count = 0;
+    read_table(table, unit, gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], unit->abbrev_offset), 1);
+    if (table->count > 0 && table->items[0].code == code)
+        return table;
+    return gp_dwarf_abbrevs_load(dwarf, unit) ? unit->abbrevs : NULL; // dwz makes one for all units
+}
+
+static void clear(gp_dwarf_abbrevs_t *table)
 {
     free(table->items);
     free(table->attributes);
     free(table->steps);
-    free(table);
+}
+
+void gp_dwarf_abbrevs_free(gp_dwarf_t *dwarf)
+{
+    for (size_t i = 0; i < dwarf->abbrev_count; i++) {
+        clear(dwarf->abbrevs[i]);
+        free(dwarf->abbrevs[i]);
+    }
+    clear(&dwarf->first_abbrevs);
+    free(dwarf->abbrevs);
+    gp_index_free(&dwarf->abbrev_index);
 }

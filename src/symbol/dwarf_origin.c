@@ -106,7 +106,8 @@ static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
             from = from->supplement;
         die &= ~GP_DWARF_SUPPLEMENT;
         gp_dwarf_unit_t *unit = from ? gp_dwarf_unit_at(from, die) : NULL;
-        if (unit == NULL || !read_die(from, unit, die, &description))
+        if (unit == NULL || !gp_dwarf_abbrevs_load(from, unit) ||
+            !read_die(from, unit, die, &description))
             break;
         complete(dwarf, title, from, unit, &description);
         if (description.linkage_name.form != 0 && title->first_line != 0 &&

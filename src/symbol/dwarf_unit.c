@@ -5,7 +5,7 @@
 
 // Read the header of the unit at the cursor. Returns false when there is none that can be read; the
 // cursor is behind the unit where its length is known.
-static bool read_header(gp_dwarf_unit_t *unit, gp_cursor_t *cursor, uint64_t *abbrev_offset)
+static bool read_header(gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
 {
     uint64_t length = gp_cursor_u32(cursor);
 
@@ -23,7 +23,7 @@ static bool read_header(gp_dwarf_unit_t *unit, gp_cursor_t *cursor, uint64_t *ab
     uint8_t type = unit->version >= 5 ? gp_cursor_u8(&body) : DW_UT_compile;
     if (unit->version >= 5)
         unit->address_bytes = gp_cursor_u8(&body);
-    *abbrev_offset = gp_cursor_uint(&body, unit->offset_bytes);
+    unit->abbrev_offset = gp_cursor_uint(&body, unit->offset_bytes);
     if (unit->version < 5)
         unit->address_bytes = gp_cursor_u8(&body);
     if (type == DW_UT_skeleton || type == DW_UT_split_compile)
@@ -75,16 +75,18 @@ static void take_attribute(gp_dwarf_unit_t *unit, root_t *root, uint16_t name,
     }
 }
 
-static bool read_root(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, root_t *root)
+static bool read_root(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, root_t *root)
 {
     const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
     gp_cursor_t cursor = gp_cursor(until, unit->die);
-    const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrev(unit->abbrevs, gp_cursor_uleb(&cursor));
+    uint64_t code = gp_cursor_uleb(&cursor);
+    const gp_dwarf_abbrevs_t *abbrevs = gp_dwarf_abbrevs_first(dwarf, unit, code);
+    const gp_dwarf_abbrev_t *abbrev = abbrevs ? gp_dwarf_abbrev(abbrevs, code) : NULL;
 
     if (abbrev == NULL)
         return false;
     for (uint32_t i = 0; i < abbrev->count && !cursor.bad; i++) {
-        const gp_dwarf_attribute_t *attribute = &unit->abbrevs->attributes[abbrev->first + i];
+        const gp_dwarf_attribute_t *attribute = &abbrevs->attributes[abbrev->first + i];
         gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, attribute);
         take_attribute(unit, root, attribute->name, &value);
     }
@@ -103,7 +105,7 @@ static int add_span(void *context, uint64_t lo, uint64_t hi)
     return 0;
 }
 
-static int add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header, uint64_t abbrev_offset)
+static int add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header)
 {
     root_t root = {0};
 
@@ -111,8 +113,7 @@ static int add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header, uint64_t a
         return -ENOMEM;
     gp_dwarf_unit_t *unit = &dwarf->units[dwarf->unit_count];
     *unit = *header;
-    unit->abbrevs = gp_dwarf_abbrevs(dwarf, unit, abbrev_offset);
-    if (unit->abbrevs == NULL || !read_root(dwarf, unit, &root))
+    if (!read_root(dwarf, unit, &root))
         return 0;
     dwarf->unit_count++;
     return gp_dwarf_ranges(dwarf, unit, &root.extent, add_span, dwarf);
@@ -133,11 +134,10 @@ int gp_dwarf_units_load(gp_dwarf_t *dwarf)
 
     while (result == 0 && !cursor.bad && gp_cursor_left(&cursor) > 0) {
         gp_dwarf_unit_t unit = {.start = (uint64_t)(cursor.at - info.data)};
-        uint64_t abbrev_offset = 0;
-        bool readable = read_header(&unit, &cursor, &abbrev_offset);
+        bool readable = read_header(&unit, &cursor);
         unit.end = cursor.bad ? unit.start : (uint64_t)(cursor.at - info.data);
         if (readable)
-            result = add_unit(dwarf, &unit, abbrev_offset);
+            result = add_unit(dwarf, &unit);
     }
     if (dwarf->span_count > 0)
         qsort(dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans), compare_spans);

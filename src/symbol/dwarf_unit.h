@@ -59,11 +59,16 @@ typedef struct gp_dwarf_abbrevs { // of one or more units
 
 typedef struct gp_dwarf_unit gp_dwarf_unit_t;
 
-// Find or read the abbreviations of a unit. Returns NULL when there are none.
-const gp_dwarf_abbrevs_t *gp_dwarf_abbrevs(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                                           uint64_t offset);
+// Find or read the abbreviations of a unit, before any of its DIEs but the first is read. Returns
+// false when there are none.
+bool gp_dwarf_abbrevs_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+
+// What is needed for the unit's first DIE, which has this code: compilers put it first, and then
+// the others are not read. Returns a table that holds until the next call, NULL when there is none.
+const gp_dwarf_abbrevs_t *gp_dwarf_abbrevs_first(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
+                                                 uint64_t code);
 const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t *table, uint64_t code);
-void gp_dwarf_abbrevs_free(gp_dwarf_abbrevs_t *table);
+void gp_dwarf_abbrevs_free(gp_dwarf_t *dwarf);
 
 // --- attribute values (dwarf_form.c)
 
@@ -145,7 +150,8 @@ struct gp_dwarf_unit {
     uint64_t start, die, end; // in .debug_info: header, first DIE, end
     uint16_t version;
     uint8_t address_bytes, offset_bytes;
-    const gp_dwarf_abbrevs_t *abbrevs;
+    uint64_t abbrev_offset;
+    const gp_dwarf_abbrevs_t *abbrevs; // NULL = not read yet
     // From its first DIE:
     uint64_t low_pc;
     uint64_t str_offsets_base, addr_base, rnglists_base;
@@ -189,6 +195,7 @@ struct gp_dwarf {
     gp_dwarf_abbrevs_t **abbrevs;
     size_t abbrev_count, abbrev_capacity;
     gp_index_t abbrev_index;
+    gp_dwarf_abbrevs_t first_abbrevs; // see gp_dwarf_abbrevs_first()
     gp_dwarf_title_t **titles;
     size_t title_count, title_capacity;
     gp_index_t title_index;

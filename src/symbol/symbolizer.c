@@ -327,25 +327,6 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
     return symbol;
 }
 
-static int compare_places(const void *left, const void *right)
-{
-    const gp_symbolizer_place_t *a = left, *b = right;
-
-    if (a->module != b->module)
-        return a->module < b->module ? -1 : 1;
-    return a->address < b->address ? -1 : a->address > b->address;
-}
-
-void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, gp_symbolizer_place_t *places,
-                               size_t count)
-{
-    if (count == 0)
-        return;
-    qsort(places, count, sizeof(*places), compare_places);
-    for (size_t i = 0; i < count; i++)
-        places[i].symbol = gp_symbolizer_resolve(symbolizer, places[i].module, places[i].address);
-}
-
 void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns,
                             uint64_t to_ns)
 {

@@ -50,19 +50,6 @@ uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, siz
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module,
                                          uint64_t address);
 
-typedef struct gp_symbolizer_place { // what is asked about, and what is said
-    uint64_t address;
-    uint32_t module;
-    uint32_t tag;              // the caller's
-    const gp_symbol_t *symbol; // NULL when memory is short
-} gp_symbolizer_place_t;
-
-// Resolve many addresses, in the order in which tables are read fastest: in half the time, for many
-// addresses that are all over a large program.
-//   places: put in order of module and address.
-void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, gp_symbolizer_place_t *places,
-                               size_t count);
-
 // Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a
 // module has names from there. The first two paths count; of those that name an address, the one
 // that was given first.
