@@ -101,6 +101,18 @@ class Requests(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
+    def test_greenlets_within_tasks(self):
+        support.require("greenlet")
+        times = {}
+        for stack, weight in support.Run("task_greenlets.py", hz=2000).folded("--by", "coroutine").stacks:
+            if stack[-1] == "burn":
+                times[stack[0], tuple(stack[1:-1])] = times.get((stack[0], tuple(stack[1:-1])), 0) + weight
+        mine = {key: seconds for key, seconds in times.items() if seconds > 0.001}
+        self.assertEqual(sorted(stack for _, stack in mine), [("run", "in_task")] * 3 + [("sync", "in_green")] * 3)
+        self.assertEqual(len({coroutine for coroutine, _ in mine}), 6)
+        for key, seconds in mine.items():
+            self.assertLess(abs(seconds - 0.05), 0.005, key)
+
     def test_nothing_changes_for_the_program(self):
         run = support.Run("task_life.py", hz=10000, options=["--clock", "wall"])
         self.assertEqual(run.output, alone("task_life.py"))
