@@ -58,7 +58,7 @@ class Prologues(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if shutil.which("objdump") is None:
-        print("there is no objdump")
+    if shutil.which("objdump") is None or not os.path.exists(os.environ["PROGRAMS"] + "/prologue_lengths"):
+        print("there is no objdump, or the decoder is not built for this machine")
         sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)
