@@ -9,8 +9,9 @@
 // What stands in `paths` for a stack and a kind.
 enum { PATH_NOT_YET, PATH_LEFT_OUT, PATH_FIRST };
 
-// More weights than this are put by. They take 16 MiB with their index.
-enum { WEIGHTS_MAX = 200000, PARTS_MAX = 1024 };
+// More weights than this are put by; they take 16 MiB with their index. What is then made part by part
+// is more than weights: parts are smaller.
+enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 100000, PARTS_MAX = 1024 };
 
 static bool same_weight(const void *owner, uint32_t number, const void *key)
 {
@@ -55,7 +56,7 @@ void gp_pass_weights_free(gp_pass_weights_t *weights)
 static int put_by(gp_pass_t *pass)
 {
     gp_pass_weights_t *weights = &pass->weights;
-    uint64_t parts = pass->dataset->samples_read / WEIGHTS_MAX + 2;
+    uint64_t parts = pass->dataset->samples_read / PART_SAMPLES + 2;
     int result = 0;
 
     if (pass->spill.count == 0)
@@ -250,7 +251,16 @@ int gp_pass_read(gp_pass_t *pass)
     char error[GP_READER_ERROR_SIZE];
     int result = gp_dataset_read_again(pass->dataset, &handlers, pass, error);
 
-    return result == 0 && pass->spill.count > 0 ? put_by(pass) : result;
+    if (result == 0 && pass->spill.count > 0)
+        result = put_by(pass);
+    // All groups are found.
+    gp_index_free(&pass->group_index);
+    gp_index_free(&pass->whose_index);
+    free(pass->last_whose);
+    free(pass->whose);
+    pass->last_whose = NULL;
+    pass->whose = NULL;
+    return result;
 }
 
 // The frames of a stack, of what stands above it and of what it ended with, as a path of the

@@ -281,6 +281,8 @@ int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_tak
     sampling_t sampling = {source, take, context};
     char error[GP_READER_ERROR_SIZE];
 
+    if (source->pass->options.measure == GP_MEASURE_DELAY)
+        return 0; // delays are no samples
     return gp_dataset_read_again(source->pass->dataset, &handlers, &sampling, error);
 }
 

@@ -1,6 +1,5 @@
 // Fuzz target: a capture from anybody, through the reader, the report and every exporter.
-// With clang, `-DGREENPROF_FUZZ=ON` builds it with libFuzzer; without, it replays the files it is
-// given.
+// With GREENPROF_FUZZ it is built for libFuzzer (fuzz.cmake); without, it replays the files it is given.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "greenprof/trace.h"
 #include "time_text.h"
-#include "trace_text.h"
 
 static int check_moment(const char *text, const char *command, const char *prefix, const char *name)
 {
@@ -24,11 +24,11 @@ static int check_moment(const char *text, const char *command, const char *prefi
 
 int gp_choice_check(const gp_choice_t *choice, const char *command, const char *prefix)
 {
-    uint8_t trace[16];
+    prof_trace_id_t trace;
     uint64_t coroutine;
 
     for (size_t i = 0; i < choice->traces.count; i++)
-        if (!gp_trace_text_parse(choice->traces.items[i], trace))
+        if (prof_trace_parse(choice->traces.items[i], &trace) < 0)
             return gp_usage_error(command,
                                   "--%strace %s: it must be 32 hex digits, a UUID or a traceparent",
                                   prefix, choice->traces.items[i]);
@@ -139,11 +139,11 @@ static bool *make_set(size_t count)
 static int find_traces(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path,
                        bool *traces)
 {
-    uint8_t id[16];
+    prof_trace_id_t id;
 
     for (size_t i = 0; i < texts->count; i++) {
-        gp_trace_text_parse(texts->items[i], id);
-        uint32_t number = gp_dataset_trace_find(dataset, id);
+        prof_trace_parse(texts->items[i], &id); // it has been checked
+        uint32_t number = gp_dataset_trace_find(dataset, id.bytes);
         if (number == GP_INDEX_NONE)
             return gp_fail(path, "has no trace %s", texts->items[i]);
         traces[number] = true;

@@ -33,7 +33,7 @@ typedef struct target {
 
 static bool read_proc(pid_t pid, const char *name, char *text, size_t size, size_t *length)
 {
-    char path[64];
+    char path[96];
 
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);

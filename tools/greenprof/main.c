@@ -30,7 +30,7 @@ static void message(const char *subject, const char *format, va_list arguments)
 {
     gp_progress_clear();
     fflush(stdout); // where both are one terminal, in this order
-    fprintf(stderr, "greenprof: %s: ", subject);
+    fprintf(stderr, "greenprof: %s: ", subject[0] != '\0' ? subject : "''");
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
 }

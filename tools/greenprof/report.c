@@ -31,9 +31,19 @@ void gp_print_seconds(uint64_t ns, int width)
     printf("%*s", width, text);
 }
 
+static const char *known_keys(char *text, size_t size)
+{
+    size_t len = 0;
+
+    for (const gp_sort_key_t *key = gp_sort_keys; key->name != NULL && len < size; key++)
+        len += (size_t)snprintf(text + len, size - len, " %s", key->name);
+    return text;
+}
+
 // Keys and commas.
 static int set_sorts(gp_sorts_t *sorts, const char *keys)
 {
+    char text[256];
     char *copy = strdup(keys), *save = NULL;
     int status = copy != NULL ? 0 : gp_fail("command line", "%s", strerror(ENOMEM));
 
@@ -41,7 +51,8 @@ static int set_sorts(gp_sorts_t *sorts, const char *keys)
          key = strtok_r(NULL, ",", &save)) {
         const gp_sort_key_t *found = gp_sort_key_find(key);
         if (found == NULL)
-            status = gp_usage_error("report", "--sort %s: no such key, or not a unique one", key);
+            status = gp_usage_error("report", "--sort %s: no such key, or not a unique one (known:%s)", key,
+                                    known_keys(text, sizeof(text)));
         else if (sorts->count == GP_SORTS_MAX)
             status = gp_usage_error("report", "--sort %s: these are more than %d keys", keys,
                                     GP_SORTS_MAX);

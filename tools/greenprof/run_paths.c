@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ static int replace_pid(const char *path, char out[PATH_MAX])
 static int check_writable(const char *path)
 {
     char file[PATH_MAX], directory[PATH_MAX];
+    struct statvfs space;
     struct stat status;
 
     if (replace_pid(path, file) < 0)
@@ -49,6 +51,9 @@ static int check_writable(const char *path)
         return gp_fail(file, "its directory: %s", strerror(ENOTDIR));
     if (access(directory, W_OK | X_OK) < 0)
         return gp_fail(file, "its directory: %s", strerror(errno));
+    if (statvfs(directory, &space) == 0 && (geteuid() == 0 ? space.f_bfree : space.f_bavail) == 0 &&
+        space.f_blocks > 0) // some file systems do not count
+        return gp_fail(file, "%s", strerror(ENOSPC));
     if (slash[1] == '\0' && slash != directory)
         return gp_fail(file, "%s", strerror(EISDIR));
     if (stat(file, &status) < 0)

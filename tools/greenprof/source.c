@@ -192,7 +192,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     memset(source, 0, sizeof(*source));
     source->path = arguments->operands[0];
     source->options.wants = wants;
-    source->options.by = by_of(arguments->by);
+    source->options.by = wants & GP_WANT_TIMELINE ? GP_BY_NONE : by_of(arguments->by); // it has no stacks to group
     source->options.stitch = arguments->stitch;
     int status = gp_choice_check(&arguments->choice, arguments->command->name, "");
     if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)

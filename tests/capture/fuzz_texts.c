@@ -1,0 +1,110 @@
+// Fuzz target: texts from anybody: trace ids out of request headers, what is said on the command line, names out of captures.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/text.h"
+#include "greenprof/trace.h"
+#include "restriction.h"
+#include "report.h"
+#include "time_text.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+// What is read can be written, and is then read the same.
+static void check_trace(const char *text)
+{
+    prof_trace_id_t id = {0}, again = {0};
+    char hex[PROF_TRACE_HEX_SIZE];
+
+    if (prof_trace_parse(text, &id) < 0)
+        return;
+    prof_trace_to_hex(&id, hex);
+    if (prof_trace_parse(hex, &again) < 0 || memcmp(&id, &again, sizeof(id)) != 0)
+        abort();
+}
+
+void gp_print_text(const char *text)
+{
+    (void)text; // nothing is printed here
+}
+
+static void check_moment(const char *text)
+{
+    gp_moment_t moment;
+
+    if (gp_moment_parse(text, &moment))
+        gp_moment_resolve(&moment, 1790000000000000000u, 5000000000u);
+}
+
+static const char *name_of(const void *context, uint32_t row)
+{
+    return row % 2 ? context : "main";
+}
+
+static void check_restriction(const char *text)
+{
+    uint32_t rows[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    gp_restriction_t restriction;
+
+    if (strlen(text) > 64) // glibc's regular expressions may take very long
+        return;
+    gp_restriction_parse(&restriction, text);
+    if (gp_restriction_apply(&restriction, rows, 8, name_of, text) > 8)
+        abort();
+    gp_restriction_free(&restriction);
+}
+
+// A repaired text is UTF-8, and not longer than was said.
+static void check_repair(const char *text)
+{
+    size_t len = strlen(text);
+    char *repaired = malloc(GP_TEXT_GROWTH * len + 1);
+    size_t made = gp_text_repair(repaired, text);
+
+    if (made > GP_TEXT_GROWTH * len)
+        abort();
+    repaired[made] = '\0';
+    for (const char *at = repaired; at < repaired + made;) {
+        size_t step = gp_text_utf8_len(at);
+        if (step == 0 || step > (size_t)(repaired + made - at))
+            abort();
+        at += step;
+    }
+    free(repaired);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+
+    if (size > 0)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    check_trace(text);
+    check_moment(text);
+    check_restriction(text);
+    check_repair(text);
+    free(text);
+    return 0;
+}
+
+#ifndef GREENPROF_FUZZ
+int main(int argc, char **argv)
+{
+    static uint8_t data[1 << 16];
+
+    for (int i = 1; i < argc; i++) {
+        FILE *in = fopen(argv[i], "rb");
+        if (in == NULL) {
+            perror(argv[i]);
+            return 1;
+        }
+        size_t len = fread(data, 1, sizeof(data), in);
+        fclose(in);
+        LLVMFuzzerTestOneInput(data, len);
+    }
+    printf("%d inputs\n", argc - 1);
+    return 0;
+}
+#endif
