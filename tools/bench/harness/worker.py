@@ -56,6 +56,15 @@ class Bench:
             env["LD_PRELOAD"] = ":".join(preload)
         return Worker([self.program(name), "--pin", self.cpu, *arguments], env, errors)
 
+    def bare(self, command, preload=()):
+        """Any command that speaks as worker.h says, on one processor."""
+        return Worker(["taskset", "-c", self.cpu, *command], {"LD_PRELOAD": ":".join(preload)} if preload else None)
+
+    def run_command(self, command, hz):
+        """The same under `greenprof run`."""
+        greenprof = os.path.join(self.build, "tools/greenprof/greenprof")
+        return Worker([greenprof, "run", "-F", hz, "-o", self.capture_path(), "--", *command])
+
     def core(self):
         return os.path.join(self.build, "src/libgreenprof-core.so")
 
