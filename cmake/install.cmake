@@ -1,5 +1,5 @@
 # Install rules: libraries, headers, pkg-config file, CMake package, the command.
-install(TARGETS greenprof-core greenprof EXPORT greenprofTargets
+install(TARGETS greenprof-core greenprof greenprof-hooks EXPORT greenprofTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/greenprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET greenprof-command)
@@ -21,4 +21,5 @@ install(FILES ${PROJECT_BINARY_DIR}/greenprofConfig.cmake ${PROJECT_BINARY_DIR}/
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/greenprof)
 
 configure_file(cmake/greenprof.pc.in ${PROJECT_BINARY_DIR}/greenprof.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/greenprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/greenprof-hooks.pc.in ${PROJECT_BINARY_DIR}/greenprof-hooks.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/greenprof.pc ${PROJECT_BINARY_DIR}/greenprof-hooks.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

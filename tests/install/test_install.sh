@@ -7,7 +7,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 cmake --install "$build" --prefix "$tmp/usr" >"$tmp/log" || { cat "$tmp/log"; exit 1; }
-cp "$source/user.cpp" "$tmp"
+cp "$source/user.cpp" "$source/hooked.c" "$tmp"
 cp "$source/package.cmake.in" "$tmp/CMakeLists.txt"
 cd "$tmp"
 
@@ -20,6 +20,24 @@ test -s user.prof
 cmake -S . -B cmake-build -DCMAKE_PREFIX_PATH="$tmp/usr" >log 2>&1 || { cat log; exit 1; }
 cmake --build cmake-build >log 2>&1 || { cat log; exit 1; }
 cmake-build/user
+
+# Hooks without `greenprof run`: a runtime in a shared library is hooked where the core is found before it.
+if test -x cmake-build/hooked; then
+    read -ra flags <<<"$(pkg-config --define-variable=prefix="$tmp/usr" --cflags --libs greenprof-hooks)"
+    gcc -Wall -Wextra -Werror hooked.c "${flags[@]}" -lboost_context -o hooked
+    ./hooked
+    cmake-build/hooked
+    "$tmp/usr/bin/greenprof" runtimes ./hooked | grep -q 'Boost.Context.*; without greenprof run, too'
+    # Not so with libgreenprof alone: its coroutines are found by their stacks.
+    read -ra flags <<<"$(pkg-config --define-variable=prefix="$tmp/usr" --cflags --libs greenprof)"
+    gcc -Wall -Wextra -Werror hooked.c -Wl,--no-as-needed "${flags[@]}" -lboost_context -o unhooked
+    status=0
+    ./unhooked || status=$?
+    test "$status" = 3
+    "$tmp/usr/bin/greenprof" runtimes ./unhooked | grep -q 'Boost.Context.*; under greenprof run only'
+else
+    echo "no libboost_context: hooks at link time are not tested"
+fi
 
 # The installed command finds the installed library, and the program it runs need not know of either.
 unset LD_LIBRARY_PATH

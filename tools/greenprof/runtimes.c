@@ -43,6 +43,9 @@ static const runtime_t runtimes[] = {
     {"libco (higan), linked in", "at link time", NULL, "co_switch", "libco-higan", NULL},
     {"minicoro, linked in", "at link time", NULL, "mco_resume", "minicoro", NULL},
     {"libdill, linked in", "at link time", NULL, "dill_prologue", "libdill", NULL},
+    {"libtask, linked in", "at link time", NULL, "taskcreate", "libtask", NULL},
+    {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mt", "photon", NULL},
+    {"State Threads, linked in", "at link time", NULL, "st_thread_create", "st", NULL},
 };
 // clang-format on
 
@@ -52,6 +55,9 @@ typedef struct findings {
     bool library[COUNT], wrapped[COUNT]; // the runtime is there; its link-time hook is there, too
     char where[COUNT][256];
     char program[PATH_MAX];
+    bool in_load_order;          // the objects are looked at as the loader searches them; and then:
+    bool linked, core_linked;    // libgreenprof has been seen; its core has
+    bool behind_core[COUNT];     // the runtime is found behind the core, whose hooks come first
 } findings_t;
 
 static bool has_name(const char *bytes, size_t size, const char *name)
@@ -80,6 +86,7 @@ static void look_at(findings_t *findings, const char *path, const char *bytes, s
         if (!findings->wrapped[i] && !has_name(bytes, size, runtime->symbol))
             continue;
         findings->library[i] = true;
+        findings->behind_core[i] = findings->core_linked;
         snprintf(findings->where[i], sizeof(findings->where[i]), "%s", name);
     }
 }
@@ -91,7 +98,10 @@ static void look_into(findings_t *findings, const char *path, bool is_program)
 
     if (fd < 0)
         return;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 && strstr(path, "libgreenprof") == NULL) {
+    if (strstr(path, "/libgreenprof") != NULL) {
+        findings->linked = true;
+        findings->core_linked |= strstr(path, "/libgreenprof-core") != NULL;
+    } else if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
         char *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes != MAP_FAILED) {
             look_at(findings, path, bytes, (size_t)status.st_size, is_program);
@@ -157,6 +167,7 @@ static int look_at_program(findings_t *findings, const char *program)
         return status;
     if (gp_run_find_program(program, path) != 0 || pipe2(ends, O_CLOEXEC) != 0)
         return gp_fail(program, "%s", strerror(errno));
+    findings->in_load_order = true;
     look_into(findings, path, true);
     strcpy(findings->program, path);
     pid_t child = fork();
@@ -223,6 +234,18 @@ static int show_patches(const findings_t *findings)
     return shown;
 }
 
+// A host that is linked with greenprof: are its hooks in place when nothing is preloaded? Both libraries have libc's.
+static const char *reach(const findings_t *findings, int i)
+{
+    bool of_libc = strcmp(runtimes[i].symbol, "makecontext") == 0 || strcmp(runtimes[i].symbol, "siglongjmp") == 0;
+
+    if (!findings->in_load_order || !findings->linked)
+        return "";
+    if (findings->behind_core[i] || of_libc)
+        return "; without greenprof run, too";
+    return "; under greenprof run only, unless linked by pkg-config --libs greenprof-hooks, before the runtime";
+}
+
 static int show(const findings_t *findings)
 {
     int shown = show_patches(findings);
@@ -236,7 +259,7 @@ static int show(const findings_t *findings)
         shown++;
         printf("%-28s%s: ", runtime->name, findings->where[i]);
         if (runtime->wrap == NULL)
-            printf("%s\n", runtime->how);
+            printf("%s%s\n", runtime->how, reach(findings, i));
         else if (findings->wrapped[i])
             printf("link-time hook is in place\n");
         else
