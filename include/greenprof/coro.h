@@ -31,6 +31,17 @@ typedef struct prof_coro prof_coro_t;
 // which `--stitch` shows.
 PROF_API prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name);
 
+// Announce a coroutine that takes turns with others on one stack, which is copied away while it does not run: the "share
+// stacks" of libaco, the copy-stack mode of Tencent's libco, coost. prof_coro_switch() alone says which of them runs.
+//   stack_low, stack_size: the stack that they share; not NULL and 0. Other arguments, and the rest, as above.
+// Where it waits is not shown: its stack is not there then.
+PROF_API prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, const char *name);
+
+// Say that the code [code_low, code_high) is what coroutines' entry functions are called by: stacks end there, it is not
+// shown, and neither is whatever an unwinder would find below. For schedulers that leave stale frames or none that can be
+// told from code on a fresh stack; once is enough. Returns 0 or -ENOSPC (a few hundred are kept).
+PROF_API int prof_coro_entry(const void *code_low, const void *code_high);
+
 // 0 while no profile runs. Read by prof_coro_switch(); written by greenprof only.
 PROF_API extern int prof_coro_active;
 
@@ -61,7 +72,7 @@ typedef struct prof_park {
 // Returns the coroutine, or NULL. Signals: not safe. Cost: O(1), ~100 ns.
 PROF_API prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_size, const void *entry, const char *name);
 
-// The same for a hook that stands between the program and its runtime.
+// The same for a hook that stands between the program and its runtime; NULL and 0 are accepted as by prof_coro_create().
 //   creator: where the hook's caller goes on, as that is who creates it; not NULL.
 PROF_API prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, const void *entry, const char *name,
                                              const prof_park_t *creator);

@@ -31,7 +31,7 @@ const gp_patch_runtime_t gp_patch_runtimes[] = {
     {
         .name = "lua",
         .title = "Lua 5.4, linked in",
-        .unless = {"luaJIT_setmode"}, // its lua_resume() is not what its coroutines are resumed by
+        .unless = {"__wrap_lua_resume", "luaJIT_setmode"}, // the latter has other ways to resume coroutines
         .functions = {{.symbol = "lua_resume"}},
     },
     {

@@ -28,6 +28,12 @@ static inline __attribute__((always_inline)) prof_park_t gp_wrap_caller(void)
         .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 }
 
+// Say where stacks end, see prof_coro_entry(). Nothing happens without a core.
+void gp_wrap_stacks_end(uintptr_t code_low, uintptr_t code_high) __attribute__((visibility("hidden")));
+
+// A function in which they do.
+#define GP_WRAP_ENTRY __attribute__((section("gp_wrap_entry"), noinline))
+
 // What the stubs call while profiles run.
 void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park) __attribute__((visibility("hidden")));
 

@@ -1,6 +1,5 @@
 #include "coro/registry.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "coro/coro_name.h"
@@ -13,6 +12,7 @@
 #include "signal/language.h"
 #include "signal/region.h"
 #include "signal/ticks.h"
+#include "unwind/unwind.h"
 
 enum { RECORDS_PER_CHUNK = 1024 };
 
@@ -25,6 +25,7 @@ pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic(chunk_t *) chunks; // append-only
 static prof_coro_t *free_records, *retired_records;
+_Atomic bool gp_coro_any_shared;
 static uint64_t last_id;
 static gp_ledger_t gone; // of all that were retired
 static bool draining;
@@ -86,6 +87,7 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     atomic_store_explicit(&coro->hi, birth->hi, memory_order_relaxed);
     atomic_store_explicit(&coro->trace_seq, 0, memory_order_relaxed);
     coro->kind = birth->kind;
+    coro->shares_stack = birth->shares_stack;
     coro->entry = birth->entry;
     coro->object = birth->object;
     coro->birth_ticks = gp_ticks();
@@ -121,7 +123,7 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
         // Release: partner of the acquires of `id` by handlers.
         atomic_store_explicit(&coro->id, ++last_id, memory_order_release);
         // A thread's own stack is compared with directly: it is never looked up by others.
-        if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD)
+        if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD && !birth->shares_stack)
             gp_region_insert(coro);
     }
     pthread_mutex_unlock(&gp_registry_lock);
@@ -234,13 +236,27 @@ static prof_coro_t *create(gp_coro_birth_t *birth, const gp_park_t *caller)
     return gp_coro_new(birth);
 }
 
-prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name)
+static gp_coro_birth_t birth_on(const void *stack_low, size_t stack_size, const char *name)
 {
     uintptr_t lo = (uintptr_t)stack_low;
     if (stack_low == NULL || stack_size == 0 || lo + stack_size < lo)
         lo = stack_size = 0;
-    gp_coro_birth_t birth = {.lo = lo, .hi = lo + stack_size, .kind = GP_CORO_ANNOUNCED, .name = name};
+    return (gp_coro_birth_t){.lo = lo, .hi = lo + stack_size, .kind = GP_CORO_ANNOUNCED, .name = name};
+}
+
+prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name)
+{
+    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
     gp_park_t caller = gp_spawn_caller();
+    return create(&birth, &caller);
+}
+
+prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, const char *name)
+{
+    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
+    gp_park_t caller = gp_spawn_caller();
+    birth.shares_stack = true;
+    atomic_store_explicit(&gp_coro_any_shared, true, memory_order_relaxed);
     return create(&birth, &caller);
 }
 
@@ -251,6 +267,14 @@ prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, 
     gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_ANNOUNCED, .entry = entry, .name = name};
     prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
     return coro != NULL ? coro : create(&birth, caller);
+}
+
+int prof_coro_entry(const void *code_low, const void *code_high)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    int error = gp_unwind_entry_add((uintptr_t)code_low, (uintptr_t)code_high);
+    pthread_mutex_unlock(&gp_registry_lock);
+    return error;
 }
 
 prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name)
@@ -269,6 +293,10 @@ prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, co
                                     const prof_park_t *creator)
 {
     gp_park_t caller = {.pc = creator->pc, .sp = creator->sp, .fp = creator->fp};
+    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
+    birth.entry = (uintptr_t)entry;
+    if (birth.lo == birth.hi)
+        return create(&birth, &caller);
     return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name, &caller);
 }
 

@@ -6,6 +6,7 @@
 #define GP_CORO_REGISTRY_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "signal/coro_record.h"
 
@@ -14,6 +15,7 @@ extern pthread_mutex_t gp_registry_lock;
 typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t lo, hi;          // its stack; equal: none of its own
     uint32_t kind;             // enum gp_coro_kind
+    bool shares_stack;         // see prof_coro_create_shared()
     uintptr_t entry;           // 0 = unknown
     uintptr_t object;          // of its language, 0 = none
     const char *name;          // NULL = none
@@ -36,6 +38,9 @@ prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const
 
 // The same; `caller` is who is shown to have created it (spawn.h), else the caller of this.
 prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name, const gp_park_t *caller);
+
+// Was there ever one that shares its stack? Then switches have more to keep.
+extern _Atomic bool gp_coro_any_shared;
 
 // Retire a record; no-op on NULL and on records that are not live.
 void gp_coro_retire(prof_coro_t *coro);

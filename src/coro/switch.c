@@ -86,6 +86,24 @@ void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park)
     gp_switch_to_stack(target_sp, &caller);
 }
 
+// Some coroutines share a stack: where such a one goes on will be overwritten, and who ran there last is to be known until
+// the stack pointer has left it.
+__attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+{
+    gp_thread_t *thread = self();
+    if (thread == NULL)
+        return;
+    const prof_coro_t *from = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    if (to != NULL && to->shares_stack) {
+        atomic_store_explicit(&thread->sharer_id, to_id, memory_order_relaxed);
+        atomic_store_explicit(&thread->sharer, to, memory_order_relaxed);
+    }
+    gp_park_t place = *park;
+    if (from != NULL && from->shares_stack)
+        place.pc = 0; // not known
+    gp_switch_to(to, to_id, &place);
+}
+
 void prof_coro_switch_hook(prof_coro_t *to)
 {
     const uintptr_t *frame = __builtin_frame_address(0);
@@ -94,7 +112,11 @@ void prof_coro_switch_hook(prof_coro_t *to)
 #else
     gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)frame, .fp = frame[0]};
 #endif
-    gp_switch_to(to, to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0, &park);
+    uint64_t to_id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
+    if (__builtin_expect(atomic_load_explicit(&gp_coro_any_shared, memory_order_relaxed), 0))
+        switch_with_sharers(to, to_id, &park);
+    else
+        gp_switch_to(to, to_id, &park);
 }
 
 void prof_coro_ready(prof_coro_t *coro)

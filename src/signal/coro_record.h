@@ -93,6 +93,8 @@ struct prof_coro {
     _Atomic uint64_t span_slice;  // slice_ticks
     _Atomic uint32_t span_thread; // index of the thread
 
+    uint32_t shares_stack; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
+
     // Registry's lock.
     gp_region_link_t links[2];
     struct prof_coro *next;

@@ -62,6 +62,11 @@ prof_coro_t *gp_thread_coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id, 
         prof_coro_t *found = gp_region_find(sp, id);
         if (found != NULL)
             return found;
+        // A stack that is shared by copying, between the word of a switch and the switch.
+        prof_coro_t *sharer = atomic_load_explicit(&thread->sharer, memory_order_relaxed);
+        *id = atomic_load_explicit(&thread->sharer_id, memory_order_relaxed);
+        if (sharer != NULL && gp_region_holds(sharer, *id, sp))
+            return sharer;
         *outside = !on_own_stack;
     }
     *id = thread->root_id;

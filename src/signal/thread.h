@@ -93,6 +93,8 @@ typedef struct gp_thread {
     gp_timer_t timer;         // whoever holds the sampler's lock, besides the handler's redraw
     gp_ring_t ring;
     _Atomic uint64_t counters[GP_COUNTER_COUNT];
+    _Atomic(prof_coro_t *) sharer; // the last that was switched to of those that share a stack by copying; NULL = none
+    _Atomic uint64_t sharer_id;
     _Atomic uint64_t unknown_sp; // a stack pointer on no known stack, for the collector to look up; 0 = none
 
     gp_lately_t lately[GP_THREAD_LATELY]; // by the switch hook

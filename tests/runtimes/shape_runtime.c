@@ -102,6 +102,37 @@ int mco_yield(mco_coro *co)
     shape_swap(&contexts->own, contexts->back);
     return 0;
 }
+#elif defined(SHAPE_PHOTON)
+// The thread lies at the top of its own stack; its stack pointer is behind the links.
+photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size, unsigned short reserved)
+{
+    enum { PAGE = 4096 };
+    stack_size = (stack_size + sizeof(photon_thread) + PAGE - 1) / PAGE * PAGE;
+    char *memory = aligned_alloc(PAGE, stack_size);
+    photon_thread *thread = (photon_thread *)(void *)(memory + (stack_size - sizeof(photon_thread)) / 64 * 64);
+    *thread = (photon_thread){.argument = argument, .start = start, .buf = memory, .stackful_alloc_top = memory,
+                              .stack_size = stack_size};
+    char *top = (char *)thread - reserved;
+    *photon_stack_pointer(thread) = shape_stack(memory, (unsigned long)(top - memory), (void (*)(void))start);
+    return thread;
+}
+
+void **photon_stack_pointer(photon_thread *thread)
+{
+    return (void **)(void *)&thread->links_and_state[3];
+}
+#elif defined(SHAPE_LIBTASK)
+void libtask_makecontext(libtask_ucontext *context, void (*run)(void), int count, ...)
+{
+    (void)count;
+    context->rsp = (unsigned long)shape_stack(context->uc_stack.ss_sp, context->uc_stack.ss_size, run);
+}
+
+int libtask_swapcontext(libtask_ucontext *from, const libtask_ucontext *to)
+{
+    shape_swap((void **)&from->rsp, (void *)to->rsp);
+    return 0;
+}
 #elif defined(SHAPE_LIBDILL)
 int dill_prologue(void **context, void **top, size_t bytes, int bundle, const char *file, int line)
 {

@@ -58,4 +58,31 @@ int mco_yield(mco_coro *co);
 // libdill 2.14, libdill.h
 int dill_prologue(void **context, void **top, size_t bytes, int bundle, const char *file, int line);
 
+// PhotonLibOS 0.6 to 0.9, thread/thread.cpp
+typedef struct photon_thread {
+    unsigned long links_and_state[8];
+    void *argument;
+    void *(*start)(void *);
+    char *buf, *stackful_alloc_top;
+    unsigned long stack_size;
+} photon_thread;
+photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size,
+                                    unsigned short reserved) __asm__("_ZN6photon13thread_createEPFPvS0_ES0_mt");
+void **photon_stack_pointer(photon_thread *thread);
+
+// libtask, taskimpl.h, amd64-ucontext.h
+typedef struct libtask_ucontext {
+    unsigned long mask[16], registers_before[23], rsp, more[76];
+    void *link;
+    struct {
+        void *ss_sp;
+        int ss_flags;
+        size_t ss_size;
+    } uc_stack;
+} libtask_ucontext;
+int libtask_swapcontext(libtask_ucontext *from, const libtask_ucontext *to) __asm__("swapcontext");
+void libtask_makecontext(libtask_ucontext *context, void (*run)(void), int count, ...) __asm__("makecontext");
+int taskcreate(void (*run)(void *), void *argument, unsigned stack_size);
+libtask_ucontext *task_context(int id);
+
 #endif

@@ -69,6 +69,24 @@ void shape_make(int id, void (*run)(void))
 }
 void shape_enter(int id) { mco_resume(all[id]); }
 void shape_leave(int id) { mco_yield(all[id]); }
+#elif defined(SHAPE_PHOTON)
+static photon_thread *all[COUNT];
+static void *loop;
+void shape_make(int id, void (*run)(void))
+{
+    all[id] = photon_thread_create((void *(*)(void *))run, NULL, BYTES, 0);
+}
+void shape_enter(int id) { shape_swap(&loop, *photon_stack_pointer(all[id])); }
+void shape_leave(int id) { shape_swap(photon_stack_pointer(all[id]), loop); }
+#elif defined(SHAPE_LIBTASK)
+static libtask_ucontext loop;
+void shape_make(int id, void (*run)(void))
+{
+    if (taskcreate((void (*)(void *))run, NULL, BYTES) != id)
+        abort();
+}
+void shape_enter(int id) { libtask_swapcontext(&loop, task_context(id)); }
+void shape_leave(int id) { libtask_swapcontext(task_context(id), &loop); }
 #elif defined(SHAPE_LIBDILL)
 static void *all[COUNT], *loop;
 void shape_make(int id, void (*run)(void))

@@ -1,4 +1,4 @@
-"""Coroutines of language runtimes, as Debian has them: Ruby's and PHP's Fibers, Lua's coroutines."""
+"""Coroutines of language runtimes, as Debian has them: Ruby's and PHP's Fibers."""
 import os
 import shutil
 import subprocess
@@ -83,15 +83,6 @@ class Php(shares.Shares):
         names = sorted(coro.name for coro in run.capture().coros.values() if coro.kind == 2)
         self.assertEqual(names, sorted(["App\\work", "App\\work", "App\\Job::run", "App\\Job::go", "App\\Job::__invoke",
                                         "fiber at names.php:6", "fiber at names.php:7"]))
-
-
-class Lua(shares.Shares):
-    def test_shares(self):
-        self.check_shares(["lua", 1.5, ROUNDS], [r"lua_resume$"], switches=(ROUNDS, ROUNDS + 3),
-                          names={"alpha": r"shares\.lua:2", "beta": r"shares\.lua:3", "gamma": r"shares\.lua:4"})
-
-    def test_at_a_high_rate(self):
-        self.check_shares(["lua", 0.7, 5000], [r"lua_resume$"], hz=10000, in_step=True)
 
 
 if __name__ == "__main__":
