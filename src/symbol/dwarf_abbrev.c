@@ -33,15 +33,15 @@ static int add_step(gp_dwarf_abbrevs_t *table, const gp_dwarf_abbrev_t *abbrev, 
 }
 
 static int read_attributes(gp_dwarf_abbrevs_t *table, gp_dwarf_abbrev_t *abbrev,
-                           const gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
+                           const gp_dwarf_unit_t *unit, gp_reader_t *cursor)
 {
     abbrev->first = (uint32_t)table->attribute_count;
     abbrev->step = (uint32_t)table->step_count;
     for (;;) {
-        uint64_t name = gp_cursor_uleb(cursor), form = gp_cursor_uleb(cursor);
+        uint64_t name = gp_read_uleb(cursor), form = gp_read_uleb(cursor);
         gp_dwarf_attribute_t attribute = {(uint16_t)name, (uint16_t)form, 0};
         if (form == DW_FORM_implicit_const)
-            attribute.implicit = gp_cursor_sleb(cursor);
+            attribute.implicit = gp_read_sleb(cursor);
         if (cursor->bad || name > UINT16_MAX || form > UINT16_MAX)
             return -1;
         if (name == 0 && form == 0)
@@ -64,17 +64,17 @@ static int compare_codes(const void *left, const void *right)
 
 // What is read before something cannot be read counts.
 //   most: so many of them.
-static void read_table(gp_dwarf_abbrevs_t *table, const gp_dwarf_unit_t *unit, gp_cursor_t cursor,
+static void read_table(gp_dwarf_abbrevs_t *table, const gp_dwarf_unit_t *unit, gp_reader_t cursor,
                        size_t most)
 {
     bool sorted = true;
 
     while (table->count < most) {
-        gp_dwarf_abbrev_t abbrev = {.code = gp_cursor_uleb(&cursor)};
+        gp_dwarf_abbrev_t abbrev = {.code = gp_read_uleb(&cursor)};
         if (abbrev.code == 0)
             break;
-        abbrev.tag = (uint16_t)gp_cursor_uleb(&cursor);
-        abbrev.children = gp_cursor_u8(&cursor) != 0;
+        abbrev.tag = (uint16_t)gp_read_uleb(&cursor);
+        abbrev.children = gp_read_u8(&cursor) != 0;
         if (read_attributes(table, &abbrev, unit, &cursor) < 0 ||
             gp_grow(&table->items, &table->capacity, table->count, sizeof(*table->items)) < 0)
             break;

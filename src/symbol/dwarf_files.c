@@ -126,7 +126,7 @@ static const char *directory(const directories_t *directories, uint64_t number)
 }
 
 // DWARF 2-4: texts, each table ended by an empty one; files count from 1.
-static int read_old_tables(gp_dwarf_unit_t *unit, directories_t *directories, gp_cursor_t *cursor)
+static int read_old_tables(gp_dwarf_unit_t *unit, directories_t *directories, gp_reader_t *cursor)
 {
     const char *name;
     int result = add_directory(directories, unit->directory);
@@ -136,9 +136,9 @@ static int read_old_tables(gp_dwarf_unit_t *unit, directories_t *directories, gp
     if (result == 0)
         result = add_file(unit, NULL, NULL);
     while (result == 0 && (name = gp_cursor_text(cursor)) != NULL && name[0] != '\0') {
-        result = add_file(unit, directory(directories, gp_cursor_uleb(cursor)), name);
-        gp_cursor_uleb(cursor); // time of change
-        gp_cursor_uleb(cursor); // size
+        result = add_file(unit, directory(directories, gp_read_uleb(cursor)), name);
+        gp_read_uleb(cursor); // time of change
+        gp_read_uleb(cursor); // size
     }
     return result;
 }
@@ -148,12 +148,12 @@ typedef struct columns { // of a table of DWARF 5
     unsigned count;
 } columns_t;
 
-static columns_t read_columns(gp_cursor_t *cursor)
+static columns_t read_columns(gp_reader_t *cursor)
 {
-    columns_t columns = {.count = gp_cursor_u8(cursor)};
+    columns_t columns = {.count = gp_read_u8(cursor)};
 
     for (unsigned i = 0; i < columns.count; i++) {
-        uint64_t name = gp_cursor_uleb(cursor), form = gp_cursor_uleb(cursor);
+        uint64_t name = gp_read_uleb(cursor), form = gp_read_uleb(cursor);
         if (i >= COLUMNS_MAX || name > UINT16_MAX || form > UINT16_MAX)
             gp_cursor_fail(cursor);
         else
@@ -166,9 +166,9 @@ static columns_t read_columns(gp_cursor_t *cursor)
 // Read one row: a path and its directory's number. Returns false at the end, and for a row without
 // a byte, of which there could be any number.
 static bool read_row(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *format,
-                     const columns_t *columns, gp_cursor_t *cursor, gp_dwarf_file_t *row)
+                     const columns_t *columns, gp_reader_t *cursor, gp_dwarf_file_t *row)
 {
-    const uint8_t *before = cursor->at;
+    const uint8_t *before = cursor->pos;
 
     *row = (gp_dwarf_file_t){.number = 0};
     for (unsigned i = 0; i < columns->count; i++) {
@@ -178,15 +178,15 @@ static bool read_row(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *format,
         else if (columns->kinds[i].name == DW_LNCT_directory_index)
             row->number = value.number <= UINT32_MAX ? (uint32_t)value.number : UINT32_MAX;
     }
-    return !cursor->bad && cursor->at != before;
+    return !cursor->bad && cursor->pos != before;
 }
 
 static int read_new_tables(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
                            const gp_dwarf_unit_t *format, directories_t *directories,
-                           gp_cursor_t *cursor)
+                           gp_reader_t *cursor)
 {
     columns_t columns = read_columns(cursor);
-    uint64_t count = gp_cursor_uleb(cursor);
+    uint64_t count = gp_read_uleb(cursor);
     gp_dwarf_file_t row;
     int result = 0;
 
@@ -195,7 +195,7 @@ static int read_new_tables(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
     if (directories->count > 0) // number 0 is where the compiler ran; the others start from it
         unit->directory = directories->names[0];
     columns = read_columns(cursor);
-    count = gp_cursor_uleb(cursor);
+    count = gp_read_uleb(cursor);
     for (; count > 0 && result == 0 && read_row(dwarf, format, &columns, cursor, &row); count--)
         result = add_file(unit, directory(directories, row.number), row.name);
     return result;
@@ -212,7 +212,7 @@ int gp_dwarf_files_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
     unit->files_loaded = true;
     if (!gp_dwarf_line_header(dwarf, unit, &header))
         return 0;
-    gp_cursor_t cursor = header.tables;
+    gp_reader_t cursor = header.tables;
     if (header.format.version >= 5)
         result = read_new_tables(dwarf, unit, &header.format, &directories, &cursor);
     else

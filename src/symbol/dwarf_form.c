@@ -49,12 +49,12 @@ uint32_t gp_dwarf_form_bytes(uint16_t form, const gp_dwarf_unit_t *unit)
     }
 }
 
-void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form)
+void gp_dwarf_value_skip(gp_reader_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form)
 {
     uint32_t bytes = gp_dwarf_form_bytes(form, unit);
 
     if (bytes != UINT32_MAX) {
-        gp_cursor_skip(cursor, bytes);
+        gp_reader_skip(cursor, bytes);
         return;
     }
     switch (form) {
@@ -62,17 +62,17 @@ void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint1
         gp_cursor_text(cursor);
         break;
     case DW_FORM_block1:
-        gp_cursor_skip(cursor, gp_cursor_u8(cursor));
+        gp_reader_skip(cursor, gp_read_u8(cursor));
         break;
     case DW_FORM_block2:
-        gp_cursor_skip(cursor, gp_cursor_u16(cursor));
+        gp_reader_skip(cursor, gp_cursor_u16(cursor));
         break;
     case DW_FORM_block4:
-        gp_cursor_skip(cursor, gp_cursor_u32(cursor));
+        gp_reader_skip(cursor, gp_cursor_u32(cursor));
         break;
     case DW_FORM_block:
     case DW_FORM_exprloc:
-        gp_cursor_skip(cursor, gp_cursor_uleb(cursor));
+        gp_reader_skip(cursor, gp_read_uleb(cursor));
         break;
     case DW_FORM_sdata:
     case DW_FORM_udata:
@@ -83,7 +83,7 @@ void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint1
     case DW_FORM_rnglistx:
     case DW_FORM_GNU_addr_index:
     case DW_FORM_GNU_str_index:
-        gp_cursor_uleb(cursor);
+        gp_read_uleb(cursor);
         break;
     default:
         gp_cursor_fail(cursor);
@@ -91,16 +91,16 @@ void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint1
 }
 
 // DW_FORM_indirect: the form comes with the value. One that names itself would never end.
-static uint16_t real_form(gp_cursor_t *cursor, uint16_t form)
+static uint16_t real_form(gp_reader_t *cursor, uint16_t form)
 {
-    uint64_t named = form == DW_FORM_indirect ? gp_cursor_uleb(cursor) : form;
+    uint64_t named = form == DW_FORM_indirect ? gp_read_uleb(cursor) : form;
 
     if (named == DW_FORM_implicit_const && form == DW_FORM_indirect)
         return 0;
     return named <= UINT16_MAX ? (uint16_t)named : 0;
 }
 
-gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit,
+gp_dwarf_value_t gp_dwarf_value(gp_reader_t *cursor, const gp_dwarf_unit_t *unit,
                                 const gp_dwarf_attribute_t *attribute)
 {
     gp_dwarf_value_t value = {.form = real_form(cursor, attribute->form)};
@@ -114,7 +114,7 @@ gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit
         value.text = gp_cursor_text(cursor);
         break;
     case DW_FORM_sdata:
-        value.number = (uint64_t)gp_cursor_sleb(cursor);
+        value.number = (uint64_t)gp_read_sleb(cursor);
         break;
     case DW_FORM_udata:
     case DW_FORM_ref_udata:
@@ -123,11 +123,11 @@ gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit
     case DW_FORM_rnglistx:
     case DW_FORM_GNU_addr_index:
     case DW_FORM_GNU_str_index:
-        value.number = gp_cursor_uleb(cursor);
+        value.number = gp_read_uleb(cursor);
         break;
     default:
         if (bytes <= 8)
-            value.number = gp_cursor_uint(cursor, bytes);
+            value.number = gp_read_uint(cursor, bytes);
         else
             gp_dwarf_value_skip(cursor, unit, value.form);
     }
@@ -141,9 +141,9 @@ bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *un
 
     if (index >= table.len) // before it is multiplied
         return false;
-    gp_cursor_t cursor = gp_cursor(table, unit->addr_base);
-    gp_cursor_skip(&cursor, index * unit->address_bytes);
-    *address = gp_cursor_uint(&cursor, unit->address_bytes);
+    gp_reader_t cursor = gp_cursor(table, unit->addr_base);
+    gp_reader_skip(&cursor, index * unit->address_bytes);
+    *address = gp_read_uint(&cursor, unit->address_bytes);
     return !cursor.bad;
 }
 
@@ -196,9 +196,9 @@ static const char *indexed_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *
 
     if (index >= offsets.len)
         return NULL;
-    gp_cursor_t cursor = gp_cursor(offsets, unit->str_offsets_base);
-    gp_cursor_skip(&cursor, index * unit->offset_bytes);
-    uint64_t offset = gp_cursor_uint(&cursor, unit->offset_bytes);
+    gp_reader_t cursor = gp_cursor(offsets, unit->str_offsets_base);
+    gp_reader_skip(&cursor, index * unit->offset_bytes);
+    uint64_t offset = gp_read_uint(&cursor, unit->offset_bytes);
     return cursor.bad ? NULL : text_at(dwarf->sections[GP_DEBUG_STR], offset);
 }
 

@@ -12,14 +12,14 @@ bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
     memset(header, 0, sizeof(*header));
     if (!gp_dwarf_value_constant(&unit->line_table, &offset))
         return false;
-    gp_cursor_t all = gp_cursor(dwarf->sections[GP_DEBUG_LINE], offset);
+    gp_reader_t all = gp_cursor(dwarf->sections[GP_DEBUG_LINE], offset);
     uint64_t length = gp_cursor_u32(&all);
     format->offset_bytes = length == UINT32_MAX ? 8 : 4;
     if (length == UINT32_MAX)
-        length = gp_cursor_uint(&all, 8);
+        length = gp_read_uint(&all, 8);
     if (all.bad || length > gp_cursor_left(&all))
         return false;
-    gp_cursor_t body = {all.at, all.at + length, false};
+    gp_reader_t body = {all.pos, all.pos + length, false};
     *format = (gp_dwarf_unit_t){
         .version = gp_cursor_u16(&body),
         .address_bytes = unit->address_bytes,
@@ -27,21 +27,21 @@ bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
         .str_offsets_base = unit->str_offsets_base,
     };
     if (format->version >= 5) {
-        format->address_bytes = gp_cursor_u8(&body);
-        gp_cursor_skip(&body, 1); // size of a segment selector
+        format->address_bytes = gp_read_u8(&body);
+        gp_reader_skip(&body, 1); // size of a segment selector
     }
-    uint64_t tables_len = gp_cursor_uint(&body, format->offset_bytes);
+    uint64_t tables_len = gp_read_uint(&body, format->offset_bytes);
     header->program = body;
-    gp_cursor_skip(&header->program, tables_len);
-    header->instruction_bytes = gp_cursor_u8(&body);
+    gp_reader_skip(&header->program, tables_len);
+    header->instruction_bytes = gp_read_u8(&body);
     if (format->version >= 4)
-        gp_cursor_skip(&body, 1); // operations in an instruction: 1 but for VLIW
-    gp_cursor_skip(&body, 1);     // is_stmt at the start
-    header->line_base = (int8_t)gp_cursor_u8(&body);
-    header->line_range = gp_cursor_u8(&body);
-    header->opcode_base = gp_cursor_u8(&body);
+        gp_reader_skip(&body, 1); // operations in an instruction: 1 but for VLIW
+    gp_reader_skip(&body, 1);     // is_stmt at the start
+    header->line_base = (int8_t)gp_read_u8(&body);
+    header->line_range = gp_read_u8(&body);
+    header->opcode_base = gp_read_u8(&body);
     for (unsigned i = 1; i < header->opcode_base; i++)
-        header->operands[i] = gp_cursor_u8(&body);
+        header->operands[i] = gp_read_u8(&body);
     header->tables = body;
     return !body.bad && !header->program.bad && format->version >= 2 && format->version <= 5 &&
            header->line_range > 0 && header->opcode_base > 0;
@@ -49,7 +49,7 @@ bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
 
 typedef struct machine { // the line number program's registers, and what it made
     const gp_dwarf_line_header_t *header;
-    gp_cursor_t cursor;
+    gp_reader_t cursor;
     gp_dwarf_line_t *rows;
     size_t count, capacity; // of rows
     size_t sequence;        // the row that it starts with
@@ -112,18 +112,18 @@ static inline void end_sequence(machine_t *machine)
 
 static inline void run_extended(machine_t *machine)
 {
-    uint64_t len = gp_cursor_uleb(&machine->cursor);
-    gp_cursor_t body = machine->cursor;
+    uint64_t len = gp_read_uleb(&machine->cursor);
+    gp_reader_t body = machine->cursor;
 
-    gp_cursor_skip(&machine->cursor, len);
+    gp_reader_skip(&machine->cursor, len);
     if (len == 0 || machine->cursor.bad)
         return;
-    switch (gp_cursor_u8(&body)) {
+    switch (gp_read_u8(&body)) {
     case DW_LNE_end_sequence:
         end_sequence(machine);
         break;
     case DW_LNE_set_address:
-        machine->address = gp_cursor_uint(&body, len - 1 <= 8 ? len - 1 : 8);
+        machine->address = gp_read_uint(&body, len - 1 <= 8 ? len - 1 : 8);
         break;
     default: // DW_LNE_define_file: no compiler writes it; discriminators: not shown
         break;
@@ -133,20 +133,20 @@ static inline void run_extended(machine_t *machine)
 static inline void run_standard(machine_t *machine, uint8_t opcode)
 {
     const gp_dwarf_line_header_t *header = machine->header;
-    gp_cursor_t *cursor = &machine->cursor;
+    gp_reader_t *cursor = &machine->cursor;
 
     switch (opcode) {
     case DW_LNS_copy:
         emit_row(machine);
         break;
     case DW_LNS_advance_pc:
-        machine->address += gp_cursor_uleb(cursor) * header->instruction_bytes;
+        machine->address += gp_read_uleb(cursor) * header->instruction_bytes;
         break;
     case DW_LNS_advance_line:
-        machine->line += (uint64_t)gp_cursor_sleb(cursor);
+        machine->line += (uint64_t)gp_read_sleb(cursor);
         break;
     case DW_LNS_set_file:
-        machine->file = gp_cursor_uleb(cursor);
+        machine->file = gp_read_uleb(cursor);
         break;
     case DW_LNS_const_add_pc:
         machine->address += (uint64_t)((255 - header->opcode_base) / header->line_range) *
@@ -156,13 +156,13 @@ static inline void run_standard(machine_t *machine, uint8_t opcode)
         machine->address += gp_cursor_u16(cursor);
         break;
     case DW_LNS_set_column:
-        gp_cursor_uleb(cursor);
+        gp_read_uleb(cursor);
         break;
     case DW_LNS_negate_stmt:
         break;
     default: // other flags, and what is newer than this reader
         for (unsigned i = 0; i < header->operands[opcode]; i++)
-            gp_cursor_uleb(cursor);
+            gp_read_uleb(cursor);
     }
 }
 
@@ -189,7 +189,7 @@ static machine_t run(machine_t machine)
     make_advances(&advances, machine.header);
     reset(&machine);
     while (machine.error == 0 && !machine.cursor.bad && gp_cursor_left(&machine.cursor) > 0) {
-        uint8_t opcode = *machine.cursor.at++;
+        uint8_t opcode = *machine.cursor.pos++;
         if (opcode >= opcode_base) {
             machine.address += advances.address[opcode];
             machine.line += (uint64_t)(int64_t)advances.line[opcode];

@@ -41,8 +41,8 @@ static bool read_die(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint6
                      description_t *description)
 {
     const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
-    gp_cursor_t cursor = gp_cursor(until, die);
-    const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrev(unit->abbrevs, gp_cursor_uleb(&cursor));
+    gp_reader_t cursor = gp_cursor(until, die);
+    const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrev(unit->abbrevs, gp_read_uleb(&cursor));
 
     memset(description, 0, sizeof(*description));
     if (abbrev == NULL)

@@ -33,11 +33,11 @@ static int visit_old_list(const ranges_t *ranges, uint64_t offset)
 {
     uint8_t bytes = ranges->unit->address_bytes;
     uint64_t highest = bytes == 8 ? UINT64_MAX : UINT32_MAX, base = ranges->unit->low_pc;
-    gp_cursor_t cursor = gp_cursor(ranges->dwarf->sections[GP_DEBUG_RANGES], offset);
+    gp_reader_t cursor = gp_cursor(ranges->dwarf->sections[GP_DEBUG_RANGES], offset);
     int result = 0;
 
     while (result == 0) {
-        uint64_t lo = gp_cursor_uint(&cursor, bytes), hi = gp_cursor_uint(&cursor, bytes);
+        uint64_t lo = gp_read_uint(&cursor, bytes), hi = gp_read_uint(&cursor, bytes);
         if (cursor.bad || (lo == 0 && hi == 0))
             break;
         if (lo == highest)
@@ -53,43 +53,43 @@ typedef struct entry { // of a range list
     bool is_range;
 } entry_t;
 
-static bool indexed(const ranges_t *ranges, gp_cursor_t *cursor, uint64_t *address)
+static bool indexed(const ranges_t *ranges, gp_reader_t *cursor, uint64_t *address)
 {
-    return gp_dwarf_indexed_address(ranges->dwarf, ranges->unit, gp_cursor_uleb(cursor), address);
+    return gp_dwarf_indexed_address(ranges->dwarf, ranges->unit, gp_read_uleb(cursor), address);
 }
 
 // Returns false at the end of the list, and where it cannot be read.
-static bool read_entry(const ranges_t *ranges, gp_cursor_t *cursor, uint64_t *base, entry_t *entry)
+static bool read_entry(const ranges_t *ranges, gp_reader_t *cursor, uint64_t *base, entry_t *entry)
 {
     uint8_t bytes = ranges->unit->address_bytes;
 
     *entry = (entry_t){.is_range = true};
-    switch (gp_cursor_u8(cursor)) {
+    switch (gp_read_u8(cursor)) {
     case DW_RLE_base_addressx:
         entry->is_range = false;
         return indexed(ranges, cursor, base);
     case DW_RLE_base_address:
         entry->is_range = false;
-        *base = gp_cursor_uint(cursor, bytes);
+        *base = gp_read_uint(cursor, bytes);
         return true;
     case DW_RLE_startx_endx:
         return indexed(ranges, cursor, &entry->lo) && indexed(ranges, cursor, &entry->hi);
     case DW_RLE_startx_length:
         if (!indexed(ranges, cursor, &entry->lo))
             return false;
-        entry->hi = entry->lo + gp_cursor_uleb(cursor);
+        entry->hi = entry->lo + gp_read_uleb(cursor);
         return true;
     case DW_RLE_offset_pair:
-        entry->lo = *base + gp_cursor_uleb(cursor);
-        entry->hi = *base + gp_cursor_uleb(cursor);
+        entry->lo = *base + gp_read_uleb(cursor);
+        entry->hi = *base + gp_read_uleb(cursor);
         return true;
     case DW_RLE_start_end:
-        entry->lo = gp_cursor_uint(cursor, bytes);
-        entry->hi = gp_cursor_uint(cursor, bytes);
+        entry->lo = gp_read_uint(cursor, bytes);
+        entry->hi = gp_read_uint(cursor, bytes);
         return true;
     case DW_RLE_start_length:
-        entry->lo = gp_cursor_uint(cursor, bytes);
-        entry->hi = entry->lo + gp_cursor_uleb(cursor);
+        entry->lo = gp_read_uint(cursor, bytes);
+        entry->hi = entry->lo + gp_read_uleb(cursor);
         return true;
     default: // DW_RLE_end_of_list among them
         return false;
@@ -99,7 +99,7 @@ static bool read_entry(const ranges_t *ranges, gp_cursor_t *cursor, uint64_t *ba
 // .debug_rnglists, DWARF 5.
 static int visit_new_list(const ranges_t *ranges, uint64_t offset)
 {
-    gp_cursor_t cursor = gp_cursor(ranges->dwarf->sections[GP_DEBUG_RNGLISTS], offset);
+    gp_reader_t cursor = gp_cursor(ranges->dwarf->sections[GP_DEBUG_RNGLISTS], offset);
     uint64_t base = ranges->unit->low_pc;
     int result = 0;
     entry_t entry;
@@ -114,12 +114,12 @@ static int visit_new_list(const ranges_t *ranges, uint64_t offset)
 static bool list_offset(const ranges_t *ranges, uint64_t index, uint64_t *offset)
 {
     gp_bytes_t lists = ranges->dwarf->sections[GP_DEBUG_RNGLISTS];
-    gp_cursor_t cursor = gp_cursor(lists, ranges->unit->rnglists_base);
+    gp_reader_t cursor = gp_cursor(lists, ranges->unit->rnglists_base);
 
     if (index >= lists.len)
         return false;
-    gp_cursor_skip(&cursor, index * ranges->unit->offset_bytes);
-    *offset = ranges->unit->rnglists_base + gp_cursor_uint(&cursor, ranges->unit->offset_bytes);
+    gp_reader_skip(&cursor, index * ranges->unit->offset_bytes);
+    *offset = ranges->unit->rnglists_base + gp_read_uint(&cursor, ranges->unit->offset_bytes);
     return !cursor.bad;
 }
 

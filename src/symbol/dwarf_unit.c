@@ -5,32 +5,32 @@
 
 // Read the header of the unit at the cursor. Returns false when there is none that can be read; the
 // cursor is behind the unit where its length is known.
-static bool read_header(gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
+static bool read_header(gp_dwarf_unit_t *unit, gp_reader_t *cursor)
 {
     uint64_t length = gp_cursor_u32(cursor);
 
     unit->offset_bytes = 4;
     if (length == UINT32_MAX) {
         unit->offset_bytes = 8;
-        length = gp_cursor_uint(cursor, 8);
+        length = gp_read_uint(cursor, 8);
     }
-    gp_cursor_t body = *cursor;
-    gp_cursor_skip(cursor, length);
+    gp_reader_t body = *cursor;
+    gp_reader_skip(cursor, length);
     if (cursor->bad)
         return false;
-    body.end = cursor->at;
+    body.end = cursor->pos;
     unit->version = gp_cursor_u16(&body);
-    uint8_t type = unit->version >= 5 ? gp_cursor_u8(&body) : DW_UT_compile;
+    uint8_t type = unit->version >= 5 ? gp_read_u8(&body) : DW_UT_compile;
     if (unit->version >= 5)
-        unit->address_bytes = gp_cursor_u8(&body);
-    unit->abbrev_offset = gp_cursor_uint(&body, unit->offset_bytes);
+        unit->address_bytes = gp_read_u8(&body);
+    unit->abbrev_offset = gp_read_uint(&body, unit->offset_bytes);
     if (unit->version < 5)
-        unit->address_bytes = gp_cursor_u8(&body);
+        unit->address_bytes = gp_read_u8(&body);
     if (type == DW_UT_skeleton || type == DW_UT_split_compile)
-        gp_cursor_skip(&body, 8);
+        gp_reader_skip(&body, 8);
     else if (type == DW_UT_type || type == DW_UT_split_type)
-        gp_cursor_skip(&body, 8u + unit->offset_bytes);
-    unit->die = unit->start + (uint64_t)(body.at - (cursor->at - length)) +
+        gp_reader_skip(&body, 8u + unit->offset_bytes);
+    unit->die = unit->start + (uint64_t)(body.pos - (cursor->pos - length)) +
                 (unit->offset_bytes == 8 ? 12 : 4);
     return !body.bad && unit->version >= 2 && unit->version <= 5 &&
            (unit->address_bytes == 4 || unit->address_bytes == 8);
@@ -78,8 +78,8 @@ static void take_attribute(gp_dwarf_unit_t *unit, root_t *root, uint16_t name,
 static bool read_root(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, root_t *root)
 {
     const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
-    gp_cursor_t cursor = gp_cursor(until, unit->die);
-    uint64_t code = gp_cursor_uleb(&cursor);
+    gp_reader_t cursor = gp_cursor(until, unit->die);
+    uint64_t code = gp_read_uleb(&cursor);
     const gp_dwarf_abbrevs_t *abbrevs = gp_dwarf_abbrevs_first(dwarf, unit, code);
     const gp_dwarf_abbrev_t *abbrev = abbrevs ? gp_dwarf_abbrev(abbrevs, code) : NULL;
 
@@ -129,13 +129,13 @@ static int compare_spans(const void *left, const void *right)
 int gp_dwarf_units_load(gp_dwarf_t *dwarf)
 {
     gp_bytes_t info = dwarf->sections[GP_DEBUG_INFO];
-    gp_cursor_t cursor = gp_cursor(info, 0);
+    gp_reader_t cursor = gp_cursor(info, 0);
     int result = 0;
 
     while (result == 0 && !cursor.bad && gp_cursor_left(&cursor) > 0) {
-        gp_dwarf_unit_t unit = {.start = (uint64_t)(cursor.at - info.data)};
+        gp_dwarf_unit_t unit = {.start = (uint64_t)(cursor.pos - info.data)};
         bool readable = read_header(&unit, &cursor);
-        unit.end = cursor.bad ? unit.start : (uint64_t)(cursor.at - info.data);
+        unit.end = cursor.bad ? unit.start : (uint64_t)(cursor.pos - info.data);
         if (readable)
             result = add_unit(dwarf, &unit);
     }

@@ -82,9 +82,9 @@ typedef struct gp_dwarf_value {
 uint32_t gp_dwarf_form_bytes(uint16_t form, const gp_dwarf_unit_t *unit);
 
 // Read one value and go past it. An unknown form makes the cursor bad.
-gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit,
+gp_dwarf_value_t gp_dwarf_value(gp_reader_t *cursor, const gp_dwarf_unit_t *unit,
                                 const gp_dwarf_attribute_t *attribute);
-void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form);
+void gp_dwarf_value_skip(gp_reader_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form);
 
 // What a value means. Returns false / NULL when it is not of that kind, or not there.
 bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
@@ -239,8 +239,8 @@ typedef struct gp_dwarf_line_header { // of a unit's line table (dwarf_lines.c)
     uint8_t instruction_bytes, line_range, opcode_base;
     int8_t line_base;
     uint8_t operands[256]; // number of operands of the standard opcodes
-    gp_cursor_t tables;    // directories and files
-    gp_cursor_t program;
+    gp_reader_t tables;    // directories and files
+    gp_reader_t program;
 } gp_dwarf_line_header_t;
 
 // Returns false when the unit has no line table that can be read.
@@ -263,7 +263,7 @@ int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 typedef struct gp_dwarf_walk {
     const gp_dwarf_t *dwarf;
     const gp_dwarf_unit_t *unit;
-    gp_cursor_t cursor;
+    gp_reader_t cursor;
     size_t level; // of the next DIE
     // The DIE that is being visited:
     uint64_t die;

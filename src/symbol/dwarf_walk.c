@@ -15,8 +15,8 @@ bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk)
     if (walk->abbrev != NULL && walk->level == 0)
         return false; // the first one had no children
     while (!walk->cursor.bad && gp_cursor_left(&walk->cursor) > 0) {
-        walk->die = (uint64_t)(walk->cursor.at - info);
-        uint64_t code = gp_cursor_uleb(&walk->cursor);
+        walk->die = (uint64_t)(walk->cursor.pos - info);
+        uint64_t code = gp_read_uleb(&walk->cursor);
         if (code != 0) {
             walk->abbrev = gp_dwarf_abbrev(walk->unit->abbrevs, code);
             walk->level += walk->abbrev != NULL && walk->abbrev->children;
@@ -34,7 +34,7 @@ void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk)
     const gp_dwarf_step_t *step = walk->unit->abbrevs->steps + walk->abbrev->step;
 
     for (;; step++) {
-        gp_cursor_skip(&walk->cursor, step->bytes);
+        gp_reader_skip(&walk->cursor, step->bytes);
         if (step->form == 0)
             return;
         if (step->form == DW_FORM_indirect)
@@ -86,14 +86,15 @@ void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die)
 bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 {
     const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
-    uint64_t here = (uint64_t)(walk->cursor.at - info), there = walk->unit->start + sibling->number;
+    uint64_t here = (uint64_t)(walk->cursor.pos - info),
+             there = walk->unit->start + sibling->number;
     bool local = sibling->form == DW_FORM_ref1 || sibling->form == DW_FORM_ref2 ||
                  sibling->form == DW_FORM_ref4 || sibling->form == DW_FORM_ref8 ||
                  sibling->form == DW_FORM_ref_udata;
 
     if (!local || there < here || there > walk->unit->end) // only forwards
         return false;
-    walk->cursor.at = info + there;
+    walk->cursor.pos = info + there;
     walk->level--;
     return true;
 }

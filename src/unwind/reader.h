@@ -1,6 +1,7 @@
-// A bounded cursor over DWARF bytes. Reading past the end yields 0 and sets `bad`, so a decoder may
-// check once at its end instead of at every byte. Signals: safe. Source: DWARF 5 sections 7.6
-// and 7.8, LSB Core "Exception Frames" for the pointer encodings.
+// A bounded cursor over DWARF bytes, the unwinder's and the symbolizer's. Reading past the end
+// yields 0 and sets `bad`, so a decoder may check once at its end instead of at every byte.
+// Signals: safe. Source: DWARF 5 sections 7.6 and 7.8, LSB Core "Exception Frames" for the pointer
+// encodings.
 #ifndef GP_UNWIND_READER_H
 #define GP_UNWIND_READER_H
 
@@ -66,6 +67,9 @@ static inline uint64_t gp_read_uleb(gp_reader_t *r)
     uint64_t value = 0;
     unsigned shift = 0;
     uint8_t byte;
+    if (!r->bad && r->pos < r->end && *r->pos < 0x80) {
+        return *r->pos++; // most of them
+    }
     do {
         byte = gp_read_u8(r);
         if (shift < 64) {
