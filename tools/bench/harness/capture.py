@@ -122,6 +122,7 @@ def run(bench):
                  note=f"(zstd -1 of the bare records: {os.path.getsize(raw) / count:.1f})")
     write_frames(capture, frames)
     read(bench, capture, raw, frames)
+    memory(bench, capture)
     make(bench, part, samples // SCRIPT_PART, symbols, "--script", script)
     fold(bench, part, script, samples // SCRIPT_PART)
 
@@ -141,6 +142,19 @@ def read(bench, capture, raw, frames):
             ratios = [a / b for a, b in zip(getattr(costs[ours], of), getattr(costs[name], of))]
             table.figure(f"{what}, beside {name}", Estimate.of_values(ratios), "times", bound=bound)
     table.figure("peak memory", Estimate.of_values([costs[ours].peak]), "MiB", digits=0, bound=(200 / 1.048576, "<= 200 MB"))
+
+
+def memory(bench, capture):
+    """What each choice, and each format that keeps coroutines or moments apart, takes at most."""
+    trace = f"{1:032x}"
+    traces = subprocess.run([export(bench, capture)[0], "report", capture, "--by", "trace", "-n", "1"],
+                            capture_output=True, text=True, check=True).stdout.split()
+    trace = next((word for word in traces if len(word) == 32), trace)
+    for options in (["--trace", trace], ["--coroutine", "17"], ["--thread", "worker-3"], ["--name", "."],
+                    ["--from", "1", "--to", "-1"], ["--focus", "PyObject"], ["--ignore", "PyObject"], ["--clock", "wall"],
+                    *(["--format", form] for form in ("pprof", "otlp", "json", "speedscope", "firefox", "chrome", "perfetto"))):
+        _, cpu, peak = timed(export(bench, capture) + [*options, "--output", "/dev/null"])
+        table.line(f"{' '.join(options)[:40]:<40} {peak:4.0f} MiB at most, {cpu:6.2f} s of CPU")
 
 
 def fold(bench, part, script, samples):
