@@ -32,7 +32,7 @@ extern _Atomic uint64_t gp_spawn_lost;
 
 // The number of the site that `caller` is at, on the calling thread, whose coroutine is `spawner`. 0: nobody wants to know,
 // it cannot be walked, or there is no room. Takes gp_registry_lock where the site is a new one.
-// Signals: not safe. Cost: ~0.3 us at depth 10.
+// Signals: not safe. Cost: ~0.1 us at depth 10, ~0.3 us at depth 50.
 uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller);
 
 // How many sites there are: numbers are 1..count. Acquire.
