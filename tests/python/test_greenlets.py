@@ -128,5 +128,24 @@ class Programs(unittest.TestCase):
         self.assertLess(foreign, 0.005 * folded.total)
 
 
+class Names(unittest.TestCase):
+    """greenprof.set_name(): the last name is shown, those before are found."""
+
+    def check(self, kind):
+        support.require_package()
+        run = support.Run("names.py", kind)
+        roots = lambda *arguments: {stack[0].split(" ", 2)[-1] for stack, _ in run.folded("--by", "coroutine", *arguments).stacks}
+        self.assertLessEqual({"request 4]", "request 5]"}, roots())
+        self.assertFalse(any("keeps its own" in root for root in roots()), roots())
+        for request, worker in enumerate(("request 4]", "request 5]") * 3):
+            self.assertEqual(roots("--name", f"request {request}"), {worker})
+
+    def test_eventlet(self):
+        self.check("eventlet")
+
+    def test_gevent(self):
+        self.check("gevent")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -9,6 +9,7 @@
 #include "exact.h"
 #include "exact_stack.h"
 #include "exact_type.h"
+#include "greenprof/coro.h"
 #include "greenprof/prof.h"
 #include "greenprof/trace.h"
 #include "profile/snapshot.h"
@@ -187,6 +188,16 @@ static PyType_Spec profile_spec = {
     .slots = profile_slots,
 };
 
+static PyObject *set_name(PyObject *module, PyObject *text)
+{
+    (void)module;
+    const char *utf8 = text != Py_None ? PyUnicode_AsUTF8(text) : NULL;
+    if (utf8 == NULL && text != Py_None)
+        return NULL;
+    prof_coro_name(NULL, utf8);
+    Py_RETURN_NONE;
+}
+
 static PyObject *set_trace(PyObject *module, PyObject *text)
 {
     (void)module;
@@ -234,6 +245,7 @@ static PyMethodDef functions[] = {
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
     {"dump_coroutines", census_dump, METH_O, "dump_coroutines(path): write who is alive, and where, for `greenprof coroutines`."},
     {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
+    {"set_name", set_name, METH_O, "Name the calling green thread or task, or rename it; None: called by its function. A thread keeps its name."},
     {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine, or None."},
     {NULL, NULL, 0, NULL},
 };

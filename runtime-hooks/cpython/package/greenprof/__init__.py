@@ -19,9 +19,9 @@ import threading
 import warnings
 
 from greenprof import _greenprof
-from greenprof._greenprof import dump_coroutines, set_trace
+from greenprof._greenprof import dump_coroutines, set_name, set_trace
 
-__all__ = ["Coroutine", "Frame", "Profile", "coroutines", "dump_coroutines", "run", "runctx", "set_trace"]
+__all__ = ["Coroutine", "Frame", "Profile", "coroutines", "dump_coroutines", "run", "runctx", "set_name", "set_trace"]
 
 _SCOPES = {"request": 0, "thread": 1, "process": 2}
 _CLOCKS = {"cpu": 0, "wall": 1}
