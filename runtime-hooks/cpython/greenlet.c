@@ -196,8 +196,9 @@ bool gp_greenlet_enter(void)
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     if (!gp_cpython_parked_is_known())
         learn_from_any();
-    bool reads = sees && watcher == NULL && atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
-    if (reads || (sees && gp_greenlet_see_switches()))
+    bool reads = watcher == NULL && atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
+    sees = sees && (reads || gp_greenlet_see_switches());
+    if (sees)
         gp_greenlet_find_state((gp_py_t *)(uintptr_t)gp_greenlet_current());
     else if (!tracing)
         start_tracing();
