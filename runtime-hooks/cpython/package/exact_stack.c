@@ -8,7 +8,11 @@
 
 #include "exact_profile.h"
 
-enum { FIRST_ROOM = 32 };
+enum {
+    FIRST_ROOM = 32,
+    TRIES = 20,             // ~0.1 us each
+    ENOUGH_NS = 1000000000, // right to 1e-7 then
+};
 
 bool exact_use_counter;
 static uint64_t first_ticks, first_ns;
@@ -20,22 +24,42 @@ uint64_t exact_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// The same moment by both clocks: the best of a few tries, for the thread may be preempted in between.
+static void read_both(uint64_t *ticks, uint64_t *ns)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t before = exact_ticks(), now = exact_clock_ns(), took = exact_ticks() - before;
+        if (took >= least)
+            continue;
+        least = took;
+        *ticks = before + took / 2;
+        *ns = now;
+    }
+}
+
 void exact_ticks_init(void)
 {
 #if defined(__x86_64__)
     unsigned a, b, c, d;
     exact_use_counter = __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & 1u << 8) != 0; // invariant
 #endif
-    first_ticks = exact_ticks();
-    first_ns = exact_clock_ns();
+    read_both(&first_ticks, &first_ns);
 }
 
+// Measured anew while the time to measure by is short: numbers that are read one after the other shall agree.
 double exact_seconds_per_tick(void)
 {
+    static double seconds;
+    static uint64_t measured_ns;
+    uint64_t ticks = first_ticks, ns = first_ns;
     if (!exact_use_counter)
         return 1e-9;
-    uint64_t ticks = exact_ticks() - first_ticks, ns = exact_clock_ns() - first_ns;
-    return ticks > 0 ? (double)ns / (double)ticks * 1e-9 : 0;
+    if (measured_ns >= ENOUGH_NS || exact_clock_ns() - first_ns < 2 * measured_ns)
+        return seconds;
+    read_both(&ticks, &ns);
+    measured_ns = ns - first_ns;
+    return seconds = ticks > first_ticks ? (double)measured_ns / (double)(ticks - first_ticks) * 1e-9 : 0;
 }
 
 // How often a function, or an edge, is active on this stack: remembered for the stack that asked last, else counted.
