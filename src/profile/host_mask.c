@@ -58,7 +58,7 @@ static int change(int how, const sigset_t *set, sigset_t *old)
     }
     if (syscall(SYS_rt_sigprocmask, how, set != NULL ? &bits : NULL, &before, sizeof(before)) != 0)
         return errno;
-    if (gp_process_is_mine()) // a vfork child's mask is its own, this variable is not
+    if (after != believed && gp_process_is_mine()) // a vfork child's mask is its own, this variable is not
         gp_mask_believed = after;
     if (old != NULL)
         set_bits(old, before | believed);
