@@ -7,6 +7,7 @@
 #endif
 #include <stdlib.h>
 
+#include "exact_others.h"
 #include "exact_profile.h"
 #include "exact_stack.h"
 #include "profile/snapshot.h"
@@ -185,7 +186,7 @@ static context_t *enter_unknown(uint64_t now)
     return current();
 }
 
-static int on_call(PyObject *unused, PyFrameObject *frame, int what, PyObject *argument)
+static inline int count(PyObject *unused, PyFrameObject *frame, int what, PyObject *argument)
 {
     (void)unused;
     uint64_t now = exact_ticks();
@@ -211,27 +212,29 @@ static int on_call(PyObject *unused, PyFrameObject *frame, int what, PyObject *a
     return 0;
 }
 
-// Exactly one profiler can be called by a thread.
-static int is_taken(void)
+static int on_call(PyObject *unused, PyFrameObject *frame, int what, PyObject *argument)
 {
-    PyThreadState *thread = PyThreadState_Get();
-    if (thread->c_profilefunc == NULL || thread->c_profilefunc == on_call)
-        return 0;
-    PyErr_SetString(PyExc_RuntimeError, "another profiler is active on this thread (sys.setprofile)");
-    return 1;
+    count(unused, frame, what, argument);
+    return exact_others != NULL ? exact_others_call(frame, what, argument) : 0;
 }
 
 void exact_enter_thread(void)
 {
-    if (running != NULL && PyThreadState_Get()->c_profilefunc != on_call)
-        PyEval_SetProfile(on_call, NULL);
+    if (running != NULL && exact_others_precede() < 0)
+        PyErr_Clear();
 }
 
-static int each_thread(Py_tracefunc from, Py_tracefunc to)
+// All threads that nobody profiles; and all that we do, back to whom they belong.
+static int each_thread(bool start)
 {
     PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
     for (; thread != NULL; thread = PyThreadState_Next(thread)) {
-        if (thread->c_profilefunc == from && _PyEval_SetProfile(thread, to, NULL) < 0)
+        int error = 0;
+        if (!start)
+            error = exact_others_give_back(thread);
+        else if (thread->c_profilefunc == NULL)
+            error = _PyEval_SetProfile(thread, on_call, NULL);
+        if (error < 0)
             return -1;
     }
     return 0;
@@ -248,7 +251,8 @@ exact_t *exact_new(enum exact_scope scope)
 
 int exact_start(exact_t *profile)
 {
-    if (is_taken())
+    exact_others_watch(on_call);
+    if (exact_others_precede() < 0)
         return -1;
     if (running == NULL)
         prof_core_interface()->language_watch(on_coroutine);
@@ -270,8 +274,7 @@ int exact_start(exact_t *profile)
         return -1;
     }
     exact_stack_resume(stack, now);
-    PyEval_SetProfile(on_call, NULL);
-    return profile->scope == EXACT_PROCESS ? each_thread(NULL, on_call) : 0;
+    return profile->scope == EXACT_PROCESS ? each_thread(true) : 0;
 }
 
 static void leave_contexts(exact_t *profile, uint64_t now)
@@ -308,12 +311,14 @@ int exact_stop(exact_t *profile)
         return 0;
     *link = profile->next;
     profile->running = false;
+    PyThreadState *thread = PyThreadState_Get();
+    profile->was_taken |= thread->c_profilefunc != on_call && PyThreadState_GetID(thread) == profile->thread;
     leave_contexts(profile, now);
     if (running != NULL)
         return 0;
     prof_core_interface()->language_watch(NULL);
     forget_contexts();
-    return each_thread(on_call, NULL);
+    return each_thread(false);
 }
 
 void exact_free(exact_t *profile)
@@ -328,4 +333,9 @@ void exact_free(exact_t *profile)
 unsigned long long exact_total_ns(const exact_t *profile)
 {
     return (unsigned long long)((double)profile->total_ticks * exact_seconds_per_tick() * 1e9);
+}
+
+int exact_was_taken(const exact_t *profile)
+{
+    return profile->was_taken;
 }

@@ -26,6 +26,9 @@ int exact_stop(exact_t *);
 // What pstats reads: {(file, line, name): (primitive calls, calls, own, cumulative, callers)}. New reference.
 PyObject *exact_stats(exact_t *);
 
+// Has another tool taken a thread away from it, so that calls are missing?
+int exact_was_taken(const exact_t *);
+
 // Nanoseconds that passed on its stacks.
 unsigned long long exact_total_ns(const exact_t *);
 

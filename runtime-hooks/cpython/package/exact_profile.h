@@ -10,6 +10,7 @@
 struct exact {
     enum exact_scope scope;
     bool running;
+    bool was_taken; // another tool took a thread away while it ran: calls are missing
     uint64_t thread; // id of the thread state, EXACT_THREAD
     exact_table_t table;
     uint64_t total_ticks;

@@ -55,6 +55,12 @@ static PyObject *total(PyObject *self, void *unused)
     return PyLong_FromUnsignedLongLong(exact_total_ns(((exact_object_t *)self)->exact));
 }
 
+static PyObject *was_taken(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(exact_was_taken(((exact_object_t *)self)->exact));
+}
+
 static PyMethodDef methods[] = {
     {"start", start, METH_NOARGS, "Start, or go on."},
     {"stop", stop, METH_NOARGS, "Stop; what is active counts as if it returned now."},
@@ -64,6 +70,7 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef properties[] = {
     {"total_ns", total, NULL, "Time of all calls so far that no other call of the profile contains, in nanoseconds.", NULL},
+    {"was_taken", was_taken, NULL, "Whether another tool took a thread away from it: calls are missing.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -183,15 +183,92 @@ leaf(0)
 inner.stop()
 assert (calls(stats_of(outer), "leaf"), calls(stats_of(inner), "leaf")) == (2, 2)
 
-# Other profilers: whoever is there stays there.
-sys.setprofile(lambda *event: None)
+# Other profilers: each counts what it would alone, whoever came first, and nobody's end is the other's.
+def cprofile():
+    return cProfile.Profile()
+
+
+def leaves(n):
+    for _ in range(n):
+        leaf(0)
+
+
+for first, second in ((exact, cprofile), (cprofile, exact)):
+    for crossed in (False, True):
+        outer, inner = first(), second()
+        outer.enable()
+        leaves(2)
+        inner.enable()
+        leaves(3)
+        (outer if crossed else inner).disable()
+        leaves(4)
+        (inner if crossed else outer).disable()
+        leaves(5)
+        expected = (5, 7) if crossed else (9, 3)
+        assert (calls(stats_of(outer), "leaf"), calls(stats_of(inner), "leaf")) == expected, (first, crossed)
+        assert sys.getprofile() is None
+
+seen = []
+
+
+def watcher(frame, event, argument):
+    if event == "call":
+        seen.append(frame.f_code.co_name)
+
+
+for inside in (True, False):
+    seen.clear()
+    profile = exact()
+    if not inside:
+        sys.setprofile(watcher)
+    profile.start()
+    if inside:
+        sys.setprofile(watcher)
+    assert sys.getprofile() is watcher
+    leaves(3)
+    if inside:
+        sys.setprofile(None)
+    profile.stop()
+    assert sys.getprofile() is (None if inside else watcher)
+    sys.setprofile(None)
+    assert seen.count("leaf") == 3 and calls(stats_of(profile), "leaf") == 3, (inside, seen)
+
+
+def failing(frame, event, argument):
+    if frame.f_code.co_name == "leaf":
+        raise KeyError("in the watcher")
+
+
+profile = exact()
+profile.start()
+sys.setprofile(failing)
 try:
-    exact().start()
-    raise SystemExit("started although another profiler is active")
-except RuntimeError:
-    pass
-sys.setprofile(None)
-assert sys.getprofile() is None
+    leaf(0)
+    raise SystemExit("the watcher's error is lost")
+except KeyError:
+    assert sys.getprofile() is None  # as it is without us
+leaves(2)
+profile.stop()
+assert calls(stats_of(profile), "leaf") >= 2
+
+try:
+    import yappi
+except ImportError:
+    yappi = None
+if yappi is not None and sys.version_info < (3, 12):  # takes threads without asking: it is told, not raised
+    import warnings
+    profile = exact()
+    profile.start()
+    leaves(2)
+    yappi.start()
+    leaves(2)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        profile.stop()
+    yappi.stop()
+    assert any("another profiler" in str(warning.message) for warning in told), told
+    assert calls(stats_of(profile), "leaf") == 2
+
 try:
     exact().dump("/tmp/x.folded")
     raise SystemExit("dumped what never ran")

@@ -51,6 +51,9 @@ class _Exact:
         if self._whole:
             threading.setprofile(None)
         self._exact.stop()
+        if self._exact.was_taken:
+            warnings.warn("another profiler took the place of this one (not by sys.setprofile or cProfile): calls are missing",
+                          RuntimeWarning, stacklevel=3)
 
     def dump(self, path, format):
         if not self._started:
