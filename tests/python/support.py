@@ -24,7 +24,7 @@ def require(*modules):
 
 def require_package():
     """End the test as skipped where the package was not built; one that was built and cannot be imported is a failure."""
-    if not os.path.isdir(os.path.join(os.environ["PYTHONPATH"], "greenprof")):
+    if not any(os.path.isdir(os.path.join(path, "greenprof")) for path in os.environ["PYTHONPATH"].split(os.pathsep)):
         print("SKIP: the package greenprof was not built")
         sys.exit(SKIPPED)
 
