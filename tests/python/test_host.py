@@ -78,6 +78,16 @@ class Signals(unittest.TestCase):
         self.assertLess(abs(seen["total"] - 0.15), 0.02)  # it claims nothing of what it did not see
 
 
+class Profilers(unittest.TestCase):
+    def test_others_have_what_they_have_alone(self):
+        for first in ("greenprof", "other"):
+            with self.subTest(first=first):
+                done = run("host_profilers.py", first)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for name in ("cprofile", "setprofile", "settrace", "faulthandler_and_timer"):
+                    self.assertIn(f"with_{name}\n", done.stdout)
+
+
 class Faults(unittest.TestCase):
     def each(self, how):
         with tempfile.TemporaryDirectory() as directory:
