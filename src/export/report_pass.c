@@ -226,7 +226,8 @@ static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
     }
     pass->kept_ns += seen.ns;
     pass->samples++;
-    pass->coros_seen[seen.coro] = true;
+    if (pass->coros_seen != NULL)
+        pass->coros_seen[seen.coro] = true;
     if (sample->kind == GP_KIND_CPU) {
         pass->sampled_ns += sample->weight_ns;
         pass->squares += (double)sample->weight_ns * (double)sample->weight_ns;
@@ -369,7 +370,8 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
     uint32_t stack = stack_number(dataset, sample->stack_id);
     if (stack == GP_INDEX_NONE)
         return 0;
-    uint32_t *path = path_place(pass, seen->coro, stack * GP_KIND_COUNT + sample->kind);
+    // By kind, then by stack: what is mostly on-CPU samples stays close together.
+    uint32_t *path = path_place(pass, seen->coro, sample->kind * (uint32_t)dataset->stack_count + stack);
     if (path == NULL)
         return -ENOMEM;
     if (*path == PATH_NOT_YET) {
@@ -411,11 +413,13 @@ static int init(gp_pass_t *pass)
     pass->by_thread = labels;
     pass->modules = calloc(dataset->module_count + 1, sizeof(*pass->modules));
     pass->paths = calloc((dataset->stack_count + 1) * GP_KIND_COUNT, sizeof(*pass->paths));
-    pass->coros_seen = calloc(dataset->coro_count + 1, sizeof(*pass->coros_seen));
+    if (options->wants & GP_WANT_TIMELINE)
+        pass->coros_seen = calloc(dataset->coro_count + 1, sizeof(*pass->coros_seen));
     if (grouped)
         pass->last_whose = calloc(
             (pass->by_coro ? dataset->coro_count : dataset->trace_count) + 1, sizeof(uint32_t));
-    if (pass->modules == NULL || pass->paths == NULL || pass->coros_seen == NULL ||
+    if (pass->modules == NULL || pass->paths == NULL ||
+        (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) ||
         (grouped && pass->last_whose == NULL) ||
         (options->stitch && gp_stitches_init(&pass->stitches, dataset) < 0) ||
         gp_scaling_init(&pass->scaling, dataset, options) < 0 || map_modules(pass) < 0)

@@ -67,7 +67,7 @@ typedef struct gp_pass {
     gp_spill_t spill;     // weights that were put by
     double scale;         // of a report in parts, what weights are multiplied by at last
     struct gp_timeline_source *timeline; // NULL where it is not wanted
-    bool *coros_seen;     // bool[coro_count]: had samples that passed
+    bool *coros_seen;     // bool[coro_count]: had samples that passed; NULL without a timeline
 
     uint64_t sampled_ns;  // on-CPU samples that passed, as they were
     double squares;       // and the squares of their weights
