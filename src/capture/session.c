@@ -460,6 +460,7 @@ static int start(void)
     if (signal_text != NULL && signal_text[0] != '\0' && gp_sampling_signal_choose(signal_text) != 0)
         return -EINVAL;
     unsigned hz = wanted_frequency();
+    atomic_store_explicit(&gp_span_wanted, true, memory_order_relaxed);
     int error = gp_sampler_acquire(hz);
     if (error != 0)
         return error;

@@ -149,7 +149,7 @@ static gp_report_t *finish(capture_report_t *from)
     bool delays = from->options->measure == GP_MEASURE_DELAY;
     uint64_t scope = delays ? 0 : gp_scaling_exact_ns(&pass->scaling);
     uint64_t kept = from->builder->report.sampled_ns;
-    uint64_t all = kept + (uint64_t)(pass->left_out_ns + 0.5), total = scope;
+    uint64_t all = kept + gp_whole_ns(pass->left_out_ns), total = scope;
 
     if (filtered && all > 0)
         total = (uint64_t)((unsigned __int128)scope * kept / all);

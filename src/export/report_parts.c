@@ -41,7 +41,7 @@ static int make_row(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_ar
 {
     *row = (gp_row_t){
         .label = pass->group_count > 0 ? pass->groups[weight->group].label : 0,
-        .weight_ns = (uint64_t)(weight->ns + 0.5),
+        .weight_ns = gp_whole_ns(weight->ns),
         .samples = weight->samples,
         .squares_ns2 = weight->squares,
     };
@@ -80,7 +80,7 @@ int gp_pass_finish(gp_pass_t *pass)
         return add_rows(pass);
     gp_pass_weights_free(&pass->weights);
     report->in_parts = true;
-    report->sampled_ns += (uint64_t)(pass->kept_ns + 0.5);
+    report->sampled_ns += gp_whole_ns(pass->kept_ns);
     report->samples += pass->samples;
     return 0;
 }

@@ -22,6 +22,7 @@
 #include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/ticks.h"
+#include "signal/wait.h"
 
 enum {
     ROUND_NS = 50000000,          // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
@@ -40,6 +41,7 @@ static _Atomic bool running; // changed under the sampler lock
 // `wanted` is raised by those who wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
+static bool is_forked; // the process is a fork of one that was profiled
 
 static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
 {
@@ -370,10 +372,20 @@ static int is_sampling(void)
     return atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
 }
 
+// A daemon closes all descriptors right after its fork and counts on the lowest ones for those that it opens next: the
+// collector's own, which live for some microseconds, must not be among them.
+static void let_daemon_begin(void)
+{
+    struct timespec time = {.tv_nsec = ROUND_NS};
+    futex(&kicks, FUTEX_WAIT, atomic_load_explicit(&kicks, memory_order_acquire), &time);
+}
+
 static void *collect(void *unused)
 {
     (void)unused;
     uint64_t housekeeping = 0;
+    if (is_forked)
+        let_daemon_begin();
     for (;;) {
         uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
         // Acquire: partner of gp_collector_sync(): samples committed before it was called are seen by this round.
@@ -425,6 +437,7 @@ void gp_collector_set_errand(void (*new_errand)(void))
 void gp_collector_set_sink(const gp_sink_t *new_sink)
 {
     pthread_mutex_lock(&gp_drain_lock);
+    gp_wait_want((new_sink != NULL) - (sink != NULL));
     sink = new_sink;
     pthread_mutex_unlock(&gp_drain_lock);
 }
@@ -475,4 +488,5 @@ void gp_collector_after_fork(void)
     atomic_store_explicit(&wanted, 0, memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
     memset(gone_counters, 0, sizeof(gone_counters));
+    is_forked = true;
 }

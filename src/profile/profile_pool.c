@@ -5,6 +5,7 @@
 #include "coro/own_memory.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
+#include "signal/wait.h"
 
 enum { PROFILES_PER_CHUNK = 128, NESTING_MAX = 256 };
 
@@ -71,6 +72,7 @@ bool gp_profiles_want_waits(void)
 void gp_profiles_count_wall(int change)
 {
     atomic_fetch_add_explicit(&wall_profiles, change, memory_order_relaxed);
+    gp_wait_want(change);
 }
 
 void gp_profile_list(prof_t *profile)

@@ -10,9 +10,12 @@ enum {
     FEW = 4,                 // a window with a fourth of what is allowed halves `span_least`
 };
 
+_Atomic bool gp_span_wanted;
+
 void gp_span_begin(gp_thread_t *thread)
 {
-    thread->span_least = gp_ticks_from_ns(LEAST_NS);
+    bool wanted = atomic_load_explicit(&gp_span_wanted, memory_order_relaxed);
+    thread->span_least = wanted ? gp_ticks_from_ns(LEAST_NS) : INT64_MAX;
     thread->span_window = gp_ticks();
     thread->span_count = 0;
 }

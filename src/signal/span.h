@@ -11,6 +11,9 @@
 #include "signal/sample.h"
 #include "signal/thread.h"
 
+// Somebody reads spans: before that, none is told. Before sampling starts.
+extern _Atomic bool gp_span_wanted;
+
 // A thread's sampling starts. Signals: safe.
 void gp_span_begin(gp_thread_t *thread);
 

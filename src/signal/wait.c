@@ -17,6 +17,12 @@ enum {
 
 static _Atomic uint64_t shortest_period = 1, window_ticks = 1;
 static _Atomic uint32_t window_samples = 1;
+static _Atomic int wanted;
+
+void gp_wait_want(int change)
+{
+    atomic_fetch_add_explicit(&wanted, change, memory_order_relaxed);
+}
 
 void gp_wait_set_frequency(unsigned hz)
 {
@@ -164,6 +170,9 @@ void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t 
     uint64_t wait = now > from ? now - from : 0, weight = weigh(thread, wait);
     if (weight == 0)
         return;
+    adapt(thread, now);
+    if (atomic_load_explicit(&wanted, memory_order_relaxed) <= 0)
+        return;
     uint64_t runnable = ready == 0 ? 0 : now - (ready > from ? ready : from);
     ended_wait_t ended = {
         .thread = thread,
@@ -177,5 +186,4 @@ void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t 
     };
     if (!gp_aside(thread, record, &ended))
         gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
-    adapt(thread, now);
 }

@@ -17,6 +17,10 @@
 // Samples per second and thread to aim at, and the shortest period that gives them; from the sampler's frequency.
 void gp_wait_set_frequency(unsigned hz);
 
+// One more, or one less, of those who want waits in samples: wall-clock profiles, a capture. While there is none, the clock goes
+// on and nothing is walked. Signals: safe.
+void gp_wait_want(int change);
+
 // Begin a thread's clock. Signals: safe.
 void gp_wait_begin(gp_thread_t *thread);
 

@@ -53,7 +53,7 @@ function(fuzz_target name corpus)
       DEPENDS ${source} ${ARGN} ${fuzz_library} VERBATIM COMMAND_EXPAND_LISTS)
     add_custom_target(capture_fuzz_${name} ALL DEPENDS ${exe})
     # The corpus, then a few seconds of something new; what is found goes to the build tree.
-    add_test(NAME capture.fuzz_${name} COMMAND sh -c "mkdir -p found/${name} && ${exe} -runs=20000 -max_total_time=4 -max_len=4096 -timeout=10 found/${name} ${corpus}"
+    add_test(NAME capture.fuzz_${name} COMMAND sh -c "mkdir -p found/${name} && ${exe} -runs=20000 -seed=1 -max_total_time=4 -max_len=4096 -timeout=10 found/${name} ${corpus}"
              WORKING_DIRECTORY ${fuzz_directory})
   endif()
 endfunction()

@@ -42,12 +42,23 @@ static const char *name_of(const void *context, uint32_t row)
     return row % 2 ? context : "main";
 }
 
+enum { REPETITIONS_MAX = 6 };
+
+// glibc's regular expressions take time and memory that double with each of them.
+static int repetitions(const char *text)
+{
+    int count = 0;
+    while ((text = strpbrk(text, "+*?{")) != NULL)
+        text++, count++;
+    return count;
+}
+
 static void check_restriction(const char *text)
 {
     uint32_t rows[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     gp_restriction_t restriction;
 
-    if (strlen(text) > 64) // glibc's regular expressions may take very long
+    if (strlen(text) > 64 || repetitions(text) > REPETITIONS_MAX)
         return;
     gp_restriction_parse(&restriction, text);
     if (gp_restriction_apply(&restriction, rows, 8, name_of, text) > 8)

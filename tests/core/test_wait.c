@@ -52,6 +52,7 @@ static int setup(void **state)
     gp_handler_sampling = true;
     gp_slice_new_epoch();
     gp_wait_set_frequency(HZ);
+    gp_wait_want(1);
     coro = prof_coro_create(NULL, 0, "waiter");
     gp_wait_begin(thread);
     return 0;

@@ -39,7 +39,7 @@ foreach(target elf debug_info debug_line packed names perf_map)
               ${GREENPROF_ZSTD} -liberty -o ${fuzz_exe}
       DEPENDS ${source} ${fuzz_library} VERBATIM COMMAND_EXPAND_LISTS)
     add_custom_target(symbol_fuzz_${target} ALL DEPENDS ${fuzz_exe})
-    add_test(NAME symbol.fuzz_${target} COMMAND sh -c "mkdir -p found/${target} && ${fuzz_exe} -runs=10000 -max_total_time=4 -max_len=16384 -timeout=10 found/${target} ${corpus}"
+    add_test(NAME symbol.fuzz_${target} COMMAND sh -c "mkdir -p found/${target} && ${fuzz_exe} -runs=10000 -seed=1 -max_total_time=4 -max_len=16384 -timeout=10 found/${target} ${corpus}"
              WORKING_DIRECTORY ${fuzz_directory})
   endif()
 endforeach()
