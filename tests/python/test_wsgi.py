@@ -77,6 +77,14 @@ def ask(port, answers):
             time.sleep(0.1)
 
 
+def wait_for_files(directory):
+    """A client has its answer before the file of its request is written."""
+    for _ in range(100):
+        if sum(name.endswith(".prof") for name in os.listdir(directory)) >= COUNT:
+            return
+        time.sleep(0.1)
+
+
 class Examples(unittest.TestCase):
     def check(self, name, ending):
         with tempfile.TemporaryDirectory() as directory:
@@ -90,6 +98,7 @@ class Examples(unittest.TestCase):
                     thread.start()
                 for thread in threads:
                     thread.join()
+                wait_for_files(directory)
             finally:
                 server.send_signal(signal.SIGTERM)
                 errors = server.communicate(timeout=support.LIMIT_SECONDS)[1]
