@@ -24,32 +24,81 @@ static size_t read_build_id(const char *path, const char *given, uint8_t id[GP_B
     return len;
 }
 
-// The output is most of the work otherwise.
-static void put_number(uint32_t number)
-{
-    char digits[10];
-    unsigned count = 0;
+// --- output, which is most of the work if it is left to stdio
 
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    while (count > 0)
-        putc_unlocked(digits[--count], stdout);
+enum { OUTPUT_BYTES = 1 << 18, NUMBER_BYTES = 10 };
+
+typedef struct output {
+    size_t len;
+    char bytes[OUTPUT_BYTES];
+} output_t;
+
+static void flush(output_t *output)
+{
+    if (fwrite_unlocked(output->bytes, 1, output->len, stdout) != output->len)
+        exit(1);
+    output->len = 0;
 }
 
-static void put_chain(const gp_symbol_t *symbol)
+static void put_text(output_t *output, const char *text)
+{
+    size_t len = strlen(text);
+
+    if (len > OUTPUT_BYTES - output->len)
+        flush(output);
+    if (len > OUTPUT_BYTES)
+        exit(1);
+    memcpy(output->bytes + output->len, text, len);
+    output->len += len;
+}
+
+// A number and what comes behind it.
+static void put_number(output_t *output, uint32_t number, char end)
+{
+    char digits[NUMBER_BYTES + 1];
+    size_t at = NUMBER_BYTES;
+
+    if (sizeof(digits) > OUTPUT_BYTES - output->len)
+        flush(output);
+    digits[at] = end;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(output->bytes + output->len, digits + at, sizeof(digits) - at);
+    output->len += sizeof(digits) - at;
+}
+
+static void put_chain(output_t *output, const gp_symbol_t *symbol)
 {
     for (; symbol != NULL; symbol = symbol->outer) {
-        fputs_unlocked(symbol->function, stdout);
-        putc_unlocked('\t', stdout);
-        fputs_unlocked(symbol->file, stdout);
-        putc_unlocked('\t', stdout);
-        put_number(symbol->line);
-        putc_unlocked('\t', stdout);
-        put_number(symbol->first_line);
-        putc_unlocked(symbol->outer != NULL ? '\t' : '\n', stdout);
+        put_text(output, symbol->function);
+        put_text(output, "\t");
+        put_text(output, symbol->file);
+        put_text(output, "\t");
+        put_number(output, symbol->line, '\t');
+        put_number(output, symbol->first_line, symbol->outer != NULL ? '\t' : '\n');
     }
 }
+
+// The answers lie all over memory: they are asked for some way ahead.
+static void put_answers(const gp_symbol_t *const *symbols, size_t count)
+{
+    enum { AHEAD = 16, CLOSER = 8 };
+    static output_t output;
+
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            __builtin_prefetch(symbols[i + AHEAD]);
+        if (i + CLOSER < count) {
+            __builtin_prefetch(symbols[i + CLOSER]->function);
+            __builtin_prefetch(symbols[i + CLOSER]->file);
+        }
+        put_chain(&output, symbols[i]);
+    }
+    flush(&output);
+}
+
+// --- questions
 
 typedef struct question {
     uint64_t address;
@@ -61,42 +110,112 @@ typedef struct questions {
     size_t count, capacity;
 } questions_t;
 
+static int hex_digit(char letter)
+{
+    if (letter >= '0' && letter <= '9')
+        return letter - '0';
+    letter |= 0x20;
+    return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+// Returns what is behind the number.
+static const char *read_hex(const char *text, uint64_t *number)
+{
+    int digit;
+
+    text += text[0] == '0' && (text[1] | 0x20) == 'x' ? 2 : 0;
+    for (*number = 0; (digit = hex_digit(*text)) >= 0; text++)
+        *number = *number << 4 | (uint64_t)digit;
+    return text;
+}
+
+// All of standard input, ended by a NUL.
+static char *read_input(void)
+{
+    char *text = NULL;
+    size_t len = 0, capacity = 0, got;
+
+    do {
+        if (gp_reserve(&text, &capacity, capacity * 2 + 65536, 1) < 0)
+            exit(1);
+        got = fread(text + len, 1, capacity - len - 1, stdin);
+        len += got;
+    } while (got > 0);
+    text[len] = '\0';
+    return text;
+}
+
 static void read_questions(questions_t *questions)
 {
-    char line[64];
+    char *input = read_input();
 
-    while (fgets_unlocked(line, sizeof(line), stdin) != NULL) {
+    for (const char *text = input; *text != '\0'; text += *text == '\n') {
         if (gp_grow(&questions->items, &questions->capacity, questions->count,
                     sizeof(*questions->items)) < 0)
             exit(1);
-        questions->items[questions->count] =
-            (question_t){strtoull(line, NULL, 16), questions->count};
-        questions->count++;
+        question_t *question = &questions->items[questions->count];
+        question->number = questions->count++;
+        text = read_hex(text, &question->address);
+        while (*text != '\n' && *text != '\0')
+            text++;
     }
+    free(input);
 }
 
-static int compare_questions(const void *left, const void *right)
+// Sort by one digit of the address, the order of equal ones kept. Returns whether there was
+// anything to do.
+static bool sort_by_digit(question_t *to, const question_t *from, size_t count, unsigned shift)
 {
-    const question_t *a = left, *b = right;
+    enum { DIGITS = 1 << 11 };
+    size_t starts[DIGITS] = {0}, next = 0;
 
-    return a->address < b->address ? -1 : a->address > b->address;
+    for (size_t i = 0; i < count; i++)
+        starts[from[i].address >> shift & (DIGITS - 1)]++;
+    if (starts[from[0].address >> shift & (DIGITS - 1)] == count)
+        return false;
+    for (size_t digit = 0; digit < DIGITS; digit++) {
+        size_t of_digit = starts[digit];
+        starts[digit] = next;
+        next += of_digit;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[starts[from[i].address >> shift & (DIGITS - 1)]++] = from[i];
+    return true;
+}
+
+static void sort_questions(questions_t *questions)
+{
+    question_t *other = calloc(questions->count + 1, sizeof(*other));
+
+    if (other == NULL)
+        exit(1);
+    for (unsigned shift = 0; shift < 64 && questions->count > 0; shift += 11) {
+        if (sort_by_digit(other, questions->items, questions->count, shift)) {
+            question_t *sorted = other;
+            other = questions->items;
+            questions->items = sorted;
+        }
+    }
+    free(other);
 }
 
 // In the order of the addresses, in which tables are read through, not jumped about in: for very
 // many of them that takes half the time. The answers are in the order of the questions.
-static void answer(gp_symbolizer_t *symbolizer, uint32_t module, const questions_t *questions)
+static void answer(gp_symbolizer_t *symbolizer, uint32_t module, questions_t *questions)
 {
     const gp_symbol_t **symbols = calloc(questions->count + 1, sizeof(*symbols));
 
     if (symbols == NULL)
         exit(1);
-    if (questions->count > 0)
-        qsort(questions->items, questions->count, sizeof(*questions->items), compare_questions);
-    for (size_t i = 0; i < questions->count; i++)
-        symbols[questions->items[i].number] =
+    sort_questions(questions);
+    for (size_t i = 0; i < questions->count; i++) {
+        const gp_symbol_t *symbol =
             gp_symbolizer_resolve(symbolizer, module, questions->items[i].address);
-    for (size_t i = 0; i < questions->count; i++)
-        put_chain(symbols[i]);
+        if (symbol == NULL)
+            exit(1);
+        symbols[questions->items[i].number] = symbol;
+    }
+    put_answers(symbols, questions->count);
     free(symbols);
 }
 
