@@ -9,6 +9,19 @@ static uint64_t key(const void *elements, size_t number, size_t stride)
     return *(const uint64_t *)(const void *)((const char *)elements + number * stride);
 }
 
+void gp_sort(void *elements, size_t count, size_t stride,
+             int (*compare)(const void *left, const void *right))
+{
+    const char *first = elements;
+
+    for (size_t i = 1; i < count; i++) {
+        if (compare(first + (i - 1) * stride, first + i * stride) > 0) {
+            qsort(elements, count, stride, compare);
+            return;
+        }
+    }
+}
+
 void gp_buckets_make(gp_buckets_t *buckets, const void *elements, size_t count, size_t stride)
 {
     *buckets = (gp_buckets_t){0};

@@ -17,6 +17,10 @@ typedef struct gp_buckets { // zero-initialized = none: searches are binary
     uint32_t *first; // uint32_t[count + 1]
 } gp_buckets_t;
 
+// Sort as qsort() does, unless the array is in order, as most are that are read from files.
+void gp_sort(void *elements, size_t count, size_t stride,
+             int (*compare)(const void *left, const void *right));
+
 // Make the table for an array of elements that begin with their address (uint64_t), ascending.
 // Without memory there is none.
 void gp_buckets_make(gp_buckets_t *buckets, const void *elements, size_t count, size_t stride);

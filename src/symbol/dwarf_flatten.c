@@ -66,7 +66,7 @@ int gp_dwarf_flatten(gp_dwarf_ranges_t *ranges)
     sweep.open = calloc(ranges->count, sizeof(size_t));
     if (sweep.open == NULL)
         return -ENOMEM;
-    qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare_ranges);
+    gp_sort(ranges->items, ranges->count, sizeof(*ranges->items), compare_ranges);
     for (size_t i = 0; i < ranges->count && result == 0; i++) {
         const gp_dwarf_range_t *range = &ranges->items[i];
         result = advance(&sweep, ranges->items, range->lo);

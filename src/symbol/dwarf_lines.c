@@ -279,7 +279,7 @@ static int keep_rows(const machine_t *machine, gp_dwarf_t *dwarf, gp_dwarf_unit_
         free(sequences);
         return -ENOMEM;
     }
-    qsort(sequences, count, sizeof(*sequences), compare_sequences);
+    gp_sort(sequences, count, sizeof(*sequences), compare_sequences);
     unit->line_count = merge(unit->lines, machine->rows, sequences, count);
     free(sequences);
     return 0;

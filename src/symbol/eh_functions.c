@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/buckets.h"
+
 enum {
     EH_SDATA4 = 0x0b,
     EH_UDATA4 = 0x03,
@@ -123,8 +125,7 @@ static void read_table(gp_eh_functions_t *functions, const eh_header_t *header,
         if (read_function(frames, offset, &functions->items[functions->count]))
             functions->count++;
     }
-    if (functions->count > 0)
-        qsort(functions->items, functions->count, sizeof(*functions->items), compare_functions);
+    gp_sort(functions->items, functions->count, sizeof(*functions->items), compare_functions);
 }
 
 void gp_eh_functions_load(gp_eh_functions_t *functions, const gp_elf_t *elf)

@@ -6,6 +6,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "symbol/memory.h"
+
 static size_t slot_of(const gp_index_t *index, uint64_t hash)
 {
     return (size_t)(hash >> 32) & (index->size - 1);
@@ -38,7 +40,7 @@ static int enlarge(gp_index_t *index, size_t size)
 {
     gp_index_t larger = {.size = size};
 
-    larger.slots = calloc(larger.size, sizeof(*larger.slots));
+    larger.slots = gp_memory_zeroed(larger.size * sizeof(*larger.slots));
     if (larger.slots == NULL)
         return -ENOMEM;
     for (size_t slot = 0; slot < index->size; slot++)

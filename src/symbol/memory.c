@@ -9,7 +9,14 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { BLOCK_BYTES = 64 * 1024 - 64, ALIGNMENT = 16, PAGE = 4096, WHOLE_MIN = 256 * 1024 };
+enum {
+    HEADER_ROOM = 64, // of a block, and malloc()'s own
+    BLOCK_MIN = 64 * 1024 - HEADER_ROOM,
+    BLOCK_MAX = 1024 * 1024 - HEADER_ROOM,
+    ALIGNMENT = 16,
+    PAGE = 4096,
+    WHOLE_MIN = 128 * 1024,
+};
 
 struct gp_arena_block {
     struct gp_arena_block *next;
@@ -18,7 +25,7 @@ struct gp_arena_block {
 
 static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
 {
-    struct gp_arena_block *block = calloc(1, sizeof(*block) + bytes);
+    struct gp_arena_block *block = gp_memory_zeroed(sizeof(*block) + bytes);
 
     if (block == NULL)
         return NULL;
@@ -27,15 +34,26 @@ static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
     return block->data;
 }
 
+// Blocks double: few for much, small ones for little.
+static void next_block(gp_arena_t *arena)
+{
+    size_t bytes = arena->block_bytes ? arena->block_bytes * 2 + HEADER_ROOM : BLOCK_MIN;
+
+    if (bytes > BLOCK_MAX)
+        bytes = BLOCK_MAX;
+    arena->free_at = block_add(arena, bytes);
+    arena->free_len = arena->free_at ? bytes : 0;
+    arena->block_bytes = bytes;
+}
+
 static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
 {
     size_t skip = (size_t)(-(uintptr_t)arena->free_at) & (alignment - 1);
 
-    if (bytes > BLOCK_BYTES / 4)
+    if (bytes > arena->block_bytes / 4 && bytes > BLOCK_MIN / 4)
         return block_add(arena, bytes);
     if (arena->free_at == NULL || bytes + skip > arena->free_len) {
-        arena->free_at = block_add(arena, BLOCK_BYTES);
-        arena->free_len = arena->free_at ? BLOCK_BYTES : 0;
+        next_block(arena);
         skip = 0;
     }
     if (arena->free_at == NULL)
@@ -80,18 +98,33 @@ void gp_arena_free(gp_arena_t *arena)
     memset(arena, 0, sizeof(*arena));
 }
 
-void *gp_memory_whole(size_t bytes)
+// Ask the kernel for all of it at once. What fails here changes nothing.
+static void populate(char *memory, size_t bytes)
 {
     int error = errno;
-    char *memory = malloc(bytes);
 
     if (memory == NULL || bytes < WHOLE_MIN)
-        return memory;
+        return;
     char *first = memory + (size_t)(-(uintptr_t)memory & (PAGE - 1));
     size_t len = (bytes - (size_t)(first - memory)) & ~(size_t)(PAGE - 1);
-    madvise(first, len, MADV_HUGEPAGE); // what fails here changes nothing
+    madvise(first, len, MADV_HUGEPAGE);
     madvise(first, len, MADV_POPULATE_WRITE);
     errno = error;
+}
+
+void *gp_memory_whole(size_t bytes)
+{
+    char *memory = malloc(bytes);
+
+    populate(memory, bytes);
+    return memory;
+}
+
+void *gp_memory_zeroed(size_t bytes)
+{
+    char *memory = calloc(1, bytes);
+
+    populate(memory, bytes);
     return memory;
 }
 

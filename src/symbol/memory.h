@@ -13,6 +13,7 @@ typedef struct gp_arena { // zero-initialized = empty
     struct gp_arena_block *blocks;
     uint8_t *free_at;
     size_t free_len;
+    size_t block_bytes; // of the last one
 } gp_arena_t;
 
 // Allocate zeroed memory, aligned for any type. Returns NULL when memory is short. Freed with the
@@ -31,6 +32,7 @@ void gp_arena_free(gp_arena_t *arena);
 // and in large pages, where it has them, not a page at a time as it is touched (which costs a
 // virtual machine as much as unpacking does). Returns NULL when memory is short; free() it.
 void *gp_memory_whole(size_t bytes);
+void *gp_memory_zeroed(size_t bytes); // the same, zeroed
 
 // Make room for one more element in a malloc()ed array.
 //   array:    address of the array's pointer.

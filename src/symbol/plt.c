@@ -66,8 +66,7 @@ static int load_slots(plt_t *plt, const gp_elf_t *elf)
     for (size_t i = 0; i < elf->section_count && result == 0; i++)
         if (elf->sections[i].sh_type == SHT_RELA && (elf->sections[i].sh_flags & SHF_ALLOC) != 0)
             result = add_slots(plt, elf, &elf->sections[i]);
-    if (plt->count > 0)
-        qsort(plt->slots, plt->count, sizeof(*plt->slots), compare_slots);
+    gp_sort(plt->slots, plt->count, sizeof(*plt->slots), compare_slots);
     return result;
 }
 

@@ -194,7 +194,7 @@ int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sou
     if (result != -ENOMEM)
         result = found > 0 ? 0 : -ENOENT;
     if (result == 0 && all.count > 0) {
-        qsort(all.items, all.count, sizeof(*all.items), compare_candidates);
+        gp_sort(all.items, all.count, sizeof(*all.items), compare_candidates);
         extend_unsized(&all, functions);
         result = flatten(table, &all);
         gp_symbol_table_sort(table);
@@ -227,8 +227,7 @@ static int compare_ranges(const void *left, const void *right)
 
 void gp_symbol_table_sort(gp_symbol_table_t *table)
 {
-    if (table->count > 0)
-        qsort(table->ranges, table->count, sizeof(*table->ranges), compare_ranges);
+    gp_sort(table->ranges, table->count, sizeof(*table->ranges), compare_ranges);
     gp_buckets_free(&table->buckets);
     gp_buckets_make(&table->buckets, table->ranges, table->count, sizeof(*table->ranges));
 }
