@@ -145,16 +145,19 @@ size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
     uint32_t file = row ? row->file : GP_DWARF_NONE, line = row ? row->line : 0;
     const gp_dwarf_function_t *function = find_function(dwarf, unit, address);
     uint32_t number = function ? find_range(&function->ranges, &none, address) : GP_DWARF_NONE;
+    gp_dwarf_memo_t *memo = NULL;
     do {
         gp_dwarf_place_t *place = &places[count++];
         *place = (gp_dwarf_place_t){.file = gp_dwarf_file_name(&dwarf->names, unit, file)};
         place->line = line;
+        place->memo = memo;
         if (number == GP_DWARF_NONE)
             return place->file != NULL ? count : 0;
         gp_dwarf_instance_t *instance = &function->instances[number];
         name_place(dwarf, instance, place);
         file = instance->call_file;
         line = instance->call_line;
+        memo = &instance->outside;
         number = instance->outer;
     } while (number != GP_DWARF_NONE && count < GP_DWARF_PLACES_MAX);
     return count;

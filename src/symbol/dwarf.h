@@ -19,6 +19,10 @@ typedef struct gp_dwarf gp_dwarf_t;
 
 enum { GP_DWARF_PLACES_MAX = 64 };
 
+typedef struct gp_dwarf_memo { // room for what the caller makes of something; NULL at first
+    const void *key, *value;
+} gp_dwarf_memo_t;
+
 // One of the functions that an address is in. Texts live as long as the gp_dwarf_t.
 typedef struct gp_dwarf_place {
     const char *name; // as the linker knows it (mangled), else as in the source; NULL = unknown
@@ -28,6 +32,9 @@ typedef struct gp_dwarf_place {
     uint32_t first_line;    // 0 = unknown
     const char **shown;     // room for what the caller makes of the name, kept with the function;
                             // NULL at first. The pointer itself is NULL where `name` is
+    // The same for this place and all around it, where another function is inlined into this one;
+    // kept with that one, of whose addresses it holds. NULL in the innermost place.
+    gp_dwarf_memo_t *memo;
 } gp_dwarf_place_t;
 
 // Open a file that has .debug_info.

@@ -1,51 +1,54 @@
 #include "symbol/dwarf_unit.h"
 
-uint32_t gp_dwarf_form_bytes(uint16_t form, const gp_dwarf_unit_t *unit)
+// Instead of a size: it depends on the value, or on the unit; REFERENCE: to anywhere.
+enum { VARIABLE = 0, NOTHING = GP_DWARF_SIZE_MAX + 1, ADDRESS, OFFSET, REFERENCE };
+
+const uint8_t gp_dwarf_form_sizes[GP_DWARF_FORMS] = {
+    [DW_FORM_flag_present] = NOTHING,
+    [DW_FORM_implicit_const] = NOTHING,
+    [DW_FORM_data1] = 1,
+    [DW_FORM_flag] = 1,
+    [DW_FORM_ref1] = 1,
+    [DW_FORM_strx1] = 1,
+    [DW_FORM_addrx1] = 1,
+    [DW_FORM_data2] = 2,
+    [DW_FORM_ref2] = 2,
+    [DW_FORM_strx2] = 2,
+    [DW_FORM_addrx2] = 2,
+    [DW_FORM_strx3] = 3,
+    [DW_FORM_addrx3] = 3,
+    [DW_FORM_data4] = 4,
+    [DW_FORM_ref4] = 4,
+    [DW_FORM_ref_sup4] = 4,
+    [DW_FORM_strx4] = 4,
+    [DW_FORM_addrx4] = 4,
+    [DW_FORM_data8] = 8,
+    [DW_FORM_ref8] = 8,
+    [DW_FORM_ref_sig8] = 8,
+    [DW_FORM_ref_sup8] = 8,
+    [DW_FORM_data16] = 16,
+    [DW_FORM_addr] = ADDRESS,
+    [DW_FORM_ref_addr] = REFERENCE,
+    [DW_FORM_strp] = OFFSET,
+    [DW_FORM_strp_sup] = OFFSET,
+    [DW_FORM_line_strp] = OFFSET,
+    [DW_FORM_sec_offset] = OFFSET,
+};
+
+uint32_t gp_dwarf_form_other_bytes(uint16_t form, const gp_dwarf_unit_t *unit)
 {
-    switch (form) {
-    case DW_FORM_flag_present:
-    case DW_FORM_implicit_const:
+    switch (form < GP_DWARF_FORMS ? gp_dwarf_form_sizes[form] : VARIABLE) {
+    case VARIABLE:
+        return form == DW_FORM_GNU_ref_alt || form == DW_FORM_GNU_strp_alt ? unit->offset_bytes
+                                                                           : GP_DWARF_VARIABLE;
+    case NOTHING:
         return 0;
-    case DW_FORM_data1:
-    case DW_FORM_flag:
-    case DW_FORM_ref1:
-    case DW_FORM_strx1:
-    case DW_FORM_addrx1:
-        return 1;
-    case DW_FORM_data2:
-    case DW_FORM_ref2:
-    case DW_FORM_strx2:
-    case DW_FORM_addrx2:
-        return 2;
-    case DW_FORM_strx3:
-    case DW_FORM_addrx3:
-        return 3;
-    case DW_FORM_data4:
-    case DW_FORM_ref4:
-    case DW_FORM_ref_sup4:
-    case DW_FORM_strx4:
-    case DW_FORM_addrx4:
-        return 4;
-    case DW_FORM_data8:
-    case DW_FORM_ref8:
-    case DW_FORM_ref_sig8:
-    case DW_FORM_ref_sup8:
-        return 8;
-    case DW_FORM_data16:
-        return 16;
-    case DW_FORM_addr:
+    case ADDRESS:
         return unit->address_bytes;
-    case DW_FORM_ref_addr: // the size of an address in DWARF 2
-        return unit->version <= 2 ? unit->address_bytes : unit->offset_bytes;
-    case DW_FORM_strp:
-    case DW_FORM_strp_sup:
-    case DW_FORM_line_strp:
-    case DW_FORM_sec_offset:
-    case DW_FORM_GNU_ref_alt:
-    case DW_FORM_GNU_strp_alt:
+    case OFFSET:
         return unit->offset_bytes;
-    default:
-        return UINT32_MAX;
+    default: // REFERENCE: the size of an address in DWARF 2
+        return unit->version <= 2 ? unit->address_bytes : unit->offset_bytes;
     }
 }
 
@@ -53,7 +56,7 @@ void gp_dwarf_value_skip(gp_reader_t *cursor, const gp_dwarf_unit_t *unit, uint1
 {
     uint32_t bytes = gp_dwarf_form_bytes(form, unit);
 
-    if (bytes != UINT32_MAX) {
+    if (bytes != GP_DWARF_VARIABLE) {
         gp_reader_skip(cursor, bytes);
         return;
     }

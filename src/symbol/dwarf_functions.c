@@ -29,7 +29,8 @@ static int add_function(search_t *search, uint64_t offset, const gp_dwarf_die_t 
                 sizeof(*unit->functions)) < 0)
         return -ENOMEM;
     unit->functions[unit->function_count++] = (gp_dwarf_function_t){.die = offset};
-    int result = gp_dwarf_ranges(search->dwarf, unit, &die->extent, add_range, unit);
+    const gp_dwarf_extent_t extent = gp_dwarf_die_extent(die);
+    int result = gp_dwarf_ranges(search->dwarf, unit, &extent, add_range, unit);
     if (unit->ranges.count == before)
         unit->function_count--;
     return result;
@@ -75,7 +76,7 @@ static int visit(search_t *search, gp_dwarf_walk_t *walk)
         return 0;
     if (abbrev->tag == DW_TAG_subprogram)
         result = add_function(search, walk->die, &die);
-    if (leave && gp_dwarf_walk_leave(walk, &die.sibling))
+    if (leave && gp_dwarf_walk_leave(walk, &die.values[GP_DWARF_SIBLING]))
         search->complete = search->complete && below == NOTHING;
     return result;
 }

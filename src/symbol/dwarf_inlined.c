@@ -41,15 +41,16 @@ static int add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_
                 sizeof(*dwarf->instances)) < 0)
         return -ENOMEM;
     if (outer != GP_DWARF_NONE) // its own DIE says nothing but this
-        origin = gp_dwarf_reference(reading->unit, &die->origin);
+        origin = gp_dwarf_reference(reading->unit, &die->values[GP_DWARF_ORIGIN]);
     dwarf->instances[reading->count++] = (gp_dwarf_instance_t){
         .die = origin != GP_DWARF_NO_DIE ? origin : offset,
         .outer = outer,
-        .call_file = number_of(&die->call_file, GP_DWARF_NONE),
-        .call_line = number_of(&die->call_line, 0),
+        .call_file = number_of(&die->values[GP_DWARF_CALL_FILE], GP_DWARF_NONE),
+        .call_line = number_of(&die->values[GP_DWARF_CALL_LINE], 0),
         .depth = outer != GP_DWARF_NONE ? dwarf->instances[outer].depth + 1 : 0,
     };
-    return gp_dwarf_ranges(dwarf, reading->unit, &die->extent, add_range, reading);
+    const gp_dwarf_extent_t extent = gp_dwarf_die_extent(die);
+    return gp_dwarf_ranges(dwarf, reading->unit, &extent, add_range, reading);
 }
 
 // Nothing that is inlined here is below such a DIE.
@@ -85,7 +86,7 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
         gp_dwarf_walk_skip(walk);
     } else {
         gp_dwarf_walk_read(walk, &die);
-        if (walk->cursor.bad || (leave && gp_dwarf_walk_leave(walk, &die.sibling)))
+        if (walk->cursor.bad || (leave && gp_dwarf_walk_leave(walk, &die.values[GP_DWARF_SIBLING])))
             return 0;
     }
     if (first || (inlined && scope != GP_DWARF_NONE &&

@@ -43,14 +43,15 @@ static bool read_die(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint6
     const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
     gp_reader_t cursor = gp_cursor(until, die);
     const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrev(unit->abbrevs, gp_read_uleb(&cursor));
+    gp_dwarf_attribute_t attribute;
 
     memset(description, 0, sizeof(*description));
     if (abbrev == NULL)
         return false;
-    for (uint32_t i = 0; i < abbrev->count && !cursor.bad; i++) {
-        const gp_dwarf_attribute_t *attribute = &unit->abbrevs->attributes[abbrev->first + i];
-        gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, attribute);
-        take_attribute(description, attribute->name, &value);
+    gp_reader_t attributes = gp_dwarf_attributes(dwarf, unit, abbrev);
+    while (!cursor.bad && gp_dwarf_attribute_next(&attributes, &attribute)) {
+        gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, &attribute);
+        take_attribute(description, attribute.name, &value);
     }
     return !cursor.bad;
 }

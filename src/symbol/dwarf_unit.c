@@ -80,15 +80,14 @@ static bool read_root(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, root_t *root)
     const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
     gp_reader_t cursor = gp_cursor(until, unit->die);
     uint64_t code = gp_read_uleb(&cursor);
-    const gp_dwarf_abbrevs_t *abbrevs = gp_dwarf_abbrevs_first(dwarf, unit, code);
-    const gp_dwarf_abbrev_t *abbrev = abbrevs ? gp_dwarf_abbrev(abbrevs, code) : NULL;
+    gp_dwarf_attribute_t attribute;
+    gp_reader_t attributes;
 
-    if (abbrev == NULL)
+    if (!gp_dwarf_attributes_find(dwarf, unit, code, &attributes))
         return false;
-    for (uint32_t i = 0; i < abbrev->count && !cursor.bad; i++) {
-        const gp_dwarf_attribute_t *attribute = &abbrevs->attributes[abbrev->first + i];
-        gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, attribute);
-        take_attribute(unit, root, attribute->name, &value);
+    while (!cursor.bad && gp_dwarf_attribute_next(&attributes, &attribute)) {
+        gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, &attribute);
+        take_attribute(unit, root, attribute.name, &value);
     }
     unit->directory = gp_dwarf_value_text(dwarf, unit, &root->directory);
     gp_dwarf_value_address(dwarf, unit, &root->extent.low, &unit->low_pc);
@@ -139,8 +138,7 @@ int gp_dwarf_units_load(gp_dwarf_t *dwarf)
         if (readable)
             result = add_unit(dwarf, &unit);
     }
-    if (dwarf->span_count > 0)
-        qsort(dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans), compare_spans);
+    gp_sort(dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans), compare_spans);
     gp_buckets_make(&dwarf->span_buckets, dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans));
     return result;
 }

@@ -34,27 +34,40 @@ typedef struct gp_dwarf_attribute {
 
 typedef struct gp_dwarf_abbrev {
     uint64_t code;
-    uint32_t first, count; // in the table's attributes
+    uint32_t attributes; // where they are, from the start of the table
+    uint32_t step;       // where in the table's steps those that go past all its values begin
     uint16_t tag;
     bool children;
-    bool sibling;  // has DW_AT_sibling
-    uint32_t step; // where in the table's steps those that skip all its values begin
+    bool sibling; // has DW_AT_sibling
 } gp_dwarf_abbrev_t;
 
-typedef struct gp_dwarf_step { // of skipping values: so many bytes, then one value of that form
+typedef enum gp_dwarf_slot { // what is wanted of DIEs that are walked through
+    GP_DWARF_UNWANTED,
+    GP_DWARF_LOW,
+    GP_DWARF_HIGH,
+    GP_DWARF_RANGES,
+    GP_DWARF_ORIGIN,
+    GP_DWARF_CALL_FILE,
+    GP_DWARF_CALL_LINE,
+    GP_DWARF_SIBLING,
+    GP_DWARF_SLOTS,
+} gp_dwarf_slot_t;
+
+// Of going past a DIE's values: so many bytes, then one value of that form. An implicit constant
+// is in the next step, instead of the bytes (UINT32_MAX: it is none of 32 bits).
+typedef struct gp_dwarf_step {
     uint32_t bytes;
     uint16_t form; // 0 = done
+    uint8_t size;  // of the value, if that is 1, 2, 4 or 8, else 0
+    uint8_t slot;  // gp_dwarf_slot_t: which value it is. Of DIEs with code, and siblings
 } gp_dwarf_step_t;
 
 typedef struct gp_dwarf_abbrevs { // of one or more units
     uint64_t offset;
     uint32_t format; // of those units: sizes of addresses and offsets, version
-    gp_dwarf_abbrev_t *items;
-    size_t count, capacity;
-    gp_dwarf_attribute_t *attributes;
-    size_t attribute_count, attribute_capacity;
-    gp_dwarf_step_t *steps;
-    size_t step_count, step_capacity;
+    const gp_dwarf_abbrev_t *items;
+    size_t count;
+    const gp_dwarf_step_t *steps;
 } gp_dwarf_abbrevs_t;
 
 typedef struct gp_dwarf_unit gp_dwarf_unit_t;
@@ -62,13 +75,27 @@ typedef struct gp_dwarf_unit gp_dwarf_unit_t;
 // Find or read the abbreviations of a unit, before any of its DIEs but the first is read. Returns
 // false when there are none.
 bool gp_dwarf_abbrevs_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
-
-// What is needed for the unit's first DIE, which has this code: compilers put it first, and then
-// the others are not read. Returns a table that holds until the next call, NULL when there is none.
-const gp_dwarf_abbrevs_t *gp_dwarf_abbrevs_first(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
-                                                 uint64_t code);
-const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t *table, uint64_t code);
 void gp_dwarf_abbrevs_free(gp_dwarf_t *dwarf);
+
+const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table, uint64_t code);
+
+static inline const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t *table,
+                                                       uint64_t code)
+{
+    if (code - 1 < table->count && table->items[code - 1].code == code)
+        return &table->items[code - 1]; // compilers number them 1, 2, ...
+    return gp_dwarf_abbrev_search(table, code);
+}
+
+// The attributes of an abbreviation, to be read one by one; of the first DIE, which has this code,
+// if possible without reading all of them.
+gp_reader_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
+                                const gp_dwarf_abbrev_t *abbrev);
+bool gp_dwarf_attributes_find(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t code,
+                              gp_reader_t *attributes);
+
+// Returns false at the end.
+bool gp_dwarf_attribute_next(gp_reader_t *attributes, gp_dwarf_attribute_t *attribute);
 
 // --- attribute values (dwarf_form.c)
 
@@ -78,8 +105,19 @@ typedef struct gp_dwarf_value {
     const char *text; // of DW_FORM_string
 } gp_dwarf_value_t;
 
-// Size of a form's value in a unit; UINT32_MAX when it differs from value to value.
-uint32_t gp_dwarf_form_bytes(uint16_t form, const gp_dwarf_unit_t *unit);
+#define GP_DWARF_VARIABLE UINT32_MAX
+
+// Size of a form's value in a unit; GP_DWARF_VARIABLE when it differs from value to value.
+enum { GP_DWARF_FORMS = DW_FORM_addrx4 + 1, GP_DWARF_SIZE_MAX = 16 }; // of the standard ones
+extern const uint8_t gp_dwarf_form_sizes[GP_DWARF_FORMS]; // 1 to 16 where it is always that
+uint32_t gp_dwarf_form_other_bytes(uint16_t form, const gp_dwarf_unit_t *unit);
+
+static inline uint32_t gp_dwarf_form_bytes(uint16_t form, const gp_dwarf_unit_t *unit)
+{
+    unsigned size = form < GP_DWARF_FORMS ? gp_dwarf_form_sizes[form] : 0;
+
+    return size - 1 < GP_DWARF_SIZE_MAX ? size : gp_dwarf_form_other_bytes(form, unit);
+}
 
 // Read one value and go past it. An unknown form makes the cursor bad.
 gp_dwarf_value_t gp_dwarf_value(gp_reader_t *cursor, const gp_dwarf_unit_t *unit,
@@ -126,6 +164,7 @@ typedef struct gp_dwarf_instance { // of a function: out of line, or inlined at 
     uint32_t outer;                // the instance it is inlined into; GP_DWARF_NONE = none
     uint32_t call_file, call_line; // where; number in the unit's files
     uint32_t depth;                // number of functions that it is inlined into, at all levels
+    gp_dwarf_memo_t outside;       // the place of the call, and those around it
 } gp_dwarf_instance_t;
 
 typedef struct gp_dwarf_range { // code, and the number of what has it innermost
@@ -195,12 +234,15 @@ struct gp_dwarf {
     gp_dwarf_abbrevs_t **abbrevs;
     size_t abbrev_count, abbrev_capacity;
     gp_index_t abbrev_index;
-    gp_dwarf_abbrevs_t first_abbrevs; // see gp_dwarf_abbrevs_first()
     gp_dwarf_title_t **titles;
     size_t title_count, title_capacity;
     gp_index_t title_index;
-    gp_arena_t memory; // of lines, functions and titles
-    // Where a unit's lines and a function's instances are put together before they are copied:
+    gp_arena_t memory; // of abbreviations, lines, functions and titles
+    // Where such are put together before they are copied:
+    gp_dwarf_abbrev_t *abbrev_items;
+    size_t abbrev_item_capacity;
+    gp_dwarf_step_t *steps;
+    size_t step_capacity;
     gp_dwarf_line_t *rows;
     size_t row_capacity;
     gp_dwarf_instance_t *instances;
@@ -270,10 +312,15 @@ typedef struct gp_dwarf_walk {
     const gp_dwarf_abbrev_t *abbrev;
 } gp_dwarf_walk_t;
 
-typedef struct gp_dwarf_die { // what is needed of one that has code
-    gp_dwarf_extent_t extent;
-    gp_dwarf_value_t call_file, call_line, origin, sibling;
+typedef struct gp_dwarf_die { // what is wanted of one; code, origin and call only where it has some
+    gp_dwarf_value_t values[GP_DWARF_SLOTS]; // the first one is not used
 } gp_dwarf_die_t;
+
+static inline gp_dwarf_extent_t gp_dwarf_die_extent(const gp_dwarf_die_t *die)
+{
+    return (gp_dwarf_extent_t){die->values[GP_DWARF_LOW], die->values[GP_DWARF_HIGH],
+                               die->values[GP_DWARF_RANGES]};
+}
 
 // Begin at a DIE of the unit; it and all below it are visited.
 gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die);

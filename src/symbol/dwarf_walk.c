@@ -29,57 +29,60 @@ bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk)
     return false;
 }
 
+// Go past a value that is not of a fixed size.
+static void skip_variable(gp_dwarf_walk_t *walk, uint16_t form)
+{
+    if (form == DW_FORM_indirect)
+        gp_dwarf_value(&walk->cursor, walk->unit, &(gp_dwarf_attribute_t){.form = form});
+    else
+        gp_dwarf_value_skip(&walk->cursor, walk->unit, form);
+}
+
 void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk)
 {
     const gp_dwarf_step_t *step = walk->unit->abbrevs->steps + walk->abbrev->step;
 
     for (;; step++) {
-        gp_reader_skip(&walk->cursor, step->bytes);
+        gp_reader_skip(&walk->cursor, (uint64_t)step->bytes + step->size);
         if (step->form == 0)
             return;
-        if (step->form == DW_FORM_indirect)
-            gp_dwarf_value(&walk->cursor, walk->unit, &(gp_dwarf_attribute_t){.form = step->form});
-        else
-            gp_dwarf_value_skip(&walk->cursor, walk->unit, step->form);
+        if (step->form == DW_FORM_implicit_const)
+            step++;
+        else if (step->size == 0)
+            skip_variable(walk, step->form);
     }
 }
 
-static gp_dwarf_value_t *wanted(gp_dwarf_die_t *die, uint16_t name)
+static gp_dwarf_value_t implicit_value(const gp_dwarf_step_t *step)
 {
-    switch (name) {
-    case DW_AT_low_pc:
-        return &die->extent.low;
-    case DW_AT_high_pc:
-        return &die->extent.high;
-    case DW_AT_ranges:
-        return &die->extent.ranges;
-    case DW_AT_sibling:
-        return &die->sibling;
-    case DW_AT_abstract_origin:
-        return &die->origin;
-    case DW_AT_call_file:
-        return &die->call_file;
-    case DW_AT_call_line:
-        return &die->call_line;
-    default:
-        return NULL;
-    }
+    return (gp_dwarf_value_t){
+        .form = step->bytes != UINT32_MAX ? DW_FORM_implicit_const : 0,
+        .number = step->bytes,
+    };
 }
 
 void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die)
 {
-    const gp_dwarf_attribute_t *attributes = walk->unit->abbrevs->attributes + walk->abbrev->first;
+    const gp_dwarf_step_t *step = walk->unit->abbrevs->steps + walk->abbrev->step;
 
     memset(die, 0, sizeof(*die));
-    for (uint32_t i = 0; i < walk->abbrev->count && !walk->cursor.bad; i++) {
-        gp_dwarf_value_t *value = wanted(die, attributes[i].name);
-        if (value != NULL || attributes[i].form == DW_FORM_indirect) {
-            gp_dwarf_value_t read = gp_dwarf_value(&walk->cursor, walk->unit, &attributes[i]);
-            if (value != NULL)
-                *value = read;
-        } else {
-            gp_dwarf_value_skip(&walk->cursor, walk->unit, attributes[i].form);
+    for (;; step++) {
+        gp_reader_skip(&walk->cursor, step->bytes);
+        if (step->form == 0)
+            return;
+        if (step->slot == GP_DWARF_UNWANTED) {
+            skip_variable(walk, step->form);
+            continue;
         }
+        gp_dwarf_value_t *value = &die->values[step->slot];
+        *value = (gp_dwarf_value_t){.form = step->form};
+        if (step->size != 0)
+            value->number = gp_read_uint(&walk->cursor, step->size);
+        else if (step->form == DW_FORM_implicit_const)
+            *value = implicit_value(++step);
+        else
+            *value = gp_dwarf_value(&walk->cursor, walk->unit,
+                                    &(gp_dwarf_attribute_t){.form = step->form});
     }
 }
 

@@ -12,16 +12,16 @@
 #include "symbol/index.h"
 #include "symbol/perf_map.h"
 
-enum { NAME_SIZE = 512, PERF_MAPS_MAX = 2 };
+enum { NAME_SIZE = 512, PERF_MAPS_MAX = 2, ANSWERS_IN_BLOCK = 256 };
 
 // Modules' numbers are far below: says that a key is a text's address.
 #define TEXT_KEY 0x80000000u
 
-typedef struct resolved {
+typedef struct answer { // with its question
     uint64_t address;
     uint32_t module;
-    const gp_symbol_t *symbol;
-} resolved_t;
+    gp_symbol_t symbol; // the innermost one
+} answer_t;
 
 typedef struct function { // texts are made once a function, not once an address
     uint64_t start;
@@ -34,9 +34,9 @@ struct gp_symbolizer {
     gp_arena_t arena;
     gp_elf_module_t *modules;
     size_t module_count, module_capacity;
-    resolved_t *resolved;
-    size_t resolved_count, resolved_capacity;
-    gp_index_t resolved_index;
+    answer_t **answers; // blocks of them, in the arena
+    size_t answer_count, answer_capacity;
+    gp_index_t answer_index;
     function_t *functions;
     size_t function_count, function_capacity;
     gp_index_t function_index;
@@ -104,14 +104,24 @@ typedef struct place { // key of both indexes: a module and an address in it
     uint64_t address;
 } place_t;
 
+// Places near one another lie near one another in the index (64 bytes of code in a cache line of
+// it): whoever asks about many goes through them in their order, or comes back to the same ones.
 static uint64_t place_hash(place_t place)
 {
-    return gp_hash_more(gp_hash_u64(place.address), place.module);
+    uint64_t line = gp_hash_more(gp_hash_u64(place.address >> 6), place.module);
+    uint64_t within = place.address & 63; // 3 bits say where in the line, 3 which of those there
+
+    return (line & 0x1ffffff800000000ull) | within >> 3 << 32 | (within & 7) << 61;
 }
 
-static bool same_resolved(const void *owner, uint32_t number, const void *key)
+static answer_t *answer_at(const gp_symbolizer_t *symbolizer, size_t number)
 {
-    const resolved_t *item = &((const gp_symbolizer_t *)owner)->resolved[number];
+    return &symbolizer->answers[number / ANSWERS_IN_BLOCK][number % ANSWERS_IN_BLOCK];
+}
+
+static bool same_answer(const void *owner, uint32_t number, const void *key)
+{
+    const answer_t *item = answer_at(owner, number);
     const place_t *place = key;
 
     return item->address == place->address && item->module == place->module;
@@ -199,10 +209,8 @@ static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module,
 // The function that has the code: its symbol's name, which is the one that others call it by; else
 // the one that DWARF knows; else "module+0x1234".
 static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
-                                  place_t place, const gp_dwarf_place_t *known)
+                                  place_t place, gp_range_t *range, const gp_dwarf_place_t *known)
 {
-    gp_range_t *range = gp_symbol_table_find(&module->symbols, place.address);
-
     if (range != NULL && range->shown == NULL)
         range->shown =
             function_name(symbolizer, (place_t){place.module, range->start}, range->name);
@@ -216,53 +224,88 @@ static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_modu
     return no_name(symbolizer, module->basename, function ? function->lo : place.address);
 }
 
-// One symbol for each place, the innermost first, each leading to the next.
-static gp_symbol_t *make_chain(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
-                               place_t place, const gp_dwarf_place_t *known, size_t count)
-{
-    size_t total = count > 0 ? count : 1;
-    gp_symbol_t *chain = gp_arena_alloc(&symbolizer->arena, total * sizeof(*chain));
+typedef struct question { // what make_outer() and make_chain() need
+    gp_symbolizer_t *symbolizer;
+    const gp_elf_module_t *module;
+    place_t place;
+    gp_range_t *range; // of the symbol that covers it; NULL = none
+    gp_dwarf_place_t known[GP_DWARF_PLACES_MAX];
+    size_t count; // of those
+} question_t;
 
-    for (size_t i = 0; chain != NULL && i < total; i++) {
-        gp_symbol_t *symbol = &chain[i];
-        bool outermost = i + 1 == total;
-        symbol->file = symbol->module = module->path;
-        symbol->outer = outermost ? NULL : symbol + 1;
-        if (count > 0)
-            fill_place(symbol, &known[i]);
-        if (outermost)
-            symbol->function =
-                outermost_name(symbolizer, module, place, count > 0 ? &known[i] : NULL);
-        else
-            symbol->function = text_name(symbolizer, place.module, &known[i]);
-        if (symbol->function == NULL)
-            return NULL;
-    }
-    return chain;
+// Fill in what is known of one place.
+static bool fill_symbol(const question_t *question, size_t number, gp_symbol_t *symbol)
+{
+    const gp_dwarf_place_t *known = number < question->count ? &question->known[number] : NULL;
+
+    symbol->file = symbol->module = question->module->path;
+    if (known != NULL)
+        fill_place(symbol, known);
+    if (number + 1 < question->count)
+        symbol->function = text_name(question->symbolizer, question->place.module, known);
+    else
+        symbol->function = outermost_name(question->symbolizer, question->module, question->place,
+                                          question->range, known);
+    return symbol->function != NULL;
 }
 
-static gp_symbol_t *unknown_symbol(gp_symbolizer_t *symbolizer, uint64_t address)
+// What a function is inlined into is the same for all of its addresses that one symbol covers: made
+// once. Places before `number` are inside. Returns NULL when memory is short.
+static const gp_symbol_t *make_outer(const question_t *question, size_t number)
 {
-    gp_symbol_t *symbol = gp_arena_alloc(&symbolizer->arena, sizeof(*symbol));
+    const gp_symbol_t *outer = NULL;
+    size_t at = number;
 
-    if (symbol == NULL)
-        return NULL;
+    while (at < question->count &&
+           (question->range == NULL || question->known[at].memo->key != question->range))
+        at++;
+    if (at < question->count)
+        outer = question->known[at].memo->value;
+    while (at-- > number) {
+        gp_symbol_t *symbol = gp_arena_alloc(&question->symbolizer->arena, sizeof(*symbol));
+        if (symbol == NULL || !fill_symbol(question, at, symbol))
+            return NULL;
+        symbol->outer = outer;
+        outer = symbol;
+        *question->known[at].memo = (gp_dwarf_memo_t){question->range, symbol};
+    }
+    return outer;
+}
+
+// One symbol for each place, the innermost first, each leading to the next.
+static bool make_chain(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *symbol)
+{
+    const gp_elf_module_t *module = &symbolizer->modules[place.module];
+    question_t question; // what is known is filled in as far as it is
+
+    question.symbolizer = symbolizer;
+    question.module = module;
+    question.place = place;
+    question.range = gp_symbol_table_find(&module->symbols, place.address);
+    question.count =
+        module->dwarf ? gp_dwarf_find(module->dwarf, place.address, question.known) : 0;
+    if (question.count > 1) {
+        symbol->outer = make_outer(&question, 1);
+        if (symbol->outer == NULL)
+            return false;
+    }
+    return fill_symbol(&question, 0, symbol);
+}
+
+static bool make_unknown(gp_symbolizer_t *symbolizer, uint64_t address, gp_symbol_t *symbol)
+{
     symbol->file = symbol->module = "[unknown]";
     symbol->function = no_name(symbolizer, NULL, address);
-    return symbol->function ? symbol : NULL;
+    return symbol->function != NULL;
 }
 
-static gp_symbol_t *make_symbol(gp_symbolizer_t *symbolizer, place_t place)
+static bool make_symbol(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *symbol)
 {
-    gp_dwarf_place_t known[GP_DWARF_PLACES_MAX];
-
     if (place.module >= symbolizer->module_count)
-        return unknown_symbol(symbolizer, place.address);
-    gp_elf_module_t *module = &symbolizer->modules[place.module];
-    if (!module->loaded)
-        gp_elf_module_load(module);
-    size_t count = module->dwarf ? gp_dwarf_find(module->dwarf, place.address, known) : 0;
-    return make_chain(symbolizer, module, place, known, count);
+        return make_unknown(symbolizer, place.address, symbol);
+    if (!symbolizer->modules[place.module].loaded)
+        gp_elf_module_load(&symbolizer->modules[place.module]);
+    return make_chain(symbolizer, place, symbol);
 }
 
 static const gp_symbol_t *piece_symbol(gp_symbolizer_t *symbolizer, gp_perf_piece_t *piece)
@@ -294,6 +337,21 @@ static const gp_symbol_t *resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t
     return symbol;
 }
 
+// Returns room for one more answer, or NULL.
+static answer_t *next_answer(gp_symbolizer_t *symbolizer)
+{
+    size_t block = symbolizer->answer_count / ANSWERS_IN_BLOCK;
+
+    if (symbolizer->answer_count % ANSWERS_IN_BLOCK == 0) {
+        answer_t *answers = gp_arena_alloc(&symbolizer->arena, ANSWERS_IN_BLOCK * sizeof(*answers));
+        if (answers == NULL || gp_grow(&symbolizer->answers, &symbolizer->answer_capacity, block,
+                                       sizeof(*symbolizer->answers)) < 0)
+            return NULL;
+        symbolizer->answers[block] = answers;
+    }
+    return answer_at(symbolizer, symbolizer->answer_count);
+}
+
 static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t place)
 {
     const gp_symbol_t *compiled = place.module < symbolizer->module_count
@@ -303,19 +361,19 @@ static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t pl
         return compiled;
     uint64_t hash = place_hash(place);
     uint32_t number =
-        gp_index_find(&symbolizer->resolved_index, hash, same_resolved, symbolizer, &place);
+        gp_index_find(&symbolizer->answer_index, hash, same_answer, symbolizer, &place);
 
     if (number != GP_INDEX_NONE)
-        return symbolizer->resolved[number].symbol;
-    const gp_symbol_t *symbol = make_symbol(symbolizer, place);
-    if (symbol == NULL ||
-        gp_grow(&symbolizer->resolved, &symbolizer->resolved_capacity, symbolizer->resolved_count,
-                sizeof(*symbolizer->resolved)) < 0 ||
-        gp_index_add(&symbolizer->resolved_index, hash, (uint32_t)symbolizer->resolved_count) < 0)
-        return symbol;
-    symbolizer->resolved[symbolizer->resolved_count++] =
-        (resolved_t){place.address, place.module, symbol};
-    return symbol;
+        return &answer_at(symbolizer, number)->symbol;
+    answer_t *answer = next_answer(symbolizer);
+    if (answer == NULL)
+        return NULL;
+    *answer = (answer_t){.address = place.address, .module = place.module};
+    if (!make_symbol(symbolizer, place, &answer->symbol) ||
+        gp_index_add(&symbolizer->answer_index, hash, (uint32_t)symbolizer->answer_count) < 0)
+        return NULL;
+    symbolizer->answer_count++;
+    return &answer->symbol;
 }
 
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module,
@@ -371,11 +429,11 @@ void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
     for (size_t i = 0; i < symbolizer->module_count; i++)
         gp_elf_module_free(&symbolizer->modules[i]);
     free(symbolizer->modules);
-    free(symbolizer->resolved);
+    free(symbolizer->answers);
     free(symbolizer->functions);
     for (size_t i = 0; i < symbolizer->perf_map_count; i++)
         gp_perf_map_clear(&symbolizer->perf_maps[i]);
-    gp_index_free(&symbolizer->resolved_index);
+    gp_index_free(&symbolizer->answer_index);
     gp_index_free(&symbolizer->function_index);
     gp_arena_free(&symbolizer->arena);
     pthread_mutex_destroy(&symbolizer->lock);

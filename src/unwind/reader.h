@@ -48,7 +48,22 @@ static inline uint64_t gp_read_uint(gp_reader_t *r, size_t len)
         r->bad = true;
         return 0;
     }
-    __builtin_memcpy(&value, r->pos, len);
+    switch (len) { // a copy of a known size is an instruction, else a call
+    case 1:
+        value = *r->pos;
+        break;
+    case 2:
+        __builtin_memcpy(&value, r->pos, 2);
+        break;
+    case 4:
+        __builtin_memcpy(&value, r->pos, 4);
+        break;
+    case 8:
+        __builtin_memcpy(&value, r->pos, 8);
+        break;
+    default:
+        __builtin_memcpy(&value, r->pos, len);
+    }
     r->pos += len;
     return value;
 }
