@@ -39,7 +39,8 @@ static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")))
 
 static void add(gp_py_t *greenlet, prof_coro_t *spawner)
 {
-    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
+    bool reads = atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
+    gp_coro_birth_t birth = {.kind = reads ? GP_CORO_POLLED : GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
     prof_coro_t *coro = gp_coro_new(&birth);
     if (coro != NULL)
         gp_greenlet_put(greenlet, coro, coro->id);

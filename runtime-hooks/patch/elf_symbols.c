@@ -110,8 +110,10 @@ static bool read_table(const gp_elf_image_t *image, uint32_t type, symbols_t *ou
     return false;
 }
 
+typedef unsigned kinds_t; // of symbols that are defined: 1 << STT_...; 0 = any, defined or not
+
 // A name is looked for among the strings first: most programs do not have it.
-static const Elf64_Sym *find_symbol(const symbols_t *symbols, const char *name, bool function)
+static const Elf64_Sym *find_symbol(const symbols_t *symbols, const char *name, kinds_t kinds)
 {
     size_t size = strlen(name) + 1;
     if (memmem(symbols->strings, symbols->strings_size, name, size) == NULL)
@@ -119,7 +121,7 @@ static const Elf64_Sym *find_symbol(const symbols_t *symbols, const char *name, 
     for (size_t i = 0; i < symbols->count; i++) {
         const Elf64_Sym *symbol = &symbols->at[i];
         unsigned type = ELF64_ST_TYPE(symbol->st_info);
-        bool wanted = !function || (symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE));
+        bool wanted = kinds == 0 || (symbol->st_shndx != SHN_UNDEF && (kinds >> type & 1));
         if (wanted && symbol->st_name < symbols->strings_size && symbols->strings_size - symbol->st_name >= size &&
             memcmp(symbols->strings + symbol->st_name, name, size) == 0)
             return symbol;
@@ -127,29 +129,50 @@ static const Elf64_Sym *find_symbol(const symbols_t *symbols, const char *name, 
     return NULL;
 }
 
-static const Elf64_Sym *find(const gp_elf_image_t *image, const char *name, bool function)
+static const Elf64_Sym *find(const gp_elf_image_t *image, const char *name, kinds_t kinds)
 {
     symbols_t symbols;
     const Elf64_Sym *found = NULL;
     if (read_table(image, SHT_DYNSYM, &symbols))
-        found = find_symbol(&symbols, name, function);
+        found = find_symbol(&symbols, name, kinds);
     if (found == NULL && read_table(image, SHT_SYMTAB, &symbols))
-        found = find_symbol(&symbols, name, function);
+        found = find_symbol(&symbols, name, kinds);
     return found;
 }
 
 bool gp_elf_function(const gp_elf_image_t *image, const char *name, gp_elf_function_t *out)
 {
-    const Elf64_Sym *symbol = find(image, name, true);
+    const Elf64_Sym *symbol = find(image, name, 1u << STT_FUNC | 1u << STT_NOTYPE);
     if (symbol == NULL)
         return false;
     *out = (gp_elf_function_t){.address = symbol->st_value, .size = symbol->st_size};
     return find_bytes(image, symbol->st_value, out);
 }
 
+bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_variable_t *out)
+{
+    const Elf64_Sym *symbol = find(image, name, 1u << STT_OBJECT | 1u << STT_TLS);
+    size_t count;
+    const Elf64_Phdr *segment = segments(image, &count);
+    if (symbol == NULL || symbol->st_size != sizeof(void *))
+        return false;
+    *out = (gp_elf_variable_t){symbol->st_value, ELF64_ST_TYPE(symbol->st_info) == STT_TLS};
+    if (!out->is_thread_local)
+        return true;
+    for (size_t i = 0; i < count; i++, segment++) {
+        if (segment->p_type != PT_TLS)
+            continue;
+        // Source: Drepper, "ELF Handling For Thread-Local Storage", variant II: the program's lies right below the thread pointer.
+        uint64_t align = segment->p_align > 1 ? segment->p_align : 1;
+        out->address -= (segment->p_memsz + align - 1) / align * align;
+        return true;
+    }
+    return false;
+}
+
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name)
 {
-    return find(image, name, false) != NULL;
+    return find(image, name, 0) != NULL;
 }
 
 bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)

@@ -1,4 +1,4 @@
-// Functions of an ELF file by name: of .dynsym, else of .symtab, which a program that was not stripped has besides. Or by
+// Functions and variables of an ELF file by name: of .dynsym, else of .symtab, which a program that was not stripped has besides. Or by
 // the bytes they begin with.
 #ifndef GP_HOOKS_ELF_SYMBOLS_H
 #define GP_HOOKS_ELF_SYMBOLS_H
@@ -25,6 +25,14 @@ void gp_elf_unmap(gp_elf_image_t *image);
 
 // Find the function `name` that the file defines. Signals: safe. Cost: ~10 ms for a million symbols.
 bool gp_elf_function(const gp_elf_image_t *image, const char *name, gp_elf_function_t *out);
+
+typedef struct gp_elf_variable {
+    uint64_t address;     // as linked
+    bool is_thread_local; // then of a program: from the thread pointer on
+} gp_elf_variable_t;
+
+// Find the variable `name`, a pointer, that the file defines. Cost: as above.
+bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_variable_t *out);
 
 // Has the file this name among its symbols, defined or not?
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name);

@@ -3,6 +3,8 @@
 #ifndef GP_HOOKS_PATCH_HOOKS_H
 #define GP_HOOKS_PATCH_HOOKS_H
 
+#include <stdbool.h>
+
 typedef struct gp_patch_hook {
     const char *symbol;
     const void *stub;
@@ -11,6 +13,9 @@ typedef struct gp_patch_hook {
 
 // The hook of a function, or NULL.
 const gp_patch_hook_t *gp_patch_hook(const char *symbol);
+
+// Are the functions of this runtime (targets.h) patched?
+bool gp_patch_is_done(const char *name);
 
 // Where the program has a function that it does not export, by its symbols; NULL = nowhere. Cost: maps the program's file.
 void *gp_patch_program_function(const char *name);

@@ -52,6 +52,17 @@ static int prepare(const object_t *object, const gp_elf_function_t *function, co
     return gp_patch_prepare(patch, address, size, hook->stub);
 }
 
+static unsigned done; // a bit for each row of the table
+
+bool gp_patch_is_done(const char *name)
+{
+    for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
+        if (strcmp(runtime->name, name) == 0)
+            return done >> (runtime - gp_patch_runtimes) & 1;
+    }
+    return false;
+}
+
 // Returns how many functions were refused.
 static unsigned patch_runtime(const object_t *object, const gp_patch_runtime_t *runtime, const gp_patch_found_t *found)
 {
@@ -66,6 +77,8 @@ static unsigned patch_runtime(const object_t *object, const gp_patch_runtime_t *
         refused += present && !ready[i];
         complete &= ready[i] || runtime->functions[i].optional;
     }
+    if (complete)
+        done |= 1u << (runtime - gp_patch_runtimes);
     for (int i = 0; i < GP_PATCH_FUNCTIONS_MAX && complete; i++) {
         if (!ready[i])
             continue;

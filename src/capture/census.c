@@ -101,7 +101,7 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
     *look = (look_t){.since = coro->birth_ticks};
     if (coro->kind == GP_CORO_THREAD)
         look->thread = find_thread(coro, id);
-    if (!census->sampling) { // a language knows where its coroutines wait all the same
+    if (!census->sampling || coro->kind == GP_CORO_POLLED) { // a language knows where its coroutines wait all the same
         look->depth = coro->object != 0 ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked) : 0;
         return;
     }

@@ -176,6 +176,7 @@ enum gp_coro_kind {
     GP_CORO_THREAD = 1,    // a thread's own stack
     GP_CORO_ANNOUNCED = 2, // created through a hook or prof_coro_create()
     GP_CORO_FOUND = 3,     // a stack nobody announced
+    GP_CORO_POLLED = 4,    // who runs was read at samples: its CPU time is the samples', switches and waits are not known
 };
 
 typedef struct gp_coro_record {
@@ -332,7 +333,7 @@ typedef struct gp_span_record {
 } gp_span_record_t;    // 72
 
 enum gp_census_state {
-    GP_CENSUS_UNKNOWN = 0, // nobody sampled: switches were not seen
+    GP_CENSUS_UNKNOWN = 0, // nobody sampled, or it is GP_CORO_POLLED: switches were not seen
     GP_CENSUS_RUNNING = 1, // on the CPU, or preempted
     GP_CENSUS_BLOCKED = 2, // its thread sleeps in the kernel; the stack is the one there
     GP_CENSUS_READY = 3,   // runnable, waits for the loop
@@ -389,7 +390,8 @@ enum gp_counter {
     GP_COUNTER_SIGNAL_MOVED = 20,   // times that another sampling signal was taken, because the host handles the present one
     GP_COUNTER_LOST_SPAWNS = 21,    // coroutines whose place of creation found no room: --stitch cannot show it
     GP_COUNTER_UNPATCHED = 22,      // functions that were to be patched and could not be: see runtime-hooks/patch
-    GP_COUNTER_COUNT = 23,
+    GP_COUNTER_POLL_MISFIT = 23,    // samples at which what a polled runtime says did not fit the stack pointer (kept)
+    GP_COUNTER_COUNT = 24,
 };
 
 typedef struct gp_counters_record {

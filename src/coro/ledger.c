@@ -9,7 +9,8 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 {
     _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,        &coro->blocked_ns,
                                       &coro->switches,         &coro->slice_ticks,   &coro->told_ticks,
-                                      &coro->ready_wait_ticks, &coro->longest_ticks, &coro->spawned};
+                                      &coro->ready_wait_ticks, &coro->longest_ticks, &coro->spawned,
+                                      &coro->polled_cpu_ns,    &coro->polled_slice_ns};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
@@ -47,9 +48,9 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
 {
     uint64_t longest = gp_ticks_to_ns(gp_edge_load(&coro->longest_ticks));
     *ledger = (gp_ledger_t){
-        .cpu_ns = gp_edge_settled_cpu_ns(coro),
+        .cpu_ns = gp_edge_settled_cpu_ns(coro) + gp_edge_load(&coro->polled_cpu_ns),
         .blocked_ns = gp_edge_load(&coro->blocked_ns),
-        .slice_ns = gp_ticks_to_ns(slice),
+        .slice_ns = gp_ticks_to_ns(slice) + gp_edge_load(&coro->polled_slice_ns),
         .ready_ns = gp_ticks_to_ns(ready),
         .waiting_ns = gp_ticks_to_ns(blind),
         .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
@@ -73,7 +74,7 @@ static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t
         ready += runnable < open ? runnable : open;
         blind += since_ready == 0 && !gp_edge_is_told(coro) ? open : 0;
     }
-    if (coro->kind == GP_CORO_THREAD)
+    if (coro->kind == GP_CORO_THREAD || coro->kind == GP_CORO_POLLED)
         waited = ready = blind = 0;
     to_ledger(coro, slice, waited, ready, blind, ledger);
     if (is_running(coro) && gp_ticks_to_ns(open) > ledger->longest_ns)

@@ -122,8 +122,9 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
         fill(coro, birth);
         // Release: partner of the acquires of `id` by handlers.
         atomic_store_explicit(&coro->id, ++last_id, memory_order_release);
-        // A thread's own stack is compared with directly: it is never looked up by others.
-        if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD && !birth->shares_stack)
+        // A thread's own stack is compared with directly, one that is polled with what the runtime says: they are never looked
+        // up by others.
+        if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD && birth->kind != GP_CORO_POLLED && !birth->shares_stack)
             gp_region_insert(coro);
     }
     pthread_mutex_unlock(&gp_registry_lock);

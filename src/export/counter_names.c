@@ -30,6 +30,7 @@ const char *gp_counter_name(uint32_t counter)
         [GP_COUNTER_SIGNAL_MOVED] = "signal_moved",
         [GP_COUNTER_LOST_SPAWNS] = "lost_spawns",
         [GP_COUNTER_UNPATCHED] = "unpatched",
+        [GP_COUNTER_POLL_MISFIT] = "poll_misfit",
     };
 
     return counter < GP_COUNTER_COUNT ? names[counter] : NULL;

@@ -15,6 +15,7 @@
 #include "profile/exact_site.h"
 #include "profile/found_stack.h"
 #include "profile/hog_samples.h"
+#include "profile/polled.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "profile/sampler.h"
@@ -147,11 +148,12 @@ static void hand_on(const gp_sample_t *sample, gp_thread_t *thread, const gp_sta
         sink->sample(sample, thread, stack, kind, weight_ns);
 }
 
-// A sample on a stack that nobody announced is that stack's.
-static void find_owner(gp_sample_t *sample)
+// A sample on a stack that nobody announced is that stack's, or whose the runtime says that it is.
+static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
 {
     uint64_t id;
-    prof_coro_t *coro = gp_found_stack(sample->frames[sample->depth], &id);
+    bool polled = sample->flags & (GP_SAMPLE_POLLED | GP_SAMPLE_MISFIT);
+    prof_coro_t *coro = polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(sample->frames[sample->depth], &id);
     if (coro == NULL)
         return;
     sample->coro = coro;
@@ -162,8 +164,8 @@ static void find_owner(gp_sample_t *sample)
 static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
 {
     gp_stack_t stack;
-    if (sample->flags & GP_SAMPLE_OUTSIDE)
-        find_owner(sample);
+    if (sample->flags & (GP_SAMPLE_OUTSIDE | GP_SAMPLE_POLLED))
+        find_owner(thread, sample);
     gp_collector_locate(sample, sample_locs, &stack);
     gp_collector_name(sample->coro, sample->coro_id, &stack);
     gp_hog_keep_sample(thread, sample, &stack);
@@ -327,6 +329,7 @@ static void round_of_all(void)
     gp_scope_recycle();
     if (sink != NULL)
         sink->round();
+    gp_polled_round();
     pthread_mutex_unlock(&gp_drain_lock);
 }
 

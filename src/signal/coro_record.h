@@ -85,6 +85,9 @@ struct prof_coro {
     _Atomic uint32_t name_seq;
     _Atomic uint64_t name[6];
 
+    // Of samples that were found to be its (GP_CORO_POLLED), or another's than the thread's; modulo 2^64. Collector only.
+    _Atomic uint64_t polled_cpu_ns, polled_slice_ns;
+
     struct gp_exact_stack *exact_stack; // exact mode's, see src/profile/exact_stack.h; kept when the record is reused
 
     // The timeline, see span.h; by whom the ledger is written.

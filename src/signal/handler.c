@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "signal/language.h"
+#include "signal/poll.h"
 #include "signal/region.h"
 #include "signal/restart.h"
 #include "signal/sample.h"
@@ -37,6 +38,8 @@ typedef struct moment { // what one signal found
     bool outside;
     bool unreported; // coroutines share this stack, and the switch to this one has not reached the hook yet
     bool in_window; // the switch hook ran a moment ago, or hook and stack pointer disagree
+    bool misfit; // so do the runtime that is polled and the stack pointer
+    gp_poll_answer_t polled;
 } moment_t;
 
 // A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate stack
@@ -70,8 +73,51 @@ static void stay_aside(gp_thread_t *thread, moment_t *moment)
     moment->lo = moment->hi = moment->sp;
 }
 
+// Ask the runtime, where nobody has announced this stack. The time of its coroutines is the thread's until the collector has
+// sorted it out.
+static void ask_runtime(gp_thread_t *thread, moment_t *moment)
+{
+    bool is_own = moment->coro == thread->root && !moment->outside;
+    if (moment->coro->kind == GP_CORO_ANNOUNCED)
+        return;
+    enum gp_poll_result result = gp_poll_ask(moment->sp, &moment->polled);
+    moment->misfit = result == GP_POLL_MISFIT || (result == GP_POLL_STACKLESS && !is_own);
+    if (moment->misfit)
+        gp_thread_count(thread, GP_COUNTER_POLL_MISFIT);
+    if (is_own) // its scheduler may have the thread's stack for its own
+        moment->polled.poll = NULL;
+    if (is_own || result == GP_POLL_NOBODY)
+        return;
+    moment->coro = thread->root;
+    moment->coro_id = thread->root_id;
+    moment->outside = moment->misfit;
+}
+
+// What is known to be mapped of the stack: [*lo, moment->hi).
+static void find_bounds(gp_thread_t *thread, moment_t *moment, uintptr_t *lo)
+{
+    prof_coro_t *coro = moment->coro;
+    *lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
+    moment->hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
+    if (moment->hi == *lo) { // shares the thread's stack
+        *lo = atomic_load_explicit(&thread->root->lo, memory_order_relaxed);
+        moment->hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
+    }
+    if (moment->polled.poll != NULL) {
+        *lo = moment->polled.lo;
+        moment->hi = moment->polled.hi;
+    } else if (moment->outside || moment->hi <= moment->sp) {
+        // The page that the stack pointer is on.
+        *lo = moment->sp & ~(uintptr_t)4095;
+        moment->hi = (moment->sp | 4095u) + 1;
+        if (!moment->misfit)
+            gp_thread_count(thread, GP_COUNTER_OUTSIDE);
+    }
+}
+
 static void find_stack(gp_thread_t *thread, moment_t *moment)
 {
+    uintptr_t lo;
     moment->coro = gp_thread_coro_at(thread, moment->sp, &moment->coro_id, &moment->outside);
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     prof_coro_t *unreported = language != NULL ? language->unreported(&moment->coro_id) : NULL;
@@ -79,18 +125,8 @@ static void find_stack(gp_thread_t *thread, moment_t *moment)
         moment->coro = unreported;
         moment->unreported = !atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
     }
-    uintptr_t lo = atomic_load_explicit(&moment->coro->lo, memory_order_relaxed);
-    moment->hi = atomic_load_explicit(&moment->coro->hi, memory_order_relaxed);
-    if (moment->hi == lo) { // shares the thread's stack
-        lo = atomic_load_explicit(&thread->root->lo, memory_order_relaxed);
-        moment->hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
-    }
-    if (moment->outside || moment->hi <= moment->sp) {
-        // All that is known to be mapped is the page that the stack pointer is on.
-        lo = moment->sp & ~(uintptr_t)4095;
-        moment->hi = (moment->sp | 4095u) + 1;
-        gp_thread_count(thread, GP_COUNTER_OUTSIDE);
-    }
+    ask_runtime(thread, moment);
+    find_bounds(thread, moment, &lo);
     // In an epilogue, the rows say that a register already popped is where it was: below the stack pointer. It still is.
     moment->lo = moment->sp - lo > POPPED_BYTES ? moment->sp - POPPED_BYTES : lo;
 }
@@ -101,7 +137,7 @@ static void account(gp_thread_t *thread, moment_t *moment)
     uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
     prof_coro_t *hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
     bool fresh = moment->now - start < gp_slice_window_ticks;
-    moment->in_window = fresh || (hint != NULL && hint != moment->coro);
+    moment->in_window = fresh || moment->misfit || (hint != NULL && hint != moment->coro);
     if (atomic_load_explicit(&thread->busy, memory_order_relaxed)) {
         moment->in_window = true;
         return;
@@ -180,7 +216,9 @@ static size_t walk(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     if (*flags & GP_UNWIND_TRUNCATED)
         gp_thread_count(thread, GP_COUNTER_TRUNCATED);
     if (moment->outside)
-        *flags |= GP_SAMPLE_OUTSIDE;
+        *flags |= GP_SAMPLE_OUTSIDE | (moment->misfit ? GP_SAMPLE_MISFIT : 0u);
+    if (moment->polled.poll != NULL)
+        *flags |= GP_SAMPLE_POLLED;
     return depth;
 }
 
@@ -200,7 +238,7 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     unsigned flags;
     size_t depth = walk(thread, moment, context, &flags);
     check_stack_use(moment->entry);
-    size_t words = depth + (moment->outside ? 1 : 0);
+    size_t words = depth + (moment->polled.poll != NULL ? GP_POLL_ANSWER_WORDS : moment->outside ? 1 : 0);
     gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + words * sizeof(uintptr_t)));
     if (sample == NULL) {
         gp_thread_count(thread, GP_COUNTER_DROP_RING_FULL);
@@ -219,11 +257,13 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     sample->flags = flags;
     sample->depth = depth;
     memcpy(sample->frames, moment->frames, depth * sizeof(uintptr_t));
-    if (moment->outside)
+    if (moment->polled.poll != NULL)
+        memcpy(&sample->frames[depth], &moment->polled, sizeof(moment->polled));
+    else if (moment->outside)
         sample->frames[depth] = moment->sp;
     gp_ring_commit(sample, GP_RING_SAMPLE);
     gp_thread_count(thread, GP_COUNTER_SAMPLES);
-    if (moment->outside || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+    if ((moment->outside && !moment->misfit) || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
         gp_handler_kick(); // a stack that nobody knows is better known soon
 }
 

@@ -11,6 +11,8 @@ enum gp_sample_flag { // besides enum gp_unwind_flag, in the same word
     GP_SAMPLE_SWITCHING = 1u << 8, // inside a switch routine that could not be walked
     GP_SAMPLE_OUTSIDE = 1u << 9,   // the stack pointer was on no known stack: `coro` is the thread's own, see `frames`
     GP_SAMPLE_BLIND = 1u << 10,    // a wait of which nobody said when it became ready
+    GP_SAMPLE_POLLED = 1u << 11,   // whose it is was read, see poll.h: `coro` is the thread's own, see `frames`
+    GP_SAMPLE_MISFIT = 1u << 12,   // with OUTSIDE: the runtime that is polled was about to change stacks
 };
 
 typedef struct gp_sample {
@@ -25,7 +27,8 @@ typedef struct gp_sample {
     uint32_t scope; // index in the scope table, 0 = none
     uint32_t flags;
     uint64_t depth;
-    uintptr_t frames[]; // [depth], innermost first, as gp_unwind_walk() leaves them; with GP_SAMPLE_OUTSIDE, then the stack pointer
+    uintptr_t frames[]; // [depth], innermost first, as gp_unwind_walk() leaves them; then, with GP_SAMPLE_OUTSIDE, the
+                        // stack pointer; with GP_SAMPLE_POLLED, a gp_poll_answer_t
 } gp_sample_t;
 
 typedef struct gp_trace_mark { // a coroutine's trace id changed

@@ -9,7 +9,7 @@ META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = 
 COUNTER_NAMES = ["signals", "samples", "ring_full", "reentered", "foreign", "no_thread", "idle", "switching",
                  "truncated", "incomplete", "outside", "timer_failed", "lost_marks", "unsampled_ns",
                  "unwritten", "wait_samples", "lost_waits", "lost_hogs", "lost_calls", "merged_spans",
-                 "signal_moved", "lost_spawns", "unpatched"]
+                 "signal_moved", "lost_spawns", "unpatched", "poll_misfit"]
 DROPS = COUNTER_NAMES[2:7]
 PACKED, ZSTD = 1, 2  # enum gp_chunk_flag
 TRUNCATED, INCOMPLETE, SWITCHING = 1, 2, 4  # enum gp_stack_flag

@@ -149,6 +149,34 @@ class Shares(check.Case):
         print(f"{self.id().split('.', 1)[-1]}: incomplete: {incomplete:.3f} s of {folded.total:.3f}")
         return run, owners, folded
 
+    def check_polled(self, command, names, hz=1000, status=STATUS, environment=None, options=()):
+        """Who runs was read at samples. Each worker is one coroutine, by its name; its time is its samples'; nothing is said of
+        switches and waits. Returns the run, and the workers' roots."""
+        command = self.prepare(command)
+        alone = self.outcome(command)
+        run = self.profile(command, hz=hz, status=status, environment=environment, options=options)
+        self.assertEqual((run.status, self.shape(run.stdout), run.stderr), alone)
+        capture, folded = run.capture(), run.folded("--by", "coroutine")
+        self.assertEqual({coro.kind for coro in capture.coros.values()} - {1, 4}, set(), capture.coros)
+        named = {name: [coro for coro in capture.coros.values() if re.fullmatch(pattern, coro.name)]
+                 for name, pattern in names.items()}
+        self.assertEqual({name: len(coros) for name, coros in named.items()}, dict.fromkeys(names, 1), capture.coros)
+        whole, roots = sum(run.truth.functions.values()), {}
+        for name, (coro,) in named.items():
+            roots[name], = [root for root in folded.roots() if root.startswith(f"[coroutine {coro.id} ")]
+            samples = [sample.weight_ns for sample in capture.samples if sample.coro == coro.id]
+            self.assertEqual(capture.ledger[coro.id], [sum(samples), 0])
+            seconds = run.truth.functions[f"work_{name}"]
+            share = seconds / whole
+            error = 4 * ((1 - share) / (share * len(capture.samples))) ** 0.5
+            self.near(f"samples of {name}", sum(samples) / 1e9, seconds, max(check.SHARE_TOLERANCE, error), 0.005)
+        text = check.greenprof("report", run.output, "--by", "coroutine", "--clock", "wall").stdout.decode()
+        self.assertRegex(text, r"(?m) - +- +- +- +- +\d+ - +" + names["alpha"] + "$")
+        self.assertIn("switches and waits are not known", text)
+        misfits = capture.counters["poll_misfit"]
+        print(f"{self.id().split('.', 1)[-1]}: {misfits} of {len(capture.samples)} samples amid a switch")
+        return run, roots
+
     def check_names(self, owners, names):
         for name, pattern in names.items():
             self.assertRegex(owners[name], r"^\[coroutine \d+ " + pattern + r"\]$")

@@ -77,7 +77,15 @@ static void print_count(size_t count, const char *what)
     printf("%zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
-static void print_overview(const gp_census_groups_t *groups)
+static bool any_polled(const gp_census_groups_t *groups, const gp_source_t *source)
+{
+    for (size_t i = 0; i < groups->entry_count; i++)
+        if (source->dataset->coros[groups->entries[i].coro].record.kind == GP_CORO_POLLED)
+            return true;
+    return false;
+}
+
+static void print_overview(const gp_census_groups_t *groups, const gp_source_t *source)
 {
     const char *separator = ": ";
 
@@ -92,7 +100,8 @@ static void print_overview(const gp_census_groups_t *groups)
     print_count(groups->threads, "thread");
     printf("\n");
     if (groups->states[GP_CENSUS_UNKNOWN] > 0)
-        printf("Nobody sampled: switches were not seen, so that states and stacks are not known; times are ages.\n");
+        printf("%s: switches were not seen, so that states and stacks are not known; times are ages.\n",
+               any_polled(groups, source) ? "Polled at samples" : "Nobody sampled");
 }
 
 static const char *missing_stack(const gp_census_entry_t *entry)
@@ -155,7 +164,7 @@ void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source
 {
     size_t shown = rows != 0 && rows < groups->group_count ? (size_t)rows : groups->group_count;
 
-    print_overview(groups);
+    print_overview(groups, source);
     for (size_t i = 0; i < shown; i++)
         print_group(&groups->groups[i], source, members);
     if (shown < groups->group_count)

@@ -177,6 +177,18 @@ static void print_contents(const gp_dataset_t *dataset)
     print_count(dataset->module_count, "module", "\n");
 }
 
+static void print_polled(const gp_dataset_t *dataset)
+{
+    size_t polled = 0;
+
+    for (size_t i = 0; i < dataset->coro_count; i++)
+        polled += dataset->coros[i].record.kind == GP_CORO_POLLED;
+    if (polled == 0)
+        return;
+    print_label("polled");
+    print_count(polled, "coroutine", ": read at samples; switches and waits are not known\n");
+}
+
 // Stacks that nobody announced.
 static void print_found(const gp_dataset_t *dataset)
 {
@@ -288,6 +300,7 @@ static void print_dataset(const gp_dataset_t *dataset, const gp_arguments_t *arg
     print_sampling(dataset);
     print_audit(dataset);
     print_contents(dataset);
+    print_polled(dataset);
     print_found(dataset);
     print_losses(dataset);
     print_file(dataset);

@@ -17,6 +17,7 @@ typedef struct group { // a row: a coroutine, a trace
     uint64_t parts_ns[GP_KIND_COUNT]; // the ledger, by kind of sample
     uint64_t wall_ns, longest_ns;     // what they add up to; the longest slice
     double squares_ns2;               // of the on-CPU samples' weights
+    bool polled;                      // nobody told of its switches
     char *name;
 } group_t;
 
@@ -53,6 +54,14 @@ static int compare(const void *left, const void *right)
 #define COLUMNS_CPU  "      cpu  sampled     +-  samples  switches"
 #define COLUMNS_WALL "     wall      cpu  blocked  preempt    ready   parked  waiting  longest  switches"
 
+static void print_seconds(uint64_t ns, bool known)
+{
+    if (known)
+        gp_print_seconds(ns, 9);
+    else
+        printf(" %8s", "-");
+}
+
 // The parts add up to wall.
 static void print_ledger(const group_t *group)
 {
@@ -60,16 +69,26 @@ static void print_ledger(const group_t *group)
                                                 GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING};
 
     gp_print_seconds(group->wall_ns, 9);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        gp_print_seconds(group->parts_ns[kinds[i]], 9);
-    gp_print_seconds(group->longest_ns, 9);
-    printf(" %9" PRIu64, group->switches);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        bool waits = kinds[i] == GP_KIND_READY || kinds[i] == GP_KIND_PARKED || kinds[i] == GP_KIND_WAITING;
+        print_seconds(group->parts_ns[kinds[i]], !waits || !group->polled);
+    }
+    print_seconds(group->longest_ns, !group->polled);
+}
+
+static void print_switches(const group_t *group)
+{
+    if (exact && !group->polled)
+        printf(" %9" PRIu64, group->switches);
+    else
+        printf(" %9s", "-");
 }
 
 static void print_columns(const group_t *group)
 {
     if (exact && wall) {
         print_ledger(group);
+        print_switches(group);
         return;
     }
     if (exact)
@@ -79,10 +98,7 @@ static void print_columns(const group_t *group)
     gp_print_seconds(group->sampled_ns, 9);
     gp_print_seconds((uint64_t)(1.96 * sqrt(group->squares_ns2)), 7); // 95 % of what chance does
     printf(" %8" PRIu64, group->samples);
-    if (exact)
-        printf(" %9" PRIu64, group->switches);
-    else
-        printf(" %9s", "-");
+    print_switches(group);
 }
 
 // Of a stack that nobody announced.
@@ -139,6 +155,14 @@ static const char *name_of(const void *context, uint32_t row)
     return ((const group_t *)context)[row].name;
 }
 
+static bool any_polled(const group_t *groups, const uint32_t *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (groups[rows[i]].polled)
+            return true;
+    return false;
+}
+
 typedef struct layout {
     const char *columns; // behind those that all tables have
     void (*print)(const gp_source_t *, const group_t *);
@@ -161,6 +185,8 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
     printf("\n%s %s\n", exact && wall ? COLUMNS_WALL : COLUMNS_CPU, layout->columns);
     for (size_t i = 0; i < count; i++)
         layout->print(source, &groups[rows[i]]);
+    if (any_polled(groups, rows, count))
+        printf("\n   -: read at samples, no switch was seen: CPU time is the samples', switches and waits are not known\n");
     printf("\n");
     free(rows);
     return 0;
@@ -192,10 +218,22 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
     }
 }
 
+// The threads of such coroutines: for the ledger, they never switched.
+static bool is_polled(const gp_dataset_t *dataset, uint32_t coro, bool any)
+{
+    uint32_t kind = dataset->coros[coro].record.kind;
+
+    return kind == GP_CORO_POLLED || (kind == GP_CORO_THREAD && any && dataset->coros[coro].switches == 0);
+}
+
 static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count, bool by_trace)
 {
     char name[NAME_SIZE];
     size_t kept = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < source->dataset->coro_count; i++)
+        any |= source->dataset->coros[i].record.kind == GP_CORO_POLLED;
 
     for (size_t i = 0; i < count; i++) {
         group_t group = groups[i];
@@ -203,6 +241,7 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
             !(wall && group.wall_ns > 0))
             continue;
         group.number = (uint32_t)i;
+        group.polled = !by_trace && is_polled(source->dataset, group.number, any);
         if (by_trace)
             gp_report_trace_label(source->dataset, group.number, true, name, sizeof(name));
         else

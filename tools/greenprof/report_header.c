@@ -26,6 +26,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_MERGED_SPANS] = "waits missing in the timeline",
     [GP_COUNTER_SIGNAL_MOVED] = "changes of the sampling signal: the program handles the one before",
     [GP_COUNTER_LOST_SPAWNS] = "coroutines whose place of creation found no room: --stitch cannot show it",
+    [GP_COUNTER_POLL_MISFIT] = "amid a switch, of coroutines that are polled",
     [GP_COUNTER_UNPATCHED] = "functions that could not be patched: their switches are not seen",
 };
 

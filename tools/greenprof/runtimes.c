@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "patchable.h"
+#include "poll/runtimes.h"
 #include "run.h"
 #include "runtimes.h"
 
@@ -190,6 +191,10 @@ static int list_all(void)
     for (int i = 0; i < COUNT; i++)
         printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how, runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
                runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
+    for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL; runtime++)
+        if (runtime == gp_poll_runtimes || strcmp(runtime->variable, runtime[-1].variable) != 0)
+            printf("%-28spolled: %s is read at each sample; shares and names, no switches%s\n", runtime->title, runtime->variable,
+                   runtime->patch != NULL ? "; where it is not patched" : "");
     printf("%-28s%s\n", "any scheduler", "from its source: <greenprof/coro.h>");
     return gp_finish_stdout();
 }
@@ -234,6 +239,27 @@ static int show_patches(const findings_t *findings)
     return shown;
 }
 
+// What is read at samples, where no patch makes it unnecessary.
+static int show_polled(const findings_t *findings)
+{
+    const char *slash = strrchr(findings->program, '/'), *name = slash != NULL ? slash + 1 : findings->program;
+    gp_elf_image_t program;
+    int shown = 0;
+
+    if (gp_elf_map(findings->program, &program) != 0)
+        return 0;
+    for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL && shown == 0; runtime++) {
+        gp_elf_variable_t variable;
+        if (!gp_poll_find(&program, runtime, &variable))
+            continue;
+        printf("%-28s%s: polled%s: %s is read at each sample; shares and names, no switches\n", runtime->title, name,
+               runtime->patch != NULL ? " where it is not patched" : "", runtime->variable);
+        shown++;
+    }
+    gp_elf_unmap(&program);
+    return shown;
+}
+
 // A host that is linked with greenprof: are its hooks in place when nothing is preloaded? Both libraries have libc's.
 static const char *reach(const findings_t *findings, int i)
 {
@@ -248,7 +274,7 @@ static const char *reach(const findings_t *findings, int i)
 
 static int show(const findings_t *findings)
 {
-    int shown = show_patches(findings);
+    int shown = show_patches(findings) + show_polled(findings);
 
     for (int i = 0; i < COUNT; i++) {
         const runtime_t *runtime = &runtimes[i];
