@@ -1,26 +1,11 @@
 // What Lua itself says of a coroutine.
 #include "lua_hook.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "interpose/interpose.h"
+#include "lua_debug.h"
 #include "patch/hooks.h"
 
-enum { LUA_54 = 504, STATUS_OK = 0, SHORT_SOURCE_BYTES = 60 };
-
-typedef struct lua_Debug { // Source: Lua 5.4, lua.h
-    int event;
-    const char *name, *name_what, *what, *source;
-    size_t source_len;
-    int current_line, line_defined, last_line_defined;
-    unsigned char upvalues, parameters;
-    char is_vararg, is_tail_call;
-    unsigned short transferred_first, transferred;
-    char short_source[SHORT_SOURCE_BYTES];
-    void *private_part;
-    char reserve[256];
-} lua_Debug;
+enum { LUA_54 = 504 };
 
 static struct {
     double (*version)(lua_State *);
@@ -56,18 +41,7 @@ bool gp_lua_is_known(lua_State *state)
 
 bool gp_lua_is_fresh(lua_State *coroutine)
 {
-    return lua.status(coroutine) == STATUS_OK;
-}
-
-// SOURCE:LINE; of a source that is too long, its end.
-static void write_place(const char *source, int line, char *name, size_t size)
-{
-    char number[16];
-    size_t room = size - 1 - (size_t)snprintf(number, sizeof(number), ":%d", line), len = strlen(source);
-    if (len <= room)
-        snprintf(name, size, "%s%s", source, number);
-    else
-        snprintf(name, size, "...%s%s", source + len - (room - 3), number);
+    return lua.status(coroutine) == GP_LUA_OK;
 }
 
 void gp_lua_name(lua_State *coroutine, int arguments, char *name, size_t size)
@@ -78,8 +52,5 @@ void gp_lua_name(lua_State *coroutine, int arguments, char *name, size_t size)
         return;
     lua.push_value(coroutine, -(arguments + 1));
     lua.get_info(coroutine, ">S", &debug); // takes it off again
-    if (debug.line_defined > 0)
-        write_place(debug.short_source, debug.line_defined, name, size);
-    else
-        snprintf(name, size, "%s", debug.short_source);
+    gp_lua_write_place(&debug, name, size);
 }

@@ -2,27 +2,14 @@
 // so that switches are told by name; where lua_resume() is called, a coroutine's stack ends.
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "lua_debug.h"
 #include "wrap.h"
 
 typedef struct lua_State lua_State;
 
-enum { YIELDED = 1, STATUS_OK = 0, BUCKETS_LOG2 = 12, SHORT_SOURCE_BYTES = 60 };
-
-typedef struct lua_Debug { // Source: Lua 5.4, lua.h
-    int event;
-    const char *name, *name_what, *what, *source;
-    size_t source_len;
-    int current_line, line_defined, last_line_defined;
-    unsigned char upvalues, parameters;
-    char is_vararg, is_tail_call;
-    unsigned short transferred_first, transferred;
-    char short_source[SHORT_SOURCE_BYTES];
-    void *private_part;
-    char reserve[256];
-} lua_Debug;
+enum { BUCKETS_LOG2 = 12, NAME_BYTES = 48 };
 
 extern int lua_status(lua_State *state), lua_gettop(lua_State *state), lua_checkstack(lua_State *state, int slots);
 extern void lua_pushvalue(lua_State *state, int index);
@@ -91,15 +78,12 @@ static void find_name(lua_State *coroutine, int arguments, char *name, size_t si
         return;
     lua_pushvalue(coroutine, -(arguments + 1));
     lua_getinfo(coroutine, ">S", &debug); // takes it off again
-    if (debug.line_defined > 0)
-        snprintf(name, size, "%s:%d", debug.short_source, debug.line_defined);
-    else
-        snprintf(name, size, "%s", debug.short_source);
+    gp_lua_write_place(&debug, name, size);
 }
 
 static prof_coro_t *make(lua_State *coroutine, int arguments, const prof_park_t *creator)
 {
-    char name[SHORT_SOURCE_BYTES + 16];
+    char name[NAME_BYTES];
     forget(coroutine); // its address is used again
     known_t *known = malloc(sizeof(*known));
     if (known == NULL)
@@ -129,11 +113,11 @@ int __wrap_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int 
     if (!__atomic_load_n(gp_wrap_active, __ATOMIC_RELAXED) || create == NULL)
         return __real_lua_resume(coroutine, from, arguments, results);
     prof_park_t caller = gp_wrap_caller();
-    prof_coro_t *coro = lua_status(coroutine) == STATUS_OK ? make(coroutine, arguments, &caller) : look_up(coroutine);
+    prof_coro_t *coro = lua_status(coroutine) == GP_LUA_OK ? make(coroutine, arguments, &caller) : look_up(coroutine);
     if (coro == NULL)
         return __real_lua_resume(coroutine, from, arguments, results);
     int status = run(coroutine, from, arguments, results, coro);
-    if (status != YIELDED)
+    if (status != GP_LUA_YIELD)
         forget(coroutine);
     return status;
 }

@@ -1,7 +1,7 @@
 // What a hook calls right before a stack switch, while profiles run (prof_coro_active).
 //
 // `park` is where the caller will go on when it is switched back to: its stack is walked from there while it is parked.
-// Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: ~10 ns.
+// Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: 14 to 28 ns.
 #ifndef GP_CORO_SWITCH_H
 #define GP_CORO_SWITCH_H
 

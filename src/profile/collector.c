@@ -380,7 +380,10 @@ static int is_sampling(void)
 static void let_daemon_begin(void)
 {
     struct timespec time = {.tv_nsec = ROUND_NS};
-    futex(&kicks, FUTEX_WAIT, atomic_load_explicit(&kicks, memory_order_acquire), &time);
+    uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
+    // Acquire: partner of gp_collector_sync(), who raises `wanted` before the kick: nobody is let wait, as at a short child's end.
+    if (atomic_load_explicit(&wanted, memory_order_acquire) == atomic_load_explicit(&done, memory_order_relaxed))
+        futex(&kicks, FUTEX_WAIT, seen_kicks, &time);
 }
 
 static void *collect(void *unused)

@@ -135,6 +135,14 @@ static void leave_scope(prof_t *profile, prof_coro_t *caller)
 }
 
 // Begin a run on the calling coroutine; the sampler is acquired. Caller holds the drain lock.
+// Before a ledger is read: the caller's slice up to now; for the process, threads that were made behind our back are met.
+static void settle(const prof_t *profile, gp_thread_t *thread)
+{
+    gp_slice_settle_now(thread);
+    if (profile->options.scope == PROF_SCOPE_PROCESS)
+        gp_sampler_look_for_threads();
+}
+
 static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
 {
     int stopped = GP_PROFILE_STOPPED;
@@ -178,7 +186,7 @@ static int start_uncancelled(prof_t *profile)
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     error = -ENOMEM;
     if (thread != NULL && coro != NULL) {
-        gp_slice_settle_now(thread);
+        settle(profile, thread);
         pthread_mutex_lock(&gp_drain_lock);
         error = begin_run(profile, thread, coro);
         pthread_mutex_unlock(&gp_drain_lock);
@@ -317,7 +325,7 @@ int prof_stop(prof_t *profile)
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (thread == NULL || coro == NULL)
         return -ENOMEM;
-    gp_slice_settle_now(thread);
+    settle(profile, thread);
     pthread_mutex_lock(&gp_drain_lock);
     uint64_t stop_ticks = gp_ticks();
     if (!atomic_compare_exchange_strong_explicit(&profile->state, &expected, GP_PROFILE_STOPPING, memory_order_acq_rel,
@@ -348,7 +356,7 @@ static void read_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
     bool running = atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING;
     if (running && gp_thread_attach() != NULL)
-        gp_slice_settle_now(gp_thread_self);
+        settle(profile, gp_thread_self);
     pthread_mutex_lock(&gp_drain_lock);
     gp_profile_ledger(profile, ledger);
     pthread_mutex_unlock(&gp_drain_lock);

@@ -70,7 +70,10 @@ static int arm(gp_thread_t *thread)
 {
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
-    thread->start_cpu_ns = thread->sample_cpu_ns = gp_sampler_thread_cpu_ns(tid);
+    // One that is met while sampling is younger than that: what it has used is in its first sample, or in no profile.
+    bool is_new = prof_coro_active != 0 && thread->start_cpu_ns == 0;
+    if (!is_new)
+        thread->start_cpu_ns = thread->sample_cpu_ns = gp_sampler_thread_cpu_ns(tid);
     return engine->arm(&thread->timer, tid, gp_sampling_signal());
 }
 

@@ -7,7 +7,7 @@
 // makes all of it ready. Where nobody calls it, the wait stays undivided.
 // What existed before sampling started is taken to have been waiting since then.
 //
-// Threads: the one that switches, between enter() and leave() of slice.c. Signals: safe. Cost: ~5 ns a switch for both.
+// Threads: the one that switches, between gp_slice_enter() and gp_slice_leave(). Signals: safe. Cost: ~5 ns a switch for both.
 #ifndef GP_SIGNAL_EDGE_H
 #define GP_SIGNAL_EDGE_H
 

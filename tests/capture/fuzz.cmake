@@ -4,7 +4,7 @@
 #   payload  packed and compressed chunks, both ways
 #   texts    trace ids, moments, restrictions, names that are not UTF-8
 set(tools ${PROJECT_SOURCE_DIR}/tools/greenprof)
-set(fuzz_includes ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${tools})
+set(fuzz_includes ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests/fuzz ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${tools})
 set(fuzz_parts ${writer})
 foreach(library gp_capture_reader gp_export gp_symbol)
   get_target_property(sources ${library} SOURCES)
@@ -26,7 +26,7 @@ if(FUZZ_CLANG AND fuzz_missing EQUAL 0)
   set(fuzz_directory ${CMAKE_CURRENT_BINARY_DIR}/fuzz)
   set(fuzz_library ${fuzz_directory}/libcapture.a)
   list(TRANSFORM fuzz_includes PREPEND -I OUTPUT_VARIABLE fuzz_include_flags)
-  set(fuzz_flags -std=gnu11 -D_GNU_SOURCE -DGREENPROF_FUZZ -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+  set(fuzz_flags -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
                  ${fuzz_include_flags} -I${PROJECT_BINARY_DIR}/src/export/generated)
   file(MAKE_DIRECTORY ${fuzz_directory})
   file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/symbol/*.h ${PROJECT_SOURCE_DIR}/src/export/*.h
@@ -40,8 +40,8 @@ endif()
 function(fuzz_target name corpus)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_${name}.c)
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${corpus})
-  add_executable(fuzz_${name} ${source} ${ARGN})
-  target_include_directories(fuzz_${name} PRIVATE ${tools})
+  add_executable(fuzz_${name} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c ${ARGN})
+  target_include_directories(fuzz_${name} PRIVATE ${tools} ${PROJECT_SOURCE_DIR}/tests/fuzz)
   target_link_libraries(fuzz_${name} PRIVATE gp_capture_reader gp_export gp_symbol)
   file(GLOB files CONFIGURE_DEPENDS ${corpus}/*)
   add_test(NAME capture.corpus_${name} COMMAND fuzz_${name} ${files})

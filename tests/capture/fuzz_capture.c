@@ -1,5 +1,5 @@
 // Fuzz target: a capture from anybody, through the reader, the report and every exporter.
-// With GREENPROF_FUZZ it is built for libFuzzer (fuzz.cmake); without, it replays the files it is given.
+// Built for libFuzzer, and with tests/fuzz/replay.c.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,7 @@
 
 #include "export/dataset.h"
 #include "export/report.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void export_all(const gp_dataset_t *dataset, gp_by_t by, unsigned wants)
 {
@@ -95,23 +94,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(healed);
     return 0;
 }
-
-#ifndef GREENPROF_FUZZ
-int main(int argc, char **argv)
-{
-    static uint8_t data[1 << 20];
-
-    for (int i = 1; i < argc; i++) {
-        FILE *in = fopen(argv[i], "rb");
-        if (in == NULL) {
-            perror(argv[i]);
-            return 1;
-        }
-        size_t len = fread(data, 1, sizeof(data), in);
-        fclose(in);
-        LLVMFuzzerTestOneInput(data, len);
-    }
-    printf("%d inputs\n", argc - 1);
-    return 0;
-}
-#endif

@@ -7,10 +7,9 @@
 #include "capture/pack.h"
 #include "capture/reader_payload.h"
 #include "capture/reader_records.h"
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static uint64_t sum;
+static volatile uint64_t sum; // of what is read, so that it is
 
 static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
 {
@@ -122,23 +121,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(copy);
     return 0;
 }
-
-#ifndef GREENPROF_FUZZ
-int main(int argc, char **argv)
-{
-    static uint8_t data[1 << 20];
-
-    for (int i = 1; i < argc; i++) {
-        FILE *in = fopen(argv[i], "rb");
-        if (in == NULL) {
-            perror(argv[i]);
-            return 1;
-        }
-        size_t len = fread(data, 1, sizeof(data), in);
-        fclose(in);
-        LLVMFuzzerTestOneInput(data, len);
-    }
-    printf("%d inputs, sum %llx\n", argc - 1, (unsigned long long)sum);
-    return 0;
-}
-#endif

@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "export/text.h"
+#include "fuzz.h"
 #include "greenprof/trace.h"
 #include "restriction.h"
 #include "report.h"
 #include "time_text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 // What is read can be written, and is then read the same.
 static void check_trace(const char *text)
@@ -99,23 +98,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(text);
     return 0;
 }
-
-#ifndef GREENPROF_FUZZ
-int main(int argc, char **argv)
-{
-    static uint8_t data[1 << 16];
-
-    for (int i = 1; i < argc; i++) {
-        FILE *in = fopen(argv[i], "rb");
-        if (in == NULL) {
-            perror(argv[i]);
-            return 1;
-        }
-        size_t len = fread(data, 1, sizeof(data), in);
-        fclose(in);
-        LLVMFuzzerTestOneInput(data, len);
-    }
-    printf("%d inputs\n", argc - 1);
-    return 0;
-}
-#endif

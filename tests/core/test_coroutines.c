@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "../measured.h"
 #include "cmocka_all.h"
 #include "greenprof/coro.h"
 #include "greenprof/trace.h"
@@ -58,7 +59,7 @@ static void returning_from_the_entry_ends_the_account(void **state)
     swapcontext(&loop, &context); // ends, and comes back through uc_link
     uint64_t root_before = prof_coro_cpu_ns(NULL);
     uint64_t used = burn(30000000); // on the thread's own stack again: must not go to the coroutine
-    assert_true(close_to(prof_coro_cpu_ns(NULL) - root_before, used, 0.01, 300000));
+    assert_measured(close_to(prof_coro_cpu_ns(NULL) - root_before, used, 0.01, 300000));
     prof_free(profile);
 }
 
@@ -79,8 +80,8 @@ static void explicit_switches_are_accounted(void **state)
     }
     prof_coro_switch(NULL);
     // What the hook does from its read of the clock on, a sample of the wait included, is the time of who is switched to.
-    assert_true(close_to(prof_coro_cpu_ns(a), used_a, 0.01, 600000));
-    assert_true(close_to(prof_coro_cpu_ns(b), used_b, 0.01, 600000));
+    assert_measured(close_to(prof_coro_cpu_ns(a), used_a, 0.01, 600000));
+    assert_measured(close_to(prof_coro_cpu_ns(b), used_b, 0.01, 600000));
     assert_int_equal(prof_coro_switches(a), 50);
     assert_int_equal(prof_coro_switches(b), 50);
     prof_coro_destroy(a);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "../measured.h"
 #include "cmocka_all.h"
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
@@ -97,8 +98,9 @@ static void check_requests(void)
         assert_int_equal(request->done, 1);
         far_off += !close_to(request->total_ns, request->used_ns, 0.03, 1000000);
         if (far_off > REQUESTS / 16 || !close_to(request->total_ns, request->used_ns, 0.03, 5000000))
-            fail_msg("request %d: total %lu, used %lu", i, (unsigned long)request->total_ns,
-                     (unsigned long)request->used_ns);
+            print_message("request %d: total %lu, used %lu\n", i, (unsigned long)request->total_ns,
+                          (unsigned long)request->used_ns);
+        assert_measured(far_off <= REQUESTS / 16 && close_to(request->total_ns, request->used_ns, 0.03, 5000000));
         assert_memory_equal(&request->seen_by_child, &request->trace, sizeof(request->trace));
         prof_free(request->profile);
         munmap(request->stack, STACK);

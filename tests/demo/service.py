@@ -7,9 +7,12 @@ import pathlib
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
-import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import measured  # noqa: E402
 
 PROGRAM = os.environ.get("DEMO_SERVICE", "demo-service")
 # Sanitizers and valgrind make everything slower.
@@ -73,7 +76,7 @@ def ask(connection, path, **headers):
     return response.status, response.headers, body
 
 
-class ServiceTest(unittest.TestCase):
+class ServiceTest(measured.Case):
     """A test case that starts services and leaves none behind."""
 
     def setUp(self):

@@ -16,21 +16,9 @@
 #include <greenprof/exact.h>
 #include <greenprof/prof.h>
 
-#include "truth.h"
+#include "calls.h"
 
-enum { STACK_BYTES = 256 << 10, COROS_MAX = 64, CATCHES_MAX = 64, PROFILES_TOTAL = 24, SPAWNS_TOTAL = 60, LEVEL_MAX = 12 };
-
-typedef struct coro {
-    truth_stack_t truth; // first: see F()
-    ucontext_t context, *back;
-    uint64_t random;
-    int calls_left, level_max;
-    bool over, pinned; // pinned: not to be abandoned now
-    jmp_buf *catches[CATCHES_MAX];
-    int catch_count, catch_floor; // those below the floor are not for now
-    void *stack;
-    struct coro *next;
-} coro_t;
+enum { STACK_BYTES = 256 << 10, COROS_MAX = 64, PROFILES_TOTAL = 24, SPAWNS_TOTAL = 60, LEVEL_MAX = 12 };
 
 typedef struct profile {
     prof_t *prof;
@@ -39,7 +27,7 @@ typedef struct profile {
     int number;
 } profile_t;
 
-static FILE *truth_file;
+FILE *truth_file;
 static bool mixed; // actions of the mixed scenario
 static coro_t *coros[COROS_MAX];
 static profile_t profiles[TABLES_MAX];
@@ -55,7 +43,7 @@ PLAIN static unsigned draw(coro_t *self, unsigned limit)
     return (unsigned)(self->random >> 33) % limit;
 }
 
-PLAIN static void yield(coro_t *self)
+PLAIN void yield(coro_t *self)
 {
     swapcontext(&self->context, self->back);
 }
@@ -303,7 +291,7 @@ __attribute__((noinline)) void f15(coro_t *self, int level)
 
 function_t *const functions[] = {f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15};
 
-PLAIN static void run_tree(coro_t *self)
+PLAIN void run_tree(coro_t *self)
 {
     while (self->calls_left > 0)
         call_and_catch(self, 0);
@@ -320,7 +308,7 @@ PLAIN static void entry(unsigned hi, unsigned lo)
         yield(self);
 }
 
-PLAIN static coro_t *new_coro(uint64_t seed, int calls, void (*start)(unsigned, unsigned))
+PLAIN coro_t *new_coro(uint64_t seed, int calls, void (*start)(unsigned, unsigned))
 {
     coro_t *coro = (coro_t *)calloc(1, sizeof(*coro));
     coro->random = seed * 0x9e3779b97f4a7c15u + 1;
@@ -362,7 +350,7 @@ PLAIN static void drop(int place)
     coros[place] = NULL;
 }
 
-static truth_table_t whole;
+truth_table_t whole;
 
 PLAIN static void mix(uint64_t seed)
 {
@@ -388,115 +376,6 @@ PLAIN static void mix(uint64_t seed)
         finish_profile(slot);
     if (!mixed)
         truth_print(truth_file, "run.prof", &whole);
-}
-
-// --- The crowd
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static coro_t *queue, **queue_end = &queue;
-static int unfinished;
-static prof_t **own_profiles;
-static truth_table_t *own_tables;
-
-PLAIN static void crowd_entry(unsigned hi, unsigned lo)
-{
-    coro_t *self = (coro_t *)((uintptr_t)hi << 32 | lo);
-    prof_options_t options = PROF_OPTIONS_INIT;
-    size_t number = (size_t)self->truth.base[0];
-    options.mode = PROF_MODE_EXACT;
-    truth_cover(&self->truth, 0, &own_tables[number]);
-    own_profiles[number] = prof_start(&options);
-    if (own_profiles[number] == NULL)
-        abort();
-    yield(self); // all of them start before the first one ends
-    run_tree(self);
-    prof_stop(own_profiles[number]);
-    self->over = true;
-    for (;;)
-        yield(self);
-}
-
-PLAIN static void put(coro_t *coro)
-{
-    coro->next = NULL;
-    *queue_end = coro;
-    queue_end = &coro->next;
-}
-
-PLAIN static void *work(void *unused)
-{
-    ucontext_t own;
-    (void)unused;
-    pthread_mutex_lock(&lock);
-    while (unfinished > 0) {
-        coro_t *coro = queue;
-        if (coro == NULL) {
-            pthread_mutex_unlock(&lock);
-            sched_yield();
-            pthread_mutex_lock(&lock);
-            continue;
-        }
-        queue = coro->next;
-        if (queue == NULL)
-            queue_end = &queue;
-        pthread_mutex_unlock(&lock);
-        coro->back = &own;
-        swapcontext(&own, &coro->context);
-        pthread_mutex_lock(&lock);
-        if (coro->over)
-            unfinished--;
-        else
-            put(coro);
-    }
-    pthread_mutex_unlock(&lock);
-    return NULL;
-}
-
-PLAIN static void finish_crowd(int count, prof_t *all)
-{
-    char name[64];
-    for (int i = 0; i < count; i++) {
-        snprintf(name, sizeof(name), "own%d.prof", i);
-        if (prof_dump_stats(own_profiles[i], name) != 0)
-            abort();
-        truth_print(truth_file, name, &own_tables[i]);
-        prof_free(own_profiles[i]);
-        for (int caller = 0; caller <= NOBODY; caller++) {
-            for (int callee = 0; callee < FUNCTIONS; callee++) {
-                truth_count_t *sum = &whole.edges[caller][callee], *count_of = &own_tables[i].edges[caller][callee];
-                sum->calls += count_of->calls;
-                sum->nested += count_of->nested;
-                sum->same_edge += count_of->same_edge;
-            }
-        }
-    }
-    if (prof_stop(all) != 0 || prof_dump_stats(all, "all.prof") != 0)
-        abort();
-    truth_print(truth_file, "all.prof", &whole);
-    prof_free(all);
-}
-
-PLAIN static void crowd(int count, uint64_t seed)
-{
-    pthread_t threads[3];
-    prof_options_t options = PROF_OPTIONS_INIT;
-    options.mode = PROF_MODE_EXACT;
-    options.scope = PROF_SCOPE_PROCESS;
-    prof_t *all = prof_start(&options);
-    own_profiles = (prof_t **)calloc((size_t)count, sizeof(*own_profiles));
-    own_tables = (truth_table_t *)calloc((size_t)count, sizeof(*own_tables));
-    unfinished = count;
-    for (int i = 0; i < count; i++) {
-        coro_t *coro = new_coro(seed * 1000 + (uint64_t)i, 150, crowd_entry);
-        coro->truth.base[0] = i;
-        put(coro);
-    }
-    for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], NULL, work, NULL);
-    work(NULL);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
-    finish_crowd(count, all);
 }
 
 // --- Deep recursion

@@ -6,16 +6,19 @@ import os
 import pstats
 import random
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import check
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import measured  # noqa: E402
+import check  # noqa: E402
 
 PROGRAMS = os.environ["PROGRAMS"]
 GREENPROF = os.environ["GREENPROF"]
 
 
-class Case(unittest.TestCase):
+class Case(measured.Case):
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="greenprof-exact-")
         self.addCleanup(directory.cleanup)

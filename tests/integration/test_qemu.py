@@ -4,8 +4,10 @@ import shutil
 import subprocess
 
 import check
+import measured
 
 SECRET = ["--object", "secret,id=s0,data=abc123"]
+NO_CLOCK = "Unable to get accurate CPU usage"  # its key derivation, with or without greenprof, on a busy machine
 
 
 class QemuImg(check.Case):
@@ -16,8 +18,18 @@ class QemuImg(check.Case):
     def run_alone(self, *arguments):
         done = subprocess.run(["qemu-img", *arguments], cwd=self.directory, capture_output=True,
                               timeout=check.LIMIT_SECONDS)
+        if NO_CLOCK in done.stderr.decode():
+            raise measured.OutOfTolerance(NO_CLOCK)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return done
+
+    def profile(self, *arguments, **options):
+        try:
+            return super().profile(*arguments, **options)
+        except AssertionError as error:
+            if NO_CLOCK in str(error):
+                raise measured.OutOfTolerance(NO_CLOCK) from None
+            raise
 
     def test_luks(self):
         with open(os.path.join(self.directory, "source.raw"), "wb") as file:

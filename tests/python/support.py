@@ -7,6 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import measured  # noqa: E402
+
 GREENPROF = os.environ["GREENPROF"]
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 PYTHON = os.environ.get("GREENPROF_PYTHON", "/usr/bin/python3")
@@ -92,6 +95,7 @@ class Run:
                                os.path.join(PROGRAMS, program), *map(str, arguments)],
                               capture_output=True, text=True, timeout=LIMIT_SECONDS)
         self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
+        measured.check_figures(done)
         assert self.status == 0, f"{program}: status {self.status}\n{self.errors}"
 
     def folded(self, *options):

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import support
+import measured
 
 
 def alone(program, *arguments):
@@ -20,7 +21,7 @@ def numbers(text):
     return {name: float(value) for name, value in map(str.split, text.splitlines())}
 
 
-class Shares(unittest.TestCase):
+class Shares(measured.Case):
     def test_each_task_has_its_own_time_and_awaits(self):
         run = support.Run("task_shares.py", hz=2000)
         truth = numbers(run.output)
@@ -40,7 +41,7 @@ class Shares(unittest.TestCase):
             self.assertLess(abs(share - true), 0.01, (name, share, true))
 
 
-class Waits(unittest.TestCase):
+class Waits(measured.Case):
     @classmethod
     def setUpClass(cls):
         cls.run_ = support.Run("task_waits.py", options=["--clock", "wall"])
@@ -63,7 +64,7 @@ class Waits(unittest.TestCase):
         self.assertGreater(waited_for.cumulative()["blocks"], 0.8 * self.truth["ready"])
 
 
-class Requests(unittest.TestCase):
+class Requests(measured.Case):
     COUNT = 12
 
     def check(self, mode):
@@ -100,7 +101,7 @@ class Requests(unittest.TestCase):
         self.check("exact")
 
 
-class Programs(unittest.TestCase):
+class Programs(measured.Case):
     def test_greenlets_within_tasks(self):
         support.require("greenlet")
         times = {}

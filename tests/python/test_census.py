@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import support
+import measured
 
 support.require_package()
 support.require("greenlet", "eventlet", "gevent")
@@ -33,7 +34,7 @@ def flat(census):
             for group in census["groups"] for member in group["members"]]
 
 
-class Census(unittest.TestCase):
+class Census(measured.Case):
     def check_stacks(self, kind, requests):
         self.assertEqual(len(requests), 10)
         for end in ENDS[kind]:

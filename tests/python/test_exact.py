@@ -5,12 +5,13 @@ import tempfile
 import unittest
 
 import support
+import measured
 
 support.require_package()
 support.require("eventlet")
 
 
-class Exact(unittest.TestCase):
+class Exact(measured.Case):
     def check(self, *before):
         done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, "exact.py")],
                               capture_output=True, text=True, timeout=support.LIMIT_SECONDS)

@@ -6,6 +6,7 @@ import unittest
 import unittest.mock
 
 import support
+import measured
 
 support.require("greenlet", "eventlet", "gevent")
 
@@ -15,7 +16,7 @@ def seeing(how):
     return unittest.mock.patch.dict(os.environ, {"GREENPROF_GREENLETS": how})
 
 
-class Shares(unittest.TestCase):
+class Shares(measured.Case):
     def check(self, kind, tolerance=0.01):
         run = support.Run("shares.py", kind, hz=2000)
         truth = {name: int(ns) for name, ns in map(str.split, run.output.splitlines())}
@@ -70,7 +71,7 @@ class Shares(unittest.TestCase):
                 self.assertLess(abs(exact["three"] - 0.1), 0.1 * tolerance, rows)
 
 
-class Waits(unittest.TestCase):
+class Waits(measured.Case):
     def test_waiting_is_charged_to_the_place_where_it_happens(self):
         run = support.Run("waits.py", options=["--clock", "wall"])
         truth = {name: float(seconds) for name, seconds in map(str.split, run.output.splitlines())}
@@ -79,7 +80,7 @@ class Waits(unittest.TestCase):
             self.assertLess(abs(times[name] - seconds), 0.1 * seconds, (name, times[name], seconds))
 
 
-class Ready(unittest.TestCase):
+class Ready(measured.Case):
     def check(self, kind):
         run = support.Run("ready.py", kind, options=["--clock", "wall"])
         folded, total = run.folded("--clock", "wall"), 0
@@ -99,7 +100,7 @@ class Ready(unittest.TestCase):
         self.check("gevent")
 
 
-class Programs(unittest.TestCase):
+class Programs(measured.Case):
     def test_storm(self):
         run = support.Run("storm.py", 8, hz=10000)
         self.assertEqual(run.output, "survived\n")
@@ -128,7 +129,7 @@ class Programs(unittest.TestCase):
         self.assertLess(foreign, 0.005 * folded.total)
 
 
-class Names(unittest.TestCase):
+class Names(measured.Case):
     """greenprof.set_name(): the last name is shown, those before are found."""
 
     def check(self, kind):

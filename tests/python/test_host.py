@@ -6,13 +6,15 @@ import tempfile
 import unittest
 
 import support
+import measured
 
 support.require_package()
 
 
 def run(program, *arguments, before=()):
-    return subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *arguments],
+    done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *arguments],
                           capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
+    return measured.check_figures(done)
 
 
 def each_way(capture):
@@ -20,15 +22,15 @@ def each_way(capture):
     return (("before", ()), ("after", ()), ("after", (support.GREENPROF, "run", "-F", "5000", "-o", capture, "--")))
 
 
-class Signals(unittest.TestCase):
+class Signals(measured.Case):
     def each(self, how):
         with tempfile.TemporaryDirectory() as directory:
             capture = os.path.join(directory, "c.greenprof")
             for when, before in each_way(capture):
-                with self.subTest(how=how, when=when, run=bool(before)):
-                    done = run("host_signal.py", how, when, before=before)
-                    self.assertEqual(done.returncode, 0, done.stderr)
-                    yield json.loads(done.stdout), support.command("report", capture) if before else None
+                print(how, when, *before[:2], flush=True)
+                done = run("host_signal.py", how, when, before=before)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                yield json.loads(done.stdout), support.command("report", capture) if before else None
 
     def check_times(self, seen):
         self.assertGreater(seen["total"], 0.3)
@@ -78,7 +80,7 @@ class Signals(unittest.TestCase):
         self.assertLess(abs(seen["total"] - 0.15), 0.02)  # it claims nothing of what it did not see
 
 
-class Profilers(unittest.TestCase):
+class Profilers(measured.Case):
     def test_others_have_what_they_have_alone(self):
         for first in ("greenprof", "other"):
             with self.subTest(first=first):
@@ -88,12 +90,12 @@ class Profilers(unittest.TestCase):
                     self.assertIn(f"with_{name}\n", done.stdout)
 
 
-class Faults(unittest.TestCase):
+class Faults(measured.Case):
     def each(self, how):
         with tempfile.TemporaryDirectory() as directory:
             for when, before in each_way(os.path.join(directory, "c.greenprof")):
-                with self.subTest(how=how, when=when, run=bool(before)):
-                    yield run("host_faults.py", how, when, before=before)
+                print(how, when, *before[:2], flush=True)
+                yield run("host_faults.py", how, when, before=before)
 
     def test_a_crash_is_still_told(self):
         for done in self.each("crash"):

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import support
+import measured
 
 support.require_package()
 support.require("eventlet", "gevent")
@@ -14,11 +15,11 @@ support.require("eventlet", "gevent")
 def run(program, *arguments, before=()):
     done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
                           capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-    assert done.returncode == 0, done.stderr
+    assert measured.check_figures(done).returncode == 0, done.stderr
     return done.stdout
 
 
-class Requests(unittest.TestCase):
+class Requests(measured.Case):
     COUNT = 12
 
     def check(self, kind, before=()):
@@ -63,7 +64,7 @@ class Requests(unittest.TestCase):
         self.assertIn(("outer_b", "mid"), pairs)
 
 
-class Interface(unittest.TestCase):
+class Interface(measured.Case):
     def test_takes_the_place_of_other_profilers(self):
         with tempfile.TemporaryDirectory() as directory:
             self.assertEqual(run("dropin.py", directory), "all as expected\n")

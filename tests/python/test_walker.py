@@ -5,9 +5,10 @@ import re
 import unittest
 
 import support
+import measured
 
 
-class Names(unittest.TestCase):
+class Names(measured.Case):
     def test_lines_get_their_own_time(self):
         run = support.Run("lines.py")
         long_ns, short_ns = map(int, run.output.split())
@@ -42,7 +43,7 @@ class Names(unittest.TestCase):
             self.assertLess(abs(times[name] - seconds), 0.08 * seconds, (name, times[name], seconds))
 
 
-class Native(unittest.TestCase):
+class Native(measured.Case):
     def test_native_frames_stand_between_python_ones(self):
         support.require("greenlet")
         run = support.Run("native.py", hz=2000, options=["--native"])
@@ -63,7 +64,7 @@ class Native(unittest.TestCase):
         self.assertLess(foreign, 0.005 * sum(weight for _, weight in stacks))
 
 
-class Hazards(unittest.TestCase):
+class Hazards(measured.Case):
     def check_ladder(self, folded):
         wrong, right = [], 0.0
         for stack, weight in folded.stacks:

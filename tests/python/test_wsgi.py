@@ -14,6 +14,7 @@ import time
 import unittest
 
 import support
+import measured
 
 support.require_package()
 support.require("eventlet", "gevent")
@@ -22,7 +23,7 @@ EXAMPLES = os.path.join(os.path.dirname(support.PROGRAMS), "../../runtime-hooks/
 COUNT = 12
 
 
-class Overlapping(unittest.TestCase):
+class Overlapping(measured.Case):
     def check(self, kind):
         with tempfile.TemporaryDirectory() as directory:
             done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "wsgi_requests.py"), kind, str(COUNT),
@@ -85,7 +86,7 @@ def wait_for_files(directory):
         time.sleep(0.1)
 
 
-class Examples(unittest.TestCase):
+class Examples(measured.Case):
     def check(self, name, ending):
         with tempfile.TemporaryDirectory() as directory:
             port, answers = free_port(), []

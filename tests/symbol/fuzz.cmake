@@ -14,7 +14,7 @@ if(FUZZ_CLANG AND fuzz_missing EQUAL 0)
   set(fuzz_directory ${CMAKE_CURRENT_BINARY_DIR}/fuzz)
   set(fuzz_library ${fuzz_directory}/libsymbol.a)
   set(fuzz_flags -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-                 -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
+                 -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/tests/fuzz)
   file(MAKE_DIRECTORY ${fuzz_directory})
   file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/symbol/*.h)
   add_custom_command(OUTPUT ${fuzz_library}
@@ -28,7 +28,8 @@ foreach(target elf debug_info debug_line packed names perf_map)
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${target})
   set(wrap $<$<STREQUAL:${target},elf>:-Wl,--wrap=open>) # it opens no files by names out of the input
   file(GLOB inputs CONFIGURE_DEPENDS ${corpus}/*)
-  add_executable(symbol_replay_${target} ${source} fuzz/replay.c)
+  add_executable(symbol_replay_${target} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c)
+  target_include_directories(symbol_replay_${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz)
   target_link_libraries(symbol_replay_${target} PRIVATE gp_symbol)
   target_link_options(symbol_replay_${target} PRIVATE ${wrap})
   add_test(NAME symbol.corpus_${target} COMMAND symbol_replay_${target} ${inputs})

@@ -4,11 +4,14 @@ usage: test_jit.py GREENPROF JIT JIT_DUMP
 """
 import os, pstats, shutil, subprocess, sys, tempfile, unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import measured  # noqa: E402
+
 GREENPROF, JIT, JIT_DUMP = sys.argv[1:4]
 NAME = "made:loop at run time"
 
 
-class Jit(unittest.TestCase):
+class Jit(measured.Case):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)

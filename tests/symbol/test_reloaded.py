@@ -4,10 +4,13 @@ usage: test_reloaded.py GREENPROF RELOADED RELOADED_DUMP RELOADED_DUMP_FIXED PLU
 """
 import os, pstats, subprocess, sys, tempfile, unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import measured  # noqa: E402
+
 GREENPROF, RELOADED, RELOADED_DUMP, RELOADED_DUMP_FIXED, PLUGINS = sys.argv[1:6]
 
 
-class Reloaded(unittest.TestCase):
+class Reloaded(measured.Case):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)

@@ -4,15 +4,18 @@ import sys
 import time
 
 import greenprof
+from figure import within
 
 how, when = sys.argv[1:]
+NUMBERS = list(range(200000))
 
 
 def burn(seconds):
+    """In C, for the most part: faulthandler reads the frames of a thread that runs without asking it, and dies of calls and
+    returns with and without greenprof (a dump in 800, Python 3.11)."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
-        for _ in range(100):
-            pass
+        sum(NUMBERS)
 
 
 def nested(depth):
@@ -45,6 +48,6 @@ if how == "later":
 profile.stop()
 profile.create_stats()
 rows = {key[2]: row for key, row in profile.stats.items()}
-assert abs(rows["burn"][3] - 0.2) < 0.02 and profile.total > 0.2, (rows["burn"], profile.total)
-assert rows["burn"][1] > 20, rows["burn"]
+within(abs(rows["burn"][3] - 0.2) < 0.02 and profile.total > 0.2, rows["burn"], profile.total)
+within(rows["burn"][1] > 20, rows["burn"])
 print("as expected")
