@@ -20,10 +20,12 @@ enum { GP_PY_VARARGS = 0x1, GP_PY_KEYWORDS = 0x2, GP_PY_NOARGS = 0x4, GP_PY_O = 
 typedef struct gp_py_api {
     gp_py_t *none, *true_object;
     gp_py_t *builtin_type, *method_type, *tuple_type; // PyCFunction_Type, PyMethodDescr_Type, PyTuple_Type
+    gp_py_t *bound_type;                                   // PyMethod_Type
     void (*incref)(gp_py_t *);
     void (*decref)(gp_py_t *);
     void (*drop)(gp_py_t *);                               // the same; NULL is accepted
     int (*gil_check)(void);
+    int (*is_subtype)(gp_py_t *, gp_py_t *);
     gp_py_t *(*module_dict)(void);                         // borrowed
     gp_py_t *(*dict_get)(gp_py_t *, const char *);         // borrowed, no error set
     gp_py_t *(*get_attr)(gp_py_t *, const char *);
@@ -75,6 +77,12 @@ static inline gp_py_method_t *gp_py_definition(gp_py_t *builtin)
 static inline gp_py_t *gp_py_type(gp_py_t *object)
 {
     return *(gp_py_t **)(void *)((char *)object + 8);
+}
+
+// Whose method a bound one (gp_py.bound_type) is.
+static inline gp_py_t *gp_py_bound_self(gp_py_t *method)
+{
+    return *(gp_py_t **)(void *)((char *)method + 24); // PyMethodObject.im_self
 }
 
 // Slots of a type object: the same from 3.8 on.

@@ -31,6 +31,16 @@ static prof_coro_t *current(void)
     return has_api && gp_py.gil_check() ? gp_greenlet_running(&gp_step_here).coro : gp_step_here.coro;
 }
 
+static const void *running(void)
+{
+    return gp_greenlet_running(&gp_step_here).greenlet;
+}
+
+static gp_language_place_of_running_t place_of_running(void)
+{
+    return gp_greenlet_here.state;
+}
+
 static const gp_language_t language = {
     .name = "cpython",
     .walk = gp_cpython_walk,
@@ -43,6 +53,8 @@ static const gp_language_t language = {
     .coro_name = gp_cpython_coro_name,
     .enter = enter,
     .current = current,
+    .running = running,
+    .place_of_running = place_of_running,
     .unreported = gp_greenlet_unreported,
 };
 

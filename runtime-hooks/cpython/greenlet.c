@@ -69,7 +69,8 @@ static void switch_to(gp_py_t *greenlet)
 {
     // No place to go on: its native stack is saved elsewhere while it is parked.
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
-    gp_greenlet_t to = record_of(greenlet);
+    gp_greenlet_t to = greenlet == gp_greenlet_here.next ? gp_greenlet_here.next_record : record_of(greenlet);
+    gp_greenlet_here.next = NULL;
     gp_hub_before_switch(gp_greenlet_here.last, to.coro);
     gp_switch_to(to.coro, to.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
@@ -248,10 +249,34 @@ static bool is_booked(void)
     return is_sampling() && !atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
 }
 
-void gp_greenlet_ending(gp_py_t *from)
+// `to` is about to go on. If it was switched away from before switches were seen, nothing will be seen where it does.
+static void foresee_switch(gp_py_t *to)
 {
-    if (is_booked())
+    gp_greenlet_here.next_record = record_of(to);
+    gp_greenlet_here.next = to;
+    prof_coro_t *coro = gp_greenlet_here.next_record.coro;
+    if (coro == NULL && gp_thread_self != NULL)
+        coro = gp_thread_self->root;
+    if (coro == NULL || coro->hook_mark == gp_greenlet_seeing || !is_active(to))
+        return;
+    uintptr_t frame = gp_cpython_parked_frame(to);
+    gp_step_here.waiting = frame != 0 ? frame | GP_STEP_IS_FRAME : GP_STEP_HAS_NOT_BEGUN;
+    switch_to(to);
+    gp_step_here.waiting = 0;
+}
+
+void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
+{
+    if (!is_booked())
+        return;
+    prof_coro_t *current = gp_thread_self != NULL ? atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed) : NULL;
+    if (current != NULL && from == gp_greenlet_here.last)
+        current->hook_mark = gp_greenlet_seeing; // it will be seen to go on
+    if (is_over) {
+        gp_coro_retire(gp_greenlet_here.ended);
         gp_greenlet_here.ended = gp_greenlet_take(from);
+    }
+    foresee_switch(to);
 }
 
 void gp_greenlet_starting(gp_py_t *to)
@@ -267,7 +292,7 @@ void gp_greenlet_switched(void)
 {
     if (!is_entered())
         gp_greenlet_enter();
-    gp_py_t *now = gp_greenlet_here.state != NULL ? (gp_py_t *)(uintptr_t)(*gp_greenlet_here.state)[1] : NULL;
+    gp_py_t *now = (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
     if (now != NULL && is_booked()) {
         if (now != gp_greenlet_here.last)
             switch_to(now);
@@ -293,8 +318,10 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     }
     if ((watcher != NULL || is_sampling()) && !is_entered())
         gp_greenlet_enter();
-    add(greenlet, gp_greenlet_spawner());
-    gp_greenlet_tell(GP_LANGUAGE_MADE, greenlet);
+    bool is_hub = gp_hub_is_one(type, args);
+    add(greenlet, is_hub ? NULL : gp_greenlet_spawner());
+    if (!is_hub)
+        gp_greenlet_tell(GP_LANGUAGE_MADE, greenlet);
     return greenlet;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "signal/coro_record.h"
+#include "signal/language.h"
 
 typedef struct gp_greenlet {
     const void *greenlet; // or task; NULL = free slot
@@ -34,13 +35,13 @@ size_t gp_greenlet_slot(const void *greenlet);
 
 // What a handler reads to know which greenlet runs.
 typedef struct gp_greenlet_here {
-    const void *const *const *state; // where greenlet keeps the address of its state of this thread: main, current, ...
+    gp_language_place_of_running_t state; // where greenlet keeps the address of its state of this thread: main, current, ...
     const void *last;                // the greenlet of the last switch that was reported
     prof_coro_t *ended;              // a greenlet's that is over, but still runs
+    const void *next;                // the greenlet that is being switched to, and its record
+    gp_greenlet_t next_record;
     uint32_t epoch;                  // sampling epoch in which it is known who runs, where switches are seen themselves
 } gp_greenlet_here_t;
-
-enum { GP_GREENLET_STATE_MIN = 4096 }; // below it is no address: the state is not made yet (1), or the thread ends
 
 extern __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
 

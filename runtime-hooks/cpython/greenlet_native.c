@@ -85,6 +85,7 @@ static g_switch_t *main_switch, *other_switch;
 static g_initialstub_t *initialstub;
 static void **replaceable[FUNCTIONS]; // slots of these three
 static bool replaced;
+uint32_t gp_greenlet_seeing;
 static unsigned unwanted;    // switches in a row
 static size_t greenlet_word, start_word; // in a C++ object: its greenlet; where its stack starts, NULL = it does not run
 
@@ -137,8 +138,13 @@ __attribute__((used)) static int on_unwind(int version, int actions, uint64_t cl
 // The greenlet that runs.
 static gp_py_t *current(void)
 {
-    const void *const *state = gp_greenlet_here.state != NULL ? *gp_greenlet_here.state : NULL;
-    return (uintptr_t)state >= GP_GREENLET_STATE_MIN ? (gp_py_t *)(uintptr_t)state[1] : NULL;
+    return (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
+}
+
+// This thread's own.
+static gp_py_t *main_greenlet(void)
+{
+    return current() != NULL ? (gp_py_t *)(uintptr_t)(*gp_greenlet_here.state)[0] : NULL;
 }
 
 static void *word_of(const gp_py_t *greenlet, size_t word)
@@ -147,13 +153,13 @@ static void *word_of(const gp_py_t *greenlet, size_t word)
     return (*native)[word];
 }
 
-__attribute__((always_inline)) static inline void *switch_by(g_switch_t *real, void *result, void *native)
+__attribute__((always_inline)) static inline void *switch_by(g_switch_t *real, void *result, void *native, gp_py_t *to)
 {
     gp_py_t *from = current();
     if (!are_wanted())
         not_wanted();
-    else if (from != NULL && word_of(from, start_word) == NULL)
-        gp_greenlet_ending(from);
+    else if (from != NULL)
+        gp_greenlet_leaving(from, word_of(from, start_word) == NULL, to);
     result = real(result, native);
     if (are_wanted())
         gp_greenlet_switched();
@@ -163,13 +169,13 @@ __attribute__((always_inline)) static inline void *switch_by(g_switch_t *real, v
 __attribute__((noinline)) static void *on_main_switch(void *result, void *native)
 {
     UNWOUND_BY_ON_UNWIND();
-    return switch_by(main_switch, result, native);
+    return switch_by(main_switch, result, native, main_greenlet());
 }
 
 __attribute__((noinline)) static void *on_other_switch(void *result, void *native)
 {
     UNWOUND_BY_ON_UNWIND();
-    return switch_by(other_switch, result, native);
+    return switch_by(other_switch, result, native, ((gp_py_t **)native)[greenlet_word]);
 }
 
 __attribute__((noinline)) static void *on_initialstub(void *result, void *native, void *mark)
@@ -240,6 +246,7 @@ bool gp_greenlet_see_switches(void)
     if (replaced)
         return true;
     replaced = write_slots(mine);
+    gp_greenlet_seeing++;
     if (!replaced)
         put_back();
     return replaced;

@@ -4,7 +4,8 @@
 // Model: a switch is g_switch(), called on the target's C++ object; it returns, or throws, on whichever greenlet has been
 // switched to. A greenlet that is switched to for the first time begins in g_initialstub(), called by g_switch(). Both are
 // replaced in the tables of virtual functions. So no trace callable is needed, for which greenlet makes two tuples and parses
-// a format (56 ns a switch), and which is one a thread only. Where the tables are not as expected (other processors, other
+// a format (56 ns a switch), and which is one a thread only. What was suspended before that returns past the functions that
+// replace: it is told of before the switch to it. Where the tables are not as expected (other processors, other
 // versions of greenlet), nothing is changed.
 //
 // Caller holds the interpreter lock.
@@ -27,7 +28,8 @@ bool gp_greenlet_see_switches(void);
 
 // Called by what replaces them, while profiles run or gp_greenlet_watched is set (greenlet.c).
 extern bool gp_greenlet_watched;
-void gp_greenlet_ending(gp_py_t *from); // `from`, which runs and is over, is about to switch away
+extern uint32_t gp_greenlet_seeing; // how often they have been replaced
+void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to); // `from`, which runs, is about to switch to `to`
 void gp_greenlet_starting(gp_py_t *to); // `to` is about to begin
 void gp_greenlet_switched(void);        // some greenlet runs, and it may be another one than before
 

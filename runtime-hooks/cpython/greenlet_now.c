@@ -24,13 +24,8 @@ gp_greenlet_t *gp_greenlet_find(const void *greenlet)
 
 prof_coro_t *gp_greenlet_unreported(uint64_t *id)
 {
-    if (gp_greenlet_here.state == NULL)
-        return NULL;
-    const void *const *state = *gp_greenlet_here.state;
-    if ((uintptr_t)state < GP_GREENLET_STATE_MIN)
-        return NULL;
-    const void *now = state[1];
-    if (now == gp_greenlet_here.last || atomic_load_explicit(&gp_greenlet_table.changing, memory_order_relaxed))
+    const void *now = gp_language_running(gp_greenlet_here.state);
+    if (now == NULL || now == gp_greenlet_here.last || atomic_load_explicit(&gp_greenlet_table.changing, memory_order_relaxed))
         return NULL;
     if (now == gp_step_here.greenlet && gp_step_here.coro != NULL) {
         *id = gp_step_here.coro_id;
@@ -39,6 +34,6 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id)
     // It differs between a switch and its report only: this thread holds the interpreter lock, nobody changes the table.
     gp_greenlet_t *found = gp_greenlet_find(now);
     gp_thread_t *thread = gp_thread_self;
-    *id = found != NULL ? found->coro_id : now == state[0] ? thread->root_id : 0;
+    *id = found != NULL ? found->coro_id : now == (*gp_greenlet_here.state)[0] ? thread->root_id : 0;
     return *id == 0 ? NULL : found != NULL ? found->coro : thread->root;
 }

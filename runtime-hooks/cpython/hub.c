@@ -75,6 +75,46 @@ void gp_hub_before_switch(const void *from, prof_coro_t *to)
         atomic_store_explicit(&to->ready_ticks, cause.ticks, memory_order_relaxed);
 }
 
+static gp_py_t *type_in(const char *module_name, const char *name)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
+    gp_py_t *type = module != NULL ? gp_py.get_attr(module, name) : NULL;
+    if (module != NULL && type == NULL)
+        gp_py.error_clear(); // half imported
+    return type;
+}
+
+// gevent's is a greenlet.
+static bool is_gevents(gp_py_t *type)
+{
+    static gp_py_t *hub, *last_type;
+    static bool last_is;
+    if (type == last_type)
+        return last_is;
+    if (hub == NULL)
+        hub = type_in("gevent.hub", "Hub");
+    last_is = hub != NULL && gp_py.is_subtype(type, hub);
+    last_type = type;
+    return last_is;
+}
+
+// eventlet's has one, which runs its method.
+static bool is_eventlets(gp_py_t *args)
+{
+    static gp_py_t *hub;
+    gp_py_t *function = gp_py.tuple_size(args) > 0 ? gp_py.tuple_item(args, 0) : NULL;
+    if (function == NULL || gp_py_type(function) != gp_py.bound_type)
+        return false;
+    if (hub == NULL)
+        hub = type_in("eventlet.hubs.hub", "BaseHub");
+    return hub != NULL && gp_py.is_subtype(gp_py_type(gp_py_bound_self(function)), hub);
+}
+
+bool gp_hub_is_one(gp_py_t *type, gp_py_t *args)
+{
+    return is_gevents(type) || is_eventlets(args);
+}
+
 static bool is_switch(gp_py_t *callback)
 {
     gp_py_t *name = gp_py.get_attr_of(callback, name_name);

@@ -10,10 +10,14 @@
 #ifndef GP_CPYTHON_HUB_H
 #define GP_CPYTHON_HUB_H
 
+#include "api.h"
 #include "greenlet_map.h"
 
 // Look whether a hub has been imported. Cost: two look-ups until both have been.
 void gp_hub_look(void);
+
+// Is a greenlet that is made with these arguments eventlet's hub, or gevent's? A hub works for all, whoever was the first to need it.
+bool gp_hub_is_one(gp_py_t *type, gp_py_t *args);
 
 // The calling thread is about to switch from a greenlet to a coroutine.
 //   from: NULL = not known.

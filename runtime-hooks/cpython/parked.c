@@ -27,6 +27,12 @@ static uintptr_t frame_of(uintptr_t greenlet)
     return implementation != 0 ? word_at(implementation + at) : 0;
 }
 
+uintptr_t gp_cpython_parked_frame(const void *greenlet)
+{
+    uintptr_t frame = frame_of((uintptr_t)greenlet);
+    return frame != 0 ? word_at(frame + FRAME_OBJECT_FRAME) : 0;
+}
+
 size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags)
 {
     (void)flags;

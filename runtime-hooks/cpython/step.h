@@ -17,10 +17,14 @@ typedef struct gp_step {
     uintptr_t base;       // the frame that makes the step: those of the task end before it
     prof_coro_t *coro;    // the task's record, and its id; NULL and 0 = not known
     uint64_t coro_id;
-    uintptr_t waiting;    // while the task is being switched to: its coroutine object, whose awaits are its stack
+    uintptr_t waiting;    // while a coroutine is being switched to that has not its frames yet: a task's coroutine object, whose
+                          // awaits are its stack; or its innermost frame, with a bit; 0 = the frames that are there are its
 } gp_step_t;
 
-enum { GP_STEP_HAS_NOT_BEGUN = 1 }; // instead of `waiting`, while what is being switched to has no stack yet
+enum {
+    GP_STEP_HAS_NOT_BEGUN = 1, // instead of `waiting`: it has no stack yet, or it is not known
+    GP_STEP_IS_FRAME = 2,      // the bit
+};
 
 extern __thread gp_step_t gp_step_here __attribute__((tls_model("initial-exec")));
 

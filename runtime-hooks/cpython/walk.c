@@ -353,8 +353,11 @@ static uintptr_t base_of_current(void)
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
-    if (place->pc == 0 && gp_step_here.waiting != 0) // a wait that is over, of a task that is not on this stack yet
-        return gp_cpython_walk_awaits(gp_cpython_read_own, gp_step_here.waiting, frames, max);
+    uintptr_t waiting = place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet
+    if (waiting & GP_STEP_IS_FRAME)
+        return gp_cpython_walk_frames(gp_cpython_read_own, waiting & ~(uintptr_t)GP_STEP_IS_FRAME, 0, frames, max);
+    if (waiting != 0)
+        return gp_cpython_walk_awaits(gp_cpython_read_own, waiting, frames, max);
     walk_t walk = {
         .layout = runtime->layout,
         .place = place,

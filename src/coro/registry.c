@@ -87,6 +87,7 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     atomic_store_explicit(&coro->hi, birth->hi, memory_order_relaxed);
     atomic_store_explicit(&coro->trace_seq, 0, memory_order_relaxed);
     coro->kind = birth->kind;
+    coro->hook_mark = 0;
     coro->shares_stack = birth->shares_stack;
     coro->entry = birth->entry;
     coro->object = birth->object;

@@ -187,6 +187,18 @@ static int watch_language(gp_language_watch_t *watch)
     return watching != NULL ? watching(watch) : -ENOTSUP;
 }
 
+static const void *language_running(void)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? language->running() : NULL;
+}
+
+static gp_language_place_of_running_t language_place_of_running(void)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? language->place_of_running() : NULL;
+}
+
 static void change_native(int change)
 {
     atomic_fetch_add_explicit(&gp_handler_native, change, memory_order_relaxed);
@@ -221,6 +233,8 @@ static const gp_core_interface_t interface = {
     .has_yielded = gp_sampler_has_yielded,
     .views = views,
     .views_free = views_free,
+    .language_running = language_running,
+    .language_place_of_running = language_place_of_running,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

@@ -96,6 +96,7 @@ struct prof_coro {
     _Atomic uint64_t span_slice;  // slice_ticks
     _Atomic uint32_t span_thread; // index of the thread
 
+    uint32_t hook_mark;    // its runtime hook's, 0 at birth
     uint32_t shares_stack; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
 
     // Registry's lock.

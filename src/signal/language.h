@@ -29,6 +29,16 @@ typedef struct gp_language_place { // where a signal came in
 struct prof_coro;
 struct gp_thread;
 
+// Where a runtime keeps which coroutine runs on a thread: (*place)[1], once *place is an address. NULL = it cannot be read.
+typedef const void *const *const *gp_language_place_of_running_t;
+
+static inline const void *gp_language_running(gp_language_place_of_running_t place)
+{
+    enum { ADDRESS_MIN = 4096 }; // below it is none: not made yet, or the thread ends
+    const void *const *state = place != NULL ? *place : NULL;
+    return (uintptr_t)state >= ADDRESS_MIN ? state[1] : NULL;
+}
+
 typedef struct gp_language {
     const char *name;
     // Frames of the calling thread, interrupted at `place`.
@@ -48,6 +58,10 @@ typedef struct gp_language {
     // The coroutine that runs on the calling thread; NULL = its own stack, or not known. While nobody samples, that is not
     // reported. Signals: not safe.
     struct prof_coro *(*current)(void);
+    // Its object, as gp_language_watch_t gives it. Signals: not safe.
+    const void *(*running)(void);
+    // Where that can be read; it may differ from the last event. Constant for a thread, once known.
+    gp_language_place_of_running_t (*place_of_running)(void);
 
     // Below: the collector only, drain lock held.
     void (*before_drain)(void);

@@ -88,10 +88,12 @@ static int start_thread(void *(*run)(void *), void *argument, void *pthread_out)
 
 const gp_core_interface_t *prof_core_interface(void)
 {
-    static const gp_core_interface_t interface = {sizeof(interface), take_snapshot,
-                                                  release_snapshot, start_thread, NULL, NULL, NULL, NULL, NULL,
-                                                  NULL};
-
+    static const gp_core_interface_t interface = {
+        .size = sizeof(interface),
+        .snapshot = take_snapshot,
+        .release = release_snapshot,
+        .thread_start = start_thread,
+    };
     return &interface;
 }
 

@@ -79,7 +79,8 @@ class _Exact:
 class Profile:
     """A profile of a request, a thread or the process.
 
-    scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it), 'thread' or 'process'
+    scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it, and from those; never a hub, whoever
+               was the first to need it), 'thread' or 'process'
     mode:      'sample', or 'exact': every call of Python and built-in functions is counted and timed, as cProfile does, but for
                each green thread by itself; for pstats only, at about cProfile's price
     frequency: samples per second of CPU time and thread, 1 to 20000
