@@ -4,11 +4,6 @@
 
 enum { ELEMENTS_IN_BUCKET = 4, ELEMENTS_MIN = 64 };
 
-static uint64_t key(const void *elements, size_t number, size_t stride)
-{
-    return *(const uint64_t *)(const void *)((const char *)elements + number * stride);
-}
-
 void gp_sort(void *elements, size_t count, size_t stride,
              int (*compare)(const void *left, const void *right))
 {
@@ -27,8 +22,8 @@ void gp_buckets_make(gp_buckets_t *buckets, const void *elements, size_t count, 
     *buckets = (gp_buckets_t){0};
     if (count < ELEMENTS_MIN || count >= UINT32_MAX)
         return;
-    buckets->base = key(elements, 0, stride);
-    uint64_t span = key(elements, count - 1, stride) - buckets->base;
+    buckets->base = gp_buckets_key(elements, 0, stride);
+    uint64_t span = gp_buckets_key(elements, count - 1, stride) - buckets->base;
     while (span >> buckets->shift >= count / ELEMENTS_IN_BUCKET)
         buckets->shift++;
     buckets->count = (uint32_t)(span >> buckets->shift) + 1;
@@ -39,7 +34,7 @@ void gp_buckets_make(gp_buckets_t *buckets, const void *elements, size_t count, 
     }
     uint32_t bucket = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t of = (key(elements, i, stride) - buckets->base) >> buckets->shift;
+        uint64_t of = (gp_buckets_key(elements, i, stride) - buckets->base) >> buckets->shift;
         while (bucket <= of)
             buckets->first[bucket++] = (uint32_t)i;
     }

@@ -26,6 +26,12 @@ void gp_sort(void *elements, size_t count, size_t stride,
 void gp_buckets_make(gp_buckets_t *buckets, const void *elements, size_t count, size_t stride);
 void gp_buckets_free(gp_buckets_t *buckets);
 
+// The address of one element.
+static inline uint64_t gp_buckets_key(const void *elements, size_t number, size_t stride)
+{
+    return *(const uint64_t *)(const void *)((const char *)elements + number * stride);
+}
+
 // The number of elements whose address is `address` or lower. `elements`, `count`, `stride` as
 // above.
 static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *elements,
@@ -44,12 +50,29 @@ static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *el
     }
     while (lo < hi) {
         size_t middle = lo + (hi - lo) / 2;
-        if (*(const uint64_t *)(const void *)((const char *)elements + middle * stride) <= address)
+        if (gp_buckets_key(elements, middle, stride) <= address)
             lo = middle + 1;
         else
             hi = middle;
     }
     return lo;
+}
+
+// The same, with a look first at where the last search ended and a little further: for those who
+// ask in order.
+//   last: what it returned; 0 at first.
+static inline size_t gp_buckets_upto_near(const gp_buckets_t *buckets, const void *elements,
+                                          size_t count, size_t stride, uint64_t address,
+                                          size_t *last)
+{
+    size_t upto = *last;
+
+    if (upto > 0 && gp_buckets_key(elements, upto - 1, stride) <= address) {
+        for (int further = 0; further < 4; further++, upto++)
+            if (upto == count || gp_buckets_key(elements, upto, stride) > address)
+                return *last = upto;
+    }
+    return *last = gp_buckets_upto(buckets, elements, count, stride, address);
 }
 
 #endif

@@ -28,6 +28,12 @@ static void append(const char *text, size_t len, void *context)
     output->len += len;
 }
 
+// "_R..." or "_ZN...17h0123456789abcdefE".
+static bool may_be_rust(const char *name)
+{
+    return name[strspn(name, "_")] == 'R' || strstr(name, "17h") != NULL;
+}
+
 // Returns whether `name` was a mangled one; its text is then in `output`.
 static bool demangle(const char *name, output_t *output)
 {
@@ -35,7 +41,7 @@ static bool demangle(const char *name, output_t *output)
     if (setjmp(output->too_long) != 0)
         return false;
     // Rust first: its legacy names are C++ names with a hash for a last part.
-    if (rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, append, output))
+    if (may_be_rust(name) && rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, append, output))
         return output->len > 0;
     output->len = 0;
     return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_TYPES, append, output) != 0 &&

@@ -57,43 +57,55 @@ gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path)
     return dwarf;
 }
 
-static gp_dwarf_unit_t *find_unit(const gp_dwarf_t *dwarf, uint64_t address)
+static gp_dwarf_unit_t *find_unit(gp_dwarf_t *dwarf, uint64_t address)
 {
-    size_t upto = gp_buckets_upto(&dwarf->span_buckets, dwarf->spans, dwarf->span_count,
-                                  sizeof(*dwarf->spans), address);
+    size_t upto = gp_buckets_upto_near(&dwarf->span_buckets, dwarf->spans, dwarf->span_count,
+                                       sizeof(*dwarf->spans), address, &dwarf->last_span);
 
     if (upto == 0 || dwarf->spans[upto - 1].hi <= address)
         return NULL;
     return &dwarf->units[dwarf->spans[upto - 1].unit];
 }
 
-static const gp_dwarf_line_t *find_line(const gp_dwarf_unit_t *unit, uint64_t address)
+static const gp_dwarf_line_t *find_line(gp_dwarf_unit_t *unit, uint64_t address)
 {
-    size_t upto = gp_buckets_upto(&unit->line_buckets, unit->lines, unit->line_count,
-                                  sizeof(*unit->lines), address);
+    size_t upto = gp_buckets_upto_near(&unit->line_buckets, unit->lines, unit->line_count,
+                                       sizeof(*unit->lines), address, &unit->last_line);
 
     return upto > 0 ? &unit->lines[upto - 1] : NULL;
 }
 
 static uint32_t find_range(const gp_dwarf_ranges_t *ranges, const gp_buckets_t *buckets,
-                           uint64_t address)
+                           uint64_t address, size_t *last)
 {
-    size_t upto =
-        gp_buckets_upto(buckets, ranges->items, ranges->count, sizeof(*ranges->items), address);
+    size_t upto = gp_buckets_upto_near(buckets, ranges->items, ranges->count,
+                                       sizeof(*ranges->items), address, last);
 
     return upto > 0 && address < ranges->items[upto - 1].hi ? ranges->items[upto - 1].number
                                                             : GP_DWARF_NONE;
+}
+
+static uint32_t find_function_number(gp_dwarf_unit_t *unit, uint64_t address)
+{
+    return find_range(&unit->ranges, &unit->range_buckets, address, &unit->last_range);
+}
+
+static uint32_t find_instance(gp_dwarf_function_t *function, uint64_t address)
+{
+    static const gp_buckets_t none;
+
+    return find_range(&function->ranges, &none, address, &function->last_range);
 }
 
 // The function that has the code at the address, with what is inlined into it; NULL = none.
 static gp_dwarf_function_t *find_function(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
                                           uint64_t address)
 {
-    uint32_t number = find_range(&unit->ranges, &unit->range_buckets, address);
+    uint32_t number = find_function_number(unit, address);
 
     if (number == GP_DWARF_NONE && !unit->searched) {
         gp_dwarf_functions_load(dwarf, unit, true);
-        number = find_range(&unit->ranges, &unit->range_buckets, address);
+        number = find_function_number(unit, address);
     }
     if (number == GP_DWARF_NONE)
         return NULL;
@@ -134,7 +146,6 @@ static void name_place(gp_dwarf_t *dwarf, gp_dwarf_instance_t *instance, gp_dwar
 size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
                      gp_dwarf_place_t places[GP_DWARF_PLACES_MAX])
 {
-    static const gp_buckets_t none;
     gp_dwarf_unit_t *unit = find_unit(dwarf, address);
     size_t count = 0;
 
@@ -143,8 +154,8 @@ size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
     load_code(dwarf, unit);
     const gp_dwarf_line_t *row = find_line(unit, address);
     uint32_t file = row ? row->file : GP_DWARF_NONE, line = row ? row->line : 0;
-    const gp_dwarf_function_t *function = find_function(dwarf, unit, address);
-    uint32_t number = function ? find_range(&function->ranges, &none, address) : GP_DWARF_NONE;
+    gp_dwarf_function_t *function = find_function(dwarf, unit, address);
+    uint32_t number = function ? find_instance(function, address) : GP_DWARF_NONE;
     gp_dwarf_memo_t *memo = NULL;
     do {
         gp_dwarf_place_t *place = &places[count++];

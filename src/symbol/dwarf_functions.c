@@ -87,7 +87,7 @@ int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, bool every
     gp_dwarf_walk_t walk = gp_dwarf_walk(dwarf, unit, unit->die);
     int result = 0;
 
-    unit->function_count = unit->ranges.count = 0;
+    unit->function_count = unit->ranges.count = unit->last_range = 0;
     while (result == 0 && gp_dwarf_walk_next(&walk))
         result = visit(&search, &walk);
     unit->searched = everywhere || search.complete;

@@ -183,6 +183,7 @@ typedef struct gp_dwarf_function { // out of line, and what is inlined into it
     bool loaded;                    // the rest is read
     gp_dwarf_instance_t *instances; // the first one is the function itself
     gp_dwarf_ranges_t ranges;       // of instances
+    size_t last_range;
 } gp_dwarf_function_t;
 
 struct gp_dwarf_unit {
@@ -204,10 +205,12 @@ struct gp_dwarf_unit {
     gp_dwarf_line_t *lines; // sorted
     size_t line_count;
     gp_buckets_t line_buckets;
+    size_t last_line; // see gp_buckets_upto_near()
     gp_dwarf_function_t *functions;
     size_t function_count, function_capacity;
     gp_dwarf_ranges_t ranges; // of functions
     gp_buckets_t range_buckets;
+    size_t last_range;
 };
 
 typedef struct gp_dwarf_span { // code of a unit
@@ -231,6 +234,7 @@ struct gp_dwarf {
     gp_dwarf_span_t *spans; // sorted by lo
     size_t span_count, span_capacity;
     gp_buckets_t span_buckets;
+    size_t last_span;
     gp_dwarf_abbrevs_t **abbrevs;
     size_t abbrev_count, abbrev_capacity;
     gp_index_t abbrev_index;

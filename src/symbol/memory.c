@@ -10,12 +10,12 @@
 #endif
 
 enum {
-    HEADER_ROOM = 64, // of a block, and malloc()'s own
-    BLOCK_MIN = 64 * 1024 - HEADER_ROOM,
-    BLOCK_MAX = 1024 * 1024 - HEADER_ROOM,
     ALIGNMENT = 16,
     PAGE = 4096,
+    LARGE_PAGE = 2 * 1024 * 1024,
     WHOLE_MIN = 128 * 1024,
+    BLOCK_MIN = 64 * 1024, // with the header
+    BLOCK_MAX = LARGE_PAGE,
 };
 
 struct gp_arena_block {
@@ -23,9 +23,10 @@ struct gp_arena_block {
     _Alignas(ALIGNMENT) uint8_t data[];
 };
 
+// The memory is not zeroed: each piece is, when it is in use at once.
 static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
 {
-    struct gp_arena_block *block = gp_memory_zeroed(sizeof(*block) + bytes);
+    struct gp_arena_block *block = gp_memory_whole(sizeof(*block) + bytes);
 
     if (block == NULL)
         return NULL;
@@ -37,13 +38,14 @@ static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
 // Blocks double: few for much, small ones for little.
 static void next_block(gp_arena_t *arena)
 {
-    size_t bytes = arena->block_bytes ? arena->block_bytes * 2 + HEADER_ROOM : BLOCK_MIN;
+    size_t bytes = arena->block_bytes ? arena->block_bytes * 2 : BLOCK_MIN;
 
     if (bytes > BLOCK_MAX)
         bytes = BLOCK_MAX;
+    arena->block_bytes = bytes;
+    bytes -= sizeof(struct gp_arena_block);
     arena->free_at = block_add(arena, bytes);
     arena->free_len = arena->free_at ? bytes : 0;
-    arena->block_bytes = bytes;
 }
 
 static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
@@ -66,21 +68,24 @@ static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
 
 void *gp_arena_alloc(gp_arena_t *arena, size_t bytes)
 {
-    return take(arena, bytes ? bytes : 1, ALIGNMENT);
+    void *memory = take(arena, bytes ? bytes : 1, ALIGNMENT);
+
+    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 char *gp_arena_text(gp_arena_t *arena, const char *text, size_t len)
 {
     char *copy = take(arena, len + 1, 1);
 
-    if (copy != NULL)
-        memcpy(copy, text, len);
-    return copy;
+    if (copy == NULL)
+        return NULL;
+    copy[len] = '\0';
+    return memcpy(copy, text, len);
 }
 
 void *gp_arena_copy(gp_arena_t *arena, const void *bytes, size_t len)
 {
-    void *copy = gp_arena_alloc(arena, len);
+    void *copy = take(arena, len ? len : 1, ALIGNMENT);
 
     if (copy != NULL && len > 0)
         memcpy(copy, bytes, len);
@@ -102,30 +107,44 @@ void gp_arena_free(gp_arena_t *arena)
 static void populate(char *memory, size_t bytes)
 {
     int error = errno;
-
-    if (memory == NULL || bytes < WHOLE_MIN)
-        return;
     char *first = memory + (size_t)(-(uintptr_t)memory & (PAGE - 1));
-    size_t len = (bytes - (size_t)(first - memory)) & ~(size_t)(PAGE - 1);
-    madvise(first, len, MADV_HUGEPAGE);
-    madvise(first, len, MADV_POPULATE_WRITE);
+
+    madvise(first, (bytes - (size_t)(first - memory)) & ~(size_t)(PAGE - 1), MADV_POPULATE_WRITE);
     errno = error;
+}
+
+// Large pages as far as at least half of the last one is needed.
+static void *large_pages(size_t bytes)
+{
+    size_t large = (bytes + LARGE_PAGE / 2) & ~(size_t)(LARGE_PAGE - 1);
+    int error = errno;
+    void *memory;
+
+    if (posix_memalign(&memory, LARGE_PAGE, large > bytes ? large : bytes) != 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    madvise(memory, large, MADV_HUGEPAGE);
+    errno = error;
+    return memory;
 }
 
 void *gp_memory_whole(size_t bytes)
 {
-    char *memory = malloc(bytes);
+    char *memory = bytes > SIZE_MAX / 2  ? NULL
+                   : bytes >= LARGE_PAGE ? large_pages(bytes)
+                                         : malloc(bytes);
 
-    populate(memory, bytes);
+    if (memory != NULL && bytes >= WHOLE_MIN)
+        populate(memory, bytes);
     return memory;
 }
 
 void *gp_memory_zeroed(size_t bytes)
 {
-    char *memory = calloc(1, bytes);
+    void *memory = gp_memory_whole(bytes);
 
-    populate(memory, bytes);
-    return memory;
+    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 static int resize(void **array, size_t *capacity, size_t larger, size_t element_bytes)
@@ -139,10 +158,8 @@ static int resize(void **array, size_t *capacity, size_t larger, size_t element_
     return 0;
 }
 
-int gp_grow(void *array, size_t *capacity, size_t count, size_t element_bytes)
+int gp_enlarge(void *array, size_t *capacity, size_t element_bytes)
 {
-    if (count < *capacity)
-        return 0;
     size_t larger = *capacity < 16 ? 16 : *capacity + *capacity / 2;
     return resize(array, capacity, larger, element_bytes);
 }

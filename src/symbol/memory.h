@@ -32,14 +32,20 @@ void gp_arena_free(gp_arena_t *arena);
 // and in large pages, where it has them, not a page at a time as it is touched (which costs a
 // virtual machine as much as unpacking does). Returns NULL when memory is short; free() it.
 void *gp_memory_whole(size_t bytes);
-void *gp_memory_zeroed(size_t bytes); // the same, zeroed
+void *gp_memory_zeroed(size_t bytes); // the same, zeroed; written by that
+
+// Make an array larger by half; used by gp_grow().
+int gp_enlarge(void *array, size_t *capacity, size_t element_bytes);
 
 // Make room for one more element in a malloc()ed array.
 //   array:    address of the array's pointer.
 //   capacity: in elements, updated.
 //   count:    elements in use; on return the array has room for count + 1.
 // Returns 0 or -ENOMEM (the array is as it was).
-int gp_grow(void *array, size_t *capacity, size_t count, size_t element_bytes);
+static inline int gp_grow(void *array, size_t *capacity, size_t count, size_t element_bytes)
+{
+    return count < *capacity ? 0 : gp_enlarge(array, capacity, element_bytes);
+}
 
 // Make room for `count` elements in such an array. Returns as gp_grow().
 int gp_reserve(void *array, size_t *capacity, size_t count, size_t element_bytes);

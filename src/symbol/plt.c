@@ -100,8 +100,9 @@ static uint64_t stub_slot(const uint8_t *code, uint64_t address)
     return 0;
 }
 
-static int name_stubs(gp_symbol_table_t *table, const plt_t *plt, const gp_elf_t *elf,
-                      const char *section_name)
+// New ranges go behind those that are sorted.
+static int name_stubs(gp_symbol_table_t *table, size_t sorted, const plt_t *plt,
+                      const gp_elf_t *elf, const char *section_name)
 {
     const Elf64_Shdr *section = gp_elf_section(elf, section_name);
     char text[NAME_MAX_BYTES];
@@ -113,7 +114,6 @@ static int name_stubs(gp_symbol_table_t *table, const plt_t *plt, const gp_elf_t
     // .plt.got without IBT has stubs of 8 bytes; everything else on x86-64 has 16.
     size_t stub = section->sh_entsize == 8 ? 8 : STUB_BYTES;
     uint8_t *code = gp_elf_section_read(elf, section, &len);
-    size_t sorted = table->count; // new ranges go behind these until they are sorted in
     for (size_t at = 0; code != NULL && at + stub <= len && result == 0; at += stub) {
         uint8_t padded[STUB_BYTES] = {0};
         uint64_t address = section->sh_addr + at;
@@ -134,11 +134,12 @@ int gp_symbol_table_add_plt(gp_symbol_table_t *table, const gp_elf_t *elf)
     static const char *const sections[] = {".plt", ".plt.sec", ".plt.got"};
     plt_t plt = {0};
     int result = elf->header.e_machine == EM_X86_64 ? load_slots(&plt, elf) : -ENOENT;
+    size_t sorted = table->count;
 
-    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && result == 0; i++) {
-        result = name_stubs(table, &plt, elf, sections[i]);
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && result == 0; i++)
+        result = name_stubs(table, sorted, &plt, elf, sections[i]);
+    if (table->count > sorted)
         gp_symbol_table_sort(table);
-    }
     free(plt.slots);
     free(plt.symbols);
     free(plt.names);

@@ -104,14 +104,15 @@ typedef struct place { // key of both indexes: a module and an address in it
     uint64_t address;
 } place_t;
 
-// Places near one another lie near one another in the index (64 bytes of code in a cache line of
-// it): whoever asks about many goes through them in their order, or comes back to the same ones.
+// Places near one another lie near one another in the index: 64 bytes of code begin at the same
+// cache line of it. Whoever asks about many goes through them in their order, or comes back to the
+// same ones.
 static uint64_t place_hash(place_t place)
 {
     uint64_t line = gp_hash_more(gp_hash_u64(place.address >> 6), place.module);
-    uint64_t within = place.address & 63; // 3 bits say where in the line, 3 which of those there
+    uint64_t within = place.address & 63; // tells those in a line from one another
 
-    return (line & 0x1ffffff800000000ull) | within >> 3 << 32 | (within & 7) << 61;
+    return (line & 0x03fffff800000000ull) | within << 58;
 }
 
 static answer_t *answer_at(const gp_symbolizer_t *symbolizer, size_t number)

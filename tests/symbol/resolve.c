@@ -40,22 +40,24 @@ static void flush(output_t *output)
     output->len = 0;
 }
 
+// A text and a tab.
 static void put_text(output_t *output, const char *text)
 {
     size_t len = strlen(text);
 
-    if (len > OUTPUT_BYTES - output->len)
+    if (len >= OUTPUT_BYTES - output->len)
         flush(output);
-    if (len > OUTPUT_BYTES)
+    if (len >= OUTPUT_BYTES)
         exit(1);
     memcpy(output->bytes + output->len, text, len);
     output->len += len;
+    output->bytes[output->len++] = '\t';
 }
 
 // A number and what comes behind it.
 static void put_number(output_t *output, uint32_t number, char end)
 {
-    char digits[NUMBER_BYTES + 1];
+    char digits[2 * NUMBER_BYTES + 1];
     size_t at = NUMBER_BYTES;
 
     if (sizeof(digits) > OUTPUT_BYTES - output->len)
@@ -64,17 +66,15 @@ static void put_number(output_t *output, uint32_t number, char end)
     do
         digits[--at] = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    memcpy(output->bytes + output->len, digits + at, sizeof(digits) - at);
-    output->len += sizeof(digits) - at;
+    memcpy(output->bytes + output->len, digits + at, NUMBER_BYTES + 1); // quicker than just enough
+    output->len += NUMBER_BYTES + 1 - at;
 }
 
 static void put_chain(output_t *output, const gp_symbol_t *symbol)
 {
     for (; symbol != NULL; symbol = symbol->outer) {
         put_text(output, symbol->function);
-        put_text(output, "\t");
         put_text(output, symbol->file);
-        put_text(output, "\t");
         put_number(output, symbol->line, '\t');
         put_number(output, symbol->first_line, symbol->outer != NULL ? '\t' : '\n');
     }
@@ -185,7 +185,7 @@ static bool sort_by_digit(question_t *to, const question_t *from, size_t count, 
 
 static void sort_questions(questions_t *questions)
 {
-    question_t *other = calloc(questions->count + 1, sizeof(*other));
+    question_t *other = gp_memory_whole((questions->count + 1) * sizeof(*other));
 
     if (other == NULL)
         exit(1);
