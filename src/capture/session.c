@@ -363,8 +363,10 @@ static void end_of_round(void)
     int end = atomic_load_explicit(&ending, memory_order_acquire);
     if (end == ENDING_NOT && now - last_flush_ns < FLUSH_NS && gp_writer_pending(&recording.writer) < FLUSH_BYTES)
         return;
-    if (!opened && gp_writer_pending(&recording.writer) == 0)
-        return; // a child that has done nothing yet leaves no file
+    if (!opened && gp_writer_pending(&recording.writer) == 0) { // a child that has done nothing leaves no file
+        atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
+        return;
+    }
     if (gp_writer_is_busy(&recording.writer))
         return; // the disk is slow: records wait where they are
     if (!opened)
