@@ -18,7 +18,7 @@ import tempfile
 import threading
 import warnings
 
-from greenprof import _greenprof
+from greenprof import _greenprof, callgrind
 from greenprof._greenprof import dump_coroutines, set_name, set_trace
 
 __all__ = ["Coroutine", "Frame", "Profile", "coroutines", "dump_coroutines", "run", "runctx", "set_name", "set_trace"]
@@ -58,12 +58,16 @@ class _Exact:
     def dump(self, path, format):
         if not self._started:
             raise ValueError("the profile has never been started")
-        if format != "pstats":
-            raise ValueError(f"an exact profile can be written as pstats only, not as {format}")
+        if format not in ("pstats", "callgrind"):
+            raise ValueError(f"an exact profile knows who called whom, not whole stacks: pstats or callgrind, not {format}")
         temporary = f"{os.fspath(path)}.{os.getpid()}.{id(self)}"
         try:
-            with open(temporary, "wb") as file:
-                marshal.dump(self._exact.stats(), file)
+            if format == "pstats":
+                with open(temporary, "wb") as file:
+                    marshal.dump(self._exact.stats(), file)
+            else:
+                with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
+                    callgrind.write(self._exact.stats(), file)
             os.replace(temporary, path)
         except OSError as error:
             if os.path.exists(temporary):
@@ -82,7 +86,7 @@ class Profile:
     scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it, and from those; never a hub, whoever
                was the first to need it), 'thread' or 'process'
     mode:      'sample', or 'exact': every call of Python and built-in functions is counted and timed, as cProfile does, but for
-               each green thread by itself; for pstats only, at about cProfile's price
+               each green thread by itself; for pstats and callgrind, at about cProfile's price
     frequency: samples per second of CPU time and thread, 1 to 20000
     native:    native frames between the Python ones; while such a profile runs, all others show them as well
     timer and what follows it are accepted for the sake of cProfile and eventlet, and not used: times are exact CPU seconds.

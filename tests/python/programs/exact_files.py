@@ -1,0 +1,50 @@
+"""An exact profile of known calls, written in every format that it knows. Argument: a directory."""
+import hashlib
+import os
+import sys
+
+import greenprof
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def even(n):
+    return n == 0 or odd(n - 1)
+
+
+def odd(n):
+    return n != 0 and even(n - 1)
+
+
+def first():
+    return fib(12)
+
+
+def second():
+    return first() + sum(range(1000)) + even(10)
+
+
+directory = sys.argv[1]
+profile = greenprof.Profile(mode="exact")
+profile.start()
+for _ in range(20):
+    second()
+    first()
+    hashlib.sha256(bytes(10000))
+profile.stop()
+profile.dump_stats(os.path.join(directory, "exact.prof"))
+profile.dump(os.path.join(directory, "exact.callgrind"), "callgrind")
+for path in ("exact.folded", "exact.pb.gz"):
+    try:
+        profile.dump(os.path.join(directory, path))
+        raise SystemExit(f"{path} was written")
+    except ValueError as error:
+        assert "pstats or callgrind" in str(error), error
+try:
+    profile.dump("/does/not/exist/exact.callgrind", "callgrind")
+    raise SystemExit("written to nowhere")
+except FileNotFoundError as error:
+    assert error.filename == "/does/not/exist/exact.callgrind", error
+assert sorted(os.listdir(directory)) == ["exact.callgrind", "exact.prof"], os.listdir(directory)
