@@ -38,6 +38,10 @@ bool gp_py_find(void)
         {"PyModule_GetName", offsetof(gp_py_api_t, module_name)},
         {"PyModule_GetDef", offsetof(gp_py_api_t, module_def)},
         {"PyCapsule_GetPointer", offsetof(gp_py_api_t, capsule_pointer)},
+        {"PyCapsule_New", offsetof(gp_py_api_t, capsule_new)},
+        {"PyInstanceMethod_New", offsetof(gp_py_api_t, instance_method)},
+        {"PyObject_SetAttrString", offsetof(gp_py_api_t, set_attr)},
+        {"PyObject_Call", offsetof(gp_py_api_t, call_with)},
         {"PyCFunction_NewEx", offsetof(gp_py_api_t, function_new)},
         {"PyObject_CallFunctionObjArgs", offsetof(gp_py_api_t, call)},
         {"PyObject_CallMethod", offsetof(gp_py_api_t, call_method)},
@@ -85,4 +89,18 @@ gp_py_method_t *gp_py_type_method(gp_py_t *type, const char *name)
         definition = *gp_py_slot(descriptor, GP_PY_METHOD_DEFINITION);
     gp_py.drop(descriptor);
     return definition;
+}
+
+gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine)
+{
+    enum { WORDS_MAX = 32 };
+    void *usual = dlsym(RTLD_DEFAULT, "_PyFunction_Vectorcall"), **words = (void **)(void *)function;
+    size_t size = *gp_py_size(gp_py_type(function)) / sizeof(void *);
+    for (size_t i = 2; usual != NULL && i < size && i < WORDS_MAX; i++) {
+        if (words[i] == usual) {
+            words[i] = (void *)(uintptr_t)mine;
+            return (gp_py_vectorcall_t *)(uintptr_t)usual;
+        }
+    }
+    return NULL;
 }

@@ -17,6 +17,8 @@ typedef struct gp_py_method { // PyMethodDef
 
 enum { GP_PY_VARARGS = 0x1, GP_PY_KEYWORDS = 0x2, GP_PY_NOARGS = 0x4, GP_PY_O = 0x8, GP_PY_FASTCALL = 0x80 };
 
+typedef gp_py_t *gp_py_vectorcall_t(gp_py_t *callable, gp_py_t *const *args, size_t count, gp_py_t *names);
+
 typedef struct gp_py_api {
     gp_py_t *none, *true_object;
     gp_py_t *builtin_type, *method_type, *tuple_type; // PyCFunction_Type, PyMethodDescr_Type, PyTuple_Type
@@ -41,6 +43,10 @@ typedef struct gp_py_api {
     void *(*module_def)(gp_py_t *);
     void *(*capsule_pointer)(gp_py_t *, const char *);
     gp_py_t *(*function_new)(gp_py_method_t *, gp_py_t *, gp_py_t *);
+    gp_py_t *(*capsule_new)(void *, const char *, void (*)(gp_py_t *));
+    gp_py_t *(*instance_method)(gp_py_t *);                // that binds, where a built-in function does not
+    int (*set_attr)(gp_py_t *, const char *, gp_py_t *);
+    gp_py_t *(*call_with)(gp_py_t *, gp_py_t *, gp_py_t *); // PyObject_Call
     gp_py_t *(*call)(gp_py_t *, ...);                      // PyObject_CallFunctionObjArgs: ended by NULL
     gp_py_t *(*call_method)(gp_py_t *, const char *, const char *, ...);
     gp_py_t *(*tuple_pack)(ptrdiff_t, ...);
@@ -64,6 +70,10 @@ gp_py_method_t *gp_py_method(gp_py_t *module, const char *name);
 
 // The definition behind a method of a built-in type; NULL = there is no such thing.
 gp_py_method_t *gp_py_type_method(gp_py_t *type, const char *name);
+
+// Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns what there was, NULL:
+// it is not known where that is.
+gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine);
 
 // The same of a PyModuleDef.
 gp_py_method_t *gp_py_method_of(void *definition, const char *name);

@@ -1,6 +1,5 @@
 #include "asyncio.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "asyncio_probe.h"
@@ -13,20 +12,19 @@
 #include "step.h"
 #include "walk.h"
 
-enum { FUNCTION_WORDS = 32, ARGUMENTS_OFFSET_BIT = 63 }; // PY_VECTORCALL_ARGUMENTS_OFFSET
+enum { ARGUMENTS_OFFSET_BIT = 63 }; // PY_VECTORCALL_ARGUMENTS_OFFSET
 
 typedef int init_t(gp_py_t *task, gp_py_t *args, gp_py_t *keywords);
 typedef void dealloc_t(gp_py_t *task);
 typedef gp_py_t *call_t(gp_py_t *callable, gp_py_t *args, gp_py_t *keywords);
 typedef gp_py_t *method_t(gp_py_t *self, gp_py_t *argument);
-typedef gp_py_t *vectorcall_t(gp_py_t *callable, gp_py_t *const *args, size_t count, gp_py_t *names);
 
 static gp_asyncio_steps_t steps; // step_type NULL = asyncio is not hooked
 static init_t *real_init;
 static dealloc_t *real_dealloc;
 static call_t *real_step;
 static method_t *real_wakeup, *real_set_name, *get_name, *get_coro, *is_done;
-static vectorcall_t *real_call_soon;
+static gp_py_vectorcall_t *real_call_soon;
 static gp_py_t *qualname, *is_true;
 
 static bool is_sampling(void)
@@ -71,7 +69,7 @@ static void add(gp_py_t *task, prof_coro_t *spawner)
     prof_coro_t *coro = gp_coro_new(&birth);
     gp_coro_retire(gp_greenlet_take(task));
     if (coro != NULL)
-        gp_greenlet_put(task, coro, coro->id);
+        gp_greenlet_put(&(gp_greenlet_t){task, coro, coro->id, task});
     gp_py.drop(name);
     gp_py.drop(coroutine);
 }
@@ -92,51 +90,20 @@ static void mark_ready(gp_py_t *task)
         prof_coro_ready(found->coro);
 }
 
-// For who looks at this thread from outside.
-static void set_base(uintptr_t base)
-{
-    if (gp_thread_self == NULL)
-        return;
-    atomic_store_explicit(&gp_thread_self->language_state, (uintptr_t)gp_cpython_runtime.thread_state(), memory_order_relaxed);
-    atomic_store_explicit(&gp_thread_self->language_base, base, memory_order_relaxed);
-}
-
 static void begin(gp_step_t *outer, gp_py_t *task)
 {
-    gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)}; // no place to go on: who steps, is walked from its frames
     if (gp_greenlet_find(task) == NULL)
         add(task, NULL); // older than the hook
     const gp_greenlet_t *found = gp_greenlet_find(task);
     gp_py_t *coroutine = is_sampling() ? get_coro(task, NULL) : NULL;
-    *outer = gp_step_here;
-    gp_step_here = (gp_step_t){
-        .task = task,
-        .greenlet = gp_greenlet_current(),
-        .base = gp_cpython_leaf(),
-        .coro = found != NULL ? found->coro : NULL,
-        .coro_id = found != NULL ? found->coro_id : 0,
-        .waiting = (uintptr_t)coroutine,
-    };
-    atomic_signal_fence(memory_order_seq_cst);
-    if (is_sampling())
-        gp_switch_to(gp_step_here.coro, gp_step_here.coro_id, &park);
-    atomic_signal_fence(memory_order_seq_cst);
-    gp_step_here.waiting = 0;
-    set_base(gp_step_here.base);
+    gp_greenlet_t record = found != NULL ? *found : (gp_greenlet_t){.object = task};
+    gp_step_begin(outer, &record, (uintptr_t)coroutine);
     gp_py.drop(coroutine);
-    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, task);
 }
 
 static void end(const gp_step_t *outer, gp_py_t *task)
 {
-    gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
-    gp_greenlet_t next = gp_greenlet_running(outer);
-    if (is_sampling())
-        gp_switch_to(next.coro, next.coro_id, &park);
-    atomic_signal_fence(memory_order_seq_cst);
-    gp_step_here = *outer;
-    set_base(outer->base);
-    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)next.greenlet);
+    gp_step_end(outer);
     gp_py_t *done = is_done(task, NULL);
     if (done == is_true) // it waits for nothing any more, however long its object is kept
         forget(task);
@@ -210,20 +177,13 @@ static void look_for_loop(void)
     gp_py_t *module = looked ? NULL : gp_py.dict_get(gp_py.module_dict(), "asyncio.base_events");
     gp_py_t *type = module != NULL ? gp_py.get_attr(module, "BaseEventLoop") : NULL;
     gp_py_t *function = type != NULL ? gp_py.get_attr(type, "call_soon") : NULL;
-    void *usual = dlsym(RTLD_DEFAULT, "_PyFunction_Vectorcall"), **words = (void **)(void *)function;
     if (function == NULL) {
         gp_py.error_clear(); // half imported: the next task will look again
         gp_py.drop(type);
         return;
     }
     looked = true;
-    size_t size = *gp_py_size(gp_py_type(function)) / sizeof(void *);
-    for (size_t i = 2; usual != NULL && i < size && i < FUNCTION_WORDS && real_call_soon == NULL; i++) {
-        if (words[i] == usual) {
-            real_call_soon = (vectorcall_t *)(uintptr_t)usual;
-            words[i] = (void *)(uintptr_t)on_call_soon;
-        }
-    }
+    real_call_soon = gp_py_replace_vectorcall(function, on_call_soon);
     gp_py.drop(function);
     gp_py.drop(type);
 }

@@ -4,6 +4,7 @@
 
 #include "api.h"
 #include "greenprof/coro.h"
+#include "handed.h"
 #include "profile/host_calls.h"
 #include "profile/process.h"
 #include "profile/sampler.h"
@@ -16,6 +17,7 @@ typedef gp_py_t *varargs_t(gp_py_t *self, gp_py_t *args);
 
 static fastcall_t *real_execv, *real_execve;
 static varargs_t *real_start;
+static bool interposed; // the core sees threads and calls of libc's itself
 
 static gp_py_t *call_exec(fastcall_t *real, gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
 {
@@ -38,8 +40,9 @@ static gp_py_t *execve_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, 
 // The thread gets its timer now, not when the collector next looks for new ones.
 static gp_py_t *start_of(gp_py_t *self, gp_py_t *args)
 {
+    gp_handed_look(); // a pool's first thread
     gp_py_t *result = real_start(self, args);
-    if (result != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_mine())
+    if (!interposed && result != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_mine())
         gp_sampler_look_for_threads();
     return result;
 }
@@ -78,9 +81,12 @@ static bool is_interposed(void)
 
 void gp_calls_watch(void)
 {
-    if (real_start != NULL || is_interposed())
+    if (real_start != NULL)
         return;
+    interposed = is_interposed();
     real_start = (varargs_t *)(uintptr_t)wrap("_thread", "start_new_thread", GP_PY_VARARGS, (void *)(uintptr_t)start_of);
+    if (interposed)
+        return;
     real_execv = (fastcall_t *)(uintptr_t)wrap("posix", "execv", GP_PY_FASTCALL, (void *)(uintptr_t)execv_of);
     real_execve = (fastcall_t *)(uintptr_t)wrap("posix", "execve", GP_PY_FASTCALL, (void *)(uintptr_t)execve_of);
     watch_signals();

@@ -11,19 +11,29 @@
 #include "code_objects.h"
 #include "greenlet.h"
 #include "greenlet_map.h"
+#include "handed.h"
 #include "imports.h"
 #include "parked.h"
 #include "profile/collector.h"
 #include "profile/snapshot.h"
+#include "signal/edge.h"
 #include "walk.h"
 
 static int (*is_initialized)(void);
 static bool has_api;
 
+static bool is_attached; // by the package: there are profiles of requests, and traces
+
 static void enter(void)
 {
+    static uint32_t looked; // sampling epoch
+    uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
     if (!gp_greenlet_enter())
         gp_asyncio_enter();
+    if (is_attached && looked != epoch && gp_py.gil_check()) {
+        looked = epoch;
+        gp_handed_look();
+    }
 }
 
 static prof_coro_t *current(void)
@@ -33,7 +43,7 @@ static prof_coro_t *current(void)
 
 static const void *running(void)
 {
-    return gp_greenlet_running(&gp_step_here).greenlet;
+    return gp_greenlet_running(&gp_step_here).object;
 }
 
 static gp_language_place_of_running_t place_of_running(void)
@@ -114,6 +124,8 @@ static int attach(void)
     gp_calls_watch();
     gp_greenlet_look();
     gp_asyncio_look();
+    is_attached = true;
+    gp_handed_look();
     return 0;
 }
 

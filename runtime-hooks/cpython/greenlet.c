@@ -8,6 +8,7 @@
 #include "coro/threads.h"
 #include "greenlet_map.h"
 #include "greenlet_native.h"
+#include "handed.h"
 #include "hub.h"
 #include "parked.h"
 #include "peek.h"
@@ -43,7 +44,7 @@ static void add(gp_py_t *greenlet, prof_coro_t *spawner)
     gp_coro_birth_t birth = {.kind = reads ? GP_CORO_POLLED : GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
     prof_coro_t *coro = gp_coro_new(&birth);
     if (coro != NULL)
-        gp_greenlet_put(greenlet, coro, coro->id);
+        gp_greenlet_put(&(gp_greenlet_t){greenlet, coro, coro->id, greenlet});
 }
 
 // The record of a greenlet, or of the task of which it makes a step; {0}: it is its thread, or memory is short. One that is
@@ -51,7 +52,7 @@ static void add(gp_py_t *greenlet, prof_coro_t *spawner)
 static gp_greenlet_t record_in(const gp_step_t *step, gp_py_t *greenlet)
 {
     if (step->task != NULL && step->greenlet == greenlet)
-        return (gp_greenlet_t){step->task, step->coro, step->coro_id};
+        return (gp_greenlet_t){step->task, step->coro, step->coro_id, step->task};
     gp_greenlet_t *found = gp_greenlet_find(greenlet);
     if (found == NULL && !is_main(greenlet)) {
         add(greenlet, NULL);
@@ -135,7 +136,7 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
         switch_to(target);
         end_if_over(gp_py.tuple_item(pair, 0));
     }
-    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)record_of(target).greenlet);
+    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record_of(target).object);
     if (!sampling && watcher == NULL && tracing)
         stop_tracing();
     return result;
@@ -227,7 +228,7 @@ gp_greenlet_t gp_greenlet_running(const gp_step_t *step)
     gp_py_t *current = (gp_py_t *)gp_greenlet_current();
     if (current != NULL)
         return record_in(step, current);
-    return step->task != NULL ? (gp_greenlet_t){step->task, step->coro, step->coro_id} : (gp_greenlet_t){0};
+    return step->task != NULL ? (gp_greenlet_t){step->task, step->coro, step->coro_id, step->task} : (gp_greenlet_t){0};
 }
 
 // While nobody samples, hints are not kept: who spawns is asked.
@@ -303,7 +304,37 @@ void gp_greenlet_switched(void)
             learn_from_any();
     }
     if (now != NULL && watcher != NULL)
-        watcher(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record_of(now).greenlet);
+        watcher(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record_of(now).object);
+}
+
+static void run_as(const gp_greenlet_t *record, uintptr_t waiting)
+{
+    gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
+    gp_greenlet_put(record);
+    gp_greenlet_here.next = NULL;
+    gp_step_here.waiting = waiting;
+    if (is_booked())
+        gp_switch_to(record->coro, record->coro_id, &park);
+    gp_step_here.waiting = 0;
+    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record->object);
+}
+
+bool gp_greenlet_lend(const gp_greenlet_t *record, gp_greenlet_t *before)
+{
+    gp_py_t *current = (gp_py_t *)(uintptr_t)gp_greenlet_current();
+    if (current == NULL || is_main(current) || (gp_step_here.task != NULL && gp_step_here.greenlet == current))
+        return false;
+    *before = record_of(current);
+    gp_greenlet_t lent = *record;
+    lent.greenlet = before->greenlet = current;
+    lent.coro->object = (uintptr_t)current; // for who looks at it while it waits
+    run_as(&lent, GP_STEP_HAS_NOT_BEGUN);
+    return true;
+}
+
+void gp_greenlet_give_back(const gp_greenlet_t *before)
+{
+    run_as(before, 0);
 }
 
 static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
@@ -482,6 +513,7 @@ int gp_greenlet_watch(gp_language_watch_t *watch)
     if (watch == NULL)
         return 0;
     gp_greenlet_enter(); // where there are no greenlets yet, the first one will start the tracing
-    watch(GP_LANGUAGE_SWITCHED_TO, (void *)gp_greenlet_running(&gp_step_here).greenlet);
+    gp_handed_look();
+    watch(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)gp_greenlet_running(&gp_step_here).object);
     return 0;
 }

@@ -36,14 +36,14 @@ static int grow(void)
     return 1;
 }
 
-void gp_greenlet_put(const void *greenlet, prof_coro_t *coro, uint64_t coro_id)
+void gp_greenlet_put(const gp_greenlet_t *record)
 {
     if ((table.slots == NULL || table.used * 2 > table.mask) && !grow())
         return;
-    gp_greenlet_t *slot = &table.slots[gp_greenlet_slot(greenlet)];
+    gp_greenlet_t *slot = &table.slots[gp_greenlet_slot(record->greenlet)];
     begin();
     table.used += slot->greenlet == NULL;
-    *slot = (gp_greenlet_t){greenlet, coro, coro_id};
+    *slot = *record;
     end();
 }
 

@@ -14,6 +14,7 @@ typedef struct gp_greenlet {
     const void *greenlet; // or task; NULL = free slot
     prof_coro_t *coro;
     uint64_t coro_id;
+    const void *object;   // what watchers are told runs: itself, or what it does for somebody else
 } gp_greenlet_t;
 
 typedef struct gp_greenlet_table { // open addressing, at most half full; greenlet_map.c alone changes it
@@ -53,7 +54,7 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id);
 gp_greenlet_t *gp_greenlet_find(const void *greenlet);
 
 // Add, or give another record. Does nothing when memory is short.
-void gp_greenlet_put(const void *greenlet, prof_coro_t *coro, uint64_t coro_id);
+void gp_greenlet_put(const gp_greenlet_t *record);
 
 // Take it off and return its record, NULL when it has none.
 prof_coro_t *gp_greenlet_take(const void *greenlet);

@@ -1,6 +1,7 @@
-// The step of an asyncio task: what runs between two of its waits, on the thread of its loop and above the loop's frames.
+// The step of an asyncio task: what runs between two of its waits, on the thread of its loop and above the loop's frames. Or a
+// call that a thread makes for somebody else (handed.h).
 //
-// Written by the thread that steps (asyncio.c); its handler, and the switch hook on it, read.
+// Written by the thread that steps (step.c); its handler, and the switch hook on it, read.
 #ifndef GP_CPYTHON_STEP_H
 #define GP_CPYTHON_STEP_H
 
@@ -12,7 +13,7 @@
 #include "signal/coro_record.h"
 
 typedef struct gp_step {
-    const void *task;     // NULL = none
+    const void *task;     // or the call; NULL = none
     const void *greenlet; // on which it runs; NULL = the thread's main one, or there is no such thing
     uintptr_t base;       // the frame that makes the step: those of the task end before it
     prof_coro_t *coro;    // the task's record, and its id; NULL and 0 = not known

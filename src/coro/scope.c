@@ -142,11 +142,11 @@ int gp_scope_covers(prof_coro_t *coro, const struct prof *profile)
     return 0;
 }
 
-void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile))
+void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile, const prof_coro_t *coro))
 {
     gp_scope_t *scope;
     while ((scope = atomic_load_explicit(&coro->scope, memory_order_relaxed)) != NULL &&
-           (scope->profile == NULL || is_over(scope->profile))) {
+           (scope->profile == NULL || is_over(scope->profile, coro))) {
         uint64_t now = gp_ticks();
         gp_scope_ref(scope->parent);
         part(coro, now);

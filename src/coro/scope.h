@@ -14,8 +14,8 @@ gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile);
 // Does `coro` belong to a scope of `profile`?
 int gp_scope_covers(prof_coro_t *coro, const struct prof *profile);
 
-// Take scopes off the top of `coro` as long as `is_over` says that their profile does not run.
-void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile));
+// Take scopes off the top of `coro` as long as `is_over` says so of their profile.
+void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile, const prof_coro_t *coro));
 
 // A new coroutine begins in `scope`, which it inherits; or a coroutine that is over leaves the one it had. NULL is accepted.
 void gp_scope_inherit(prof_coro_t *coro, gp_scope_t *scope);

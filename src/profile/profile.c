@@ -6,6 +6,7 @@
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
+#include "greenprof/trace.h"
 #include "profile/exact.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
@@ -99,8 +100,9 @@ static void scope_ledger(const prof_t *profile, gp_ledger_t *sum)
     }
 }
 
-static int is_over(const struct prof *profile)
+static int is_over(const struct prof *profile, const prof_coro_t *coro)
 {
+    (void)coro;
     return atomic_load_explicit(&((prof_t *)(uintptr_t)profile)->state, memory_order_relaxed) != GP_PROFILE_RUNNING;
 }
 
@@ -132,6 +134,25 @@ static void leave_scope(prof_t *profile, prof_coro_t *caller)
     if (profile->owner != NULL && profile->owner != caller && profile->owner->id == profile->owner_id)
         gp_scope_pop(profile->owner, is_over);
     pthread_mutex_unlock(&gp_registry_lock);
+}
+
+static int is_inherited(const struct prof *profile, const prof_coro_t *coro)
+{
+    return profile->owner != coro || profile->owner_id != coro->id;
+}
+
+void gp_profile_detach(prof_coro_t *coro)
+{
+    if (gp_thread_self != NULL && atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL) {
+        gp_slice_settle_now(gp_thread_self);
+        pthread_mutex_lock(&gp_registry_lock);
+        gp_scope_pop(coro, is_inherited);
+        pthread_mutex_unlock(&gp_registry_lock);
+    }
+    uint64_t trace[2] = {atomic_load_explicit(&coro->trace[0], memory_order_relaxed),
+                         atomic_load_explicit(&coro->trace[1], memory_order_relaxed)};
+    if ((trace[0] | trace[1]) != 0 && trace[0] == coro->birth_trace[0] && trace[1] == coro->birth_trace[1])
+        prof_trace_clear();
 }
 
 // Begin a run on the calling coroutine; the sampler is acquired. Caller holds the drain lock.

@@ -17,4 +17,8 @@ void gp_profiles_thread_over(const gp_thread_t *thread);
 void gp_profiles_before_fork(void);
 void gp_profiles_in_child(void);
 
+// A coroutine that the calling thread runs leaves the profiles that it was born into, but not those that it has started; and
+// the trace that it was born with.
+void gp_profile_detach(prof_coro_t *coro);
+
 #endif

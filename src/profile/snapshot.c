@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coro/registry.h"
 #include "coro/threads.h"
 #include "profile/functions.h"
 #include "profile/exact.h"
@@ -199,6 +200,13 @@ static gp_language_place_of_running_t language_place_of_running(void)
     return language != NULL ? language->place_of_running() : NULL;
 }
 
+static void detach(void)
+{
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro != NULL)
+        gp_profile_detach(coro);
+}
+
 static void change_native(int change)
 {
     atomic_fetch_add_explicit(&gp_handler_native, change, memory_order_relaxed);
@@ -233,6 +241,7 @@ static const gp_core_interface_t interface = {
     .has_yielded = gp_sampler_has_yielded,
     .views = views,
     .views_free = views_free,
+    .detach = detach,
     .language_running = language_running,
     .language_place_of_running = language_place_of_running,
 };

@@ -97,6 +97,8 @@ typedef struct gp_core_interface {
     // lock, none of the language's moves meanwhile.
     gp_coro_view_t *(*views)(size_t *count);
     void (*views_free)(gp_coro_view_t *views, size_t count);
+    // See gp_profile_detach(): what the calling thread runs.
+    void (*detach)(void);
     // See gp_language_t; NULL where there is no language.
     const void *(*language_running)(void);
     gp_language_place_of_running_t (*language_place_of_running)(void);

@@ -80,7 +80,14 @@ typedef struct gp_language {
 enum { GP_LANGUAGE_CUT = 1 };
 
 // What happens to coroutines of the language, for who keeps books of its own (exact mode). The interpreter's lock is held.
-typedef enum gp_language_event { GP_LANGUAGE_MADE, GP_LANGUAGE_SWITCHED_TO, GP_LANGUAGE_GONE } gp_language_event_t;
+typedef enum gp_language_event {
+    GP_LANGUAGE_MADE,
+    GP_LANGUAGE_SWITCHED_TO,
+    GP_LANGUAGE_GONE,
+    GP_LANGUAGE_DETACHED,     // it leaves what it has inherited
+    GP_LANGUAGE_CALL_BEGINS,  // the calling thread is about to switch to one that somebody else's has made: a call
+    GP_LANGUAGE_CALL_HAS_ENDED,
+} gp_language_event_t;
 
 //   coroutine: its object; NULL = the thread's own.
 typedef void gp_language_watch_t(gp_language_event_t event, void *coroutine);

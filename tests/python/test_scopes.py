@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import support
+import measured
 
 support.require_package()
 support.require("eventlet", "gevent")
@@ -43,7 +44,7 @@ class OwnRows(unittest.TestCase):
             self.check("gevent", "sample", 100, before=before)
 
 
-class FirstWait(unittest.TestCase):
+class FirstWait(measured.Case):
     def test_is_a_wait_of_the_request(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "wall.folded")

@@ -222,6 +222,15 @@ static PyObject *enter_thread(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *detach(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    prof_core_interface()->detach();
+    exact_detach();
+    Py_RETURN_NONE;
+}
+
 static PyObject *native(PyObject *module, PyObject *change)
 {
     (void)module;
@@ -244,6 +253,7 @@ static PyMethodDef functions[] = {
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
     {"dump_coroutines", census_dump, METH_O, "dump_coroutines(path): write who is alive, and where, for `greenprof coroutines`."},
+    {"detach", detach, METH_NOARGS, "The calling green thread or task is in no request any more but those that it begins itself: for one that works for many, whoever was the first to need it."},
     {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
     {"set_name", set_name, METH_O, "Name the calling green thread or task, or rename it; None: called by its function. A thread keeps its name."},
     {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine, or None."},

@@ -51,6 +51,47 @@ static int on_call(PyObject *unused, PyFrameObject *frame, int what, PyObject *a
     return exact_others != NULL ? exact_others_call(frame, what, argument) : 0;
 }
 
+// Of the calling thread: calls that it makes for others, in progress. It is profiled meanwhile.
+static __thread unsigned calls_for_others __attribute__((tls_model("initial-exec")));
+
+static void begin_call(void)
+{
+    calls_for_others++;
+    if (exact_others_precede() < 0)
+        PyErr_Clear();
+}
+
+static void end_call(void)
+{
+    PyThreadState *thread = PyThreadState_Get();
+    uint64_t id = PyThreadState_GetID(thread);
+    if (calls_for_others == 0 || --calls_for_others > 0)
+        return;
+    for (const exact_t *profile = exact_running; profile != NULL; profile = profile->next) {
+        if (profile->scope == EXACT_PROCESS || profile->thread == id)
+            return;
+    }
+    if (exact_others_give_back(thread) < 0)
+        PyErr_Clear();
+}
+
+static void on_event(gp_language_event_t event, void *coroutine)
+{
+    if (event == GP_LANGUAGE_CALL_BEGINS)
+        begin_call();
+    else if (event == GP_LANGUAGE_CALL_HAS_ENDED)
+        end_call();
+    else
+        exact_context_on_event(event, coroutine);
+}
+
+void exact_detach(void)
+{
+    exact_context_t *context = exact_running != NULL ? exact_context_current(exact_ticks()) : NULL;
+    if (context != NULL)
+        exact_context_detach(context->key, exact_ticks());
+}
+
 void exact_enter_thread(void)
 {
     if (exact_running != NULL && exact_others_precede() < 0)
@@ -87,7 +128,7 @@ int exact_start(exact_t *profile)
     exact_others_watch(on_call);
     if (exact_others_precede() < 0)
         return -1;
-    prof_core_interface()->language_watch(exact_context_on_event);
+    prof_core_interface()->language_watch(on_event);
     uint64_t now = exact_ticks();
     profile->running = true;
     profile->thread = PyThreadState_GetID(PyThreadState_Get());
@@ -96,6 +137,7 @@ int exact_start(exact_t *profile)
     exact_context_on_start();
     exact_context_t *context = exact_context_look(now);
     exact_stack_t *stack = context != NULL ? exact_context_join(context, profile, now) : NULL;
+    profile->owner = stack != NULL ? context->serial : 0;
     if (stack == NULL) {
         exact_stop(profile);
         PyErr_NoMemory();

@@ -158,6 +158,18 @@ static void on_made(const void *coroutine, uint64_t now)
         exact_context_join(context, maker->stacks[i]->profile, now);
 }
 
+void exact_context_detach(const void *coroutine, uint64_t now)
+{
+    exact_context_t *context = *find(coroutine != NULL ? coroutine : PyThreadState_Get());
+    for (size_t i = context != NULL ? context->count : 0; i-- > 0;) {
+        exact_stack_t *stack = context->stacks[i];
+        if (stack->profile->scope != EXACT_REQUEST || stack->profile->owner == context->serial)
+            continue;
+        context->stacks[i] = context->stacks[--context->count];
+        leave_stack(stack, now);
+    }
+}
+
 void exact_context_on_event(gp_language_event_t event, void *coroutine)
 {
     uint64_t now = exact_ticks();
@@ -165,6 +177,8 @@ void exact_context_on_event(gp_language_event_t event, void *coroutine)
         forget(coroutine, now);
     else if (event == GP_LANGUAGE_MADE)
         on_made(coroutine, now);
+    else if (event == GP_LANGUAGE_DETACHED)
+        exact_context_detach(coroutine, now);
     else
         enter(coroutine, now);
 }

@@ -83,6 +83,8 @@ static bool is_own(PyObject *object)
     static const char file[] = "/greenprof/__init__.py";
     if (!PyCode_Check(object)) {
         PyObject *self = PyCFunction_GET_SELF(object);
+        if (strcmp(((PyCFunctionObject *)object)->m_ml->ml_name, "greenprof") == 0) // of the core's hooks
+            return true;
         return self != NULL && strncmp(Py_TYPE(self)->tp_name, "_greenprof.", 11) == 0;
     }
     Py_ssize_t length;

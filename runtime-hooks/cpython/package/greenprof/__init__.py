@@ -19,9 +19,9 @@ import threading
 import warnings
 
 from greenprof import _greenprof, callgrind
-from greenprof._greenprof import dump_coroutines, set_name, set_trace
+from greenprof._greenprof import detach, dump_coroutines, set_name, set_trace
 
-__all__ = ["Coroutine", "Frame", "Profile", "coroutines", "dump_coroutines", "run", "runctx", "set_name", "set_trace"]
+__all__ = ["Coroutine", "Frame", "Profile", "coroutines", "detach", "dump_coroutines", "run", "runctx", "set_name", "set_trace"]
 
 _SCOPES = {"request": 0, "thread": 1, "process": 2}
 _CLOCKS = {"cpu": 0, "wall": 1}
@@ -84,7 +84,7 @@ class Profile:
     """A profile of a request, a thread or the process.
 
     scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it, and from those; never a hub, whoever
-               was the first to need it), 'thread' or 'process'
+               was the first to need it; and calls that these hand to the threads of a pool), 'thread' or 'process'
     mode:      'sample', or 'exact': every call of Python and built-in functions is counted and timed, as cProfile does, but for
                each green thread by itself; for pstats and callgrind, at about cProfile's price
     frequency: samples per second of CPU time and thread, 1 to 20000
