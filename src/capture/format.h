@@ -371,7 +371,7 @@ enum gp_counter {
     GP_COUNTER_DROP_REENTERED = 3,  // a signal inside the handler
     GP_COUNTER_DROP_FOREIGN = 4,    // a signal that none of our timers sent
     GP_COUNTER_DROP_NO_THREAD = 5,  // thread unknown to the registry
-    GP_COUNTER_DROP_IDLE = 6,       // no CPU time had passed (monotonic engine on a blocked thread), or resting
+    GP_COUNTER_DROP_IDLE = 6,       // no CPU time had passed, the thread slept (monotonic engine), or resting
     GP_COUNTER_DROP_FIRST = GP_COUNTER_DROP_RING_FULL,
     GP_COUNTER_DROP_LAST = GP_COUNTER_DROP_IDLE,
     GP_COUNTER_SWITCHING = 7,       // samples in a switch routine that could not be walked (kept)

@@ -12,6 +12,7 @@
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "profile/collector.h"
+#include "profile/pacer.h"
 #include "profile/sampling_signal.h"
 #include "signal/handler.h"
 #include "signal/hog.h"
@@ -141,15 +142,21 @@ static void disarm_all(void)
         engine->disarm(&thread->timer);
 }
 
+static int arm_first(gp_thread_t *self)
+{
+    int error = engine == &gp_clock_monotonic ? gp_pacer_start() : 0;
+    return error != 0 ? error : arm(self);
+}
+
 // Arm the calling thread, with the chosen engine or the first that works.
 static int arm_self(gp_thread_t *self)
 {
     int error = -ENOSYS;
     if (engine != NULL)
-        return arm(self);
+        return arm_first(self);
     for (int i = 0; gp_clock_engines[i] != NULL && error != 0; i++) {
         engine = gp_clock_engines[i];
-        error = arm(self);
+        error = arm_first(self);
     }
     if (error != 0)
         engine = NULL;
@@ -391,6 +398,7 @@ void gp_sampler_abandon_timers(void)
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL && engine != NULL; thread = thread->next)
         engine->abandon(&thread->timer);
+    gp_pacer_after_fork();
 }
 
 void gp_sampler_follow_forks(bool follow)
@@ -403,7 +411,7 @@ static void restart_in_child(void)
     gp_thread_t *self = gp_thread_self;
     if (frequency == 0)
         return;
-    if (leave_children || gp_collector_start() != 0 || (self != NULL && arm(self) != 0)) {
+    if (leave_children || gp_collector_start() != 0 || (self != NULL && arm_first(self) != 0)) {
         stop_locked();
         return;
     }

@@ -55,6 +55,7 @@ uint64_t gp_timer_draw(gp_timer_t *timer)
 
 void gp_timer_tick(gp_timer_t *timer, const gp_clock_engine_t *engine)
 {
+    atomic_store_explicit(&timer->sent, false, memory_order_relaxed);
     if (timer->block_left > 0) {
         timer->block_left--;
         return;

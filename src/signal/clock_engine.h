@@ -5,12 +5,14 @@
 // is sampled at every phase; samples are weighted by the CPU time that really passed, so the period itself is no weight.
 //   perf       software task-clock: on-CPU time of the thread, kernel time included, any rate up to ~20 kHz
 //   cpu        timer on the thread's CPU clock: at most the kernel's tick (250/s at HZ=250)
-//   monotonic  timer on CLOCK_MONOTONIC: any rate; also wakes a blocked thread, hence never the default where others work
+//   monotonic  a thread of greenprof's own, by CLOCK_MONOTONIC, signals threads that run: any rate; costs that thread's time,
+//              also while all others wait
 // setitimer() is no engine: it survives exec and kills the next program.
 #ifndef GP_SIGNAL_CLOCK_ENGINE_H
 #define GP_SIGNAL_CLOCK_ENGINE_H
 
 #include <signal.h>
+#include <ucontext.h>
 
 #include "signal/thread.h"
 
@@ -29,6 +31,8 @@ typedef struct gp_clock_engine {
     bool (*is_alive)(const gp_timer_t *timer);
     // Did this signal come from this timer? Signals: safe.
     bool (*is_mine)(const gp_timer_t *timer, const siginfo_t *info);
+    // Is the thread not at work, as it was taken to be? NULL = it must be. The handler.
+    bool (*is_late)(gp_timer_t *timer, const ucontext_t *context);
 } gp_clock_engine_t;
 
 extern const gp_clock_engine_t gp_clock_perf, gp_clock_cpu, gp_clock_monotonic;

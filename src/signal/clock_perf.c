@@ -114,4 +114,4 @@ static bool perf_is_mine(const gp_timer_t *timer, const siginfo_t *info)
 }
 
 const gp_clock_engine_t gp_clock_perf = {"perf",       GP_ENGINE_PERF,    perf_arm,      perf_disarm,
-                                         perf_abandon, perf_set_interval, perf_is_alive, perf_is_mine};
+                                         perf_abandon, perf_set_interval, perf_is_alive, perf_is_mine, NULL};

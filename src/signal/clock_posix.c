@@ -1,4 +1,4 @@
-// Clock engines `cpu` and `monotonic`: POSIX timers that signal one thread (SIGEV_THREAD_ID).
+// Clock engine `cpu`: a POSIX timer on a thread's CPU clock that signals that thread (SIGEV_THREAD_ID).
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +17,7 @@ static void set_interval(gp_timer_t *timer, uint64_t ns)
     timer_settime(timer->id, 0, &value, NULL);
 }
 
-static int arm(gp_timer_t *timer, clockid_t clock, pid_t tid, int signal_number)
+static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
 {
     struct sigevent event;
     memset(&event, 0, sizeof(event));
@@ -25,7 +25,7 @@ static int arm(gp_timer_t *timer, clockid_t clock, pid_t tid, int signal_number)
     event.sigev_signo = signal_number;
     event.sigev_value.sival_ptr = timer;
     event.sigev_notify_thread_id = tid;
-    if (timer_create(clock, &event, &timer->id) != 0)
+    if (timer_create(gp_thread_clock(tid), &event, &timer->id) != 0)
         return -errno;
     timer->armed = true;
     set_interval(timer, gp_timer_draw(timer));
@@ -54,17 +54,5 @@ static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
     return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
 }
 
-static int cpu_arm(gp_timer_t *timer, pid_t tid, int signal_number)
-{
-    return arm(timer, gp_thread_clock(tid), tid, signal_number);
-}
-
-static int monotonic_arm(gp_timer_t *timer, pid_t tid, int signal_number)
-{
-    return arm(timer, CLOCK_MONOTONIC, tid, signal_number);
-}
-
-const gp_clock_engine_t gp_clock_cpu = {"cpu",   GP_ENGINE_CPU, cpu_arm,  disarm,
-                                        abandon, set_interval,  is_alive, is_mine};
-const gp_clock_engine_t gp_clock_monotonic = {"monotonic", GP_ENGINE_MONOTONIC, monotonic_arm, disarm,
-                                              abandon,     set_interval,        is_alive,      is_mine};
+const gp_clock_engine_t gp_clock_cpu = {"cpu",   GP_ENGINE_CPU, arm,      disarm,
+                                        abandon, set_interval,  is_alive, is_mine, NULL};

@@ -297,6 +297,9 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
     } else if (engine == NULL || !engine->is_mine(&thread->timer, info)) {
         gp_thread_count(thread, GP_COUNTER_DROP_FOREIGN);
+    } else if (engine->is_late != NULL && engine->is_late(&thread->timer, context)) {
+        gp_thread_count(thread, GP_COUNTER_DROP_IDLE); // its time is in the weight of the next sample
+        gp_timer_tick(&thread->timer, engine);
     } else {
         take_sample(thread, context);
         gp_timer_tick(&thread->timer, engine);
@@ -306,9 +309,7 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)
 // Whatever became of a timer's signal, the program must not see it.
 static void restart(const siginfo_t *info, ucontext_t *context)
 {
-    const gp_clock_engine_t *engine = atomic_load_explicit(&gp_handler_engine, memory_order_acquire);
-    bool is_timer = info->si_code > 0 || info->si_code == SI_TIMER;
-    if (is_timer && (engine == NULL || engine->id != GP_ENGINE_MONOTONIC)) // that one interrupts waits that have lasted
+    if (info->si_code > 0 || info->si_code == SI_TIMER)
         gp_restart_call(context);
 }
 

@@ -125,6 +125,15 @@ static bool others_wait(const ucontext_t *context)
     return syscall(SYS_rt_sigpending, &pending, sizeof(pending)) != 0 || (pending & ~blocked) != 0;
 }
 
+bool gp_restart_is_call(const ucontext_t *context)
+{
+    const greg_t *registers = context->uc_mcontext.gregs;
+    greg_t after = registers[REG_RCX]; // where the instruction ends
+    return after == registers[REG_RIP] || // or it will be made again, by the kernel:
+           (after == registers[REG_RIP] + (greg_t)sizeof(syscall_instruction) &&
+            memcmp((const void *)registers[REG_RIP], syscall_instruction, sizeof(syscall_instruction)) == 0);
+}
+
 void gp_restart_call(ucontext_t *context)
 {
     greg_t *registers = context->uc_mcontext.gregs;
@@ -163,6 +172,12 @@ void gp_restart_forget(ucontext_t *context)
 void gp_restart_call(ucontext_t *context)
 {
     (void)context;
+}
+
+bool gp_restart_is_call(const ucontext_t *context)
+{
+    (void)context;
+    return false;
 }
 
 #endif

@@ -30,11 +30,17 @@ class Waits(check.Case):
     def test_none_ends_early_by_the_wall_clock(self):
         self.check("length", 100, clock="wall")
 
+    def test_none_ends_early_by_the_pacer(self):
+        self.check("length", 100, engine="monotonic")
+
     def test_own_signals_end_them(self):
         """A signal of the program's that comes while a thread sleeps ends the call, also where a sample is taken the
         moment before or after."""
         self.check("kicked", 60, calls=CALLS - 1)
         self.check("kicked", 30, calls=CALLS - 1, clock="wall")
+
+    def test_own_signals_end_them_by_the_pacer(self):
+        self.check("kicked", 30, calls=CALLS - 1, engine="monotonic")
 
     def test_own_signals_end_them_by_ticks(self):
         self.check("kicked", 30, calls=CALLS - 1, engine="cpu")
@@ -42,7 +48,7 @@ class Waits(check.Case):
     def test_kernel_makes_calls_again(self):
         """After handlers with SA_RESTART, as without greenprof."""
         self.assertEqual(self.run_alone(["restarted", 100]).values["BAD"], [])
-        for engine, clock in (("perf", "cpu"), ("perf", "wall"), ("cpu", "cpu")):
+        for engine, clock in (("perf", "cpu"), ("perf", "wall"), ("cpu", "cpu"), ("monotonic", "cpu")):
             run = self.profile(["restarted", 100], hz=10000, options=["--engine", engine, "--clock", clock])
             self.assertEqual(run.truth.values["BAD"], [])
 
