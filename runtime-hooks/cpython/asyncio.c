@@ -9,6 +9,7 @@
 #include "greenlet.h"
 #include "greenlet_map.h"
 #include "parked.h"
+#include "spawned.h"
 #include "step.h"
 #include "walk.h"
 
@@ -63,6 +64,7 @@ static void add(gp_py_t *task, prof_coro_t *spawner)
     gp_coro_birth_t birth = {
         .kind = GP_CORO_ANNOUNCED,
         .spawner = spawner,
+        .spawn_site = spawner != NULL ? gp_cpython_spawn_site() : 0,
         .object = coroutine != NULL ? (uintptr_t)coroutine | GP_CPYTHON_IS_TASK : 0,
         .name = name != NULL ? gp_py.utf8(name, NULL) : NULL,
     };

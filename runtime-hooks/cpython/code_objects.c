@@ -8,6 +8,7 @@
 #include "lines.h"
 #include "peek.h"
 #include "profile/functions.h"
+#include "profile/spawn_locate.h"
 #include "signal/handler.h"
 #include "walk.h"
 
@@ -27,6 +28,7 @@ typedef struct code {
     uint32_t function, first_line;
     uint64_t fixed; // what locate() answers whatever the line is; 0 = nothing
     bool hidden;
+    bool in_site; // of creation: see gp_spawn_locate()
     uint8_t *lines;
     size_t lines_len;
     UT_hash_handle hh;
@@ -38,6 +40,7 @@ static struct {
     uint64_t loc;
 } cache[CACHE_SIZE];
 static uint32_t epoch; // sampling epoch for which `codes` holds
+_Atomic uint32_t gp_cpython_code_generation;
 
 static uintptr_t limbo[LIMBO_MAX];
 static _Atomic uint64_t put, scanned; // see code_objects.h
@@ -95,6 +98,8 @@ void gp_cpython_code_watch(void (**slot)(void *code))
 
 static void forget(code_t *code)
 {
+    if (code->in_site) // before its address is free: partner of the acquire in gp_cpython_spawn_site()
+        atomic_fetch_add_explicit(&gp_cpython_code_generation, 1, memory_order_release);
     HASH_DEL(codes, code);
     free(code->lines);
     free(code);
@@ -123,6 +128,7 @@ void gp_cpython_code_before_drain(void)
 void gp_cpython_code_after_drain(void)
 {
     bool any = false;
+    gp_spawn_locate(); // what a site names may be among what has died
     uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
     for (uint64_t i = from; i < draining_up_to; i++) {
         code_t *code;
@@ -217,6 +223,8 @@ static uint64_t locate(uintptr_t frame)
     HASH_FIND(hh, codes, &address, sizeof(address), code);
     if (code == NULL)
         code = read_code(address);
+    if (code != NULL)
+        code->in_site |= gp_spawn_is_locating;
     if (code == NULL || code->function == 0)
         return GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
     if (code->hidden || code->fixed != 0)
@@ -230,7 +238,7 @@ uint64_t gp_cpython_code_locate(uintptr_t frame)
 {
     frame &= ~(uintptr_t)GP_LANGUAGE_ENTRY;
     size_t slot = (frame * 0x9e3779b97f4a7c15ull) >> 52; // 4096 slots
-    if (cache[slot].frame != frame) {
+    if (cache[slot].frame != frame || gp_spawn_is_locating) {
         cache[slot].loc = locate(frame);
         cache[slot].frame = frame;
     }

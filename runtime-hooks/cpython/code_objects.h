@@ -20,4 +20,7 @@ void gp_cpython_code_after_drain(void);
 uint64_t gp_cpython_code_locate(uintptr_t frame);
 const char *gp_cpython_coro_name(const uint64_t *locs, size_t depth);
 
+// Raised where a code object that a site of creation names is gone: the same frame words may mean another one from then on.
+extern _Atomic uint32_t gp_cpython_code_generation;
+
 #endif

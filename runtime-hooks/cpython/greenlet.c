@@ -12,6 +12,7 @@
 #include "hub.h"
 #include "parked.h"
 #include "peek.h"
+#include "spawned.h"
 
 enum { // of the array behind greenlet._C_API; source: greenlet.h
     API_TYPE = 0,
@@ -42,6 +43,7 @@ static void add(gp_py_t *greenlet, prof_coro_t *spawner)
 {
     bool reads = atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
     gp_coro_birth_t birth = {.kind = reads ? GP_CORO_POLLED : GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
+    birth.spawn_site = spawner != NULL ? gp_cpython_spawn_site() : 0;
     prof_coro_t *coro = gp_coro_new(&birth);
     if (coro != NULL)
         gp_greenlet_put(&(gp_greenlet_t){greenlet, coro, coro->id, greenlet});

@@ -8,6 +8,7 @@
 #include "greenlet.h"
 #include "greenlet_native.h"
 #include "profile/profile.h"
+#include "spawned.h"
 #include "step.h"
 
 static const char name[] = "greenprof"; // of our functions and capsules
@@ -101,6 +102,7 @@ static gp_py_t *hand_over(gp_py_t *function)
     gp_py_t *capsule = call != NULL ? gp_py.capsule_new(call, name, forget) : NULL;
     gp_py_t *self = capsule != NULL ? gp_py.tuple_pack(2, function, capsule) : NULL, *mine = new_function(&definition, self);
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = mine != NULL ? gp_greenlet_spawner() : NULL};
+    birth.spawn_site = birth.spawner != NULL ? gp_cpython_spawn_site() : 0;
     if (mine != NULL && (call->coro = gp_coro_new(&birth)) != NULL) {
         call->id = call->coro->id;
         prof_coro_ready(call->coro);

@@ -33,6 +33,7 @@ typedef struct walk {
     uintptr_t hi;
     size_t depth;
     unsigned flags;
+    uint32_t tag; // of a language's frames
 } walk_t;
 
 static void run_walk(void *argument)
@@ -52,23 +53,25 @@ static bool walk_here(walk_t *walk, uintptr_t lo)
     return gp_aside(walk->thread, run_walk, walk);
 }
 
-static uint64_t hash_of(const uintptr_t *frames, size_t depth)
+static uint64_t hash_of(const uintptr_t *frames, const walk_t *walk)
 {
-    uint64_t hash = depth;
+    size_t depth = walk->depth;
+    uint64_t hash = depth + ((uint64_t)walk->tag << 32);
     for (size_t i = 0; i < depth; i++)
         hash = (hash ^ frames[i]) * 0x9e3779b97f4a7c15ull ^ hash >> 29;
     return hash ^ hash >> 32;
 }
 
 // The slot that has these frames, or the free one where they belong.
-static _Atomic uint32_t *find_slot(table_t *in, const uintptr_t *frames, size_t depth)
+static _Atomic uint32_t *find_slot(table_t *in, const uintptr_t *frames, const walk_t *walk)
 {
-    for (uint64_t at = hash_of(frames, depth);; at++) {
+    size_t depth = walk->depth;
+    for (uint64_t at = hash_of(frames, walk);; at++) {
         _Atomic uint32_t *slot = &in->slots[at % SLOTS];
         // Acquire: partner of the release in add_site(): the site is complete.
         uint32_t number = atomic_load_explicit(slot, memory_order_acquire);
         const gp_spawn_site_t *site = &in->sites[number];
-        if (number == 0 || (site->depth == depth && memcmp(site->frames, frames, depth * sizeof(*frames)) == 0))
+        if (number == 0 || (site->depth == depth && site->tag == walk->tag && memcmp(site->frames, frames, depth * sizeof(*frames)) == 0))
             return slot;
     }
 }
@@ -86,6 +89,7 @@ static uint32_t add_site(table_t *in, _Atomic uint32_t *slot, const uintptr_t *f
     in->sites[number] = (gp_spawn_site_t){
         .depth = (uint32_t)walk->depth,
         .flags = walk->flags,
+        .tag = walk->tag,
         .frames = copy,
         .locs = (gp_loc_t *)(copy + walk->depth),
     };
@@ -106,7 +110,7 @@ static uint32_t add_new(const walk_t *walk)
         atomic_store_explicit(&table, in, memory_order_release);
     }
     if (in != NULL) {
-        _Atomic uint32_t *slot = find_slot(in, frames, walk->depth); // somebody else may have been faster
+        _Atomic uint32_t *slot = find_slot(in, frames, walk); // somebody else may have been faster
         number = atomic_load_explicit(slot, memory_order_relaxed);
         if (number == 0)
             number = add_site(in, slot, frames, walk);
@@ -117,23 +121,33 @@ static uint32_t add_new(const walk_t *walk)
     return number;
 }
 
+static uint32_t site_of(const walk_t *walk)
+{
+    // Acquire: partner of the release in add_new().
+    table_t *in = atomic_load_explicit(&table, memory_order_acquire);
+    uint32_t number = 0;
+    if (in != NULL)
+        number = atomic_load_explicit(find_slot(in, walk->thread->parked_frames, walk), memory_order_relaxed);
+    return number != 0 ? number : add_new(walk);
+}
+
+uint32_t gp_spawn_site_of(gp_thread_t *thread, size_t depth, unsigned flags, uint32_t tag)
+{
+    const walk_t walk = {.thread = thread, .depth = depth, .flags = flags, .tag = tag};
+    return depth > 0 ? site_of(&walk) : 0;
+}
+
 uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller)
 {
     gp_thread_t *thread = gp_thread_self;
-    if (spawner == NULL || thread == NULL || !atomic_load_explicit(&gp_spawn_wanted, memory_order_relaxed) ||
-        !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+    if (spawner == NULL || thread == NULL || !gp_spawn_is_wanted())
         return 0;
     prof_coro_t *stack = spawner->lo != spawner->hi ? spawner : thread->root;
     uintptr_t lo = atomic_load_explicit(&stack->lo, memory_order_relaxed);
     walk_t walk = {.thread = thread, .caller = caller, .hi = atomic_load_explicit(&stack->hi, memory_order_relaxed)};
     if (caller->sp < lo || caller->sp >= walk.hi || !walk_here(&walk, lo) || walk.depth == 0)
         return 0;
-    // Acquire: partner of the release in add_new().
-    table_t *in = atomic_load_explicit(&table, memory_order_acquire);
-    uint32_t number = 0;
-    if (in != NULL)
-        number = atomic_load_explicit(find_slot(in, thread->parked_frames, walk.depth), memory_order_relaxed);
-    return number != 0 ? number : add_new(&walk);
+    return site_of(&walk);
 }
 
 uint32_t gp_spawn_site_count(void)

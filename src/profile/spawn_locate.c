@@ -5,11 +5,14 @@
 #include "coro/spawn.h"
 #include "profile/parked.h"
 
+bool gp_spawn_is_locating;
+
 void gp_spawn_locate(void)
 {
     static gp_sample_buffer_t walked; // guarded by the drain lock, as all of it
     static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 2];
     static uint32_t located;
+    gp_spawn_is_locating = true;
     for (uint32_t upto = gp_spawn_site_count(); located < upto;) {
         gp_spawn_site_t *site = gp_spawn_site_at(++located);
         gp_stack_t stack;
@@ -20,4 +23,5 @@ void gp_spawn_locate(void)
         site->loc_flags = stack.flags;
         site->loc_depth = (uint32_t)stack.depth;
     }
+    gp_spawn_is_locating = false;
 }

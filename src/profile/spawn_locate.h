@@ -2,7 +2,12 @@
 #ifndef GP_PROFILE_SPAWN_LOCATE_H
 #define GP_PROFILE_SPAWN_LOCATE_H
 
+#include <stdbool.h>
+
 // Make sure that every site has its locations. Caller holds the drain lock; modules are up to date. Signals: not safe.
 void gp_spawn_locate(void);
+
+// It is at it: what is looked up belongs to a site, and stays. Drain lock.
+extern bool gp_spawn_is_locating;
 
 #endif
