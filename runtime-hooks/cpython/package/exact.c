@@ -51,7 +51,7 @@ static int on_call(PyObject *unused, PyFrameObject *frame, int what, PyObject *a
     return exact_others != NULL ? exact_others_call(frame, what, argument) : 0;
 }
 
-// Of the calling thread: calls that it makes for others, in progress. It is profiled meanwhile.
+// Of the calling thread: calls that it makes for others (../handed.h), in progress. It is profiled meanwhile.
 static __thread unsigned calls_for_others __attribute__((tls_model("initial-exec")));
 
 static void begin_call(void)

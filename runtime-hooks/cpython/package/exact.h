@@ -32,7 +32,7 @@ int exact_was_taken(const exact_t *);
 // Nanoseconds that passed on its stacks.
 unsigned long long exact_total_ns(const exact_t *);
 
-// What runs on the calling thread leaves the profiles of requests that it was born into.
+// What runs on the calling thread leaves the profiles of requests that it was born into. Nothing happens while none run.
 void exact_detach(void);
 
 // Let a thread that was just started be watched, where there is a profile of the process.

@@ -54,7 +54,7 @@ void exact_context_on_start(void);
 // Let a context be in a profile, paused. NULL when memory is short.
 exact_stack_t *exact_context_join(exact_context_t *context, exact_t *profile, uint64_t now);
 
-// What runs on the calling thread leaves the profiles that others have started; a coroutine does.
+// A coroutine, NULL = the calling thread's own stack, leaves the profiles of requests that others have started.
 void exact_context_detach(const void *coroutine, uint64_t now);
 
 // Nobody is in a profile any more: what is active returns now. Or there are no profiles.
