@@ -53,6 +53,7 @@ enum location_field {
     LOCATION_ADDRESS = 3,
     LOCATION_LINE = 4,
 };
+enum label_key { COROUTINE, COROUTINE_ID, THREAD, THREAD_ID, TRACE_ID, LABEL_KEYS };
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum function_field {
     FUNCTION_ID = 1,
@@ -61,10 +62,16 @@ enum function_field {
     FUNCTION_START_LINE = 5,
 };
 
+typedef struct label_strings { // numbers of the texts; 0 = none
+    uint32_t coroutine, thread, trace;
+} label_strings_t;
+
 typedef struct pprof {
     const gp_report_t *report;
     gp_function_table_t *functions;
-    bool *located; // by frame: its location was written
+    bool *located;            // by frame: its location was written
+    label_strings_t *labels;  // by label: rows have few different ones
+    uint32_t keys[LABEL_KEYS]; // their texts' numbers
     gp_string_table_t strings;
     gp_gzip_t *out;
     FILE *file;
@@ -173,26 +180,51 @@ static uint32_t write_location(pprof_t *pprof, const gp_row_t *row, uint32_t at)
     return outermost;
 }
 
-static void put_label(pprof_t *pprof, const char *key, const char *text, uint64_t number)
+// A label that is a text or a number; 0 = there is none.
+static void put_label(pprof_t *pprof, enum label_key key, enum label_field field, uint64_t value)
 {
-    if (number == 0 && (text == NULL || text[0] == '\0'))
+    if (value == 0)
         return;
     gp_text_clear(&pprof->inner);
-    gp_pb_uint(&pprof->inner, LABEL_KEY, gp_string_table_number(&pprof->strings, key));
-    if (text != NULL)
-        gp_pb_uint(&pprof->inner, LABEL_STR, gp_string_table_number(&pprof->strings, text));
-    else
-        gp_pb_uint(&pprof->inner, LABEL_NUM, as_int64(number));
+    gp_pb_uint(&pprof->inner, LABEL_KEY, pprof->keys[key]);
+    gp_pb_uint(&pprof->inner, field, as_int64(value));
     gp_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-static void put_labels(pprof_t *pprof, const gp_label_t *label)
+static void put_labels(pprof_t *pprof, uint32_t number)
 {
-    put_label(pprof, "coroutine", label->coroutine, 0);
-    put_label(pprof, "coroutine_id", NULL, label->coroutine_id);
-    put_label(pprof, "thread", label->thread, 0);
-    put_label(pprof, "thread_id", NULL, label->thread_id);
-    put_label(pprof, "trace_id", label->trace, 0);
+    const gp_label_t *label = &pprof->report->labels[number];
+    const label_strings_t *strings = &pprof->labels[number];
+
+    put_label(pprof, COROUTINE, LABEL_STR, strings->coroutine);
+    put_label(pprof, COROUTINE_ID, LABEL_NUM, label->coroutine_id);
+    put_label(pprof, THREAD, LABEL_STR, strings->thread);
+    put_label(pprof, THREAD_ID, LABEL_NUM, label->thread_id);
+    put_label(pprof, TRACE_ID, LABEL_STR, strings->trace);
+}
+
+static uint32_t string_number(pprof_t *pprof, const char *text)
+{
+    return text != NULL ? gp_string_table_number(&pprof->strings, text) : 0;
+}
+
+// Look the texts of all labels up: once a label, not once a row.
+static void find_label_strings(pprof_t *pprof)
+{
+    static const char *const keys[LABEL_KEYS] = {
+        [COROUTINE] = "coroutine", [COROUTINE_ID] = "coroutine_id", [THREAD] = "thread",
+        [THREAD_ID] = "thread_id", [TRACE_ID] = "trace_id",
+    };
+    const gp_report_t *report = pprof->report;
+
+    for (size_t i = 0; i < LABEL_KEYS && report->label_count > 0; i++)
+        pprof->keys[i] = string_number(pprof, keys[i]);
+    for (uint32_t i = 0; i < report->label_count; i++)
+        pprof->labels[i] = (label_strings_t){
+            .coroutine = string_number(pprof, report->labels[i].coroutine),
+            .thread = string_number(pprof, report->labels[i].thread),
+            .trace = string_number(pprof, report->labels[i].trace),
+        };
 }
 
 static void write_locations(pprof_t *pprof, const gp_row_t *row)
@@ -216,7 +248,7 @@ static void write_sample(pprof_t *pprof, const gp_row_t *row)
     gp_pb_varint(&pprof->inner, as_int64(row->weight_ns));
     gp_pb_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
     if (row->label != 0)
-        put_labels(pprof, &pprof->report->labels[row->label - 1]);
+        put_labels(pprof, row->label - 1);
     write_field(pprof, PROFILE_SAMPLE);
 }
 
@@ -276,6 +308,7 @@ static int write_all(pprof_t *pprof)
         write_mapping(pprof, i);
     for (uint32_t i = 0; i < pprof->functions->function_count; i++)
         write_function(pprof, i);
+    find_label_strings(pprof);
     int result = gp_report_each_part(pprof->report, write_part, pprof);
     for (size_t i = 0; i < pprof->strings.count; i++) {
         gp_pb_text(&pprof->whole, PROFILE_STRING_TABLE, pprof->strings.texts[i]);
@@ -290,12 +323,14 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
         .report = report,
         .functions = gp_function_table_create_uncharged(report),
         .located = calloc((size_t)report->frame_count + 1, sizeof(bool)),
+        .labels = calloc((size_t)report->label_count + 1, sizeof(label_strings_t)),
         .out = gp_gzip_open(out),
         .file = out,
     };
     int result = -ENOMEM;
 
-    if (pprof.functions != NULL && pprof.located != NULL && pprof.out != NULL)
+    if (pprof.functions != NULL && pprof.located != NULL && pprof.labels != NULL &&
+        pprof.out != NULL)
         result = write_all(&pprof);
     gp_gzip_close(pprof.out);
     gp_function_table_free(pprof.functions);
@@ -304,5 +339,6 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
     gp_text_free(&pprof.message);
     gp_text_free(&pprof.inner);
     free(pprof.located);
+    free(pprof.labels);
     return result;
 }
