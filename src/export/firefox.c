@@ -14,6 +14,7 @@
 #include "export/json_text.h"
 #include "export/output.h"
 #include "export/report_coros.h"
+#include "export/spill.h"
 #include "export/string_table.h"
 
 enum { PROCESSED_VERSION = 60, NS_PER_MS = 1000000 };
@@ -24,19 +25,25 @@ typedef struct node {
     uint32_t frame, prefix; // prefix: number of a stack before it, or NONE
 } node_t;
 
+// Columns that are put by until their tables are written: of the stack table, then of each thread.
+enum { COLUMN_FRAME, COLUMN_PREFIX, COLUMN_THREADS };
+enum { COLUMN_STACK, COLUMN_WEIGHT, THREAD_COLUMNS };
+
 typedef struct firefox {
     const gp_report_t *report;
     gp_function_table_t *table;
     gp_report_coro_t *coros;
     size_t coro_count;
-    node_t *stacks;
+    size_t thread_count;
+    uint32_t *of_label; // by label: number of its thread, 0 = none of its own
+    gp_spill_t columns;
+    node_t *stacks; // those that rows may still have
+    uint32_t first_stack; // the first one's number in the stack table
     size_t stack_count, stack_capacity;
     gp_index_t stack_index;
     gp_string_table_t strings, files;
     uint32_t *function_names, *function_files; // by function
-    const gp_report_coro_t *of; // whose samples are being written; NULL = everything
-    uint64_t time_ns;           // and when the next of them is
-    size_t sample_count;
+    uint64_t time_ns; // when the next sample is, of those that are being written
     gp_json_t json;
 } firefox_t;
 
@@ -47,41 +54,85 @@ static bool same_stack(const void *owner, uint32_t number, const void *key)
     return a->frame == b->frame && a->prefix == b->prefix;
 }
 
-// Find or add a stack. Returns its number, NONE when memory is short.
-static uint32_t stack_number(firefox_t *firefox, uint32_t prefix, uint32_t frame)
+// Find or add a stack. Returns 0 or a negative errno value.
+static int find_stack(firefox_t *firefox, uint32_t prefix, uint32_t frame, uint32_t *stack)
 {
     node_t key = {.frame = frame, .prefix = prefix};
     uint64_t hash = gp_hash_u64((uint64_t)prefix << 32 | frame);
     uint32_t number = gp_index_find(&firefox->stack_index, hash, same_stack, firefox, &key);
 
-    if (number != GP_INDEX_NONE)
-        return number;
-    if (gp_grow(&firefox->stacks, &firefox->stack_capacity, firefox->stack_count,
-                sizeof(*firefox->stacks)) < 0 ||
-        gp_index_add(&firefox->stack_index, hash, (uint32_t)firefox->stack_count) < 0)
-        return NONE;
-    firefox->stacks[firefox->stack_count] = key;
-    return (uint32_t)firefox->stack_count++;
-}
-
-static uint32_t stack_of(firefox_t *firefox, const gp_row_t *row)
-{
-    uint32_t stack = NONE;
-
-    for (uint32_t i = 0; i < row->depth; i++) {
-        stack = stack_number(firefox, stack, row->frames[i]);
-        if (stack == NONE)
-            break;
-    }
-    return stack;
-}
-
-static int find_stacks(void *context, const gp_row_t *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (stack_of(context, &rows[i]) == NONE)
+    if (number == GP_INDEX_NONE) {
+        number = (uint32_t)firefox->stack_count;
+        if (firefox->first_stack + number == NONE)
+            return -EFBIG;
+        if (gp_grow(&firefox->stacks, &firefox->stack_capacity, number, sizeof(key)) < 0 ||
+            gp_index_add(&firefox->stack_index, hash, number) < 0)
             return -ENOMEM;
+        firefox->stacks[firefox->stack_count++] = key;
+        int result = gp_spill_add(&firefox->columns, COLUMN_FRAME, &frame, sizeof(frame));
+        if (result == 0)
+            result = gp_spill_add(&firefox->columns, COLUMN_PREFIX, &prefix, sizeof(prefix));
+        if (result < 0)
+            return result;
+    }
+    *stack = firefox->first_stack + number;
     return 0;
+}
+
+static size_t thread_column(size_t thread, size_t column)
+{
+    return COLUMN_THREADS + thread * THREAD_COLUMNS + column;
+}
+
+static int add_sample(firefox_t *firefox, size_t thread, uint32_t stack, uint64_t weight_ns)
+{
+    int result = gp_spill_add(&firefox->columns, thread_column(thread, COLUMN_STACK), &stack,
+                              sizeof(stack));
+
+    return result == 0 ? gp_spill_add(&firefox->columns, thread_column(thread, COLUMN_WEIGHT),
+                                      &weight_ns, sizeof(weight_ns))
+                       : result;
+}
+
+static int add_row(firefox_t *firefox, const gp_row_t *row)
+{
+    uint32_t stack = NONE, thread = row->label != 0 ? firefox->of_label[row->label - 1] : 0;
+    int result = 0;
+
+    for (uint32_t i = 0; i < row->depth && result == 0; i++)
+        result = find_stack(firefox, stack, row->frames[i], &stack);
+    if (result == 0)
+        result = add_sample(firefox, 0, stack, row->weight_ns);
+    return result == 0 && thread != 0 ? add_sample(firefox, thread, stack, row->weight_ns) : result;
+}
+
+static int add_rows(void *context, const gp_row_t *rows, size_t count)
+{
+    firefox_t *firefox = context;
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = add_row(firefox, &rows[i]);
+    if (firefox->report->rooted) { // no other part has these stacks
+        firefox->first_stack += (uint32_t)firefox->stack_count;
+        firefox->stack_count = 0;
+        gp_index_free(&firefox->stack_index);
+    }
+    return result;
+}
+
+// Which labels have a thread of their own: those of the heaviest coroutines.
+static void find_threads(firefox_t *firefox)
+{
+    const gp_report_t *report = firefox->report;
+
+    firefox->thread_count =
+        1 + (firefox->coro_count < GP_HEAVIEST_MAX ? firefox->coro_count : GP_HEAVIEST_MAX);
+    for (uint32_t label = 0; label < report->label_count; label++)
+        for (size_t thread = 1; thread < firefox->thread_count; thread++)
+            if (report->labels[label].coroutine_id ==
+                firefox->coros[thread - 1].label->coroutine_id)
+                firefox->of_label[label] = (uint32_t)thread;
 }
 
 static int find_texts(firefox_t *firefox)
@@ -158,23 +209,63 @@ static void table_end(gp_json_t *json)
     gp_json_close(json, '}');
 }
 
-static void put_stack_table(firefox_t *firefox)
+static int put_numbers(void *context, const void *bytes, size_t len)
+{
+    firefox_t *firefox = context;
+    const uint32_t *numbers = bytes;
+
+    for (size_t i = 0; i < len / sizeof(*numbers); i++)
+        if (numbers[i] == NONE)
+            gp_json_null(&firefox->json);
+        else
+            gp_json_uint(&firefox->json, numbers[i]);
+    return gp_output_state(firefox->json.out);
+}
+
+static int put_weights(void *context, const void *bytes, size_t len)
+{
+    firefox_t *firefox = context;
+    const uint64_t *weights = bytes;
+
+    for (size_t i = 0; i < len / sizeof(*weights); i++)
+        gp_json_milliseconds(&firefox->json, weights[i]);
+    return gp_output_state(firefox->json.out);
+}
+
+// When samples are: one after the other.
+static int put_times(void *context, const void *bytes, size_t len)
+{
+    firefox_t *firefox = context;
+    const uint64_t *weights = bytes;
+
+    for (size_t i = 0; i < len / sizeof(*weights); i++) {
+        gp_json_milliseconds(&firefox->json, firefox->time_ns);
+        firefox->time_ns += weights[i];
+    }
+    return gp_output_state(firefox->json.out);
+}
+
+// A column that was put by.
+static int column_put_by(firefox_t *firefox, const char *name, size_t number, size_t unit,
+                         int (*put)(void *, const void *, size_t))
+{
+    column(&firefox->json, name);
+    int result = gp_spill_read(&firefox->columns, number, unit, put, firefox);
+    column_end(&firefox->json);
+    return result;
+}
+
+static int put_stack_table(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
+    size_t unit = sizeof(uint32_t);
 
-    table_begin(json, "stackTable", firefox->stack_count);
-    column(json, "frame");
-    for (size_t i = 0; i < firefox->stack_count; i++)
-        gp_json_uint(json, firefox->stacks[i].frame);
-    column_end(json);
-    column(json, "prefix");
-    for (size_t i = 0; i < firefox->stack_count; i++)
-        if (firefox->stacks[i].prefix == NONE)
-            gp_json_null(json);
-        else
-            gp_json_uint(json, firefox->stacks[i].prefix);
-    column_end(json);
+    table_begin(json, "stackTable", gp_spill_bytes(&firefox->columns, COLUMN_FRAME) / unit);
+    int result = column_put_by(firefox, "frame", COLUMN_FRAME, unit, put_numbers);
+    if (result == 0)
+        result = column_put_by(firefox, "prefix", COLUMN_PREFIX, unit, put_numbers);
     table_end(json);
+    return result;
 }
 
 static void put_frame_table(firefox_t *firefox)
@@ -256,7 +347,7 @@ static void put_empty_table(gp_json_t *json, const char *name, const char *const
     table_end(json);
 }
 
-static void put_shared(firefox_t *firefox)
+static int put_shared(firefox_t *firefox)
 {
     static const char *const resources[] = {"lib", "name", "host", "type", NULL};
     static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
@@ -266,7 +357,7 @@ static void put_shared(firefox_t *firefox)
     gp_json_key(json, "shared");
     gp_json_open(json, '{');
     put_sources(firefox);
-    put_stack_table(firefox);
+    int result = put_stack_table(firefox);
     put_frame_table(firefox);
     put_function_table(firefox);
     put_empty_table(json, "resourceTable", resources);
@@ -277,81 +368,32 @@ static void put_shared(firefox_t *firefox)
         gp_json_text(json, firefox->strings.texts[i]);
     column_end(json);
     gp_json_close(json, '}');
+    return result;
 }
 
-static bool is_shown(const firefox_t *firefox, const gp_row_t *row)
+// Which stack, when, how much.
+static int put_samples(firefox_t *firefox, size_t thread)
 {
-    return gp_report_coro_has(firefox->of, firefox->report, row);
-}
-
-static int count_samples(void *context, const gp_row_t *rows, size_t count)
-{
-    firefox_t *firefox = context;
-
-    for (size_t i = 0; i < count; i++)
-        firefox->sample_count += is_shown(firefox, &rows[i]);
-    return 0;
-}
-
-static int put_sample_stacks(void *context, const gp_row_t *rows, size_t count)
-{
-    firefox_t *firefox = context;
-
-    for (size_t i = 0; i < count; i++)
-        if (is_shown(firefox, &rows[i]))
-            gp_json_uint(&firefox->json, stack_of(firefox, &rows[i]));
-    return gp_output_state(firefox->json.out);
-}
-
-static int put_sample_weights(void *context, const gp_row_t *rows, size_t count)
-{
-    firefox_t *firefox = context;
-
-    for (size_t i = 0; i < count; i++)
-        if (is_shown(firefox, &rows[i]))
-            gp_json_milliseconds(&firefox->json, rows[i].weight_ns);
-    return 0;
-}
-
-static int put_sample_times(void *context, const gp_row_t *rows, size_t count)
-{
-    firefox_t *firefox = context;
-
-    for (size_t i = 0; i < count; i++)
-        if (is_shown(firefox, &rows[i])) {
-            gp_json_milliseconds(&firefox->json, firefox->time_ns);
-            firefox->time_ns += rows[i].weight_ns;
-        }
-    return 0;
-}
-
-// Rows of a coroutine: which stack, when, how much.
-static int put_samples(firefox_t *firefox, const gp_report_coro_t *coro)
-{
-    static const struct {
-        const char *name;
-        gp_rows_taker_t *put;
-    } columns[] = {
-        {"stack", put_sample_stacks}, {"weight", put_sample_weights}, {"time", put_sample_times}};
+    size_t stacks = thread_column(thread, COLUMN_STACK);
+    size_t weights = thread_column(thread, COLUMN_WEIGHT), unit = sizeof(uint64_t);
     gp_json_t *json = &firefox->json;
 
-    firefox->of = coro;
-    firefox->sample_count = firefox->time_ns = 0;
-    int result = gp_report_each_part(firefox->report, count_samples, firefox);
-    table_begin(json, "samples", firefox->sample_count);
+    table_begin(json, "samples", gp_spill_bytes(&firefox->columns, weights) / unit);
     gp_json_key_text(json, "weightType", "tracing-ms");
-    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]) && result == 0; i++) {
-        column(json, columns[i].name);
-        result = gp_report_each_part(firefox->report, columns[i].put, firefox);
-        column_end(json);
-    }
+    int result = column_put_by(firefox, "stack", stacks, sizeof(uint32_t), put_numbers);
+    if (result == 0)
+        result = column_put_by(firefox, "weight", weights, unit, put_weights);
+    firefox->time_ns = 0;
+    if (result == 0)
+        result = column_put_by(firefox, "time", weights, unit, put_times);
     table_end(json);
     return result;
 }
 
-// A thread of a coroutine; NULL = of everything.
-static int put_thread(firefox_t *firefox, const gp_report_coro_t *coro)
+// A thread of a coroutine; the first one of everything.
+static int put_thread(firefox_t *firefox, size_t number)
 {
+    const gp_report_coro_t *coro = number > 0 ? &firefox->coros[number - 1] : NULL;
     static const char *const markers[] = {"data",  "name",     "startTime", "endTime",
                                           "phase", "category", NULL};
     gp_json_t *json = &firefox->json;
@@ -374,7 +416,7 @@ static int put_thread(firefox_t *firefox, const gp_report_coro_t *coro)
     gp_json_key(json, "unregisterTime");
     gp_json_null(json);
     column_of(json, "pausedRanges", 0, 0);
-    int result = put_samples(firefox, coro);
+    int result = put_samples(firefox, number);
     put_empty_table(json, "markers", markers);
     gp_json_close(json, '}');
     return result;
@@ -432,12 +474,11 @@ static int put_all(firefox_t *firefox)
     gp_json_open(json, '{');
     put_meta(firefox);
     column_of(json, "libs", 0, 0);
-    put_shared(firefox);
+    int result = put_shared(firefox);
     gp_json_line(json);
     column(json, "threads");
-    int result = put_thread(firefox, NULL);
-    for (size_t i = 0; i < firefox->coro_count && i < GP_HEAVIEST_MAX && result == 0; i++)
-        result = put_thread(firefox, &firefox->coros[i]);
+    for (size_t i = 0; i < firefox->thread_count && result == 0; i++)
+        result = put_thread(firefox, i);
     column_end(json);
     gp_json_close(json, '}');
     putc('\n', json->out);
@@ -452,11 +493,14 @@ static int prepare(firefox_t *firefox)
     firefox->coros = gp_report_coros_create(report, &firefox->coro_count);
     firefox->function_names = calloc((size_t)report->frame_count + 1, sizeof(uint32_t));
     firefox->function_files = calloc((size_t)report->frame_count + 1, sizeof(uint32_t));
-    if (firefox->table == NULL || firefox->coros == NULL ||
-        firefox->function_names == NULL || firefox->function_files == NULL ||
-        find_texts(firefox) < 0)
+    firefox->of_label = calloc((size_t)report->label_count + 1, sizeof(uint32_t));
+    if (firefox->table == NULL || firefox->coros == NULL || firefox->function_names == NULL ||
+        firefox->function_files == NULL || firefox->of_label == NULL || find_texts(firefox) < 0)
         return -ENOMEM;
-    return gp_report_each_part(report, find_stacks, firefox);
+    find_threads(firefox);
+    int result =
+        gp_spill_init(&firefox->columns, COLUMN_THREADS + firefox->thread_count * THREAD_COLUMNS);
+    return result == 0 ? gp_report_each_part(report, add_rows, firefox) : result;
 }
 
 int gp_firefox_write(const gp_report_t *report, FILE *out)
@@ -470,8 +514,10 @@ int gp_firefox_write(const gp_report_t *report, FILE *out)
     gp_string_table_free(&firefox.strings);
     gp_string_table_free(&firefox.files);
     gp_index_free(&firefox.stack_index);
+    gp_spill_free(&firefox.columns);
     free(firefox.coros);
     free(firefox.stacks);
+    free(firefox.of_label);
     free(firefox.function_names);
     free(firefox.function_files);
     return result;

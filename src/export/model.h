@@ -139,6 +139,7 @@ typedef struct gp_report {
     const gp_row_t *rows; // distinct stacks (and labels), heaviest first
     uint32_t row_count;
     bool in_parts; // rows are too many to be kept: gp_report_each_part() makes them
+    bool rooted;   // of what they are divided into, which is their first frame (--by)
     const gp_label_t *labels; // NULL unless wanted
     uint32_t label_count;
     const gp_mapping_t *mappings; // NULL unless wanted
@@ -166,7 +167,7 @@ typedef struct gp_report {
 } gp_report_t;
 
 // Hand out all rows, in one part or several: those that have the same label and the same root are
-// in one part. In it the heaviest come first; it is gone when the call returns.
+// in one part, and where the report is `rooted`, all those that have the same root. In it the heaviest come first; it is gone when the call returns.
 //   take: rows gp_row_t[count]; returns 0, or a negative errno value that ends it and is returned.
 // Returns 0 or a negative errno value: what `take` returned, -ENOMEM, or that of a temporary file.
 typedef int gp_rows_taker_t(void *context, const gp_row_t *rows, size_t count);

@@ -25,6 +25,8 @@
 
 enum { TRACE_ID_BYTES = 16, SPAN_ID_BYTES = 8, PROFILE_ID_BYTES = 16, LABEL_ATTRIBUTES = 4 };
 enum { CPU, SAMPLES, PROFILES }; // the two profiles; readers show the first by default
+enum { DICTIONARY = PROFILES, SPILL_PARTS };
+enum { DICTIONARY_BYTES = 64 * 1024 }; // that are kept before they are put by
 
 // What a label is in the tables; 0 = none.
 typedef struct label_indices {
@@ -46,14 +48,15 @@ typedef struct otlp {
     label_indices_t *labels;      // by label
     uint32_t *locations;          // by innermost frame: number in the location table, 0 = none yet
     uint32_t location_count;
-    otlp_stack_t *stacks;          // by number in the stack table
-    uint32_t stack_count;
-    size_t stack_capacity;
+    otlp_stack_t *stacks;          // those that rows may still have
+    uint32_t first_stack;          // the first one's number in the stack table
+    size_t stack_count, stack_capacity;
     gp_index_t stack_index;
-    gp_arena_t arena;
-    gp_text_t dictionary;
+    gp_arena_t arena;     // of the stacks
+    gp_text_t dictionary; // the end of it
     gp_text_t heads[PROFILES]; // of the profiles, all but their samples
-    gp_spill_t samples;        // of the profiles: lengths come before what they are the lengths of
+    // Samples and the dictionary: lengths come before what they are the lengths of.
+    gp_spill_t spill;
     gp_text_t whole, message, inner; // what is being put together
 } otlp_t;
 
@@ -188,7 +191,7 @@ static bool same_stack(const void *owner, uint32_t number, const void *key)
 // The number of a stack that is new; 0 when memory is short.
 static uint32_t new_stack(otlp_t *otlp, const gp_row_t *row, uint64_t hash)
 {
-    uint32_t number = otlp->stack_count;
+    uint32_t number = (uint32_t)otlp->stack_count;
     uint32_t *frames =
         gp_arena_copy(&otlp->arena, row->frames, row->depth * sizeof(*row->frames));
 
@@ -200,7 +203,7 @@ static uint32_t new_stack(otlp_t *otlp, const gp_row_t *row, uint64_t hash)
     }
     otlp->stacks[number] = (otlp_stack_t){frames, row->depth};
     otlp->stack_count++;
-    return number;
+    return otlp->first_stack + number;
 }
 
 // Find or add the stack of a row. Returns its number in the stack table.
@@ -210,7 +213,7 @@ static uint32_t add_stack(otlp_t *otlp, const gp_row_t *row)
     uint32_t number = gp_index_find(&otlp->stack_index, hash, same_stack, otlp, row);
 
     if (number != GP_INDEX_NONE)
-        return number;
+        return otlp->first_stack + number;
     number = new_stack(otlp, row, hash);
     if (number == 0)
         return 0;
@@ -283,7 +286,21 @@ static int put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const labe
     gp_text_clear(&otlp->whole);
     put_message(otlp, &otlp->whole, PROFILE_SAMPLES);
     return otlp->whole.failed ? -ENOMEM
-                              : gp_spill_add(&otlp->samples, profile, otlp->whole.data, otlp->whole.len);
+                              : gp_spill_add(&otlp->spill, profile, otlp->whole.data, otlp->whole.len);
+}
+
+// Put by what there is of the dictionary, if it is more than `most`.
+static int spill_dictionary(otlp_t *otlp, size_t most)
+{
+    gp_text_t *dictionary = &otlp->dictionary;
+
+    if (dictionary->failed)
+        return -ENOMEM;
+    if (dictionary->len <= most)
+        return 0;
+    int result = gp_spill_add(&otlp->spill, DICTIONARY, dictionary->data, dictionary->len);
+    gp_text_clear(dictionary);
+    return result;
 }
 
 static int put_row(otlp_t *otlp, const gp_row_t *row)
@@ -293,15 +310,29 @@ static int put_row(otlp_t *otlp, const gp_row_t *row)
     uint32_t stack = add_stack(otlp, row);
 
     int result = put_sample(otlp, SAMPLES, stack, label, row->samples);
-    return result < 0 ? result : put_sample(otlp, CPU, stack, label, row->weight_ns);
+    if (result == 0)
+        result = put_sample(otlp, CPU, stack, label, row->weight_ns);
+    return result == 0 ? spill_dictionary(otlp, DICTIONARY_BYTES) : result;
+}
+
+// Forget the stacks, which no other row has.
+static void forget_stacks(otlp_t *otlp)
+{
+    otlp->first_stack += (uint32_t)otlp->stack_count;
+    otlp->stack_count = 0;
+    gp_index_free(&otlp->stack_index);
+    gp_arena_free(&otlp->arena);
 }
 
 static int put_part(void *context, const gp_row_t *rows, size_t count)
 {
+    otlp_t *otlp = context;
     int result = 0;
 
     for (size_t i = 0; i < count && result == 0; i++)
-        result = put_row(context, &rows[i]);
+        result = put_row(otlp, &rows[i]);
+    if (otlp->report->rooted)
+        forget_stacks(otlp);
     return result;
 }
 
@@ -366,20 +397,26 @@ static void put_profile_head(otlp_t *otlp, unsigned which)
 static int put_tables(otlp_t *otlp)
 {
     const gp_report_t *report = otlp->report;
+    int result = 0;
 
     put_zero_entries(otlp);
     for (uint32_t i = 0; i < report->mapping_count; i++)
         put_mapping(otlp, &report->mappings[i]);
     for (uint32_t i = 0; i < otlp->functions->function_count; i++)
         put_function(otlp, otlp->functions->functions[i].frame);
-    for (uint32_t i = 0; i < report->label_count; i++)
+    for (uint32_t i = 0; i < report->label_count && result == 0; i++) {
         otlp->labels[i] = add_label(otlp, &report->labels[i]);
+        result = spill_dictionary(otlp, DICTIONARY_BYTES);
+    }
     for (unsigned which = 0; which < PROFILES; which++)
         put_profile_head(otlp, which);
-    int result = gp_report_each_part(report, put_part, otlp);
-    for (size_t i = 0; i < otlp->strings.count; i++)
+    if (result == 0)
+        result = gp_report_each_part(report, put_part, otlp);
+    for (size_t i = 0; i < otlp->strings.count && result == 0; i++) {
         gp_pb_text(&otlp->dictionary, DICTIONARY_STRING_TABLE, otlp->strings.texts[i]);
-    return result;
+        result = spill_dictionary(otlp, DICTIONARY_BYTES);
+    }
+    return result == 0 ? spill_dictionary(otlp, 0) : result;
 }
 
 // KeyValue, as resources and scopes have them.
@@ -424,8 +461,8 @@ static int write_resource(otlp_t *otlp, FILE *out)
 
     for (unsigned which = 0; which < PROFILES; which++) {
         begin_field(&profiles[which], SCOPE_PROFILES_PROFILES, &otlp->heads[which],
-                    gp_spill_bytes(&otlp->samples, which));
-        scope_bytes += profiles[which].len + gp_spill_bytes(&otlp->samples, which);
+                    gp_spill_bytes(&otlp->spill, which));
+        scope_bytes += profiles[which].len + gp_spill_bytes(&otlp->spill, which);
     }
     gp_pb_text(&otlp->message, SCOPE_NAME, "greenprof");
     put_key_value(&otlp->message, SCOPE_ATTRIBUTES, "opentelemetry.proto.version", PROTO_VERSION);
@@ -438,7 +475,7 @@ static int write_resource(otlp_t *otlp, FILE *out)
     for (unsigned which = 0; which < PROFILES && result == 0; which++) {
         result = write_text(&profiles[which], out);
         if (result == 0)
-            result = gp_spill_read(&otlp->samples, which, 1, write_bytes, out);
+            result = gp_spill_read(&otlp->spill, which, 1, write_bytes, out);
     }
     for (unsigned which = 0; which < PROFILES; which++)
         gp_text_free(&profiles[which]);
@@ -458,10 +495,10 @@ static int write_data(otlp_t *otlp, FILE *out)
     if (result == 0)
         result = write_resource(otlp, out);
     gp_text_clear(&otlp->whole);
-    gp_pb_begin(&otlp->whole, DATA_DICTIONARY, otlp->dictionary.len);
+    gp_pb_begin(&otlp->whole, DATA_DICTIONARY, gp_spill_bytes(&otlp->spill, DICTIONARY));
     if (result == 0)
         result = write_text(&otlp->whole, out);
-    return result == 0 ? write_text(&otlp->dictionary, out) : result;
+    return result == 0 ? gp_spill_read(&otlp->spill, DICTIONARY, 1, write_bytes, out) : result;
 }
 
 static bool allocate(otlp_t *otlp)
@@ -471,11 +508,9 @@ static bool allocate(otlp_t *otlp)
     otlp->functions = gp_function_table_create_uncharged(report);
     otlp->labels = calloc((size_t)report->label_count + 1, sizeof(*otlp->labels));
     otlp->locations = calloc((size_t)report->frame_count + 1, sizeof(*otlp->locations));
-    otlp->stacks = calloc(1, sizeof(*otlp->stacks)); // number 0 is "none"
-    otlp->stack_count = 1;
-    otlp->stack_capacity = 1;
+    otlp->first_stack = 1; // number 0 is "none"
     return otlp->functions != NULL && otlp->labels != NULL && otlp->locations != NULL &&
-           otlp->stacks != NULL && gp_spill_init(&otlp->samples, PROFILES) == 0;
+           gp_spill_init(&otlp->spill, SPILL_PARTS) == 0;
 }
 
 int gp_otlp_write(const gp_report_t *report, FILE *out)
@@ -491,7 +526,7 @@ int gp_otlp_write(const gp_report_t *report, FILE *out)
     gp_text_free(&otlp.dictionary);
     for (unsigned which = 0; which < PROFILES; which++)
         gp_text_free(&otlp.heads[which]);
-    gp_spill_free(&otlp.samples);
+    gp_spill_free(&otlp.spill);
     gp_arena_free(&otlp.arena);
     gp_text_free(&otlp.whole);
     gp_text_free(&otlp.message);

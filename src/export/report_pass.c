@@ -11,7 +11,7 @@ enum { PATH_NOT_YET, PATH_LEFT_OUT, PATH_FIRST };
 
 // More weights than this are put by; they take 16 MiB with their index. What is then made part by part
 // is more than weights: parts are smaller.
-enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 100000, PARTS_MAX = 1024 };
+enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 25000, PARTS_MAX = 1024 };
 
 static bool same_weight(const void *owner, uint32_t number, const void *key)
 {
@@ -52,6 +52,14 @@ void gp_pass_weights_free(gp_pass_weights_t *weights)
     *weights = (gp_pass_weights_t){0};
 }
 
+// The same stack is in one part: there are more of them than should be kept, with a root.
+static size_t part_of(const gp_pass_t *pass, const gp_pass_weight_t *weight)
+{
+    uint32_t root = pass->groups[weight->group].root;
+
+    return (size_t)(gp_hash_u64(root != GP_INDEX_NONE ? root : weight->group) % pass->spill.count);
+}
+
 // Put the table by, and begin another.
 static int put_by(gp_pass_t *pass)
 {
@@ -62,9 +70,8 @@ static int put_by(gp_pass_t *pass)
     if (pass->spill.count == 0)
         result = gp_spill_init(&pass->spill, parts < PARTS_MAX ? (size_t)parts : PARTS_MAX);
     for (size_t i = 0; i < weights->count && result == 0; i++)
-        result = gp_spill_add(&pass->spill,
-                              (size_t)(gp_hash_u64(weights->items[i].group) % pass->spill.count),
-                              &weights->items[i], sizeof(weights->items[i]));
+        result = gp_spill_add(&pass->spill, part_of(pass, &weights->items[i]), &weights->items[i],
+                              sizeof(weights->items[i]));
     weights->count = 0;
     gp_index_free(&weights->index);
     return result;

@@ -127,6 +127,54 @@ class Parts(unittest.TestCase):
                 sums += varint(dict(fields(sample))[4], 0)[0]
             self.assertEqual((sums, count), (truth, COROUTINES * STACKS))
 
+    def test_otlp_by_coroutine(self):
+        """Every stack is one of its own: none is in the table twice, and each has its coroutine at the root."""
+        with open(self.export("otlp", "--by", "coroutine"), "rb") as file:
+            data = dict(fields(file.read()))
+        tables = collections.defaultdict(list)
+        for number, value in fields(data[2]):
+            tables[number].append(value)
+        locations, functions, texts, stacks = (tables[number] for number in (2, 3, 5, 7))
+        self.assertEqual(len(stacks), COROUTINES * STACKS + 1)
+        self.assertEqual(len(set(stacks)), len(stacks))
+
+        def root(stack):
+            places, at = dict(fields(stack))[1], 0
+            while at < len(places):
+                last, at = varint(places, at)
+            line = dict(fields(dict(fields(locations[last]))[3]))
+            return texts[dict(fields(functions[line[1]]))[1]].decode()
+
+        profile = next(value for number, value in fields(dict(fields(data[1]))[2]) if number == 2)
+        sums = collections.Counter()
+        for number, sample in fields(profile):
+            if number == 2:
+                sample = dict(fields(sample))
+                sums[root(stacks[sample[1]])] += varint(sample[4], 0)[0]
+        self.assertEqual(sums, {f"[coroutine {c} c{c}]": us * 1000 for c, us in OF_COROUTINE.items()})
+
+    def test_firefox_by_coroutine(self):
+        with open(self.export("firefox", "--by", "coroutine"), encoding="utf8") as file:
+            document = json.load(file)
+        shared, threads = document["shared"], document["threads"]
+        table, functions = shared["stackTable"], shared["funcTable"]["name"]
+        nodes = list(zip(table["frame"], table["prefix"]))
+        self.assertEqual((len(set(nodes)), len(nodes)), (table["length"],) * 2)
+        roots = []
+        for number, (frame, prefix) in enumerate(nodes):
+            self.assertTrue(prefix is None or prefix < number)
+            roots.append(frame if prefix is None else roots[prefix])
+        samples = threads[0]["samples"]
+        self.assertEqual({len(samples[column]) for column in ("stack", "weight", "time")}, {COROUTINES * STACKS})
+        sums = collections.Counter()
+        for stack, weight in zip(samples["stack"], samples["weight"]):
+            name = shared["stringArray"][functions[shared["frameTable"]["func"][roots[stack]]]]
+            sums[name] += round(weight * 1e6)
+        self.assertEqual(sums, {f"[coroutine {c} c{c}]": us * 1000 for c, us in OF_COROUTINE.items()})
+        for thread in threads[1:]:
+            self.assertEqual(sum(round(weight * 1e6) for weight in thread["samples"]["weight"]),
+                             1000 * OF_COROUTINE[thread["tid"]])
+
     def test_tables_of_functions(self):
         stats = pstats.Stats(self.export("pstats", "--by", "coroutine")).stats
         own = {name: value for (file, line, name), value in stats.items()}

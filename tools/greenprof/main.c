@@ -1,6 +1,7 @@
 #include <greenprof/prof.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,8 +88,19 @@ static int run(const gp_command_t *command, int argc, char **argv)
     return status;
 }
 
+// Large tables grow and go while a capture is read: what is freed goes back to the system, instead
+// of to a heap in which it lies between what stays.
+static void give_memory_back(void)
+{
+    enum { LARGE_BYTES = 1 << 20 };
+
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
+    give_memory_back();
     if (argc < 2) {
         fputs("usage: greenprof COMMAND [ARGUMENT...]\nTry 'greenprof --help'.\n", stderr);
         return EXIT_USAGE;
