@@ -21,7 +21,7 @@ class OutOfTolerance(AssertionError):
 def check_figures(done):
     """done: a finished program; returned."""
     if done.returncode == OUT_OF_TOLERANCE:
-        raise OutOfTolerance(done.stderr)
+        raise OutOfTolerance(done.stdout, done.stderr)
     return done
 
 

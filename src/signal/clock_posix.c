@@ -1,7 +1,9 @@
 // Clock engine `cpu`: a POSIX timer on a thread's CPU clock that signals that thread (SIGEV_THREAD_ID).
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "signal/clock_engine.h"
 #include "signal/ticks.h"
@@ -26,7 +28,7 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
     event.sigev_value.sival_ptr = timer;
     event.sigev_notify_thread_id = tid;
     if (timer_create(gp_thread_clock(tid), &event, &timer->id) != 0)
-        return -errno;
+        return errno == EINVAL && syscall(SYS_tgkill, getpid(), tid, 0) != 0 ? -ESRCH : -errno; // it has ended meanwhile
     timer->armed = true;
     set_interval(timer, gp_timer_draw(timer));
     return 0;

@@ -143,6 +143,7 @@ class Case(measured.Case):
         path = os.path.join(self.directory, output)
         done = greenprof("run", "-F", hz, "-o", path, *options, "--", *words, cwd=self.directory,
                          env={**os.environ, **(environment or {})}, **extra)
+        measured.check_figures(done)
         run = Run(self.directory, done, path)
         self.assertEqual(run.status, status, run.stderr or run.stdout)
         if healthy and os.path.exists(path):
@@ -153,6 +154,7 @@ class Case(measured.Case):
         """Run one of our programs by itself; what it printed."""
         done = subprocess.run([program(command[0]), *map(str, command[1:])], capture_output=True,
                               timeout=LIMIT_SECONDS, cwd=self.directory)
+        measured.check_figures(done)
         self.assertEqual(done.returncode, status, done.stderr.decode())
         return Truth(done.stdout.decode())
 

@@ -22,12 +22,13 @@ WORK(before)
 WORK(sibling)
 
 enum { SIBLINGS = 2, STACK_BYTES = 128 << 10 };
+enum { OUT_OF_TOLERANCE = 99 }; // an exit status, as in measured.py
 
 typedef struct waiter {
     const waits_call_t *call;
     pthread_t thread, helper;
     _Atomic int tid, waiting, over;
-    int interrupted, early, failed, error;
+    int interrupted, unhandled, early, failed, error;
 } waiter_t;
 
 static int rounds;
@@ -102,7 +103,7 @@ static void *wait_to_be_kicked(void *argument)
         if (result != EINTR)
             waiter->failed++, waiter->error = result;
         if (handled != before + 1)
-            waiter->early++;
+            waiter->unhandled++;
     }
     waits_close(&place);
     truth_thread_end();
@@ -141,14 +142,17 @@ static void *kick(void *argument)
     return NULL;
 }
 
-static void report(const waiter_t *waiter, int *bad)
+static void report(const waiter_t *waiter, int *status)
 {
     if (waiter->interrupted)
-        printf("BAD %s interrupted %d\n", waiter->call->name, waiter->interrupted), ++*bad;
-    if (waiter->early)
-        printf("BAD %s early %d\n", waiter->call->name, waiter->early), ++*bad;
+        printf("BAD %s interrupted %d\n", waiter->call->name, waiter->interrupted), *status = 1;
+    if (waiter->unhandled)
+        printf("BAD %s unhandled %d\n", waiter->call->name, waiter->unhandled), *status = 1;
     if (waiter->failed)
-        printf("BAD %s failed %d %s\n", waiter->call->name, waiter->failed, strerror(waiter->error)), ++*bad;
+        printf("BAD %s failed %d %s\n", waiter->call->name, waiter->failed, strerror(waiter->error)), *status = 1;
+    // One in some thousand may be the kernel's: a socket's timeout is counted in ticks, and a virtual machine's may come late.
+    if (waiter->early)
+        printf("BAD %s early %d\n", waiter->call->name, waiter->early), *status = *status == 0 ? OUT_OF_TOLERANCE : *status;
 }
 
 static int all(const char *only, bool kicked)
@@ -156,7 +160,7 @@ static int all(const char *only, bool kicked)
     static waiter_t waiters[WAITS_MAX];
     pthread_t siblings[SIBLINGS];
     pthread_attr_t attributes;
-    int count = 0, bad = 0;
+    int count = 0, status = 0;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     for (int i = 0; i < SIBLINGS; i++)
@@ -174,13 +178,13 @@ static int all(const char *only, bool kicked)
         pthread_join(waiters[i].thread, NULL);
         if (kicked)
             pthread_join(waiters[i].helper, NULL);
-        report(&waiters[i], &bad);
+        report(&waiters[i], &status);
     }
     over = 1;
     for (int i = 0; i < SIBLINGS; i++)
         pthread_join(siblings[i], NULL);
     printf("CALLS %d\n", count);
-    return bad;
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -191,9 +195,9 @@ int main(int argc, char **argv)
         return 2;
     rounds = atoi(argv[2]);
     sigaction(SIGUSR1, &action, NULL);
-    int bad = all(argc > 3 ? argv[3] : NULL, strcmp(argv[1], "kicked") == 0);
+    int status = all(argc > 3 ? argv[3] : NULL, strcmp(argv[1], "kicked") == 0);
     EXPECT(before);
     EXPECT(sibling);
     truth_print_total();
-    return bad;
+    return status;
 }
