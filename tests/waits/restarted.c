@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,7 @@ static const call_t calls[] = {
 
 static int rounds;
 static _Atomic int waiting, handled;
+static bool few_signals;
 
 static void on_signal(int number)
 {
@@ -121,7 +123,7 @@ static int run(const call_t *call)
     }
     pthread_join(thread, NULL);
     if (handled < rounds) // they may merge on a busy machine
-        printf("BAD %s signals %d\n", call->name, handled), waiter.bad++;
+        printf("BAD %s signals %d\n", call->name, handled), few_signals = true;
     return waiter.bad != 0;
 }
 
@@ -138,5 +140,5 @@ int main(int argc, char **argv)
         bad += run(&calls[i]);
     EXPECT(before);
     truth_print_total();
-    return bad;
+    return bad == 0 && few_signals ? TRUTH_OUT_OF_TOLERANCE : bad;
 }

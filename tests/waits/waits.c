@@ -22,7 +22,6 @@ WORK(before)
 WORK(sibling)
 
 enum { SIBLINGS = 2, STACK_BYTES = 128 << 10 };
-enum { OUT_OF_TOLERANCE = 99 }; // an exit status, as in measured.py
 
 typedef struct waiter {
     const waits_call_t *call;
@@ -152,7 +151,7 @@ static void report(const waiter_t *waiter, int *status)
         printf("BAD %s failed %d %s\n", waiter->call->name, waiter->failed, strerror(waiter->error)), *status = 1;
     // One in some thousand may be the kernel's: a socket's timeout is counted in ticks, and a virtual machine's may come late.
     if (waiter->early)
-        printf("BAD %s early %d\n", waiter->call->name, waiter->early), *status = *status == 0 ? OUT_OF_TOLERANCE : *status;
+        printf("BAD %s early %d\n", waiter->call->name, waiter->early), *status = *status == 0 ? TRUTH_OUT_OF_TOLERANCE : *status;
 }
 
 static int all(const char *only, bool kicked)
