@@ -9,7 +9,8 @@
 #include "signal/region.h"
 #include "signal/ticks.h"
 
-enum { LONG_NS = 1000000, SHARE = 20 }; // looking takes at most 1/20 of the collector's time where it takes long
+// Where there are very many mappings, looking takes long: at most 1/SHARE of the time, but for BURST_NS of CPU time at once.
+enum { BURST_NS = 50000000, SHARE = 20 };
 
 typedef struct mapping { // a line of /proc/self/maps
     unsigned long lo, hi;
@@ -67,17 +68,25 @@ static prof_coro_t *make(uintptr_t sp)
     return coro;
 }
 
+// Returns whether the collector has time to look.
+static bool may_look(int64_t *credit_ns)
+{
+    static uint64_t last_ns; // guarded by the drain lock, as is the credit
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC), earned = (now - last_ns) / SHARE;
+    last_ns = now;
+    *credit_ns = earned < BURST_NS && *credit_ns + (int64_t)earned < BURST_NS ? *credit_ns + (int64_t)earned : BURST_NS;
+    return *credit_ns > 0;
+}
+
 prof_coro_t *gp_found_stack(uintptr_t sp, uint64_t *id)
 {
-    static uint64_t next_ns; // guarded by the drain lock
+    static int64_t credit_ns;
     prof_coro_t *coro = gp_region_find(sp, id);
-    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
-    if (coro != NULL || now < next_ns)
+    if (coro != NULL || !may_look(&credit_ns))
         return coro;
+    uint64_t before = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     coro = make(sp);
-    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
-    if (took > LONG_NS) // there are very many mappings
-        next_ns = now + took * SHARE;
+    credit_ns -= (int64_t)(gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before);
     if (coro != NULL)
         *id = atomic_load_explicit(&coro->id, memory_order_relaxed);
     return coro;

@@ -30,7 +30,7 @@ class Unhooked(shares.Shares):
         self.assertIn(len(found), (3, 4))  # the one that only yields may never have been seen
         self.assertEqual({coro.stack_bytes for coro in found}, {65536})
         text = self.report(run)
-        self.assertEqual(len(re.findall(rf" {STACK} \({HINT}\)\n", text)), 3, text)
+        self.assertIn(len(re.findall(rf" {STACK} \({HINT}\)\n", text)), (3, len(found)), text)
         info = check.greenprof("info", run.output).stdout.decode()
         self.assertEqual(len(re.findall(rf" {STACK} \({HINT}\)\n", info)), len(found), info)
 
