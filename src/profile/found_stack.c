@@ -72,9 +72,10 @@ static prof_coro_t *make(uintptr_t sp)
 static bool may_look(int64_t *credit_ns)
 {
     static uint64_t last_ns; // guarded by the drain lock, as is the credit
-    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC), earned = (now - last_ns) / SHARE;
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+    int64_t credit = *credit_ns + (int64_t)((now - last_ns) / SHARE);
     last_ns = now;
-    *credit_ns = earned < BURST_NS && *credit_ns + (int64_t)earned < BURST_NS ? *credit_ns + (int64_t)earned : BURST_NS;
+    *credit_ns = credit < BURST_NS ? credit : BURST_NS;
     return *credit_ns > 0;
 }
 
