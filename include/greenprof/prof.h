@@ -99,7 +99,8 @@ PROF_API int prof_dump_stats(prof_t *profile, const char *path);
 // Signals: not safe.
 PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);
 
-// Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe.
+// Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe. Cost: ~1 us; of the process,
+// ~20 us and 1 us a thread: those that were made behind its back are looked for.
 PROF_API uint64_t prof_total_ns(prof_t *profile);
 
 // Where time went, ns. wall_ns is the sum of all parts but longest_ns.

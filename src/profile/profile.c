@@ -155,7 +155,6 @@ void gp_profile_detach(prof_coro_t *coro)
         prof_trace_clear();
 }
 
-// Begin a run on the calling coroutine; the sampler is acquired. Caller holds the drain lock.
 // Before a ledger is read: the caller's slice up to now; for the process, threads that were made behind our back are met.
 static void settle(const prof_t *profile, gp_thread_t *thread)
 {
@@ -164,6 +163,7 @@ static void settle(const prof_t *profile, gp_thread_t *thread)
         gp_sampler_look_for_threads();
 }
 
+// Begin a run on the calling coroutine; the sampler is acquired. Caller holds the drain lock.
 static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
 {
     int stopped = GP_PROFILE_STOPPED;
