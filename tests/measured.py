@@ -1,27 +1,24 @@
-"""Tests whose figures chance and a busy machine have a part in.
+"""Tests of live profiles: chance and a busy machine have a part in what is sampled.
 
-A comparison of two numbers (assertLess and its kin, assertAlmostEqual) is a figure: where it lies outside its tolerance,
-its test is run again from the start, ATTEMPTS times at most, and fails only where each of them fails; so is whatever stands
-under `with self.sampled()`. All else a test says, a crash, a row of another request, a status, fails it at once.
-
-A program that looks at its own figures ends with OUT_OF_TOLERANCE where one is off.
+A test in which a check fails is run again from the start, ATTEMPTS times at most, and fails only where each attempt does; each
+is printed, and tools/test lists them at its end. What no chance excuses fails at once: a crash, a hang, and what stands under
+`with self.firm()`, a row of another request above all.
 """
 import contextlib
-import numbers
 import unittest
 
 ATTEMPTS = 3
-OUT_OF_TOLERANCE = 99  # a program's exit status
+CHANCE = (AssertionError, LookupError, ValueError)  # what a check ends with, also where it looks for what was not sampled
 
 
-class OutOfTolerance(AssertionError):
-    """A figure is off."""
+class Firm(AssertionError):
+    """What no chance excuses."""
 
 
-def check_figures(done):
-    """done: a finished program; returned."""
-    if done.returncode == OUT_OF_TOLERANCE:
-        raise OutOfTolerance(done.stdout, done.stderr)
+def check_status(done, status=0):
+    """done: a finished program; returned. One that a signal ended crashed."""
+    if done.returncode != status:
+        raise (Firm if done.returncode < 0 else AssertionError)(f"status {done.returncode}, not {status}", done.stdout, done.stderr)
     return done
 
 
@@ -40,8 +37,9 @@ class _Attempt(unittest.TestResult):
         return [arguments[-1] for name, arguments in self.reports
                 if name in ("addError", "addFailure", "addSubTest") and arguments[-1] is not None]
 
-    def only_figures(self):
-        return bool(self.found()) and all(issubclass(error[0], OutOfTolerance) for error in self.found())
+    def may_be_chance(self):
+        kinds = [error[0] for error in self.found()]
+        return bool(kinds) and all(issubclass(kind, CHANCE) and not issubclass(kind, Firm) for kind in kinds)
 
 
 def _report(name):
@@ -54,27 +52,14 @@ for _name in ("addSuccess", "addError", "addFailure", "addSkip", "addExpectedFai
     setattr(_Attempt, _name, _report(_name))
 
 
-def _figure(name):
-    original = getattr(unittest.TestCase, name)
-
-    def check(self, first, second, *arguments, **options):
-        try:
-            original(self, first, second, *arguments, **options)
-        except AssertionError as error:
-            if isinstance(first, numbers.Number) and isinstance(second, numbers.Number):
-                raise OutOfTolerance(*error.args) from None
-            raise
-    return check
-
-
 class Case(unittest.TestCase):
     @contextlib.contextmanager
-    def sampled(self):
-        """What is checked inside is a figure: whether something was seen at all."""
+    def firm(self):
+        """What is checked inside fails its test at once."""
         try:
             yield
         except AssertionError as error:
-            raise OutOfTolerance(*error.args) from None
+            raise Firm(*error.args) from None
 
     def run(self, result=None):
         result = result if result is not None else self.defaultTestResult()
@@ -82,16 +67,12 @@ class Case(unittest.TestCase):
         for number in range(1, ATTEMPTS + 1):
             attempt = _Attempt(result)
             super().run(attempt)
-            if number == ATTEMPTS or not attempt.only_figures():
+            if number == ATTEMPTS or not attempt.may_be_chance():
                 break
             for error in attempt.found():
-                print(f"out of tolerance, measured again: {self.id()}: {error[1]}", flush=True)
+                print(f"measured again: {self.id()}: {error[1]!r}", flush=True)
             type(self).tearDownClass()
             type(self).setUpClass()  # the run that all its tests look at
         attempt.pass_on()
         result.stopTest(self)
         return result
-
-
-for _name in ("assertLess", "assertLessEqual", "assertGreater", "assertGreaterEqual", "assertAlmostEqual"):
-    setattr(Case, _name, _figure(_name))

@@ -27,7 +27,7 @@ class Case(measured.Case):
     def run_program(self, *command):
         done = subprocess.run(command, cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=120, check=False)
-        self.assertEqual(done.returncode, 0, (command, done.stderr))
+        measured.check_status(done)
         return done.stdout
 
     def path(self, name):

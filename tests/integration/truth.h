@@ -15,9 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-// The exit status of a program one of whose own figures is off (measured.py): it is run again.
-enum { TRUTH_OUT_OF_TOLERANCE = 99 };
-
 #if defined(__clang__)
 #define TRUTH_OUT_OF_LINE __attribute__((noinline))
 #else

@@ -49,7 +49,7 @@ def read_as_snakeviz(path):
 
 def command(*arguments):
     done = subprocess.run([GREENPROF, *arguments], capture_output=True, text=True, timeout=LIMIT_SECONDS)
-    assert done.returncode == 0, done.stderr
+    measured.check_status(done)
     return done.stdout
 
 
@@ -95,8 +95,7 @@ class Run:
                                os.path.join(PROGRAMS, program), *map(str, arguments)],
                               capture_output=True, text=True, timeout=LIMIT_SECONDS)
         self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
-        measured.check_figures(done)
-        assert self.status == 0, f"{program}: status {self.status}\n{self.errors}"
+        measured.check_status(done)
 
     def folded(self, *options):
         return Folded(command("export", self.capture, "--format", "folded", *options))

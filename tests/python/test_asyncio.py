@@ -13,7 +13,7 @@ import measured
 def alone(program, *arguments):
     done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
                           capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-    assert done.returncode == 0, done.stderr
+    measured.check_status(done)
     return done.stdout
 
 
@@ -76,7 +76,8 @@ class Requests(measured.Case):
     def check_request(self, directory, number, truth, total, mode):
         stats = pstats.Stats(os.path.join(directory, f"{number}.prof"))
         files = {key[0] for key in stats.stats}
-        self.assertEqual({file for file in files if file.startswith("request_")}, {f"request_{number}"})
+        with self.firm():
+            self.assertLessEqual({file for file in files if file.startswith("request_")}, {f"request_{number}"})
         names = {key[2]: value for key, value in stats.stats.items()}
         self.assertNotIn("BaseEventLoop._run_once", names)
         if mode == "exact":

@@ -23,7 +23,7 @@ def run(kind, directory, before=()):
     done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, "census.py"), kind, support.GREENPROF, path],
                           capture_output=True, text=True, timeout=support.LIMIT_SECONDS,
                           env=dict(os.environ, XDG_RUNTIME_DIR=directory))
-    assert done.returncode == 0, done.stderr
+    measured.check_status(done)
     written = json.loads(support.command("coroutines", path, "--json"))
     resting, sampling, live = map(json.loads, done.stdout.splitlines())
     return resting, sampling, [flat(live), flat(written)]

@@ -17,7 +17,7 @@ class Calls(measured.Case):
             with self.subTest(mode=mode):
                 done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "handed.py"), pool, mode, str(COUNT)],
                                       capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-                self.assertEqual(done.returncode, 0, done.stderr)
+                measured.check_status(done)
                 rows = [line.split() for line in done.stdout.splitlines()]
                 self.assertEqual(len(rows), COUNT, done.stdout)
                 for _, truth, total in rows:
@@ -70,7 +70,7 @@ with greenprof.Profile():
     assert futures._WorkItem.__init__ is not before
 """
         done = subprocess.run([support.PYTHON, "-c", code], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        measured.check_status(done)
 
 
 if __name__ == "__main__":

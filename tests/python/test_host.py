@@ -12,9 +12,8 @@ support.require_package()
 
 
 def run(program, *arguments, before=()):
-    done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *arguments],
+    return subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *arguments],
                           capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-    return measured.check_figures(done)
 
 
 def each_way(capture):
@@ -29,7 +28,7 @@ class Signals(measured.Case):
             for when, before in each_way(capture):
                 print(how, when, *before[:2], flush=True)
                 done = run("host_signal.py", how, when, before=before)
-                self.assertEqual(done.returncode, 0, done.stderr)
+                measured.check_status(done)
                 yield json.loads(done.stdout), support.command("report", capture) if before else None
 
     def check_times(self, seen):
@@ -71,7 +70,7 @@ class Signals(measured.Case):
         with tempfile.TemporaryDirectory() as directory:
             capture = os.path.join(directory, "c.greenprof")
             done = run("host_signal.py", "every", "after", before=(support.GREENPROF, "run", "-o", capture, "--"))
-            self.assertEqual(done.returncode, 0, done.stderr)
+            measured.check_status(done)
             self.assertIn("RuntimeWarning: sampling ended early", done.stderr)
             self.assertIn("sampling ended before the program", support.command("report", capture))
         seen = json.loads(done.stdout)
@@ -85,7 +84,7 @@ class Profilers(measured.Case):
         for first in ("greenprof", "other"):
             with self.subTest(first=first):
                 done = run("host_profilers.py", first)
-                self.assertEqual(done.returncode, 0, done.stderr)
+                measured.check_status(done)
                 for name in ("cprofile", "setprofile", "settrace", "faulthandler_and_timer"):
                     self.assertIn(f"with_{name}\n", done.stdout)
 

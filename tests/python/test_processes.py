@@ -75,7 +75,7 @@ class Profiles(measured.Case):
         with tempfile.TemporaryDirectory() as directory:
             done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "processes.py"), how, directory],
                                   capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            measured.check_status(done)
             for _, name, seconds in rows_of(done.stdout):
                 times = {key[2]: row[3] for key, row in pstats.Stats(os.path.join(directory, f"{name}.prof")).stats.items()}
                 self.assertEqual(set(times) & Processes.NAMES, {name}, times)

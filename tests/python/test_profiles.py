@@ -15,8 +15,7 @@ support.require("eventlet", "gevent")
 def run(program, *arguments, before=()):
     done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
                           capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-    assert measured.check_figures(done).returncode == 0, done.stderr
-    return done.stdout
+    return measured.check_status(done).stdout
 
 
 class Requests(measured.Case):
@@ -35,7 +34,8 @@ class Requests(measured.Case):
         stats = pstats.Stats(os.path.join(directory, f"{number}.prof"))
         self.assertLess(abs(stats.total_tt - total), 0.001)
         files = {key[0] for key in stats.stats if key[0].startswith("request_")}
-        self.assertEqual(files, {f"request_{number}"})
+        with self.firm():
+            self.assertLessEqual(files, {f"request_{number}"})
         names = {key[2]: value for key, value in stats.stats.items()}
         own = names[f"own_{number}"][3]
         self.assertLess(abs(own - truth), 0.05 * truth, (number, own, truth))
@@ -76,12 +76,12 @@ class Interface(measured.Case):
     def test_command_runs_scripts_and_modules(self):
         lines = os.path.join(support.PROGRAMS, "lines.py")
         done = self.command(lines)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        measured.check_status(done)
         self.assertRegex(done.stdout, r"lines\.py:5\(leaf\)")
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "timeit.folded")
             done = self.command("-o", path, "-m", "timeit", "-n", "1000000", "sum((1, 2))")
-            self.assertEqual(done.returncode, 0, done.stderr)
+            measured.check_status(done)
             with open(path) as file:
                 folded = support.Folded(file.read())
         self.assertGreater(folded.cumulative()["inner"], 0.5 * folded.total)

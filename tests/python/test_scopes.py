@@ -14,7 +14,7 @@ support.require("eventlet", "gevent")
 def run(program, *arguments, before=(), **environment):
     done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
                           capture_output=True, text=True, timeout=support.LIMIT_SECONDS, env=dict(os.environ, **environment))
-    assert done.returncode == 0, done.stderr
+    measured.check_status(done)
     return done.stdout
 
 

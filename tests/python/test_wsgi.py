@@ -28,7 +28,7 @@ class Overlapping(measured.Case):
         with tempfile.TemporaryDirectory() as directory:
             done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "wsgi_requests.py"), kind, str(COUNT),
                                    directory], capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            measured.check_status(done)
             seen = json.loads(done.stdout)
             self.assertNotIn("greenprof:", seen["log"])
             for i, (status, body, length) in enumerate(seen["answers"]):
@@ -47,7 +47,8 @@ class Overlapping(measured.Case):
         # What it burns is known; what spawning, sleeping and sending take besides, is not.
         self.assertGreater(stats.total_tt, 0.97 * truth)
         self.assertLess(stats.total_tt, 1.03 * truth + 0.005)
-        self.assertEqual({key[0] for key in stats.stats if key[0].startswith("request_")}, {f"request_{i}"})
+        with self.firm():
+            self.assertLessEqual({key[0] for key in stats.stats if key[0].startswith("request_")}, {f"request_{i}"})
         rows = {key[2]: row for key, row in stats.stats.items()}
         self.assertLess(abs(rows[f"own_{i}"][3] - truth), 0.05 * truth)
         self.assertIn(f"child_{i}", rows)

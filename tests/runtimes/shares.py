@@ -59,8 +59,7 @@ class Shares(check.Case):
         found = [coro for coro in capture.coros.values() if coro.kind == 3]
         self.assertIn(len(announced) - coroutines, extra, announced)
         self.assertEqual(found, [])
-        with self.sampled():  # one sample of thousands is told, and fails where it comes again
-            owners = self.check_owners(by_coroutine, bottoms, functions)
+        owners = self.check_owners(by_coroutine, bottoms, functions)
         if not in_step and switches is not None:  # where nobody tells of switches, the ledger is as good as the samples
             self.check_ledger_of(run, owners)
         if switches is not None:

@@ -34,7 +34,7 @@ class Churn(shares.Shares):
         self.assertLess(int(run.truth.values["PEAK"][0][0]), 96 << 10)
         text = check.greenprof("info", run.output).stdout.decode()
         self.assertIn(" 1000000 coroutines,", text)
-        self.assertIn("and 0 dropped", text)
+        self.assertNotIn("dropped, the collector could not keep up", text)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,18 @@ CALLS = 36
 
 
 class Waits(check.Case):
-    """At 10,000 Hz, beside threads that compute; what went wrong is a line BAD."""
+    """At 10,000 Hz, beside threads that compute; what went wrong is a line BAD. One call in some thousand may end EARLY by the
+    kernel's doing: a socket's timeout is counted in ticks, and a virtual machine's may come late."""
 
     def check(self, *command, calls=CALLS, engine="perf", clock="cpu"):
         alone = self.run_alone(["waits", *command])
         run = self.profile(["waits", *command], hz=10000, options=["--engine", engine, "--clock", clock])
+        with self.firm():
+            for truth in (alone, run.truth):
+                self.assertEqual(truth.values["BAD"], [])
+                self.assertEqual(truth.values["CALLS"], [[str(calls)]])
         for truth in (alone, run.truth):
-            self.assertEqual(truth.values["BAD"], [])
-            self.assertEqual(truth.values["CALLS"], [[str(calls)]])
+            self.assertEqual(truth.values["EARLY"], [])
         samples = len(run.capture().samples)
         print(f"{engine}, {clock}: {samples} samples")
         self.assertGreater(samples, 500 if engine == "perf" else 20)
@@ -47,10 +51,14 @@ class Waits(check.Case):
 
     def test_kernel_makes_calls_again(self):
         """After handlers with SA_RESTART, as without greenprof."""
-        self.assertEqual(self.run_alone(["restarted", 100]).values["BAD"], [])
+        self.check_restarted(self.run_alone(["restarted", 100]))
         for engine, clock in (("perf", "cpu"), ("perf", "wall"), ("cpu", "cpu"), ("monotonic", "cpu")):
-            run = self.profile(["restarted", 100], hz=10000, options=["--engine", engine, "--clock", clock])
-            self.assertEqual(run.truth.values["BAD"], [])
+            self.check_restarted(self.profile(["restarted", 100], hz=10000, options=["--engine", engine, "--clock", clock]).truth)
+
+    def check_restarted(self, truth):
+        with self.firm():
+            self.assertEqual(truth.values["BAD"], [])
+        self.assertEqual(truth.values["MERGED"], [])  # signals that were to end a call each
 
 
 if __name__ == "__main__":
