@@ -38,6 +38,7 @@ typedef struct callgrind {
     uint32_t *seen;    // by function: the last row that had it, plus 1
     uint32_t *ordered; // frames, by function and line
     bool *named;       // by function: its name was written
+    bool *namesake;    // by function: another one of unknown source has its name
     edge_t *edges;
     size_t edge_count, edge_capacity;
     gp_index_t edge_index;
@@ -191,13 +192,41 @@ static void put_text(callgrind_t *callgrind, const char *spec, gp_string_table_t
     putc('\n', callgrind->out);
 }
 
+static bool has_source(const gp_frame_t *frame)
+{
+    return strcmp(frame->file, frame->module) != 0;
+}
+
+// callgrind_annotate goes by file and name, whatever the object, and looks for the lines of each file that is there.
+static int find_namesakes(callgrind_t *callgrind)
+{
+    const gp_function_table_t *table = callgrind->table;
+    uint32_t *first = calloc((size_t)table->function_count + 2, sizeof(*first));
+    gp_string_table_t names = {0};
+
+    for (uint32_t i = 0; i < table->function_count && first != NULL; i++) {
+        if (has_source(table->functions[i].frame))
+            continue;
+        uint32_t number = gp_string_table_number(&names, table->functions[i].frame->function);
+        if (first[number] != 0)
+            callgrind->namesake[i] = callgrind->namesake[first[number] - 1] = true;
+        else
+            first[number] = i + 1;
+    }
+    int result = first != NULL && !names.failed ? 0 : -ENOMEM;
+    gp_string_table_free(&names);
+    free(first);
+    return result;
+}
+
 // Name a function: object, file, name. The specs are "ob", "fl", "fn" or those of a callee.
 static void put_function(callgrind_t *callgrind, const char *const specs[3], uint32_t function)
 {
     const gp_frame_t *frame = callgrind->table->functions[function].frame;
 
     put_text(callgrind, specs[0], &callgrind->objects, frame->module);
-    put_text(callgrind, specs[1], &callgrind->files, frame->file);
+    bool file = has_source(frame) || callgrind->namesake[function];
+    put_text(callgrind, specs[1], &callgrind->files, file ? frame->file : "");
     fprintf(callgrind->out, "%s=(%" PRIu32 ")", specs[2], function + FIRST_ID);
     if (!callgrind->named[function]) {
         putc(' ', callgrind->out);
@@ -285,8 +314,9 @@ static bool allocate(callgrind_t *callgrind)
     callgrind->ordered = calloc(frames, sizeof(*callgrind->ordered));
     callgrind->seen = calloc(frames, sizeof(*callgrind->seen));
     callgrind->named = calloc(frames, sizeof(*callgrind->named));
+    callgrind->namesake = calloc(frames, sizeof(*callgrind->namesake));
     return callgrind->self != NULL && callgrind->ordered != NULL && callgrind->seen != NULL &&
-           callgrind->named != NULL;
+           callgrind->named != NULL && callgrind->namesake != NULL;
 }
 
 int gp_callgrind_write(const gp_report_t *report, FILE *out)
@@ -294,6 +324,8 @@ int gp_callgrind_write(const gp_report_t *report, FILE *out)
     callgrind_t callgrind = {.report = report, .out = out};
     int result = allocate(&callgrind) ? sum_up(&callgrind) : -ENOMEM;
 
+    if (result == 0)
+        result = find_namesakes(&callgrind);
     if (result == 0)
         put_all(&callgrind);
     if (callgrind.files.failed || callgrind.objects.failed)
@@ -306,6 +338,7 @@ int gp_callgrind_write(const gp_report_t *report, FILE *out)
     free(callgrind.ordered);
     free(callgrind.seen);
     free(callgrind.named);
+    free(callgrind.namesake);
     free(callgrind.edges);
     return result;
 }

@@ -64,6 +64,15 @@ class Callgrind(support.Files):
         _, _, inclusive = self.totals(self.export("--by", "coroutine"))
         self.assertIn('[coroutine 3 wor"k;er]', inclusive)
 
+    def test_functions_of_unknown_source(self):
+        # A module is no source file, though it is there to be read; two functions of one name are two.
+        script = support.SCRIPT.replace("/opt/app/server 0102", "/bin/sh -").replace("stack 1 0 1:1010 1:1020",
+                                                                                    "stack 1 0 1:1010 1:1020 function:1:0 function:2:0")
+        script = "function 1 0 same /lib/one.so\nfunction 2 0 same /lib/two.so\n" + script
+        path = self.export(script=script)
+        annotate(path, "--auto=yes")
+        self.assertNotIn("/bin/sh", re.sub(r"(?m)^c?ob=.*", "", open(path, encoding="utf8").read()))
+
     def test_empty(self):
         for path in (self.report("empty"), self.export(script=support.NO_SAMPLES)):
             self.assertEqual(sum(self.totals(path)[1].values()), 0)
