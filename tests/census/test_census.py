@@ -90,6 +90,11 @@ class CensusCase(unittest.TestCase):
         kept = os.path.join(self.dir, "kept")
         self.assertEqual(self.command(process.pid, "-o", kept).returncode, 0)
         self.check(self.read(kept), 10000)
+        for out, error in (("/dev/full", "No space left on device"), (self.dir, "Is a directory"), ("-", "needs a file with a name")):
+            done = self.command(process.pid, "-o", out)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(error, done.stderr)
+        self.assertTrue(os.path.exists("/dev/full"))
         self.assertEqual(sorted(os.listdir(self.dir + "/greenprof")), [str(process.pid)])
         process.stdin.close()
         self.assertEqual(process.wait(), 0)

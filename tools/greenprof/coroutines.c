@@ -1,6 +1,5 @@
 // greenprof coroutines: who is alive, since when it waits, and where.
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include "census_print.h"
 #include "command.h"
 #include "live_census.h"
+#include "output_guard.h"
 
 static int show(const gp_source_t *source, const gp_arguments_t *arguments)
 {
@@ -44,23 +44,24 @@ static int read_and_show(const gp_arguments_t *arguments, char *path, const char
     return status;
 }
 
+static int copy_census(gp_output_t *output, void *context)
+{
+    const int *fd = context;
+    char buffer[65536];
+    ssize_t got;
+
+    while ((got = read(*fd, buffer, sizeof(buffer))) > 0)
+        if (fwrite(buffer, 1, (size_t)got, output->file) != (size_t)got)
+            return gp_output_state(output->file);
+    return got == 0 && lseek(*fd, 0, SEEK_SET) == 0 ? 0 : -errno;
+}
+
 static int keep(int fd, const char *path)
 {
-    char buffer[65536];
-    int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-
-    if (out < 0)
-        return gp_fail(path, "%s", strerror(errno));
-    for (ssize_t got; (got = read(fd, buffer, sizeof(buffer))) > 0;) {
-        if (write(out, buffer, (size_t)got) != got) {
-            int error = errno;
-            close(out);
-            unlink(path);
-            return gp_fail(path, "%s", strerror(error));
-        }
-    }
-    lseek(fd, 0, SEEK_SET);
-    return close(out) == 0 ? 0 : gp_fail(path, "%s", strerror(errno));
+    if (path[0] == '\0' || strcmp(path, "-") == 0)
+        return gp_fail("-o", "a census needs a file with a name");
+    int result = gp_output_guarded(path, copy_census, &fd);
+    return result == 0 ? 0 : gp_fail(path, "%s", strerror(-result));
 }
 
 int gp_command_coroutines(const gp_arguments_t *arguments)
