@@ -48,6 +48,15 @@ class Command(unittest.TestCase):
         subprocess.run([MAKE_CAPTURE, self.path(name)], input=script, text=True, check=True)
         return self.path(name)
 
+    def made_for_the_wall_clock(self, path):
+        """A capture as `run --clock wall` makes it, of another."""
+        with open(path, "r+b") as file:
+            file.seek(60)
+            file.write(b"\1")
+            file.seek(120)
+            file.write(bytes(8))  # the writer made no checksum
+        return path
+
     def expect(self, status, error, *arguments, **options):
         """Run a command that must fail: status, a message, nothing on standard output, no file."""
         before = sorted(os.listdir(self.directory))

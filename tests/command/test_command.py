@@ -155,6 +155,20 @@ class Export(Command):
         with open(out) as file:
             self.assertEqual(file.read(), "old")
 
+    def test_what_is_read_is_not_replaced(self):
+        with open(self.capture, "rb") as file:
+            data = file.read()
+        os.symlink(self.capture, self.path("symbolic"))
+        os.link(self.capture, self.path("hard"))
+        other = self.make("other", SCRIPT.replace("meta exe", "header pid=7\nmeta exe"))
+        for out in (self.capture, os.path.relpath(self.capture, self.directory), self.path("symbolic"), self.path("hard")):
+            for command in (["export", "-f", "folded"], ["flamegraph"], ["diff", other], ["export", "-f", "pstats", other]):
+                self.expect(1, "is read: it cannot be the output, too", *command, self.capture, "-o", out, cwd=self.directory)
+            result = run("report", "-i", self.capture, input=f"export folded {out}\n", cwd=self.directory)
+            self.assertIn("is read: it cannot be the output, too", result.stderr)
+        with open(self.capture, "rb") as file:
+            self.assertEqual(file.read(), data)
+
     def test_damage_is_a_warning(self):
         damaged = self.make("damaged", SCRIPT.replace("stack 1 0", "bad\nstack 1 0"))
         result = run("export", damaged, "-f", "folded")

@@ -44,6 +44,16 @@ class Diff(Command):
     def pair(self, base, file, **options):
         return self.make("base", capture(base, 1, **options)), self.make("file", capture(file, 2, **options))
 
+    def test_clocks(self):
+        samples = [([0x10, 0x90], 1000000, 1, 0)] * 30
+        base, file = self.pair(samples, samples)
+        self.assertIn("\n  CPU time in % of each side's own;", self.succeed("diff", base, file))
+        self.made_for_the_wall_clock(file)
+        self.expect(2, "base was made for CPU time, .*file for wall-clock time: --clock must say which", "diff", base, file)
+        self.assertIn("\n  CPU time in %", self.succeed("diff", base, file, "--clock", "cpu"))
+        self.assertIn("\n  wall-clock time in ms;", self.succeed("diff", base, file, "--clock", "wall", "--per", "none"))
+        self.assertIn('"measure":"wall-clock time"', self.succeed("diff", base, file, "--clock", "wall", "-o", "-"))
+
     def test_values(self):
         # 60/40 of 1 s becomes 75/25 of 2 s; below a common root.
         base = [([0x10, 0x90], 1000000, 1, 0)] * 600 + [([0x20, 0x90], 1000000, 1, 0)] * 400

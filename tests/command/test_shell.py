@@ -73,6 +73,17 @@ class Shell(Command):
             os.utime(self.prof, (stamp, stamp))
             self.compare("sort cumtime nfl", "stats", "callers", "callees", "strip", "sort time nfl", "stats", "callers", "callees")
 
+    def test_one_clock(self):
+        # What is added is of the clock of what is there, whatever it was made for.
+        waits = SCRIPT.replace("ledger 1", "sample 3500000 7000000 3 1 3 2 1\nledger 1")
+        other = self.make("other.greenprof", waits)
+        lines = ["stats", "callers", f"add {other}", "stats", "callees"]
+        plain = self.greenprof(lines)
+        stamp = os.stat(other).st_mtime
+        os.utime(self.made_for_the_wall_clock(other), (stamp, stamp))
+        self.assertEqual(self.greenprof(lines), plain)
+        self.assertNotEqual(self.greenprof(lines, "--clock", "wall"), plain)
+
     def totals(self, *lines):
         return [float(line.split()[-2]) for line in self.greenprof(lines) if "function calls" in line]
 

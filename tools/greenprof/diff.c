@@ -67,6 +67,17 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
     return side->report->samples > 0 ? 0 : gp_fail(file, "there are no samples to compare");
 }
 
+// Each is shown by the clock that it was made for, unless --clock says otherwise.
+static int check_clocks(const gp_diff_side_t sides[GP_SIDES])
+{
+    gp_measure_t base = sides[GP_BASE].report->measure, file = sides[GP_FILE].report->measure;
+
+    if (base == file)
+        return 0;
+    return gp_usage_error("diff", "%s was made for %s, %s for %s: --clock must say which to compare", sides[GP_BASE].source.path,
+                          gp_measure_words(base), sides[GP_FILE].source.path, gp_measure_words(file));
+}
+
 // How many traces what was chosen worked for.
 static size_t count_traces(const gp_source_t *source)
 {
@@ -128,7 +139,7 @@ static void print_header(const gp_diff_t *diff)
 {
     print_side("base", &diff->sides[GP_BASE]);
     print_side("file", &diff->sides[GP_FILE]);
-    printf("\n  CPU time in %s", diff->unit);
+    printf("\n  %s in %s", gp_measure_words(diff->sides[GP_FILE].report->measure), diff->unit);
     if (strcmp(diff->unit, "%") == 0)
         printf(" of each side's own");
     printf(
@@ -249,6 +260,8 @@ int gp_command_diff(const gp_arguments_t *arguments)
         status = open_side(&diff.sides[GP_BASE], &base, arguments->operands[0]);
     if (status == 0)
         status = open_side(&diff.sides[GP_FILE], arguments, arguments->operands[count - 1]);
+    if (status == 0)
+        status = check_clocks(diff.sides);
     for (size_t i = 0; i < GP_SIDES && status == 0; i++)
         status = set_factor(&diff.sides[i], per);
     if (status == 0)

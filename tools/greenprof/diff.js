@@ -46,7 +46,7 @@
   var body = document.body;
   element("h1", body, document.title);
   ["base", "file"].forEach(function (side) {
-    element("p", body, side + ": " + data[side].path + ", " + (data[side].total_ms / 1000).toFixed(3) + " s of CPU time, " +
+    element("p", body, side + ": " + data[side].path + ", " + (data[side].total_ms / 1000).toFixed(3) + " s of " + data[side].measure + ", " +
             data[side].samples + " samples");
   });
   var bar = element("div", body);

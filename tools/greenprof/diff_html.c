@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "diff.h"
+#include "export/counter_names.h"
 #include "export/json_text.h"
 #include "export/xml.h"
 #include "generated/diff_css.h"
@@ -193,6 +194,7 @@ static void put_side(gp_json_t *json, const char *key, const gp_diff_side_t *sid
     gp_json_key_text(json, "path", side->source.path);
     gp_json_key(json, "total_ms");
     gp_json_milliseconds(json, side->report->total_ns);
+    gp_json_key_text(json, "measure", gp_measure_words(side->report->measure));
     gp_json_key_uint(json, "samples", side->report->samples);
     gp_json_close(json, '}');
 }

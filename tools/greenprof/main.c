@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "output_guard.h"
 #include "progress.h"
 
 static int help(const gp_arguments_t *arguments)
@@ -80,6 +81,10 @@ static int run(const gp_command_t *command, int argc, char **argv)
     gp_arguments_t arguments;
     int status = gp_options_parse(&arguments, command, argc, argv);
 
+    bool may_replace = command == &gp_commands[GP_COMMAND_MERGE]; // all of the input is in the output
+    if (status == 0 && !arguments.help && arguments.output != NULL && command->hint == GP_HINT_CAPTURE && !may_replace)
+        status = gp_output_check(arguments.output, (const char *const *)arguments.operands,
+                                 (size_t)arguments.operand_count);
     if (status == 0)
         status =
             arguments.help ? gp_help_command(command) : runners[command - gp_commands](&arguments);

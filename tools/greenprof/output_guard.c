@@ -1,7 +1,10 @@
 #include "output_guard.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "command.h"
 
 // What is half written when a signal ends the command is taken away.
 static char *volatile half_written;
@@ -55,4 +58,16 @@ int gp_output_guarded(const char *path, int (*write)(gp_output_t *, void *), voi
     }
     hold_signals(SIG_UNBLOCK);
     return result;
+}
+
+int gp_output_check(const char *path, const char *const *inputs, size_t count)
+{
+    struct stat output, input;
+
+    if (stat(path, &output) != 0 || !S_ISREG(output.st_mode))
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (stat(inputs[i], &input) == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+            return gp_fail(path, "is read: it cannot be the output, too");
+    return 0;
 }

@@ -28,7 +28,8 @@ static int add_report(gp_stats_t *stats, const gp_source_t *source)
     return result;
 }
 
-static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file)
+// What is added to a table is of the clock of what is in it: that of the first file, unless `clock` says so before.
+static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file, const char **clock)
 {
     gp_arguments_t one = shell->arguments;
     char *operands[] = {(char *)file, NULL};
@@ -36,9 +37,11 @@ static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file
 
     one.operands = operands;
     one.operand_count = 1;
+    one.clock = *clock;
     int status = gp_source_open(&source, &one, 0);
     if (status != 0)
         return status;
+    *clock = source.options.measure == GP_MEASURE_WALL ? "wall" : "cpu";
     if (add_report(stats, &source) < 0)
         status = gp_source_fail(&source, errno);
     if (!shell->loaded) // once is enough
@@ -49,11 +52,12 @@ static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file
 
 bool gp_shell_load(gp_shell_t *shell, const gp_texts_t *files)
 {
+    const char *clock = shell->arguments.clock;
     gp_stats_t stats = {0};
     int status = 0;
 
     for (size_t i = 0; i < files->count && status == 0; i++)
-        status = add_file(&stats, shell, files->items[i]);
+        status = add_file(&stats, shell, files->items[i], &clock);
     if (status == 0 && shell->stripped && gp_stats_strip(&stats) < 0)
         status = -1;
     if (status == 0 && shell->sorts.count > 0 && gp_stats_sort(&stats, &shell->sorts, false) < 0)

@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "export_output.h"
+#include "output_guard.h"
 #include "shell.h"
 
 #define ABOUT_ARGUMENTS                                                                            \
@@ -368,6 +369,8 @@ static void run_export(gp_shell_t *shell, char *rest)
         return;
     }
     request.path = path + strspn(path, " \t");
+    if (gp_output_check(request.path, shell->files.items, shell->files.count) != 0)
+        return;
     each_capture(shell, request.exporter->wants, GP_BY_NONE, &request, export_one);
 }
 
