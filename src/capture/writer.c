@@ -97,9 +97,11 @@ static int open_file(gp_writer_t *writer)
     start.chunk.checksum = XXH64(header, sizeof(*header), GP_CHUNK_SEED(GP_CHUNK_HEADER, 0, 0));
     error = write_all(writer->fd, &start, sizeof(start));
     if (error != 0) {
+        struct stat status;
+        if (fstat(writer->fd, &status) == 0 && S_ISREG(status.st_mode)) // a device is not ours to remove
+            unlink(writer->path);
         close(writer->fd);
         writer->fd = -1;
-        unlink(writer->path);
         return error;
     }
     writer->bytes = sizeof(start);

@@ -68,7 +68,8 @@ static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum
         gp_scope_total(scope, now, sum);
         shared |= scope->references > 2 || scope->first_child != NULL || scope->next_in_profile != NULL;
     }
-    if (shared || profile->owner != atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed))
+    gp_thread_t *self = gp_thread_self; // NULL: a dump's own thread
+    if (shared || self == NULL || profile->owner != atomic_load_explicit(&self->current, memory_order_relaxed))
         sum->cpu_ns += open_slices_ns(profile);
     pthread_mutex_unlock(&gp_registry_lock);
 }

@@ -123,6 +123,37 @@ static void *worker(void *used)
     return NULL;
 }
 
+// Microseconds in a file of folded stacks.
+static uint64_t folded_us(const char *path)
+{
+    char line[4096];
+    uint64_t sum = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL)
+        sum += strtoull(strrchr(line, ' ') + 1, NULL, 10);
+    fclose(file);
+    return sum;
+}
+
+// The dump is the work of another thread, and the slice in progress is in it, of whatever scope.
+static void a_running_one_is_dumped(void **state)
+{
+    (void)state;
+    for (int scope = PROF_SCOPE_REQUEST; scope <= PROF_SCOPE_PROCESS; scope++) {
+        prof_options_t options = PROF_OPTIONS_INIT;
+        options.scope = (prof_scope_t)scope;
+        prof_t *profile = prof_start(&options);
+        burn(30000000);
+        uint64_t before = prof_total_ns(profile);
+        assert_int_equal(prof_dump(profile, "folded", "running.folded"), 0);
+        uint64_t us = folded_us("running.folded"), after = prof_total_ns(profile);
+        assert_in_range(us, before / 1000 - 500, after / 1000 + 500); // rounded, stack by stack
+        prof_free(profile);
+    }
+    assert_int_equal(unlink("running.folded"), 0);
+}
+
 static void scopes_see_their_own(void **state)
 {
     (void)state;
@@ -278,6 +309,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_order_is_an_error),
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(failed_dump_leaves_nothing),
+        cmocka_unit_test(a_running_one_is_dumped),
         cmocka_unit_test(scopes_see_their_own),
         cmocka_unit_test(nobody_has_what_a_deaf_thread_did),
         cmocka_unit_test(a_thousand_at_once),

@@ -161,13 +161,30 @@ static void refuses_what_cannot_be(void **state)
     free(longest);
 }
 
+// Not even when nothing can be written to it: it is not ours.
+static void leaves_a_device_where_it_is(void **state)
+{
+    (void)state;
+    const char *pipe = "writer-test-pipe";
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    int reader = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    gp_writer_t writer = GP_WRITER_INIT;
+    gp_file_header_t header = make_header(0);
+    bytes_until_full = 0;
+    int error = gp_writer_open(&writer, pipe, &header);
+    bytes_until_full = -1;
+    close(reader);
+    assert_int_equal(error, -ENOSPC);
+    assert_int_equal(unlink(pipe), 0);
+}
+
 int main(void)
 {
     close(mkstemps(path, 10));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_whole_chunks),          cmocka_unit_test(full_disk_leaves_whole_chunks),
         cmocka_unit_test(survives_a_closed_descriptor), cmocka_unit_test(keeps_the_image_before_an_exec),
-        cmocka_unit_test(refuses_what_cannot_be),
+        cmocka_unit_test(refuses_what_cannot_be),       cmocka_unit_test(leaves_a_device_where_it_is),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

@@ -12,7 +12,7 @@ cp "$source/package.cmake.in" "$tmp/CMakeLists.txt"
 cd "$tmp"
 
 export PKG_CONFIG_PATH=$tmp/usr/$libdir/pkgconfig LD_LIBRARY_PATH=$tmp/usr/$libdir
-read -ra flags <<<"$(pkg-config --define-variable=prefix="$tmp/usr" --cflags --libs greenprof)"
+read -ra flags <<<"$(pkg-config --cflags --libs greenprof)"
 g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror user.cpp "${flags[@]}" -o by_pkg_config
 ./by_pkg_config
 test -s user.prof
@@ -23,13 +23,13 @@ cmake-build/user
 
 # Hooks without `greenprof run`: a runtime in a shared library is hooked where the core is found before it.
 if test -x cmake-build/hooked; then
-    read -ra flags <<<"$(pkg-config --define-variable=prefix="$tmp/usr" --cflags --libs greenprof-hooks)"
+    read -ra flags <<<"$(pkg-config --cflags --libs greenprof-hooks)"
     gcc -Wall -Wextra -Werror hooked.c "${flags[@]}" -lboost_context -o hooked
     ./hooked
     cmake-build/hooked
     "$tmp/usr/bin/greenprof" runtimes ./hooked | grep -q 'Boost.Context.*; without greenprof run, too'
     # Not so with libgreenprof alone: its coroutines are found by their stacks.
-    read -ra flags <<<"$(pkg-config --define-variable=prefix="$tmp/usr" --cflags --libs greenprof)"
+    read -ra flags <<<"$(pkg-config --cflags --libs greenprof)"
     gcc -Wall -Wextra -Werror hooked.c -Wl,--no-as-needed "${flags[@]}" -lboost_context -o unhooked
     status=0
     ./unhooked || status=$?
