@@ -114,10 +114,10 @@ int gp_output_open(gp_output_t *output, const char *path)
 
 int gp_output_commit(gp_output_t *output)
 {
-    int result = 0;
+    int result = gp_output_state(output->file); // of what has left the buffer already
 
     errno = 0;
-    if (fflush(output->file) != 0 || ferror(output->file))
+    if (fflush(output->file) != 0 && result == 0)
         result = errno ? -errno : -EIO;
     if (fclose(output->file) != 0 && result == 0)
         result = errno ? -errno : -EIO;

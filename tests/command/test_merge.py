@@ -221,6 +221,18 @@ sample 3000000 2000000 1 1 3 0
         self.expect(1, "No such file", "merge", "-o", self.path("none/out"), self.first, self.second)
         self.expect(1, "the same capture as", "report", self.first, self.first)
 
+    def test_short_of_space(self):
+        # Messages have the names that the user knows, not those of temporary files.
+        def merge(*arguments, **environment):
+            limited = "ulimit -f 0; trap '' XFSZ; exec \"$@\" 2>&1 >/dev/null | cat"  # the pipe has no limit
+            return subprocess.run(["sh", "-c", limited, "sh", GREENPROF, *arguments], capture_output=True, text=True,
+                                  env={**os.environ, **environment}, cwd=self.directory).stdout
+        before = sorted(os.listdir(self.directory))
+        self.assertEqual(merge("merge", "-o", "out", self.first, self.second), "greenprof: out: File too large\n")
+        self.assertEqual(merge("report", self.first, self.second, TMPDIR=self.directory),
+                         f"greenprof: a temporary file in {self.directory} (TMPDIR says where): File too large\n")
+        self.assertEqual(sorted(os.listdir(self.directory)), before)
+
     def test_output_may_be_an_input(self):
         whole = self.folded(self.first, self.second)
         self.succeed("merge", "-o", self.first, self.first, self.second)

@@ -137,6 +137,9 @@ static void test_errors(void **state)
     name[sizeof(name) - 1] = '\0';
     assert_int_equal(write_text(name, "x"), -ENAMETOOLONG);
     assert_int_equal(write_text("/dev/full", "x"), -ENOSPC);
+    char *more = calloc(1, 1000001); // than the stream's buffer: it has failed before the end
+    assert_int_equal(write_text("/dev/full", memset(more, 'x', 1000000)), -ENOSPC);
+    free(more);
     assert_int_equal(write_text("/dev/null", "x"), 0);
     assert_int_equal(count_entries(), 1);
     if (geteuid() != 0) {

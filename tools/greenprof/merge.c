@@ -127,7 +127,7 @@ static int merge_input(gp_merge_t *merge, gp_merge_input_t *input)
     int result = read_capture(input->path, &gp_merge_handlers, merge, &summary, error);
     int write_error = atomic_load_explicit(&merge->writer.error, memory_order_relaxed);
     if (write_error != 0)
-        return gp_fail(merge->path, "%s", strerror(-write_error));
+        return gp_fail(merge->name, "%s", strerror(-write_error));
     if (result < 0)
         return gp_fail(input->path, "%s", error[0] != '\0' ? error : strerror(-result));
     gp_source_warn_damage(input->path, &summary);
@@ -280,7 +280,7 @@ static int merge_all(gp_merge_t *merge)
     make_header(merge);
     int result = gp_writer_open(&merge->writer, merge->path, &merge->header);
     if (result != 0)
-        return gp_fail(merge->path, "%s", strerror(-result));
+        return gp_fail(merge->name, "%s", strerror(-result));
     for (size_t i = 0; i < merge->count && status == 0; i++)
         status = merge_input(merge, &merge->inputs[i]);
     if (status != 0)
@@ -292,19 +292,20 @@ static int merge_all(gp_merge_t *merge)
         result = write_end(merge);
     if (result == 0)
         result = gp_writer_flush(&merge->writer);
-    return result == 0 ? 0 : gp_fail(merge->path, "%s", strerror(-result));
+    return result == 0 ? 0 : gp_fail(merge->name, "%s", strerror(-result));
 }
 
-int gp_merge(const char *path, char *const *inputs, size_t count)
+int gp_merge(const char *path, const char *name, char *const *inputs, size_t count)
 {
     gp_merge_t merge = {.inputs = calloc(count, sizeof(gp_merge_input_t)),
                         .count = count,
                         .path = path,
+                        .name = name,
                         .writer = GP_WRITER_INIT};
     int status = EXIT_FAILED;
 
     if (merge.inputs == NULL)
-        return gp_fail(path, "%s", strerror(ENOMEM));
+        return gp_fail(name, "%s", strerror(ENOMEM));
     for (size_t i = 0; i < count; i++)
         merge.inputs[i].path = inputs[i];
     status = merge_all(&merge);

@@ -10,7 +10,7 @@ static int merge_into(gp_output_t *output, void *context)
 
     if (output->temporary == NULL)
         return gp_fail(arguments->output, "is not a regular file");
-    return gp_merge(output->temporary, arguments->operands, (size_t)arguments->operand_count);
+    return gp_merge(output->temporary, arguments->output, arguments->operands, (size_t)arguments->operand_count);
 }
 
 int gp_command_merge(const gp_arguments_t *arguments)

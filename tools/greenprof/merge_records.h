@@ -30,6 +30,7 @@ typedef struct gp_merge_input {
 
 typedef struct gp_merge {
     const char *path; // of the merged capture
+    const char *name; // what messages call it
     gp_merge_input_t *inputs;
     size_t count;
     gp_merge_input_t *input; // the current one

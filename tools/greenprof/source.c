@@ -81,11 +81,18 @@ void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
         gp_warn(path, "cut off: the last chunk is not whole; what is before it is shown");
 }
 
+static const char *temporary_directory(void)
+{
+    const char *directory = getenv("TMPDIR");
+
+    return directory != NULL && directory[0] != '\0' ? directory : "/tmp";
+}
+
 // Several captures are merged into a file without a name.
 static int load_merged(gp_source_t *source, const gp_arguments_t *arguments)
 {
     int fd = gp_temporary_file();
-    char name[64];
+    char name[64], subject[PATH_MAX + 64];
 
     if (asprintf(&source->paths, "%s and %d more", arguments->operands[0],
                  arguments->operand_count - 1) < 0)
@@ -95,7 +102,8 @@ static int load_merged(gp_source_t *source, const gp_arguments_t *arguments)
     if (fd < 0)
         return gp_source_fail(source, -fd);
     snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-    int status = gp_merge(name, arguments->operands, (size_t)arguments->operand_count);
+    snprintf(subject, sizeof(subject), "a temporary file in %s (TMPDIR says where)", temporary_directory());
+    int status = gp_merge(name, subject, arguments->operands, (size_t)arguments->operand_count);
     if (status == 0)
         status = load(source, fd, arguments);
     close(fd);
@@ -120,7 +128,7 @@ static int copy_pipe(int from, const char *path)
     gp_progress_end();
     if (result == 0 && lseek(to, 0, SEEK_SET) == 0)
         return to;
-    gp_fail(path, "cannot be copied to a temporary file: %s", strerror(-result));
+    gp_fail(path, "cannot be copied to a temporary file in %s (TMPDIR says where): %s", temporary_directory(), strerror(-result));
     if (to >= 0)
         close(to);
     return -1;
@@ -218,12 +226,10 @@ gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options
 
 int gp_source_fail(const gp_source_t *source, int error)
 {
-    const char *directory = getenv("TMPDIR");
-
     if (error == ENOMEM)
         return gp_fail(source->path, "not enough memory");
     return gp_fail(source->path, "%s (temporary files are made in %s, TMPDIR says where)",
-                   strerror(error), directory && directory[0] ? directory : "/tmp");
+                   strerror(error), temporary_directory());
 }
 
 gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *sums)
