@@ -17,7 +17,7 @@ class Command(shares.Shares):
 
     def test_list(self):
         text = self.ask()
-        for name in ("glibc ucontext", "Boost.Context", "State Threads", "Ruby Fiber", "PHP Fiber", "greenprof-wrap-libaco"):
+        for name in ("glibc ucontext", "Boost.Context", "State Threads", "Ruby Fiber", "PHP Fiber", "greenprof-wrap-libaco", "greenprof-wrap-lua", "asyncio"):
             self.assertIn(name, text)
 
     def test_shared(self):
@@ -28,10 +28,11 @@ class Command(shares.Shares):
     def test_linked_in(self):
         self.assertRegex(self.about("boost_static"), r"^Boost\.Context, linked in +boost_static: link-time hook is in place\n$")
         self.assertIn("libaco, linked in", self.about("shape_libaco"))
+        self.assertRegex(self.about("lua_static"), r"(?m)^Lua 5\.4, linked in +lua_static: link-time hook is in place$")
 
     def test_none(self):
         self.assertIn("none that greenprof knows", self.ask("/bin/true"))
-        self.assertEqual(self.ask("no-such-program", status=127), "")
+        self.assertEqual(self.ask("no-such-program", status=1), "")
         self.assertEqual(self.ask("999999999", status=1), "")
 
     def test_process(self):

@@ -23,30 +23,32 @@ typedef struct runtime {
     const char *symbol; // a name that the file has
     const char *wrap;   // for what is linked in: greenprof-wrap-NAME
     const char *except; // pattern of programs that have the name for something else; NULL = none
+    const char *also;   // another name that tells it from what has the first one, too; NULL = none
 } runtime_t;
 
 // clang-format off: a row a runtime
 static const runtime_t runtimes[] = {
-    {"glibc ucontext", "makecontext, swapcontext, setcontext interposed", "*", "makecontext", NULL, NULL},
-    {"switches by longjmp", "longjmp, siglongjmp interposed: QEMU and others that begin on a ucontext", "qemu-*", "siglongjmp", NULL, NULL},
-    {"Boost.Context", "jump_fcontext, ontop_fcontext, make_fcontext interposed", "libboost_context.so*", "jump_fcontext", NULL, NULL},
-    {"GNU Pth", "as ucontext; names from pth_spawn", "libpth.so*", "pth_spawn", NULL, NULL},
-    {"PCL", "as ucontext; names from co_create", "libpcl.so*", "co_create", NULL, NULL},
-    {"State Threads", "its switch callbacks", "libst.so*", "st_thread_create", NULL, NULL},
-    {"Ruby Fiber", "coroutine_transfer interposed", "libruby*.so*", "coroutine_transfer", NULL, NULL},
-    {"PHP Fiber", "the engine's fiber observers", "php*", "zend_observer_fiber_switch_register", NULL, NULL},
-    {"Lua 5.4 coroutines", "lua_resume interposed", "liblua5.4*.so*", "lua_resume", NULL, NULL},
-    {"CPython, greenlet", "frames, greenlet's tracing", "*python3*", "Py_Initialize", NULL, NULL},
-    {"Boost.Context, linked in", "at link time", NULL, "jump_fcontext", "boost", "php*"},
-    {"brpc bthread, linked in", "at link time", NULL, "bthread_jump_fcontext", "brpc", NULL},
-    {"libaco, linked in", "at link time", NULL, "acosw", "libaco", NULL},
-    {"libco (Tencent), linked in", "at link time", NULL, "coctx_swap", "libco-tencent", NULL},
-    {"libco (higan), linked in", "at link time", NULL, "co_switch", "libco-higan", NULL},
-    {"minicoro, linked in", "at link time", NULL, "mco_resume", "minicoro", NULL},
-    {"libdill, linked in", "at link time", NULL, "dill_prologue", "libdill", NULL},
-    {"libtask, linked in", "at link time", NULL, "taskcreate", "libtask", NULL},
-    {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mt", "photon", NULL},
-    {"State Threads, linked in", "at link time", NULL, "st_thread_create", "st", NULL},
+    {"glibc ucontext", "makecontext, swapcontext, setcontext interposed", "*", "makecontext", NULL, NULL, NULL},
+    {"switches by longjmp", "longjmp, siglongjmp interposed: QEMU and others that begin on a ucontext", "qemu-*", "siglongjmp", NULL, NULL, NULL},
+    {"Boost.Context", "jump_fcontext, ontop_fcontext, make_fcontext interposed (Coroutine2, Fiber, Asio spawn)", "libboost_context.so*", "jump_fcontext", NULL, NULL, NULL},
+    {"GNU Pth", "as ucontext; names from pth_spawn", "libpth.so*", "pth_spawn", NULL, NULL, NULL},
+    {"PCL", "as ucontext; names from co_create", "libpcl.so*", "co_create", NULL, NULL, NULL},
+    {"State Threads", "its switch callbacks", "libst.so*", "st_thread_create", NULL, NULL, NULL},
+    {"Ruby Fiber", "coroutine_transfer interposed", "libruby*.so*", "coroutine_transfer", NULL, NULL, NULL},
+    {"PHP Fiber", "the engine's fiber observers", "php*", "zend_observer_fiber_switch_register", NULL, NULL, NULL},
+    {"Lua 5.4 coroutines", "lua_resume interposed", "liblua5.4*.so*", "lua_resume", NULL, NULL, NULL},
+    {"CPython", "frames; greenlet, eventlet, gevent and asyncio by what they call at a switch", "*python3*", "Py_Initialize", NULL, NULL, NULL},
+    {"Boost.Context, linked in", "at link time", NULL, "jump_fcontext", "boost", "php*", NULL},
+    {"brpc bthread, linked in", "at link time", NULL, "bthread_jump_fcontext", "brpc", NULL, NULL},
+    {"libaco, linked in", "at link time", NULL, "acosw", "libaco", NULL, NULL},
+    {"libco (Tencent), linked in", "at link time", NULL, "coctx_swap", "libco-tencent", NULL, NULL},
+    {"libco (higan), linked in", "at link time", NULL, "co_switch", "libco-higan", NULL, NULL},
+    {"minicoro, linked in", "at link time", NULL, "mco_resume", "minicoro", NULL, NULL},
+    {"libdill, linked in", "at link time", NULL, "dill_prologue", "libdill", NULL, NULL},
+    {"libtask, linked in", "at link time", NULL, "taskcreate", "libtask", NULL, NULL},
+    {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mt", "photon", NULL, NULL},
+    {"State Threads, linked in", "at link time", NULL, "st_thread_create", "st", NULL, NULL},
+    {"Lua 5.4, linked in", "at link time", NULL, "lua_resume", "lua", NULL, "lua_toclose"}, // LuaJIT has lua_resume
 };
 // clang-format on
 
@@ -84,7 +86,8 @@ static void look_at(findings_t *findings, const char *path, const char *bytes, s
         // Of two names that end alike, a string table has the longer one only.
         snprintf(wrapped, sizeof(wrapped), "__wrap_%s", runtime->symbol);
         findings->wrapped[i] = has_name(bytes, size, wrapped);
-        if (!findings->wrapped[i] && !has_name(bytes, size, runtime->symbol))
+        if (!findings->wrapped[i] &&
+            (!has_name(bytes, size, runtime->symbol) || (runtime->also != NULL && !has_name(bytes, size, runtime->also))))
             continue;
         findings->library[i] = true;
         findings->behind_core[i] = findings->core_linked;
@@ -162,10 +165,10 @@ static void list_objects(const char *program, int out)
 static int look_at_program(findings_t *findings, const char *program)
 {
     char path[PATH_MAX];
-    int ends[2], status = gp_run_check_program(program);
+    int ends[2];
 
-    if (status != 0)
-        return status;
+    if (gp_run_check_program(program) != 0)
+        return EXIT_FAILURE;
     if (gp_run_find_program(program, path) != 0 || pipe2(ends, O_CLOEXEC) != 0)
         return gp_fail(program, "%s", strerror(errno));
     findings->in_load_order = true;
