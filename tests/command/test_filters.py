@@ -150,9 +150,10 @@ class Filters(Command):
             data = file.read()
         for arguments in ([], ["--coroutine", "3"], ["--from", "-0.7"], ["--by", "coroutine"], ["--clock", "wall"]):
             command = [GREENPROF, "export", "-f", "folded", *arguments]
-            piped = subprocess.run([*command, "/dev/stdin"], input=data, capture_output=True)
             file = subprocess.run([*command, self.capture], capture_output=True)
-            self.assertEqual((piped.returncode, piped.stdout), (0, file.stdout), piped.stderr)
+            for name in ("/dev/stdin", "-"):
+                piped = subprocess.run([*command, name], input=data, capture_output=True)
+                self.assertEqual((piped.returncode, piped.stdout), (0, file.stdout), piped.stderr)
             self.assertTrue(piped.stdout)
 
 

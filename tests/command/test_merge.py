@@ -221,6 +221,10 @@ sample 3000000 2000000 1 1 3 0
         self.expect(1, "No such file", "merge", "-o", self.path("none/out"), self.first, self.second)
         self.expect(1, "the same capture as", "report", self.first, self.first)
 
+    def test_merged_has_no_census(self):
+        self.succeed("merge", "-o", self.path("out"), self.first, self.second)
+        self.assertIn("it is merged, and has no census", run("coroutines", self.path("out")).stderr)
+
     def test_short_of_space(self):
         # Messages have the names that the user knows, not those of temporary files.
         def merge(*arguments, **environment):

@@ -14,6 +14,8 @@ static int show(const gp_source_t *source, const gp_arguments_t *arguments)
     gp_census_groups_t groups;
     int status = 0;
 
+    if (source->dataset->census_count == 0 && gp_dataset_meta(source->dataset, "merged") != NULL)
+        return gp_fail(source->path, "it is merged, and has no census: each of its captures has its own");
     if (source->dataset->census_count == 0)
         return gp_fail(source->path, "no census in it: it was killed early, or written by an older greenprof");
     if (gp_census_groups_make(&groups, source) < 0)

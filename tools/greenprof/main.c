@@ -76,11 +76,23 @@ int gp_finish_stdout(void)
     return 0;
 }
 
+// A capture named '-' is standard input.
+static void name_standard_input(const gp_arguments_t *arguments)
+{
+    static char name[] = "/dev/stdin";
+
+    for (int i = 0; i < arguments->operand_count; i++)
+        if (arguments->command->hint == GP_HINT_CAPTURE && strcmp(arguments->operands[i], "-") == 0)
+            arguments->operands[i] = name;
+}
+
 static int run(const gp_command_t *command, int argc, char **argv)
 {
     gp_arguments_t arguments;
     int status = gp_options_parse(&arguments, command, argc, argv);
 
+    if (status == 0)
+        name_standard_input(&arguments);
     bool may_replace = command == &gp_commands[GP_COMMAND_MERGE]; // all of the input is in the output
     if (status == 0 && !arguments.help && arguments.output != NULL && command->hint == GP_HINT_CAPTURE && !may_replace)
         status = gp_output_check(arguments.output, (const char *const *)arguments.operands,
