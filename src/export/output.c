@@ -96,13 +96,21 @@ static int open_path(gp_output_t *output, const char *path)
     return open_temporary(output, mode);
 }
 
+// The stream of the process that a path names, or -1: where it goes to a file, that one must not be replaced.
+static int stream_named(const char *path)
+{
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    return strcmp(path, "/dev/stderr") == 0 ? STDERR_FILENO : -1;
+}
+
 int gp_output_open(gp_output_t *output, const char *path)
 {
-    int result;
+    int result, stream = stream_named(path);
 
     memset(output, 0, sizeof(*output));
-    if (strcmp(path, "-") == 0)
-        result = open_stream(output, fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (stream >= 0)
+        result = open_stream(output, fcntl(stream, F_DUPFD_CLOEXEC, 3));
     else if (path[0] == '\0')
         result = -ENOENT;
     else

@@ -171,11 +171,8 @@ static uint64_t hog_threshold_ns(void)
     return text != NULL && end != text && *end == '\0' && ms > 0 && ms < 1e9 ? (uint64_t)(ms * 1e6) : HOG_DEFAULT_NS;
 }
 
-static int start_locked(unsigned hz)
+static int start_locked(gp_thread_t *self, unsigned hz)
 {
-    gp_thread_t *self = gp_thread_attach();
-    if (self == NULL)
-        return -ENOMEM;
     int error = gp_unwind_init();
     if (error == 0)
         error = gp_sampling_signal_take(0);
@@ -303,9 +300,12 @@ static unsigned highest_wanted(void)
 int gp_sampler_acquire(unsigned hz)
 {
     int error = 0;
+    gp_thread_t *self = gp_thread_attach(); // before the lock: a thread nobody knows yet is announced to arm_if_sampling()
+    if (self == NULL)
+        return -ENOMEM;
     pthread_mutex_lock(&gp_sampler_lock);
     if (frequency == 0)
-        error = start_locked(hz);
+        error = start_locked(self, hz);
     else if (hz > frequency || user_count == 0)
         change_frequency(hz);
     if (error == 0) {

@@ -73,6 +73,9 @@ class Interface(measured.Case):
         return subprocess.run([support.PYTHON, "-m", "greenprof", *arguments], capture_output=True, text=True,
                               timeout=support.LIMIT_SECONDS)
 
+    def test_a_new_thread_wakes_the_sampler_that_rests(self):
+        self.assertEqual(run("late_thread.py"), "profiled\n")
+
     def test_command_runs_scripts_and_modules(self):
         lines = os.path.join(support.PROGRAMS, "lines.py")
         done = self.command(lines)
