@@ -93,8 +93,9 @@ PROF_API int prof_dump_stats(prof_t *profile, const char *path);
 // Write a profile in a format of the exporter table ("pstats", "folded", "flamegraph", ...).
 //   path: written under a temporary name in the same directory, then renamed: no reader sees half a file and no failed
 //         dump leaves one. "-" and /dev/stdout are standard output.
-// Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP when only libgreenprof-core is loaded; else the error
-//   of opening, writing or renaming (-ENOENT, -EACCES, -ENOSPC, ...).
+// Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP (a timeline, which a profile has not: "chrome",
+//   "perfetto"); -ENOMEM; -EAGAIN (no thread to be had); else the error of opening, writing or renaming (-ENOENT, -EACCES,
+//   -ENOSPC, ...). libgreenprof has it, libgreenprof-core does not.
 // Threads: any; the work is done on a thread of its own, so a small coroutine stack is enough; the caller waits.
 // Signals: not safe.
 PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);

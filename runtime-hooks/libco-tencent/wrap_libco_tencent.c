@@ -1,6 +1,6 @@
 // Tencent's libco, coroutines with stacks of their own: coctx_swap(from, to) finds the target's stack pointer in
 // to->regs[13]. Its copy-stack mode needs the explicit API.
-// Source: libco, coctx.h, coctx.cpp (kRSP).
+// Source: libco, coctx.h (C++: coctx_make() has no extern "C"), coctx.cpp (kRSP).
 #include "wrap.h"
 
 enum { REGISTERS = 14 };
@@ -11,11 +11,13 @@ typedef struct coctx {
     char *stack_low;
 } coctx_t;
 
-extern int __real_coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second);
-int __wrap_coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second);
+// coctx_make(coctx_t *, void *(*)(void *, void *), const void *, const void *)
+#define MAKE(prefix) prefix##_Z10coctx_makeP7coctx_tPFPvS1_S1_EPKvS5_
+extern int MAKE(__real_)(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second);
+int MAKE(__wrap_)(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second);
 
-int __wrap_coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second)
+int MAKE(__wrap_)(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second)
 {
     gp_wrap_announce(context->stack_low, context->stack_bytes, (const void *)(uintptr_t)run, NULL);
-    return __real_coctx_make(context, run, first, second);
+    return MAKE(__real_)(context, run, first, second);
 }

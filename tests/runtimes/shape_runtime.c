@@ -104,9 +104,16 @@ int mco_yield(mco_coro *co)
 }
 #elif defined(SHAPE_PHOTON)
 // The thread lies at the top of its own stack; its stack pointer is behind the links.
+#ifdef SHAPE_PHOTON_FLAGS
+photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size, unsigned reserved,
+                                    unsigned long flags)
+#else
+enum { flags };
 photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size, unsigned short reserved)
+#endif
 {
     enum { PAGE = 4096 };
+    (void)flags;
     stack_size = (stack_size + sizeof(photon_thread) + PAGE - 1) / PAGE * PAGE;
     char *memory = aligned_alloc(PAGE, stack_size);
     photon_thread *thread = (photon_thread *)(void *)(memory + (stack_size - sizeof(photon_thread)) / 64 * 64);

@@ -19,14 +19,15 @@ typedef struct aco_share_stack {
 void acosw(aco_t *from, aco_t *to);
 aco_t *aco_create(aco_t *main_co, aco_share_stack_t *stack, size_t save_size, void (*run)(void), void *argument);
 
-// Tencent's libco, coctx.h
+// Tencent's libco, coctx.h: C++, but for the switch
 typedef struct coctx {
     void *regs[14];
     size_t ss_size;
     char *ss_sp;
 } coctx_t;
 void coctx_swap(coctx_t *from, coctx_t *to);
-int coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second);
+int coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second)
+    __asm__("_Z10coctx_makeP7coctx_tPFPvS1_S1_EPKvS5_");
 
 // higan's libco, libco.h
 void co_switch(void *to);
@@ -66,8 +67,13 @@ typedef struct photon_thread {
     char *buf, *stackful_alloc_top;
     unsigned long stack_size;
 } photon_thread;
+#ifdef SHAPE_PHOTON_FLAGS // later: uint32_t reserved, uint64_t flags
+photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size, unsigned reserved,
+                                    unsigned long flags) __asm__("_ZN6photon13thread_createEPFPvS0_ES0_mjm");
+#else
 photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size,
                                     unsigned short reserved) __asm__("_ZN6photon13thread_createEPFPvS0_ES0_mt");
+#endif
 void **photon_stack_pointer(photon_thread *thread);
 
 // libtask, taskimpl.h, amd64-ucontext.h

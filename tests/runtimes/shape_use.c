@@ -74,7 +74,11 @@ static photon_thread *all[COUNT];
 static void *loop;
 void shape_make(int id, void (*run)(void))
 {
+#ifdef SHAPE_PHOTON_FLAGS
+    all[id] = photon_thread_create((void *(*)(void *))run, NULL, BYTES, 0, 0);
+#else
     all[id] = photon_thread_create((void *(*)(void *))run, NULL, BYTES, 0);
+#endif
 }
 void shape_enter(int id) { shape_swap(&loop, *photon_stack_pointer(all[id])); }
 void shape_leave(int id) { shape_swap(photon_stack_pointer(all[id]), loop); }

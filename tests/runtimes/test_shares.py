@@ -67,6 +67,7 @@ LINKED_TOO = {
     "libdill": Row("shape_libdill", SHAPE, {name: rf"shape_use\.c:{100 + i}" for i, name in enumerate(shares.WORKERS)},
                    switches=False),
     "photon": Row("shape_photon", SHAPE, ENTRIES, switches=False),
+    "photon_with_flags": Row("shape_photon-flags", SHAPE, ENTRIES, switches=False),
     "nameless_switch": Row("shape_nameless", SHAPE, ENTRIES),
     "shared_stack_libaco": Row("shape_shared-libaco", SHAPE, ENTRIES),
     "shared_stack_libco": Row("shape_shared-libco", SHAPE, ENTRIES),

@@ -47,6 +47,7 @@ static const runtime_t runtimes[] = {
     {"libdill, linked in", "at link time", NULL, "dill_prologue", "libdill", NULL, NULL},
     {"libtask, linked in", "at link time", NULL, "taskcreate", "libtask", NULL, NULL},
     {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mt", "photon", NULL, NULL},
+    {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mjm", "photon", NULL, NULL}, // with flags
     {"State Threads, linked in", "at link time", NULL, "st_thread_create", "st", NULL, NULL},
     {"Lua 5.4, linked in", "at link time", NULL, "lua_resume", "lua", NULL, "lua_toclose"}, // LuaJIT has lua_resume
 };
@@ -192,7 +193,8 @@ static int list_all(void)
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++)
         printf("%-28sentry patch of %s: greenprof run [--patch %s]\n", runtime->title, runtime->functions[0].symbol, runtime->name);
     for (int i = 0; i < COUNT; i++)
-        printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how, runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
+        if (i == 0 || strcmp(runtimes[i].name, runtimes[i - 1].name) != 0)
+            printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how, runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
                runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
     for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL; runtime++)
         if (runtime == gp_poll_runtimes || strcmp(runtime->variable, runtime[-1].variable) != 0)

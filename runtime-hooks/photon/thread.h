@@ -1,0 +1,27 @@
+// PhotonLibOS, linked into the program: photon::thread_create() tells the stacks. Its switch routines are local symbols,
+// called by inline assembly, which nothing can stand before: the stack pointer decides who runs.
+// Source: PhotonLibOS 0.6 to 0.9, thread/thread.cpp (struct thread, thread_create).
+#ifndef GP_HOOKS_PHOTON_THREAD_H
+#define GP_HOOKS_PHOTON_THREAD_H
+
+#include "wrap.h"
+
+typedef void *start_t(void *);
+
+typedef struct thread { // its beginning; it lies at the top of its stack
+    uint64_t links_and_state[8];
+    void *argument;
+    start_t *start;
+    char *stack_low;
+    char *stackful_alloc_top;
+    size_t stack_bytes;
+} thread_t;
+
+// Is a thread as this file knows them?
+static inline int is_understood(const thread_t *thread, start_t *start)
+{
+    uintptr_t at = (uintptr_t)thread, lo = (uintptr_t)thread->stack_low;
+    return thread->start == start && lo < at && at - lo < thread->stack_bytes;
+}
+
+#endif

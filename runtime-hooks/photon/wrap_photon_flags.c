@@ -1,0 +1,15 @@
+// thread_create() since it has flags; a file of its own, as a program has one of the two.
+#include "thread.h"
+
+// photon::thread_create(void *(*)(void *), void *, unsigned long, unsigned int, unsigned long)
+#define CREATE(prefix) prefix##_ZN6photon13thread_createEPFPvS0_ES0_mjm
+extern thread_t *CREATE(__real_)(start_t *start, void *argument, uint64_t stack_bytes, uint32_t reserved, uint64_t flags);
+thread_t *CREATE(__wrap_)(start_t *start, void *argument, uint64_t stack_bytes, uint32_t reserved, uint64_t flags);
+
+thread_t *CREATE(__wrap_)(start_t *start, void *argument, uint64_t stack_bytes, uint32_t reserved, uint64_t flags)
+{
+    thread_t *thread = CREATE(__real_)(start, argument, stack_bytes, reserved, flags);
+    if (thread != NULL && is_understood(thread, start))
+        gp_wrap_announce(thread->stack_low, thread->stack_bytes, (const void *)(uintptr_t)start, NULL);
+    return thread;
+}
