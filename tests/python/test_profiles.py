@@ -92,11 +92,18 @@ class Interface(measured.Case):
 
     def test_command_keeps_exit_status_and_refuses_nonsense(self):
         with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
-            script.write("import sys; sys.exit(7)\n")
+            script.write("import sys; print(__file__); sys.exit(7)\n")
             script.flush()
-            self.assertEqual(self.command(script.name).returncode, 7)
+            done = self.command("--exact", "--native", "-s", "tot", script.name)
+            self.assertEqual(done.returncode, 7)
+            self.assertEqual(done.stdout.splitlines()[0], script.name)
+            self.assertIn("(<module>)", done.stdout)
+            done = self.command("-o", "/dev/full", script.name)
+            self.assertEqual((done.returncode, done.stderr), (7, "greenprof: /dev/full: No space left on device\n"))
         done = self.command("/nonexistent.py")
         self.assertEqual((done.returncode, done.stderr), (1, "greenprof: /nonexistent.py: No such file or directory\n"))
+        done = self.command("-m", "no_such_module")
+        self.assertEqual((done.returncode, done.stderr), (1, "greenprof: no_such_module: No module named no_such_module\n"))
         self.assertEqual(self.command("-F", "0", "x.py").returncode, 2)
         self.assertEqual(self.command().returncode, 2)
 

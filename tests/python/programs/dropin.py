@@ -1,4 +1,5 @@
 """What people do with cProfile.Profile and eventlet.green.profile.Profile, with greenprof.Profile. Argument: a directory."""
+import asyncio
 import cProfile
 import io
 import os
@@ -59,6 +60,80 @@ def decorated():
 
 
 assert decorated() == 10 and decorated.__name__ == "decorated"
+
+# Of generators and coroutine functions, the body is profiled, not what makes them; their users are left out.
+def user_work():
+    work(30)
+
+
+for mode in ("sample", "exact"):
+    profile = greenprof.Profile(mode=mode)
+
+    @profile
+    def numbers():
+        got = yield work(30)
+        try:
+            yield got
+        except KeyError:
+            return "end"
+
+    @profile
+    async def fetch():
+        work(30)
+        await asyncio.sleep(0)
+        return 7
+
+    @profile
+    async def stream():
+        yield work(30)
+
+    async def use():
+        return [await fetch()] + [number async for number in stream()]
+
+    steps = numbers()
+    assert next(steps) == 30
+    user_work()
+    assert steps.send(5) == 5
+    try:
+        steps.throw(KeyError())
+    except StopIteration as end:
+        assert end.value == "end"
+    assert asyncio.run(use()) == [7, 30] and not profile.running
+    profile.snapshot_stats()
+    seen = {function[2] for function in profile.stats}
+    assert {"numbers", "fetch", "stream"} <= seen and not {"user_work", "_steps", "_awaited_steps"} & seen, (mode, seen)
+
+# Files of an exact profile: the rules are prof_dump()'s.
+exact = greenprof.Profile(mode="exact")
+exact.runcall(work, 1)
+target, link = os.path.join(directory, "target.prof"), os.path.join(directory, "link.prof")
+os.symlink(target, link)
+for path in (link, os.fsencode(directory) + b"/b\xff.callgrind"):
+    exact.dump(path)
+assert os.path.islink(link) and "work" in names(pstats.Stats(target))
+with open(os.fsencode(directory) + b"/b\xff.callgrind", "rb") as file:
+    assert file.readline() == b"# callgrind format\n"
+fifo = os.path.join(directory, "pipe")  # is written to, not replaced
+os.mkfifo(fifo)
+reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+exact.dump_stats(fifo)
+assert os.read(reader, 1) == b"{" and not os.path.isfile(fifo)
+assert not [name for name in os.listdir(directory) if name.startswith(".")]
+
+# What the program asked threads to come to do goes on.
+hook = lambda *event: None
+threading.setprofile(hook)
+first, second = (greenprof.Profile(mode="exact", scope="process") for _ in range(2))
+first.start()
+second.start()
+first.stop()
+later = threading.Thread(target=work)
+later.start()
+later.join()
+second.stop()
+second.snapshot_stats()
+assert "work" in {function[2] for function in second.stats} and threading.getprofile() is hook
+threading.setprofile(None)
 
 # Of the thread, of the process, and several at once.
 other = threading.Thread(target=work, args=(200,))

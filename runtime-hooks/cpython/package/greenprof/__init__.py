@@ -11,6 +11,8 @@ its own request; the program is sampled and pays next to nothing.
 """
 import collections
 import functools
+import inspect
+import io
 import marshal
 import os
 import sys
@@ -18,7 +20,7 @@ import tempfile
 import threading
 import warnings
 
-from greenprof import _greenprof, callgrind
+from greenprof import _greenprof, callgrind, output
 from greenprof._greenprof import detach, dump_coroutines, set_name, set_trace
 
 __all__ = ["Coroutine", "Frame", "Profile", "coroutines", "detach", "dump_coroutines", "run", "runctx", "set_name", "set_trace"]
@@ -35,6 +37,26 @@ def _choice(what, choices, value):
         raise ValueError(f"{what}={value!r}: it can be {', '.join(choices)}") from None
 
 
+_watching, _program_hook = 0, None
+
+
+def _watch_threads(change):
+    """Let threads to come be in the exact profiles of the process; the program's own threading.setprofile() stays."""
+    global _watching, _program_hook
+    if _watching == 0:
+        _program_hook = threading.getprofile()
+        threading.setprofile(_enter_thread)
+    _watching += change
+    if _watching == 0 and threading.getprofile() is _enter_thread:
+        threading.setprofile(_program_hook)
+
+
+def _enter_thread(frame, event, argument):
+    if _program_hook is not None:
+        sys.setprofile(_program_hook)
+    _greenprof.enter_thread()
+
+
 class _Exact:
     """An exact profile, with what Profile needs of one that samples."""
 
@@ -42,15 +64,20 @@ class _Exact:
         self._exact, self._whole, self._started = _greenprof.Exact(scope), scope == _SCOPES["process"], False
 
     def start(self):
-        self._exact.start()
+        if self._whole:
+            _watch_threads(+1)
+        try:
+            self._exact.start()
+        except BaseException:
+            if self._whole:
+                _watch_threads(-1)
+            raise
         self._started = True
-        if self._whole:  # threads to come
-            threading.setprofile(lambda *event: _greenprof.enter_thread())
 
     def stop(self):
-        if self._whole:
-            threading.setprofile(None)
         self._exact.stop()
+        if self._whole:
+            _watch_threads(-1)
         if self._exact.was_taken:
             warnings.warn("another profiler took the place of this one (not by sys.setprofile or cProfile): calls are missing",
                           RuntimeWarning, stacklevel=3)
@@ -60,24 +87,53 @@ class _Exact:
             raise ValueError("the profile has never been started")
         if format not in ("pstats", "callgrind"):
             raise ValueError(f"an exact profile knows who called whom, not whole stacks: pstats or callgrind, not {format}")
-        temporary = f"{os.fspath(path)}.{os.getpid()}.{id(self)}"
-        try:
-            if format == "pstats":
-                with open(temporary, "wb") as file:
-                    marshal.dump(self._exact.stats(), file)
-            else:
-                with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
-                    callgrind.write(self._exact.stats(), file)
-            os.replace(temporary, path)
-        except OSError as error:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            error.filename = path
-            raise
+        if format == "pstats":
+            output.write(path, marshal.dumps(self._exact.stats()))
+        else:
+            text = io.StringIO()
+            callgrind.write(self._exact.stats(), text)
+            output.write(path, text.getvalue().encode("utf-8", "backslashreplace"))
 
     @property
     def total_ns(self):
         return self._exact.total_ns
+
+
+def _steps(profile, generator):
+    """A generator whose own steps are profiled, and not what its user does between two of them."""
+    step, value = generator.send, None
+    while True:
+        try:
+            with profile:
+                result = step(value)
+        except StopIteration as end:
+            return end.value
+        try:
+            step, value = generator.send, (yield result)
+        except GeneratorExit:
+            with profile:
+                generator.close()
+            raise
+        except BaseException as error:
+            step, value = generator.throw, error
+
+
+async def _awaited_steps(profile, generator):
+    step, value = generator.asend, None
+    while True:
+        try:
+            with profile:
+                result = await step(value)
+        except StopAsyncIteration:
+            return
+        try:
+            step, value = generator.asend, (yield result)
+        except GeneratorExit:
+            with profile:
+                await generator.aclose()
+            raise
+        except BaseException as error:
+            step, value = generator.athrow, error
 
 
 class Profile:
@@ -150,7 +206,7 @@ class Profile:
 
     def dump(self, path, format=None):
         """Write the profile; the format is that of the file's suffix where none is given, else pstats."""
-        self._profile.dump(path, format or _format_of(path))
+        self._profile.dump(path, format or format_of(path))
 
     def dump_stats(self, file):
         """Write the profile as pstats reads it: python3 -m pstats, SnakeViz, gprof2dot."""
@@ -187,12 +243,23 @@ class Profile:
             return func(*args, **kw)
 
     def __call__(self, func):
-        """As a decorator: profile each call of a function, all into this profile."""
-        @functools.wraps(func)
-        def profiled(*args, **kw):
-            with self:
-                return func(*args, **kw)
-        return profiled
+        """As a decorator: profile each call of a function, all into this profile; of a generator, what it does itself, not what
+        its user does between. Calls that overlap on several green threads or tasks each need a profile of their own."""
+        if inspect.iscoroutinefunction(func):
+            async def profiled(*args, **kw):
+                with self:
+                    return await func(*args, **kw)
+        elif inspect.isgeneratorfunction(func):
+            def profiled(*args, **kw):
+                return (yield from _steps(self, func(*args, **kw)))
+        elif inspect.isasyncgenfunction(func):
+            def profiled(*args, **kw):
+                return _awaited_steps(self, func(*args, **kw))
+        else:
+            def profiled(*args, **kw):
+                with self:
+                    return func(*args, **kw)
+        return functools.wraps(func)(profiled)
 
     def __enter__(self):
         self.start()
@@ -232,9 +299,10 @@ _FORMATS = {".folded": "folded", ".svg": "flamegraph", ".html": "flamegraph", ".
             ".speedscope.json": "speedscope", ".callgrind": "callgrind", ".json": "json"}
 
 
-def _format_of(path):
-    text = os.fspath(path)
-    return next((form for suffix, form in _FORMATS.items() if str(text).endswith(suffix)), "pstats")
+def format_of(path):
+    """The format that a file name asks for."""
+    text = os.fsdecode(path)
+    return next((form for suffix, form in _FORMATS.items() if text.endswith(suffix)), "pstats")
 
 
 def _finish(profile, filename, sort):

@@ -39,9 +39,9 @@ class Middleware:
             raise
 
     def _start(self, environ):
-        if self.choose is not None and not self.choose(environ):
-            return None
         try:
+            if self.choose is not None and not self.choose(environ):
+                return None
             _set_trace(environ)
             profile = greenprof.Profile(name=environ.get("PATH_INFO", "")[:60].encode("ascii", "replace").decode(),
                                         **self.options)
