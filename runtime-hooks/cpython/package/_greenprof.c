@@ -188,10 +188,19 @@ static PyType_Spec profile_spec = {
     .slots = profile_slots,
 };
 
+// UTF-8 of a str; NULL and a Python error where it is none.
+static const char *utf8_of(PyObject *text)
+{
+    if (PyUnicode_Check(text))
+        return PyUnicode_AsUTF8(text);
+    PyErr_Format(PyExc_TypeError, "expected str or None, not %.100s", Py_TYPE(text)->tp_name);
+    return NULL;
+}
+
 static PyObject *set_name(PyObject *module, PyObject *text)
 {
     (void)module;
-    const char *utf8 = text != Py_None ? PyUnicode_AsUTF8(text) : NULL;
+    const char *utf8 = text != Py_None ? utf8_of(text) : NULL;
     if (utf8 == NULL && text != Py_None)
         return NULL;
     prof_coro_name(NULL, utf8);
@@ -206,7 +215,7 @@ static PyObject *set_trace(PyObject *module, PyObject *text)
         prof_trace_clear();
         Py_RETURN_NONE;
     }
-    const char *utf8 = PyUnicode_AsUTF8(text);
+    const char *utf8 = utf8_of(text);
     if (utf8 == NULL)
         return NULL;
     if (prof_trace_parse(utf8, &id) != 0)

@@ -167,12 +167,18 @@ for _ in range(20):
     assert os.waitpid(child, 0)[1] == 0
 profile.stop()
 
-for wrong in ({"scope": "all"}, {"frequency": 0}, {"frequency": 1.5}, {"clock": "sun"}, {"mode": "some"}):
+for wrong in ({"scope": "all"}, {"scope": []}, {"frequency": 0}, {"frequency": 1.5}, {"clock": "sun"}, {"mode": "some"}):
     try:
         greenprof.Profile(**wrong)
         raise SystemExit(f"accepted {wrong}")
     except ValueError as error:
         assert str(error)
+for function in (greenprof.set_name, greenprof.set_trace):
+    try:
+        function(5)
+        raise SystemExit(f"{function} took a number")
+    except TypeError as error:
+        assert str(error) == "expected str or None, not int", error
 try:
     greenprof.Profile().dump("/tmp/none.prof")
     raise SystemExit("dumped what never ran")

@@ -33,7 +33,7 @@ _MODES = {"sample": 0, "exact": 1}
 def _choice(what, choices, value):
     try:
         return choices[value]
-    except KeyError:
+    except (KeyError, TypeError):  # TypeError: it cannot be a key
         raise ValueError(f"{what}={value!r}: it can be {', '.join(choices)}") from None
 
 
