@@ -42,7 +42,8 @@ PROF_API prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stac
 // told from code on a fresh stack; once is enough. Returns 0 or -ENOSPC (a few hundred are kept).
 PROF_API int prof_coro_entry(const void *code_low, const void *code_high);
 
-// 0 while no profile runs. Read by prof_coro_switch(); written by greenprof only.
+// 0 while no profile runs and none has for half a second: requests come one after another, and the sampler goes on between
+// them. Read by prof_coro_switch(); written by greenprof only.
 PROF_API extern int prof_coro_active;
 
 // The part of prof_coro_switch() that runs while a profile does. Do not call it directly.
@@ -103,7 +104,7 @@ PROF_API prof_coro_t *prof_coro_current(void);
 // Cost: ~50 ns, and with a capture ~20 bytes in the file, five times a second at most.
 PROF_API void prof_coro_name(prof_coro_t *coro, const char *name);
 
-// Exact on-CPU time of a coroutine while profiles ran, ns; NULL = the calling one.
+// Exact on-CPU time of a coroutine while profiles ran (see prof_coro_active), ns; NULL = the calling one.
 PROF_API uint64_t prof_coro_cpu_ns(prof_coro_t *coro);
 
 // Number of times it was switched to while profiles ran; NULL = the calling one.

@@ -190,8 +190,10 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
 void gp_dataset_sum_up(gp_dataset_t *dataset)
 {
     for (size_t i = 0; i < dataset->share_count; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
+        gp_dataset_share_t *share = &dataset->shares[i];
         gp_dataset_coro_t *coro = &dataset->coros[share->coro];
+        // A host that says of one coroutine that it runs on two threads gets its accounts mixed up.
+        share->cpu_ns = at_least_zero(share->cpu_ns);
         gp_dataset_trace_t *trace = &dataset->traces[share->trace];
         coro->cpu_ns += share->cpu_ns;
         coro->switches += share->switches;

@@ -5,7 +5,7 @@ usage: test_report.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 import io, pstats, unittest
 
 import pstats_case
-from support import Command, main
+from support import Command, SCRIPT, main
 
 
 class Tables(Command):
@@ -29,6 +29,13 @@ class Tables(Command):
         getattr(stats.sort_stats(*sort, "cumulative", "stdname"), method)(*restrictions)
         text = out.getvalue()
         return text[text.index("   Ordered by"):].replace(", cumulative time, standard name\n", "\n", 1)
+
+    def test_no_time_below_zero(self):
+        """Accounts that a host has mixed up: what one coroutine gave back too much is not 585 years."""
+        script = SCRIPT.replace("ledger 2 1 900000 2", "ledger 2 1 900000 2 4000000\nledger 2 1 0xfffffffffff00000 0")
+        text = self.succeed("report", self.make("mixed.greenprof", script), "--by", "coroutine")
+        self.assertNotIn("1844674407", text)
+        self.assertRegex(text, r"(?m)^ +0\.000 .* 2 +2 ")
 
     def test_sorted_and_restricted(self):
         for sort in (["time"], ["calls"], ["name", "line"], ["pcalls", "filename"], ["stdname"]):
