@@ -15,10 +15,11 @@ support.require("eventlet")
 
 
 class Exact(measured.Case):
-    def check(self, *before):
-        done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, "exact.py")],
+    def check(self, *before, program="exact.py", arguments=(), says="all as expected\n"):
+        done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *arguments],
                               capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-        self.assertEqual((done.returncode, done.stdout), (0, "all as expected\n"), done.stderr)
+        with self.firm():
+            self.assertEqual((done.returncode, done.stdout), (0, says), done.stderr)
 
     def test_known_counts(self):
         self.check()
@@ -26,6 +27,10 @@ class Exact(measured.Case):
     def test_under_greenprof_run(self):
         with tempfile.TemporaryDirectory() as directory:
             self.check(support.GREENPROF, "run", "-F", "5000", "-o", os.path.join(directory, "c.greenprof"), "--")
+
+    def test_finalizers_while_it_is_read(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.check(program="exact_finalizers.py", arguments=[directory], says="end\n")
 
     def test_callgrind_file(self):
         """callgrind_annotate says of every function what pstats says of the same profile."""

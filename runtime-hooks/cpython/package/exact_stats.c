@@ -98,11 +98,14 @@ static PyObject *combine(PyObject *functions, PyObject *callers)
 PyObject *exact_stats(exact_t *profile)
 {
     double scale = exact_seconds_per_tick();
+    int collects = PyGC_Disable(); // a finalizer would call functions, and the table may grow while it is read
     PyObject *functions = PyDict_New(), *callers = PyDict_New(), *stats = NULL;
     if (functions != NULL && callers != NULL && add_functions(&profile->table, scale, functions, callers) == 0 &&
         add_edges(&profile->table, scale, callers) == 0)
         stats = combine(functions, callers);
     Py_XDECREF(functions);
     Py_XDECREF(callers);
+    if (collects)
+        PyGC_Enable();
     return stats;
 }

@@ -80,7 +80,7 @@ static PyObject *label_of(PyObject *function)
 // The package's own Python functions, and the methods of its types.
 static bool is_own(PyObject *object)
 {
-    static const char file[] = "/greenprof/__init__.py";
+    static const char *const files[] = {"/greenprof/__init__.py", "/greenprof/output.py", "/greenprof/callgrind.py"};
     if (!PyCode_Check(object)) {
         PyObject *self = PyCFunction_GET_SELF(object);
         if (strcmp(((PyCFunctionObject *)object)->m_ml->ml_name, "greenprof") == 0) // of the core's hooks
@@ -90,7 +90,12 @@ static bool is_own(PyObject *object)
     Py_ssize_t length;
     const char *name = PyUnicode_AsUTF8AndSize(((PyCodeObject *)object)->co_filename, &length);
     PyErr_Clear();
-    return name != NULL && (size_t)length >= sizeof(file) - 1 && strcmp(name + length - (sizeof(file) - 1), file) == 0;
+    for (size_t i = 0; name != NULL && i < sizeof(files) / sizeof(files[0]); i++) {
+        size_t end = strlen(files[i]);
+        if ((size_t)length >= end && strcmp(name + length - end, files[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 static PyObject *describe(PyObject *object)
@@ -104,27 +109,36 @@ static PyObject *describe(PyObject *object)
     return label;
 }
 
+// Describing a function may have let other threads run, who called it, too: the one that came first is returned.
+static exact_function_t *enter(exact_table_t *table, exact_function_t *function)
+{
+    if (table->function_count * 2 >= table->function_mask && !grow_functions(table))
+        return NULL;
+    exact_function_t **slot = &table->functions[function_slot(table, function->key)];
+    if (*slot == NULL) {
+        *slot = function;
+        table->function_count++;
+    }
+    return *slot;
+}
+
 exact_function_t *exact_table_function(exact_table_t *table, const void *key, PyObject *object)
 {
     size_t slot = table->functions != NULL ? function_slot(table, key) : 0;
     if (table->functions != NULL && table->functions[slot] != NULL)
         return table->functions[slot];
-    if (table->function_count * 2 >= table->function_mask && !grow_functions(table))
-        return NULL;
     exact_function_t *function = calloc(1, sizeof(*function));
     if (function == NULL)
         return NULL;
-    function->key = key;
-    function->object = describe(object);
-    function->hidden = is_own(object);
-    if (function->object == NULL) {
+    *function = (exact_function_t){.key = key, .object = describe(object), .hidden = is_own(object)};
+    if (function->object == NULL)
         PyErr_Clear();
+    exact_function_t *entered = function->object != NULL ? enter(table, function) : NULL;
+    if (entered != function) {
+        Py_XDECREF(function->object);
         free(function);
-        return NULL;
     }
-    table->functions[function_slot(table, key)] = function;
-    table->function_count++;
-    return function;
+    return entered;
 }
 
 exact_edge_t *exact_table_edge(exact_table_t *table, exact_function_t *caller, exact_function_t *callee)
