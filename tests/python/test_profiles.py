@@ -1,6 +1,7 @@
 """The package greenprof: one profile a request, in place of cProfile and eventlet.green.profile."""
 import os
 import pstats
+import random
 import subprocess
 import tempfile
 import unittest
@@ -62,6 +63,23 @@ class Requests(measured.Case):
                 pairs = support.Folded(file.read()).pairs()
         self.assertIn(("outer_a", "mid"), pairs)
         self.assertIn(("outer_b", "mid"), pairs)
+
+
+class Storm(measured.Case):
+    """All at once and at random; a thread that is new may be the one that starts to sample again."""
+
+    def check(self, kind):
+        with tempfile.TemporaryDirectory() as directory, self.firm():
+            self.assertEqual(run("profiles_storm.py", kind, 4, random.randrange(1000000), directory), "end\n")
+
+    def test_threads(self):
+        self.check("threads")
+
+    def test_eventlet(self):
+        self.check("eventlet")
+
+    def test_gevent(self):
+        self.check("gevent")
 
 
 class Interface(measured.Case):
