@@ -17,11 +17,13 @@ typedef struct thread { // its beginning; it lies at the top of its stack
     size_t stack_bytes;
 } thread_t;
 
-// Is a thread as this file knows them?
-static inline int is_understood(const thread_t *thread, start_t *start)
+// Tell of a thread that was made, if it is as this file knows them. Returns it.
+static inline thread_t *announce(thread_t *thread, start_t *start)
 {
-    uintptr_t at = (uintptr_t)thread, lo = (uintptr_t)thread->stack_low;
-    return thread->start == start && lo < at && at - lo < thread->stack_bytes;
+    uintptr_t at = (uintptr_t)thread, lo = thread != NULL ? (uintptr_t)thread->stack_low : 0;
+    if (thread != NULL && thread->start == start && lo < at && at - lo < thread->stack_bytes)
+        gp_wrap_announce(thread->stack_low, thread->stack_bytes, (const void *)(uintptr_t)start, NULL);
+    return thread;
 }
 
 #endif

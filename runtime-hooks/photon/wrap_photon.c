@@ -8,8 +8,5 @@ thread_t *CREATE(__wrap_)(start_t *start, void *argument, uint64_t stack_bytes, 
 
 thread_t *CREATE(__wrap_)(start_t *start, void *argument, uint64_t stack_bytes, uint16_t reserved)
 {
-    thread_t *thread = CREATE(__real_)(start, argument, stack_bytes, reserved);
-    if (thread != NULL && is_understood(thread, start))
-        gp_wrap_announce(thread->stack_low, thread->stack_bytes, (const void *)(uintptr_t)start, NULL);
-    return thread;
+    return announce(CREATE(__real_)(start, argument, stack_bytes, reserved), start);
 }

@@ -8,8 +8,5 @@ thread_t *CREATE(__wrap_)(start_t *start, void *argument, uint64_t stack_bytes, 
 
 thread_t *CREATE(__wrap_)(start_t *start, void *argument, uint64_t stack_bytes, uint32_t reserved, uint64_t flags)
 {
-    thread_t *thread = CREATE(__real_)(start, argument, stack_bytes, reserved, flags);
-    if (thread != NULL && is_understood(thread, start))
-        gp_wrap_announce(thread->stack_low, thread->stack_bytes, (const void *)(uintptr_t)start, NULL);
-    return thread;
+    return announce(CREATE(__real_)(start, argument, stack_bytes, reserved, flags), start);
 }
