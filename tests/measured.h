@@ -1,4 +1,5 @@
-// A figure that chance or a busy machine has a part in: where one is off, the program is run again from the start, three times at most.
+// A figure that chance or a busy machine has a part in: where one is off, the program is run again from the start,
+// three times at most.
 #ifndef MEASURED_H
 #define MEASURED_H
 
@@ -8,7 +9,8 @@
 
 #define MEASURED_ATTEMPTS 3
 
-// To be called in the program's own process, not in a child. Returns `fine`; does not return where another attempt is left.
+// To be called in the program's own process, not in a child. Returns `fine`; does not return where another attempt is
+// left.
 static inline int measured_again(int fine, const char *what, const char *file, int line)
 {
     const char *text = getenv("MEASURED_ATTEMPT");

@@ -1,9 +1,9 @@
 // Schedulers tell greenprof about coroutines through these calls.
 //
-// Model: a coroutine is a stack region [stack_low, stack_low + stack_size) and what runs on it. The region that holds the
-// stack pointer decides to whom a sample belongs; the switch calls give exact on-CPU time, and identity to coroutines
-// that share a stack (created with stack_size 0). A scheduler whose runtime greenprof hooks by itself (see the support
-// table in README.md) needs none of this.
+// Model: a coroutine is a stack region [stack_low, stack_low + stack_size) and what runs on it. The region that holds
+// the stack pointer decides to whom a sample belongs; the switch calls give exact on-CPU time, and identity to
+// coroutines that share a stack (created with stack_size 0). A scheduler whose runtime greenprof hooks by itself (see
+// the support table in README.md) needs none of this.
 //
 // Order of calls: prof_coro_create -> prof_coro_switch... -> prof_coro_destroy.
 // None of them makes a system call, except that memory for records is mapped a thousand at a time.
@@ -27,23 +27,24 @@ typedef struct prof_coro prof_coro_t;
 //   stack_size: bytes. A region that overlaps an older one replaces it: pools may reuse stacks without a destroy.
 //   name:       copied, at most 47 bytes are kept; NULL = shown by its address.
 // Returns the coroutine, or NULL when memory is short: all calls accept that, its samples are then shown by region.
-// Signals: not safe. Cost: O(1), ~100 ns; while a capture is written, also a walk of the caller's stack, which `--stitch`
-// shows: ~0.1 us at depth 10, ~0.3 us at depth 50.
+// Signals: not safe. Cost: O(1), ~100 ns; while a capture is written, also a walk of the caller's stack, which
+// `--stitch` shows: ~0.1 us at depth 10, ~0.3 us at depth 50.
 PROF_API prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name);
 
-// Announce a coroutine that takes turns with others on one stack, which is copied away while it does not run: the "share
-// stacks" of libaco, the copy-stack mode of Tencent's libco, coost. prof_coro_switch() alone says which of them runs.
+// Announce a coroutine that takes turns with others on one stack, which is copied away while it does not run: the
+// "share stacks" of libaco, the copy-stack mode of Tencent's libco, coost. prof_coro_switch() alone says which of them
+// runs.
 //   stack_low, stack_size: the stack that they share; not NULL and 0. Other arguments, and the rest, as above.
 // Where it waits is not shown: its stack is not there then.
 PROF_API prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, const char *name);
 
-// Say that the code [code_low, code_high) is what coroutines' entry functions are called by: stacks end there, it is not
-// shown, and neither is whatever an unwinder would find below. For schedulers that leave stale frames or none that can be
-// told from code on a fresh stack; once is enough. Returns 0 or -ENOSPC (a few hundred are kept).
+// Say that the code [code_low, code_high) is what coroutines' entry functions are called by: stacks end there, it is
+// not shown, and neither is whatever an unwinder would find below. For schedulers that leave stale frames or none that
+// can be told from code on a fresh stack; once is enough. Returns 0 or -ENOSPC (a few hundred are kept).
 PROF_API int prof_coro_entry(const void *code_low, const void *code_high);
 
-// 0 while no profile runs and none has for half a second: requests come one after another, and the sampler goes on between
-// them. Read by prof_coro_switch(); written by greenprof only.
+// 0 while no profile runs and none has for half a second: requests come one after another, and the sampler goes on
+// between them. Read by prof_coro_switch(); written by greenprof only.
 PROF_API extern int prof_coro_active;
 
 // The part of prof_coro_switch() that runs while a profile does. Do not call it directly.
@@ -73,20 +74,21 @@ typedef struct prof_park {
 // Returns the coroutine, or NULL. Signals: not safe. Cost: O(1), ~100 ns.
 PROF_API prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_size, const void *entry, const char *name);
 
-// The same for a hook that stands between the program and its runtime; NULL and 0 are accepted as by prof_coro_create().
+// The same for a hook that stands between the program and its runtime; NULL and 0 are accepted as by
+// prof_coro_create().
 //   creator: where the hook's caller goes on, as that is who creates it; not NULL.
-PROF_API prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, const void *entry, const char *name,
-                                             const prof_park_t *creator);
+PROF_API prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, const void *entry,
+                                             const char *name, const prof_park_t *creator);
 
-// Say that the calling thread is about to switch to whichever coroutine's stack holds `target_sp`; none: the thread's own.
-// To be called only while prof_coro_active is not 0.
+// Say that the calling thread is about to switch to whichever coroutine's stack holds `target_sp`; none: the thread's
+// own. To be called only while prof_coro_active is not 0.
 //   park: of the switch routine's caller; not NULL.
 // Signals: not safe. Cost: 14 to 28 ns.
 PROF_API void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park);
 
 // Say that a parked coroutine has become runnable (optional): from this moment on it waits for the loop. Called for a
-// coroutine that runs (a yield), its whole next wait is one for the loop. Where nobody calls this, ready and parked time are
-// shown as one. Signals: safe.
+// coroutine that runs (a yield), its whole next wait is one for the loop. Where nobody calls this, ready and parked
+// time are shown as one. Signals: safe.
 PROF_API void prof_coro_ready(prof_coro_t *coro);
 
 // Say that a coroutine is over and its stack may be reused. Not while it runs on that stack.
@@ -95,10 +97,11 @@ PROF_API void prof_coro_destroy(prof_coro_t *coro);
 // The coroutine whose stack the caller is on, else the one last switched to on this thread; NULL on the thread's own.
 PROF_API prof_coro_t *prof_coro_current(void);
 
-// Name a coroutine, or rename it: a worker may be called after the request that it works for. Reports show the name that it
-// had last, for all of its time; `--name` finds it by its former names, too.
-//   coro: NULL = the calling one. A thread's own stack goes by the thread's name (pthread_setname_np(3)): nothing happens.
-//   name: UTF-8, copied; of more than 47 bytes the first whole characters are kept. NULL = called by its entry function, or
+// Name a coroutine, or rename it: a worker may be called after the request that it works for. Reports show the name
+// that it had last, for all of its time; `--name` finds it by its former names, too.
+//   coro: NULL = the calling one. A thread's own stack goes by the thread's name (pthread_setname_np(3)): nothing
+//   happens. name: UTF-8, copied; of more than 47 bytes the first whole characters are kept. NULL = called by its entry
+//   function, or
 //         its address.
 // Threads: any, also while the coroutine runs elsewhere; not after its prof_coro_destroy(). Signals: not safe.
 // Cost: ~50 ns, and with a capture ~20 bytes in the file, five times a second at most.
@@ -113,8 +116,9 @@ PROF_API uint64_t prof_coro_switches(prof_coro_t *coro);
 // Where its time went while profiles ran; NULL = the calling one. Returns 0, -EINVAL (see prof_ledger()), -ENOMEM.
 PROF_API int prof_coro_ledger(prof_coro_t *coro, prof_ledger_t *ledger);
 
-// Write a census: every live coroutine with its state, the time in it, its name, its trace and its stack, and the threads.
-// `greenprof coroutines PATH` shows it. While no profile runs switches are not seen: states and stacks are unknown.
+// Write a census: every live coroutine with its state, the time in it, its name, its trace and its stack, and the
+// threads. `greenprof coroutines PATH` shows it. While no profile runs switches are not seen: states and stacks are
+// unknown.
 //   path: written under a temporary name in the same directory, then renamed.
 // Returns 0; -EINVAL for no path; -ENAMETOOLONG; -ENOMEM; else the error of opening, writing or renaming.
 // Threads: any; the work is done on a thread of greenprof's own, the caller waits. Signals: not safe.

@@ -1,15 +1,15 @@
 // Exact call counts: instrumented functions tell when they are entered and left.
 //
 // Model: a program compiled with -finstrument-functions calls hooks that greenprof provides; every call of every
-// instrumented function is then counted in the profiles of mode PROF_MODE_EXACT that cover the coroutine it runs on, with
-// own and cumulative CPU and waiting time. prof_enter() and prof_exit() do the same by hand, for single functions or what
-// is to be seen as one. Each coroutine has its own stack of calls, whatever switches happen in between. A function left
-// by longjmp() or an exception ends when the next event of its coroutine shows that its frame is gone.
+// instrumented function is then counted in the profiles of mode PROF_MODE_EXACT that cover the coroutine it runs on,
+// with own and cumulative CPU and waiting time. prof_enter() and prof_exit() do the same by hand, for single functions
+// or what is to be seen as one. Each coroutine has its own stack of calls, whatever switches happen in between. A
+// function left by longjmp() or an exception ends when the next event of its coroutine shows that its frame is gone.
 //
-// Order of calls: prof_enter -> ... -> prof_exit, nested like calls, on one coroutine. An exit without an enter is ignored.
-// Any thread, any coroutine, any signal handler of the host (not on a thread that greenprof has never seen). Nothing fails.
-// Cost: one load and one branch while no exact profile runs, else some 25 ns each. The first time a function reports:
-// ~2 us and 4 KiB of stack.
+// Order of calls: prof_enter -> ... -> prof_exit, nested like calls, on one coroutine. An exit without an enter is
+// ignored. Any thread, any coroutine, any signal handler of the host (not on a thread that greenprof has never seen).
+// Nothing fails. Cost: one load and one branch while no exact profile runs, else some 25 ns each. The first time a
+// function reports: ~2 us and 4 KiB of stack.
 #ifndef GREENPROF_EXACT_H
 #define GREENPROF_EXACT_H
 

@@ -8,8 +8,8 @@
 // Order of calls: prof_start -> prof_stop [-> prof_resume -> prof_stop]... -> prof_dump_stats / prof_dump -> prof_free.
 // A dump of a running profile is allowed and holds what was sampled so far.
 //
-// Unless a declaration says otherwise: callable from any thread and any coroutine (4 KiB of free stack are enough), not from
-// a signal handler; functions that return int return 0 or a negative errno value and leave errno alone.
+// Unless a declaration says otherwise: callable from any thread and any coroutine (4 KiB of free stack are enough), not
+// from a signal handler; functions that return int return 0 or a negative errno value and leave errno alone.
 #ifndef GREENPROF_PROF_H
 #define GREENPROF_PROF_H
 
@@ -54,8 +54,8 @@ enum {
 
 // Options of prof_start(). Start from PROF_OPTIONS_INIT; fields added later are zero there, and zero is their default.
 typedef struct prof_options {
-    size_t size;           // sizeof(prof_options_t) of the caller's headers
-    const char *name;      // shown in outputs; copied, at most 63 bytes are kept; NULL = "profile"
+    size_t size;      // sizeof(prof_options_t) of the caller's headers
+    const char *name; // shown in outputs; copied, at most 63 bytes are kept; NULL = "profile"
     prof_scope_t scope;
     prof_clock_t clock;
     prof_mode_t mode;
@@ -68,11 +68,13 @@ typedef struct prof_options {
 // clang-format on
 
 // Start a profile of the calling request, thread or process.
-//   options: NULL = all defaults. `size` smaller than this header's is an older caller's and accepted; larger is accepted
+//   options: NULL = all defaults. `size` smaller than this header's is an older caller's and accepted; larger is
+//   accepted
 //            where the bytes beyond are zero, else E2BIG.
 // Returns the running profile, or NULL and errno: EINVAL (frequency 0 or above the maximum, unknown scope, clock or
-//   mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that samples could be taken
-//   by; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine works here).
+//   mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that samples could be
+//   taken by; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine
+//   works here).
 // Threads: any. Signals: not safe. Cost: ~2 us; the first one also starts the sampler (~1 ms).
 PROF_API prof_t *prof_start(const prof_options_t *options);
 
@@ -94,14 +96,14 @@ PROF_API int prof_dump_stats(prof_t *profile, const char *path);
 //   path: written under a temporary name in the same directory, then renamed: no reader sees half a file and no failed
 //         dump leaves one. "-" and /dev/stdout are standard output.
 // Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP (a timeline, which a profile has not: "chrome",
-//   "perfetto"); -ENOMEM; -EAGAIN (no thread to be had); else the error of opening, writing or renaming (-ENOENT, -EACCES,
-//   -ENOSPC, ...). libgreenprof has it, libgreenprof-core does not.
+//   "perfetto"); -ENOMEM; -EAGAIN (no thread to be had); else the error of opening, writing or renaming (-ENOENT,
+//   -EACCES, -ENOSPC, ...). libgreenprof has it, libgreenprof-core does not.
 // Threads: any; the work is done on a thread of its own, so a small coroutine stack is enough; the caller waits.
 // Signals: not safe.
 PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);
 
-// Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe. Cost: ~1 us; of the process,
-// ~20 us and 1 us a thread: those that were made behind its back are looked for.
+// Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe. Cost: ~1 us; of the
+// process, ~20 us and 1 us a thread: those that were made behind its back are looked for.
 PROF_API uint64_t prof_total_ns(prof_t *profile);
 
 // Where time went, ns. wall_ns is the sum of all parts but longest_ns.
@@ -119,7 +121,10 @@ typedef struct prof_ledger {
     uint64_t spawned;      // coroutines they created
 } prof_ledger_t;
 
-#define PROF_LEDGER_INIT {sizeof(prof_ledger_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define PROF_LEDGER_INIT                                                                                               \
+    {                                                                                                                  \
+        sizeof(prof_ledger_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                            \
+    }
 
 // Read a profile's ledger so far.
 //   request scope: the coroutines in it. process scope: all coroutines; a thread's own stack waits while its coroutines

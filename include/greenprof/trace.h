@@ -1,7 +1,7 @@
 // Trace ids: which request a coroutine works for.
 //
-// Model: every coroutine carries one 128-bit trace id, or none (all zero). Coroutines it spawns inherit it. Every sample
-// carries the id that was set on its coroutine at that moment, also when coroutines migrate between threads.
+// Model: every coroutine carries one 128-bit trace id, or none (all zero). Coroutines it spawns inherit it. Every
+// sample carries the id that was set on its coroutine at that moment, also when coroutines migrate between threads.
 //
 // Order of calls: any. Unless a declaration says otherwise: any thread, any coroutine; not from a signal handler.
 #ifndef GREENPROF_TRACE_H

@@ -22,19 +22,19 @@ typedef gp_py_t *gp_py_vectorcall_t(gp_py_t *callable, gp_py_t *const *args, siz
 typedef struct gp_py_api {
     gp_py_t *none, *true_object;
     gp_py_t *builtin_type, *method_type, *tuple_type; // PyCFunction_Type, PyMethodDescr_Type, PyTuple_Type
-    gp_py_t *bound_type;                                   // PyMethod_Type
+    gp_py_t *bound_type;                              // PyMethod_Type
     void (*incref)(gp_py_t *);
     void (*decref)(gp_py_t *);
-    void (*drop)(gp_py_t *);                               // the same; NULL is accepted
+    void (*drop)(gp_py_t *); // the same; NULL is accepted
     int (*gil_check)(void);
     int (*is_subtype)(gp_py_t *, gp_py_t *);
-    gp_py_t *(*module_dict)(void);                         // borrowed
-    gp_py_t *(*dict_get)(gp_py_t *, const char *);         // borrowed, no error set
+    gp_py_t *(*module_dict)(void);                 // borrowed
+    gp_py_t *(*dict_get)(gp_py_t *, const char *); // borrowed, no error set
     gp_py_t *(*get_attr)(gp_py_t *, const char *);
-    gp_py_t *(*get_attr_of)(gp_py_t *, gp_py_t *);         // by a text object
-    gp_py_t *(*text)(const char *);                        // interned
+    gp_py_t *(*get_attr_of)(gp_py_t *, gp_py_t *); // by a text object
+    gp_py_t *(*text)(const char *);                // interned
     const char *(*utf8)(gp_py_t *, ptrdiff_t *);
-    double (*number)(gp_py_t *);                           // -1 and an error where it is none
+    double (*number)(gp_py_t *); // -1 and an error where it is none
     gp_py_t *(*dict_new)(void);
     int (*dict_set)(gp_py_t *, const char *, gp_py_t *);
     gp_py_t *(*compile)(const char *, const char *, int);
@@ -44,15 +44,15 @@ typedef struct gp_py_api {
     void *(*capsule_pointer)(gp_py_t *, const char *);
     gp_py_t *(*function_new)(gp_py_method_t *, gp_py_t *, gp_py_t *);
     gp_py_t *(*capsule_new)(void *, const char *, void (*)(gp_py_t *));
-    gp_py_t *(*instance_method)(gp_py_t *);                // that binds, where a built-in function does not
+    gp_py_t *(*instance_method)(gp_py_t *); // that binds, where a built-in function does not
     int (*set_attr)(gp_py_t *, const char *, gp_py_t *);
     gp_py_t *(*call_with)(gp_py_t *, gp_py_t *, gp_py_t *); // PyObject_Call
-    gp_py_t *(*call)(gp_py_t *, ...);                      // PyObject_CallFunctionObjArgs: ended by NULL
+    gp_py_t *(*call)(gp_py_t *, ...);                       // PyObject_CallFunctionObjArgs: ended by NULL
     gp_py_t *(*call_method)(gp_py_t *, const char *, const char *, ...);
     gp_py_t *(*tuple_pack)(ptrdiff_t, ...);
-    gp_py_t *(*tuple_item)(gp_py_t *, ptrdiff_t);          // borrowed
+    gp_py_t *(*tuple_item)(gp_py_t *, ptrdiff_t); // borrowed
     ptrdiff_t (*tuple_size)(gp_py_t *);
-    gp_py_t *(*list_item)(gp_py_t *, ptrdiff_t);           // borrowed
+    gp_py_t *(*list_item)(gp_py_t *, ptrdiff_t); // borrowed
     ptrdiff_t (*list_size)(gp_py_t *);
     void (*error_fetch)(gp_py_t **, gp_py_t **, gp_py_t **);
     void (*error_restore)(gp_py_t *, gp_py_t *, gp_py_t *);
@@ -64,21 +64,22 @@ extern gp_py_api_t gp_py;
 // Find them all. Returns whether none is missing.
 bool gp_py_find(void);
 
-// The definition of a function that an extension module was made with, whatever its attribute of that name may be by now
-// (monkey patches). It is shared by all who hold the function: what is put there is called. NULL = there is none.
+// The definition of a function that an extension module was made with, whatever its attribute of that name may be by
+// now (monkey patches). It is shared by all who hold the function: what is put there is called. NULL = there is none.
 gp_py_method_t *gp_py_method(gp_py_t *module, const char *name);
 
 // The definition behind a method of a built-in type; NULL = there is no such thing.
 gp_py_method_t *gp_py_type_method(gp_py_t *type, const char *name);
 
-// Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns what there was, NULL:
-// it is not known where that is.
+// Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns what there
+// was, NULL: it is not known where that is.
 gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine);
 
 // The same of a PyModuleDef.
 gp_py_method_t *gp_py_method_of(void *definition, const char *name);
 
-// The definition behind a function that is known to be a built-in one (gp_py.builtin_type). It is shared in the same way.
+// The definition behind a function that is known to be a built-in one (gp_py.builtin_type). It is shared in the same
+// way.
 static inline gp_py_method_t *gp_py_definition(gp_py_t *builtin)
 {
     return *(gp_py_method_t **)((char *)builtin + 16); // PyCFunctionObject.m_ml
@@ -96,7 +97,13 @@ static inline gp_py_t *gp_py_bound_self(gp_py_t *method)
 }
 
 // Slots of a type object: the same from 3.8 on.
-enum { GP_PY_TYPE_SIZE = 32, GP_PY_TYPE_DEALLOC = 48, GP_PY_TYPE_CALL = 128, GP_PY_TYPE_INIT = 296, GP_PY_TYPE_NEW = 312 };
+enum {
+    GP_PY_TYPE_SIZE = 32,
+    GP_PY_TYPE_DEALLOC = 48,
+    GP_PY_TYPE_CALL = 128,
+    GP_PY_TYPE_INIT = 296,
+    GP_PY_TYPE_NEW = 312
+};
 // Members of PyMethodDescrObject and PyWrapperDescrObject.
 enum { GP_PY_METHOD_DEFINITION = 40, GP_PY_WRAPPER_WRAPPED = 48 };
 

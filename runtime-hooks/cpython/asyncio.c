@@ -47,7 +47,8 @@ static gp_py_t *name_of(gp_py_t *task)
     const char *text = name != NULL ? gp_py.utf8(name, NULL) : NULL;
     if (text != NULL && text[0] != '\0' && !is_made_up(text))
         return name;
-    gp_py_t *coroutine = get_coro(task, NULL), *function = coroutine != NULL ? gp_py.get_attr_of(coroutine, qualname) : NULL;
+    gp_py_t *coroutine = get_coro(task, NULL),
+            *function = coroutine != NULL ? gp_py.get_attr_of(coroutine, qualname) : NULL;
     gp_py.drop(coroutine);
     if (function != NULL && gp_py.utf8(function, NULL) != NULL) {
         gp_py.drop(name);
@@ -171,8 +172,8 @@ static gp_py_t *on_call_soon(gp_py_t *function, gp_py_t *const *args, size_t cou
     return result;
 }
 
-// Calls of call_soon() by C code, which the steps of C tasks are, go by this slot of the function; the function is otherwise
-// left as it is.
+// Calls of call_soon() by C code, which the steps of C tasks are, go by this slot of the function; the function is
+// otherwise left as it is.
 static void look_for_loop(void)
 {
     static bool looked;
@@ -271,17 +272,21 @@ static void hook(gp_py_t *module)
     gp_py_t *type = gp_py.get_attr(module, "Task");
     if (type == NULL)
         return;
-    gp_py_method_t *name = find_method(type, "get_name", GP_PY_NOARGS), *coro = find_method(type, "get_coro", GP_PY_NOARGS);
+    gp_py_method_t *name = find_method(type, "get_name", GP_PY_NOARGS),
+                   *coro = find_method(type, "get_coro", GP_PY_NOARGS);
     gp_py_method_t *done = find_method(type, "done", GP_PY_NOARGS), *set_name = find_method(type, "set_name", GP_PY_O);
     qualname = gp_py.text("__qualname__");
     is_true = gp_py.true_object;
-    if (name != NULL && coro != NULL && done != NULL && set_name != NULL && qualname != NULL && gp_asyncio_probe(module, &steps)) {
+    if (name != NULL && coro != NULL && done != NULL && set_name != NULL && qualname != NULL &&
+        gp_asyncio_probe(module, &steps)) {
         get_name = (method_t *)(uintptr_t)name->function;
         get_coro = (method_t *)(uintptr_t)coro->function;
         is_done = (method_t *)(uintptr_t)done->function;
         real_init = (init_t *)(uintptr_t)*gp_py_slot(type, GP_PY_TYPE_INIT);
-        real_dealloc = (dealloc_t *)(uintptr_t)replace(gp_py_slot(type, GP_PY_TYPE_DEALLOC), (void *)(uintptr_t)on_dealloc);
-        real_step = (call_t *)(uintptr_t)replace(gp_py_slot(steps.step_type, GP_PY_TYPE_CALL), (void *)(uintptr_t)on_step);
+        real_dealloc =
+            (dealloc_t *)(uintptr_t)replace(gp_py_slot(type, GP_PY_TYPE_DEALLOC), (void *)(uintptr_t)on_dealloc);
+        real_step =
+            (call_t *)(uintptr_t)replace(gp_py_slot(steps.step_type, GP_PY_TYPE_CALL), (void *)(uintptr_t)on_step);
         real_wakeup = (method_t *)(uintptr_t)replace(&steps.wakeup->function, (void *)(uintptr_t)on_wakeup);
         real_set_name = (method_t *)(uintptr_t)replace(&set_name->function, (void *)(uintptr_t)on_set_name);
         replace_init(type);

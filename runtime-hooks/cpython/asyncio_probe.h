@@ -5,9 +5,10 @@
 #include "api.h"
 
 typedef struct gp_asyncio_steps {
-    gp_py_t *step_type;        // of the object that is called for a task's first step, and for one after a yield
+    gp_py_t *step_type; // of the object that is called for a task's first step, and for one after a yield
     gp_py_t *builtin_type;
-    gp_py_method_t *wakeup;    // of the built-in function that is called once what it awaited is done; its self is the task
+    gp_py_method_t
+        *wakeup; // of the built-in function that is called once what it awaited is done; its self is the task
 } gp_asyncio_steps_t;
 
 enum { GP_ASYNCIO_STEP_TASK = 16, GP_PY_BUILTIN_SELF = 24 }; // where those have the task

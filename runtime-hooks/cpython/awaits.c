@@ -4,12 +4,12 @@
 #include "walk.h"
 
 enum {
-    STEPS_MAX = 4096,       // of a chain, frames or not
-    SLOTS_MAX = 1 << 20,    // of a frame
-    FRAME_STACK_TOP = 64,   // _PyInterpreterFrame.stacktop: slots in use of those behind the frame; 3.11 to 3.13
-    WRAPPED = 16,           // async_gen_asend.ags_gen, async_gen_athrow.agt_gen, PyCoroWrapper.cw_coroutine
+    STEPS_MAX = 4096,     // of a chain, frames or not
+    SLOTS_MAX = 1 << 20,  // of a frame
+    FRAME_STACK_TOP = 64, // _PyInterpreterFrame.stacktop: slots in use of those behind the frame; 3.11 to 3.13
+    WRAPPED = 16,         // async_gen_asend.ags_gen, async_gen_athrow.agt_gen, PyCoroWrapper.cw_coroutine
     FRAME_BYTES_MAX = 128,
-    AWAITING = 2,           // of RESUME's argument: behind an await (3) or a yield from (2), not a plain yield
+    AWAITING = 2, // of RESUME's argument: behind an await (3) or a yield from (2), not a plain yield
 };
 
 __thread gp_step_t gp_step_here __attribute__((tls_model("initial-exec")));
@@ -46,7 +46,8 @@ static uintptr_t generator_of(gp_cpython_read_t *read, uintptr_t object)
     for (int i = 0; i < 2; i++) {
         if (object == 0 || !read_word(read, object + GP_CPYTHON_OBJECT_TYPE, &type) || type == 0)
             return 0;
-        if (type == types[GP_CPYTHON_COROUTINE] || type == types[GP_CPYTHON_GENERATOR] || type == types[GP_CPYTHON_ASYNC_GENERATOR])
+        if (type == types[GP_CPYTHON_COROUTINE] || type == types[GP_CPYTHON_GENERATOR] ||
+            type == types[GP_CPYTHON_ASYNC_GENERATOR])
             return object;
         if (type != types[GP_CPYTHON_ASEND] && type != types[GP_CPYTHON_ATHROW] && type != types[GP_CPYTHON_WRAPPER])
             return 0;
@@ -109,7 +110,8 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
     while (count < max && (object = generator_of(read, object)) != 0 && read_frame(read, object, &frame)) {
         if (frame.state > 0) // it has ended: its frame is no more
             break;
-        frames[count++] = gp_cpython_word(layout, field(&frame, layout->frame_code), field(&frame, layout->frame_instruction));
+        frames[count++] =
+            gp_cpython_word(layout, field(&frame, layout->frame_code), field(&frame, layout->frame_instruction));
         object = awaited(read, &frame);
     }
     reverse(frames, count);

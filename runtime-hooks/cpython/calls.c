@@ -67,7 +67,8 @@ static void watch_signals(void)
         {"sigwaitinfo", (void *)(uintptr_t)gp_host_sigwaitinfo},
         {"sigtimedwait", (void *)(uintptr_t)gp_host_sigtimedwait},
     };
-    gp_redirect((const void *)gp_cpython_runtime.loop, list, sizeof(list) / sizeof(list[0])); // NOLINT(performance-no-int-to-ptr)
+    gp_redirect((const void *)gp_cpython_runtime.loop, list,
+                sizeof(list) / sizeof(list[0])); // NOLINT(performance-no-int-to-ptr)
 }
 
 // Do the program's calls come to this library?
@@ -84,7 +85,8 @@ void gp_calls_watch(void)
     if (real_start != NULL)
         return;
     interposed = is_interposed();
-    real_start = (varargs_t *)(uintptr_t)wrap("_thread", "start_new_thread", GP_PY_VARARGS, (void *)(uintptr_t)start_of);
+    real_start =
+        (varargs_t *)(uintptr_t)wrap("_thread", "start_new_thread", GP_PY_VARARGS, (void *)(uintptr_t)start_of);
     if (interposed)
         return;
     real_execv = (fastcall_t *)(uintptr_t)wrap("posix", "execv", GP_PY_FASTCALL, (void *)(uintptr_t)execv_of);

@@ -21,7 +21,8 @@ enum {
     HEAD_SIZE = 256,
 };
 
-#define REFERENCES_MAX (1ull << 33) // of a live object, the immortal ones of 3.12 included: else it is a free block's link
+#define REFERENCES_MAX                                                                                                 \
+    (1ull << 33) // of a live object, the immortal ones of 3.12 included: else it is a free block's link
 
 typedef struct code {
     uintptr_t address;
@@ -109,7 +110,7 @@ static void forget_all(void)
 {
     code_t *code, *next;
     HASH_ITER(hh, codes, code, next)
-        forget(code);
+    forget(code);
     memset(cache, 0, sizeof(cache));
 }
 
@@ -149,10 +150,9 @@ void gp_cpython_code_after_drain(void)
 static bool is_in_limbo(uintptr_t address)
 {
     uint64_t upto = atomic_load_explicit(&put, memory_order_acquire);
-    for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < upto; i++) {
+    for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < upto; i++)
         if (limbo[i % LIMBO_MAX] == address)
             return true;
-    }
     return false;
 }
 
@@ -248,12 +248,12 @@ uint64_t gp_cpython_code_locate(uintptr_t frame)
 // Files of the libraries that start coroutines: what they call is what the coroutine runs.
 static bool is_starter(const char *file)
 {
-    static const char *const starters[] = {"/eventlet/greenthread.py", "/eventlet/greenpool.py", "/eventlet/tpool.py",
-                                           "/gevent/greenlet.py", "/gevent/pool.py", "/gevent/threadpool.py"};
-    for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]); i++) {
+    static const char *const starters[] = {"/eventlet/greenthread.py", "/eventlet/greenpool.py",
+                                           "/eventlet/tpool.py",       "/gevent/greenlet.py",
+                                           "/gevent/pool.py",          "/gevent/threadpool.py"};
+    for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]); i++)
         if (ends_with(file, starters[i]))
             return true;
-    }
     return false;
 }
 

@@ -83,7 +83,8 @@ static bool find_loop(void)
 static void find_generators(void)
 {
     static const char *const names[GP_CPYTHON_GENERATORS] = {
-        "PyCoro_Type", "PyGen_Type", "PyAsyncGen_Type", "_PyAsyncGenASend_Type", "_PyAsyncGenAThrow_Type", "_PyCoroWrapper_Type",
+        "PyCoro_Type",         "PyGen_Type", "PyAsyncGen_Type", "_PyAsyncGenASend_Type", "_PyAsyncGenAThrow_Type",
+        "_PyCoroWrapper_Type",
     };
     for (size_t i = 0; i < GP_CPYTHON_GENERATORS; i++)
         gp_cpython_runtime.generator_types[i] = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
@@ -119,7 +120,8 @@ static int attach(void)
 {
     if (!gp_cpython_look() || !has_api)
         return -ENOTSUP;
-    atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(), memory_order_relaxed);
+    atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(),
+                          memory_order_relaxed);
     gp_imports_watch();
     gp_calls_watch();
     gp_greenlet_look();

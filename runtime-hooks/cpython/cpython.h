@@ -1,7 +1,7 @@
 // CPython in this process: found by its symbols, 3.11 to 3.13.
 //
-// Where it is there when the core is loaded (`greenprof run python3`), all is in place before the first line runs. Else the
-// walker is registered when it is found, and greenlets are hooked when the package greenprof is imported.
+// Where it is there when the core is loaded (`greenprof run python3`), all is in place before the first line runs. Else
+// the walker is registered when it is found, and greenlets are hooked when the package greenprof is imported.
 #ifndef GP_CPYTHON_CPYTHON_H
 #define GP_CPYTHON_CPYTHON_H
 

@@ -42,15 +42,16 @@ static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")))
 static void add(gp_py_t *greenlet, prof_coro_t *spawner)
 {
     bool reads = atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
-    gp_coro_birth_t birth = {.kind = reads ? GP_CORO_POLLED : GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
+    gp_coro_birth_t birth = {
+        .kind = reads ? GP_CORO_POLLED : GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
     birth.spawn_site = spawner != NULL ? gp_cpython_spawn_site() : 0;
     prof_coro_t *coro = gp_coro_new(&birth);
     if (coro != NULL)
         gp_greenlet_put(&(gp_greenlet_t){greenlet, coro, coro->id, greenlet});
 }
 
-// The record of a greenlet, or of the task of which it makes a step; {0}: it is its thread, or memory is short. One that is
-// older than the hook gets its record now.
+// The record of a greenlet, or of the task of which it makes a step; {0}: it is its thread, or memory is short. One
+// that is older than the hook gets its record now.
 static gp_greenlet_t record_in(const gp_step_t *step, gp_py_t *greenlet)
 {
     if (step->task != NULL && step->greenlet == greenlet)
@@ -168,8 +169,9 @@ static void sync_hint(void)
     if (current == NULL)
         return;
     prof_coro_t *coro = record_of(current).coro;
-    if (thread != NULL && (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
-                           (coro != NULL ? coro : thread->root) != atomic_load_explicit(&thread->current, memory_order_relaxed)))
+    if (thread != NULL &&
+        (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
+         (coro != NULL ? coro : thread->root) != atomic_load_explicit(&thread->current, memory_order_relaxed)))
         switch_to(current);
     gp_py.decref(current);
 }
@@ -184,9 +186,11 @@ static bool is_entered(void)
 // Stacks are asked for while nobody samples: any greenlet that is suspended shows where its frames are.
 static void learn_from_any(void)
 {
-    for (size_t i = 0; gp_greenlet_table.slots != NULL && i <= gp_greenlet_table.mask && !gp_cpython_parked_is_known(); i++) {
+    for (size_t i = 0; gp_greenlet_table.slots != NULL && i <= gp_greenlet_table.mask && !gp_cpython_parked_is_known();
+         i++) {
         const gp_greenlet_t *slot = &gp_greenlet_table.slots[i];
-        if (slot->greenlet != NULL && !(slot->coro->object & GP_CPYTHON_IS_TASK) && is_active((gp_py_t *)slot->greenlet))
+        if (slot->greenlet != NULL && !(slot->coro->object & GP_CPYTHON_IS_TASK) &&
+            is_active((gp_py_t *)slot->greenlet))
             gp_cpython_parked_learn((gp_py_t *)slot->greenlet);
     }
 }
@@ -272,7 +276,8 @@ void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
 {
     if (!is_booked())
         return;
-    prof_coro_t *current = gp_thread_self != NULL ? atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed) : NULL;
+    prof_coro_t *current =
+        gp_thread_self != NULL ? atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed) : NULL;
     if (current != NULL && from == gp_greenlet_here.last)
         current->hook_mark = gp_greenlet_seeing; // it will be seen to go on
     if (is_over) {
@@ -429,7 +434,8 @@ static varargs_t *replace_function(gp_py_t *module, const char *name, int flags,
     return before;
 }
 
-// Have switches seen in greenlet's own functions. GREENPROF_GREENLETS=trace: not; =read: who runs is read at each sample.
+// Have switches seen in greenlet's own functions. GREENPROF_GREENLETS=trace: not; =read: who runs is read at each
+// sample.
 static bool see_switches(gp_py_t *type)
 {
     const char *how = getenv("GREENPROF_GREENLETS");
@@ -446,10 +452,9 @@ static bool see_switches(gp_py_t *type)
     if (done && how != NULL && strcmp(how, "read") == 0)
         atomic_store_explicit(&gp_language_reads, true, memory_order_relaxed);
     gp_py_t *const made[] = {other, current, main};
-    for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+    for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
         if (made[i] != NULL)
             gp_py.decref(made[i]);
-    }
     gp_py.error_clear();
     return done;
 }

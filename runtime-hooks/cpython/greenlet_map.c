@@ -27,10 +27,9 @@ static int grow(void)
     begin();
     table.slots = bigger;
     table.mask = room - 1;
-    for (size_t i = 0; i < old_room; i++) {
+    for (size_t i = 0; i < old_room; i++)
         if (old[i].greenlet != NULL)
             bigger[gp_greenlet_slot(old[i].greenlet)] = old[i];
-    }
     end();
     free(old);
     return 1;

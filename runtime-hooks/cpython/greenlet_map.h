@@ -14,7 +14,7 @@ typedef struct gp_greenlet {
     const void *greenlet; // or task; NULL = free slot
     prof_coro_t *coro;
     uint64_t coro_id;
-    const void *object;   // what watchers are told runs: itself, or what it does for somebody else
+    const void *object; // what watchers are told runs: itself, or what it does for somebody else
 } gp_greenlet_t;
 
 typedef struct gp_greenlet_table { // open addressing, at most half full; greenlet_map.c alone changes it
@@ -36,18 +36,19 @@ size_t gp_greenlet_slot(const void *greenlet);
 
 // What a handler reads to know which greenlet runs.
 typedef struct gp_greenlet_here {
-    gp_language_place_of_running_t state; // where greenlet keeps the address of its state of this thread: main, current, ...
-    const void *last;                // the greenlet of the last switch that was reported
-    prof_coro_t *ended;              // a greenlet's that is over, but still runs
-    const void *next;                // the greenlet that is being switched to, and its record
+    gp_language_place_of_running_t
+        state;          // where greenlet keeps the address of its state of this thread: main, current, ...
+    const void *last;   // the greenlet of the last switch that was reported
+    prof_coro_t *ended; // a greenlet's that is over, but still runs
+    const void *next;   // the greenlet that is being switched to, and its record
     gp_greenlet_t next_record;
-    uint32_t epoch;                  // sampling epoch in which it is known who runs, where switches are seen themselves
+    uint32_t epoch; // sampling epoch in which it is known who runs, where switches are seen themselves
 } gp_greenlet_here_t;
 
 extern __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
 
-// The coroutine that runs on the calling thread, where the switch to it has not been reported yet; NULL = the one that was
-// reported last. Signals: safe. Cost: two loads.
+// The coroutine that runs on the calling thread, where the switch to it has not been reported yet; NULL = the one that
+// was reported last. Signals: safe. Cost: two loads.
 prof_coro_t *gp_greenlet_unreported(uint64_t *id);
 
 // NULL = not known. Valid until the next change.

@@ -13,9 +13,9 @@
 #include "unwind/unwind.h"
 
 enum {
-    TLS_WORDS = 2,    // variables of each thread that the module has: a guard, and the one that is looked for
-    NATIVE = 32,      // in a greenlet object: its C++ object. Source: greenlet.h
-    SLOTS = 32,       // of a table of virtual functions
+    TLS_WORDS = 2,     // variables of each thread that the module has: a guard, and the one that is looked for
+    NATIVE = 32,       // in a greenlet object: its C++ object. Source: greenlet.h
+    SLOTS = 32,        // of a table of virtual functions
     NATIVE_WORDS = 24, // of a C++ object, at most: one of them is its greenlet. Source: greenlet_greenlet.hpp
 };
 
@@ -37,7 +37,8 @@ static void *symbol_in(const void *in_module, const char *name, size_t *size)
 
 void gp_greenlet_mark_bootstrap(const void *in_module)
 {
-    static const char *const names[] = { // UserGreenlet::inner_bootstrap(), of 2.0 and of 3.x
+    static const char *const names[] = {
+        // UserGreenlet::inner_bootstrap(), of 2.0 and of 3.x
         "_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenletXadL_ZNS1_15"
         "GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOpCheckerES4_EEEE",
         "_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object",
@@ -86,8 +87,9 @@ static g_initialstub_t *initialstub;
 static void **replaceable[FUNCTIONS]; // slots of these three
 static bool replaced;
 uint32_t gp_greenlet_seeing;
-static unsigned unwanted;    // switches in a row
-static size_t greenlet_word, start_word; // in a C++ object: its greenlet; where its stack starts, NULL = it does not run
+static unsigned unwanted; // switches in a row
+static size_t greenlet_word,
+    start_word; // in a C++ object: its greenlet; where its stack starts, NULL = it does not run
 
 static bool are_wanted(void)
 {
@@ -100,7 +102,8 @@ static bool write_slots(const uintptr_t values[FUNCTIONS])
     int memory = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);
     bool done = memory >= 0;
     for (size_t i = 0; i < FUNCTIONS && done; i++)
-        done = pwrite(memory, &values[i], sizeof(values[i]), (off_t)(uintptr_t)replaceable[i]) == (ssize_t)sizeof(values[i]);
+        done = pwrite(memory, &values[i], sizeof(values[i]), (off_t)(uintptr_t)replaceable[i]) ==
+               (ssize_t)sizeof(values[i]);
     if (memory >= 0)
         close(memory);
     return done;
@@ -194,10 +197,9 @@ static void **find_slot(gp_py_t *greenlet, const void *function)
         !gp_cpython_peek((uintptr_t)native, &table, sizeof(table)) ||
         !gp_cpython_peek((uintptr_t)table, slots, sizeof(slots)))
         return NULL;
-    for (size_t i = 0; i < SLOTS; i++) {
+    for (size_t i = 0; i < SLOTS; i++)
         if (slots[i] == function)
             return &table[i];
-    }
     return NULL;
 }
 
@@ -216,11 +218,10 @@ static bool find_words(gp_py_t *main, gp_py_t *other)
         return false;
     for (greenlet_word = 0; greenlet_word < NATIVE_WORDS && of_other[greenlet_word] != (uintptr_t)other;)
         greenlet_word++;
-    for (start_word = 0; start_word + 1 < NATIVE_WORDS; start_word++) {
+    for (start_word = 0; start_word + 1 < NATIVE_WORDS; start_word++)
         if (of_main[start_word] != 0 && of_main[start_word + 1] == UINTPTR_MAX && of_other[start_word] == 0 &&
             of_other[start_word + 1] == 0)
             return greenlet_word < NATIVE_WORDS;
-    }
     return false;
 }
 

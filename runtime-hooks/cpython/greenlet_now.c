@@ -25,13 +25,15 @@ gp_greenlet_t *gp_greenlet_find(const void *greenlet)
 prof_coro_t *gp_greenlet_unreported(uint64_t *id)
 {
     const void *now = gp_language_running(gp_greenlet_here.state);
-    if (now == NULL || now == gp_greenlet_here.last || atomic_load_explicit(&gp_greenlet_table.changing, memory_order_relaxed))
+    if (now == NULL || now == gp_greenlet_here.last ||
+        atomic_load_explicit(&gp_greenlet_table.changing, memory_order_relaxed))
         return NULL;
     if (now == gp_step_here.greenlet && gp_step_here.coro != NULL) {
         *id = gp_step_here.coro_id;
         return gp_step_here.coro;
     }
-    // It differs between a switch and its report only: this thread holds the interpreter lock, nobody changes the table.
+    // It differs between a switch and its report only: this thread holds the interpreter lock, nobody changes the
+    // table.
     gp_greenlet_t *found = gp_greenlet_find(now);
     gp_thread_t *thread = gp_thread_self;
     *id = found != NULL ? found->coro_id : now == (*gp_greenlet_here.state)[0] ? thread->root_id : 0;

@@ -13,7 +13,7 @@
 
 static const char name[] = "greenprof"; // of our functions and capsules
 
-typedef struct call { // handed over, and not made yet
+typedef struct call {  // handed over, and not made yet
     prof_coro_t *coro; // NULL = it has been made
     uint64_t id;
 } call_t;
@@ -33,7 +33,8 @@ static bool is_wanted(void)
 static bool matters(const prof_coro_t *coro)
 {
     return gp_greenlet_watched || gp_greenlet_running(&gp_step_here).coro != NULL ||
-           atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL || (coro->birth_trace[0] | coro->birth_trace[1]) != 0;
+           atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL ||
+           (coro->birth_trace[0] | coro->birth_trace[1]) != 0;
 }
 
 static void begin(place_t *place, gp_py_t *capsule, const call_t *call)
@@ -100,7 +101,8 @@ static gp_py_t *hand_over(gp_py_t *function)
     definition.function = (void *)(uintptr_t)on_call;
     call_t *call = is_wanted() ? calloc(1, sizeof(*call)) : NULL;
     gp_py_t *capsule = call != NULL ? gp_py.capsule_new(call, name, forget) : NULL;
-    gp_py_t *self = capsule != NULL ? gp_py.tuple_pack(2, function, capsule) : NULL, *mine = new_function(&definition, self);
+    gp_py_t *self = capsule != NULL ? gp_py.tuple_pack(2, function, capsule) : NULL,
+            *mine = new_function(&definition, self);
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = mine != NULL ? gp_greenlet_spawner() : NULL};
     birth.spawn_site = birth.spawner != NULL ? gp_cpython_spawn_site() : 0;
     if (mine != NULL && (call->coro = gp_coro_new(&birth)) != NULL) {
@@ -181,14 +183,16 @@ static gp_py_t *on_gevent_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 // Replace an attribute of a module's object by a function that has the one before as its self.
 //   binds: as a method of a class does.
 // Returns whether that is done.
-static bool replace(const char *module_name, const char *holder_name, const char *attribute, gp_py_method_t *mine, bool binds)
+static bool replace(const char *module_name, const char *holder_name, const char *attribute, gp_py_method_t *mine,
+                    bool binds)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
     gp_py_t *holder = module != NULL ? gp_py.get_attr(module, holder_name) : NULL;
     gp_py_t *real = holder != NULL && holder != gp_py.none ? gp_py.get_attr(holder, attribute) : NULL;
     bool is_ours = real != NULL && gp_py_type(real) == gp_py.builtin_type && gp_py_definition(real) == mine;
     gp_py_t *function = !is_ours ? new_function(mine, real) : NULL;
-    gp_py_t *method = function != NULL && binds ? gp_py.instance_method(function) : NULL, *put_there = binds ? method : function;
+    gp_py_t *method = function != NULL && binds ? gp_py.instance_method(function) : NULL,
+            *put_there = binds ? method : function;
     bool done = is_ours || (put_there != NULL && gp_py.set_attr(holder, attribute, put_there) == 0);
     if (!done)
         gp_py.error_clear(); // half imported, or another kind of thing
@@ -202,7 +206,8 @@ static bool replace(const char *module_name, const char *holder_name, const char
 static void look(void)
 {
     enum { KINDS = GP_PY_VARARGS | GP_PY_KEYWORDS };
-    static gp_py_method_t item = {name, NULL, KINDS, NULL}, tpool = {name, NULL, KINDS, NULL}, gevent = {name, NULL, KINDS, NULL};
+    static gp_py_method_t item = {name, NULL, KINDS, NULL}, tpool = {name, NULL, KINDS, NULL},
+                          gevent = {name, NULL, KINDS, NULL};
     static bool has_futures, has_futurist, has_gevent;
     item.function = (void *)(uintptr_t)on_item;
     tpool.function = (void *)(uintptr_t)on_tpool_put;
@@ -210,7 +215,8 @@ static void look(void)
     has_futures = has_futures || replace("concurrent.futures.thread", "_WorkItem", "__init__", &item, true);
     has_futurist = has_futurist || replace("futurist._utils", "WorkItem", "__init__", &item, true);
     has_gevent = has_gevent || replace("gevent._threading", "Queue", "put", &gevent, true);
-    replace("eventlet.tpool", "_reqq", "put", &tpool, false); // a queue that comes with its first thread, and again after killall()
+    replace("eventlet.tpool", "_reqq", "put", &tpool,
+            false); // a queue that comes with its first thread, and again after killall()
 }
 
 static gp_py_vectorcall_t *real_find;

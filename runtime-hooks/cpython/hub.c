@@ -71,7 +71,8 @@ static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp
 
 void gp_hub_before_switch(const void *from, prof_coro_t *to)
 {
-    if (to != NULL && from != NULL && from == cause.hub && atomic_load_explicit(&to->ready_ticks, memory_order_relaxed) == 0)
+    if (to != NULL && from != NULL && from == cause.hub &&
+        atomic_load_explicit(&to->ready_ticks, memory_order_relaxed) == 0)
         atomic_store_explicit(&to->ready_ticks, cause.ticks, memory_order_relaxed);
 }
 
@@ -204,8 +205,8 @@ static void look_for_gevent(void)
     at_name = gp_py.text("at");
     real_run_callback = (keywords_t *)(uintptr_t)replace(method_in(loop, "loop", "run_callback"), flags,
                                                          (void *)(uintptr_t)on_run_callback);
-    real_timer_start = (keywords_t *)(uintptr_t)replace(method_in(loop, "timer", "start"), flags,
-                                                        (void *)(uintptr_t)on_timer_start);
+    real_timer_start =
+        (keywords_t *)(uintptr_t)replace(method_in(loop, "timer", "start"), flags, (void *)(uintptr_t)on_timer_start);
 }
 
 void gp_hub_look(void)

@@ -41,9 +41,8 @@ static const gp_cpython_layout_t layouts[] = {
 
 const gp_cpython_layout_t *gp_cpython_layout_find(unsigned long version)
 {
-    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
         if (layouts[i].version == version >> 16)
             return &layouts[i];
-    }
     return NULL;
 }

@@ -39,7 +39,8 @@ size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, u
     if (object & GP_CPYTHON_IS_TASK)
         return gp_cpython_walk_awaits(gp_cpython_peek, object & ~(uintptr_t)GP_CPYTHON_IS_TASK, frames, max);
     uintptr_t frame = frame_of(object);
-    size_t depth = frame != 0 ? gp_cpython_walk_frames(gp_cpython_peek, word_at(frame + FRAME_OBJECT_FRAME), 0, frames, max) : 0;
+    size_t depth =
+        frame != 0 ? gp_cpython_walk_frames(gp_cpython_peek, word_at(frame + FRAME_OBJECT_FRAME), 0, frames, max) : 0;
     return frame_of(object) == frame ? depth : 0;
 }
 

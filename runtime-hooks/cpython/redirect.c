@@ -18,7 +18,7 @@ enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOB_DAT = R_AARCH64_GLOB_DAT };
 typedef struct module {
     uintptr_t inside; // an address that it holds
     uintptr_t base;
-    const ElfW(Dyn) *dynamic;
+    const ElfW(Dyn) * dynamic;
     uintptr_t relro_lo, relro_hi; // what the dynamic linker made read-only
 } module_t;
 
@@ -57,10 +57,9 @@ static const void *pointer(const module_t *module, ElfW(Sxword) tag)
 
 static size_t number(const module_t *module, ElfW(Sxword) tag)
 {
-    for (const ElfW(Dyn) *entry = module->dynamic; entry->d_tag != DT_NULL; entry++) {
+    for (const ElfW(Dyn) *entry = module->dynamic; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == tag)
             return entry->d_un.d_val;
-    }
     return 0;
 }
 
@@ -78,7 +77,7 @@ static bool put(const module_t *module, uintptr_t slot, void *to)
     return true;
 }
 
-static size_t redirect_in(const module_t *module, const ElfW(Rela) *relocations, size_t bytes,
+static size_t redirect_in(const module_t *module, const ElfW(Rela) * relocations, size_t bytes,
                           const gp_redirection_t *list, size_t count)
 {
     const ElfW(Sym) *symbols = pointer(module, DT_SYMTAB);
@@ -91,10 +90,9 @@ static size_t redirect_in(const module_t *module, const ElfW(Rela) *relocations,
         if (type != JUMP_SLOT && type != GLOB_DAT)
             continue;
         const char *name = names + symbols[ELF64_R_SYM(relocations[i].r_info)].st_name;
-        for (size_t j = 0; j < count; j++) {
+        for (size_t j = 0; j < count; j++)
             if (strcmp(name, list[j].name) == 0)
                 done += put(module, module->base + relocations[i].r_offset, list[j].to);
-        }
     }
     return done;
 }

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-// The number of the site at which the calling thread is, see src/coro/spawn.h; 0 = nobody wants to know. Caller holds the
-// interpreter lock. Cost: a walk of the frames, 128 at most, and a look-up.
+// The number of the site at which the calling thread is, see src/coro/spawn.h; 0 = nobody wants to know. Caller holds
+// the interpreter lock. Cost: a walk of the frames, 128 at most, and a look-up.
 uint32_t gp_cpython_spawn_site(void);
 
 #endif

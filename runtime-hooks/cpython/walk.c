@@ -23,14 +23,14 @@ gp_cpython_runtime_t gp_cpython_runtime;
 typedef struct walk {
     const gp_cpython_layout_t *layout;
     const gp_language_place_t *place;
-    uintptr_t state;              // PyThreadState
-    uintptr_t base;               // of a task's step: the walk ends before this frame; 0 = at the outermost one
+    uintptr_t state;                // PyThreadState
+    uintptr_t base;                 // of a task's step: the walk ends before this frame; 0 = at the outermost one
     uintptr_t chunks_lo, chunks_hi; // all chunks lie within
-    uintptr_t chunk, data, top;   // the chunk that the walk has reached: used part [data, top)
-    uintptr_t pages[4];           // found mapped in this walk
+    uintptr_t chunk, data, top;     // the chunk that the walk has reached: used part [data, top)
+    uintptr_t pages[4];             // found mapped in this walk
     unsigned next_page;
     uintptr_t *frames;
-    size_t max, count;            // count may pass max: see keep()
+    size_t max, count; // count may pass max: see keep()
 } walk_t;
 
 GP_UNSANITIZED static inline uintptr_t word_at(uintptr_t address)
@@ -52,10 +52,9 @@ GP_UNSANITIZED static inline int int_at(uintptr_t address)
 static bool page_is_mapped(walk_t *walk, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
-    for (unsigned i = 0; i < sizeof(walk->pages) / sizeof(walk->pages[0]); i++) {
+    for (unsigned i = 0; i < sizeof(walk->pages) / sizeof(walk->pages[0]); i++)
         if (walk->pages[i] == page)
             return true;
-    }
     if (address < PAGE || address > UINTPTR_MAX / 2)
         return false;
     if (syscall(SYS_rt_sigprocmask, -1, page, NULL, 8) == 0 || errno != EINVAL)
@@ -266,8 +265,8 @@ static bool caller_is_written(walk_t *walk, uintptr_t leaf)
     return caller + layout->frame_bytes + 8 * (uintptr_t)(unsigned)slots == leaf;
 }
 
-// The evaluation loop is being entered: the cframe that is current may be the new one, not written yet. It is true if the
-// frame at which this entry began was called by the frame that is current in the cframe before.
+// The evaluation loop is being entered: the cframe that is current may be the new one, not written yet. It is true if
+// the frame at which this entry began was called by the frame that is current in the cframe before.
 static bool may_be_unwritten(const walk_t *walk)
 {
     return walk->place->pc - gp_cpython_runtime.loop < walk->layout->entry_window;
@@ -311,7 +310,8 @@ static bool follow(walk_t *walk)
         }
         bool is_shim = byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
         if (!is_shim) {
-            keep(walk, gp_cpython_word(layout, word_at(frame + layout->frame_code), word_at(frame + layout->frame_instruction)));
+            keep(walk, gp_cpython_word(layout, word_at(frame + layout->frame_code),
+                                       word_at(frame + layout->frame_instruction)));
             leaf = false;
         }
         if (is_entry(walk, frame) && walk->count > 0)
@@ -353,7 +353,8 @@ static uintptr_t base_of_current(void)
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
-    uintptr_t waiting = place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet
+    uintptr_t waiting =
+        place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet
     if (waiting & GP_STEP_IS_FRAME)
         return gp_cpython_walk_frames(gp_cpython_read_own, waiting & ~(uintptr_t)GP_STEP_IS_FRAME, 0, frames, max);
     if (waiting != 0)

@@ -1,10 +1,11 @@
 // Walking CPython's frames from a signal handler.
 //
 // Model: the frames of a thread form a list, leaf first; those of plain calls lie in the thread's data stack (a list of
-// chunks, a bump allocator), those of generators on the heap. A signal may come at any instruction, also while the list is
-// being changed, so no pointer is believed: a frame is read where it lies in a live part of the data stack, or where the
-// kernel says that the memory is mapped; code objects are never read. Where the list turns out to be torn, the data stack is
-// scanned from its bottom instead, which needs no list but does not show generators: that is marked incomplete.
+// chunks, a bump allocator), those of generators on the heap. A signal may come at any instruction, also while the list
+// is being changed, so no pointer is believed: a frame is read where it lies in a live part of the data stack, or where
+// the kernel says that the memory is mapped; code objects are never read. Where the list turns out to be torn, the data
+// stack is scanned from its bottom instead, which needs no list but does not show generators: that is marked
+// incomplete.
 #ifndef GP_CPYTHON_WALK_H
 #define GP_CPYTHON_WALK_H
 
@@ -15,12 +16,12 @@
 
 typedef struct gp_cpython_runtime { // filled once, before the walker is registered
     const gp_cpython_layout_t *layout;
-    void *(*thread_state)(void);  // PyGILState_GetThisThreadState: pthread_getspecific() at its heart
-    uintptr_t code_type;          // &PyCode_Type
-    uintptr_t loop, loop_end;     // _PyEval_EvalFrameDefault, half-open
+    void *(*thread_state)(void); // PyGILState_GetThisThreadState: pthread_getspecific() at its heart
+    uintptr_t code_type;         // &PyCode_Type
+    uintptr_t loop, loop_end;    // _PyEval_EvalFrameDefault, half-open
     uintptr_t generator_types[GP_CPYTHON_GENERATORS]; // 0 = there is none
-    uintptr_t generator_frame;    // in a generator
-    _Atomic uintptr_t any_state;  // some PyThreadState, 0 = none has been seen yet
+    uintptr_t generator_frame;                        // in a generator
+    _Atomic uintptr_t any_state;                      // some PyThreadState, 0 = none has been seen yet
 } gp_cpython_runtime_t;
 
 extern gp_cpython_runtime_t gp_cpython_runtime;

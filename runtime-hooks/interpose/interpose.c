@@ -8,8 +8,8 @@
 
 enum { PLACES = 256 };
 
-// Originals that depend on the caller, by place of call. An entry is believed while nothing has been unloaded since; the
-// sequence makes a reader miss what is just being written.
+// Originals that depend on the caller, by place of call. An entry is believed while nothing has been unloaded since;
+// the sequence makes a reader miss what is just being written.
 typedef struct place {
     _Atomic uint32_t sequence; // odd: being written
     _Atomic uint32_t unloads;
@@ -35,7 +35,7 @@ static void *known(place_t *place, const char *name, uintptr_t caller)
                 atomic_load_explicit(&place->unloads, memory_order_relaxed) == gp_loader_unloads();
     atomic_thread_fence(memory_order_acquire);
     return fits && !(before & 1) && atomic_load_explicit(&place->sequence, memory_order_relaxed) == before ? original
-                                                                                                          : NULL;
+                                                                                                           : NULL;
 }
 
 static void remember(place_t *place, const char *name, uintptr_t caller, void *original)

@@ -1,13 +1,13 @@
 // What the hooks share: stubs that stand in for a runtime's functions, and some knowledge of stacks.
 //
-// A stub has the name of the runtime's function, is found before it by the dynamic linker, and jumps on to it with every
-// argument register as it was; while profiles run it calls its hook first. It never returns by itself, so that functions
-// which return twice, or never, or on another stack, are as good as any. greenprof_hook() in ../CMakeLists.txt makes the
-// stubs; stub_x86_64.h is what they consist of.
+// A stub has the name of the runtime's function, is found before it by the dynamic linker, and jumps on to it with
+// every argument register as it was; while profiles run it calls its hook first. It never returns by itself, so that
+// functions which return twice, or never, or on another stack, are as good as any. greenprof_hook() in
+// ../CMakeLists.txt makes the stubs; stub_x86_64.inc is what they consist of.
 //
-// The original is what the dynamic linker would have bound without us: the next one in the global scope, else the one in
-// the scope of the caller's object (plugins that were loaded RTLD_LOCAL). The first is looked up once; the second once
-// for each place of call, as two plugins may well bring two of the same name.
+// The original is what the dynamic linker would have bound without us: the next one in the global scope, else the one
+// in the scope of the caller's object (plugins that were loaded RTLD_LOCAL). The first is looked up once; the second
+// once for each place of call, as two plugins may well bring two of the same name.
 #ifndef GP_HOOKS_INTERPOSE_H
 #define GP_HOOKS_INTERPOSE_H
 
@@ -39,7 +39,7 @@ static inline void *gp_interpose_original(void **slot, const char *name, uintptr
 #define GP_ORIGINAL(type, name)                                                                                        \
     ({                                                                                                                 \
         static void *original_slot;                                                                                    \
-        (type *)(uintptr_t)gp_interpose_original(&original_slot, name, (uintptr_t)__builtin_return_address(0));         \
+        (type *)(uintptr_t)gp_interpose_original(&original_slot, name, (uintptr_t)__builtin_return_address(0));        \
     })
 
 // A function of the runtime that it may or may not have, or NULL.
@@ -49,13 +49,14 @@ void *gp_interpose_find(const char *name);
 // /proc/self/maps, 50 us and more.
 bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
 
-// Make of the place where a callback's caller goes on the place where that one's own caller does: for callbacks that are
-// called through a helper, whose frame is gone when the switch happens. Returns false, and changes nothing, where its
-// frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
+// Make of the place where a callback's caller goes on the place where that one's own caller does: for callbacks that
+// are called through a helper, whose frame is gone when the switch happens. Returns false, and changes nothing, where
+// its frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
 bool gp_hook_park_outward(gp_park_t *park);
 
-// A coroutine is over, and its thread, which runs on its stack at `sp`, is about to leave that for good. It is retired at
-// one of the thread's next switches, by gp_hook_retire_ended(), to which they tell the stack pointer of whoever switches.
+// A coroutine is over, and its thread, which runs on its stack at `sp`, is about to leave that for good. It is retired
+// at one of the thread's next switches, by gp_hook_retire_ended(), to which they tell the stack pointer of whoever
+// switches.
 struct gp_thread;
 void gp_hook_ends(struct gp_thread *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp);
 void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);
@@ -66,8 +67,8 @@ bool gp_hook_peek(uintptr_t from, void *to, size_t bytes);
 // "fiber at FILE:LINE", for a coroutine that runs a block or a closure.
 void gp_hook_name_place(char *name, size_t size, const char *path, unsigned long line);
 
-// What a library that makes its coroutines of ucontexts knows better than makecontext(): set around the call in which it
-// makes one, by the thread that does.
+// What a library that makes its coroutines of ucontexts knows better than makecontext(): set around the call in which
+// it makes one, by the thread that does.
 typedef struct gp_hook_maker {
     uintptr_t entry;  // 0 = as makecontext() is told
     const char *name; // NULL = none

@@ -1,6 +1,5 @@
-// libtask, which has a swapcontext() and a makecontext() of its own, with FreeBSD's layout of a ucontext: the stack pointer
-// is at 312, uc_stack at 936.
-// Source: libtask, amd64-ucontext.h, context.c, task.c (taskalloc, taskstart).
+// libtask, which has a swapcontext() and a makecontext() of its own, with FreeBSD's layout of a ucontext: the stack
+// pointer is at 312, uc_stack at 936. Source: libtask, amd64-ucontext.h, context.c, task.c (taskalloc, taskstart).
 #include "wrap.h"
 
 enum { UC_STACK = 936 };

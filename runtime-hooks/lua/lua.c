@@ -16,7 +16,8 @@ typedef int resume_t(lua_State *coroutine, lua_State *from, int arguments, int *
 
 enum { YIELDED = 1, BUCKETS_LOG2 = 12 };
 
-// Records by Lua state. A state's address may be used again: whether it is the same coroutine is told by its being fresh.
+// Records by Lua state. A state's address may be used again: whether it is the same coroutine is told by its being
+// fresh.
 typedef struct known {
     struct known *next;
     lua_State *state;
@@ -143,7 +144,8 @@ static void add_entry(void)
         gp_unwind_entry_add((uintptr_t)__start_gp_lua_resume, (uintptr_t)__stop_gp_lua_resume);
 }
 
-static int resume(resume_t *real, lua_State *coroutine, lua_State *from, int arguments, int *results, const gp_park_t *park)
+static int resume(resume_t *real, lua_State *coroutine, lua_State *from, int arguments, int *results,
+                  const gp_park_t *park)
 {
     gp_thread_t *thread = NULL;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_is_known(coroutine))
@@ -153,7 +155,8 @@ static int resume(resume_t *real, lua_State *coroutine, lua_State *from, int arg
     add_entry();
     bool outside;
     call_t call = {.real = real, .from = from, .arguments = arguments, .results = results, .park = *park};
-    call.coro = gp_lua_is_fresh(coroutine) ? make(coroutine, arguments, &call.coro_id) : look_up(coroutine, &call.coro_id);
+    call.coro =
+        gp_lua_is_fresh(coroutine) ? make(coroutine, arguments, &call.coro_id) : look_up(coroutine, &call.coro_id);
     call.resumer = gp_thread_coro_at(thread, park->sp, &call.resumer_id, &outside);
     if (call.coro == NULL)
         return real(coroutine, from, arguments, results);

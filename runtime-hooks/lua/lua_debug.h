@@ -20,7 +20,8 @@ typedef struct lua_Debug { // Source: Lua 5.4, lua.h
     char reserve[256];
 } lua_Debug;
 
-// SOURCE:LINE of what lua_getinfo() says with "S"; of a source that is too long, its end. `size`: bytes of `name`, > 20.
+// SOURCE:LINE of what lua_getinfo() says with "S"; of a source that is too long, its end. `size`: bytes of `name`,
+// > 20.
 static inline void gp_lua_write_place(const lua_Debug *debug, char *name, size_t size)
 {
     char number[16] = "";

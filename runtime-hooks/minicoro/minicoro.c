@@ -1,5 +1,5 @@
-// minicoro whose implementation is anywhere in the program: its switch routine, _mco_switch(from, to), and mco_create() are
-// patched (../patch).
+// minicoro whose implementation is anywhere in the program: its switch routine, _mco_switch(from, to), and mco_create()
+// are patched (../patch).
 #include "minicoro/layout.h"
 
 #include "interpose/interpose.h"

@@ -1,6 +1,6 @@
 // minicoro, where MINICORO_IMPL is in a file of its own (its switch routine has no symbol that could be wrapped): a
-// coroutine runs from mco_resume() until that returns. Its stack pointer is not known from outside, so the middle of its
-// stack stands for it.
+// coroutine runs from mco_resume() until that returns. Its stack pointer is not known from outside, so the middle of
+// its stack stands for it.
 #include "minicoro/layout.h"
 #include "wrap.h"
 

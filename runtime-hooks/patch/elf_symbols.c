@@ -57,7 +57,8 @@ static const Elf64_Phdr *segments(const gp_elf_image_t *image, size_t *count)
 {
     const Elf64_Ehdr *header = (const void *)image->bytes;
     const Elf64_Phdr *found = header->e_phentsize == sizeof(Elf64_Phdr)
-                                  ? table(image, header->e_phoff, header->e_phnum, sizeof(Elf64_Phdr)) : NULL;
+                                  ? table(image, header->e_phoff, header->e_phnum, sizeof(Elf64_Phdr))
+                                  : NULL;
     *count = found != NULL ? header->e_phnum : 0;
     return found;
 }
@@ -94,7 +95,8 @@ static bool read_table(const gp_elf_image_t *image, uint32_t type, symbols_t *ou
 {
     const Elf64_Ehdr *header = (const void *)image->bytes;
     const Elf64_Shdr *sections = header->e_shentsize == sizeof(Elf64_Shdr)
-                                     ? table(image, header->e_shoff, header->e_shnum, sizeof(Elf64_Shdr)) : NULL;
+                                     ? table(image, header->e_shoff, header->e_shnum, sizeof(Elf64_Shdr))
+                                     : NULL;
     for (size_t i = 0; sections != NULL && i < header->e_shnum; i++) {
         const Elf64_Shdr *section = &sections[i];
         if (section->sh_type != type || section->sh_link >= header->e_shnum)
@@ -162,7 +164,8 @@ bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_varia
     for (size_t i = 0; i < count; i++, segment++) {
         if (segment->p_type != PT_TLS)
             continue;
-        // Source: Drepper, "ELF Handling For Thread-Local Storage", variant II: the program's lies right below the thread pointer.
+        // Source: Drepper, "ELF Handling For Thread-Local Storage", variant II: the program's lies right below the
+        // thread pointer.
         uint64_t align = segment->p_align > 1 ? segment->p_align : 1;
         out->address -= (segment->p_memsz + align - 1) / align * align;
         return true;

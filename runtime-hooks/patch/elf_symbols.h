@@ -1,5 +1,5 @@
-// Functions and variables of an ELF file by name: of .dynsym, else of .symtab, which a program that was not stripped has besides. Or by
-// the bytes they begin with.
+// Functions and variables of an ELF file by name: of .dynsym, else of .symtab, which a program that was not stripped
+// has besides. Or by the bytes they begin with.
 #ifndef GP_HOOKS_ELF_SYMBOLS_H
 #define GP_HOOKS_ELF_SYMBOLS_H
 

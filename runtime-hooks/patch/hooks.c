@@ -12,7 +12,7 @@
 // clang-format on
 
 #define DECLARE(name)                                                                                                  \
-    extern const char gp_patch_##name[] __attribute__((visibility("hidden")));                                        \
+    extern const char gp_patch_##name[] __attribute__((visibility("hidden")));                                         \
     extern void *gp_patch_real_##name __attribute__((visibility("hidden")));
 FUNCTIONS(DECLARE)
 
@@ -20,9 +20,8 @@ const gp_patch_hook_t *gp_patch_hook(const char *symbol)
 {
 #define ROW(name) {#name, gp_patch_##name, &gp_patch_real_##name},
     static const gp_patch_hook_t hooks[] = {FUNCTIONS(ROW)};
-    for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+    for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
         if (strcmp(hooks[i].symbol, symbol) == 0)
             return &hooks[i];
-    }
     return NULL;
 }

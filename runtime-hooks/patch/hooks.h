@@ -1,5 +1,5 @@
-// What stands in for each function of targets.h. An assembly stub (stub_x86_64.h) or a C function is called gp_patch_NAME;
-// gp_patch_real_NAME is the function as it was, once it is patched.
+// What stands in for each function of targets.h. An assembly stub (stub_x86_64.inc) or a C function is called
+// gp_patch_NAME; gp_patch_real_NAME is the function as it was, once it is patched.
 #ifndef GP_HOOKS_PATCH_HOOKS_H
 #define GP_HOOKS_PATCH_HOOKS_H
 
@@ -17,7 +17,8 @@ const gp_patch_hook_t *gp_patch_hook(const char *symbol);
 // Are the functions of this runtime (targets.h) patched?
 bool gp_patch_is_done(const char *name);
 
-// Where the program has a function that it does not export, by its symbols; NULL = nowhere. Cost: maps the program's file.
+// Where the program has a function that it does not export, by its symbols; NULL = nowhere. Cost: maps the program's
+// file.
 void *gp_patch_program_function(const char *name);
 
 // In a stand-in written in C: the function as it was, of type `type`.

@@ -43,7 +43,8 @@ void *gp_patch_program_function(const char *name)
     return found ? (void *)(program.base + function.address) : NULL;
 }
 
-static int prepare(const object_t *object, const gp_elf_function_t *function, const gp_patch_hook_t *hook, gp_patch_t *patch)
+static int prepare(const object_t *object, const gp_elf_function_t *function, const gp_patch_hook_t *hook,
+                   gp_patch_t *patch)
 {
     uintptr_t address = object->base + function->address;
     size_t size = gp_patch_function_size(function), checked = size < CHECKED_BYTES ? size : CHECKED_BYTES;
@@ -56,10 +57,9 @@ static unsigned done; // a bit for each row of the table
 
 bool gp_patch_is_done(const char *name)
 {
-    for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
+    for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++)
         if (strcmp(runtime->name, name) == 0)
             return done >> (runtime - gp_patch_runtimes) & 1;
-    }
     return false;
 }
 
@@ -97,7 +97,8 @@ static void patch_all(const char *request)
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
         gp_patch_found_t found = {0};
         bool by_name;
-        if (!gp_patch_is_requested(request, runtime, &by_name) || !gp_patch_find(&program.image, runtime, by_name, &found))
+        if (!gp_patch_is_requested(request, runtime, &by_name) ||
+            !gp_patch_find(&program.image, runtime, by_name, &found))
             continue;
         refused += gp_patch_is_alone() ? patch_runtime(&program, runtime, &found) : 1;
     }

@@ -26,7 +26,8 @@ static bool parse(const char *line, gp_near_mapping_t *out)
     out->hi = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
     if (*end != ' ' || strnlen(end, 5) < 5)
         return false;
-    out->protection = (end[1] == 'r' ? PROT_READ : 0) | (end[2] == 'w' ? PROT_WRITE : 0) | (end[3] == 'x' ? PROT_EXEC : 0);
+    out->protection =
+        (end[1] == 'r' ? PROT_READ : 0) | (end[2] == 'w' ? PROT_WRITE : 0) | (end[3] == 'x' ? PROT_EXEC : 0);
     return true;
 }
 
@@ -122,7 +123,8 @@ unsigned char *gp_near_slot(uintptr_t address)
         if (pages[i].memory == NULL)
             return NULL;
         uintptr_t memory = (uintptr_t)pages[i].memory;
-        if ((memory > address ? memory - address : address - memory) < REACH && pages[i].used + GP_NEAR_SLOT_BYTES <= PAGE) {
+        if ((memory > address ? memory - address : address - memory) < REACH &&
+            pages[i].used + GP_NEAR_SLOT_BYTES <= PAGE) {
             unsigned char *slot = pages[i].memory + pages[i].used;
             pages[i].used += GP_NEAR_SLOT_BYTES;
             return gp_near_open(slot) == 0 ? slot : NULL;

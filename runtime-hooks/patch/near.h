@@ -1,5 +1,5 @@
-// Memory for a few instructions within reach of a jump, and what is mapped where. Nothing here calls malloc: a program's
-// own one may not be ready yet.
+// Memory for a few instructions within reach of a jump, and what is mapped where. Nothing here calls malloc: a
+// program's own one may not be ready yet.
 #ifndef GP_HOOKS_NEAR_H
 #define GP_HOOKS_NEAR_H
 
@@ -16,12 +16,12 @@ typedef struct gp_near_mapping {
 // The mapping that holds `address`. Returns 0 or a negative errno value.
 int gp_near_mapping(uintptr_t address, gp_near_mapping_t *out);
 
-// A slot of GP_NEAR_SLOT_BYTES within 2 GiB of `address`, or NULL. It can be written until it is sealed. Slots are given in
-// the order of calls and never taken back.
-// Threads: there is one.
+// A slot of GP_NEAR_SLOT_BYTES within 2 GiB of `address`, or NULL. It can be written until it is sealed. Slots are
+// given in the order of calls and never taken back. Threads: there is one.
 unsigned char *gp_near_slot(uintptr_t address);
 
-// Make the page of a slot executable, and no longer writable; or the other way round. Returns 0 or a negative errno value.
+// Make the page of a slot executable, and no longer writable; or the other way round. Returns 0 or a negative errno
+// value.
 int gp_near_seal(unsigned char *slot);
 int gp_near_open(unsigned char *slot);
 

@@ -1,4 +1,5 @@
-// Entry patches: a function's first instructions become a jump to a stub of ours, which goes on to them where they were moved.
+// Entry patches: a function's first instructions become a jump to a stub of ours, which goes on to them where they were
+// moved.
 //
 // Model: gp_patch_prepare() writes everything beside the function; the function itself is changed by gp_patch_apply()
 // alone, whose last step it is. So whatever is refused leaves the function as it was. Pages are written, then executed,
@@ -26,8 +27,8 @@ bool gp_patch_is_alone(void);
 
 // Make ready to have calls of `function` go to `stub`.
 //   size: bytes of the function, or how many may be read there.
-// Returns 0; what gp_prologue_move() returns; -ENOMEM where no memory is near enough; the error of mprotect(2) where memory
-// that was written must not be executed.
+// Returns 0; what gp_prologue_move() returns; -ENOMEM where no memory is near enough; the error of mprotect(2) where
+// memory that was written must not be executed.
 int gp_patch_prepare(gp_patch_t *patch, uintptr_t function, size_t size, const void *stub);
 
 // Do so. Returns 0 or the error of mprotect(2): then nothing has changed.

@@ -9,8 +9,8 @@ enum {
     REX_W = 8,
     MOD_REGISTER = 3,
     RM_SIB = 4,
-    RM_RIP = 5,      // with mod 0
-    SIB_NO_BASE = 5, // with mod 0
+    RM_RIP = 5,        // with mod 0
+    SIB_NO_BASE = 5,   // with mod 0
     JUMP_NEAR_MAX = 6, // bytes of jcc rel32
 };
 
@@ -18,7 +18,7 @@ typedef enum jump { JUMP_NONE, JUMP_ALWAYS, JUMP_IF } jump_t;
 
 typedef struct instruction {
     size_t length;
-    size_t rip_at;      // offset of a RIP-relative displacement, 0 = none
+    size_t rip_at; // offset of a RIP-relative displacement, 0 = none
     jump_t jump;
     unsigned condition; // of JUMP_IF
     int64_t target;     // of a jump, from the instruction's end
@@ -27,10 +27,10 @@ typedef struct instruction {
 // What follows an opcode.
 typedef enum shape {
     UNKNOWN,
-    PLAIN,      // nothing
+    PLAIN, // nothing
     IMM8,
     IMM32,
-    IMM_MOV,    // 4 bytes, 8 with REX.W
+    IMM_MOV, // 4 bytes, 8 with REX.W
     MODRM,
     MODRM_IMM8,
     MODRM_IMM32,
@@ -119,7 +119,8 @@ static shape_t two_byte_shape(unsigned char opcode)
     }
 }
 
-// stmxcsr, fnstcw and their opposites; push and incl of a memory operand: opcodes of which only some extensions are known.
+// stmxcsr, fnstcw and their opposites; push and incl of a memory operand: opcodes of which only some extensions are
+// known.
 static bool is_known_extension(bool two_bytes, unsigned char opcode, unsigned char modrm)
 {
     unsigned extension = modrm >> 3 & 7;
@@ -175,14 +176,13 @@ static size_t read_prefixes(const unsigned char *code, size_t size, prefixes_t *
 {
     size_t at = 0;
     *prefixes = (prefixes_t){0};
-    for (; at < size; at++) {
+    for (; at < size; at++)
         if (code[at] == 0x66)
             prefixes->operand16 = true;
         else if (code[at] == 0xf2 || code[at] == 0xf3)
             prefixes->repeat = true;
         else if (code[at] != 0x64 && code[at] != 0x65 && code[at] != 0x2e) // %fs, %gs, %cs
             break;
-    }
     if (at < size && (code[at] & 0xf0) == 0x40)
         prefixes->rex = code[at++];
     return at;
@@ -204,7 +204,8 @@ static bool decode_jump(const unsigned char *code, size_t size, size_t at, instr
     unsigned char opcode = code[at + two_bytes];
     size_t operand = two_bytes || opcode == 0xe9 ? 4 : 1;
     bool conditional = two_bytes ? (opcode & 0xf0) == 0x80 : (opcode & 0xf0) == 0x70;
-    if ((!conditional && (two_bytes || (opcode != 0xe9 && opcode != 0xeb))) || at != 0 || at + 1 + two_bytes + operand > size)
+    if ((!conditional && (two_bytes || (opcode != 0xe9 && opcode != 0xeb))) || at != 0 ||
+        at + 1 + two_bytes + operand > size)
         return false;
     out->length = at + 1 + two_bytes + operand;
     out->jump = conditional ? JUMP_IF : JUMP_ALWAYS;

@@ -9,22 +9,21 @@
 #include <stdint.h>
 
 enum {
-    GP_PROLOGUE_JUMP_BYTES = 5,   // jmp rel32: what has to be made room for
-    GP_PROLOGUE_MOVED_MAX = 64,   // of moved code, the jump back included
+    GP_PROLOGUE_JUMP_BYTES = 5, // jmp rel32: what has to be made room for
+    GP_PROLOGUE_MOVED_MAX = 64, // of moved code, the jump back included
 };
 
 typedef struct gp_prologue {
-    size_t taken;                 // bytes of whole instructions at the function's start, at least GP_PROLOGUE_JUMP_BYTES
-    size_t bytes;                 // of `code`
+    size_t taken; // bytes of whole instructions at the function's start, at least GP_PROLOGUE_JUMP_BYTES
+    size_t bytes; // of `code`
     unsigned char code[GP_PROLOGUE_MOVED_MAX]; // the same, to be executed at `to`, and a jump to what follows them
 } gp_prologue_t;
 
 // Move the beginning of a function.
 //   code:  unsigned char[size], the function's first bytes as they are; size: all that is known to belong to it.
 //   from:  address that `code` is executed at.    to: address that `out->code` will be executed at.
-// Returns 0; -ENOTSUP for an instruction that is not known or cannot be moved, a function that is too short or jumps back
-// into its own first instructions; -ERANGE where something is out of reach of `to`.
-// Threads: any. Signals: safe.
+// Returns 0; -ENOTSUP for an instruction that is not known or cannot be moved, a function that is too short or jumps
+// back into its own first instructions; -ERANGE where something is out of reach of `to`. Threads: any. Signals: safe.
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A.
 int gp_prologue_move(const unsigned char *code, size_t size, uintptr_t from, uintptr_t to, gp_prologue_t *out);
 

@@ -1,5 +1,5 @@
 // The stand-ins that are no C functions.
-#include "patch/patch_stub_x86_64.h"
+#include "patch/patch_stub_x86_64.inc"
 
 GP_PATCH_STUB coro_transfer, gp_tarantool_transfer
 GP_PATCH_STUB jump_fcontext, gp_boost_jump

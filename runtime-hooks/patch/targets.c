@@ -16,16 +16,19 @@ static const unsigned char boost_ontop[] = {
     0x48, 0x89, 0x5c, 0x24, 0x28, 0x48, 0x89, 0x6c, 0x24, 0x30, 0x48, 0x89, 0xe0, 0x48, 0x89, 0xfc,
 };
 static const unsigned char boost_make[] = {
-    0x48, 0x89, 0xf8, 0x48, 0x83, 0xe0, 0xf0, 0x48, 0x8d, 0x40, 0xc0, 0x48, 0x89, 0x50, 0x28, 0x0f, 0xae, 0x18,
-    0xd9, 0x78, 0x04, 0x48, 0x8d, 0x0d, 0x10, 0x00, 0x00, 0x00, 0x48, 0x89, 0x48, 0x38, 0x48, 0x8d, 0x0d, 0x08,
-    0x00, 0x00, 0x00, 0x48, 0x89, 0x48, 0x30, 0xc3,
+    0x48, 0x89, 0xf8, 0x48, 0x83, 0xe0, 0xf0, 0x48, 0x8d, 0x40, 0xc0, 0x48, 0x89, 0x50, 0x28,
+    0x0f, 0xae, 0x18, 0xd9, 0x78, 0x04, 0x48, 0x8d, 0x0d, 0x10, 0x00, 0x00, 0x00, 0x48, 0x89,
+    0x48, 0x38, 0x48, 0x8d, 0x0d, 0x08, 0x00, 0x00, 0x00, 0x48, 0x89, 0x48, 0x30, 0xc3,
 };
 
 const gp_patch_runtime_t gp_patch_runtimes[] = {
     {
         .name = "tarantool",
         .title = "Tarantool fibers",
-        .functions = {{.symbol = "coro_transfer"}, {.symbol = "coro_create"}, {.symbol = "fiber_new_ex"}, {.symbol = "fiber_set_name", .optional = true},
+        .functions = {{.symbol = "coro_transfer"},
+                      {.symbol = "coro_create"},
+                      {.symbol = "fiber_new_ex"},
+                      {.symbol = "fiber_set_name", .optional = true},
                       {.symbol = "fiber_recycle", .optional = true}},
     },
     {
@@ -38,9 +41,10 @@ const gp_patch_runtime_t gp_patch_runtimes[] = {
         .name = "boost",
         .title = "Boost.Context, linked in",
         .unless = {"__wrap_jump_fcontext", "zend_observer_fiber_switch_register"},
-        .functions = {{.symbol = "jump_fcontext", .code = boost_jump, .code_size = sizeof(boost_jump)},
-                      {.symbol = "ontop_fcontext", .optional = true, .code = boost_ontop, .code_size = sizeof(boost_ontop)},
-                      {.symbol = "make_fcontext", .code = boost_make, .code_size = sizeof(boost_make)}},
+        .functions =
+            {{.symbol = "jump_fcontext", .code = boost_jump, .code_size = sizeof(boost_jump)},
+             {.symbol = "ontop_fcontext", .optional = true, .code = boost_ontop, .code_size = sizeof(boost_ontop)},
+             {.symbol = "make_fcontext", .code = boost_make, .code_size = sizeof(boost_make)}},
     },
     {
         .name = "minicoro",
@@ -88,7 +92,8 @@ bool gp_patch_request_is_known(const char *request, const char **word)
     return true;
 }
 
-static bool find_function(const gp_elf_image_t *image, const gp_patch_function_t *what, bool by_code, gp_elf_function_t *out)
+static bool find_function(const gp_elf_image_t *image, const gp_patch_function_t *what, bool by_code,
+                          gp_elf_function_t *out)
 {
     *out = (gp_elf_function_t){0};
     if (gp_elf_function(image, what->symbol, out))
@@ -99,17 +104,17 @@ static bool find_function(const gp_elf_image_t *image, const gp_patch_function_t
     return false;
 }
 
-bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime, bool by_name, gp_patch_found_t *found)
+bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime, bool by_name,
+                   gp_patch_found_t *found)
 {
     for (int i = 0; i < GP_PATCH_FUNCTIONS_MAX && runtime->functions[i].symbol != NULL; i++) {
         const gp_patch_function_t *what = &runtime->functions[i];
         if (!find_function(image, what, by_name, &found->functions[i]) && !what->optional)
             return false;
     }
-    for (int i = 0; i < 2 && runtime->unless[i] != NULL; i++) {
+    for (int i = 0; i < 2 && runtime->unless[i] != NULL; i++)
         if (gp_elf_mentions(image, runtime->unless[i]))
             return false;
-    }
     return true;
 }
 

@@ -36,9 +36,10 @@ typedef struct gp_patch_found {
     gp_elf_function_t functions[GP_PATCH_FUNCTIONS_MAX]; // code NULL: not there
 } gp_patch_found_t;
 
-// Find a runtime's functions in a file; by their code, too, where it was asked for by name. False where it is not there, or
-// is hooked in a better way.
-bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime, bool by_name, gp_patch_found_t *found);
+// Find a runtime's functions in a file; by their code, too, where it was asked for by name. False where it is not
+// there, or is hooked in a better way.
+bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime, bool by_name,
+                   gp_patch_found_t *found);
 
 // What may be read of a function.
 size_t gp_patch_function_size(const gp_elf_function_t *function);

@@ -3,7 +3,8 @@
 
 // photon::thread_create(void *(*)(void *), void *, unsigned long, unsigned int, unsigned long)
 #define CREATE(prefix) prefix##_ZN6photon13thread_createEPFPvS0_ES0_mjm
-extern thread_t *CREATE(__real_)(start_t *start, void *argument, uint64_t stack_bytes, uint32_t reserved, uint64_t flags);
+extern thread_t *CREATE(__real_)(start_t *start, void *argument, uint64_t stack_bytes, uint32_t reserved,
+                                 uint64_t flags);
 thread_t *CREATE(__wrap_)(start_t *start, void *argument, uint64_t stack_bytes, uint32_t reserved, uint64_t flags);
 
 thread_t *CREATE(__wrap_)(start_t *start, void *argument, uint64_t stack_bytes, uint32_t reserved, uint64_t flags)

@@ -1,6 +1,7 @@
-// What a Fiber is called: its callable. A zend_fiber has it behind its context, as a zend_fcall_info, which begins with its own
-// size, and a zend_fcall_info_cache, which begins with the function. Where a closure's file stands in a zend_op_array differs
-// between versions; it is looked for: a string with a path's looks, and behind it the first and the last line.
+// What a Fiber is called: its callable. A zend_fiber has it behind its context, as a zend_fcall_info, which begins with
+// its own size, and a zend_fcall_info_cache, which begins with the function. Where a closure's file stands in a
+// zend_op_array differs between versions; it is looked for: a string with a path's looks, and behind it the first and
+// the last line.
 //
 // Source: PHP 8.1 to 8.4, Zend/zend_fibers.h (struct _zend_fiber), zend_API.h (zend_fcall_info), zend_compile.h
 // (zend_op_array), zend_types.h (zend_string), zend.h (zend_class_entry).
@@ -13,12 +14,14 @@
 #include "interpose/interpose.h"
 
 enum {
-    CONTEXT_KIND = 8,          // of a zend_fiber_context: what it is the context of
-    SEARCH_WORDS = 40,         // from the context on
-    INFO_BYTES = 64,           // sizeof(zend_fcall_info)
-    STRING_LENGTH = 16, STRING_TEXT = 24,
+    CONTEXT_KIND = 8,  // of a zend_fiber_context: what it is the context of
+    SEARCH_WORDS = 40, // from the context on
+    INFO_BYTES = 64,   // sizeof(zend_fcall_info)
+    STRING_LENGTH = 16,
+    STRING_TEXT = 24,
     CLASS_NAME = 8,
-    CODE_FROM = 96, CODE_TO = 232, // where a zend_op_array may have its file name
+    CODE_FROM = 96,
+    CODE_TO = 232, // where a zend_op_array may have its file name
     USER_FUNCTION = 2,
     TEXT_SIZE = 1024,
     LINES_MAX = 1 << 24,
@@ -33,18 +36,18 @@ typedef struct function { // the beginning of a zend_function
 static bool read_string(uintptr_t string, char *text, size_t size)
 {
     uint64_t length;
-    if (string == 0 || string % sizeof(uint64_t) != 0 || !gp_hook_peek(string + STRING_LENGTH, &length, sizeof(length)) ||
-        length == 0 || length >= size || !gp_hook_peek(string + STRING_TEXT, text, length + 1))
+    if (string == 0 || string % sizeof(uint64_t) != 0 ||
+        !gp_hook_peek(string + STRING_LENGTH, &length, sizeof(length)) || length == 0 || length >= size ||
+        !gp_hook_peek(string + STRING_TEXT, text, length + 1))
         return false;
     return text[length] == '\0' && strlen(text) == length;
 }
 
 static bool is_text(const char *text)
 {
-    for (; *text != '\0'; text++) {
+    for (; *text != '\0'; text++)
         if ((unsigned char)*text < ' ')
             return false;
-    }
     return true;
 }
 
@@ -54,11 +57,10 @@ static uintptr_t callable_of(const void *context)
     uint64_t words[SEARCH_WORDS], info[INFO_BYTES / 8 + 1];
     if (!gp_hook_peek((uintptr_t)context, words, sizeof(words)))
         return 0;
-    for (size_t i = 0; i < SEARCH_WORDS; i++) {
+    for (size_t i = 0; i < SEARCH_WORDS; i++)
         if (words[i] == INFO_BYTES && gp_hook_peek((uintptr_t)context + 8 * i, info, sizeof(info)) &&
             info[INFO_BYTES / 8] != 0)
             return info[INFO_BYTES / 8];
-    }
     return 0;
 }
 
@@ -84,15 +86,17 @@ bool gp_php_name(const void *context, char *name, size_t size)
     function_t function;
     uintptr_t kind, scope_name;
     const uintptr_t *fiber_class = dlsym(RTLD_DEFAULT, "zend_ce_fiber");
-    if (fiber_class == NULL || !gp_hook_peek((uintptr_t)context + CONTEXT_KIND, &kind, sizeof(kind)) || kind != *fiber_class)
+    if (fiber_class == NULL || !gp_hook_peek((uintptr_t)context + CONTEXT_KIND, &kind, sizeof(kind)) ||
+        kind != *fiber_class)
         return false; // of an extension's own kind
     uintptr_t code = callable_of(context);
-    if (code == 0 || !gp_hook_peek(code, &function, sizeof(function)) || !read_string(function.name, text, sizeof(text)) ||
-        !is_text(text))
+    if (code == 0 || !gp_hook_peek(code, &function, sizeof(function)) ||
+        !read_string(function.name, text, sizeof(text)) || !is_text(text))
         return false;
     if (strstr(text, "{closure") != NULL) // in a namespace: App\{closure}
         return function.type == USER_FUNCTION && name_closure(code, name, size);
-    bool is_method = function.scope != 0 && gp_hook_peek(function.scope + CLASS_NAME, &scope_name, sizeof(scope_name)) &&
+    bool is_method = function.scope != 0 &&
+                     gp_hook_peek(function.scope + CLASS_NAME, &scope_name, sizeof(scope_name)) &&
                      read_string(scope_name, class, sizeof(class)) && is_text(class);
     snprintf(name, size, "%s%s%s", is_method ? class : "", is_method ? "::" : "", text);
     return true;

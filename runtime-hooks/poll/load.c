@@ -1,4 +1,5 @@
-// Finds what can be polled as the core is loaded: before the program, and so before its threads. GREENPROF_POLL=none: nothing.
+// Finds what can be polled as the core is loaded: before the program, and so before its threads. GREENPROF_POLL=none:
+// nothing.
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,8 @@ __attribute__((constructor(151))) static void load(void)
         gp_elf_map("/proc/self/exe", &program) != 0)
         return;
     const char *found = "";
-    for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL; runtime++) {
+    for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL; runtime++)
         if (strcmp(found, runtime->variable) != 0 && look_for(&program, runtime))
             found = runtime->variable;
-    }
     gp_elf_unmap(&program);
 }

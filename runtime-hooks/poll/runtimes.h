@@ -1,4 +1,5 @@
-// What can be polled: the table of runtimes that keep, where it can be read, which coroutine runs. Core and command share it.
+// What can be polled: the table of runtimes that keep, where it can be read, which coroutine runs. Core and command
+// share it.
 #ifndef GP_HOOKS_POLL_RUNTIMES_H
 #define GP_HOOKS_POLL_RUNTIMES_H
 

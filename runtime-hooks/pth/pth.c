@@ -1,5 +1,5 @@
-// GNU Pth: its threads are ucontexts, which are hooked already; what it adds are names and entry functions. Its scheduler
-// is a thread as well, named by Pth itself.
+// GNU Pth: its threads are ucontexts, which are hooked already; what it adds are names and entry functions. Its
+// scheduler is a thread as well, named by Pth itself.
 //
 // Source: Pth 2.0.7, pth.h.in, pth_lib.c (pth_spawn), pth_attr.c.
 #include <string.h>
@@ -14,7 +14,8 @@ typedef int attr_get_t(void *attributes, int field, ...);
 static const char *name_in(void *attributes)
 {
     char *name = NULL;
-    if (attributes == NULL || !GP_ORIGINAL(attr_get_t, "pth_attr_get")(attributes, PTH_ATTR_NAME, &name) || name == NULL)
+    if (attributes == NULL || !GP_ORIGINAL(attr_get_t, "pth_attr_get")(attributes, PTH_ATTR_NAME, &name) ||
+        name == NULL)
         return NULL;
     return strcmp(name, "unknown") != 0 ? name : NULL; // what pth_attr_init() sets
 }

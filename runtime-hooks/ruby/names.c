@@ -1,5 +1,5 @@
-// What a Fiber is called: where its block is. Ruby has no name for it, and none of its calls may be made in the middle of a
-// switch; so its objects are read, and what they say of themselves is believed only where all of it fits.
+// What a Fiber is called: where its block is. Ruby has no name for it, and none of its calls may be made in the middle
+// of a switch; so its objects are read, and what they say of themselves is believed only where all of it fits.
 //
 // Source: Ruby 3.0 to 3.4, cont.c (struct rb_fiber_struct), vm_core.h (rb_proc_t, struct rb_block, struct
 // rb_captured_block), internal/imemo.h; include/ruby/internal/core/rtypeddata.h; ruby/debug.h (rb_profile_frame_path,
@@ -78,7 +78,8 @@ bool gp_ruby_name(const void *context, char *name, size_t size)
     proc_t proc;
     if (!is_known() || !gp_hook_peek((uintptr_t)context + (uintptr_t)(intptr_t)FIRST_PROC, &first, sizeof(first)) ||
         !is_object(first, TYPE_DATA) || !gp_hook_peek(first, &object, sizeof(object)) || !is_proc(&object) ||
-        !gp_hook_peek(object.data, &proc, sizeof(proc)) || proc.block_type != BLOCK_ISEQ || !is_object(proc.iseq, TYPE_IMEMO))
+        !gp_hook_peek(object.data, &proc, sizeof(proc)) || proc.block_type != BLOCK_ISEQ ||
+        !is_object(proc.iseq, TYPE_IMEMO))
         return false;
     volatile value_t path = ruby.path(proc.iseq);
     value_t line = ruby.first_line(proc.iseq);

@@ -18,10 +18,9 @@ typedef struct context { // its beginning
 
 static bool is_fresh(const uintptr_t *sp)
 {
-    for (int i = 0; i < REGISTERS; i++) {
+    for (int i = 0; i < REGISTERS; i++)
         if (sp[i] != 0)
             return false;
-    }
     return sp[ENTRY] != 0 && sp[BOTTOM] == 0;
 }
 

@@ -1,5 +1,5 @@
-// State Threads: its switch routines are hidden, but it calls back before a thread is left and after one is entered again.
-// A thread's first entry is not called back; our own entry function tells it.
+// State Threads: its switch routines are hidden, but it calls back before a thread is left and after one is entered
+// again. A thread's first entry is not called back; our own entry function tells it.
 //
 // A switch is told once, after it has happened, with the place that the callback before it has noted.
 // Source: State Threads 1.9, common.h (struct _st_thread, _ST_SWITCH_CONTEXT), sched.c (st_thread_create).
@@ -134,7 +134,8 @@ struct st_thread *st_thread_create(start_t *start, void *argument, int joinable,
 
 int st_init(void)
 {
-    set_callback_t *set_in = gp_interpose_find("st_set_switch_in_cb"), *set_out = gp_interpose_find("st_set_switch_out_cb");
+    set_callback_t *set_in = gp_interpose_find("st_set_switch_in_cb"),
+                   *set_out = gp_interpose_find("st_set_switch_out_cb");
     in_init = true;
     int result = GP_ORIGINAL(init_t, "st_init")();
     in_init = false;

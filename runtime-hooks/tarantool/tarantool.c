@@ -1,6 +1,6 @@
 // Tarantool's fibers: coro_transfer() and the rest are part of the program and called directly, so they are patched
-// (../patch). Stacks are told by coro_create(), in fiber_new_ex(), once for each of a pool's fibers; a fiber of the pool is
-// a new coroutine each time that fiber_new_ex() gives it out.
+// (../patch). Stacks are told by coro_create(), in fiber_new_ex(), once for each of a pool's fibers; a fiber of the
+// pool is a new coroutine each time that fiber_new_ex() gives it out.
 //
 // A fiber begins with its libcoro context, and that is the stack pointer at which it was left.
 // Source: Tarantool 1.10 to 3.0, src/lib/core/fiber.c, fiber.h; third_party/coro/coro.c, coro.h.
@@ -29,7 +29,8 @@ create_t gp_patch_coro_create;
 new_t gp_patch_fiber_new_ex;
 set_name_t gp_patch_fiber_set_name;
 recycle_t gp_patch_fiber_recycle;
-void *gp_patch_real_coro_create, *gp_patch_real_fiber_new_ex, *gp_patch_real_fiber_set_name, *gp_patch_real_fiber_recycle;
+void *gp_patch_real_coro_create, *gp_patch_real_fiber_new_ex, *gp_patch_real_fiber_set_name,
+    *gp_patch_real_fiber_recycle;
 
 typedef struct making { // what fiber_new_ex() is at
     bool is_on;

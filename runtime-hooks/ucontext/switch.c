@@ -1,5 +1,5 @@
-// Where no stubs are made: swapcontext and setcontext as C wrappers, which will do for functions that return at most once
-// a call.
+// Where no stubs are made: swapcontext and setcontext as C wrappers, which will do for functions that return at most
+// once a call.
 #include "interpose/interpose.h"
 #include "ucontext_hook.h"
 

@@ -1,5 +1,6 @@
-// glibc ucontext: makecontext announces a coroutine, swapcontext and setcontext switch, returning from its entry function
-// ends it. Interposed, so that an unchanged program is covered. GNU Pth, PCL and others switch through these as well.
+// glibc ucontext: makecontext announces a coroutine, swapcontext and setcontext switch, returning from its entry
+// function ends it. Interposed, so that an unchanged program is covered. GNU Pth, PCL and others switch through these
+// as well.
 //
 // Source: glibc sysdeps/unix/sysv/linux/x86_64/{makecontext,swapcontext,__start_context}; runtimes.md's main table.
 #include <dlfcn.h>

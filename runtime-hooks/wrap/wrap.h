@@ -1,5 +1,5 @@
-// The link-time hooks, libgreenprof-wrap.a: for switch routines that no dynamic linker sees, as they are linked into the
-// program itself. `ld --wrap=NAME` makes the program's calls of NAME go to __wrap_NAME, which is here.
+// The link-time hooks, libgreenprof-wrap.a: for switch routines that no dynamic linker sees, as they are linked into
+// the program itself. `ld --wrap=NAME` makes the program's calls of NAME go to __wrap_NAME, which is here.
 //
 // A program so linked needs no greenprof: where neither `greenprof run` nor libgreenprof has brought the core into the
 // process, a switch costs one load and one branch more. One object a runtime, so that only what is wrapped is linked.
@@ -24,8 +24,7 @@ void gp_wrap_announce_for(const void *lo, size_t bytes, const void *entry, const
 static inline __attribute__((always_inline)) prof_park_t gp_wrap_caller(void)
 {
     const uintptr_t *frame = __builtin_frame_address(0);
-    return (prof_park_t){
-        .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+    return (prof_park_t){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 }
 
 // Say where stacks end, see prof_coro_entry(). Nothing happens without a core.

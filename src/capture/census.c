@@ -20,8 +20,8 @@ typedef struct census {
 
 typedef struct look { // what was seen of one coroutine
     enum gp_census_state state;
-    unsigned flags;  // enum gp_census_flag
-    uint64_t since;  // ticks
+    unsigned flags; // enum gp_census_flag
+    uint64_t since; // ticks
     gp_thread_t *thread;
     int depth;       // -EAGAIN: it was switched meanwhile
     unsigned walked; // enum gp_unwind_flag
@@ -62,7 +62,8 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
         return;
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (look->thread == gp_thread_self && language != NULL) { // whoever asks
-        look->depth = (int)language->walk_asleep(look->thread, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+        look->depth =
+            (int)language->walk_asleep(look->thread, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
         return;
     }
     if (fatal != NULL && fatal->tid == tid) {
@@ -102,7 +103,8 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
     if (coro->kind == GP_CORO_THREAD)
         look->thread = find_thread(coro, id);
     if (!census->sampling || coro->kind == GP_CORO_POLLED) { // a language knows where its coroutines wait all the same
-        look->depth = coro->object != 0 ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked) : 0;
+        look->depth =
+            coro->object != 0 ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked) : 0;
         return;
     }
     bool is_current = atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==

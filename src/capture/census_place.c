@@ -39,8 +39,9 @@ int gp_census_marker_write(int directory, const gp_census_marker_t *marker)
 {
     char name[24], text[160];
     marker_name(marker->pid, name);
-    int length = snprintf(text, sizeof(text), "greenprof 1 pid %d start %" PRIu64 " tid %d signal %d space %" PRIu64 "\n",
-                          marker->pid, marker->start, marker->tid, marker->signal_number, marker->name_space);
+    int length =
+        snprintf(text, sizeof(text), "greenprof 1 pid %d start %" PRIu64 " tid %d signal %d space %" PRIu64 "\n",
+                 marker->pid, marker->start, marker->tid, marker->signal_number, marker->name_space);
     unlinkat(directory, name, 0);
     int fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)

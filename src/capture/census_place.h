@@ -1,10 +1,10 @@
 // Where a process and `greenprof coroutines PID` meet: a directory that is the user's alone.
 //
-// Model: $XDG_RUNTIME_DIR/greenprof, else /tmp/greenprof-UID, mode 0700, owned by the user; anything else of that name is
-// refused. A process whose samples are being taken leaves a marker there, PID, that says by which signal it may be asked
-// and which of its threads takes it: the collector's, so that no thread of the program is ever disturbed, and nothing is
-// sent to a process, or to a program that it became by exec, that would not understand. Its answer is the file
-// census-PID-NUMBER in the same directory. Threads: any. Signals: not safe.
+// Model: $XDG_RUNTIME_DIR/greenprof, else /tmp/greenprof-UID, mode 0700, owned by the user; anything else of that name
+// is refused. A process whose samples are being taken leaves a marker there, PID, that says by which signal it may be
+// asked and which of its threads takes it: the collector's, so that no thread of the program is ever disturbed, and
+// nothing is sent to a process, or to a program that it became by exec, that would not understand. Its answer is the
+// file census-PID-NUMBER in the same directory. Threads: any. Signals: not safe.
 #ifndef GP_CAPTURE_CENSUS_PLACE_H
 #define GP_CAPTURE_CENSUS_PLACE_H
 
@@ -18,10 +18,11 @@ enum { GP_PLACE_SIZE = 512 };
 typedef struct gp_census_marker { // all as the process itself sees it
     int pid, tid, signal_number;
     uint64_t name_space; // of process ids: what the numbers mean
-    uint64_t start; // when the process started, clock ticks since boot: proc_pid_stat(5)
+    uint64_t start;      // when the process started, clock ticks since boot: proc_pid_stat(5)
 } gp_census_marker_t;
 
-// The directory's path. runtime: $XDG_RUNTIME_DIR; NULL = /tmp. Returns whether there is room, and `runtime` is absolute.
+// The directory's path. runtime: $XDG_RUNTIME_DIR; NULL = /tmp. Returns whether there is room, and `runtime` is
+// absolute.
 bool gp_census_place(const char *runtime, uid_t uid, char *path, size_t size);
 
 // Open it. Returns the descriptor; -EPERM where it is not the user's alone, or another negative errno value.

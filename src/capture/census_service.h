@@ -1,5 +1,6 @@
-// Who may ask for a census: the program, by prof_coro_dump(); a person, by `greenprof coroutines PID`; and the program's
-// death by a fatal signal, where GREENPROF_CENSUS names a file for it. The collector's thread answers all of them.
+// Who may ask for a census: the program, by prof_coro_dump(); a person, by `greenprof coroutines PID`; and the
+// program's death by a fatal signal, where GREENPROF_CENSUS names a file for it. The collector's thread answers all of
+// them.
 #ifndef GP_CAPTURE_CENSUS_SERVICE_H
 #define GP_CAPTURE_CENSUS_SERVICE_H
 

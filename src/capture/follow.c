@@ -9,9 +9,9 @@
 
 // What starts other programs and is not what one wants to know about.
 static const char *const launchers[] = {
-    "sh",   "bash",  "dash",    "zsh",   "ksh",   "fish",  "busybox", "env",    "nice",   "nohup",
-    "time", "setsid", "timeout", "sudo", "su",    "xargs", "taskset", "chrt",   "ionice", "stdbuf",
-    "flock", "tini",  "dumb-init", "numactl", "setarch", "catchsegv", NULL,
+    "sh",     "bash",   "dash",   "zsh",     "ksh",       "fish",    "busybox", "env",       "nice",
+    "nohup",  "time",   "setsid", "timeout", "sudo",      "su",      "xargs",   "taskset",   "chrt",
+    "ionice", "stdbuf", "flock",  "tini",    "dumb-init", "numactl", "setarch", "catchsegv", NULL,
 };
 
 static bool mode_is(const char *mode)
@@ -30,17 +30,17 @@ static const char *executable(char path[PATH_MAX])
 
 static bool is_launcher(const char *name)
 {
-    for (size_t i = 0; launchers[i] != NULL; i++) {
+    for (size_t i = 0; launchers[i] != NULL; i++)
         if (strcmp(name, launchers[i]) == 0)
             return true;
-    }
     return false;
 }
 
 bool gp_follow_image(void)
 {
     char path[PATH_MAX];
-    const char *pattern = getenv("GREENPROF_FOLLOW_NAME"), *main_pid = getenv("GREENPROF_PID"), *name = executable(path);
+    const char *pattern = getenv("GREENPROF_FOLLOW_NAME"), *main_pid = getenv("GREENPROF_PID"),
+               *name = executable(path);
     bool own = main_pid == NULL || atoi(main_pid) == getpid(), first = own && getenv("GREENPROF_STARTED") == NULL;
     setenv("GREENPROF_STARTED", "1", 1);
     if (pattern != NULL && pattern[0] != '\0' && fnmatch(pattern, name, 0) != 0)

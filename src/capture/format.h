@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
-#define GP_FILE_MAGIC    "GRNPROF\n" // 8 bytes, no NUL
-#define GP_CHUNK_MAGIC   0x4b435047u // "GPCK"
-#define GP_FILE_VERSION  2u          // raised when an old reader would misread; features cover the rest
+#define GP_FILE_MAGIC   "GRNPROF\n" // 8 bytes, no NUL
+#define GP_CHUNK_MAGIC  0x4b435047u // "GPCK"
+#define GP_FILE_VERSION 2u          // raised when an old reader would misread; features cover the rest
 
 // Feature bits: a reader refuses a file with a required bit (low 32) that it does not know, and ignores unknown
 // optional bits (high 32).
@@ -24,23 +24,23 @@
 #define GP_FEATURES_KNOWN (GP_FEATURE_ZSTD | GP_FEATURE_PACKED)
 
 typedef struct gp_file_header {
-    char magic[8];              //   0 GP_FILE_MAGIC
-    uint32_t version;           //   8 GP_FILE_VERSION
-    uint32_t header_bytes;      //  12 sizeof(gp_file_header_t); chunks start here
-    uint64_t features;          //  16
-    uint64_t start_realtime_ns; //  24 CLOCK_REALTIME when sampling started
-    uint64_t start_monotonic_ns;//  32 CLOCK_MONOTONIC at the same moment; times in records are ns since it
-    uint32_t pid;               //  40
-    uint32_t ppid;              //  44
-    uint32_t frequency_hz;      //  48 as asked for
-    uint32_t engine;            //  52 enum gp_engine
-    uint32_t elf_machine;       //  56 EM_X86_64 (62) or EM_AARCH64 (183)
-    uint32_t clock;             //  60 0 = cpu, 1 = wall: which one readers show by default; both are in the file
-    uint8_t session[16];        //  64 random, the same for every file of one `greenprof run`
-    uint64_t tick_hz;           //  80 calibrated frequency of the switch clock (time-stamp counter), Hz
-    uint8_t reserved[32];       //  88 zeros
-    uint64_t checksum;          // 120 XXH64(the 120 bytes before, seed = 0); 0 = the writer made none
-} gp_file_header_t;             // 128, and once more as the first chunk: GP_CHUNK_HEADER
+    char magic[8];               //   0 GP_FILE_MAGIC
+    uint32_t version;            //   8 GP_FILE_VERSION
+    uint32_t header_bytes;       //  12 sizeof(gp_file_header_t); chunks start here
+    uint64_t features;           //  16
+    uint64_t start_realtime_ns;  //  24 CLOCK_REALTIME when sampling started
+    uint64_t start_monotonic_ns; //  32 CLOCK_MONOTONIC at the same moment; times in records are ns since it
+    uint32_t pid;                //  40
+    uint32_t ppid;               //  44
+    uint32_t frequency_hz;       //  48 as asked for
+    uint32_t engine;             //  52 enum gp_engine
+    uint32_t elf_machine;        //  56 EM_X86_64 (62) or EM_AARCH64 (183)
+    uint32_t clock;              //  60 0 = cpu, 1 = wall: which one readers show by default; both are in the file
+    uint8_t session[16];         //  64 random, the same for every file of one `greenprof run`
+    uint64_t tick_hz;            //  80 calibrated frequency of the switch clock (time-stamp counter), Hz
+    uint8_t reserved[32];        //  88 zeros
+    uint64_t checksum;           // 120 XXH64(the 120 bytes before, seed = 0); 0 = the writer made none
+} gp_file_header_t;              // 128, and once more as the first chunk: GP_CHUNK_HEADER
 
 typedef struct gp_chunk_header {
     uint32_t magic;       //  0 GP_CHUNK_MAGIC
@@ -52,8 +52,7 @@ typedef struct gp_chunk_header {
 } gp_chunk_header_t;      // 24
 
 // The checksum covers the header as well: a damaged type must not turn records into others of the same size.
-#define GP_CHUNK_SEED(type, flags, sequence)                                                       \
-    ((uint64_t)(sequence) | (uint64_t)(type) << 32 | (uint64_t)(flags) << 48)
+#define GP_CHUNK_SEED(type, flags, sequence) ((uint64_t)(sequence) | (uint64_t)(type) << 32 | (uint64_t)(flags) << 48)
 
 #define GP_CHUNK_MAX (16u << 20) // of the payload, of what it is decompressed to, and of the records in it
 
@@ -74,35 +73,35 @@ typedef struct gp_packed_header {
 } gp_packed_header_t;      // 8, then gp_packed_column_t[record_bytes / 4], then the columns' bytes
 
 typedef struct gp_packed_column {
-    uint32_t base;      // 0
-    uint8_t width;      // 4 bytes kept of each word, 0..4
-    uint8_t is_delta;   // 5 0: word = base + kept; 1: word = the record before's (base for the first) + unzigzag(kept)
-    uint16_t reserved;  // 6
-} gp_packed_column_t;   // 8; its bytes are uint8_t[width][count], the lowest byte of each kept value first
+    uint32_t base;     // 0
+    uint8_t width;     // 4 bytes kept of each word, 0..4
+    uint8_t is_delta;  // 5 0: word = base + kept; 1: word = the record before's (base for the first) + unzigzag(kept)
+    uint16_t reserved; // 6
+} gp_packed_column_t;  // 8; its bytes are uint8_t[width][count], the lowest byte of each kept value first
 
 // kept = zigzag(difference): small differences of either sign are small numbers. Modulo 2^32.
 #define GP_ZIGZAG(difference) (((uint32_t)(difference) << 1) ^ (0u - ((uint32_t)(difference) >> 31)))
 #define GP_UNZIGZAG(kept)     (((uint32_t)(kept) >> 1) ^ (0u - ((uint32_t)(kept)&1)))
 
 enum gp_chunk_type {
-    GP_CHUNK_META = 1,      // gp_meta_record_t...
-    GP_CHUNK_MODULES = 2,   // gp_module_record_t...
-    GP_CHUNK_THREADS = 3,   // gp_thread_record_t...
-    GP_CHUNK_COROS = 4,     // gp_coro_record_t...
-    GP_CHUNK_TRACES = 5,    // gp_trace_record_t...
-    GP_CHUNK_STACKS = 6,    // gp_stack_record_t...
-    GP_CHUNK_SAMPLES = 7,   // gp_sample_record_t...
-    GP_CHUNK_LEDGER = 8,    // gp_ledger_record_t... increments: a reader adds them up
-    GP_CHUNK_COUNTERS = 9,  // one gp_counters_record_t, cumulative: the last one counts
-    GP_CHUNK_END = 10,      // one gp_end_record_t: the process or the sampling ended in order
-    GP_CHUNK_FUNCTIONS = 11,// gp_function_record_t... of language runtimes (CPython)
-    GP_CHUNK_HOGS = 12,     // gp_hog_record_t...
-    GP_CHUNK_DELAYS = 13,   // gp_delay_record_t...
-    GP_CHUNK_CALLS = 14,    // gp_call_record_t... of exact mode
-    GP_CHUNK_HEADER = 15,   // one gp_file_header_t: for when the one at the start of the file is damaged
-    GP_CHUNK_SPANS = 16,    // gp_span_record_t...
-    GP_CHUNK_CENSUS = 17,   // gp_census_record_t...
-    GP_CHUNK_ORIGINS = 18,  // gp_origin_record_t...
+    GP_CHUNK_META = 1,       // gp_meta_record_t...
+    GP_CHUNK_MODULES = 2,    // gp_module_record_t...
+    GP_CHUNK_THREADS = 3,    // gp_thread_record_t...
+    GP_CHUNK_COROS = 4,      // gp_coro_record_t...
+    GP_CHUNK_TRACES = 5,     // gp_trace_record_t...
+    GP_CHUNK_STACKS = 6,     // gp_stack_record_t...
+    GP_CHUNK_SAMPLES = 7,    // gp_sample_record_t...
+    GP_CHUNK_LEDGER = 8,     // gp_ledger_record_t... increments: a reader adds them up
+    GP_CHUNK_COUNTERS = 9,   // one gp_counters_record_t, cumulative: the last one counts
+    GP_CHUNK_END = 10,       // one gp_end_record_t: the process or the sampling ended in order
+    GP_CHUNK_FUNCTIONS = 11, // gp_function_record_t... of language runtimes (CPython)
+    GP_CHUNK_HOGS = 12,      // gp_hog_record_t...
+    GP_CHUNK_DELAYS = 13,    // gp_delay_record_t...
+    GP_CHUNK_CALLS = 14,     // gp_call_record_t... of exact mode
+    GP_CHUNK_HEADER = 15,    // one gp_file_header_t: for when the one at the start of the file is damaged
+    GP_CHUNK_SPANS = 16,     // gp_span_record_t...
+    GP_CHUNK_CENSUS = 17,    // gp_census_record_t...
+    GP_CHUNK_ORIGINS = 18,   // gp_origin_record_t...
 };
 
 enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };
@@ -120,9 +119,9 @@ typedef uint64_t gp_loc_t;
 #define GP_MODULE_LANGUAGE     0xfffeu
 
 // Function number (gp_function_record_t) and line, 0 = unknown, in the low bits of a location.
-#define GP_LANGUAGE_LINE_MAX        0xfffffu
-#define GP_LANGUAGE_FUNCTIONS_MAX   0xfffffffu
-#define GP_LANGUAGE_OFFSET(function, line)                                                         \
+#define GP_LANGUAGE_LINE_MAX      0xfffffu
+#define GP_LANGUAGE_FUNCTIONS_MAX 0xfffffffu
+#define GP_LANGUAGE_OFFSET(function, line)                                                                             \
     ((uint64_t)(function) << 20 | ((line) <= GP_LANGUAGE_LINE_MAX ? (uint64_t)(line) : 0))
 #define GP_LANGUAGE_FUNCTION(offset) ((uint32_t)((offset) >> 20))
 #define GP_LANGUAGE_LINE(offset)     ((uint32_t)((offset)&GP_LANGUAGE_LINE_MAX))
@@ -132,9 +131,9 @@ enum gp_pseudo {
     GP_PSEUDO_TRUNCATED = 2, // stands for the frames left out of a stack that was too deep: "[truncated]"
     GP_PSEUDO_UNKNOWN = 3,   // outermost: the walk gave up here: "[incomplete]"
     // Leaves that say what else than running on the CPU took the time:
-    GP_PSEUDO_PARKED = 4,  // "[parked]"
-    GP_PSEUDO_READY = 5,   // "[ready]"
-    GP_PSEUDO_WAITING = 6, // ready or parked, nobody said: "[waiting]"
+    GP_PSEUDO_PARKED = 4,    // "[parked]"
+    GP_PSEUDO_READY = 5,     // "[ready]"
+    GP_PSEUDO_WAITING = 6,   // ready or parked, nobody said: "[waiting]"
     GP_PSEUDO_PREEMPTED = 7, // its thread could run but did not: "[preempted]"
     GP_PSEUDO_BLOCKED = 8,   // its thread was asleep in the kernel: "[blocked]"
 };
@@ -176,7 +175,7 @@ enum gp_coro_kind {
     GP_CORO_THREAD = 1,    // a thread's own stack
     GP_CORO_ANNOUNCED = 2, // created through a hook or prof_coro_create()
     GP_CORO_FOUND = 3,     // a stack nobody announced
-    GP_CORO_POLLED = 4,    // who runs was read at samples: its CPU time is the samples', switches and waits are not known
+    GP_CORO_POLLED = 4, // who runs was read at samples: its CPU time is the samples', switches and waits are not known
 };
 
 typedef struct gp_coro_record {
@@ -193,9 +192,10 @@ typedef struct gp_coro_record {
 
 // What else is known of a stack that nobody announced, which is a whole mapping of /proc/self/maps.
 enum gp_region_kind {
-    GP_REGION_GUARDED = 1, // memory that cannot be touched lies right below: made to be a stack, most likely of one coroutine
-    GP_REGION_HEAP = 2,    // of the heap (brk): several coroutines may have their stacks in it, and be shown as one
-    GP_REGION_FILE = 4,    // a file is mapped there, or a program's variables
+    GP_REGION_GUARDED =
+        1, // memory that cannot be touched lies right below: made to be a stack, most likely of one coroutine
+    GP_REGION_HEAP = 2, // of the heap (brk): several coroutines may have their stacks in it, and be shown as one
+    GP_REGION_FILE = 4, // a file is mapped there, or a program's variables
 };
 
 // Where a coroutine comes from. Those of which nothing is known have no record.
@@ -218,18 +218,18 @@ enum gp_stack_flag {
 };
 
 typedef struct gp_stack_record {
-    uint32_t id;    // 0 1, 2, ...: never reused in a file; 0 in a sample = no stack
-    uint16_t depth; // 4
-    uint16_t flags; // 6 enum gp_stack_flag
-} gp_stack_record_t;// 8, then gp_loc_t[depth], innermost first
+    uint32_t id;     // 0 1, 2, ...: never reused in a file; 0 in a sample = no stack
+    uint16_t depth;  // 4
+    uint16_t flags;  // 6 enum gp_stack_flag
+} gp_stack_record_t; // 8, then gp_loc_t[depth], innermost first
 
-enum gp_sample_kind { // what the weight is
-    GP_KIND_CPU = 0,     // on-CPU time that really passed on this thread since its sample before
+enum gp_sample_kind {      // what the weight is
+    GP_KIND_CPU = 0,       // on-CPU time that really passed on this thread since its sample before
     GP_KIND_PREEMPTED = 1, // time that the thread could run but did not, while this coroutine had it
-    GP_KIND_PARKED = 2,  // waiting time that the sample stands for; the stack is where the coroutine parked
-    GP_KIND_READY = 3,   // the same: it was runnable
-    GP_KIND_WAITING = 4, // the same: nobody said which of the two
-    GP_KIND_BLOCKED = 5, // time that the thread slept in the kernel while this coroutine had it, with the stack there
+    GP_KIND_PARKED = 2,    // waiting time that the sample stands for; the stack is where the coroutine parked
+    GP_KIND_READY = 3,     // the same: it was runnable
+    GP_KIND_WAITING = 4,   // the same: nobody said which of the two
+    GP_KIND_BLOCKED = 5,   // time that the thread slept in the kernel while this coroutine had it, with the stack there
     GP_KIND_COUNT = 6,
 };
 
@@ -237,10 +237,8 @@ enum gp_sample_kind { // what the weight is
 static inline enum gp_pseudo gp_kind_leaf(uint32_t kind)
 {
     static const uint8_t leaves[GP_KIND_COUNT] = {
-        [GP_KIND_PREEMPTED] = GP_PSEUDO_PREEMPTED,
-        [GP_KIND_BLOCKED] = GP_PSEUDO_BLOCKED,
-        [GP_KIND_PARKED] = GP_PSEUDO_PARKED,
-        [GP_KIND_READY] = GP_PSEUDO_READY,
+        [GP_KIND_PREEMPTED] = GP_PSEUDO_PREEMPTED, [GP_KIND_BLOCKED] = GP_PSEUDO_BLOCKED,
+        [GP_KIND_PARKED] = GP_PSEUDO_PARKED,       [GP_KIND_READY] = GP_PSEUDO_READY,
         [GP_KIND_WAITING] = GP_PSEUDO_WAITING,
     };
     return (enum gp_pseudo)leaves[kind];
@@ -282,39 +280,40 @@ typedef struct gp_hog_stack {
 } gp_hog_stack_t;       // 16
 
 typedef struct gp_hog_record { // a slice of at least the threshold
-    uint64_t id;          //  0 1, 2, ...
-    uint64_t coro_id;     //  8
-    uint64_t start_ns;    // 16
-    uint64_t duration_ns; // 24
-    uint32_t trace;       // 32 trace index
-    uint32_t thread;      // 36 thread index
-    uint32_t stack_count; // 40
-    uint32_t reserved;    // 44
-} gp_hog_record_t;        // 48, then gp_hog_stack_t[stack_count]
+    uint64_t id;               //  0 1, 2, ...
+    uint64_t coro_id;          //  8
+    uint64_t start_ns;         // 16
+    uint64_t duration_ns;      // 24
+    uint32_t trace;            // 32 trace index
+    uint32_t thread;           // 36 thread index
+    uint32_t stack_count;      // 40
+    uint32_t reserved;         // 44
+} gp_hog_record_t;             // 48, then gp_hog_stack_t[stack_count]
 
 typedef struct gp_delay_record { // a coroutine that was ready while a hog kept its thread
-    uint64_t hog_id;   //  0
-    uint64_t coro_id;  //  8 the victim
-    uint64_t delay_ns; // 16
-    uint32_t trace;    // 24 the victim's trace index
-    uint32_t reserved; // 28
-} gp_delay_record_t;   // 32
+    uint64_t hog_id;             //  0
+    uint64_t coro_id;            //  8 the victim
+    uint64_t delay_ns;           // 16
+    uint32_t trace;              // 24 the victim's trace index
+    uint32_t reserved;           // 28
+} gp_delay_record_t;             // 32
 
-typedef struct gp_call_record { // what was counted of one caller and callee so far: a later record of the two replaces it
-    uint32_t caller;          //  0 number of the function, 1, 2, ...: never reused in a file; 0 = nobody who was seen
-    uint32_t callee;          //  4
-    gp_loc_t caller_loc;      //  8 its first instruction; 0 with caller 0
-    gp_loc_t callee_loc;      // 16
-    uint64_t calls;           // 24 calls of callee by caller
-    uint64_t nested_calls;    // 32 of those, while another call of callee was in progress on the same coroutine
-    uint64_t same_edge_calls; // 40 of those, while another call of callee by caller was
-    uint64_t own_cpu_ns;      // 48 in callee itself
-    uint64_t own_wait_ns;     // 56 not on the CPU: parked, ready, blocked or preempted
-    uint64_t cpu_ns;          // 64 in callee and all that it called; of calls that were not nested
-    uint64_t wait_ns;         // 72
-    uint64_t nested_cpu_ns;   // 80 the same of calls that were nested, but not of the same edge
-    uint64_t nested_wait_ns;  // 88
-} gp_call_record_t;           // 96
+typedef struct gp_call_record { // what was counted of one caller and callee so far: a later record of the two replaces
+                                // it
+    uint32_t caller;            //  0 number of the function, 1, 2, ...: never reused in a file; 0 = nobody who was seen
+    uint32_t callee;            //  4
+    gp_loc_t caller_loc;        //  8 its first instruction; 0 with caller 0
+    gp_loc_t callee_loc;        // 16
+    uint64_t calls;             // 24 calls of callee by caller
+    uint64_t nested_calls;      // 32 of those, while another call of callee was in progress on the same coroutine
+    uint64_t same_edge_calls;   // 40 of those, while another call of callee by caller was
+    uint64_t own_cpu_ns;        // 48 in callee itself
+    uint64_t own_wait_ns;       // 56 not on the CPU: parked, ready, blocked or preempted
+    uint64_t cpu_ns;            // 64 in callee and all that it called; of calls that were not nested
+    uint64_t wait_ns;           // 72
+    uint64_t nested_cpu_ns;     // 80 the same of calls that were nested, but not of the same edge
+    uint64_t nested_wait_ns;    // 88
+} gp_call_record_t;             // 96
 
 // The timeline: a coroutine was active in [start_ns, left_ns), then waited in [left_ns, end_ns). Active is: it ran, or
 // waited for a short time only; slice_ns of it were slices. Those of a coroutine adjoin, but come in no order.
@@ -365,32 +364,33 @@ typedef struct gp_census_record {
 
 // Signals that arrived = GP_COUNTER_SAMPLES + all drops (GP_COUNTER_DROP_FIRST..GP_COUNTER_DROP_LAST).
 enum gp_counter {
-    GP_COUNTER_SIGNALS = 0,         // signals the handler was entered for
-    GP_COUNTER_SAMPLES = 1,         // records put into a ring
-    GP_COUNTER_DROP_RING_FULL = 2,  // collector could not keep up
-    GP_COUNTER_DROP_REENTERED = 3,  // a signal inside the handler
-    GP_COUNTER_DROP_FOREIGN = 4,    // a signal that none of our timers sent
-    GP_COUNTER_DROP_NO_THREAD = 5,  // thread unknown to the registry
-    GP_COUNTER_DROP_IDLE = 6,       // no CPU time had passed, the thread slept (monotonic engine), or resting
+    GP_COUNTER_SIGNALS = 0,        // signals the handler was entered for
+    GP_COUNTER_SAMPLES = 1,        // records put into a ring
+    GP_COUNTER_DROP_RING_FULL = 2, // collector could not keep up
+    GP_COUNTER_DROP_REENTERED = 3, // a signal inside the handler
+    GP_COUNTER_DROP_FOREIGN = 4,   // a signal that none of our timers sent
+    GP_COUNTER_DROP_NO_THREAD = 5, // thread unknown to the registry
+    GP_COUNTER_DROP_IDLE = 6,      // no CPU time had passed, the thread slept (monotonic engine), or resting
     GP_COUNTER_DROP_FIRST = GP_COUNTER_DROP_RING_FULL,
     GP_COUNTER_DROP_LAST = GP_COUNTER_DROP_IDLE,
-    GP_COUNTER_SWITCHING = 7,       // samples in a switch routine that could not be walked (kept)
-    GP_COUNTER_TRUNCATED = 8,       // samples deeper than the limit (kept, root end)
-    GP_COUNTER_INCOMPLETE = 9,      // samples whose walk gave up early (kept)
-    GP_COUNTER_OUTSIDE = 10,        // samples whose stack pointer was on no known stack (kept)
-    GP_COUNTER_TIMER_FAILED = 11,   // threads that could not be given a timer
-    GP_COUNTER_LOST_MARKS = 12,     // trace changes that did not fit into a ring: ledger per trace is approximate
-    GP_COUNTER_UNSAMPLED_NS = 13,   // CPU time, ns, of threads that no signal reached (they block it): in no profile
-    GP_COUNTER_UNWRITTEN = 14,      // samples that are not in the capture: it could not be written fast enough
-    GP_COUNTER_WAIT_SAMPLES = 15,   // waits put into a ring
-    GP_COUNTER_LOST_WAITS = 16,     // that found no room
-    GP_COUNTER_LOST_HOGS = 17,      // long slices, and delays by them, that found no room
-    GP_COUNTER_LOST_CALLS = 18,     // events of exact mode for which there was no memory: counts are too low
-    GP_COUNTER_MERGED_SPANS = 19,   // waits that found no room: in the timeline the coroutine looks active
-    GP_COUNTER_SIGNAL_MOVED = 20,   // times that another sampling signal was taken, because the host handles the present one
-    GP_COUNTER_LOST_SPAWNS = 21,    // coroutines whose place of creation found no room: --stitch cannot show it
-    GP_COUNTER_UNPATCHED = 22,      // functions that were to be patched and could not be: see runtime-hooks/patch
-    GP_COUNTER_POLL_MISFIT = 23,    // samples at which what a polled runtime says did not fit the stack pointer (kept)
+    GP_COUNTER_SWITCHING = 7,     // samples in a switch routine that could not be walked (kept)
+    GP_COUNTER_TRUNCATED = 8,     // samples deeper than the limit (kept, root end)
+    GP_COUNTER_INCOMPLETE = 9,    // samples whose walk gave up early (kept)
+    GP_COUNTER_OUTSIDE = 10,      // samples whose stack pointer was on no known stack (kept)
+    GP_COUNTER_TIMER_FAILED = 11, // threads that could not be given a timer
+    GP_COUNTER_LOST_MARKS = 12,   // trace changes that did not fit into a ring: ledger per trace is approximate
+    GP_COUNTER_UNSAMPLED_NS = 13, // CPU time, ns, of threads that no signal reached (they block it): in no profile
+    GP_COUNTER_UNWRITTEN = 14,    // samples that are not in the capture: it could not be written fast enough
+    GP_COUNTER_WAIT_SAMPLES = 15, // waits put into a ring
+    GP_COUNTER_LOST_WAITS = 16,   // that found no room
+    GP_COUNTER_LOST_HOGS = 17,    // long slices, and delays by them, that found no room
+    GP_COUNTER_LOST_CALLS = 18,   // events of exact mode for which there was no memory: counts are too low
+    GP_COUNTER_MERGED_SPANS = 19, // waits that found no room: in the timeline the coroutine looks active
+    GP_COUNTER_SIGNAL_MOVED =
+        20, // times that another sampling signal was taken, because the host handles the present one
+    GP_COUNTER_LOST_SPAWNS = 21, // coroutines whose place of creation found no room: --stitch cannot show it
+    GP_COUNTER_UNPATCHED = 22,   // functions that were to be patched and could not be: see runtime-hooks/patch
+    GP_COUNTER_POLL_MISFIT = 23, // samples at which what a polled runtime says did not fit the stack pointer (kept)
     GP_COUNTER_COUNT = 24,
 };
 
@@ -405,8 +405,8 @@ enum gp_end_reason {
     GP_END_EXIT = 0,    // the process
     GP_END_STOPPED = 1, // the sampling
     GP_END_EXEC = 2,
-    GP_END_FAILED = 3,  // the file could not be written any further
-    GP_END_CENSUS = 4,  // the file is a census, not a capture
+    GP_END_FAILED = 3, // the file could not be written any further
+    GP_END_CENSUS = 4, // the file is a census, not a capture
 };
 
 typedef struct gp_end_record {

@@ -32,10 +32,9 @@ static bool grow(gp_intern_t *table)
     gp_intern_t bigger = {.slots = calloc(size, sizeof(*table->slots)), .mask = size - 1};
     if (bigger.slots == NULL)
         return false;
-    for (uint32_t i = 0; table->slots != NULL && i <= table->mask; i++) {
+    for (uint32_t i = 0; table->slots != NULL && i <= table->mask; i++)
         if (table->slots[i].number != 0)
             *find(&bigger, table->slots[i].key[0], table->slots[i].key[1]) = table->slots[i];
-    }
     free(table->slots);
     table->slots = bigger.slots;
     table->mask = bigger.mask;

@@ -42,7 +42,8 @@ static gp_packed_column_t choose(const uint32_t *words, uint32_t count, size_t s
 }
 
 // In blocks, so that each loop can be vectorized.
-static uint8_t *put(const gp_packed_column_t *column, const uint32_t *words, uint32_t count, size_t stride, uint8_t *out)
+static uint8_t *put(const gp_packed_column_t *column, const uint32_t *words, uint32_t count, size_t stride,
+                    uint8_t *out)
 {
     uint32_t previous = column->base, kept[BLOCK];
     for (uint32_t first = 0; first < count; first += BLOCK) {

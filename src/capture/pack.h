@@ -1,4 +1,5 @@
-// Fixed-size records into columns (GP_CHUNK_PACKED in format.h says how): smaller by themselves, and far better to compress.
+// Fixed-size records into columns (GP_CHUNK_PACKED in format.h says how): smaller by themselves, and far better to
+// compress.
 //
 // Threads: any. Signals: not safe.
 #ifndef GP_CAPTURE_PACK_H

@@ -37,8 +37,8 @@ typedef struct reader {
     uint64_t wasted; // bytes checksummed for nothing
     uint64_t grown;  // bytes of records in compressed or packed chunks
     gp_reader_payload_t payload;
-    bool searching;  // the bytes before here were no chunk
-    bool cut;        // the search began with a chunk that would reach beyond the end of the file
+    bool searching; // the bytes before here were no chunk
+    bool cut;       // the search began with a chunk that would reach beyond the end of the file
 } reader_t;
 
 static int fail(reader_t *reader, int result, const char *what)
@@ -50,13 +50,12 @@ static int fail(reader_t *reader, int result, const char *what)
 static int check_header(reader_t *reader, const gp_file_header_t *header)
 {
     uint64_t unknown = header->features & ~GP_FEATURES_KNOWN & 0xffffffffull;
-
     if (memcmp(header->magic, GP_FILE_MAGIC, sizeof(header->magic)) != 0)
         return fail(reader, -EINVAL, "is not a greenprof capture");
     if (header->version != GP_FILE_VERSION) {
         snprintf(reader->error, GP_READER_ERROR_SIZE,
-                 "is a capture of version %" PRIu32 ", this greenprof reads version %u",
-                 header->version, GP_FILE_VERSION);
+                 "is a capture of version %" PRIu32 ", this greenprof reads version %u", header->version,
+                 GP_FILE_VERSION);
         return -EINVAL;
     }
     if (unknown != 0) {
@@ -66,8 +65,7 @@ static int check_header(reader_t *reader, const gp_file_header_t *header)
                  unknown);
         return -EINVAL;
     }
-    if (header->header_bytes < sizeof(*header) || header->header_bytes > 65536 ||
-        header->header_bytes % 8 != 0)
+    if (header->header_bytes < sizeof(*header) || header->header_bytes > 65536 || header->header_bytes % 8 != 0)
         return fail(reader, -EINVAL, "has a damaged file header");
     return 0;
 }
@@ -75,8 +73,7 @@ static int check_header(reader_t *reader, const gp_file_header_t *header)
 static bool is_intact(const gp_file_header_t *header)
 {
     return memcmp(header->magic, GP_FILE_MAGIC, sizeof(header->magic)) == 0 &&
-           (header->checksum == 0 ||
-            header->checksum == XXH64(header, offsetof(gp_file_header_t, checksum), 0));
+           (header->checksum == 0 || header->checksum == XXH64(header, offsetof(gp_file_header_t, checksum), 0));
 }
 
 // The file header stands in the first chunk as well; look for it, as far as the window goes.
@@ -85,15 +82,12 @@ static bool find_copy(reader_t *reader, gp_file_header_t *header)
     gp_chunk_header_t chunk;
     size_t have = gp_reader_window_fill(&reader->window, HEADER_SEARCH);
     const uint8_t *data = gp_reader_window_data(&reader->window);
-
     for (size_t at = 0; at + sizeof(chunk) + sizeof(*header) <= have; at += 8) {
         memcpy(&chunk, data + at, sizeof(chunk));
-        if (chunk.magic != GP_CHUNK_MAGIC || chunk.type != GP_CHUNK_HEADER ||
-            chunk.payload_len != sizeof(*header))
+        if (chunk.magic != GP_CHUNK_MAGIC || chunk.type != GP_CHUNK_HEADER || chunk.payload_len != sizeof(*header))
             continue;
         memcpy(header, data + at + sizeof(chunk), sizeof(*header));
-        if (chunk.checksum == XXH64(header, sizeof(*header),
-                                    GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence)))
+        if (chunk.checksum == XXH64(header, sizeof(*header), GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence)))
             return is_intact(header);
     }
     return false;
@@ -103,7 +97,6 @@ static int read_header(reader_t *reader)
 {
     gp_file_header_t header;
     size_t have = gp_reader_window_fill(&reader->window, sizeof(header));
-
     if (reader->window.error < 0)
         return fail(reader, reader->window.error, strerror(-reader->window.error));
     if (have == 0)
@@ -112,8 +105,7 @@ static int read_header(reader_t *reader)
     bool is_ours = memcmp(gp_reader_window_data(&reader->window), GP_FILE_MAGIC, magic) == 0;
     if (have < sizeof(header))
         return fail(reader, -EINVAL,
-                    is_ours ? "is a capture cut off inside its file header"
-                            : "is not a greenprof capture");
+                    is_ours ? "is a capture cut off inside its file header" : "is not a greenprof capture");
     memcpy(&header, gp_reader_window_data(&reader->window), sizeof(header));
     gp_file_header_t copy;
     if (!is_intact(&header) && find_copy(reader, &copy)) {
@@ -140,34 +132,30 @@ static void count_sequence(reader_t *reader, uint32_t sequence)
 static uint64_t unpacked_len(const uint8_t *payload, size_t len)
 {
     gp_packed_header_t header = {0};
-
     if (len >= sizeof(header))
         memcpy(&header, payload, sizeof(header));
     return (uint64_t)header.count * header.record_bytes;
 }
 
-static int handle_records(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload,
-                          bool *known)
+static int handle_records(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload, bool *known)
 {
     size_t len = chunk->payload_len;
     bool is_packed = chunk->flags & GP_CHUNK_PACKED;
     int result = gp_reader_decompress(&reader->payload, chunk->flags, &payload, &len);
-
     if (result < 0)
         return result;
     reader->grown += chunk->flags & GP_CHUNK_ZSTD ? len : 0;
     reader->grown += is_packed ? unpacked_len(payload, len) : 0;
     if (reader->grown > GROWTH_FACTOR * reader->window.total + GROWTH_FREE)
         return -EBADMSG;
-    return (is_packed ? gp_reader_packed_records : gp_reader_records)(
-        chunk->type, payload, len, reader->handlers, reader->context, known);
+    return (is_packed ? gp_reader_packed_records : gp_reader_records)(chunk->type, payload, len, reader->handlers,
+                                                                      reader->context, known);
 }
 
 static int handle_chunk(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload)
 {
     bool known = !(chunk->flags & ~(GP_CHUNK_ZSTD | GP_CHUNK_PACKED));
     int result = 0;
-
     reader->summary->chunks++;
     count_sequence(reader, chunk->sequence);
     if (known && gp_reader_is_wanted(chunk->type, reader->handlers))
@@ -190,7 +178,6 @@ enum candidate { CANDIDATE_NONE, CANDIDATE_CUT, CANDIDATE_GOOD };
 static enum candidate try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
 {
     gp_reader_window_t *window = &reader->window;
-
     if (gp_reader_window_fill(window, sizeof(*chunk)) < sizeof(*chunk))
         return CANDIDATE_CUT;
     memcpy(chunk, gp_reader_window_data(window), sizeof(*chunk));
@@ -203,8 +190,8 @@ static enum candidate try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
     if (gp_reader_window_fill(window, whole) < whole)
         return CANDIDATE_CUT;
     const uint8_t *payload = gp_reader_window_data(window) + sizeof(*chunk);
-    if (XXH64(payload, chunk->payload_len,
-              GP_CHUNK_SEED(chunk->type, chunk->flags, chunk->sequence)) == chunk->checksum)
+    if (XXH64(payload, chunk->payload_len, GP_CHUNK_SEED(chunk->type, chunk->flags, chunk->sequence)) ==
+        chunk->checksum)
         return CANDIDATE_GOOD;
     reader->wasted += whole;
     return CANDIDATE_NONE;
@@ -214,7 +201,6 @@ static enum candidate try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
 static void search_on(reader_t *reader, enum candidate candidate)
 {
     const uint32_t magic = GP_CHUNK_MAGIC;
-
     if (!reader->searching)
         reader->cut = candidate == CANDIDATE_CUT;
     reader->searching = true;
@@ -238,7 +224,6 @@ static void search_over(reader_t *reader, bool at_end)
 static int read_chunks(reader_t *reader)
 {
     int result = 0;
-
     while (result == 0 && gp_reader_window_fill(&reader->window, 1) > 0) {
         gp_chunk_header_t chunk;
         enum candidate candidate = try_chunk(reader, &chunk);
@@ -249,18 +234,16 @@ static int read_chunks(reader_t *reader)
             continue;
         }
         search_over(reader, false);
-        result =
-            handle_chunk(reader, &chunk, gp_reader_window_data(&reader->window) + sizeof(chunk));
-        gp_reader_window_skip(&reader->window,
-                              (sizeof(chunk) + chunk.payload_len + 7) & ~(size_t)7);
+        result = handle_chunk(reader, &chunk, gp_reader_window_data(&reader->window) + sizeof(chunk));
+        gp_reader_window_skip(&reader->window, (sizeof(chunk) + chunk.payload_len + 7) & ~(size_t)7);
     }
     if (result == 0)
         search_over(reader, true);
     return result;
 }
 
-int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context,
-                   gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE])
+int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, gp_reader_summary_t *summary,
+                   char error[GP_READER_ERROR_SIZE])
 {
     reader_t reader = {
         .window = {.fd = fd},
@@ -269,7 +252,6 @@ int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context,
         .summary = summary,
         .error = error,
     };
-
     memset(summary, 0, sizeof(*summary));
     error[0] = '\0';
     int result = read_header(&reader);

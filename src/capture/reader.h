@@ -22,12 +22,9 @@
 typedef struct gp_reader_handlers {
     // Called once, before any record.
     int (*header)(void *context, const gp_file_header_t *header);
-    int (*meta)(void *context, const char *key, size_t key_len, const char *value,
-                size_t value_len);
-    int (*module)(void *context, const gp_module_record_t *module, const char *path,
-                  size_t path_len);
-    int (*function)(void *context, const gp_function_record_t *function, const char *name,
-                    const char *file);
+    int (*meta)(void *context, const char *key, size_t key_len, const char *value, size_t value_len);
+    int (*module)(void *context, const gp_module_record_t *module, const char *path, size_t path_len);
+    int (*function)(void *context, const gp_function_record_t *function, const char *name, const char *file);
     int (*thread)(void *context, const gp_thread_record_t *thread);
     int (*coro)(void *context, const gp_coro_record_t *coro);
     int (*trace)(void *context, const gp_trace_record_t *trace);
@@ -56,11 +53,10 @@ typedef struct gp_reader_summary {
     uint64_t chunks_damaged; // places where a chunk was expected and something else was found
     uint64_t chunks_missing; // by the gaps in the sequence numbers; a lost tail has none
     uint64_t bytes_skipped;  // between good chunks, and behind the last one
-    uint64_t
-        records_bad; // in good chunks: sizes that do not add up; the rest of that chunk is skipped
-    bool header_damaged; // the file header was taken from its copy
-    bool truncated;  // the file ends inside a chunk
-    bool ended;      // an end record was seen: the file is complete up to its end
+    uint64_t records_bad;    // in good chunks: sizes that do not add up; the rest of that chunk is skipped
+    bool header_damaged;     // the file header was taken from its copy
+    bool truncated;          // the file ends inside a chunk
+    bool ended;              // an end record was seen: the file is complete up to its end
 } gp_reader_summary_t;
 
 enum { GP_READER_ERROR_SIZE = 160 };
@@ -72,7 +68,7 @@ enum { GP_READER_ERROR_SIZE = 160 };
 //   error:   what is wrong, in words, when the result is not 0; not NULL.
 // Returns 0 (also for a damaged file: look at the summary); -EINVAL for what is no capture this
 // reader can read; the handlers' or read()'s error; -ENOMEM.
-int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context,
-                   gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE]);
+int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, gp_reader_summary_t *summary,
+                   char error[GP_READER_ERROR_SIZE]);
 
 #endif

@@ -25,11 +25,11 @@ void gp_reader_payload_free(gp_reader_payload_t *payload);
 
 // Packed records.
 typedef struct gp_unpacker {
-    const uint8_t *columns;            // gp_packed_column_t[words]
+    const uint8_t *columns; // gp_packed_column_t[words]
     const uint8_t *planes;
-    uint32_t count, done;              // records
-    size_t words;                      // of a record in the file
-    uint32_t previous[64];             // words of the record before, [words]
+    uint32_t count, done;  // records
+    size_t words;          // of a record in the file
+    uint32_t previous[64]; // words of the record before, [words]
 } gp_unpacker_t;
 
 enum { GP_UNPACK_BLOCK = 256, GP_UNPACK_WORDS_MAX = 64 };

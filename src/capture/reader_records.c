@@ -16,7 +16,6 @@ typedef struct records {
 static const void *take(records_t *records, uint64_t len)
 {
     const uint8_t *at = records->at;
-
     if (len > records->left)
         return NULL;
     size_t padded = ((size_t)len + 7) & ~(size_t)7;
@@ -31,20 +30,17 @@ static int meta_record(records_t *records)
 {
     const gp_meta_record_t *record = take(records, sizeof(*record));
     const char *text = record ? take(records, (uint64_t)record->key_len + record->value_len) : NULL;
-
     if (text == NULL)
         return -EBADMSG;
     if (records->handlers->meta == NULL)
         return 0;
-    return records->handlers->meta(records->context, text, record->key_len, text + record->key_len,
-                                   record->value_len);
+    return records->handlers->meta(records->context, text, record->key_len, text + record->key_len, record->value_len);
 }
 
 static int module_record(records_t *records)
 {
     const gp_module_record_t *record = take(records, sizeof(*record));
     const char *path = record ? take(records, record->path_len) : NULL;
-
     if (path == NULL || record->build_id_len > sizeof(record->build_id))
         return -EBADMSG;
     if (records->handlers->module == NULL)
@@ -55,9 +51,7 @@ static int module_record(records_t *records)
 static int function_record(records_t *records)
 {
     const gp_function_record_t *record = take(records, sizeof(*record));
-    const char *name =
-        record ? take(records, (uint64_t)record->name_len + record->file_len) : NULL;
-
+    const char *name = record ? take(records, (uint64_t)record->name_len + record->file_len) : NULL;
     if (name == NULL)
         return -EBADMSG;
     if (records->handlers->function == NULL)
@@ -68,9 +62,7 @@ static int function_record(records_t *records)
 static int stack_record(records_t *records)
 {
     const gp_stack_record_t *record = take(records, sizeof(*record));
-    const gp_loc_t *frames =
-        record ? take(records, (uint64_t)record->depth * sizeof(gp_loc_t)) : NULL;
-
+    const gp_loc_t *frames = record ? take(records, (uint64_t)record->depth * sizeof(gp_loc_t)) : NULL;
     if (frames == NULL)
         return -EBADMSG;
     if (records->handlers->stack == NULL)
@@ -82,7 +74,6 @@ static int counters_record(records_t *records)
 {
     const gp_counters_record_t *record = take(records, sizeof(*record));
     const uint64_t *values = NULL;
-
     if (record != NULL && record->count <= GP_CHUNK_MAX / sizeof(*values))
         values = take(records, record->count * sizeof(*values));
     if (values == NULL)
@@ -95,9 +86,7 @@ static int counters_record(records_t *records)
 static int hog_record(records_t *records)
 {
     const gp_hog_record_t *record = take(records, sizeof(*record));
-    const gp_hog_stack_t *stacks =
-        record ? take(records, (uint64_t)record->stack_count * sizeof(*stacks)) : NULL;
-
+    const gp_hog_stack_t *stacks = record ? take(records, (uint64_t)record->stack_count * sizeof(*stacks)) : NULL;
     if (stacks == NULL)
         return -EBADMSG;
     if (records->handlers->hog == NULL)
@@ -105,15 +94,15 @@ static int hog_record(records_t *records)
     return records->handlers->hog(records->context, record, stacks);
 }
 
-#define FIXED_RECORD(name)                                                                         \
-    static int name##_record(records_t *records)                                                   \
-    {                                                                                              \
-        const gp_##name##_record_t *record = take(records, sizeof(*record));                       \
-        if (record == NULL)                                                                        \
-            return -EBADMSG;                                                                       \
-        if (records->handlers->name == NULL)                                                       \
-            return 0;                                                                              \
-        return records->handlers->name(records->context, record);                                  \
+#define FIXED_RECORD(name)                                                                                             \
+    static int name##_record(records_t *records)                                                                       \
+    {                                                                                                                  \
+        const gp_##name##_record_t *record = take(records, sizeof(*record));                                           \
+        if (record == NULL)                                                                                            \
+            return -EBADMSG;                                                                                           \
+        if (records->handlers->name == NULL)                                                                           \
+            return 0;                                                                                                  \
+        return records->handlers->name(records->context, record);                                                      \
     }
 
 FIXED_RECORD(thread)
@@ -132,7 +121,6 @@ FIXED_RECORD(call)
 static int samples_record(records_t *records)
 {
     size_t count = records->left / sizeof(gp_sample_record_t);
-
     if (records->handlers->samples == NULL || count == 0)
         return sample_record(records);
     const gp_sample_record_t *samples = take(records, count * sizeof(*samples));
@@ -146,24 +134,18 @@ static int header_record(records_t *records)
 }
 
 static int (*const record_parsers[])(records_t *) = {
-    [GP_CHUNK_META] = meta_record,         [GP_CHUNK_MODULES] = module_record,
-    [GP_CHUNK_THREADS] = thread_record,    [GP_CHUNK_COROS] = coro_record,
-    [GP_CHUNK_TRACES] = trace_record,      [GP_CHUNK_STACKS] = stack_record,
-    [GP_CHUNK_SAMPLES] = samples_record,    [GP_CHUNK_LEDGER] = ledger_record,
-    [GP_CHUNK_COUNTERS] = counters_record, [GP_CHUNK_END] = end_record,
-    [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
-    [GP_CHUNK_HOGS] = hog_record,          [GP_CHUNK_DELAYS] = delay_record,
-    [GP_CHUNK_CALLS] = call_record,
-    [GP_CHUNK_SPANS] = span_record,
-    [GP_CHUNK_CENSUS] = census_record,
-    [GP_CHUNK_ORIGINS] = origin_record,
+    [GP_CHUNK_META] = meta_record,       [GP_CHUNK_MODULES] = module_record,     [GP_CHUNK_THREADS] = thread_record,
+    [GP_CHUNK_COROS] = coro_record,      [GP_CHUNK_TRACES] = trace_record,       [GP_CHUNK_STACKS] = stack_record,
+    [GP_CHUNK_SAMPLES] = samples_record, [GP_CHUNK_LEDGER] = ledger_record,      [GP_CHUNK_COUNTERS] = counters_record,
+    [GP_CHUNK_END] = end_record,         [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
+    [GP_CHUNK_HOGS] = hog_record,        [GP_CHUNK_DELAYS] = delay_record,       [GP_CHUNK_CALLS] = call_record,
+    [GP_CHUNK_SPANS] = span_record,      [GP_CHUNK_CENSUS] = census_record,      [GP_CHUNK_ORIGINS] = origin_record,
 };
 
-int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len,
-                      const gp_reader_handlers_t *handlers, void *context, bool *known)
+int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
+                      void *context, bool *known)
 {
     records_t records = {payload, len, handlers, context};
-
     *known = type < sizeof(record_parsers) / sizeof(record_parsers[0]) && record_parsers[type];
     if (!*known)
         return 0;
@@ -182,15 +164,14 @@ static size_t fixed_bytes(uint16_t type)
         [GP_CHUNK_THREADS] = sizeof(gp_thread_record_t), [GP_CHUNK_COROS] = sizeof(gp_coro_record_t),
         [GP_CHUNK_TRACES] = sizeof(gp_trace_record_t),   [GP_CHUNK_SAMPLES] = sizeof(gp_sample_record_t),
         [GP_CHUNK_LEDGER] = sizeof(gp_ledger_record_t),  [GP_CHUNK_END] = sizeof(gp_end_record_t),
-        [GP_CHUNK_CALLS] = sizeof(gp_call_record_t),
-        [GP_CHUNK_SPANS] = sizeof(gp_span_record_t),
+        [GP_CHUNK_CALLS] = sizeof(gp_call_record_t),     [GP_CHUNK_SPANS] = sizeof(gp_span_record_t),
         [GP_CHUNK_ORIGINS] = sizeof(gp_origin_record_t),
     };
     return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
 }
 
-int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len,
-                             const gp_reader_handlers_t *handlers, void *context, bool *known)
+int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
+                             void *context, bool *known)
 {
     _Alignas(uint64_t) uint32_t block[GP_UNPACK_BLOCK * GP_UNPACK_WORDS_MAX];
     gp_unpacker_t unpacker;

@@ -12,7 +12,6 @@ static int window_room(gp_reader_window_t *window, size_t len)
 {
     size_t left = window->end - window->start;
     size_t front = window->start & 7;
-
     if (window->start > front) {
         memmove(window->data + front, window->data + window->start, left);
         window->start = front;
@@ -64,7 +63,6 @@ size_t gp_reader_window_fill(gp_reader_window_t *window, size_t len)
 size_t gp_reader_window_skip(gp_reader_window_t *window, size_t len)
 {
     size_t skipped = 0;
-
     while (skipped < len) {
         size_t want = len - skipped < WINDOW_MIN / 2 ? len - skipped : WINDOW_MIN / 2;
         size_t have = gp_reader_window_fill(window, want);

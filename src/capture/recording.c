@@ -90,7 +90,8 @@ static void write_functions(gp_recording_t *recording)
     for (; recording->functions_written < gp_functions_count(); recording->functions_written++) {
         const gp_function_name_t *function = gp_functions_at(recording->functions_written + 1);
         size_t name_len = strlen(function->name), file_len = strlen(function->file);
-        gp_function_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_FUNCTIONS, sizeof(*record) + name_len + file_len);
+        gp_function_record_t *record =
+            gp_writer_add(&recording->writer, GP_CHUNK_FUNCTIONS, sizeof(*record) + name_len + file_len);
         if (record == NULL)
             return;
         record->number = recording->functions_written + 1;

@@ -1,8 +1,8 @@
 // What every capture that this process writes about itself begins with, and what its records refer to: definitions of
 // modules, threads, coroutines, traces and stacks, each written before the first record that needs it.
 //
-// Model: a recording is a writer and what it has been told. gp_recording_begin(), gp_writer_open(), records in any order,
-// gp_writer_hand_over(). Caller holds the drain lock everywhere. Signals: not safe.
+// Model: a recording is a writer and what it has been told. gp_recording_begin(), gp_writer_open(), records in any
+// order, gp_writer_hand_over(). Caller holds the drain lock everywhere. Signals: not safe.
 #ifndef GP_CAPTURE_RECORDING_H
 #define GP_CAPTURE_RECORDING_H
 
@@ -19,7 +19,8 @@ typedef struct gp_recording {
     uint32_t functions_written;
     uint32_t *site_stacks; // by number of a creation site (coro/spawn.h): its stack, 0 = not written
     size_t site_room;
-    // It writes each coroutine once by itself; else coroutines remember that they are written, which is for one recording.
+    // It writes each coroutine once by itself; else coroutines remember that they are written, which is for one
+    // recording.
     bool is_brief;
 } gp_recording_t;
 

@@ -26,13 +26,13 @@
 #include "signal/span.h"
 
 enum {
-    FLUSH_NS = 200000000,       // at most this much is lost when the process is killed
+    FLUSH_NS = 200000000, // at most this much is lost when the process is killed
     FLUSH_BYTES = 1 << 20,
-    NAME_EVERY = 5,             // records of a thread between two looks at its name
-    LEDGER_SHARE = 50,          // the ledger's scan takes at most 1/50 of the collector's time
+    NAME_EVERY = 5,    // records of a thread between two looks at its name
+    LEDGER_SHARE = 50, // the ledger's scan takes at most 1/50 of the collector's time
     ENDING_LIMIT_NS = 1000000000,
-    PARKED_SHARE = 100,         // looking at parked stacks takes at most 1/100
-    CENSUS_PART = 8,            // the next census after 1/8 of the time so far: the file stays small
+    PARKED_SHARE = 100, // looking at parked stacks takes at most 1/100
+    CENSUS_PART = 8,    // the next census after 1/8 of the time so far: the file stays small
 };
 
 // A wait in progress is told once it has lasted this long, and again each time that it has gone on for as long.
@@ -139,7 +139,8 @@ static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp
 {
     bool own = thread != NULL && sample->coro == thread->root;
     gp_recording_coro(&recording, sample->coro, sample->coro_id, own ? thread->index : 0);
-    uint32_t trace = gp_recording_trace(&recording, sample->trace), id = stack->depth > 0 ? gp_recording_stack(&recording, stack) : 0;
+    uint32_t trace = gp_recording_trace(&recording, sample->trace),
+             id = stack->depth > 0 ? gp_recording_stack(&recording, stack) : 0;
     gp_sample_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SAMPLES, sizeof(*record));
     if (record == NULL) {
         unwritten++;
@@ -181,10 +182,9 @@ static void take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_ho
 
 static uint64_t hog_id(const gp_thread_t *thread, uint64_t start)
 {
-    for (unsigned i = 0; i < GP_HOGS; i++) {
+    for (unsigned i = 0; i < GP_HOGS; i++)
         if (thread->written_hogs[i].start == start)
             return thread->written_hogs[i].id;
-    }
     return 0;
 }
 
@@ -206,7 +206,8 @@ static void take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
 
 static void take_span(const gp_span_mark_t *mark, gp_thread_t *thread)
 {
-    gp_recording_coro(&recording, mark->coro, mark->coro_id, thread != NULL && mark->coro == thread->root ? thread->index : 0);
+    gp_recording_coro(&recording, mark->coro, mark->coro_id,
+                      thread != NULL && mark->coro == thread->root ? thread->index : 0);
     uint32_t trace = gp_recording_trace(&recording, mark->trace);
     gp_span_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SPANS, sizeof(*record));
     if (record == NULL)
@@ -252,7 +253,8 @@ static void write_counters(void)
     gp_collector_counters(counters);
     counters[GP_COUNTER_UNWRITTEN] = unwritten;
     counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
-    gp_counters_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
+    gp_counters_record_t *record =
+        gp_writer_add(&recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
     if (record == NULL)
         return;
     uint64_t process_ns = gp_sampler_process_cpu_ns();
@@ -286,7 +288,9 @@ static int open_now(void)
 {
     char path[4096];
     opened = true;
-    int error = gp_recording_path(getenv("GREENPROF_OUTPUT"), path, sizeof(path)) ? gp_writer_open(&recording.writer, path, &recording.header) : -ENAMETOOLONG;
+    int error = gp_recording_path(getenv("GREENPROF_OUTPUT"), path, sizeof(path))
+                    ? gp_writer_open(&recording.writer, path, &recording.header)
+                    : -ENAMETOOLONG;
     if (error == 0)
         gp_recording_meta(&recording);
     return error;
@@ -343,10 +347,9 @@ static void write_census(uint64_t now)
 static void report(uint64_t now)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next) {
+    for (; thread != NULL; thread = thread->next)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             write_thread(thread);
-    }
     write_ledger(now);
     write_waits(gp_clock_ns(CLOCK_MONOTONIC));
     gp_session_calls_write(&recording.writer, now, atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT);

@@ -56,10 +56,9 @@ static bool make_room(void)
     seen_t *grown = calloc(slots, sizeof(*grown));
     if (grown == NULL)
         return false;
-    for (size_t i = 0; i < seen_slots; i++) {
+    for (size_t i = 0; i < seen_slots; i++)
         if (seen[i].key != 0)
             *seen_slot(grown, slots, seen[i].key) = seen[i];
-    }
     free(seen);
     seen = grown;
     seen_slots = slots;

@@ -247,7 +247,8 @@ static void write_failure(gp_writer_t *writer, int error)
     write_chunk(writer, GP_CHUNK_END, 0, sizeof(record));
 }
 
-// Definitions stand before what refers to them (stacks refer to functions), and the end at the end; else it goes by number.
+// Definitions stand before what refers to them (stacks refer to functions), and the end at the end; else it goes by
+// number.
 static int turn_of(unsigned type)
 {
     switch (type) {
@@ -298,7 +299,8 @@ size_t gp_writer_pending(const gp_writer_t *writer)
     return sum;
 }
 
-// What gp_writer_write() needs for the buffers as they are. It never allocates: its memory is a forking thread's to free.
+// What gp_writer_write() needs for the buffers as they are. It never allocates: its memory is a forking thread's to
+// free.
 static bool prepare_scratch(gp_writer_t *writer)
 {
     size_t largest = sizeof(gp_end_record_t), packed = 0;
@@ -338,9 +340,8 @@ int gp_writer_write(gp_writer_t *writer)
     writer->to_open = false;
     if (error == 0 && writer->fd >= 0)
         error = write_outgoing(writer);
-    if (error != 0) {
+    if (error != 0)
         atomic_store_explicit(&writer->error, error, memory_order_relaxed);
-    }
     // Release: partner of the acquire in gp_writer_is_busy().
     atomic_store_explicit(&writer->busy, 0, memory_order_release);
     return error;

@@ -19,8 +19,8 @@
 #include "capture/format.h"
 
 enum {
-    GP_WRITER_TYPES = 19,             // chunk types are below
-    GP_WRITER_SAMPLES_MAX = 8 << 20,  // bytes of samples that wait while the disk is slow: 10 s at 20 kHz
+    GP_WRITER_TYPES = 19,            // chunk types are below
+    GP_WRITER_SAMPLES_MAX = 8 << 20, // bytes of samples that wait while the disk is slow: 10 s at 20 kHz
 };
 _Static_assert((int)GP_CHUNK_ORIGINS < (int)GP_WRITER_TYPES, "every chunk type has a buffer");
 
@@ -30,29 +30,32 @@ typedef struct gp_buffer {
 } gp_buffer_t;
 
 typedef struct gp_writer {
-    int fd;              // -1: closed
-    _Atomic int error;   // 0 or a negative errno value
-    dev_t device;        // what the descriptor must still be: hosts close descriptors they do not know
+    int fd;            // -1: closed
+    _Atomic int error; // 0 or a negative errno value
+    dev_t device;      // what the descriptor must still be: hosts close descriptors they do not know
     ino_t inode;
     char path[4096];
-    uint64_t bytes;      // written so far, whole chunks
+    uint64_t bytes; // written so far, whole chunks
     uint32_t sequence;
     gp_buffer_t buffers[GP_WRITER_TYPES];  // being filled, by chunk type
     gp_buffer_t outgoing[GP_WRITER_TYPES]; // the writing thread's while `busy`
     gp_buffer_t packed, chunk;             // scratch of the writing thread
     gp_compressor_t compressor;
     gp_file_header_t header;
-    bool to_open;                          // by the writing thread, with `header`, before it writes
+    bool to_open; // by the writing thread, with `header`, before it writes
     // 1: there is something to be written. Set by gp_writer_hand_over() (release), cleared by gp_writer_write()
     // (release); a futex.
     _Atomic uint32_t busy;
 } gp_writer_t;
 
-#define GP_WRITER_INIT {.fd = -1}
+#define GP_WRITER_INIT                                                                                                 \
+    {                                                                                                                  \
+        .fd = -1                                                                                                       \
+    }
 
-// Create the file and write its header; the writer's features are added to it. Records may have been added before. An existing file is replaced, unless it
-// belongs to the same session and process (the image before an exec): that one is renamed to PATH.1, .2, ...
-// Returns 0 or a negative errno value; nothing is left behind on failure.
+// Create the file and write its header; the writer's features are added to it. Records may have been added before. An
+// existing file is replaced, unless it belongs to the same session and process (the image before an exec): that one is
+// renamed to PATH.1, .2, ... Returns 0 or a negative errno value; nothing is left behind on failure.
 int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 
 // The same, by gp_writer_write() when there is something to be written.

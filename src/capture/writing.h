@@ -1,4 +1,5 @@
-// The thread that writes the capture: the disk, or the reader of a pipe, may take its time without anybody waiting for it.
+// The thread that writes the capture: the disk, or the reader of a pipe, may take its time without anybody waiting for
+// it.
 //
 // Model: gp_writer_hand_over(), then gp_writing_begin(). One capture a process. Threads: begin and after_fork under the
 // producer's lock; wait from anywhere.
@@ -7,7 +8,8 @@
 
 #include "capture/writer.h"
 
-// Have what was handed over written. The thread is started by the first call; where there can be none, the caller writes.
+// Have what was handed over written. The thread is started by the first call; where there can be none, the caller
+// writes.
 void gp_writing_begin(gp_writer_t *writer);
 
 // Wait until it is written. Returns 0 or -ETIMEDOUT. Signals: safe

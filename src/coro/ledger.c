@@ -7,9 +7,9 @@
 
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 {
-    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,        &coro->blocked_ns,
-                                      &coro->switches,         &coro->slice_ticks,   &coro->told_ticks,
-                                      &coro->ready_wait_ticks, &coro->longest_ticks, &coro->spawned,
+    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,         &coro->blocked_ns,
+                                      &coro->switches,         &coro->slice_ticks,    &coro->told_ticks,
+                                      &coro->ready_wait_ticks, &coro->longest_ticks,  &coro->spawned,
                                       &coro->polled_cpu_ns,    &coro->polled_slice_ns};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);

@@ -123,9 +123,10 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
         fill(coro, birth);
         // Release: partner of the acquires of `id` by handlers.
         atomic_store_explicit(&coro->id, ++last_id, memory_order_release);
-        // A thread's own stack is compared with directly, one that is polled with what the runtime says: they are never looked
-        // up by others.
-        if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD && birth->kind != GP_CORO_POLLED && !birth->shares_stack)
+        // A thread's own stack is compared with directly, one that is polled with what the runtime says: they are never
+        // looked up by others.
+        if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD && birth->kind != GP_CORO_POLLED &&
+            !birth->shares_stack)
             gp_region_insert(coro);
     }
     pthread_mutex_unlock(&gp_registry_lock);
@@ -136,7 +137,8 @@ prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
 {
     pthread_mutex_lock(&gp_registry_lock);
     prof_coro_t *coro = gp_region_overlap(lo, hi);
-    if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 || gp_edge_settled_cpu_ns(coro) != 0))
+    if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 ||
+                         gp_edge_settled_cpu_ns(coro) != 0))
         coro = NULL;
     if (coro != NULL)
         coro->entry = entry;
@@ -180,10 +182,9 @@ void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argume
     // Acquire: partner of the release in grow().
     chunk_t *chunk = atomic_load_explicit(&chunks, memory_order_acquire);
     for (; chunk != NULL; chunk = chunk->next) {
-        for (int i = 0; i < RECORDS_PER_CHUNK; i++) {
+        for (int i = 0; i < RECORDS_PER_CHUNK; i++)
             if (atomic_load_explicit(&chunk->records[i].id, memory_order_acquire) != 0)
                 visit(&chunk->records[i], argument);
-        }
     }
 }
 
@@ -262,7 +263,8 @@ prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, c
     return create(&birth, &caller);
 }
 
-prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name, const gp_park_t *caller)
+prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name,
+                                   const gp_park_t *caller)
 {
     if (lo == 0 || hi <= lo)
         return NULL;
@@ -288,7 +290,8 @@ prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const
 prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_size, const void *entry, const char *name)
 {
     gp_park_t caller = gp_spawn_caller();
-    return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name, &caller);
+    return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name,
+                                 &caller);
 }
 
 prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, const void *entry, const char *name,
@@ -299,7 +302,8 @@ prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, co
     birth.entry = (uintptr_t)entry;
     if (birth.lo == birth.hi)
         return create(&birth, &caller);
-    return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name, &caller);
+    return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name,
+                                 &caller);
 }
 
 void prof_coro_destroy(prof_coro_t *coro)

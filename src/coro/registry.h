@@ -27,7 +27,8 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
 // Make a live record. Regions of the same size class that it overlaps are retired. Returns NULL when memory is short.
 prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth);
 
-// A live record of exactly this region on which nothing has run yet: it is given the entry function and kept. NULL: none.
+// A live record of exactly this region on which nothing has run yet: it is given the entry function and kept. NULL:
+// none.
 prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);
 
 // Announce a coroutine on the stack [lo, hi) on behalf of whoever calls the runtime. A record that the program has made
@@ -37,7 +38,8 @@ prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);
 prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
 
 // The same; `caller` is who is shown to have created it (spawn.h), else the caller of this.
-prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name, const gp_park_t *caller);
+prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name,
+                                   const gp_park_t *caller);
 
 // Was there ever one that shares its stack? Then switches have more to keep.
 extern _Atomic bool gp_coro_any_shared;
@@ -52,7 +54,8 @@ void gp_coro_recycle(prof_coro_t *list);
 // Call `visit` for every live record. Collector only (records may be retired meanwhile, none is recycled).
 void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument);
 
-// Add the ledgers of all coroutines that were retired, and of all live ones, up to `now` (ticks). Takes the registry's lock. Cost: O(records).
+// Add the ledgers of all coroutines that were retired, and of all live ones, up to `now` (ticks). Takes the registry's
+// lock. Cost: O(records).
 void gp_coro_total(uint64_t now, gp_ledger_t *sum);
 
 // While the collector rests there is nobody to drain for: retired records are recycled at once.

@@ -135,10 +135,9 @@ gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile)
 int gp_scope_covers(prof_coro_t *coro, const struct prof *profile)
 {
     for (gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed); scope != NULL;
-         scope = scope->parent) {
+         scope = scope->parent)
         if (scope->profile == profile)
             return 1;
-    }
     return 0;
 }
 
@@ -198,8 +197,8 @@ void gp_scope_unref(gp_scope_t *scope)
         splice_if_dead(scope);
 }
 
-// The scope after `scope` in the tree below `top`: children first, then siblings, then up. NULL at the end. No recursion,
-// the caller's stack may be small.
+// The scope after `scope` in the tree below `top`: children first, then siblings, then up. NULL at the end. No
+// recursion, the caller's stack may be small.
 static gp_scope_t *next_below(gp_scope_t *scope, const gp_scope_t *top)
 {
     if (scope->first_child != NULL)
@@ -220,18 +219,16 @@ void gp_scope_total(gp_scope_t *top, uint64_t now, gp_ledger_t *sum)
 
 void gp_scope_each(gp_scope_t *top, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
 {
-    for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top)) {
+    for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top))
         for (prof_coro_t *coro = scope->members; coro != NULL; coro = coro->next_in_scope)
             visit(coro, argument);
-    }
 }
 
 int gp_scope_is_within(const gp_scope_t *inner, const gp_scope_t *outer)
 {
-    for (; inner != NULL; inner = inner->parent) {
+    for (; inner != NULL; inner = inner->parent)
         if (inner == outer)
             return 1;
-    }
     return 0;
 }
 

@@ -14,7 +14,7 @@ enum {
     WALK_BYTES = 12 << 10,      // of stack that a walk and what calls it may need
 };
 
-typedef struct table { // mapped at the first site
+typedef struct table {             // mapped at the first site
     _Atomic uint32_t slots[SLOTS]; // numbers of sites by hash, 0 = free
     gp_spawn_site_t sites[GP_SPAWN_SITES + 1];
     uintptr_t arena[ARENA_WORDS];
@@ -40,7 +40,8 @@ static void run_walk(void *argument)
 {
     walk_t *walk = argument;
     gp_unwind_regs_t regs = {.pc = walk->caller->pc, .sp = walk->caller->sp, .fp = walk->caller->fp};
-    walk->depth = gp_unwind_walk_parked(&regs, regs.sp, walk->hi, walk->thread->parked_frames, GP_SPAWN_DEPTH, &walk->flags);
+    walk->depth =
+        gp_unwind_walk_parked(&regs, regs.sp, walk->hi, walk->thread->parked_frames, GP_SPAWN_DEPTH, &walk->flags);
 }
 
 // Coroutines make others, and their stacks may be small.
@@ -71,7 +72,8 @@ static _Atomic uint32_t *find_slot(table_t *in, const uintptr_t *frames, const w
         // Acquire: partner of the release in add_site(): the site is complete.
         uint32_t number = atomic_load_explicit(slot, memory_order_acquire);
         const gp_spawn_site_t *site = &in->sites[number];
-        if (number == 0 || (site->depth == depth && site->tag == walk->tag && memcmp(site->frames, frames, depth * sizeof(*frames)) == 0))
+        if (number == 0 || (site->depth == depth && site->tag == walk->tag &&
+                            memcmp(site->frames, frames, depth * sizeof(*frames)) == 0))
             return slot;
     }
 }

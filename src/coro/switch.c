@@ -41,7 +41,8 @@ void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 enum { PIECE_LOG2 = 12 };
 
 // What is cached says NULL for the thread's own stack.
-__attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_lately_t *entry, uintptr_t sp, uint64_t *id)
+__attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_lately_t *entry, uintptr_t sp,
+                                                        uint64_t *id)
 {
     // Acquire: what is read of the table comes after.
     uint64_t version = atomic_load_explicit(&gp_region_version, memory_order_acquire);
@@ -63,7 +64,8 @@ static inline prof_coro_t *coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *
 {
     gp_lately_t *entry = &thread->lately[(sp >> PIECE_LOG2) % GP_THREAD_LATELY];
     if (__builtin_expect(sp >= entry->lo && sp < entry->hi &&
-                             entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire), 1)) {
+                             entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire),
+                         1)) {
         *id = entry->id;
         return entry->coro;
     }
@@ -86,8 +88,8 @@ void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park)
     gp_switch_to_stack(target_sp, &caller);
 }
 
-// Some coroutines share a stack: where such a one goes on will be overwritten, and who ran there last is to be known until
-// the stack pointer has left it.
+// Some coroutines share a stack: where such a one goes on will be overwritten, and who ran there last is to be known
+// until the stack pointer has left it.
 __attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 {
     gp_thread_t *thread = self();

@@ -41,13 +41,11 @@ void gp_thread_hook_init(void)
         real_create = (create_t *)(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
 }
 
-
 bool gp_thread_is_own(pid_t tid)
 {
-    for (int i = 0; i < OWN_THREADS_MAX; i++) {
+    for (int i = 0; i < OWN_THREADS_MAX; i++)
         if (atomic_load_explicit(&own_threads[i], memory_order_acquire) == tid)
             return true;
-    }
     return false;
 }
 

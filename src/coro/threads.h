@@ -7,7 +7,7 @@
 
 #include "signal/thread.h"
 
-typedef struct gp_thread_watch { // the sampler's: arms and disarms timers. May be NULL.
+typedef struct gp_thread_watch {           // the sampler's: arms and disarms timers. May be NULL.
     void (*attached)(gp_thread_t *thread); // on the thread itself, or on whoever found it
     void (*exiting)(gp_thread_t *thread);  // on the thread itself, the sampling signal blocked
 } gp_thread_watch_t;
@@ -45,8 +45,8 @@ bool gp_thread_is_own(pid_t tid);
 // CPU time of greenprof's own threads so far, those that ended included, ns.
 uint64_t gp_thread_own_cpu_ns(void);
 
-// A function of greenprof's through which threads or coroutines of the program start: its frame is not shown, but what it
-// calls is the program's.
+// A function of greenprof's through which threads or coroutines of the program start: its frame is not shown, but what
+// it calls is the program's.
 #define GP_ENTRY_CODE __attribute__((section("gp_thread_entry"), noinline))
 
 // Is `pc` in such a function?

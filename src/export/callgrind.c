@@ -51,7 +51,6 @@ typedef struct callgrind {
 static bool same_edge(const void *owner, uint32_t number, const void *key)
 {
     const edge_t *a = &((const callgrind_t *)owner)->edges[number], *b = key;
-
     return a->caller == b->caller && a->callee == b->callee;
 }
 
@@ -60,11 +59,9 @@ static edge_t *edge_of(callgrind_t *callgrind, uint32_t caller, uint32_t callee)
     edge_t key = {.caller = caller, .callee = callee};
     uint64_t hash = gp_hash_u64((uint64_t)caller << 32 | callee);
     uint32_t number = gp_index_find(&callgrind->edge_index, hash, same_edge, callgrind, &key);
-
     if (number != GP_INDEX_NONE)
         return &callgrind->edges[number];
-    if (gp_grow(&callgrind->edges, &callgrind->edge_capacity, callgrind->edge_count,
-                sizeof(*callgrind->edges)) < 0 ||
+    if (gp_grow(&callgrind->edges, &callgrind->edge_capacity, callgrind->edge_count, sizeof(*callgrind->edges)) < 0 ||
         gp_index_add(&callgrind->edge_index, hash, (uint32_t)callgrind->edge_count) < 0)
         return NULL;
     callgrind->edges[callgrind->edge_count] = key;
@@ -80,7 +77,6 @@ static void add_cost(cost_t *cost, const gp_row_t *row)
 static int add_row(callgrind_t *callgrind, const gp_row_t *row)
 {
     uint32_t stamp = ++callgrind->rows, caller = ROOT;
-
     for (uint32_t i = 0; i < row->depth; i++) {
         uint32_t callee = callgrind->table->of_frame[row->frames[i]];
         edge_t *edge = edge_of(callgrind, caller, callee);
@@ -100,7 +96,6 @@ static int add_row(callgrind_t *callgrind, const gp_row_t *row)
 static int add_part(void *context, const gp_row_t *rows, size_t count)
 {
     int result = 0;
-
     for (size_t i = 0; i < count && result == 0; i++)
         result = add_row(context, &rows[i]);
     return result;
@@ -110,7 +105,6 @@ static int add_call(callgrind_t *callgrind, const gp_call_t *call)
 {
     uint32_t caller = call->caller == GP_CALL_NO_CALLER ? ROOT : call->caller;
     edge_t *edge = edge_of(callgrind, caller, callgrind->table->of_frame[call->callee]);
-
     if (edge == NULL)
         return -ENOMEM;
     edge->calls += call->calls;
@@ -128,7 +122,6 @@ static int compare_frames(const callgrind_t *callgrind, uint32_t a, uint32_t b)
 {
     const uint32_t *of_frame = callgrind->table->of_frame;
     const gp_frame_t *frames = callgrind->report->frames;
-
     if (a == b)
         return 0;
     if (a == ROOT || b == ROOT)
@@ -149,7 +142,6 @@ static int compare_edges(const void *left, const void *right, void *callgrind)
 {
     const edge_t *a = left, *b = right;
     int callers = compare_frames(callgrind, a->caller, b->caller);
-
     if (callers != 0)
         return callers;
     return a->callee < b->callee ? -1 : a->callee > b->callee;
@@ -159,7 +151,6 @@ static int sum_up(callgrind_t *callgrind)
 {
     const gp_report_t *report = callgrind->report;
     int result = 0;
-
     callgrind->total = (cost_t){.ns = report->total_ns, .samples = report->samples};
     if (report->exact_calls)
         callgrind->total = (cost_t){0};
@@ -177,8 +168,7 @@ static int sum_up(callgrind_t *callgrind)
 }
 
 // "SPEC=(number) text"; the text only the first time.
-static void put_text(callgrind_t *callgrind, const char *spec, gp_string_table_t *table,
-                     const char *text)
+static void put_text(callgrind_t *callgrind, const char *spec, gp_string_table_t *table, const char *text)
 {
     gp_string_table_number(table, ""); // not counted as new
     size_t known = table->count;
@@ -203,7 +193,6 @@ static int find_namesakes(callgrind_t *callgrind)
     const gp_function_table_t *table = callgrind->table;
     uint32_t *first = calloc((size_t)table->function_count + 2, sizeof(*first));
     gp_string_table_t names = {0};
-
     for (uint32_t i = 0; i < table->function_count && first != NULL; i++) {
         if (has_source(table->functions[i].frame))
             continue;
@@ -223,7 +212,6 @@ static int find_namesakes(callgrind_t *callgrind)
 static void put_function(callgrind_t *callgrind, const char *const specs[3], uint32_t function)
 {
     const gp_frame_t *frame = callgrind->table->functions[function].frame;
-
     put_text(callgrind, specs[0], &callgrind->objects, frame->module);
     bool file = has_source(frame) || callgrind->namesake[function];
     put_text(callgrind, specs[1], &callgrind->files, file ? frame->file : "");
@@ -244,7 +232,6 @@ static void put_cost(callgrind_t *callgrind, uint32_t line, const cost_t *cost)
 static void put_self(callgrind_t *callgrind, uint32_t frame)
 {
     const cost_t *cost = &callgrind->self[frame];
-
     if (cost->ns > 0 || cost->samples > 0)
         put_cost(callgrind, callgrind->report->frames[frame].line, cost);
 }
@@ -253,7 +240,6 @@ static void put_edge(callgrind_t *callgrind, const edge_t *edge)
 {
     static const char *const specs[] = {"cob", "cfi", "cfn"};
     uint32_t line = edge->caller == ROOT ? 0 : callgrind->report->frames[edge->caller].line;
-
     put_function(callgrind, specs, edge->callee);
     fprintf(callgrind->out, "calls=%" PRIu64 " %" PRIu32 "\n", edge->calls,
             callgrind->table->functions[edge->callee].frame->first_line);
@@ -267,7 +253,6 @@ static void put_functions(callgrind_t *callgrind)
     static const char *const specs[] = {"ob", "fl", "fn"};
     const uint32_t *of_frame = callgrind->table->of_frame;
     size_t frame = 0, edge = 0;
-
     putc('\n', callgrind->out);
     put_text(callgrind, specs[0], &callgrind->objects, "");
     put_text(callgrind, specs[1], &callgrind->files, "");
@@ -277,8 +262,7 @@ static void put_functions(callgrind_t *callgrind)
     for (uint32_t i = 0; i < callgrind->table->function_count; i++) {
         putc('\n', callgrind->out);
         put_function(callgrind, specs, i);
-        for (; frame < callgrind->report->frame_count && of_frame[callgrind->ordered[frame]] == i;
-             frame++)
+        for (; frame < callgrind->report->frame_count && of_frame[callgrind->ordered[frame]] == i; frame++)
             put_self(callgrind, callgrind->ordered[frame]);
         for (; edge < callgrind->edge_count && of_frame[callgrind->edges[edge].caller] == i; edge++)
             put_edge(callgrind, &callgrind->edges[edge]);
@@ -289,24 +273,19 @@ static void put_all(callgrind_t *callgrind)
 {
     const gp_report_t *report = callgrind->report;
     FILE *out = callgrind->out;
-
     fputs("# callgrind format\nversion: 1\ncreator: greenprof\ncmd: ", out);
     gp_text_put_line(out, report->title);
-    fputs(report->exact_calls
-              ? "\npart: 1\ndesc: Calls: all were counted\npositions: line\nevents: CpuNs WaitNs\n"
-              : "\npart: 1\ndesc: Calls: numbers of samples\npositions: line\nevents: CpuNs Samples\n",
+    fputs(report->exact_calls ? "\npart: 1\ndesc: Calls: all were counted\npositions: line\nevents: CpuNs WaitNs\n"
+                              : "\npart: 1\ndesc: Calls: numbers of samples\npositions: line\nevents: CpuNs Samples\n",
           out);
-    fprintf(out, "summary: %" PRIu64 " %" PRIu64 "\n", callgrind->total.ns,
-            callgrind->total.samples);
+    fprintf(out, "summary: %" PRIu64 " %" PRIu64 "\n", callgrind->total.ns, callgrind->total.samples);
     put_functions(callgrind);
-    fprintf(out, "\ntotals: %" PRIu64 " %" PRIu64 "\n", callgrind->total.ns,
-            callgrind->total.samples);
+    fprintf(out, "\ntotals: %" PRIu64 " %" PRIu64 "\n", callgrind->total.ns, callgrind->total.samples);
 }
 
 static bool allocate(callgrind_t *callgrind)
 {
     size_t frames = (size_t)callgrind->report->frame_count + 1;
-
     callgrind->table = gp_function_table_create_uncharged(callgrind->report);
     if (callgrind->table == NULL)
         return false;
@@ -323,7 +302,6 @@ int gp_callgrind_write(const gp_report_t *report, FILE *out)
 {
     callgrind_t callgrind = {.report = report, .out = out};
     int result = allocate(&callgrind) ? sum_up(&callgrind) : -ENOMEM;
-
     if (result == 0)
         result = find_namesakes(&callgrind);
     if (result == 0)

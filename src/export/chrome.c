@@ -39,7 +39,6 @@ static const char *color_of(const char *state)
         {"interleaved", "thread_state_running"},
         {"ready", "thread_state_runnable"},
     };
-
     for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++)
         if (strcmp(colors[i].state, state) == 0)
             return colors[i].color;
@@ -49,7 +48,6 @@ static const char *color_of(const char *state)
 static void begin_event(chrome_t *chrome, const char *phase, const char *name, uint64_t pid, uint64_t tid)
 {
     gp_json_t *json = &chrome->json;
-
     gp_json_line(json);
     gp_json_open(json, '{');
     gp_json_key_text(json, "ph", phase);
@@ -90,7 +88,6 @@ static void put_arguments(chrome_t *chrome, const gp_span_t *span, bool is_activ
 {
     bool is_interleaved = is_active && !gp_timeline_is_whole(span);
     gp_json_t *json = &chrome->json;
-
     if (span->trace == NULL && !is_interleaved)
         return;
     gp_json_key(json, "args");
@@ -106,7 +103,6 @@ static void put_slices(chrome_t *chrome, const gp_span_t *span)
 {
     gp_slice_t slices[GP_SLICES_MAX];
     size_t count = gp_timeline_slices(chrome->timeline, span, slices);
-
     for (size_t i = 0; i < count; i++) {
         begin_event(chrome, "X", slices[i].state, coroutines_pid(chrome), span->track + 1);
         gp_json_key_text(&chrome->json, "cat", "coroutine");
@@ -122,9 +118,7 @@ static void put_slices(chrome_t *chrome, const gp_span_t *span)
 static void put_on_thread(chrome_t *chrome, const gp_span_t *span)
 {
     const gp_track_t *track = &chrome->timeline->tracks[span->track];
-
-    if (span->thread_id == 0 || track->is_thread || span->left_ns <= span->start_ns ||
-        !gp_timeline_is_whole(span))
+    if (span->thread_id == 0 || track->is_thread || span->left_ns <= span->start_ns || !gp_timeline_is_whole(span))
         return;
     begin_event(chrome, "X", track->name, chrome->timeline->pid, span->thread_id);
     gp_json_key_text(&chrome->json, "cat", "thread");
@@ -138,8 +132,7 @@ static void put_on_thread(chrome_t *chrome, const gp_span_t *span)
 static void put_arrow(chrome_t *chrome, const gp_arrow_t *arrow)
 {
     for (int end = 0; end < 2; end++) {
-        begin_event(chrome, end ? "f" : "s", arrow->what, coroutines_pid(chrome),
-                    (end ? arrow->to : arrow->from) + 1);
+        begin_event(chrome, end ? "f" : "s", arrow->what, coroutines_pid(chrome), (end ? arrow->to : arrow->from) + 1);
         gp_json_key_text(&chrome->json, "cat", arrow->what);
         gp_json_key_uint(&chrome->json, "id", arrow->id);
         put_time(chrome, "ts", end ? arrow->to_ns + 1 : arrow->from_ns);
@@ -153,7 +146,6 @@ static void put_tracks(chrome_t *chrome, const char *title)
 {
     const gp_timeline_t *timeline = chrome->timeline;
     gp_arrow_t arrow;
-
     put_name(chrome, "process_name", timeline->pid, 0, title);
     put_name(chrome, "process_name", coroutines_pid(chrome), 0, "coroutines");
     for (uint32_t i = 0; i < timeline->track_count; i++) {
@@ -173,7 +165,6 @@ static int put_thread(chrome_t *chrome, const gp_span_t *span)
 {
     uint32_t tid = span->thread_id;
     uint64_t hash = gp_hash_u64(tid);
-
     if (tid == 0 || gp_index_find(&chrome->tid_index, hash, same_tid, chrome, &tid) != GP_INDEX_NONE)
         return 0;
     if (gp_grow(&chrome->tids, &chrome->tid_capacity, chrome->tid_count, sizeof(*chrome->tids)) < 0 ||
@@ -188,7 +179,6 @@ static int put_span(void *context, const gp_span_t *span, const gp_span_t *befor
 {
     chrome_t *chrome = context;
     gp_arrow_t arrow;
-
     (void)before;
     if (put_thread(chrome, span) < 0)
         return -ENOMEM;
@@ -202,7 +192,6 @@ static int put_span(void *context, const gp_span_t *span, const gp_span_t *befor
 int gp_chrome_write(const gp_report_t *report, FILE *out)
 {
     chrome_t chrome = {.timeline = report->timeline, .json = {.out = out}};
-
     if (report->timeline == NULL)
         return -ENOTSUP;
     gp_json_open(&chrome.json, '{');

@@ -32,7 +32,6 @@ const char *gp_counter_name(uint32_t counter)
         [GP_COUNTER_UNPATCHED] = "unpatched",
         [GP_COUNTER_POLL_MISFIT] = "poll_misfit",
     };
-
     return counter < GP_COUNTER_COUNT ? names[counter] : NULL;
 }
 
@@ -43,7 +42,6 @@ const char *gp_basis_name(gp_basis_t basis)
         [GP_BASIS_ESTIMATED] = "estimated",
         [GP_BASIS_SAMPLED] = "sampled",
     };
-
     return names[basis];
 }
 
@@ -51,7 +49,6 @@ const char *gp_measure_name(gp_measure_t measure)
 {
     static const char *const names[] = {
         [GP_MEASURE_CPU] = "cpu", [GP_MEASURE_WALL] = "wall", [GP_MEASURE_DELAY] = "delay"};
-
     return names[measure];
 }
 
@@ -62,6 +59,5 @@ const char *gp_measure_words(gp_measure_t measure)
         [GP_MEASURE_WALL] = "wall-clock time",
         [GP_MEASURE_DELAY] = "delays of others",
     };
-
     return words[measure];
 }

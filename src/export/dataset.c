@@ -9,10 +9,10 @@
 
 // Each table has an index by the id that records use. One macro for the comparison functions: they
 // differ in type only.
-#define SAME_ID(name, table, field, type)                                                          \
-    static bool name(const void *owner, uint32_t number, const void *key)                          \
-    {                                                                                              \
-        return ((const gp_dataset_t *)owner)->table[number].field == *(const type *)key;           \
+#define SAME_ID(name, table, field, type)                                                                              \
+    static bool name(const void *owner, uint32_t number, const void *key)                                              \
+    {                                                                                                                  \
+        return ((const gp_dataset_t *)owner)->table[number].field == *(const type *)key;                               \
     }
 
 SAME_ID(same_module, modules, id, uint32_t)
@@ -22,18 +22,16 @@ SAME_ID(same_coro, coros, record.id, uint64_t)
 SAME_ID(same_trace, traces, index, uint32_t)
 SAME_ID(same_stack, stacks, id, uint32_t)
 
-#define FIND(dataset, index, same, id)                                                             \
-    gp_index_find(&(dataset)->index, gp_hash_u64(id), same, dataset, &(id))
+#define FIND(dataset, index, same, id) gp_index_find(&(dataset)->index, gp_hash_u64(id), same, dataset, &(id))
 
 // Append a zeroed element to a table and index it under `id`. Its number, or GP_INDEX_NONE when
 // memory is short.
-#define ADD(dataset, table, singular, id)                                                          \
-    (gp_grow(&(dataset)->table, &(dataset)->singular##_capacity, (dataset)->singular##_count,      \
-             sizeof(*(dataset)->table)) < 0 ||                                                     \
-             gp_index_add(&(dataset)->singular##_index, gp_hash_u64(id),                           \
-                          (uint32_t)(dataset)->singular##_count) < 0                               \
-         ? GP_INDEX_NONE                                                                           \
-         : (memset(&(dataset)->table[(dataset)->singular##_count], 0, sizeof(*(dataset)->table)),  \
+#define ADD(dataset, table, singular, id)                                                                              \
+    (gp_grow(&(dataset)->table, &(dataset)->singular##_capacity, (dataset)->singular##_count,                          \
+             sizeof(*(dataset)->table)) < 0 ||                                                                         \
+             gp_index_add(&(dataset)->singular##_index, gp_hash_u64(id), (uint32_t)(dataset)->singular##_count) < 0    \
+         ? GP_INDEX_NONE                                                                                               \
+         : (memset(&(dataset)->table[(dataset)->singular##_count], 0, sizeof(*(dataset)->table)),                      \
             (uint32_t)(dataset)->singular##_count++))
 
 uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id)
@@ -54,7 +52,6 @@ uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index)
 uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id)
 {
     uint32_t number = gp_id_map_find(&dataset->coro_map, id);
-
     return number != GP_INDEX_NONE ? number : FIND(dataset, coro_index, same_coro, id);
 }
 
@@ -70,7 +67,6 @@ uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]
 uint32_t gp_dataset_coro_number(gp_dataset_t *dataset, uint64_t id)
 {
     uint32_t number = gp_dataset_coro_find(dataset, id);
-
     if (number != GP_INDEX_NONE)
         return number;
     number = ADD(dataset, coros, coro, id);
@@ -84,21 +80,18 @@ uint32_t gp_dataset_coro_number(gp_dataset_t *dataset, uint64_t id)
 uint32_t gp_dataset_trace_index_find(const gp_dataset_t *dataset, uint32_t index)
 {
     uint32_t number = gp_id_map_find(&dataset->trace_map, index);
-
     return number != GP_INDEX_NONE ? number : FIND(dataset, trace_index, same_trace, index);
 }
 
 uint32_t gp_dataset_stack_find(const gp_dataset_t *dataset, uint32_t id)
 {
     uint32_t number = gp_id_map_find(&dataset->stack_map, id);
-
     return number != GP_INDEX_NONE ? number : FIND(dataset, stack_index, same_stack, id);
 }
 
 uint32_t gp_dataset_trace_number(gp_dataset_t *dataset, uint32_t index)
 {
     uint32_t number = gp_dataset_trace_index_find(dataset, index);
-
     if (number != GP_INDEX_NONE)
         return number;
     number = ADD(dataset, traces, trace, index);
@@ -112,7 +105,6 @@ uint32_t gp_dataset_trace_number(gp_dataset_t *dataset, uint32_t index)
 uint32_t gp_dataset_stack_number(gp_dataset_t *dataset, uint32_t id)
 {
     uint32_t number = gp_dataset_stack_find(dataset, id);
-
     if (number != GP_INDEX_NONE)
         return number;
     number = ADD(dataset, stacks, stack, id);
@@ -129,17 +121,14 @@ static int on_header(void *context, const gp_file_header_t *header)
     return 0;
 }
 
-static int on_meta(void *context, const char *key, size_t key_len, const char *value,
-                   size_t value_len)
+static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
 {
     gp_dataset_t *dataset = context;
-
     gp_dataset_meta_t meta = {gp_arena_text(&dataset->arena, key, key_len),
                               gp_arena_text(&dataset->arena, value, value_len), value_len};
 
     if (meta.key == NULL || meta.value == NULL ||
-        gp_grow(&dataset->metas, &dataset->meta_capacity, dataset->meta_count,
-                sizeof(*dataset->metas)) < 0)
+        gp_grow(&dataset->metas, &dataset->meta_capacity, dataset->meta_count, sizeof(*dataset->metas)) < 0)
         return -ENOMEM;
     dataset->metas[dataset->meta_count++] = meta;
     if (strcmp(meta.key, "exe") == 0)
@@ -155,13 +144,11 @@ const gp_dataset_meta_t *gp_dataset_meta(const gp_dataset_t *dataset, const char
     return NULL;
 }
 
-static int on_module(void *context, const gp_module_record_t *record, const char *path,
-                     size_t path_len)
+static int on_module(void *context, const gp_module_record_t *record, const char *path, size_t path_len)
 {
     gp_dataset_t *dataset = context;
     uint32_t number = gp_dataset_module_find(dataset, record->id);
     const char *copy = gp_arena_text(&dataset->arena, path, path_len);
-
     if (number == GP_INDEX_NONE)
         number = ADD(dataset, modules, module, record->id);
     if (number == GP_INDEX_NONE || copy == NULL)
@@ -179,12 +166,10 @@ static int on_module(void *context, const gp_module_record_t *record, const char
     return 0;
 }
 
-static int on_function(void *context, const gp_function_record_t *record, const char *name,
-                       const char *file)
+static int on_function(void *context, const gp_function_record_t *record, const char *name, const char *file)
 {
     gp_dataset_t *dataset = context;
     uint32_t number = gp_dataset_function_find(dataset, record->number);
-
     if (number == GP_INDEX_NONE)
         number = ADD(dataset, functions, function, record->number);
     if (number == GP_INDEX_NONE)
@@ -201,7 +186,6 @@ static int on_thread(void *context, const gp_thread_record_t *record)
 {
     gp_dataset_t *dataset = context;
     uint32_t number = gp_dataset_thread_find(dataset, record->index);
-
     if (number == GP_INDEX_NONE)
         number = ADD(dataset, threads, thread, record->index);
     if (number == GP_INDEX_NONE)
@@ -216,7 +200,6 @@ static int keep_name(gp_dataset_t *dataset, gp_dataset_coro_t *coro)
 {
     const char *name = coro->record.name;
     uint32_t count = coro->former != NULL ? coro->former->count : 0;
-
     for (const gp_former_name_t *at = coro->former; at != NULL; at = at->before)
         if (strcmp(at->name, name) == 0)
             return 0;
@@ -225,8 +208,7 @@ static int keep_name(gp_dataset_t *dataset, gp_dataset_coro_t *coro)
     gp_former_name_t *former = gp_arena_alloc(&dataset->arena, sizeof(*former));
     if (former == NULL)
         return -ENOMEM;
-    *former = (gp_former_name_t){
-        gp_arena_text(&dataset->arena, name, strlen(name)), coro->former, count + 1};
+    *former = (gp_former_name_t){gp_arena_text(&dataset->arena, name, strlen(name)), coro->former, count + 1};
     coro->former = former;
     return former->name != NULL ? 0 : -ENOMEM;
 }
@@ -235,7 +217,6 @@ static int on_coro(void *context, const gp_coro_record_t *record)
 {
     gp_dataset_t *dataset = context;
     uint32_t number = gp_dataset_coro_number(dataset, record->id);
-
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
     gp_dataset_coro_t *coro = &dataset->coros[number];
@@ -253,7 +234,6 @@ static int on_origin(void *context, const gp_origin_record_t *record)
     gp_dataset_t *dataset = context;
     uint32_t number = gp_dataset_coro_number(dataset, record->coro_id);
     uint32_t stack = gp_dataset_stack_number(dataset, record->stack_id);
-
     if (number == GP_INDEX_NONE || stack == GP_INDEX_NONE)
         return -ENOMEM;
     dataset->coros[number].spawn_stack = stack;
@@ -265,7 +245,6 @@ static int on_trace(void *context, const gp_trace_record_t *record)
 {
     gp_dataset_t *dataset = context;
     uint32_t number = gp_dataset_trace_number(dataset, record->index);
-
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
     if (record->index == 0) // 0 means "no trace" and cannot be defined
@@ -279,7 +258,6 @@ static int on_stack(void *context, const gp_stack_record_t *record, const gp_loc
 {
     gp_dataset_t *dataset = context;
     uint32_t number = gp_dataset_stack_number(dataset, record->id);
-
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
     gp_dataset_stack_t *stack = &dataset->stacks[number];
@@ -293,7 +271,6 @@ static int on_stack(void *context, const gp_stack_record_t *record, const gp_loc
 static int on_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
 {
     gp_dataset_t *dataset = context;
-
     dataset->totals = *record;
     memset(dataset->counters, 0, sizeof(dataset->counters));
     for (uint64_t i = 0; i < record->count && i < GP_COUNTER_COUNT; i++)
@@ -305,7 +282,6 @@ static int on_counters(void *context, const gp_counters_record_t *record, const 
 static bool same_call(const void *owner, uint32_t number, const void *key)
 {
     const gp_call_record_t *a = &((const gp_dataset_t *)owner)->calls[number], *b = key;
-
     return a->caller == b->caller && a->callee == b->callee;
 }
 
@@ -314,10 +290,8 @@ static int on_call(void *context, const gp_call_record_t *call)
     gp_dataset_t *dataset = context;
     uint64_t hash = gp_hash_u64((uint64_t)call->caller << 32 | call->callee);
     uint32_t number = gp_index_find(&dataset->call_index, hash, same_call, dataset, call);
-
     if (number == GP_INDEX_NONE) {
-        if (gp_grow(&dataset->calls, &dataset->call_capacity, dataset->call_count,
-                    sizeof(*dataset->calls)) < 0 ||
+        if (gp_grow(&dataset->calls, &dataset->call_capacity, dataset->call_count, sizeof(*dataset->calls)) < 0 ||
             gp_index_add(&dataset->call_index, hash, (uint32_t)dataset->call_count) < 0)
             return -ENOMEM;
         number = (uint32_t)dataset->call_count++;
@@ -329,14 +303,12 @@ static int on_call(void *context, const gp_call_record_t *call)
 static int on_census(void *context, const gp_census_record_t *record)
 {
     gp_dataset_t *dataset = context;
-
     if (record->number < dataset->census_number)
         return 0;
     if (record->number > dataset->census_number)
         dataset->census_count = 0;
     dataset->census_number = record->number;
-    if (gp_grow(&dataset->census, &dataset->census_capacity, dataset->census_count,
-                sizeof(*dataset->census)) < 0)
+    if (gp_grow(&dataset->census, &dataset->census_capacity, dataset->census_count, sizeof(*dataset->census)) < 0)
         return -ENOMEM;
     dataset->census[dataset->census_count++] = *record;
     gp_dataset_seen_at(dataset, record->time_ns);
@@ -346,7 +318,6 @@ static int on_census(void *context, const gp_census_record_t *record)
 static int on_end(void *context, const gp_end_record_t *end)
 {
     gp_dataset_t *dataset = context;
-
     dataset->end_reason = end->reason;
     dataset->end_error = end->error;
     gp_dataset_seen_at(dataset, end->time_ns);
@@ -355,21 +326,19 @@ static int on_end(void *context, const gp_end_record_t *end)
 
 bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
 {
-    return !dataset->windowed || (sample->time_ns >= dataset->window.from_ns &&
-                                  sample->time_ns < dataset->window.to_ns);
+    return !dataset->windowed ||
+           (sample->time_ns >= dataset->window.from_ns && sample->time_ns < dataset->window.to_ns);
 }
 
 bool gp_dataset_has_span(const gp_dataset_t *dataset, const gp_span_record_t *span)
 {
-    return !dataset->windowed ||
-           (span->end_ns > dataset->window.from_ns && span->start_ns < dataset->window.to_ns);
+    return !dataset->windowed || (span->end_ns > dataset->window.from_ns && span->start_ns < dataset->window.to_ns);
 }
 
 // Spans are looked at when the capture is read again; what they refer to is known by then.
 static int on_span(void *context, const gp_span_record_t *span)
 {
     gp_dataset_t *dataset = context;
-
     dataset->spans_read++;
     gp_dataset_seen_at(dataset, span->end_ns);
     if (!gp_dataset_has_span(dataset, span))
@@ -404,7 +373,6 @@ static const gp_reader_handlers_t handlers = {
 static int load(gp_dataset_t *dataset, int fd, char error[GP_READER_ERROR_SIZE])
 {
     int result = -ENOMEM;
-
     dataset->start = lseek(fd, 0, SEEK_CUR);
     dataset->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (dataset->fd < 0) {
@@ -423,7 +391,6 @@ gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_win
 {
     gp_dataset_t *dataset = calloc(1, sizeof(*dataset));
     int result = -ENOMEM;
-
     strcpy(error, "not enough memory");
     if (dataset != NULL) {
         dataset->exe = "";
@@ -449,7 +416,6 @@ gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERR
 gp_dataset_t *gp_dataset_load(const char *path, unsigned keep, char error[GP_READER_ERROR_SIZE])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-
     if (fd < 0) {
         strcpy(error, strerror(errno));
         return NULL;

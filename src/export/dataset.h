@@ -57,11 +57,11 @@ typedef struct gp_dataset_coro {
     uint32_t spawn_stack;           // number of the stack at which it was created; 0 = not known
     uint32_t region;                // enum gp_region_kind bits
     const gp_former_name_t *former; // the latest, at most GP_FORMER_NAMES_MAX; NULL = it was never renamed
-    uint64_t cpu_ns, switches;    // ledger
+    uint64_t cpu_ns, switches;      // ledger
     gp_waits_t waits;
-    uint32_t traces;              // how many traces it worked for
-    uint32_t trace;               // the last one of them: number in `traces`
-    uint32_t share;               // the last one of its shares that was looked for, plus 1
+    uint32_t traces; // how many traces it worked for
+    uint32_t trace;  // the last one of them: number in `traces`
+    uint32_t share;  // the last one of its shares that was looked for, plus 1
 } gp_dataset_coro_t;
 
 typedef struct gp_dataset_trace { // number 0 is "no trace"
@@ -82,7 +82,7 @@ typedef struct gp_dataset_stack { // number 0 is "no stack"
 
 typedef struct gp_dataset_share { // one (coroutine, trace)
     uint32_t coro, trace;
-    uint64_t cpu_ns, switches;           // ledger
+    uint64_t cpu_ns, switches; // ledger
     gp_waits_t waits;
     gp_sampled_t sampled[GP_KIND_COUNT]; // samples
 } gp_dataset_share_t;
@@ -94,8 +94,8 @@ typedef struct gp_dataset_thread_sum { // on-CPU samples on one thread
 
 typedef struct gp_dataset_hog { // a long slice
     uint64_t id;
-    uint32_t coro, trace;  // numbers
-    uint32_t thread;       // index in the capture
+    uint32_t coro, trace; // numbers
+    uint32_t thread;      // index in the capture
     uint64_t start_ns, duration_ns;
     const gp_hog_stack_t *stacks; // [stack_count]; stack_id is the number in `stacks`
     uint32_t stack_count;
@@ -161,15 +161,15 @@ typedef struct gp_dataset {
     gp_census_record_t *census; // of the latest one in the file, as it was written
     size_t census_count, census_capacity;
     uint32_t census_number;
-    uint64_t sampled_ns, samples; // on-CPU samples within the window
+    uint64_t sampled_ns, samples;      // on-CPU samples within the window
     uint64_t samples_read, spans_read; // of all kinds, those outside the window included
-    uint64_t end_ns;       // the latest time seen
-    uint32_t end_reason;   // of the end record, where summary.ended
-    uint32_t end_error;    // errno value, with GP_END_FAILED
+    uint64_t end_ns;                   // the latest time seen
+    uint32_t end_reason;               // of the end record, where summary.ended
+    uint32_t end_error;                // errno value, with GP_END_FAILED
 
     gp_id_map_t coro_map, trace_map, stack_map;
-    gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index,
-        share_index, thread_sum_index, hog_index, call_index;
+    gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index, share_index,
+        thread_sum_index, hog_index, call_index;
     gp_arena_t arena;
 } gp_dataset_t;
 
@@ -189,8 +189,8 @@ gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_win
 //   handlers: of these `samples` and `span` are called, for those outside the window, too. Coroutines,
 //             traces and stacks that they refer to are all known.
 // Returns 0, or a negative errno value and what is wrong.
-int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers,
-                          void *context, char error[GP_READER_ERROR_SIZE]);
+int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
+                          char error[GP_READER_ERROR_SIZE]);
 
 // Whether a sample or a span is within the window.
 bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
@@ -215,8 +215,7 @@ uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
 
 // A ledger's time of one kind of sample, ns. Of a thread's own stack, what it
 // slept is not told: loops wait there.
-uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share,
-                             enum gp_sample_kind kind);
+uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind);
 
 void gp_dataset_free(gp_dataset_t *dataset);
 

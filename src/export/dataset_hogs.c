@@ -10,19 +10,16 @@ static bool same_hog(const void *owner, uint32_t number, const void *key)
 
 static bool is_outside(const gp_dataset_t *dataset, const gp_hog_record_t *hog)
 {
-    return dataset->windowed &&
-           (hog->start_ns < dataset->window.from_ns || hog->start_ns >= dataset->window.to_ns);
+    return dataset->windowed && (hog->start_ns < dataset->window.from_ns || hog->start_ns >= dataset->window.to_ns);
 }
 
 int gp_dataset_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
 {
     gp_dataset_t *dataset = context;
-
     gp_dataset_seen_at(dataset, hog->start_ns + hog->duration_ns);
     if (!(dataset->keep & GP_KEEP_HOGS) || is_outside(dataset, hog))
         return 0;
-    gp_hog_stack_t *copy =
-        gp_arena_copy(&dataset->arena, stacks, hog->stack_count * sizeof(*stacks));
+    gp_hog_stack_t *copy = gp_arena_copy(&dataset->arena, stacks, hog->stack_count * sizeof(*stacks));
     size_t number = dataset->hog_count;
     gp_dataset_hog_t item = {
         .id = hog->id,
@@ -51,11 +48,9 @@ int gp_dataset_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_st
 int gp_dataset_on_delay(void *context, const gp_delay_record_t *delay)
 {
     gp_dataset_t *dataset = context;
-
     if (!(dataset->keep & GP_KEEP_HOGS))
         return 0;
-    uint32_t hog = gp_index_find(&dataset->hog_index, gp_hash_u64(delay->hog_id), same_hog, dataset,
-                                 &delay->hog_id);
+    uint32_t hog = gp_index_find(&dataset->hog_index, gp_hash_u64(delay->hog_id), same_hog, dataset, &delay->hog_id);
     gp_dataset_delay_t item = {
         .hog = hog,
         .coro = gp_dataset_coro_quick(dataset, delay->coro_id),
@@ -66,8 +61,7 @@ int gp_dataset_on_delay(void *context, const gp_delay_record_t *delay)
     if (hog == GP_INDEX_NONE)
         return 0; // lost with a damaged chunk, or outside the window
     if (item.coro == GP_INDEX_NONE || item.trace == GP_INDEX_NONE ||
-        gp_grow(&dataset->delays, &dataset->delay_capacity, dataset->delay_count,
-                sizeof(*dataset->delays)) < 0)
+        gp_grow(&dataset->delays, &dataset->delay_capacity, dataset->delay_count, sizeof(*dataset->delays)) < 0)
         return -ENOMEM;
     dataset->delays[dataset->delay_count++] = item;
     return 0;

@@ -9,7 +9,6 @@
 static bool same_share(const void *owner, uint32_t number, const void *key)
 {
     const gp_dataset_share_t *a = &((const gp_dataset_t *)owner)->shares[number], *b = key;
-
     return a->coro == b->coro && a->trace == b->trace;
 }
 
@@ -19,11 +18,9 @@ static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint
     gp_dataset_share_t key = {.coro = coro, .trace = trace};
     uint64_t hash = gp_hash_u64((uint64_t)coro << 32 | trace);
     uint32_t number = gp_index_find(&dataset->share_index, hash, same_share, dataset, &key);
-
     if (number != GP_INDEX_NONE)
         return &dataset->shares[number];
-    if (gp_grow(&dataset->shares, &dataset->share_capacity, dataset->share_count,
-                sizeof(*dataset->shares)) < 0 ||
+    if (gp_grow(&dataset->shares, &dataset->share_capacity, dataset->share_count, sizeof(*dataset->shares)) < 0 ||
         gp_index_add(&dataset->share_index, hash, (uint32_t)dataset->share_count) < 0)
         return NULL;
     dataset->traces[trace].coros++;
@@ -39,7 +36,6 @@ static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint
 static gp_dataset_share_t *share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
 {
     uint32_t last = dataset->coros[coro].share;
-
     if (last != 0 && dataset->shares[last - 1].trace == trace)
         return &dataset->shares[last - 1];
     gp_dataset_share_t *share = share_find(dataset, coro, trace);
@@ -62,9 +58,7 @@ static bool same_thread_sum(const void *owner, uint32_t number, const void *key)
 static gp_dataset_thread_sum_t *thread_sum_of(gp_dataset_t *dataset, uint32_t index)
 {
     uint64_t hash = gp_hash_u64(index);
-    uint32_t number =
-        gp_index_find(&dataset->thread_sum_index, hash, same_thread_sum, dataset, &index);
-
+    uint32_t number = gp_index_find(&dataset->thread_sum_index, hash, same_thread_sum, dataset, &index);
     if (number != GP_INDEX_NONE)
         return &dataset->thread_sums[number];
     if (gp_grow(&dataset->thread_sums, &dataset->thread_sum_capacity, dataset->thread_sum_count,
@@ -81,8 +75,7 @@ static void add_sampled(gp_sampled_t *sum, const gp_sample_record_t *sample)
     sum->samples++;
 }
 
-static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample,
-                      gp_dataset_thread_sum_t **thread)
+static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, gp_dataset_thread_sum_t **thread)
 {
     gp_dataset_seen_at(dataset, sample->time_ns);
     if (sample->kind >= GP_KIND_COUNT || !gp_dataset_has_sample(dataset, sample))
@@ -111,7 +104,6 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
     gp_dataset_t *dataset = context;
     gp_dataset_thread_sum_t *thread = NULL; // samples come by thread
     int result = 0;
-
     dataset->samples_read += count;
     for (size_t i = 0; i < count && result == 0; i++)
         result = add_sample(dataset, &samples[i], &thread);
@@ -135,12 +127,10 @@ static uint64_t at_least_zero(uint64_t difference)
     return (int64_t)difference > 0 ? difference : 0;
 }
 
-uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share,
-                             enum gp_sample_kind kind)
+uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)
 {
     const gp_waits_t *waits = &share->waits;
     bool is_thread = dataset->coros[share->coro].record.kind == GP_CORO_THREAD;
-
     switch (kind) {
     case GP_KIND_CPU:
         return share->cpu_ns;
@@ -160,7 +150,6 @@ uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share
 int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
 {
     gp_dataset_t *dataset = context;
-
     gp_dataset_seen_at(dataset, ledger->time_ns);
     if (dataset->windowed)
         return 0;
@@ -210,7 +199,6 @@ uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
 {
     uint64_t all = dataset->totals.process_cpu_ns;
     uint64_t unsampled = dataset->counters[GP_COUNTER_UNSAMPLED_NS];
-
     return !dataset->windowed && all > unsampled ? all - unsampled : 0;
 }
 
@@ -227,7 +215,6 @@ static int again_samples(void *context, const gp_sample_record_t *samples, size_
 {
     second_pass_t *pass = context;
     uint64_t left = pass->dataset->samples_read - pass->samples;
-
     if (left == 0)
         return SEEN_ENOUGH;
     if (count > left)
@@ -239,15 +226,14 @@ static int again_samples(void *context, const gp_sample_record_t *samples, size_
 static int again_span(void *context, const gp_span_record_t *span)
 {
     second_pass_t *pass = context;
-
     if (pass->spans == pass->dataset->spans_read)
         return 0;
     pass->spans++;
     return pass->handlers->span(pass->context, span);
 }
 
-int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers,
-                          void *context, char error[GP_READER_ERROR_SIZE])
+int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
+                          char error[GP_READER_ERROR_SIZE])
 {
     const gp_reader_handlers_t again = {
         .samples = handlers->samples != NULL ? again_samples : NULL,
@@ -255,7 +241,6 @@ int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_
     };
     second_pass_t pass = {.dataset = dataset, .handlers = handlers, .context = context};
     gp_reader_summary_t summary;
-
     if (dataset->start < 0 || lseek(dataset->fd, dataset->start, SEEK_SET) < 0) {
         int result = dataset->start < 0 ? -ESPIPE : -errno;
         snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));

@@ -38,7 +38,6 @@ static gp_symbolizer_t *symbolizer(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     gp_symbolizer_t *none = NULL;
-
     pthread_once(&once, watch_forks);
     // Acquire: pairs with the release below, so that what create() wrote is seen.
     gp_symbolizer_t *shared = atomic_load_explicit(&shared_symbolizer, memory_order_acquire);
@@ -47,9 +46,8 @@ static gp_symbolizer_t *symbolizer(void)
     gp_symbolizer_t *mine = gp_symbolizer_create();
     if (mine != NULL)
         gp_symbolizer_own_perf_map(mine);
-    if (mine == NULL ||
-        atomic_compare_exchange_strong_explicit(&shared_symbolizer, &none, mine,
-                                                memory_order_acq_rel, memory_order_acquire))
+    if (mine == NULL || atomic_compare_exchange_strong_explicit(&shared_symbolizer, &none, mine, memory_order_acq_rel,
+                                                                memory_order_acquire))
         return mine;
     gp_symbolizer_destroy(mine);
     return none;
@@ -59,7 +57,6 @@ static int dump(const job_t *job)
 {
     const gp_core_interface_t *core = prof_core_interface();
     gp_symbolizer_t *names = symbolizer();
-
     if (names == NULL)
         return -ENOMEM;
     gp_symbolizer_refresh(names);
@@ -78,7 +75,6 @@ static int dump(const job_t *job)
 static void *run_job(void *argument)
 {
     job_t *job = argument;
-
     job->result = dump(job);
     sem_post(&job->done);
     return NULL;
@@ -88,7 +84,6 @@ static int run_on_own_thread(job_t *job)
 {
     pthread_t thread;
     int result = prof_core_interface()->thread_start(run_job, job, &thread);
-
     if (result < 0)
         return result;
     while (sem_wait(&job->done) < 0 && errno == EINTR)
@@ -102,7 +97,6 @@ PROF_API int prof_dump(prof_t *profile, const char *format, const char *path)
 {
     job_t job = {.profile = profile, .path = path};
     int saved = errno;
-
     if (profile == NULL || format == NULL || path == NULL)
         return -EINVAL;
     job.exporter = gp_exporter_find(format);

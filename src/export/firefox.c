@@ -37,20 +37,19 @@ typedef struct firefox {
     size_t thread_count;
     uint32_t *of_label; // by label: number of its thread, 0 = none of its own
     gp_spill_t columns;
-    node_t *stacks; // those that rows may still have
+    node_t *stacks;       // those that rows may still have
     uint32_t first_stack; // the first one's number in the stack table
     size_t stack_count, stack_capacity;
     gp_index_t stack_index;
     gp_string_table_t strings, files;
     uint32_t *function_names, *function_files; // by function
-    uint64_t time_ns; // when the next sample is, of those that are being written
+    uint64_t time_ns;                          // when the next sample is, of those that are being written
     gp_json_t json;
 } firefox_t;
 
 static bool same_stack(const void *owner, uint32_t number, const void *key)
 {
     const node_t *a = &((const firefox_t *)owner)->stacks[number], *b = key;
-
     return a->frame == b->frame && a->prefix == b->prefix;
 }
 
@@ -60,7 +59,6 @@ static int find_stack(firefox_t *firefox, uint32_t prefix, uint32_t frame, uint3
     node_t key = {.frame = frame, .prefix = prefix};
     uint64_t hash = gp_hash_u64((uint64_t)prefix << 32 | frame);
     uint32_t number = gp_index_find(&firefox->stack_index, hash, same_stack, firefox, &key);
-
     if (number == GP_INDEX_NONE) {
         number = (uint32_t)firefox->stack_count;
         if (firefox->first_stack + number == NONE)
@@ -86,19 +84,16 @@ static size_t thread_column(size_t thread, size_t column)
 
 static int add_sample(firefox_t *firefox, size_t thread, uint32_t stack, uint64_t weight_ns)
 {
-    int result = gp_spill_add(&firefox->columns, thread_column(thread, COLUMN_STACK), &stack,
-                              sizeof(stack));
-
-    return result == 0 ? gp_spill_add(&firefox->columns, thread_column(thread, COLUMN_WEIGHT),
-                                      &weight_ns, sizeof(weight_ns))
-                       : result;
+    int result = gp_spill_add(&firefox->columns, thread_column(thread, COLUMN_STACK), &stack, sizeof(stack));
+    return result == 0
+               ? gp_spill_add(&firefox->columns, thread_column(thread, COLUMN_WEIGHT), &weight_ns, sizeof(weight_ns))
+               : result;
 }
 
 static int add_row(firefox_t *firefox, const gp_row_t *row)
 {
     uint32_t stack = NONE, thread = row->label != 0 ? firefox->of_label[row->label - 1] : 0;
     int result = 0;
-
     for (uint32_t i = 0; i < row->depth && result == 0; i++)
         result = find_stack(firefox, stack, row->frames[i], &stack);
     if (result == 0)
@@ -110,7 +105,6 @@ static int add_rows(void *context, const gp_row_t *rows, size_t count)
 {
     firefox_t *firefox = context;
     int result = 0;
-
     for (size_t i = 0; i < count && result == 0; i++)
         result = add_row(firefox, &rows[i]);
     if (firefox->report->rooted) { // no other part has these stacks
@@ -125,13 +119,10 @@ static int add_rows(void *context, const gp_row_t *rows, size_t count)
 static void find_threads(firefox_t *firefox)
 {
     const gp_report_t *report = firefox->report;
-
-    firefox->thread_count =
-        1 + (firefox->coro_count < GP_HEAVIEST_MAX ? firefox->coro_count : GP_HEAVIEST_MAX);
+    firefox->thread_count = 1 + (firefox->coro_count < GP_HEAVIEST_MAX ? firefox->coro_count : GP_HEAVIEST_MAX);
     for (uint32_t label = 0; label < report->label_count; label++)
         for (size_t thread = 1; thread < firefox->thread_count; thread++)
-            if (report->labels[label].coroutine_id ==
-                firefox->coros[thread - 1].label->coroutine_id)
+            if (report->labels[label].coroutine_id == firefox->coros[thread - 1].label->coroutine_id)
                 firefox->of_label[label] = (uint32_t)thread;
 }
 
@@ -140,8 +131,7 @@ static int find_texts(firefox_t *firefox)
     for (uint32_t i = 0; i < firefox->table->function_count; i++) {
         const gp_frame_t *frame = firefox->table->functions[i].frame;
         firefox->function_names[i] = gp_string_table_number(&firefox->strings, frame->function);
-        firefox->function_files[i] =
-            gp_string_table_number(&firefox->files, frame->pseudo ? "" : frame->file);
+        firefox->function_files[i] = gp_string_table_number(&firefox->files, frame->pseudo ? "" : frame->file);
     }
     for (size_t i = 0; i < firefox->files.count; i++)
         gp_string_table_number(&firefox->strings, firefox->files.texts[i]);
@@ -213,7 +203,6 @@ static int put_numbers(void *context, const void *bytes, size_t len)
 {
     firefox_t *firefox = context;
     const uint32_t *numbers = bytes;
-
     for (size_t i = 0; i < len / sizeof(*numbers); i++)
         if (numbers[i] == NONE)
             gp_json_null(&firefox->json);
@@ -226,7 +215,6 @@ static int put_weights(void *context, const void *bytes, size_t len)
 {
     firefox_t *firefox = context;
     const uint64_t *weights = bytes;
-
     for (size_t i = 0; i < len / sizeof(*weights); i++)
         gp_json_milliseconds(&firefox->json, weights[i]);
     return gp_output_state(firefox->json.out);
@@ -237,7 +225,6 @@ static int put_times(void *context, const void *bytes, size_t len)
 {
     firefox_t *firefox = context;
     const uint64_t *weights = bytes;
-
     for (size_t i = 0; i < len / sizeof(*weights); i++) {
         gp_json_milliseconds(&firefox->json, firefox->time_ns);
         firefox->time_ns += weights[i];
@@ -259,7 +246,6 @@ static int put_stack_table(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
     size_t unit = sizeof(uint32_t);
-
     table_begin(json, "stackTable", gp_spill_bytes(&firefox->columns, COLUMN_FRAME) / unit);
     int result = column_put_by(firefox, "frame", COLUMN_FRAME, unit, put_numbers);
     if (result == 0)
@@ -273,7 +259,6 @@ static void put_frame_table(firefox_t *firefox)
     const gp_report_t *report = firefox->report;
     gp_json_t *json = &firefox->json;
     uint32_t count = report->frame_count;
-
     table_begin(json, "frameTable", count);
     column_minus_one(json, "address", count);
     column_of(json, "inlineDepth", count, 0);
@@ -300,7 +285,6 @@ static void put_function_table(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
     uint32_t count = firefox->table->function_count;
-
     table_begin(json, "funcTable", count);
     column(json, "name");
     for (uint32_t i = 0; i < count; i++)
@@ -329,7 +313,6 @@ static void put_sources(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
     size_t count = firefox->files.count > 0 ? firefox->files.count - 1 : 0;
-
     table_begin(json, "sources", count);
     column_of(json, "uuid", count, NONE);
     column(json, "filename");
@@ -352,7 +335,6 @@ static int put_shared(firefox_t *firefox)
     static const char *const resources[] = {"lib", "name", "host", "type", NULL};
     static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
     gp_json_t *json = &firefox->json;
-
     gp_json_line(json);
     gp_json_key(json, "shared");
     gp_json_open(json, '{');
@@ -377,7 +359,6 @@ static int put_samples(firefox_t *firefox, size_t thread)
     size_t stacks = thread_column(thread, COLUMN_STACK);
     size_t weights = thread_column(thread, COLUMN_WEIGHT), unit = sizeof(uint64_t);
     gp_json_t *json = &firefox->json;
-
     table_begin(json, "samples", gp_spill_bytes(&firefox->columns, weights) / unit);
     gp_json_key_text(json, "weightType", "tracing-ms");
     int result = column_put_by(firefox, "stack", stacks, sizeof(uint32_t), put_numbers);
@@ -394,17 +375,14 @@ static int put_samples(firefox_t *firefox, size_t thread)
 static int put_thread(firefox_t *firefox, size_t number)
 {
     const gp_report_coro_t *coro = number > 0 ? &firefox->coros[number - 1] : NULL;
-    static const char *const markers[] = {"data",  "name",     "startTime", "endTime",
-                                          "phase", "category", NULL};
+    static const char *const markers[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
     gp_json_t *json = &firefox->json;
     char name[320];
-
     gp_json_line(json);
     gp_json_open(json, '{');
     gp_json_key_text(json, "processType", "default");
     gp_json_key_text(json, "processName", firefox->report->title);
-    gp_json_key_text(json, "name",
-                     coro ? gp_report_coro_name(coro, name, sizeof(name)) : "CPU time");
+    gp_json_key_text(json, "name", coro ? gp_report_coro_name(coro, name, sizeof(name)) : "CPU time");
     gp_json_key(json, "isMainThread");
     gp_json_bool(json, coro == NULL);
     gp_json_key_text(json, "pid", "1");
@@ -437,12 +415,10 @@ static void put_meta(firefox_t *firefox)
 {
     const gp_report_t *report = firefox->report;
     gp_json_t *json = &firefox->json;
-
     gp_json_key(json, "meta");
     gp_json_open(json, '{');
     gp_json_key(json, "interval");
-    gp_json_milliseconds(json,
-                         report->frequency_hz ? 1000000000 / report->frequency_hz : NS_PER_MS);
+    gp_json_milliseconds(json, report->frequency_hz ? 1000000000 / report->frequency_hz : NS_PER_MS);
     gp_json_key(json, "startTime");
     gp_json_milliseconds(json, report->start_realtime_ns);
     gp_json_key_text(json, "product", report->title);
@@ -470,7 +446,6 @@ static void put_meta(firefox_t *firefox)
 static int put_all(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
-
     gp_json_open(json, '{');
     put_meta(firefox);
     column_of(json, "libs", 0, 0);
@@ -488,7 +463,6 @@ static int put_all(firefox_t *firefox)
 static int prepare(firefox_t *firefox)
 {
     const gp_report_t *report = firefox->report;
-
     firefox->table = gp_function_table_create_uncharged(report);
     firefox->coros = gp_report_coros_create(report, &firefox->coro_count);
     firefox->function_names = calloc((size_t)report->frame_count + 1, sizeof(uint32_t));
@@ -498,8 +472,7 @@ static int prepare(firefox_t *firefox)
         firefox->function_files == NULL || firefox->of_label == NULL || find_texts(firefox) < 0)
         return -ENOMEM;
     find_threads(firefox);
-    int result =
-        gp_spill_init(&firefox->columns, COLUMN_THREADS + firefox->thread_count * THREAD_COLUMNS);
+    int result = gp_spill_init(&firefox->columns, COLUMN_THREADS + firefox->thread_count * THREAD_COLUMNS);
     return result == 0 ? gp_report_each_part(report, add_rows, firefox) : result;
 }
 
@@ -507,7 +480,6 @@ int gp_firefox_write(const gp_report_t *report, FILE *out)
 {
     firefox_t firefox = {.report = report, .json = {.out = out}};
     int result = prepare(&firefox);
-
     if (result == 0)
         result = put_all(&firefox);
     gp_function_table_free(firefox.table);

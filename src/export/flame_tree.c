@@ -21,7 +21,6 @@ typedef struct builder {
 static bool same_child(const void *owner, uint32_t number, const void *key)
 {
     const gp_flame_node_t *a = &((const gp_flame_tree_t *)owner)->nodes[number], *b = key;
-
     return a->parent == b->parent && a->function == b->function;
 }
 
@@ -32,7 +31,6 @@ static uint32_t child_of(builder_t *builder, uint32_t parent, uint32_t function)
     gp_flame_node_t key = {.parent = parent, .function = function, .first_child = GP_FLAME_NONE};
     uint64_t hash = gp_hash_u64((uint64_t)parent << 32 | function);
     uint32_t number = gp_index_find(&builder->children, hash, same_child, tree, &key);
-
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&tree->nodes, &builder->capacity, tree->count, sizeof(*tree->nodes)) < 0 ||
@@ -52,7 +50,6 @@ static int add_row(builder_t *builder, const gp_row_t *row)
 {
     gp_flame_tree_t *tree = builder->tree;
     uint32_t at = 0;
-
     for (uint32_t i = 0; i <= row->depth; i++) {
         tree->nodes[at].weight_ns += row->weight_ns;
         tree->nodes[at].samples += row->samples;
@@ -69,7 +66,6 @@ static int add_row(builder_t *builder, const gp_row_t *row)
 static bool goes_before(const gp_flame_tree_t *tree, uint32_t a, uint32_t b)
 {
     const gp_flame_node_t *left = &tree->nodes[a], *right = &tree->nodes[b];
-
     if (left->weight_ns != right->weight_ns)
         return left->weight_ns > right->weight_ns;
     int names = strcmp(tree->table->functions[left->function].frame->function,
@@ -81,7 +77,6 @@ static uint32_t merge(gp_flame_tree_t *tree, uint32_t a, uint32_t b)
 {
     uint32_t head = GP_FLAME_NONE;
     uint32_t *tail = &head;
-
     while (a != GP_FLAME_NONE && b != GP_FLAME_NONE) {
         uint32_t *first = goes_before(tree, b, a) ? &b : &a;
         *tail = *first;
@@ -97,7 +92,6 @@ static uint32_t sort_siblings(gp_flame_tree_t *tree, uint32_t list)
 {
     uint32_t runs[33];
     size_t used = 0;
-
     for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
         runs[i] = GP_FLAME_NONE;
     while (list != GP_FLAME_NONE) {
@@ -123,7 +117,6 @@ static int keep_node(builder_t *builder, gp_flame_node_t node, const uint32_t *n
 {
     gp_flame_tree_t *tree = builder->tree;
     uint32_t number = tree->count++;
-
     node.first_child = node.next_sibling = GP_FLAME_NONE;
     if (node.parent != GP_FLAME_NONE) {
         node.parent = numbers[node.parent];
@@ -131,8 +124,7 @@ static int keep_node(builder_t *builder, gp_flame_node_t node, const uint32_t *n
         tree->nodes[node.parent].first_child = number;
     }
     tree->nodes[number] = node;
-    return gp_index_add(&builder->children,
-                        gp_hash_u64((uint64_t)node.parent << 32 | node.function), number);
+    return gp_index_add(&builder->children, gp_hash_u64((uint64_t)node.parent << 32 | node.function), number);
 }
 
 // Parents have lower numbers than their children, and no less weight.
@@ -142,7 +134,6 @@ static int prune(builder_t *builder)
     uint32_t count = tree->count, *numbers = calloc(count, sizeof(*numbers));
     uint64_t least = builder->report->total_ns / SHARE_MIN;
     int result = numbers != NULL ? 0 : -ENOMEM;
-
     gp_index_free(&builder->children);
     if (result == 0)
         tree->count = 0;
@@ -160,7 +151,6 @@ static int add_part(void *context, const gp_row_t *rows, size_t count)
 {
     builder_t *builder = context;
     int result = 0;
-
     for (size_t i = 0; i < count && result == 0; i++)
         result = add_row(builder, &rows[i]);
     return result == 0 && builder->report->in_parts ? prune(builder) : result;
@@ -171,7 +161,6 @@ gp_flame_tree_t *gp_flame_tree_create(const gp_report_t *report)
     gp_flame_tree_t *tree = calloc(1, sizeof(*tree));
     builder_t builder = {.tree = tree, .report = report};
     int result = -ENOMEM;
-
     if (tree == NULL)
         return NULL;
     tree->table = gp_function_table_create_uncharged(report);

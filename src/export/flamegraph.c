@@ -22,8 +22,8 @@ enum {
     INNER = WIDTH - 2 * PAD,
     TOP = 76,
     BOTTOM = 34,
-    ROW = 17,      // height of a row, its frame takes 1 less
-    SCALE = 10000, // fractions of a pixel in coordinates: enough to zoom into what is just visible
+    ROW = 17,          // height of a row, its frame takes 1 less
+    SCALE = 10000,     // fractions of a pixel in coordinates: enough to zoom into what is just visible
     CUT = SCALE / 10,  // frames narrower than 0.1 px are left out
     CHAR_MILLI = 6650, // width of a character of the frames' font, 1/1000 px
     TEXT_PAD = 6,
@@ -42,7 +42,6 @@ static char kind_of(const gp_frame_t *frame)
 {
     static const char *const waiting[] = {"[parked", "[ready", "[waiting", "[blocked", "[preempted"};
     static const char *const groups[] = {"[coroutine ", "[thread ", "[trace ", "[no trace]"};
-
     if (frame->pseudo) {
         for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)
             if (strncmp(frame->function, waiting[i], strlen(waiting[i])) == 0)
@@ -76,7 +75,6 @@ static void put_scaled(FILE *out, uint64_t scaled)
 {
     char digits[8];
     int len = 4;
-
     fprintf(out, "%" PRIu64, scaled / SCALE);
     snprintf(digits, sizeof(digits), "%04u", (unsigned)(scaled % SCALE));
     while (len > 0 && digits[len - 1] == '0')
@@ -88,7 +86,6 @@ static void put_scaled(FILE *out, uint64_t scaled)
 static void put_decimal(FILE *out, uint64_t ns, uint64_t unit_ns, unsigned digits)
 {
     char text[32];
-
     gp_text_decimal(text, ns, unit_ns, digits);
     fputs(text, out);
 }
@@ -96,7 +93,6 @@ static void put_decimal(FILE *out, uint64_t ns, uint64_t unit_ns, unsigned digit
 static void put_percent(const graph_t *graph, uint64_t ns)
 {
     uint64_t share = (uint64_t)((unsigned __int128)ns * 1000000 / graph->report->total_ns);
-
     put_decimal(graph->out, share * 100, 1000000, 2);
     fputs(" %", graph->out);
 }
@@ -105,7 +101,6 @@ static void put_percent(const graph_t *graph, uint64_t ns)
 static void put_details(const graph_t *graph, const gp_flame_node_t *node, const gp_frame_t *frame)
 {
     FILE *out = graph->out;
-
     gp_xml_text(out, frame ? frame->function : "all");
     fputc('\n', out);
     put_decimal(out, node->weight_ns, 1000000, 3);
@@ -133,7 +128,6 @@ static void put_details(const graph_t *graph, const gp_flame_node_t *node, const
 static void put_class(const graph_t *graph, const gp_frame_t *frame, uint64_t width)
 {
     const char *thin = width < 3 * SCALE ? " t" : "";
-
     if (frame == NULL)
         fputs("<g class=\"r\">", graph->out);
     else
@@ -143,14 +137,11 @@ static void put_class(const graph_t *graph, const gp_frame_t *frame, uint64_t wi
 
 static void put_frame(const graph_t *graph, const gp_flame_node_t *node, uint64_t x, uint64_t width)
 {
-    const gp_frame_t *frame = node->function == GP_FLAME_NONE
-                                  ? NULL
-                                  : graph->tree->table->functions[node->function].frame;
+    const gp_frame_t *frame =
+        node->function == GP_FLAME_NONE ? NULL : graph->tree->table->functions[node->function].frame;
     uint32_t y = TOP + (graph->depth - node->depth) * ROW;
-    uint64_t columns =
-        width / SCALE > TEXT_PAD ? (width / SCALE - TEXT_PAD) * 1000 / CHAR_MILLI : 0;
+    uint64_t columns = width / SCALE > TEXT_PAD ? (width / SCALE - TEXT_PAD) * 1000 / CHAR_MILLI : 0;
     FILE *out = graph->out;
-
     put_class(graph, frame, width);
     fputs("<title>", out);
     put_details(graph, node, frame);
@@ -183,7 +174,6 @@ static int visit(graph_t *graph, bool draw)
     const gp_flame_node_t *nodes = graph->tree->nodes;
     place_t *stack = calloc((size_t)graph->tree->count + 1, sizeof(*stack));
     size_t count = 0;
-
     if (stack == NULL)
         return -ENOMEM;
     stack[count++] = (place_t){0, 0};
@@ -197,8 +187,7 @@ static int visit(graph_t *graph, bool draw)
         else if (node->depth > graph->depth)
             graph->depth = node->depth;
         uint64_t start = place.start_ns;
-        for (uint32_t child = node->first_child; child != GP_FLAME_NONE;
-             child = nodes[child].next_sibling) {
+        for (uint32_t child = node->first_child; child != GP_FLAME_NONE; child = nodes[child].next_sibling) {
             if (pixels(graph, nodes[child].weight_ns) >= CUT)
                 stack[count++] = (place_t){child, start};
             start += nodes[child].weight_ns;
@@ -212,7 +201,6 @@ static void put_totals(const graph_t *graph)
 {
     const gp_report_t *report = graph->report;
     FILE *out = graph->out;
-
     fprintf(out, "<text class=\"sub\" x=\"%d\" y=\"48\">", PAD);
     put_decimal(out, report->total_ns, 1000000000, 3);
     fprintf(out, " s of %s%s, %" PRIu64 " %s", gp_measure_words(report->measure),
@@ -233,7 +221,6 @@ static void put_legend(const graph_t *graph)
 {
     bool used[128] = {false};
     int x = PAD;
-
     for (uint32_t i = 0; i < graph->report->frame_count; i++)
         used[(unsigned char)kind_of(&graph->report->frames[i])] = true;
     for (size_t i = 0; i < sizeof(legend) / sizeof(legend[0]); i++) {
@@ -250,7 +237,6 @@ static void put_legend(const graph_t *graph)
 static void put_head(const graph_t *graph, uint32_t height)
 {
     FILE *out = graph->out;
-
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"greenprof\" width=\"%d\" "
@@ -272,12 +258,10 @@ static int put_graph(graph_t *graph)
     bool empty = graph->report->total_ns == 0 || gp_report_is_empty(graph->report);
     int result = empty ? 0 : visit(graph, false);
     uint32_t height = TOP + (graph->depth + 1) * ROW + BOTTOM;
-
     if (result < 0)
         return result;
     put_head(graph, height);
-    fprintf(graph->out,
-            "<text id=\"details\" x=\"%d\" y=\"%" PRIu32 "\">%s</text>\n<g id=\"frames\">\n", PAD,
+    fprintf(graph->out, "<text id=\"details\" x=\"%d\" y=\"%" PRIu32 "\">%s</text>\n<g id=\"frames\">\n", PAD,
             height - 12, empty ? "no samples" : "");
     if (!empty)
         result = visit(graph, true);
@@ -289,7 +273,6 @@ int gp_flamegraph_write(const gp_report_t *report, FILE *out)
 {
     gp_flame_tree_t *tree = gp_flame_tree_create(report);
     graph_t graph = {.report = report, .tree = tree, .out = out};
-
     if (tree == NULL)
         return -ENOMEM;
     int result = put_graph(&graph);

@@ -17,7 +17,7 @@
 
 enum { NS_PER_US = 1000 };
 
-typedef struct line { // of all rows whose functions have the same names
+typedef struct line {    // of all rows whose functions have the same names
     const gp_row_t *row; // one of them
     uint64_t weight_ns;
     uint64_t weight_us;
@@ -61,7 +61,6 @@ static void add_name(gp_text_t *text, const char *name)
 static bool same_name(const void *owner, uint32_t number, const void *key)
 {
     const name_t *a = &((const lines_t *)owner)->names[number], *b = key;
-
     return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
@@ -87,7 +86,6 @@ static int make_name(lines_t *lines, uint32_t frame, const char *function)
 static int make_names(lines_t *lines, const gp_report_t *report)
 {
     int result = 0;
-
     lines->names = gp_arena_alloc(&lines->arena, (report->frame_count + 1) * sizeof(*lines->names));
     if (lines->names == NULL)
         return -ENOMEM;
@@ -107,7 +105,6 @@ static bool same_line(const void *owner, uint32_t number, const void *key)
     const wanted_t *wanted = key;
     const gp_row_t *a = ((const lines_t *)owner)->items[number].row, *b = wanted->row;
     const name_t *names = wanted->lines->names;
-
     if (a->depth != b->depth)
         return false;
     for (uint32_t i = 0; i < a->depth; i++)
@@ -120,7 +117,6 @@ static int add_row(lines_t *lines, const gp_row_t *row)
 {
     const wanted_t wanted = {lines, row};
     uint64_t hash = row->depth;
-
     for (uint32_t i = 0; i < row->depth; i++)
         hash = (hash ^ lines->names[row->frames[i]].number) * 0x9e3779b97f4a7c15ull;
     hash = gp_hash_u64(hash);
@@ -146,7 +142,6 @@ static unsigned char next_char(const gp_row_t *row, uint32_t at)
 static int compare_rows(const gp_row_t *a, const gp_row_t *b, const name_t *names)
 {
     uint32_t depth = a->depth < b->depth ? a->depth : b->depth;
-
     for (uint32_t i = 0; i < depth; i++) {
         const name_t *left = &names[a->frames[i]], *right = &names[b->frames[i]];
         if (left->number == right->number)
@@ -164,15 +159,13 @@ static int compare_rows(const gp_row_t *a, const gp_row_t *b, const name_t *name
 
 static int compare_lines(const void *left, const void *right, void *lines)
 {
-    return compare_rows(((const line_t *)left)->row, ((const line_t *)right)->row,
-                        ((const lines_t *)lines)->names);
+    return compare_rows(((const line_t *)left)->row, ((const line_t *)right)->row, ((const lines_t *)lines)->names);
 }
 
 static int compare_remainders(const void *left, const void *right, void *lines)
 {
     const line_t *a = left, *b = right;
     uint64_t rest_a = a->weight_ns % NS_PER_US, rest_b = b->weight_ns % NS_PER_US;
-
     if (rest_a != rest_b)
         return rest_a > rest_b ? -1 : 1;
     return compare_lines(left, right, lines);
@@ -201,7 +194,6 @@ static void round_weights(lines_t *lines)
 static void write_line(const lines_t *lines, const line_t *line)
 {
     const gp_row_t *row = line->row;
-
     for (uint32_t i = 0; i < row->depth; i++) {
         const name_t *name = &lines->names[row->frames[i]];
         if (i > 0)
@@ -216,7 +208,6 @@ static int write_part(void *context, const gp_row_t *rows, size_t count)
 {
     lines_t *lines = context;
     int result = 0;
-
     lines->count = 0;
     for (size_t i = 0; i < count && result == 0; i++)
         result = add_row(lines, &rows[i]);
@@ -233,7 +224,6 @@ int gp_folded_write(const gp_report_t *report, FILE *out)
 {
     lines_t lines = {.out = out};
     int result = make_names(&lines, report);
-
     if (result == 0)
         result = gp_report_each_part(report, write_part, &lines);
     free(lines.items);

@@ -19,7 +19,6 @@ static int compare_names(const void *left, const void *right)
 static void fill_table(void)
 {
     size_t count = 0;
-
     for (size_t i = 0; i < FORMAT_SLOTS; i++)
         if (format_words[i].name != NULL && format_words[i].name[0] != '\0')
             table[count++] = format_words[i];
@@ -29,7 +28,6 @@ static void fill_table(void)
 const gp_exporter_t *gp_exporter_table(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-
     pthread_once(&once, fill_table);
     return table;
 }

@@ -21,15 +21,12 @@ typedef struct builder {
 static bool same_function(const void *owner, uint32_t number, const void *key)
 {
     const gp_frame_t *a = ((const gp_function_table_t *)owner)->functions[number].frame, *b = key;
-
-    return a->first_line == b->first_line && strcmp(a->function, b->function) == 0 &&
-           strcmp(a->file, b->file) == 0;
+    return a->first_line == b->first_line && strcmp(a->function, b->function) == 0 && strcmp(a->file, b->file) == 0;
 }
 
 static bool same_pair(const void *owner, uint32_t number, const void *key)
 {
     const gp_function_pair_t *a = &((const gp_function_table_t *)owner)->pairs[number], *b = key;
-
     return a->caller == b->caller && a->callee == b->callee;
 }
 
@@ -38,14 +35,11 @@ static int reserve(builder_t *builder)
 {
     gp_function_table_t *table = builder->table;
     uint32_t count = builder->report->frame_count;
-
     table->of_frame = calloc((size_t)count + 1, sizeof(*table->of_frame));
     if (table->of_frame == NULL ||
-        gp_reserve(&table->functions, &builder->function_capacity, count,
-                   sizeof(*table->functions)) < 0 ||
+        gp_reserve(&table->functions, &builder->function_capacity, count, sizeof(*table->functions)) < 0 ||
         gp_reserve(&table->pairs, &builder->pair_capacity, count, sizeof(*table->pairs)) < 0 ||
-        gp_reserve(&builder->pair_seen, &builder->pair_seen_capacity, count,
-                   sizeof(*builder->pair_seen)) < 0 ||
+        gp_reserve(&builder->pair_seen, &builder->pair_seen_capacity, count, sizeof(*builder->pair_seen)) < 0 ||
         gp_index_reserve(&builder->function_index, count) < 0)
         return -ENOMEM;
     return gp_index_reserve(&builder->pair_index, count);
@@ -56,7 +50,6 @@ static int reserve(builder_t *builder)
 static int find_functions(builder_t *builder, const bool *wanted)
 {
     gp_function_table_t *table = builder->table;
-
     for (uint32_t i = 0; i < builder->report->frame_count; i++) {
         const gp_frame_t *frame = &builder->report->frames[i];
         if (wanted != NULL && !wanted[i])
@@ -64,12 +57,10 @@ static int find_functions(builder_t *builder, const bool *wanted)
         uint64_t hash = gp_hash_bytes(frame->function, strlen(frame->function));
         hash = gp_hash_more(hash, gp_hash_bytes(frame->file, strlen(frame->file)));
         hash = gp_hash_more(hash, frame->first_line);
-        uint32_t number =
-            gp_index_find(&builder->function_index, hash, same_function, table, frame);
+        uint32_t number = gp_index_find(&builder->function_index, hash, same_function, table, frame);
         if (number == GP_INDEX_NONE) {
             number = table->function_count;
-            if (gp_grow(&table->functions, &builder->function_capacity, number,
-                        sizeof(*table->functions)) < 0 ||
+            if (gp_grow(&table->functions, &builder->function_capacity, number, sizeof(*table->functions)) < 0 ||
                 gp_index_add(&builder->function_index, hash, number) < 0)
                 return -ENOMEM;
             table->functions[number] = (gp_function_t){.frame = frame};
@@ -86,13 +77,11 @@ static uint32_t pair_number(builder_t *builder, uint32_t caller, uint32_t callee
     gp_function_pair_t key = {.caller = caller, .callee = callee};
     uint64_t hash = gp_hash_u64((uint64_t)caller << 32 | callee);
     uint32_t number = gp_index_find(&builder->pair_index, hash, same_pair, table, &key);
-
     if (number != GP_INDEX_NONE)
         return number;
-    if (gp_grow(&table->pairs, &builder->pair_capacity, builder->pair_count,
-                sizeof(*table->pairs)) < 0 ||
-        gp_grow(&builder->pair_seen, &builder->pair_seen_capacity, builder->pair_count,
-                sizeof(*builder->pair_seen)) < 0 ||
+    if (gp_grow(&table->pairs, &builder->pair_capacity, builder->pair_count, sizeof(*table->pairs)) < 0 ||
+        gp_grow(&builder->pair_seen, &builder->pair_seen_capacity, builder->pair_count, sizeof(*builder->pair_seen)) <
+            0 ||
         gp_index_add(&builder->pair_index, hash, (uint32_t)builder->pair_count) < 0)
         return GP_INDEX_NONE;
     table->pairs[builder->pair_count] = key;
@@ -101,12 +90,11 @@ static uint32_t pair_number(builder_t *builder, uint32_t caller, uint32_t callee
 }
 
 // Charge one frame of a row; `caller` is GP_INDEX_NONE at the root.
-static int charge_frame(builder_t *builder, const gp_row_t *row, uint32_t stamp, uint32_t caller,
-                        uint32_t callee, bool leaf)
+static int charge_frame(builder_t *builder, const gp_row_t *row, uint32_t stamp, uint32_t caller, uint32_t callee,
+                        bool leaf)
 {
     gp_function_t *function = &builder->table->functions[callee];
     bool first = builder->function_seen[callee] != stamp;
-
     builder->function_seen[callee] = stamp;
     function->calls += row->samples;
     function->primitive_calls += first ? row->samples : 0;
@@ -132,7 +120,6 @@ static int charge_row(builder_t *builder, const gp_row_t *row)
 {
     uint32_t stamp = ++builder->rows;
     uint32_t caller = GP_INDEX_NONE;
-
     for (uint32_t i = 0; i < row->depth; i++) {
         uint32_t callee = builder->table->of_frame[row->frames[i]];
         if (charge_frame(builder, row, stamp, caller, callee, i + 1 == row->depth) < 0)
@@ -145,7 +132,6 @@ static int charge_row(builder_t *builder, const gp_row_t *row)
 static int compare_pairs(const void *left, const void *right)
 {
     const gp_function_pair_t *a = left, *b = right;
-
     if (a->callee != b->callee)
         return a->callee < b->callee ? -1 : 1;
     return a->caller < b->caller ? -1 : a->caller > b->caller;
@@ -154,7 +140,6 @@ static int compare_pairs(const void *left, const void *right)
 static void sort_pairs(builder_t *builder)
 {
     gp_function_table_t *table = builder->table;
-
     table->pair_count = (uint32_t)builder->pair_count;
     if (table->pair_count > 0)
         qsort(table->pairs, table->pair_count, sizeof(*table->pairs), compare_pairs);
@@ -168,7 +153,6 @@ static void sort_pairs(builder_t *builder)
 static int charge_part(void *context, const gp_row_t *rows, size_t count)
 {
     int result = 0;
-
     for (size_t i = 0; i < count && result == 0; i++)
         result = charge_row(context, &rows[i]);
     return result;
@@ -176,8 +160,7 @@ static int charge_part(void *context, const gp_row_t *rows, size_t count)
 
 static int charge_rows(builder_t *builder)
 {
-    builder->function_seen =
-        calloc((size_t)builder->table->function_count + 1, sizeof(*builder->function_seen));
+    builder->function_seen = calloc((size_t)builder->table->function_count + 1, sizeof(*builder->function_seen));
     if (builder->function_seen == NULL)
         return -ENOMEM;
     int result = gp_report_each_part(builder->report, charge_part, builder);
@@ -193,7 +176,6 @@ static int charge_call(builder_t *builder, const gp_call_t *call)
     uint32_t callee = table->of_frame[call->callee];
     uint64_t self_ns = call->self_cpu_ns + (wall ? call->self_wait_ns : 0);
     gp_function_t *function = &table->functions[callee];
-
     function->calls += call->calls;
     function->primitive_calls += call->primitive_calls;
     function->self_ns += self_ns;
@@ -216,7 +198,6 @@ static int charge_calls(builder_t *builder)
     const gp_report_t *report = builder->report;
     bool *called = calloc((size_t)report->frame_count + 1, sizeof(*called));
     int result = called != NULL ? 0 : -ENOMEM;
-
     for (uint32_t i = 0; i < report->call_count && result == 0; i++) {
         called[report->calls[i].callee] = true;
         if (report->calls[i].caller != GP_CALL_NO_CALLER)
@@ -236,7 +217,6 @@ static gp_function_table_t *create(const gp_report_t *report, bool charged)
     gp_function_table_t *table = calloc(1, sizeof(*table));
     builder_t builder = {.table = table, .report = report};
     int result;
-
     if (table == NULL)
         return NULL;
     result = reserve(&builder);

@@ -15,7 +15,6 @@ enum {
 gp_gzip_t *gp_gzip_open(FILE *out)
 {
     gp_gzip_t *gzip = calloc(1, sizeof(*gzip));
-
     if (gzip == NULL)
         return NULL;
     gzip->out = out;
@@ -40,7 +39,6 @@ static void deflate_all(gp_gzip_t *gzip, int flush)
 void gp_gzip_write(gp_gzip_t *gzip, const void *bytes, size_t len)
 {
     const unsigned char *at = bytes;
-
     while (len > 0) {
         unsigned part = len < UINT_MAX ? (unsigned)len : UINT_MAX;
         gzip->stream.next_in = (unsigned char *)(uintptr_t)at; // zlib does not write there

@@ -25,7 +25,6 @@
 // UTF-8; addresses are texts, as not every reader has whole numbers beyond 2^53.
 #include "export/formats.h"
 
-
 #include "export/counter_names.h"
 #include "export/json_text.h"
 #include "export/output.h"
@@ -194,7 +193,6 @@ static void put_head(gp_json_t *json, const gp_report_t *report)
 static int put_part(void *context, const gp_row_t *rows, size_t count)
 {
     gp_json_t *json = context;
-
     for (size_t i = 0; i < count; i++)
         put_row(json, &rows[i]);
     return gp_output_state(json->out);
@@ -203,7 +201,6 @@ static int put_part(void *context, const gp_row_t *rows, size_t count)
 int gp_json_write(const gp_report_t *report, FILE *out)
 {
     gp_json_t json = {.out = out};
-
     gp_json_open(&json, '{');
     put_head(&json, report);
     array_begin(&json, "mappings");

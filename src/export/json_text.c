@@ -39,7 +39,6 @@ void gp_json_line(gp_json_t *json)
 static void put_character(FILE *out, const char *text, size_t len)
 {
     unsigned char c = (unsigned char)*text;
-
     if (len == 0)
         fputs("\xef\xbf\xbd", out);
     else if (c == '"' || c == '\\')
@@ -48,8 +47,7 @@ static void put_character(FILE *out, const char *text, size_t len)
         fputs("\\n", out);
     else if (c < ' ' || c == 0x7f || (c == '<' && (text[1] == '/' || text[1] == '!')))
         fprintf(out, "\\u%04x", c);
-    else if (len == 3 &&
-             (memcmp(text, "\xe2\x80\xa8", 3) == 0 || memcmp(text, "\xe2\x80\xa9", 3) == 0))
+    else if (len == 3 && (memcmp(text, "\xe2\x80\xa8", 3) == 0 || memcmp(text, "\xe2\x80\xa9", 3) == 0))
         fprintf(out, "\\u20%02x", (unsigned char)text[2] - 0x80); // line ends in JavaScript
     else
         fwrite(text, 1, len, out);
@@ -101,7 +99,6 @@ void gp_json_address(gp_json_t *json, uint64_t value)
 void gp_json_milliseconds(gp_json_t *json, uint64_t ns)
 {
     char text[32];
-
     begin(json);
     gp_text_decimal(text, ns, 1000000, 6);
     fputs(text, json->out);
@@ -110,7 +107,6 @@ void gp_json_milliseconds(gp_json_t *json, uint64_t ns)
 void gp_json_microseconds(gp_json_t *json, uint64_t ns)
 {
     char text[32];
-
     begin(json);
     gp_text_decimal(text, ns, 1000, 3);
     fputs(text, json->out);

@@ -12,7 +12,6 @@ static inline void put(gp_text_t *out, char type, uint64_t value, size_t bytes)
 {
     char *at = gp_text_extend(out, 1 + bytes);
     uint64_t ordered = htole64(value);
-
     if (at == NULL)
         return;
     at[0] = type;
@@ -38,13 +37,11 @@ void gp_marshal_tuple(gp_text_t *out, uint8_t count)
 static void put_long(gp_text_t *out, uint64_t value)
 {
     uint64_t digits = 0;
-
     for (uint64_t rest = value; rest != 0; rest >>= DIGIT_BITS)
         digits++;
     put(out, 'l', digits, 4);
     for (; value != 0; value >>= DIGIT_BITS) {
-        const char digit[2] = {(char)(value & 0xff),
-                               (char)(value >> 8 & ((1u << (DIGIT_BITS - 8)) - 1))};
+        const char digit[2] = {(char)(value & 0xff), (char)(value >> 8 & ((1u << (DIGIT_BITS - 8)) - 1))};
         gp_text_add(out, digit, sizeof(digit));
     }
 }
@@ -61,7 +58,6 @@ void gp_marshal_int(gp_text_t *out, uint64_t value)
 void gp_marshal_float(gp_text_t *out, double value)
 {
     uint64_t bits;
-
     memcpy(&bits, &value, sizeof(bits));
     put(out, 'g', bits, 8);
 }
@@ -70,7 +66,6 @@ void gp_marshal_float(gp_text_t *out, double value)
 static size_t next_character(const char *text, const char **bytes, size_t *step)
 {
     size_t len = gp_text_utf8_len(text);
-
     *bytes = len ? text : "\xef\xbf\xbd";
     *step = len ? len : 1;
     return len ? len : 3;
@@ -81,7 +76,6 @@ static size_t plain_len(const char *text)
 {
     size_t len = strlen(text), i = 0;
     uint64_t word, all = 0;
-
     for (; i + sizeof(word) <= len; i += sizeof(word)) {
         memcpy(&word, text + i, sizeof(word));
         all |= word;
@@ -95,7 +89,6 @@ void gp_marshal_text(gp_text_t *out, const char *text)
 {
     const char *bytes;
     size_t step, total = 0, used = 0, plain = plain_len(text);
-
     if (plain != SIZE_MAX) {
         put(out, 'u', plain, 4);
         gp_text_add(out, text, plain);

@@ -86,7 +86,7 @@ typedef struct gp_span {
 } gp_span_t;
 
 typedef struct gp_timed_stack { // a distinct stack
-    const uint32_t *frames;      // frame indices [depth], ROOT FIRST
+    const uint32_t *frames;     // frame indices [depth], ROOT FIRST
     uint32_t depth;
 } gp_timed_stack_t;
 
@@ -124,10 +124,10 @@ typedef enum gp_basis {
 // What exact mode counted of one function as called by another. "Primitive": not while another call
 // of the same kind was in progress on the coroutine.
 typedef struct gp_call {
-    uint32_t caller, callee;           // frames; caller GP_CALL_NO_CALLER: nobody who was seen
+    uint32_t caller, callee; // frames; caller GP_CALL_NO_CALLER: nobody who was seen
     uint64_t calls;
-    uint64_t primitive_calls;          // of callee, by whomever
-    uint64_t primitive_edge_calls;     // of callee by caller
+    uint64_t primitive_calls;           // of callee, by whomever
+    uint64_t primitive_edge_calls;      // of callee by caller
     uint64_t self_cpu_ns, self_wait_ns; // in callee itself; waiting: all time off the CPU
     uint64_t cpu_ns, wait_ns;           // in all, of the callee's primitive calls
     uint64_t edge_cpu_ns, edge_wait_ns; // in all, of this pair's primitive calls
@@ -138,16 +138,16 @@ typedef struct gp_report {
     uint32_t frame_count;
     const gp_row_t *rows; // distinct stacks (and labels), heaviest first
     uint32_t row_count;
-    bool in_parts; // rows are too many to be kept: gp_report_each_part() makes them
-    bool rooted;   // of what they are divided into, which is their first frame (--by)
+    bool in_parts;            // rows are too many to be kept: gp_report_each_part() makes them
+    bool rooted;              // of what they are divided into, which is their first frame (--by)
     const gp_label_t *labels; // NULL unless wanted
     uint32_t label_count;
     const gp_mapping_t *mappings; // NULL unless wanted
     uint32_t mapping_count;
     const gp_timeline_t *timeline; // NULL unless wanted; a profile of this process has none
-    uint64_t total_ns;   // CPU time of what was asked for: what the rows add up to
-    gp_basis_t basis;    // whether it is exact
-    uint64_t scope_ns;   // total_ns before stacks were left out by what is on them
+    uint64_t total_ns;             // CPU time of what was asked for: what the rows add up to
+    gp_basis_t basis;              // whether it is exact
+    uint64_t scope_ns;             // total_ns before stacks were left out by what is on them
     gp_measure_t measure;
     uint64_t sampled_ns; // what the on-CPU samples alone add up to: the self-audit's other half,
     uint64_t cpu_ns;     // and of what: exact on-CPU time of the same scope, 0 = not known
@@ -167,7 +167,8 @@ typedef struct gp_report {
 } gp_report_t;
 
 // Hand out all rows, in one part or several: those that have the same label and the same root are
-// in one part, and where the report is `rooted`, all those that have the same root. In it the heaviest come first; it is gone when the call returns.
+// in one part, and where the report is `rooted`, all those that have the same root. In it the heaviest come first; it
+// is gone when the call returns.
 //   take: rows gp_row_t[count]; returns 0, or a negative errno value that ends it and is returned.
 // Returns 0 or a negative errno value: what `take` returned, -ENOMEM, or that of a temporary file.
 typedef int gp_rows_taker_t(void *context, const gp_row_t *rows, size_t count);

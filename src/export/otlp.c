@@ -48,12 +48,12 @@ typedef struct otlp {
     label_indices_t *labels;      // by label
     uint32_t *locations;          // by innermost frame: number in the location table, 0 = none yet
     uint32_t location_count;
-    otlp_stack_t *stacks;          // those that rows may still have
-    uint32_t first_stack;          // the first one's number in the stack table
+    otlp_stack_t *stacks; // those that rows may still have
+    uint32_t first_stack; // the first one's number in the stack table
     size_t stack_count, stack_capacity;
     gp_index_t stack_index;
-    gp_arena_t arena;     // of the stacks
-    gp_text_t dictionary; // the end of it
+    gp_arena_t arena;          // of the stacks
+    gp_text_t dictionary;      // the end of it
     gp_text_t heads[PROFILES]; // of the profiles, all but their samples
     // Samples and the dictionary: lengths come before what they are the lengths of.
     gp_spill_t spill;
@@ -80,7 +80,6 @@ static void put_message(otlp_t *otlp, gp_text_t *to, unsigned field)
 static void put_zero_entries(otlp_t *otlp)
 {
     static const uint8_t zeros[TRACE_ID_BYTES];
-
     for (unsigned table = DICTIONARY_MAPPING_TABLE; table <= DICTIONARY_STACK_TABLE; table++) {
         if (table == DICTIONARY_STRING_TABLE) // written at the end
             continue;
@@ -97,11 +96,9 @@ static void put_zero_entries(otlp_t *otlp)
 
 // Find or add an attribute: a text, or a number where that is NULL. Returns its number, 0 where
 // there is nothing to say.
-static uint32_t attribute(otlp_t *otlp, const char *key, const char *text, uint64_t value,
-                          const char *unit)
+static uint32_t attribute(otlp_t *otlp, const char *key, const char *text, uint64_t value, const char *unit)
 {
     char number[24];
-
     if (value == 0 && (text == NULL || text[0] == '\0'))
         return 0;
     snprintf(number, sizeof(number), "%" PRIu64, value);
@@ -110,8 +107,7 @@ static uint32_t attribute(otlp_t *otlp, const char *key, const char *text, uint6
     gp_text_add(&otlp->inner, "=", 1);
     gp_text_add(&otlp->inner, text ? text : number, strlen(text ? text : number));
     size_t known = otlp->attributes.count;
-    uint32_t index =
-        otlp->inner.failed ? 0 : gp_string_table_number(&otlp->attributes, otlp->inner.data);
+    uint32_t index = otlp->inner.failed ? 0 : gp_string_table_number(&otlp->attributes, otlp->inner.data);
     if (otlp->attributes.count == known)
         return index;
 
@@ -129,9 +125,7 @@ static uint32_t attribute(otlp_t *otlp, const char *key, const char *text, uint6
 
 static void put_mapping(otlp_t *otlp, const gp_mapping_t *mapping)
 {
-    uint32_t build_id =
-        attribute(otlp, "process.executable.build_id.gnu", mapping->build_id, 0, "");
-
+    uint32_t build_id = attribute(otlp, "process.executable.build_id.gnu", mapping->build_id, 0, "");
     gp_pb_uint(&otlp->message, MAPPING_MEMORY_START, mapping->start);
     gp_pb_uint(&otlp->message, MAPPING_MEMORY_LIMIT, mapping->end);
     put_string(otlp, MAPPING_FILENAME, mapping->path);
@@ -166,7 +160,6 @@ static uint32_t add_location(otlp_t *otlp, const gp_row_t *row, uint32_t at)
 {
     const gp_frame_t *frames = otlp->report->frames;
     uint32_t innermost = row->frames[at], outermost = at;
-
     while (outermost > 0 && frames[row->frames[outermost]].inlined)
         outermost--;
     if (otlp->locations[innermost] != 0)
@@ -184,7 +177,6 @@ static bool same_stack(const void *owner, uint32_t number, const void *key)
 {
     const otlp_stack_t *a = &((const otlp_t *)owner)->stacks[number];
     const gp_row_t *b = key;
-
     return a->depth == b->depth && memcmp(a->frames, b->frames, a->depth * sizeof(*a->frames)) == 0;
 }
 
@@ -192,11 +184,8 @@ static bool same_stack(const void *owner, uint32_t number, const void *key)
 static uint32_t new_stack(otlp_t *otlp, const gp_row_t *row, uint64_t hash)
 {
     uint32_t number = (uint32_t)otlp->stack_count;
-    uint32_t *frames =
-        gp_arena_copy(&otlp->arena, row->frames, row->depth * sizeof(*row->frames));
-
-    if (frames == NULL ||
-        gp_grow(&otlp->stacks, &otlp->stack_capacity, number, sizeof(*otlp->stacks)) < 0 ||
+    uint32_t *frames = gp_arena_copy(&otlp->arena, row->frames, row->depth * sizeof(*row->frames));
+    if (frames == NULL || gp_grow(&otlp->stacks, &otlp->stack_capacity, number, sizeof(*otlp->stacks)) < 0 ||
         gp_index_add(&otlp->stack_index, hash, number) < 0) {
         otlp->dictionary.failed = 1;
         return 0;
@@ -211,7 +200,6 @@ static uint32_t add_stack(otlp_t *otlp, const gp_row_t *row)
 {
     uint64_t hash = gp_hash_bytes(row->frames, row->depth * sizeof(*row->frames));
     uint32_t number = gp_index_find(&otlp->stack_index, hash, same_stack, otlp, row);
-
     if (number != GP_INDEX_NONE)
         return otlp->first_stack + number;
     number = new_stack(otlp, row, hash);
@@ -240,7 +228,6 @@ static uint32_t add_link(otlp_t *otlp, const char *trace)
 {
     static const uint8_t no_span[SPAN_ID_BYTES];
     uint8_t id[TRACE_ID_BYTES];
-
     if (trace == NULL || strspn(trace, "0123456789abcdef") != 2 * TRACE_ID_BYTES)
         return 0;
     size_t known = otlp->links.count;
@@ -269,8 +256,7 @@ static label_indices_t add_label(otlp_t *otlp, const gp_label_t *label)
     };
 }
 
-static int put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const label_indices_t *label,
-                      uint64_t value)
+static int put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const label_indices_t *label, uint64_t value)
 {
     gp_pb_uint(&otlp->message, SAMPLE_STACK_INDEX, stack);
     gp_text_clear(&otlp->inner);
@@ -285,15 +271,13 @@ static int put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const labe
     gp_pb_message(&otlp->message, SAMPLE_VALUES, &otlp->inner);
     gp_text_clear(&otlp->whole);
     put_message(otlp, &otlp->whole, PROFILE_SAMPLES);
-    return otlp->whole.failed ? -ENOMEM
-                              : gp_spill_add(&otlp->spill, profile, otlp->whole.data, otlp->whole.len);
+    return otlp->whole.failed ? -ENOMEM : gp_spill_add(&otlp->spill, profile, otlp->whole.data, otlp->whole.len);
 }
 
 // Put by what there is of the dictionary, if it is more than `most`.
 static int spill_dictionary(otlp_t *otlp, size_t most)
 {
     gp_text_t *dictionary = &otlp->dictionary;
-
     if (dictionary->failed)
         return -ENOMEM;
     if (dictionary->len <= most)
@@ -308,7 +292,6 @@ static int put_row(otlp_t *otlp, const gp_row_t *row)
     static const label_indices_t none;
     const label_indices_t *label = row->label != 0 ? &otlp->labels[row->label - 1] : &none;
     uint32_t stack = add_stack(otlp, row);
-
     int result = put_sample(otlp, SAMPLES, stack, label, row->samples);
     if (result == 0)
         result = put_sample(otlp, CPU, stack, label, row->weight_ns);
@@ -328,7 +311,6 @@ static int put_part(void *context, const gp_row_t *rows, size_t count)
 {
     otlp_t *otlp = context;
     int result = 0;
-
     for (size_t i = 0; i < count && result == 0; i++)
         result = put_row(otlp, &rows[i]);
     if (otlp->report->rooted)
@@ -336,8 +318,8 @@ static int put_part(void *context, const gp_row_t *rows, size_t count)
     return result;
 }
 
-static void put_value_type(otlp_t *otlp, gp_text_t *profile, enum profile_field field,
-                           const char *type, const char *unit)
+static void put_value_type(otlp_t *otlp, gp_text_t *profile, enum profile_field field, const char *type,
+                           const char *unit)
 {
     put_string(otlp, VALUE_TYPE_TYPE, type);
     put_string(otlp, VALUE_TYPE_UNIT, unit);
@@ -348,7 +330,6 @@ static void put_value_type(otlp_t *otlp, gp_text_t *profile, enum profile_field 
 static void put_profile_id(const gp_report_t *report, gp_text_t *profile, unsigned which)
 {
     uint64_t id[PROFILE_ID_BYTES / sizeof(uint64_t)];
-
     id[0] = gp_hash_more(gp_hash_u64(report->start_realtime_ns), report->total_ns);
     id[1] = gp_hash_more(gp_hash_bytes(report->title, strlen(report->title)), which + 1);
     gp_pb_bytes(profile, PROFILE_PROFILE_ID, id, sizeof(id));
@@ -360,10 +341,8 @@ static void put_profile_attributes(otlp_t *otlp, gp_text_t *profile)
     const gp_report_t *report = otlp->report;
     gp_text_t indices = {0};
     char key[64];
-
     if (report->sampled_ns > 0)
-        gp_pb_varint(&indices,
-                     attribute(otlp, "greenprof.sampled_ns", NULL, report->sampled_ns, "ns"));
+        gp_pb_varint(&indices, attribute(otlp, "greenprof.sampled_ns", NULL, report->sampled_ns, "ns"));
     for (uint32_t i = 0; i < report->counter_count; i++) {
         if (report->counters[i] == 0 || gp_counter_name(i) == NULL)
             continue;
@@ -379,7 +358,6 @@ static void put_profile_head(otlp_t *otlp, unsigned which)
 {
     const gp_report_t *report = otlp->report;
     gp_text_t *profile = &otlp->heads[which];
-
     if (which == CPU)
         put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_measure_name(report->measure), "ns");
     else
@@ -387,8 +365,7 @@ static void put_profile_head(otlp_t *otlp, unsigned which)
     gp_pb_fixed64(profile, PROFILE_TIME_UNIX_NANO, report->start_realtime_ns);
     gp_pb_uint(profile, PROFILE_DURATION_NANO, report->duration_ns);
     put_value_type(otlp, profile, PROFILE_PERIOD_TYPE, "cpu", "ns");
-    gp_pb_uint(profile, PROFILE_PERIOD,
-               report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
+    gp_pb_uint(profile, PROFILE_PERIOD, report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
     put_profile_id(report, profile, which);
     put_profile_attributes(otlp, profile);
 }
@@ -398,7 +375,6 @@ static int put_tables(otlp_t *otlp)
 {
     const gp_report_t *report = otlp->report;
     int result = 0;
-
     put_zero_entries(otlp);
     for (uint32_t i = 0; i < report->mapping_count; i++)
         put_mapping(otlp, &report->mappings[i]);
@@ -423,7 +399,6 @@ static int put_tables(otlp_t *otlp)
 static void put_key_value(gp_text_t *message, unsigned field, const char *key, const char *text)
 {
     gp_text_t value = {0}, pair = {0};
-
     gp_pb_text(&value, ANY_VALUE_STRING, text);
     gp_pb_text(&pair, KEY_VALUE_KEY, key);
     gp_pb_message(&pair, KEY_VALUE_VALUE, &value);
@@ -458,7 +433,6 @@ static int write_resource(otlp_t *otlp, FILE *out)
     gp_text_t scope = {0}, resource = {0}, data = {0}, profiles[PROFILES] = {0};
     uint64_t scope_bytes = 0;
     int result = 0;
-
     for (unsigned which = 0; which < PROFILES; which++) {
         begin_field(&profiles[which], SCOPE_PROFILES_PROFILES, &otlp->heads[which],
                     gp_spill_bytes(&otlp->spill, which));
@@ -488,9 +462,8 @@ static int write_resource(otlp_t *otlp, FILE *out)
 static int write_data(otlp_t *otlp, FILE *out)
 {
     int result = put_tables(otlp);
-
-    if (result == 0 && (otlp->message.failed || otlp->inner.failed || otlp->strings.failed ||
-                        otlp->attributes.failed || otlp->links.failed || otlp->dictionary.failed))
+    if (result == 0 && (otlp->message.failed || otlp->inner.failed || otlp->strings.failed || otlp->attributes.failed ||
+                        otlp->links.failed || otlp->dictionary.failed))
         result = -ENOMEM;
     if (result == 0)
         result = write_resource(otlp, out);
@@ -504,7 +477,6 @@ static int write_data(otlp_t *otlp, FILE *out)
 static bool allocate(otlp_t *otlp)
 {
     const gp_report_t *report = otlp->report;
-
     otlp->functions = gp_function_table_create_uncharged(report);
     otlp->labels = calloc((size_t)report->label_count + 1, sizeof(*otlp->labels));
     otlp->locations = calloc((size_t)report->frame_count + 1, sizeof(*otlp->locations));
@@ -517,7 +489,6 @@ int gp_otlp_write(const gp_report_t *report, FILE *out)
 {
     otlp_t otlp = {.report = report};
     int result = allocate(&otlp) ? write_data(&otlp, out) : -ENOMEM;
-
     gp_function_table_free(otlp.functions);
     gp_string_table_free(&otlp.strings);
     gp_string_table_free(&otlp.attributes);

@@ -8,10 +8,7 @@
 #define PROTO_VERSION "1.10"
 
 enum data_field { DATA_RESOURCE_PROFILES = 1, DATA_DICTIONARY = 2 };
-enum resource_profiles_field {
-    RESOURCE_PROFILES_RESOURCE = 1,
-    RESOURCE_PROFILES_SCOPE_PROFILES = 2
-};
+enum resource_profiles_field { RESOURCE_PROFILES_RESOURCE = 1, RESOURCE_PROFILES_SCOPE_PROFILES = 2 };
 enum scope_profiles_field { SCOPE_PROFILES_SCOPE = 1, SCOPE_PROFILES_PROFILES = 2 };
 enum resource_field { RESOURCE_ATTRIBUTES = 1 };
 enum scope_field { SCOPE_NAME = 1, SCOPE_ATTRIBUTES = 3 };

@@ -39,12 +39,10 @@ static char *temporary_name(const char *path)
     int directory = slash ? (int)(slash - path) + 1 : 0;
     uint64_t random = 0;
     char *name = NULL;
-
     if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
         random = (uint64_t)(uintptr_t)&random ^ (uint64_t)getpid() << 32;
     // A name may be 255 bytes; ours is the final one with a prefix and a suffix.
-    if (asprintf(&name, "%.*s.%.200s.%08x", directory, path, path + directory,
-                 (unsigned)(random ^ random >> 32)) < 0)
+    if (asprintf(&name, "%.*s.%.200s.%08x", directory, path, path + directory, (unsigned)(random ^ random >> 32)) < 0)
         return NULL;
     return name;
 }
@@ -52,7 +50,6 @@ static char *temporary_name(const char *path)
 static int open_temporary(gp_output_t *output, mode_t mode)
 {
     int fd = -1;
-
     for (int i = 0; i < NAME_TRIES && fd < 0; i++) {
         free(output->temporary);
         output->temporary = temporary_name(output->path);
@@ -75,7 +72,6 @@ static int open_path(gp_output_t *output, const char *path)
 {
     struct stat status;
     mode_t mode = 0666;
-
     // Through a symbolic link the file it points to is replaced, not the link.
     output->path = realpath(path, NULL);
     if (output->path == NULL && errno != ENOENT)
@@ -107,7 +103,6 @@ static int stream_named(const char *path)
 int gp_output_open(gp_output_t *output, const char *path)
 {
     int result, stream = stream_named(path);
-
     memset(output, 0, sizeof(*output));
     if (stream >= 0)
         result = open_stream(output, fcntl(stream, F_DUPFD_CLOEXEC, 3));
@@ -123,7 +118,6 @@ int gp_output_open(gp_output_t *output, const char *path)
 int gp_output_commit(gp_output_t *output)
 {
     int result = gp_output_state(output->file); // of what has left the buffer already
-
     errno = 0;
     if (fflush(output->file) != 0 && result == 0)
         result = errno ? -errno : -EIO;
@@ -161,7 +155,6 @@ int gp_output_write(const gp_exporter_t *exporter, const gp_report_t *report, co
 {
     gp_output_t output;
     int result = gp_output_open(&output, path);
-
     if (result < 0)
         return result;
     result = exporter->write(report, output.file);

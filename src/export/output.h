@@ -33,7 +33,6 @@ int gp_output_state(FILE *file);
 // Write a report to a path in one go. Returns 0 or a negative errno value.
 struct gp_exporter;
 struct gp_report;
-int gp_output_write(const struct gp_exporter *exporter, const struct gp_report *report,
-                    const char *path);
+int gp_output_write(const struct gp_exporter *exporter, const struct gp_report *report, const char *path);
 
 #endif

@@ -67,7 +67,6 @@ static void put_time(perfetto_t *perfetto, uint64_t ns)
 static void put_descriptors(perfetto_t *perfetto)
 {
     const gp_timeline_t *timeline = perfetto->timeline;
-
     gp_pb_uint(&perfetto->message, TRACK_UUID, PROCESS_UUID);
     gp_pb_uint(&perfetto->inner, PROCESS_PID, timeline->pid);
     gp_pb_text(&perfetto->inner, PROCESS_NAME, perfetto->report->title);
@@ -128,8 +127,8 @@ static void put_source(perfetto_t *perfetto, const gp_arrow_t *arrow)
 }
 
 // The arrow that ends at the beginning of a span: that of a track's first is its spawn.
-static bool arrow_into(const gp_timeline_t *timeline, const gp_span_t *span, const gp_span_t *before,
-                       size_t number, gp_arrow_t *arrow)
+static bool arrow_into(const gp_timeline_t *timeline, const gp_span_t *span, const gp_span_t *before, size_t number,
+                       gp_arrow_t *arrow)
 {
     if (before == NULL)
         return gp_timeline_spawn(timeline, span->track, arrow);
@@ -149,7 +148,6 @@ static int put_span(void *context, const gp_span_t *span, const gp_span_t *befor
     gp_arrow_t arrow;
     size_t count = gp_timeline_slices(perfetto->timeline, span, slices);
     bool has_arrow = count > 0 && arrow_into(perfetto->timeline, span, before, number, &arrow);
-
     if (has_arrow)
         put_source(perfetto, &arrow);
     for (size_t i = 0; i < count; i++) {
@@ -167,15 +165,12 @@ static int put_span(void *context, const gp_span_t *span, const gp_span_t *befor
 static void put_frames(perfetto_t *perfetto)
 {
     const gp_report_t *report = perfetto->report;
-
     for (uint32_t i = 0; i < report->frame_count; i++) {
         const gp_frame_t *frame = &report->frames[i];
         gp_pb_uint(&perfetto->inner, FRAME_IID, (uint64_t)i + 1);
-        gp_pb_uint(&perfetto->inner, FRAME_FUNCTION,
-                   gp_string_table_number(&perfetto->functions, frame->function));
+        gp_pb_uint(&perfetto->inner, FRAME_FUNCTION, gp_string_table_number(&perfetto->functions, frame->function));
         if (!frame->pseudo)
-            gp_pb_uint(&perfetto->inner, FRAME_SOURCE_PATH,
-                       gp_string_table_number(&perfetto->files, frame->file));
+            gp_pb_uint(&perfetto->inner, FRAME_SOURCE_PATH, gp_string_table_number(&perfetto->files, frame->file));
         gp_pb_uint(&perfetto->inner, FRAME_LINE, frame->line);
         put_inner(perfetto, INTERNED_FRAMES);
     }
@@ -242,7 +237,6 @@ static void put_interned(perfetto_t *perfetto)
 static int put_sample(void *context, const gp_timed_sample_t *sample)
 {
     perfetto_t *perfetto = context;
-
     put_time(perfetto, sample->time_ns);
     gp_pb_uint(&perfetto->inner, TASK_PID, perfetto->timeline->pid);
     gp_pb_uint(&perfetto->inner, TASK_ASYNC_ID, (uint64_t)sample->track + 1);
@@ -258,7 +252,6 @@ static int put_sample(void *context, const gp_timed_sample_t *sample)
 int gp_perfetto_write(const gp_report_t *report, FILE *out)
 {
     perfetto_t perfetto = {.report = report, .timeline = report->timeline, .out = out};
-
     if (report->timeline == NULL)
         return -ENOTSUP;
     // Number 0 of a table is "": it must not become somebody's id.

@@ -69,8 +69,8 @@ typedef struct label_strings { // numbers of the texts; 0 = none
 typedef struct pprof {
     const gp_report_t *report;
     gp_function_table_t *functions;
-    bool *located;            // by frame: its location was written
-    label_strings_t *labels;  // by label: rows have few different ones
+    bool *located;             // by frame: its location was written
+    label_strings_t *labels;   // by label: rows have few different ones
     uint32_t keys[LABEL_KEYS]; // their texts' numbers
     gp_string_table_t strings;
     gp_gzip_t *out;
@@ -87,8 +87,8 @@ static uint64_t as_int64(uint64_t value)
 
 static void flush(pprof_t *pprof)
 {
-    pprof->failed = pprof->failed || pprof->whole.failed || pprof->message.failed ||
-                    pprof->inner.failed || pprof->strings.failed;
+    pprof->failed =
+        pprof->failed || pprof->whole.failed || pprof->message.failed || pprof->inner.failed || pprof->strings.failed;
     if (!pprof->failed && pprof->whole.len > 0)
         gp_gzip_write(pprof->out, pprof->whole.data, pprof->whole.len);
     gp_text_clear(&pprof->whole);
@@ -113,8 +113,7 @@ static void put_string(pprof_t *pprof, unsigned field, const char *text)
     gp_pb_uint(&pprof->message, field, gp_string_table_number(&pprof->strings, text));
 }
 
-static void write_value_type(pprof_t *pprof, enum profile_field field, const char *type,
-                             const char *unit)
+static void write_value_type(pprof_t *pprof, enum profile_field field, const char *type, const char *unit)
 {
     put_string(pprof, VALUE_TYPE_TYPE, type);
     put_string(pprof, VALUE_TYPE_UNIT, unit);
@@ -124,7 +123,6 @@ static void write_value_type(pprof_t *pprof, enum profile_field field, const cha
 static void write_mapping(pprof_t *pprof, uint32_t number)
 {
     const gp_mapping_t *mapping = &pprof->report->mappings[number];
-
     gp_pb_uint(&pprof->message, MAPPING_ID, (uint64_t)number + 1);
     gp_pb_uint(&pprof->message, MAPPING_MEMORY_START, mapping->start);
     gp_pb_uint(&pprof->message, MAPPING_MEMORY_LIMIT, mapping->end);
@@ -142,7 +140,6 @@ static void write_mapping(pprof_t *pprof, uint32_t number)
 static void write_function(pprof_t *pprof, uint32_t number)
 {
     const gp_frame_t *frame = pprof->functions->functions[number].frame;
-
     gp_pb_uint(&pprof->message, FUNCTION_ID, (uint64_t)number + 1);
     put_string(pprof, FUNCTION_NAME, frame->function);
     put_string(pprof, FUNCTION_FILENAME, frame->pseudo ? "" : frame->file);
@@ -165,7 +162,6 @@ static uint32_t write_location(pprof_t *pprof, const gp_row_t *row, uint32_t at)
     const gp_frame_t *frames = pprof->report->frames;
     uint32_t innermost = row->frames[at], outermost = at;
     bool is_new = !pprof->located[innermost];
-
     while (outermost > 0 && frames[row->frames[outermost]].inlined)
         outermost--;
     if (!is_new)
@@ -195,7 +191,6 @@ static void put_labels(pprof_t *pprof, uint32_t number)
 {
     const gp_label_t *label = &pprof->report->labels[number];
     const label_strings_t *strings = &pprof->labels[number];
-
     put_label(pprof, COROUTINE, LABEL_STR, strings->coroutine);
     put_label(pprof, COROUTINE_ID, LABEL_NUM, label->coroutine_id);
     put_label(pprof, THREAD, LABEL_STR, strings->thread);
@@ -216,7 +211,6 @@ static void find_label_strings(pprof_t *pprof)
         [THREAD_ID] = "thread_id", [TRACE_ID] = "trace_id",
     };
     const gp_report_t *report = pprof->report;
-
     for (size_t i = 0; i < LABEL_KEYS && report->label_count > 0; i++)
         pprof->keys[i] = string_number(pprof, keys[i]);
     for (uint32_t i = 0; i < report->label_count; i++)
@@ -260,7 +254,6 @@ static void write_comment(pprof_t *pprof, const char *text)
 static void write_comment_number(pprof_t *pprof, const char *name, uint64_t value)
 {
     char text[64];
-
     snprintf(text, sizeof(text), "%s=%" PRIu64, name, value);
     write_comment(pprof, text);
 }
@@ -268,17 +261,14 @@ static void write_comment_number(pprof_t *pprof, const char *name, uint64_t valu
 static void write_head(pprof_t *pprof)
 {
     const gp_report_t *report = pprof->report;
-
     write_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
     const char *measure = gp_measure_name(report->measure);
     write_value_type(pprof, PROFILE_SAMPLE_TYPE, measure, "nanoseconds");
-    write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
-                 gp_string_table_number(&pprof->strings, measure));
+    write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, gp_string_table_number(&pprof->strings, measure));
     write_number(pprof, PROFILE_TIME_NANOS, report->start_realtime_ns);
     write_number(pprof, PROFILE_DURATION_NANOS, report->duration_ns);
     write_value_type(pprof, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
-    write_number(pprof, PROFILE_PERIOD,
-                 report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
+    write_number(pprof, PROFILE_PERIOD, report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
     write_comment_number(pprof, "total_ns", report->total_ns);
     write_comment_number(pprof, "sampled_ns", report->sampled_ns);
     if (report->cpu_ns > 0)
@@ -295,7 +285,6 @@ static void write_head(pprof_t *pprof)
 static int write_part(void *context, const gp_row_t *rows, size_t count)
 {
     pprof_t *pprof = context;
-
     for (size_t i = 0; i < count && !pprof->failed; i++)
         write_sample(pprof, &rows[i]);
     return pprof->failed ? -ENOMEM : gp_output_state(pprof->file);
@@ -328,9 +317,7 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
         .file = out,
     };
     int result = -ENOMEM;
-
-    if (pprof.functions != NULL && pprof.located != NULL && pprof.labels != NULL &&
-        pprof.out != NULL)
+    if (pprof.functions != NULL && pprof.located != NULL && pprof.labels != NULL && pprof.out != NULL)
         result = write_all(&pprof);
     gp_gzip_close(pprof.out);
     gp_function_table_free(pprof.functions);

@@ -9,7 +9,6 @@ void gp_pb_varint(gp_text_t *message, uint64_t value)
 {
     char bytes[10];
     size_t len = 0;
-
     for (; value >= 0x80; value >>= 7)
         bytes[len++] = (char)(value | 0x80);
     bytes[len++] = (char)value;
@@ -32,7 +31,6 @@ void gp_pb_uint(gp_text_t *message, unsigned field, uint64_t value)
 void gp_pb_fixed64(gp_text_t *message, unsigned field, uint64_t value)
 {
     char bytes[8];
-
     if (value == 0)
         return;
     for (int i = 0; i < 8; i++)
@@ -57,7 +55,6 @@ void gp_pb_bytes(gp_text_t *message, unsigned field, const void *bytes, size_t l
 void gp_pb_text(gp_text_t *message, unsigned field, const char *text)
 {
     char *repaired = malloc(GP_TEXT_GROWTH * strlen(text) + 1);
-
     if (repaired == NULL)
         message->failed = 1;
     else

@@ -51,15 +51,12 @@ static int make_keys(keys_t *keys, const gp_function_table_t *table)
 static void put_key(gp_text_t *out, const keys_t *keys, uint32_t function)
 {
     size_t start = function > 0 ? keys->ends[function - 1] : 0;
-
     gp_text_add(out, keys->bytes.data + start, keys->ends[function] - start);
 }
 
-static void write_function(gp_text_t *out, const gp_function_table_t *table, const keys_t *keys,
-                           uint32_t number)
+static void write_function(gp_text_t *out, const gp_function_table_t *table, const keys_t *keys, uint32_t number)
 {
     const gp_function_t *item = &table->functions[number];
-
     put_key(out, keys, number);
     gp_marshal_tuple(out, 5);
     gp_marshal_int(out, item->primitive_calls);
@@ -84,7 +81,6 @@ static void write_function(gp_text_t *out, const gp_function_table_t *table, con
 static void write_note(gp_text_t *out, const char *text)
 {
     const gp_frame_t frame = {.function = text, .file = "~"};
-
     write_key(out, &frame);
     gp_marshal_tuple(out, 5);
     gp_marshal_int(out, 0);
@@ -98,7 +94,6 @@ static void write_note(gp_text_t *out, const char *text)
 size_t gp_pstats_notes(const gp_report_t *report, const char **notes)
 {
     size_t count = 0;
-
     if (!report->exact_calls)
         notes[count++] = "[call counts are numbers of samples]";
     else if (gp_report_is_empty(report))
@@ -111,20 +106,17 @@ size_t gp_pstats_notes(const gp_report_t *report, const char **notes)
 static int flush(gp_text_t *text, FILE *out)
 {
     int result = text->failed ? -ENOMEM : 0;
-
     fwrite(text->data, 1, text->len, out);
     gp_text_clear(text);
     return result;
 }
 
 // What is written is put together in memory and handed over in large parts.
-static int write_all(const gp_report_t *report, const gp_function_table_t *table,
-                     const keys_t *keys, FILE *file)
+static int write_all(const gp_report_t *report, const gp_function_table_t *table, const keys_t *keys, FILE *file)
 {
     gp_text_t text = {0}, *out = &text;
     const char *notes[GP_PSTATS_NOTES_MAX];
     int result = 0;
-
     gp_marshal_dict_begin(out);
     for (uint32_t i = 0; i < table->function_count && result == 0; i++) {
         // Frames of rows that were given up on have no samples; "[no samples]" has none but has the
@@ -149,7 +141,6 @@ int gp_pstats_write(const gp_report_t *report, FILE *out)
     gp_function_table_t *table = gp_function_table_create(report);
     keys_t keys = {0};
     int result = table ? make_keys(&keys, table) : -ENOMEM;
-
     if (result == 0)
         result = write_all(report, table, &keys, out);
     gp_text_free(&keys.bytes);

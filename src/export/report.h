@@ -30,8 +30,8 @@ typedef struct gp_report_options {
     bool stitch; // put the stack at which a coroutine was created above its own, and its creator's
                  // above that
     gp_stack_filter_t stacks;
-    gp_measure_t measure; // delays need GP_KEEP_HOGS; what they are chosen by is who had to wait
-    unsigned wants; // enum gp_want bits
+    gp_measure_t measure;        // delays need GP_KEEP_HOGS; what they are chosen by is who had to wait
+    unsigned wants;              // enum gp_want bits
     const gp_group_sums_t *sums; // to be added to; NULL = nobody asks
 } gp_report_options_t;
 
@@ -49,20 +49,18 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
 //   wants:      enum gp_want bits; labels there are none.
 //   symbolizer: outlives the report, which has its texts.
 // Returns NULL and errno.
-gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants,
-                                     gp_symbolizer_t *symbolizer);
+gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants, gp_symbolizer_t *symbolizer);
 
 void gp_report_free(gp_report_t *report);
 
 // "[coroutine 12 name]" or "[thread name]" for a coroutine of a dataset, as --by coroutine shows
 // it; "12 name" without the word and the brackets where `bare` is true. Returns the length, which
 // is less than `size`.
-size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer,
-                            bool bare, char *text, size_t size);
+size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, bool bare,
+                            char *text, size_t size);
 
 // "[trace 32hex]" or "[no trace]"; without the word and the brackets where `bare` is true.
-size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text,
-                             size_t size);
+size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text, size_t size);
 
 // What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
 const char *gp_report_pseudo_name(uint64_t pseudo);

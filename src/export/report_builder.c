@@ -7,7 +7,6 @@
 gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer, unsigned wants)
 {
     gp_builder_t *builder = calloc(1, sizeof(*builder));
-
     if (builder != NULL) {
         builder->symbolizer = symbolizer;
         builder->wants = wants;
@@ -17,11 +16,9 @@ gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer, unsigned wants)
 
 int gp_builder_reserve(gp_builder_t *builder, size_t frames)
 {
-    if (gp_reserve(&builder->frames, &builder->frame_capacity, frames, sizeof(*builder->frames)) <
-            0 ||
+    if (gp_reserve(&builder->frames, &builder->frame_capacity, frames, sizeof(*builder->frames)) < 0 ||
         gp_reserve(&builder->locs, &builder->loc_capacity, frames, sizeof(*builder->locs)) < 0 ||
-        gp_reserve(&builder->loc_frames, &builder->loc_frame_capacity, frames,
-                   sizeof(*builder->loc_frames)) < 0 ||
+        gp_reserve(&builder->loc_frames, &builder->loc_frame_capacity, frames, sizeof(*builder->loc_frames)) < 0 ||
         gp_index_reserve(&builder->frame_index, frames) < 0)
         return -ENOMEM;
     return gp_index_reserve(&builder->loc_index, frames);
@@ -30,11 +27,9 @@ int gp_builder_reserve(gp_builder_t *builder, size_t frames)
 static bool same_frame(const void *owner, uint32_t number, const void *key)
 {
     const gp_frame_t *a = &((const gp_builder_t *)owner)->frames[number], *b = key;
-
-    return a->line == b->line && a->first_line == b->first_line && a->pseudo == b->pseudo &&
-           a->address == b->address && a->inlined == b->inlined && a->mapping == b->mapping &&
-           strcmp(a->function, b->function) == 0 && strcmp(a->file, b->file) == 0 &&
-           strcmp(a->module, b->module) == 0;
+    return a->line == b->line && a->first_line == b->first_line && a->pseudo == b->pseudo && a->address == b->address &&
+           a->inlined == b->inlined && a->mapping == b->mapping && strcmp(a->function, b->function) == 0 &&
+           strcmp(a->file, b->file) == 0 && strcmp(a->module, b->module) == 0;
 }
 
 static bool copy_texts(gp_builder_t *builder, gp_frame_t *frame)
@@ -50,7 +45,6 @@ static bool copy_texts(gp_builder_t *builder, gp_frame_t *frame)
 static uint32_t find_frame(gp_builder_t *builder, const gp_frame_t *frame, bool stay)
 {
     uint64_t hash = gp_hash_bytes(frame->function, strlen(frame->function));
-
     hash = gp_hash_more(hash, gp_hash_bytes(frame->file, strlen(frame->file)));
     hash = gp_hash_more(hash, (uint64_t)frame->line << 32 | frame->first_line);
     hash = gp_hash_more(hash, frame->address);
@@ -60,8 +54,7 @@ static uint32_t find_frame(gp_builder_t *builder, const gp_frame_t *frame, bool 
 
     gp_frame_t kept = *frame;
     if ((!stay && !copy_texts(builder, &kept)) ||
-        gp_grow(&builder->frames, &builder->frame_capacity, builder->frame_count,
-                sizeof(*builder->frames)) < 0 ||
+        gp_grow(&builder->frames, &builder->frame_capacity, builder->frame_count, sizeof(*builder->frames)) < 0 ||
         gp_index_add(&builder->frame_index, hash, (uint32_t)builder->frame_count) < 0)
         return GP_INDEX_NONE;
     builder->frames[builder->frame_count] = kept;
@@ -75,8 +68,8 @@ uint32_t gp_builder_frame(gp_builder_t *builder, const gp_frame_t *frame)
 
 static int path_push(gp_builder_t *builder, uint32_t frame)
 {
-    if (frame == GP_INDEX_NONE || gp_grow(&builder->path, &builder->path_capacity,
-                                          builder->path_len, sizeof(*builder->path)) < 0)
+    if (frame == GP_INDEX_NONE ||
+        gp_grow(&builder->path, &builder->path_capacity, builder->path_len, sizeof(*builder->path)) < 0)
         return -ENOMEM;
     builder->path[builder->path_len++] = frame;
     return 0;
@@ -90,12 +83,11 @@ void gp_builder_row_begin(gp_builder_t *builder)
 int gp_builder_row_pseudo(gp_builder_t *builder, const char *name)
 {
     gp_frame_t frame = {.function = name, .file = "~", .module = "", .pseudo = true};
-
     return path_push(builder, gp_builder_frame(builder, &frame));
 }
 
-int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file,
-                            uint32_t first_line, uint32_t line)
+int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file, uint32_t first_line,
+                            uint32_t line)
 {
     gp_frame_t frame = {
         .function = name != NULL ? name : "[lost function]",
@@ -105,7 +97,6 @@ int gp_builder_row_function(gp_builder_t *builder, const char *name, const char 
         .module = "",
         .pseudo = name == NULL,
     };
-
     return path_push(builder, gp_builder_frame(builder, &frame));
 }
 
@@ -136,13 +127,11 @@ const char *gp_report_pseudo_name(uint64_t pseudo)
 static bool same_loc(const void *owner, uint32_t number, const void *key)
 {
     const gp_builder_loc_t *a = &((const gp_builder_t *)owner)->locs[number], *b = key;
-
     return a->module == b->module && a->address == b->address;
 }
 
 // Add the frames of a symbol, outermost first.
-static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, uint32_t mapping,
-                             uint64_t address)
+static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, uint32_t mapping, uint64_t address)
 {
     if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer, mapping, address) < 0)
         return -ENOMEM;
@@ -159,9 +148,8 @@ static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, u
         .module = symbol->module,
     };
     uint32_t number = find_frame(builder, &frame, builder->symbols_stay);
-    if (number == GP_INDEX_NONE ||
-        gp_grow(&builder->loc_frames, &builder->loc_frame_capacity, builder->loc_frame_count,
-                sizeof(*builder->loc_frames)) < 0)
+    if (number == GP_INDEX_NONE || gp_grow(&builder->loc_frames, &builder->loc_frame_capacity, builder->loc_frame_count,
+                                           sizeof(*builder->loc_frames)) < 0)
         return -ENOMEM;
     builder->loc_frames[builder->loc_frame_count++] = number;
     return 0;
@@ -172,7 +160,6 @@ static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, uint32_t module
     gp_builder_loc_t key = {.module = module, .address = address};
     uint64_t hash = gp_hash_more(gp_hash_u64(address), module);
     uint32_t number = gp_index_find(&builder->loc_index, hash, same_loc, builder, &key);
-
     if (number != GP_INDEX_NONE)
         return &builder->locs[number];
     const gp_symbol_t *symbol = gp_symbolizer_resolve(builder->symbolizer, module, address);
@@ -180,12 +167,10 @@ static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, uint32_t module
     uint64_t bias = mapping != 0 ? builder->mapping_modules[mapping - 1].bias : 0;
     key.first = (uint32_t)builder->loc_frame_count;
     if (symbol == NULL ||
-        add_symbol_frames(builder, symbol, mapping,
-                          builder->wants & GP_WANT_ADDRESSES ? bias + address : 0) < 0)
+        add_symbol_frames(builder, symbol, mapping, builder->wants & GP_WANT_ADDRESSES ? bias + address : 0) < 0)
         return NULL;
     key.count = (uint32_t)builder->loc_frame_count - key.first;
-    if (gp_grow(&builder->locs, &builder->loc_capacity, builder->loc_count,
-                sizeof(*builder->locs)) < 0 ||
+    if (gp_grow(&builder->locs, &builder->loc_capacity, builder->loc_count, sizeof(*builder->locs)) < 0 ||
         gp_index_add(&builder->loc_index, hash, (uint32_t)builder->loc_count) < 0)
         return NULL;
     builder->locs[builder->loc_count] = key;
@@ -209,7 +194,6 @@ static bool same_path(const void *owner, uint32_t number, const void *key)
 {
     const gp_builder_t *builder = key;
     const gp_builder_path_t *path = &((const gp_builder_t *)owner)->paths[number];
-
     return path->depth == builder->path_len &&
            memcmp(path->frames, builder->path, path->depth * sizeof(*path->frames)) == 0;
 }
@@ -229,8 +213,7 @@ uint32_t gp_builder_path(gp_builder_t *builder)
         .depth = (uint32_t)builder->path_len,
     };
     if (path.frames == NULL ||
-        gp_grow(&builder->paths, &builder->paths_capacity, builder->path_count,
-                sizeof(*builder->paths)) < 0 ||
+        gp_grow(&builder->paths, &builder->paths_capacity, builder->path_count, sizeof(*builder->paths)) < 0 ||
         gp_index_add(&builder->path_index, hash, (uint32_t)builder->path_count) < 0)
         return GP_INDEX_NONE;
     builder->paths[builder->path_count] = path;
@@ -241,7 +224,6 @@ static bool same_row(const void *owner, uint32_t number, const void *key)
 {
     const gp_builder_t *builder = key;
     const gp_row_t *row = &((const gp_builder_t *)owner)->rows[number];
-
     return row->depth == builder->path_len &&
            memcmp(row->frames, builder->path, row->depth * sizeof(*row->frames)) == 0;
 }
@@ -260,8 +242,7 @@ int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t sampl
             .depth = (uint32_t)builder->path_len,
         };
         if (row.frames == NULL ||
-            gp_grow(&builder->rows, &builder->row_capacity, builder->row_count,
-                    sizeof(*builder->rows)) < 0 ||
+            gp_grow(&builder->rows, &builder->row_capacity, builder->row_count, sizeof(*builder->rows)) < 0 ||
             gp_index_add(&builder->row_index, hash, (uint32_t)builder->row_count) < 0)
             return -ENOMEM;
         number = (uint32_t)builder->row_count++;
@@ -282,7 +263,6 @@ static void scale_rows(gp_builder_t *builder, uint64_t total_ns)
     uint64_t sampled = builder->report.sampled_ns;
     uint64_t running = 0, given = 0;
     double factor = (double)total_ns / (double)sampled;
-
     for (size_t i = 0; i < builder->row_count && sampled > 0; i++) {
         running += builder->rows[i].weight_ns;
         uint64_t upto = (uint64_t)((unsigned __int128)running * total_ns / sampled);
@@ -295,7 +275,6 @@ static void scale_rows(gp_builder_t *builder, uint64_t total_ns)
 static int compare_rows(const void *left, const void *right)
 {
     const gp_row_t *a = left, *b = right;
-
     if (a->weight_ns != b->weight_ns)
         return a->weight_ns > b->weight_ns ? -1 : 1;
     if (a->depth != b->depth)
@@ -314,8 +293,7 @@ static int add_no_samples(gp_builder_t *builder, uint64_t total_ns)
     if (total_ns == 0)
         return 0;
     gp_builder_row_begin(builder);
-    if (gp_builder_row_pseudo(builder, "[no samples]") < 0 ||
-        gp_builder_row_end(builder, total_ns, 0, 0) < 0)
+    if (gp_builder_row_pseudo(builder, "[no samples]") < 0 || gp_builder_row_end(builder, total_ns, 0, 0) < 0)
         return -ENOMEM;
     builder->report.sampled_ns = 0;
     return 0;
@@ -324,7 +302,6 @@ static int add_no_samples(gp_builder_t *builder, uint64_t total_ns)
 gp_report_t *gp_builder_finish(gp_builder_t *builder, uint64_t total_ns)
 {
     gp_report_t *report = &builder->report;
-
     report->basis = total_ns > 0 ? GP_BASIS_EXACT : GP_BASIS_SAMPLED;
     if (report->sampled_ns == 0) {
         if (add_no_samples(builder, total_ns) < 0) {

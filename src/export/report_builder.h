@@ -67,8 +67,8 @@ int gp_builder_reserve(gp_builder_t *builder, size_t frames);
 // are not wanted. Returns 0 or -ENOMEM.
 //   module:  symbolizer's number, or GP_SYMBOLIZER_NO_MODULE.
 //   mapping: path and range; its build_id is not read.
-int gp_builder_mapping(gp_builder_t *builder, uint32_t module, uint64_t bias,
-                       const gp_mapping_t *mapping, const uint8_t *build_id, size_t build_id_len);
+int gp_builder_mapping(gp_builder_t *builder, uint32_t module, uint64_t bias, const gp_mapping_t *mapping,
+                       const uint8_t *build_id, size_t build_id_len);
 
 // Returns the mapping's number plus 1, 0 when there is none.
 uint32_t gp_builder_mapping_find(const gp_builder_t *builder, uint32_t module);
@@ -84,8 +84,8 @@ int gp_builder_row_pseudo(gp_builder_t *builder, const char *name);
 int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc);
 // A frame of a language runtime: a function that has a name without any module.
 //   name: NULL = its definition was lost.
-int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file,
-                            uint32_t first_line, uint32_t line);
+int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file, uint32_t first_line,
+                            uint32_t line);
 //   squares: sum of the squares of the samples' weights.
 int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples, double squares);
 

@@ -4,14 +4,12 @@
 
 static gp_call_t *new_call(gp_builder_t *builder)
 {
-    if (gp_grow(&builder->calls, &builder->call_capacity, builder->call_count,
-                sizeof(*builder->calls)) < 0)
+    if (gp_grow(&builder->calls, &builder->call_capacity, builder->call_count, sizeof(*builder->calls)) < 0)
         return NULL;
     return &builder->calls[builder->call_count++];
 }
 
-int gp_builder_call(gp_builder_t *builder, const gp_call_record_t *record, uint32_t caller,
-                    uint32_t callee)
+int gp_builder_call(gp_builder_t *builder, const gp_call_record_t *record, uint32_t caller, uint32_t callee)
 {
     if (callee == GP_INDEX_NONE || (record->caller_loc != 0 && caller == GP_INDEX_NONE))
         return -ENOMEM;
@@ -37,12 +35,10 @@ int gp_builder_call(gp_builder_t *builder, const gp_call_record_t *record, uint3
 int gp_builder_calls_finish(gp_builder_t *builder, uint64_t total_ns)
 {
     uint64_t counted_ns = 0;
-
     for (size_t i = 0; i < builder->call_count; i++)
         counted_ns += builder->calls[i].self_cpu_ns;
     if (total_ns > counted_ns) {
-        gp_frame_t frame = {
-            .function = "[not instrumented]", .file = "~", .module = "", .pseudo = true};
+        gp_frame_t frame = {.function = "[not instrumented]", .file = "~", .module = "", .pseudo = true};
         uint64_t rest = total_ns - counted_ns;
         uint32_t number = gp_builder_frame(builder, &frame);
         gp_call_t *call = number != GP_INDEX_NONE ? new_call(builder) : NULL;

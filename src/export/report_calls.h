@@ -7,11 +7,10 @@
 // Add what was counted of a pair of functions; a pair that comes again is added up by whoever reads it.
 //   caller, callee: frames, gp_builder_function_frame(); a call with caller_loc 0 has no caller.
 // Returns 0 or -ENOMEM.
-int gp_builder_call(gp_builder_t *builder, const gp_call_record_t *record, uint32_t caller,
-                    uint32_t callee);
+int gp_builder_call(gp_builder_t *builder, const gp_call_record_t *record, uint32_t caller, uint32_t callee);
 
-// All calls are there: the CPU time of `total_ns` (0 = not known) that no function has gets a row of its own. Hands them
-// to the report.
+// All calls are there: the CPU time of `total_ns` (0 = not known) that no function has gets a row of its own. Hands
+// them to the report.
 int gp_builder_calls_finish(gp_builder_t *builder, uint64_t total_ns);
 
 #endif

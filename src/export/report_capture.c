@@ -18,7 +18,6 @@ static int add_unsampled(capture_report_t *from)
 {
     bool filtered = from->options->stacks.focus_count > 0;
     int result = 0;
-
     for (uint32_t kind = GP_KIND_CPU + 1; kind < GP_KIND_COUNT && result == 0; kind++) {
         const gp_scaling_t *scaling = &from->pass->scaling;
         if (scaling->exact_ns[kind] == 0 || scaling->sampled_ns[kind] > 0 || filtered)
@@ -32,13 +31,11 @@ static int add_unsampled(capture_report_t *from)
 }
 
 // One row for each stack of a long slice: its share of the delays that were chosen.
-static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns,
-                   uint64_t victims)
+static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns, uint64_t victims)
 {
     const gp_dataset_stack_t *stacks = from->dataset->stacks;
     uint64_t weight_ns = 0, before = 0, given = 0;
     int result = 0;
-
     for (uint32_t i = 0; i < hog->stack_count; i++)
         weight_ns += hog->stacks[i].weight_ns;
     for (uint32_t i = 0; i < hog->stack_count && result >= 0 && weight_ns > 0; i++) {
@@ -66,7 +63,6 @@ static int add_hogs(capture_report_t *from)
     const gp_dataset_t *dataset = from->dataset;
     uint64_t *delays = calloc(2 * dataset->hog_count + 1, sizeof(*delays));
     int result = delays != NULL ? 0 : -ENOMEM;
-
     for (size_t i = 0; i < dataset->delay_count && result == 0; i++) {
         const gp_dataset_delay_t *delay = &dataset->delays[i];
         gp_dataset_share_t who = {.coro = delay->coro, .trace = delay->trace};
@@ -87,7 +83,6 @@ static int add_rows(capture_report_t *from)
     const gp_stack_filter_t *stacks = &from->options->stacks;
     bool delays = from->options->measure == GP_MEASURE_DELAY;
     int result = delays ? add_hogs(from) : gp_pass_read(from->pass);
-
     if (result == 0 && !delays)
         result = add_unsampled(from);
     if (result == 0 && (stacks->focus_count > 0 || stacks->ignore_count > 0))
@@ -106,18 +101,16 @@ static uint32_t called_frame(capture_report_t *from, gp_loc_t loc)
 static bool is_whole(const capture_report_t *from)
 {
     const gp_report_options_t *options = from->options;
-
     return options->selection.coros == NULL && options->selection.traces == NULL &&
            options->selection.threads == NULL && options->stacks.focus_count == 0 &&
-           options->stacks.ignore_count == 0 && options->by == GP_BY_NONE &&
-           !options->stitch && !from->dataset->windowed && options->measure != GP_MEASURE_DELAY;
+           options->stacks.ignore_count == 0 && options->by == GP_BY_NONE && !options->stitch &&
+           !from->dataset->windowed && options->measure != GP_MEASURE_DELAY;
 }
 
 static int add_calls(capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
     int result = 0;
-
     if (dataset->call_count == 0 || !is_whole(from))
         return 0;
     for (size_t i = 0; i < dataset->call_count && result == 0; i++) {
@@ -150,7 +143,6 @@ static gp_report_t *finish(capture_report_t *from)
     uint64_t scope = delays ? 0 : gp_scaling_exact_ns(&pass->scaling);
     uint64_t kept = from->builder->report.sampled_ns;
     uint64_t all = kept + gp_whole_ns(pass->left_out_ns), total = scope;
-
     if (filtered && all > 0)
         total = (uint64_t)((unsigned __int128)scope * kept / all);
     gp_report_t *report = gp_builder_finish(from->builder, total);
@@ -174,21 +166,18 @@ static int describe(const capture_report_t *from)
     gp_report_t *report = &from->builder->report;
     const char *slash = strrchr(dataset->exe, '/');
     const char *name = slash ? slash + 1 : dataset->exe;
-
     if (name[0] == '\0')
         name = "profile";
     report->duration_ns = dataset->end_ns;
     report->start_realtime_ns = dataset->header.start_realtime_ns;
     if (dataset->windowed) {
-        uint64_t to =
-            dataset->window.to_ns < dataset->end_ns ? dataset->window.to_ns : dataset->end_ns;
+        uint64_t to = dataset->window.to_ns < dataset->end_ns ? dataset->window.to_ns : dataset->end_ns;
         report->duration_ns = to > dataset->window.from_ns ? to - dataset->window.from_ns : 0;
         report->start_realtime_ns += dataset->window.from_ns;
     }
     report->frequency_hz = dataset->header.frequency_hz;
     report->title = gp_arena_text(&from->builder->arena, name, strlen(name));
-    report->counters =
-        gp_arena_copy(&from->builder->arena, dataset->counters, sizeof(dataset->counters));
+    report->counters = gp_arena_copy(&from->builder->arena, dataset->counters, sizeof(dataset->counters));
     report->counter_count = GP_COUNTER_COUNT;
     return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;
 }
@@ -202,7 +191,6 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
         .options = options,
     };
     int result = -ENOMEM;
-
     if (from.builder != NULL)
         from.pass = gp_pass_create(from.builder, dataset, options);
     if (from.pass != NULL)

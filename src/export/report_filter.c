@@ -17,14 +17,13 @@ enum { MATCH_IGNORED = 1u << GP_FOCUS_MAX };
 static bool matches(const regex_t *regex, const gp_frame_t *frame)
 {
     return regexec(regex, frame->function, 0, NULL, 0) == 0 ||
-           (!frame->pseudo && (regexec(regex, frame->file, 0, NULL, 0) == 0 ||
-                               regexec(regex, frame->module, 0, NULL, 0) == 0));
+           (!frame->pseudo &&
+            (regexec(regex, frame->file, 0, NULL, 0) == 0 || regexec(regex, frame->module, 0, NULL, 0) == 0));
 }
 
 static uint32_t match_frame(const gp_stack_filter_t *filter, const gp_frame_t *frame)
 {
     uint32_t bits = 0;
-
     for (size_t i = 0; i < filter->focus_count; i++)
         if (matches(&filter->focus[i], frame))
             bits |= 1u << i;
@@ -37,15 +36,12 @@ static uint32_t match_frame(const gp_stack_filter_t *filter, const gp_frame_t *f
 int gp_builder_row_passes(gp_builder_t *builder, const gp_stack_filter_t *filter, size_t first)
 {
     uint32_t all = (1u << filter->focus_count) - 1, bits = 0;
-
     if (filter->focus_count == 0 && filter->ignore_count == 0)
         return 1;
     while (builder->match_count < builder->frame_count) {
-        if (gp_grow(&builder->matches, &builder->match_capacity, builder->match_count,
-                    sizeof(*builder->matches)) < 0)
+        if (gp_grow(&builder->matches, &builder->match_capacity, builder->match_count, sizeof(*builder->matches)) < 0)
             return -ENOMEM;
-        builder->matches[builder->match_count] =
-            match_frame(filter, &builder->frames[builder->match_count]);
+        builder->matches[builder->match_count] = match_frame(filter, &builder->frames[builder->match_count]);
         builder->match_count++;
     }
     for (size_t i = first; i < builder->path_len; i++)
@@ -63,7 +59,6 @@ static void mark(const uint32_t *frames, uint32_t depth, uint32_t *numbers)
 static void renumber(const uint32_t *frames, uint32_t depth, const uint32_t *numbers)
 {
     uint32_t *changed = (uint32_t *)frames;
-
     for (uint32_t i = 0; i < depth; i++)
         changed[i] = numbers[changed[i]] - 1;
 }
@@ -73,7 +68,6 @@ int gp_builder_drop_unused_frames(gp_builder_t *builder)
     gp_pass_t *pass = builder->pass;
     uint32_t *numbers = calloc(builder->frame_count + 1, sizeof(*numbers)); // new number plus 1
     size_t kept = 0;
-
     if (numbers == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < builder->row_count; i++)

@@ -10,11 +10,10 @@ uint32_t gp_report_module(const gp_dataset_t *dataset, gp_symbolizer_t *symboliz
 // Add the label of (coroutine, trace, thread) to the builder's.
 //   thread: index in the capture.
 // Returns its number plus 1, 0 when memory is short.
-uint32_t gp_report_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro,
-                         uint32_t trace, uint32_t thread);
+uint32_t gp_report_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro, uint32_t trace,
+                         uint32_t thread);
 
 // Add the label of a coroutine, whatever it worked for.
-uint32_t gp_report_coro_only_label(const gp_dataset_t *dataset, gp_builder_t *builder,
-                                   uint32_t coro);
+uint32_t gp_report_coro_only_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro);
 
 #endif

@@ -16,12 +16,10 @@ typedef struct part { // while it is handed out
 } part_t;
 
 // A path below the root frame of its group.
-static int set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena,
-                      gp_row_t *row)
+static int set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena, gp_row_t *row)
 {
     const gp_builder_path_t *path = &pass->builder->paths[weight->path];
     uint32_t root = pass->group_count > 0 ? pass->groups[weight->group].root : GP_INDEX_NONE;
-
     row->frames = path->frames;
     row->depth = path->depth;
     if (root == GP_INDEX_NONE)
@@ -36,8 +34,7 @@ static int set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_
     return 0;
 }
 
-static int make_row(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena,
-                    gp_row_t *row)
+static int make_row(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena, gp_row_t *row)
 {
     *row = (gp_row_t){
         .label = pass->group_count > 0 ? pass->groups[weight->group].label : 0,
@@ -54,7 +51,6 @@ static int add_rows(gp_pass_t *pass)
     gp_builder_t *builder = pass->builder;
     const gp_pass_weights_t *weights = &pass->weights;
     gp_row_t *rows = realloc(builder->rows, (builder->row_count + weights->count + 1) * sizeof(*rows));
-
     if (rows == NULL)
         return -ENOMEM;
     builder->rows = rows;
@@ -75,7 +71,6 @@ static int add_rows(gp_pass_t *pass)
 int gp_pass_finish(gp_pass_t *pass)
 {
     gp_report_t *report = &pass->builder->report;
-
     if (pass->spill.count == 0)
         return add_rows(pass);
     gp_pass_weights_free(&pass->weights);
@@ -93,7 +88,6 @@ static void scale_row(part_t *part, gp_row_t *row, double ns)
     uint64_t total = part->pass->builder->report.total_ns;
     double upto = (part->running += ns) * part->pass->scale;
     uint64_t most = upto < (double)total ? (uint64_t)(upto + 0.5) : total;
-
     row->weight_ns = most > part->given ? most - part->given : 0;
     row->squares_ns2 *= part->pass->scale * part->pass->scale;
     part->given += row->weight_ns;
@@ -102,7 +96,6 @@ static void scale_row(part_t *part, gp_row_t *row, double ns)
 static int compare_rows(const void *left, const void *right)
 {
     const gp_row_t *a = left, *b = right;
-
     return a->weight_ns > b->weight_ns ? -1 : a->weight_ns < b->weight_ns;
 }
 
@@ -110,7 +103,6 @@ static int take_weights(void *context, const void *bytes, size_t len)
 {
     part_t *part = context;
     const gp_pass_weight_t *weights = bytes;
-
     for (size_t i = 0; i < len / sizeof(*weights); i++)
         if (gp_pass_weigh(&part->weights, &weights[i]) < 0)
             return -ENOMEM;
@@ -128,7 +120,6 @@ static int hand_out(part_t *part, size_t count, gp_rows_taker_t *take, void *con
 static int first_part(part_t *part, gp_rows_taker_t *take, void *context)
 {
     const gp_builder_t *builder = part->pass->builder;
-
     part->rows = calloc(builder->row_count + 1, sizeof(*part->rows));
     if (part->rows == NULL)
         return -ENOMEM;
@@ -143,7 +134,6 @@ static int next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *c
 {
     const gp_pass_t *pass = part->pass;
     int result = gp_spill_read(&pass->spill, number, sizeof(gp_pass_weight_t), take_weights, part);
-
     gp_index_free(&part->weights.index);
     if (result == 0)
         part->rows = malloc((part->weights.count + 1) * sizeof(*part->rows));
@@ -172,7 +162,6 @@ static int each_part(const gp_pass_t *pass, gp_rows_taker_t *take, void *context
 {
     part_t part = {.pass = pass};
     int result = first_part(&part, take, context);
-
     for (size_t i = 0; i < pass->spill.count; i++)
         if (gp_spill_bytes(&pass->spill, i) > 0)
             part.last = i;

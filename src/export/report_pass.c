@@ -16,7 +16,6 @@ enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 25000, PARTS_MAX = 1024 };
 static bool same_weight(const void *owner, uint32_t number, const void *key)
 {
     const gp_pass_weight_t *a = &((const gp_pass_weights_t *)owner)->items[number], *b = key;
-
     return a->group == b->group && a->path == b->path;
 }
 
@@ -33,7 +32,6 @@ int gp_pass_weigh(gp_pass_weights_t *weights, const gp_pass_weight_t *more)
     uint64_t hash = gp_hash_u64((uint64_t)more->group << 32 | more->path);
     uint32_t number = gp_index_find(&weights->index, hash, same_weight, weights, more);
     gp_pass_weight_t *weight = number != GP_INDEX_NONE ? &weights->items[number] : NULL;
-
     if (weight == NULL) {
         weight = new_weight(weights, more->group, more->path);
         if (weight == NULL || gp_index_add(&weights->index, hash, (uint32_t)weights->count - 1) < 0)
@@ -56,7 +54,6 @@ void gp_pass_weights_free(gp_pass_weights_t *weights)
 static size_t part_of(const gp_pass_t *pass, const gp_pass_weight_t *weight)
 {
     uint32_t root = pass->groups[weight->group].root;
-
     return (size_t)(gp_hash_u64(root != GP_INDEX_NONE ? root : weight->group) % pass->spill.count);
 }
 
@@ -66,7 +63,6 @@ static int put_by(gp_pass_t *pass)
     gp_pass_weights_t *weights = &pass->weights;
     uint64_t parts = pass->dataset->samples_read / PART_SAMPLES + 2;
     int result = 0;
-
     if (pass->spill.count == 0)
         result = gp_spill_init(&pass->spill, parts < PARTS_MAX ? (size_t)parts : PARTS_MAX);
     for (size_t i = 0; i < weights->count && result == 0; i++)
@@ -80,14 +76,12 @@ static int put_by(gp_pass_t *pass)
 static bool same_group(const void *owner, uint32_t number, const void *key)
 {
     const gp_pass_group_t *a = &((const gp_pass_t *)owner)->groups[number], *b = key;
-
     return a->label == b->label && a->root == b->root;
 }
 
 static bool same_whose(const void *owner, uint32_t number, const void *key)
 {
     const gp_pass_whose_t *a = &((const gp_pass_t *)owner)->whose[number], *b = key;
-
     return a->coro == b->coro && a->trace == b->trace && a->thread == b->thread;
 }
 
@@ -95,15 +89,13 @@ static bool same_whose(const void *owner, uint32_t number, const void *key)
 static int find_root(gp_pass_t *pass, const gp_pass_whose_t *whose, uint32_t *root)
 {
     char text[256];
-
     *root = GP_INDEX_NONE;
     if (pass->options.by == GP_BY_NONE)
         return 0;
     if (pass->options.by == GP_BY_TRACE)
         gp_report_trace_label(pass->dataset, whose->trace, false, text, sizeof(text));
     else
-        gp_report_coro_label(pass->dataset, whose->coro, pass->builder->symbolizer, false, text,
-                             sizeof(text));
+        gp_report_coro_label(pass->dataset, whose->coro, pass->builder->symbolizer, false, text, sizeof(text));
     gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
     *root = gp_builder_frame(pass->builder, &frame);
     return *root != GP_INDEX_NONE ? 0 : -ENOMEM;
@@ -112,11 +104,9 @@ static int find_root(gp_pass_t *pass, const gp_pass_whose_t *whose, uint32_t *ro
 static int find_label(gp_pass_t *pass, const gp_pass_whose_t *whose, uint32_t *label)
 {
     unsigned wants = pass->options.wants;
-
     *label = 0;
     if (wants & GP_WANT_LABELS)
-        *label = gp_report_label(pass->dataset, pass->builder, whose->coro, whose->trace,
-                                 whose->thread);
+        *label = gp_report_label(pass->dataset, pass->builder, whose->coro, whose->trace, whose->thread);
     else if (wants & GP_WANT_HEAVIEST && pass->heaviest[whose->coro])
         *label = gp_report_coro_only_label(pass->dataset, pass->builder, whose->coro);
     else
@@ -128,7 +118,6 @@ static int find_label(gp_pass_t *pass, const gp_pass_whose_t *whose, uint32_t *l
 static uint32_t find_group(gp_pass_t *pass, const gp_pass_whose_t *whose)
 {
     gp_pass_group_t key;
-
     if (find_root(pass, whose, &key.root) < 0 || find_label(pass, whose, &key.label) < 0)
         return GP_INDEX_NONE;
     uint64_t hash = gp_hash_u64((uint64_t)key.root << 32 | key.label);
@@ -144,10 +133,8 @@ static uint32_t find_group(gp_pass_t *pass, const gp_pass_whose_t *whose)
 
 static const gp_pass_whose_t *find_whose(gp_pass_t *pass, gp_pass_whose_t key)
 {
-    uint64_t hash =
-        gp_hash_more(gp_hash_u64((uint64_t)key.coro << 32 | key.trace), key.thread);
+    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.coro << 32 | key.trace), key.thread);
     uint32_t number = gp_index_find(&pass->whose_index, hash, same_whose, pass, &key);
-
     if (number != GP_INDEX_NONE)
         return &pass->whose[number];
     key.group = find_group(pass, &key);
@@ -168,7 +155,6 @@ static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, uint32_t
         .thread = pass->by_thread ? thread : 0,
     };
     uint32_t *last = &pass->last_whose[pass->by_coro ? seen->coro : seen->trace];
-
     if (*last != 0 && same_whose(pass, *last - 1, &key))
         return pass->whose[*last - 1].group;
     const gp_pass_whose_t *whose = find_whose(pass, key);
@@ -182,7 +168,6 @@ static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, uint32_t
 static int weigh_path(gp_pass_t *pass, uint32_t path, double ns)
 {
     gp_pass_weights_t *weights = &pass->weights;
-
     while (weights->count <= path)
         if (new_weight(weights, 0, (uint32_t)weights->count) == NULL)
             return -ENOMEM;
@@ -210,11 +195,9 @@ static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pas
     return result < 0 ? result : gp_pass_weigh(&pass->weights, &more);
 }
 
-static void add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t *sample,
-                          const gp_pass_sample_t *seen)
+static void add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
 {
     gp_group_sum_t *sum = &sums->items[sums->by_trace ? seen->trace : seen->coro];
-
     sum->ns += sample->weight_ns;
     sum->samples++;
     sum->squares += (double)sample->weight_ns * (double)sample->weight_ns;
@@ -224,7 +207,6 @@ static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
 {
     gp_pass_sample_t seen;
     int result = gp_pass_look(pass, sample, &seen);
-
     if (result <= 0)
         return result;
     if (seen.path == GP_INDEX_NONE) {
@@ -247,7 +229,6 @@ static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
 static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     int result = 0;
-
     for (size_t i = 0; i < count && result == 0; i++)
         result = take(context, &samples[i]);
     return result;
@@ -258,7 +239,6 @@ int gp_pass_read(gp_pass_t *pass)
     const gp_reader_handlers_t handlers = {.samples = take_samples};
     char error[GP_READER_ERROR_SIZE];
     int result = gp_dataset_read_again(pass->dataset, &handlers, pass, error);
-
     if (result == 0 && pass->spill.count > 0)
         result = put_by(pass);
     // All groups are found.
@@ -273,8 +253,7 @@ int gp_pass_read(gp_pass_t *pass)
 
 // The frames of a stack, of what stands above it and of what it ended with, as a path of the
 // builder's.
-static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *stack, uint32_t kind,
-                     uint32_t *path)
+static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *stack, uint32_t kind, uint32_t *path)
 {
     gp_builder_row_begin(pass->builder);
     int result = gp_pass_add_creators(pass, coro);
@@ -298,7 +277,6 @@ static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *s
 static bool same_stitched(const void *owner, uint32_t number, const void *key)
 {
     const gp_pass_stitched_t *a = &((const gp_pass_t *)owner)->stitched[number], *b = key;
-
     return a->stitch == b->stitch && a->slot == b->slot;
 }
 
@@ -331,24 +309,20 @@ static uint32_t thread_number(gp_pass_t *pass, uint32_t index)
 static uint32_t coro_number(const gp_dataset_t *dataset, uint64_t id)
 {
     uint32_t number = gp_id_map_find(&dataset->coro_map, id);
-
     return number != GP_INDEX_NONE ? number : gp_dataset_coro_find(dataset, id);
 }
 
 static uint32_t stack_number(const gp_dataset_t *dataset, uint32_t id)
 {
     uint32_t number = gp_id_map_find(&dataset->stack_map, id);
-
     return number != GP_INDEX_NONE ? number : gp_dataset_stack_find(dataset, id);
 }
 
 // Whether whose it is was chosen; its numbers.
-static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen,
-                      uint32_t *thread)
+static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen, uint32_t *thread)
 {
     const gp_selection_t *selection = &pass->options.selection;
     const gp_dataset_t *dataset = pass->dataset;
-
     seen->coro = coro_number(dataset, sample->coro_id);
     seen->trace = 0;
     if (pass->by_trace || selection->traces != NULL)
@@ -370,7 +344,6 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
 {
     const gp_dataset_t *dataset = pass->dataset;
     uint32_t thread;
-
     if (sample->kind >= GP_KIND_COUNT || !gp_scaling_has_kind(&pass->options, sample->kind) ||
         !gp_dataset_has_sample(dataset, sample) || !is_chosen(pass, sample, seen, &thread))
         return 0;
@@ -387,8 +360,7 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
             return result;
     }
     seen->path = *path == PATH_LEFT_OUT ? GP_INDEX_NONE : *path - PATH_FIRST;
-    seen->ns = (double)sample->weight_ns *
-               gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
+    seen->ns = (double)sample->weight_ns * gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
     return 1;
 }
 
@@ -396,13 +368,12 @@ static int map_modules(gp_pass_t *pass)
 {
     const gp_dataset_t *dataset = pass->dataset;
     int result = 0;
-
     for (size_t i = 0; i < dataset->module_count && result == 0; i++) {
         const gp_dataset_module_t *module = &dataset->modules[i];
         gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
         pass->modules[i] = gp_report_module(dataset, pass->builder->symbolizer, (uint32_t)i);
-        result = gp_builder_mapping(pass->builder, pass->modules[i], module->bias, &mapping,
-                                    module->build_id, module->build_id_len);
+        result = gp_builder_mapping(pass->builder, pass->modules[i], module->bias, &mapping, module->build_id,
+                                    module->build_id_len);
     }
     return result;
 }
@@ -413,32 +384,26 @@ static int init(gp_pass_t *pass)
     const gp_report_options_t *options = &pass->options;
     bool labels = options->wants & GP_WANT_LABELS, heaviest = options->wants & GP_WANT_HEAVIEST;
     bool grouped = labels || heaviest || options->by != GP_BY_NONE;
-
     pass->by_coro = labels || heaviest || options->by == GP_BY_COROUTINE;
-    pass->by_trace = labels || options->by == GP_BY_TRACE ||
-                     (options->sums != NULL && options->sums->by_trace);
+    pass->by_trace = labels || options->by == GP_BY_TRACE || (options->sums != NULL && options->sums->by_trace);
     pass->by_thread = labels;
     pass->modules = calloc(dataset->module_count + 1, sizeof(*pass->modules));
     pass->paths = calloc((dataset->stack_count + 1) * GP_KIND_COUNT, sizeof(*pass->paths));
     if (options->wants & GP_WANT_TIMELINE)
         pass->coros_seen = calloc(dataset->coro_count + 1, sizeof(*pass->coros_seen));
     if (grouped)
-        pass->last_whose = calloc(
-            (pass->by_coro ? dataset->coro_count : dataset->trace_count) + 1, sizeof(uint32_t));
+        pass->last_whose = calloc((pass->by_coro ? dataset->coro_count : dataset->trace_count) + 1, sizeof(uint32_t));
     if (pass->modules == NULL || pass->paths == NULL ||
-        (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) ||
-        (grouped && pass->last_whose == NULL) ||
+        (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) || (grouped && pass->last_whose == NULL) ||
         (options->stitch && gp_stitches_init(&pass->stitches, dataset) < 0) ||
         gp_scaling_init(&pass->scaling, dataset, options) < 0 || map_modules(pass) < 0)
         return -ENOMEM;
     return heaviest ? gp_pass_find_heaviest(pass) : 0;
 }
 
-gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset,
-                          const gp_report_options_t *options)
+gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset, const gp_report_options_t *options)
 {
     gp_pass_t *pass = calloc(1, sizeof(*pass));
-
     if (pass == NULL)
         return NULL;
     pass->builder = builder;

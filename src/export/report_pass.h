@@ -47,11 +47,11 @@ typedef struct gp_pass {
     const gp_dataset_t *dataset;
     gp_report_options_t options;
     gp_scaling_t scaling;
-    uint32_t *modules;       // module number in the dataset -> the symbolizer's
+    uint32_t *modules;                 // module number in the dataset -> the symbolizer's
     bool by_coro, by_trace, by_thread; // what is kept apart
-    bool *heaviest;          // bool[coro_count]: only these have labels; NULL = all have
-    uint32_t *paths;         // by stack and kind: path plus PATH_FIRST, or what it is instead
-    gp_stitches_t stitches;  // with them, paths are also by what stands above the stack:
+    bool *heaviest;                    // bool[coro_count]: only these have labels; NULL = all have
+    uint32_t *paths;                   // by stack and kind: path plus PATH_FIRST, or what it is instead
+    gp_stitches_t stitches;            // with them, paths are also by what stands above the stack:
     gp_pass_stitched_t *stitched;
     size_t stitched_count, stitched_capacity;
     gp_index_t stitched_index;
@@ -64,15 +64,15 @@ typedef struct gp_pass {
     size_t whose_count, whose_capacity;
     uint32_t *last_whose; // by coroutine, or by trace: plus 1
     gp_index_t group_index, whose_index;
-    gp_spill_t spill;     // weights that were put by
-    double scale;         // of a report in parts, what weights are multiplied by at last
+    gp_spill_t spill;                    // weights that were put by
+    double scale;                        // of a report in parts, what weights are multiplied by at last
     struct gp_timeline_source *timeline; // NULL where it is not wanted
-    bool *coros_seen;     // bool[coro_count]: had samples that passed; NULL without a timeline
+    bool *coros_seen;                    // bool[coro_count]: had samples that passed; NULL without a timeline
 
-    uint64_t sampled_ns;  // on-CPU samples that passed, as they were
-    double squares;       // and the squares of their weights
+    uint64_t sampled_ns;         // on-CPU samples that passed, as they were
+    double squares;              // and the squares of their weights
     double kept_ns, left_out_ns; // scaled, what passed the stack filter and what did not
-    uint64_t samples;     // that passed
+    uint64_t samples;            // that passed
 } gp_pass_t;
 
 // What is known of a sample that is chosen.
@@ -84,8 +84,7 @@ typedef struct gp_pass_sample {
 
 // The pass is the builder's, and freed with it. What the options point to must live as long as the
 // report. Returns NULL and errno.
-gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset,
-                          const gp_report_options_t *options);
+gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset, const gp_report_options_t *options);
 
 // Read all samples. Returns 0 or a negative errno value.
 int gp_pass_read(gp_pass_t *pass);

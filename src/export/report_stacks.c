@@ -8,12 +8,11 @@ static int add_function(const gp_pass_t *pass, gp_loc_t loc)
     const gp_dataset_t *dataset = pass->dataset;
     uint64_t offset = GP_LOC_OFFSET(loc);
     uint32_t number = gp_dataset_function_find(dataset, GP_LANGUAGE_FUNCTION(offset));
-
     if (number == GP_INDEX_NONE)
         return gp_builder_row_function(pass->builder, NULL, NULL, 0, 0);
     const gp_dataset_function_t *function = &dataset->functions[number];
-    return gp_builder_row_function(pass->builder, function->name, function->file,
-                                   function->first_line, GP_LANGUAGE_LINE(offset));
+    return gp_builder_row_function(pass->builder, function->name, function->file, function->first_line,
+                                   GP_LANGUAGE_LINE(offset));
 }
 
 int gp_pass_add_loc(gp_pass_t *pass, gp_loc_t loc)
@@ -21,15 +20,13 @@ int gp_pass_add_loc(gp_pass_t *pass, gp_loc_t loc)
     if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
         return add_function(pass, loc);
     uint32_t number = gp_dataset_module_find(pass->dataset, GP_LOC_MODULE(loc));
-    return gp_builder_row_loc(
-        pass->builder, number != GP_INDEX_NONE ? pass->modules[number] : GP_SYMBOLIZER_NO_MODULE,
-        loc);
+    return gp_builder_row_loc(pass->builder, number != GP_INDEX_NONE ? pass->modules[number] : GP_SYMBOLIZER_NO_MODULE,
+                              loc);
 }
 
 int gp_pass_add_stack(gp_pass_t *pass, const gp_dataset_stack_t *stack)
 {
     int result = 0;
-
     if (!stack->defined)
         return gp_builder_row_pseudo(pass->builder, stack->id ? "[lost stack]" : "[no stack]");
     for (uint16_t i = stack->depth; i > 0 && result == 0; i--)
@@ -50,15 +47,11 @@ static int take_pseudo(void *context, const char *name)
 int gp_pass_add_creators(gp_pass_t *pass, uint32_t coro)
 {
     const gp_stitch_taker_t taker = {take_stack, take_pseudo, pass};
-
     return gp_stitches_take(&pass->stitches, pass->dataset, coro, &taker);
 }
 
 int gp_pass_add_leaf(gp_pass_t *pass, uint32_t kind)
 {
     enum gp_pseudo leaf = gp_kind_leaf(kind);
-
-    return leaf == 0 ? 0
-                     : gp_builder_row_loc(pass->builder, GP_SYMBOLIZER_NO_MODULE,
-                                          GP_LOC(GP_MODULE_PSEUDO, leaf));
+    return leaf == 0 ? 0 : gp_builder_row_loc(pass->builder, GP_SYMBOLIZER_NO_MODULE, GP_LOC(GP_MODULE_PSEUDO, leaf));
 }

@@ -6,14 +6,12 @@
 
 static uint32_t creator_of(const gp_dataset_t *dataset, const gp_coro_record_t *record)
 {
-    return record->parent_id < record->id ? gp_dataset_coro_find(dataset, record->parent_id)
-                                          : GP_INDEX_NONE;
+    return record->parent_id < record->id ? gp_dataset_coro_find(dataset, record->parent_id) : GP_INDEX_NONE;
 }
 
 static void find(const gp_dataset_t *dataset, uint32_t coro, gp_stitch_t *stitch)
 {
     uint32_t frames = 0, last = 0;
-
     memset(stitch, 0, sizeof(*stitch));
     for (; coro != GP_INDEX_NONE; coro = creator_of(dataset, &dataset->coros[coro].record)) {
         uint32_t number = dataset->coros[coro].spawn_stack;
@@ -39,7 +37,6 @@ static bool same(const void *owner, uint32_t number, const void *key)
 static uint32_t number_of(gp_stitches_t *stitches, const gp_stitch_t *stitch)
 {
     uint64_t hash = gp_hash_u64(stitch->is_cut);
-
     for (uint32_t i = 0; i < stitch->count; i++)
         hash = gp_hash_more(hash, stitch->stacks[i]);
     uint32_t number = gp_index_find(&stitches->index, hash, same, stitches, stitch);
@@ -55,7 +52,6 @@ static uint32_t number_of(gp_stitches_t *stitches, const gp_stitch_t *stitch)
 int gp_stitches_init(gp_stitches_t *stitches, const gp_dataset_t *dataset)
 {
     gp_stitch_t stitch = {.count = 0};
-
     memset(stitches, 0, sizeof(*stitches));
     stitches->of_coro = calloc(dataset->coro_count + 1, sizeof(*stitches->of_coro));
     if (stitches->of_coro == NULL || number_of(stitches, &stitch) != 0)

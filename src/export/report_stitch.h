@@ -1,9 +1,10 @@
-// What stands above a coroutine's stacks with --stitch: the stack at which it was created, above that the one at which its
-// creator was, and so on.
+// What stands above a coroutine's stacks with --stitch: the stack at which it was created, above that the one at which
+// its creator was, and so on.
 //
-// Model: gp_stitches_init() goes through all coroutines and gives a number to each distinct sequence of stacks of creation;
-// there are few of them. A creator is older than what it creates: anything else is damage, and ends the sequence. A stack
-// that stands right above itself (a coroutine that makes its successor, which does the same) is shown once.
+// Model: gp_stitches_init() goes through all coroutines and gives a number to each distinct sequence of stacks of
+// creation; there are few of them. A creator is older than what it creates: anything else is damage, and ends the
+// sequence. A stack that stands right above itself (a coroutine that makes its successor, which does the same) is shown
+// once.
 #ifndef GP_EXPORT_REPORT_STITCH_H
 #define GP_EXPORT_REPORT_STITCH_H
 

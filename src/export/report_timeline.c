@@ -26,7 +26,6 @@ struct gp_timeline_source {
 static int compare_spans(const void *left, const void *right)
 {
     const chosen_span_t *a = left, *b = right;
-
     if (a->coro != b->coro)
         return a->coro < b->coro ? -1 : 1;
     if (a->record.start_ns != b->record.start_ns)
@@ -38,10 +37,8 @@ static bool is_chosen(const gp_timeline_source_t *source, const chosen_span_t *i
 {
     const gp_selection_t *selection = &source->pass->options.selection;
     const gp_span_record_t *span = &item->record;
-
-    if (item->coro == GP_INDEX_NONE || item->trace == GP_INDEX_NONE ||
-        span->start_ns > span->left_ns || span->left_ns > span->end_ns ||
-        (selection->coros != NULL && !selection->coros[item->coro]) ||
+    if (item->coro == GP_INDEX_NONE || item->trace == GP_INDEX_NONE || span->start_ns > span->left_ns ||
+        span->left_ns > span->end_ns || (selection->coros != NULL && !selection->coros[item->coro]) ||
         (selection->traces != NULL && !selection->traces[item->trace]))
         return false;
     if (selection->threads == NULL)
@@ -59,7 +56,6 @@ static int take_span(void *context, const gp_span_record_t *record)
         .coro = gp_dataset_coro_find(dataset, record->coro_id),
         .trace = gp_dataset_trace_index_find(dataset, record->trace),
     };
-
     if (!gp_dataset_has_span(dataset, record) || !is_chosen(source, &item))
         return 0;
     source->tracks[item.coro] = 0;
@@ -72,7 +68,6 @@ static int collect(gp_timeline_source_t *source)
     const gp_reader_handlers_t handlers = {.span = take_span};
     const gp_dataset_t *dataset = source->pass->dataset;
     char error[GP_READER_ERROR_SIZE];
-
     gp_sorter_init(&source->spans, sizeof(chosen_span_t), compare_spans);
     for (size_t i = 0; i < dataset->coro_count; i++)
         source->tracks[i] = source->pass->coros_seen[i] ? 0 : GP_NO_TRACK;
@@ -88,7 +83,6 @@ static int name_tracks(gp_timeline_source_t *source)
     gp_arena_t *arena = &source->pass->builder->arena;
     uint32_t count = 0;
     char name[256];
-
     source->all_tracks = gp_arena_alloc(arena, (dataset->coro_count + 1) * sizeof(gp_track_t));
     if (source->all_tracks == NULL)
         return -ENOMEM;
@@ -114,7 +108,6 @@ static int name_tracks(gp_timeline_source_t *source)
 static uint32_t track_of(const gp_timeline_source_t *source, uint64_t coro_id)
 {
     uint32_t coro = coro_id != 0 ? gp_dataset_coro_find(source->pass->dataset, coro_id) : GP_INDEX_NONE;
-
     return coro != GP_INDEX_NONE ? source->tracks[coro] : GP_NO_TRACK;
 }
 
@@ -129,7 +122,6 @@ static void find_parents(gp_timeline_source_t *source)
 static const char *trace_text(gp_timeline_source_t *source, uint32_t trace)
 {
     char text[40];
-
     if (source->pass->dataset->traces[trace].index == 0 || source->traces[trace] != NULL)
         return source->traces[trace];
     size_t len = gp_report_trace_label(source->pass->dataset, trace, true, text, sizeof(text));
@@ -139,14 +131,13 @@ static const char *trace_text(gp_timeline_source_t *source, uint32_t trace)
 static void place_thread(gp_timeline_source_t *source, uint32_t index, gp_span_t *span)
 {
     uint32_t number = gp_dataset_thread_find(source->pass->dataset, index);
-
     span->thread_name = "";
     if (number == GP_INDEX_NONE)
         return;
     const gp_thread_record_t *thread = &source->pass->dataset->threads[number];
     if (source->threads[number] == NULL)
-        source->threads[number] = gp_arena_text(&source->pass->builder->arena, thread->name,
-                                               strnlen(thread->name, sizeof(thread->name)));
+        source->threads[number] =
+            gp_arena_text(&source->pass->builder->arena, thread->name, strnlen(thread->name, sizeof(thread->name)));
     span->thread_id = thread->tid;
     if (source->threads[number] != NULL)
         span->thread_name = source->threads[number];
@@ -165,7 +156,6 @@ static uint64_t within(const gp_dataset_t *dataset, uint64_t time_ns)
 static void clip(const gp_dataset_t *dataset, gp_span_t *span)
 {
     uint64_t whole = span->left_ns - span->start_ns;
-
     span->goes_on = span->goes_on || (dataset->windowed && span->end_ns > dataset->window.to_ns);
     span->start_ns = within(dataset, span->start_ns);
     span->left_ns = within(dataset, span->left_ns);
@@ -188,12 +178,11 @@ static gp_span_t make_span(gp_timeline_source_t *source, const chosen_span_t *it
         .end_ns = record->end_ns,
         .slice_ns = record->slice_ns,
         .ready_ns = record->ready_ns,
-        .is_ready_known = record->ready_ns >= record->left_ns && record->ready_ns != 0 &&
-                          record->ready_ns <= record->end_ns,
+        .is_ready_known =
+            record->ready_ns >= record->left_ns && record->ready_ns != 0 && record->ready_ns <= record->end_ns,
         .goes_on = record->is_open,
         .trace = trace_text(source, item->trace),
     };
-
     place_thread(source, record->thread, &span);
     clip(source->pass->dataset, &span);
     return span;
@@ -212,9 +201,7 @@ typedef struct handing {
 static int hand_out(handing_t *handing)
 {
     bool follows = handing->has_before && handing->before.track == handing->held.track;
-    int result = handing->take(handing->context, &handing->held,
-                               follows ? &handing->before : NULL, handing->number++);
-
+    int result = handing->take(handing->context, &handing->held, follows ? &handing->before : NULL, handing->number++);
     handing->before = handing->held;
     handing->has_before = true;
     return result;
@@ -225,10 +212,8 @@ static int take_sorted(void *context, const void *record)
 {
     handing_t *handing = context;
     gp_span_t span = make_span(handing->source, record);
-    bool overlaps = handing->has_held && handing->held.track == span.track &&
-                    handing->held.end_ns > span.start_ns;
+    bool overlaps = handing->has_held && handing->held.track == span.track && handing->held.end_ns > span.start_ns;
     int result = handing->has_held && !overlaps ? hand_out(handing) : 0;
-
     handing->held = span;
     handing->has_held = true;
     return result;
@@ -238,7 +223,6 @@ int gp_timeline_source_spans(gp_timeline_source_t *source, gp_span_taker_t *take
 {
     handing_t handing = {.source = source, .take = take, .context = context};
     int result = gp_sorter_each(&source->spans, take_sorted, &handing);
-
     return result == 0 && handing.has_held ? hand_out(&handing) : result;
 }
 
@@ -253,7 +237,6 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
     const sampling_t *sampling = context;
     gp_timeline_source_t *source = sampling->source;
     gp_pass_sample_t seen;
-
     for (size_t i = 0; i < count; i++) {
         int result = gp_pass_look(source->pass, &samples[i], &seen);
         if (result < 0)
@@ -274,13 +257,11 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
     return 0;
 }
 
-int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_taker_t *take,
-                               void *context)
+int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_taker_t *take, void *context)
 {
     const gp_reader_handlers_t handlers = {.samples = take_samples};
     sampling_t sampling = {source, take, context};
     char error[GP_READER_ERROR_SIZE];
-
     if (source->pass->options.measure == GP_MEASURE_DELAY)
         return 0; // delays are no samples
     return gp_dataset_read_again(source->pass->dataset, &handlers, &sampling, error);
@@ -289,9 +270,8 @@ int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_tak
 static int copy_stacks(gp_timeline_source_t *source)
 {
     const gp_builder_t *builder = source->pass->builder;
-    gp_timed_stack_t *stacks = gp_arena_alloc(&source->pass->builder->arena,
-                                              (builder->path_count + 1) * sizeof(*stacks));
-
+    gp_timed_stack_t *stacks =
+        gp_arena_alloc(&source->pass->builder->arena, (builder->path_count + 1) * sizeof(*stacks));
     for (size_t i = 0; i < builder->path_count && stacks != NULL; i++)
         stacks[i] = (gp_timed_stack_t){builder->paths[i].frames, builder->paths[i].depth};
     source->timeline->stacks = stacks;
@@ -303,7 +283,6 @@ int gp_report_timeline(gp_pass_t *pass)
 {
     const gp_dataset_t *dataset = pass->dataset;
     gp_timeline_source_t *source = calloc(1, sizeof(*source));
-
     if (source == NULL)
         return -ENOMEM;
     pass->timeline = source;
@@ -312,8 +291,7 @@ int gp_report_timeline(gp_pass_t *pass)
     source->traces = calloc(dataset->trace_count + 1, sizeof(char *));
     source->threads = calloc(dataset->thread_count + 1, sizeof(char *));
     source->timeline = gp_arena_alloc(&pass->builder->arena, sizeof(gp_timeline_t));
-    if (source->tracks == NULL || source->traces == NULL || source->threads == NULL ||
-        source->timeline == NULL)
+    if (source->tracks == NULL || source->traces == NULL || source->threads == NULL || source->timeline == NULL)
         return -ENOMEM;
     source->timeline->pid = dataset->header.pid;
     source->timeline->source = source;

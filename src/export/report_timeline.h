@@ -13,8 +13,7 @@ int gp_report_timeline(struct gp_pass *pass);
 typedef struct gp_timeline_source gp_timeline_source_t;
 
 int gp_timeline_source_spans(gp_timeline_source_t *source, gp_span_taker_t *take, void *context);
-int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_taker_t *take,
-                               void *context);
+int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_taker_t *take, void *context);
 void gp_timeline_source_free(gp_timeline_source_t *source);
 
 #endif

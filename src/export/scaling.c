@@ -9,7 +9,6 @@
 static uint64_t exact_of_threads(const gp_dataset_t *dataset, const bool *threads)
 {
     uint64_t total = 0;
-
     if (threads == NULL)
         return gp_dataset_exact_ns(dataset);
     for (size_t i = 0; i < dataset->thread_count; i++)
@@ -18,12 +17,10 @@ static uint64_t exact_of_threads(const gp_dataset_t *dataset, const bool *thread
 }
 
 // Exact time of what was chosen; 0 = not known.
-static uint64_t exact_of_kind(const gp_dataset_t *dataset, const gp_selection_t *selection,
-                              enum gp_sample_kind kind)
+static uint64_t exact_of_kind(const gp_dataset_t *dataset, const gp_selection_t *selection, enum gp_sample_kind kind)
 {
     bool any = selection->coros != NULL || selection->traces != NULL;
     uint64_t total = 0;
-
     if (dataset->windowed || ((any || kind != GP_KIND_CPU) && selection->threads != NULL))
         return 0;
     if (!any && kind == GP_KIND_CPU)
@@ -34,8 +31,8 @@ static uint64_t exact_of_kind(const gp_dataset_t *dataset, const gp_selection_t 
     return total;
 }
 
-static void add_shares(gp_strata_t *strata, const gp_dataset_t *dataset,
-                       const gp_selection_t *selection, enum gp_sample_kind kind)
+static void add_shares(gp_strata_t *strata, const gp_dataset_t *dataset, const gp_selection_t *selection,
+                       enum gp_sample_kind kind)
 {
     for (size_t i = 0; i < dataset->share_count; i++) {
         const gp_dataset_share_t *share = &dataset->shares[i];
@@ -65,7 +62,6 @@ static int make_factors(gp_scaling_t *scaling, const gp_strata_t *strata, enum g
 {
     double *factors = calloc(strata->count + 1, sizeof(*factors));
     double sum = 0;
-
     if (factors == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < strata->count; i++) {
@@ -78,11 +74,10 @@ static int make_factors(gp_scaling_t *scaling, const gp_strata_t *strata, enum g
     return 0;
 }
 
-static int scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset,
-                      const gp_selection_t *selection, enum gp_sample_kind kind)
+static int scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp_selection_t *selection,
+                      enum gp_sample_kind kind)
 {
     gp_strata_t strata;
-
     if (scaling->exact_ns[kind] == 0)
         return 0;
     if (gp_strata_init(&strata, scaling->by_thread ? dataset->thread_count : dataset->coro_count) < 0)
@@ -97,12 +92,10 @@ static int scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset,
     return result;
 }
 
-int gp_scaling_init(gp_scaling_t *scaling, const gp_dataset_t *dataset,
-                    const gp_report_options_t *options)
+int gp_scaling_init(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp_report_options_t *options)
 {
     const gp_selection_t *selection = &options->selection;
     int result = 0;
-
     *scaling = (gp_scaling_t){.by_thread = selection->threads != NULL};
     for (uint32_t kind = 0; kind < GP_KIND_COUNT && result == 0; kind++) {
         if (!gp_scaling_has_kind(options, kind))
@@ -120,7 +113,6 @@ int gp_scaling_init(gp_scaling_t *scaling, const gp_dataset_t *dataset,
 uint64_t gp_scaling_exact_ns(const gp_scaling_t *scaling)
 {
     uint64_t total = 0;
-
     for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
         total += scaling->exact_ns[kind];
     return total;

@@ -7,7 +7,7 @@
 
 #include "export/report.h"
 
-typedef struct gp_scaling { // zero-initialized may be freed
+typedef struct gp_scaling {             // zero-initialized may be freed
     uint64_t exact_ns[GP_KIND_COUNT];   // of what was chosen; 0 = not known
     uint64_t sampled_ns[GP_KIND_COUNT]; // of the chosen coroutines and traces, on any thread
     double *factors[GP_KIND_COUNT];     // by coroutine, or by thread; NULL = all 1
@@ -15,18 +15,13 @@ typedef struct gp_scaling { // zero-initialized may be freed
 } gp_scaling_t;
 
 // Returns 0 or -ENOMEM.
-int gp_scaling_init(gp_scaling_t *scaling, const gp_dataset_t *dataset,
-                    const gp_report_options_t *options);
+int gp_scaling_init(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp_report_options_t *options);
 
 //   coro, thread: numbers; thread GP_INDEX_NONE where it is not known.
-static inline double gp_scaling_factor(const gp_scaling_t *scaling, uint32_t kind, uint32_t coro,
-                                       uint32_t thread)
+static inline double gp_scaling_factor(const gp_scaling_t *scaling, uint32_t kind, uint32_t coro, uint32_t thread)
 {
     uint32_t stratum = scaling->by_thread ? thread : coro;
-
-    return scaling->factors[kind] != NULL && stratum != GP_INDEX_NONE
-               ? scaling->factors[kind][stratum]
-               : 1;
+    return scaling->factors[kind] != NULL && stratum != GP_INDEX_NONE ? scaling->factors[kind][stratum] : 1;
 }
 
 // All kinds together.

@@ -11,11 +11,11 @@
 enum { BUFFER_BYTES = 32 * 1024 }; // of a run, while runs are merged
 
 typedef struct run {
-    uint64_t at, left;    // records that were not read yet: where, how many
-    const uint8_t *next;  // the run's first record that was not handed out; NULL = there is none
-    size_t buffered;      // records from `next` on
-    uint8_t *buffer;      // NULL: `next` points to what was never put by
-    size_t number;        // of the run: the earlier goes first
+    uint64_t at, left;   // records that were not read yet: where, how many
+    const uint8_t *next; // the run's first record that was not handed out; NULL = there is none
+    size_t buffered;     // records from `next` on
+    uint8_t *buffer;     // NULL: `next` points to what was never put by
+    size_t number;       // of the run: the earlier goes first
 } run_t;
 
 typedef struct merge {
@@ -27,10 +27,8 @@ typedef struct merge {
 
 void gp_sorter_init(gp_sorter_t *sorter, size_t record_bytes, gp_sorter_compare_t *compare)
 {
-    *sorter = (gp_sorter_t){.record_bytes = record_bytes,
-                            .compare = compare,
-                            .run_records = GP_SORTER_BYTES / record_bytes,
-                            .fd = -1};
+    *sorter = (gp_sorter_t){
+        .record_bytes = record_bytes, .compare = compare, .run_records = GP_SORTER_BYTES / record_bytes, .fd = -1};
 }
 
 // Merge sort: qsort() of glibc is one as long as memory is not short, but does not promise to be.
@@ -38,7 +36,6 @@ static int sort_collected(gp_sorter_t *sorter)
 {
     size_t bytes = sorter->record_bytes, count = sorter->count;
     uint8_t *from = sorter->records, *to = count > 1 ? malloc(count * bytes) : NULL;
-
     if (count <= 1)
         return 0;
     if (to == NULL)
@@ -48,10 +45,8 @@ static int sort_collected(gp_sorter_t *sorter)
             size_t a = start, a_end = start + width < count ? start + width : count;
             size_t b = a_end, b_end = b + width < count ? b + width : count;
             for (size_t out = start; out < b_end; out++) {
-                size_t *take = a < a_end && (b >= b_end || sorter->compare(from + a * bytes,
-                                                                           from + b * bytes) <= 0)
-                                   ? &a
-                                   : &b;
+                size_t *take =
+                    a < a_end && (b >= b_end || sorter->compare(from + a * bytes, from + b * bytes) <= 0) ? &a : &b;
                 memcpy(to + out * bytes, from + (*take)++ * bytes, bytes);
             }
         }
@@ -68,7 +63,6 @@ static int sort_collected(gp_sorter_t *sorter)
 static int put_by(gp_sorter_t *sorter)
 {
     int result = sort_collected(sorter);
-
     if (result == 0 && sorter->fd < 0) {
         sorter->fd = gp_temporary_file();
         result = sorter->fd < 0 ? sorter->fd : 0;
@@ -85,7 +79,6 @@ static int put_by(gp_sorter_t *sorter)
 int gp_sorter_add(gp_sorter_t *sorter, const void *record)
 {
     int result = sorter->count == sorter->run_records ? put_by(sorter) : 0;
-
     if (result < 0)
         return result;
     if (sorter->count == sorter->capacity) {
@@ -110,13 +103,12 @@ static int refill(const merge_t *merge, run_t *run)
 {
     size_t bytes = merge->sorter->record_bytes, most = BUFFER_BYTES / bytes;
     size_t count = run->left < most ? (size_t)run->left : most, done = 0;
-
     run->next = NULL;
     if (count == 0)
         return 0;
     while (done < count * bytes) {
-        ssize_t got = pread(merge->sorter->fd, run->buffer + done, count * bytes - done,
-                            (off_t)(run->at * bytes + done));
+        ssize_t got =
+            pread(merge->sorter->fd, run->buffer + done, count * bytes - done, (off_t)(run->at * bytes + done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -133,7 +125,6 @@ static int refill(const merge_t *merge, run_t *run)
 static bool goes_before(const merge_t *merge, const run_t *a, const run_t *b)
 {
     int order = merge->sorter->compare(a->next, b->next);
-
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
@@ -156,7 +147,6 @@ static void sift_down(merge_t *merge, size_t at)
 static int open_runs(merge_t *merge)
 {
     const gp_sorter_t *sorter = merge->sorter;
-
     for (size_t i = 0; i <= sorter->run_count; i++) {
         run_t *run = &merge->runs[i];
         run->number = i;
@@ -182,7 +172,6 @@ static int open_runs(merge_t *merge)
 static int hand_out(merge_t *merge, int (*take)(void *, const void *), void *context)
 {
     int result = 0;
-
     while (merge->count > 0 && result == 0) {
         run_t *run = merge->heap[0];
         result = take(context, run->next);
@@ -196,8 +185,7 @@ static int hand_out(merge_t *merge, int (*take)(void *, const void *), void *con
     return result;
 }
 
-int gp_sorter_each(const gp_sorter_t *sorter, int (*take)(void *context, const void *record),
-                   void *context)
+int gp_sorter_each(const gp_sorter_t *sorter, int (*take)(void *context, const void *record), void *context)
 {
     merge_t merge = {
         .sorter = sorter,
@@ -205,7 +193,6 @@ int gp_sorter_each(const gp_sorter_t *sorter, int (*take)(void *context, const v
         .heap = calloc(sorter->run_count + 1, sizeof(*merge.heap)),
     };
     int result = merge.runs != NULL && merge.heap != NULL ? open_runs(&merge) : -ENOMEM;
-
     if (result == 0)
         result = hand_out(&merge, take, context);
     for (size_t i = 0; i < sorter->run_count && merge.runs != NULL; i++)

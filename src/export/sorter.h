@@ -34,8 +34,7 @@ int gp_sorter_end(gp_sorter_t *sorter);
 
 // Hand out all records in order.
 //   take: returns 0, or a negative value that ends it and is returned.
-int gp_sorter_each(const gp_sorter_t *sorter, int (*take)(void *context, const void *record),
-                   void *context);
+int gp_sorter_each(const gp_sorter_t *sorter, int (*take)(void *context, const void *record), void *context);
 
 void gp_sorter_free(gp_sorter_t *sorter);
 

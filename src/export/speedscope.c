@@ -24,7 +24,6 @@ typedef struct speedscope {
 static void put_stack(speedscope_t *speedscope, const gp_row_t *row)
 {
     gp_json_t *json = &speedscope->json;
-
     gp_json_line(json);
     gp_json_open(json, '[');
     for (uint32_t i = 0; i < row->depth; i++)
@@ -35,7 +34,6 @@ static void put_stack(speedscope_t *speedscope, const gp_row_t *row)
 static int put_stacks(void *context, const gp_row_t *rows, size_t count)
 {
     speedscope_t *speedscope = context;
-
     for (size_t i = 0; i < count; i++)
         if (gp_report_coro_has(speedscope->of, speedscope->report, &rows[i]))
             put_stack(speedscope, &rows[i]);
@@ -45,7 +43,6 @@ static int put_stacks(void *context, const gp_row_t *rows, size_t count)
 static int put_weights(void *context, const gp_row_t *rows, size_t count)
 {
     speedscope_t *speedscope = context;
-
     for (size_t i = 0; i < count; i++)
         if (gp_report_coro_has(speedscope->of, speedscope->report, &rows[i]))
             gp_json_uint(&speedscope->json, rows[i].weight_ns);
@@ -57,7 +54,6 @@ static int put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, con
 {
     const gp_report_t *report = speedscope->report;
     gp_json_t *json = &speedscope->json;
-
     gp_json_line(json);
     gp_json_open(json, '{');
     gp_json_key_text(json, "type", "sampled");
@@ -82,7 +78,6 @@ static int put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, con
 static void put_frames(speedscope_t *speedscope)
 {
     gp_json_t *json = &speedscope->json;
-
     gp_json_key(json, "shared");
     gp_json_open(json, '{');
     gp_json_key(json, "frames");
@@ -106,7 +101,6 @@ static int put_all(speedscope_t *speedscope)
 {
     gp_json_t *json = &speedscope->json;
     char name[320];
-
     gp_json_open(json, '{');
     gp_json_key_text(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
     gp_json_key_text(json, "name", speedscope->report->title);
@@ -135,7 +129,6 @@ int gp_speedscope_write(const gp_report_t *report, FILE *out)
         .json = {.out = out},
     };
     int result = -ENOMEM;
-
     if (speedscope.table != NULL)
         speedscope.coros = gp_report_coros_create(report, &speedscope.count);
     if (speedscope.coros != NULL)

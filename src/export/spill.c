@@ -37,7 +37,6 @@ int gp_temporary_file(void)
 {
     const char *directory = getenv("TMPDIR");
     char path[PATH_MAX];
-
     if (directory == NULL || directory[0] == '\0')
         directory = "/tmp";
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
@@ -97,7 +96,6 @@ static int flush(gp_spill_t *spill)
 static int make_room(part_t *part, size_t len)
 {
     size_t size = part->size > 0 ? part->size : BUFFER_MIN;
-
     while (size < part->len + len)
         size *= 2;
     if (size == part->size)
@@ -114,7 +112,6 @@ int gp_spill_add(gp_spill_t *spill, size_t part, const void *bytes, size_t len)
 {
     part_t *to = &spill->parts[part];
     int result = 0;
-
     if (spill->held + len > GP_SPILL_BYTES)
         result = flush(spill);
     if (result == 0)
@@ -152,7 +149,6 @@ static int read_extent(const gp_spill_t *spill, extent_t extent, size_t unit, ui
 {
     size_t most = PIECE_BYTES / unit * unit;
     int result = 0;
-
     while (extent.len > 0 && result == 0) {
         size_t len = extent.len < most ? (size_t)extent.len : most;
         result = read_at(spill->fd, piece, len, extent.at);
@@ -170,7 +166,6 @@ int gp_spill_read(const gp_spill_t *spill, size_t part, size_t unit,
     const part_t *from = &spill->parts[part];
     uint8_t *piece = from->extent_count > 0 ? malloc(PIECE_BYTES) : NULL;
     int result = from->extent_count > 0 && piece == NULL ? -ENOMEM : 0;
-
     for (size_t i = 0; i < from->extent_count && result == 0; i++)
         result = read_extent(spill, from->extents[i], unit, piece, take, context);
     if (result == 0 && from->len > 0)

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 enum {
-    SAMPLES_MIN = 10, // fewer say too little about what a coroutine did
-    SIGMAS_TRUSTED =
-        5, // ledger and samples apart by more than this: the ledger did not see the switches
+    SAMPLES_MIN = 10,   // fewer say too little about what a coroutine did
+    SIGMAS_TRUSTED = 5, // ledger and samples apart by more than this: the ledger did not see the switches
 };
 
 int gp_strata_init(gp_strata_t *strata, size_t count)
@@ -59,7 +58,6 @@ void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns)
 double gp_strata_factor(const gp_strata_t *strata, uint32_t stratum)
 {
     const gp_stratum_t *from = strata->each[stratum].own ? &strata->each[stratum] : &strata->rest;
-
     return from->own ? (double)from->exact_ns / (double)from->sampled_ns : 1;
 }
 

@@ -11,9 +11,7 @@ static bool same_text(const void *owner, uint32_t number, const void *key)
 static uint32_t add(gp_string_table_t *table, uint64_t hash, const char *text)
 {
     const char *copy = gp_arena_text(&table->arena, text, strlen(text));
-
-    if (copy == NULL ||
-        gp_grow(&table->texts, &table->capacity, table->count, sizeof(*table->texts)) < 0 ||
+    if (copy == NULL || gp_grow(&table->texts, &table->capacity, table->count, sizeof(*table->texts)) < 0 ||
         gp_index_add(&table->index, hash, (uint32_t)table->count) < 0) {
         table->failed = true;
         return 0;

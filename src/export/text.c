@@ -10,7 +10,6 @@ size_t gp_text_utf8_len(const char *text)
     const unsigned char *s = (const unsigned char *)text;
     unsigned char lo = 0x80, hi = 0xbf;
     size_t len;
-
     if (s[0] == 0)
         return 0;
     if (s[0] < 0x80)
@@ -43,7 +42,6 @@ size_t gp_text_utf8_len(const char *text)
 size_t gp_text_repair(char *out, const char *text)
 {
     char *at = out;
-
     while (*text != '\0') {
         size_t len = gp_text_utf8_len(text);
         if (len == 0) {
@@ -78,7 +76,6 @@ void gp_text_put_line(FILE *out, const char *text)
 size_t gp_text_decimal(char *out, uint64_t ns, uint64_t unit_ns, unsigned digits)
 {
     uint64_t scale = 1;
-
     for (unsigned i = 0; i < digits; i++)
         scale *= 10;
     // Units of the last digit, then the point is put in.
@@ -86,15 +83,13 @@ size_t gp_text_decimal(char *out, uint64_t ns, uint64_t unit_ns, unsigned digits
     uint64_t value = ns / step + (ns % step >= (step + 1) / 2 && step > 1);
     if (digits == 0)
         return (size_t)snprintf(out, 32, "%" PRIu64, value);
-    return (size_t)snprintf(out, 32, "%" PRIu64 ".%0*" PRIu64, value / scale, (int)digits,
-                            value % scale);
+    return (size_t)snprintf(out, 32, "%" PRIu64 ".%0*" PRIu64, value / scale, (int)digits, value % scale);
 }
 
 static bool enlarge(gp_text_t *text, size_t len)
 {
     size_t size = (text->len + len + 1) * 2;
     char *data = text->failed ? NULL : realloc(text->data, size);
-
     if (data == NULL) {
         text->failed = 1;
         return false;
@@ -117,7 +112,6 @@ char *gp_text_extend(gp_text_t *text, size_t len)
 void gp_text_add(gp_text_t *text, const char *bytes, size_t len)
 {
     char *at = gp_text_extend(text, len);
-
     if (at != NULL)
         memcpy(at, bytes, len);
 }

@@ -7,7 +7,6 @@ enum { WAITS_NS = 1000, WAITS_PART = 100 }; // short waits that do not make a sl
 bool gp_timeline_is_whole(const gp_span_t *span)
 {
     uint64_t active = span->left_ns - span->start_ns;
-
     return active - span->slice_ns <= WAITS_NS + active / WAITS_PART;
 }
 
@@ -19,12 +18,10 @@ static size_t add(gp_slice_t *slices, size_t count, const char *state, uint64_t 
     return count + 1;
 }
 
-size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_span_t *span,
-                          gp_slice_t slices[GP_SLICES_MAX])
+size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_span_t *span, gp_slice_t slices[GP_SLICES_MAX])
 {
     const char *active = gp_timeline_is_whole(span) ? "running" : "interleaved";
     size_t count = add(slices, 0, active, span->start_ns, span->left_ns);
-
     if (timeline->tracks[span->track].is_thread)
         return count;
     if (!span->is_ready_known)
@@ -37,20 +34,16 @@ int gp_timeline_each_span(const gp_timeline_t *timeline, gp_span_taker_t *take, 
 {
     const gp_span_t *spans = timeline->spans;
     int result = 0;
-
     if (timeline->source != NULL)
         return gp_timeline_source_spans(timeline->source, take, context);
     for (size_t i = 0; i < timeline->span_count && result == 0; i++)
-        result = take(context, &spans[i],
-                      i > 0 && spans[i - 1].track == spans[i].track ? &spans[i - 1] : NULL, i);
+        result = take(context, &spans[i], i > 0 && spans[i - 1].track == spans[i].track ? &spans[i - 1] : NULL, i);
     return result;
 }
 
-int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker_t *take,
-                            void *context)
+int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker_t *take, void *context)
 {
     int result = 0;
-
     if (timeline->source != NULL)
         return gp_timeline_source_samples(timeline->source, take, context);
     for (size_t i = 0; i < timeline->sample_count && result == 0; i++)
@@ -60,8 +53,7 @@ int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker
 
 bool gp_timeline_wake(const gp_span_t *span, size_t number, gp_arrow_t *arrow)
 {
-    if (!span->is_ready_known || span->goes_on || span->waker == GP_NO_TRACK ||
-        span->waker == span->track)
+    if (!span->is_ready_known || span->goes_on || span->waker == GP_NO_TRACK || span->waker == span->track)
         return false;
     *arrow = (gp_arrow_t){
         .what = "wake",
@@ -77,7 +69,6 @@ bool gp_timeline_wake(const gp_span_t *span, size_t number, gp_arrow_t *arrow)
 bool gp_timeline_spawn(const gp_timeline_t *timeline, uint32_t track, gp_arrow_t *arrow)
 {
     const gp_track_t *child = &timeline->tracks[track];
-
     if (child->parent == GP_NO_TRACK || child->parent == track || child->birth_ns == 0)
         return false;
     *arrow = (gp_arrow_t){

@@ -15,8 +15,7 @@ enum { GP_SLICES_MAX = 3 };
 // A span as slices that adjoin; none is empty. "interleaved" is: it ran and waited in turns, each
 // too short to be shown. Of a thread's own stack only what it ran is shown, while it waits its
 // coroutines run. Returns how many.
-size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_span_t *span,
-                          gp_slice_t slices[GP_SLICES_MAX]);
+size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_span_t *span, gp_slice_t slices[GP_SLICES_MAX]);
 
 // Whether all of the span's active time was one slice, or nearly.
 bool gp_timeline_is_whole(const gp_span_t *span);
@@ -25,17 +24,15 @@ bool gp_timeline_is_whole(const gp_span_t *span);
 //   take: returns 0, or a negative value that ends it and is returned.
 //         before: the span before it on the same track, or NULL. number: 0, 1, 2, ... of the span.
 // Returns 0 or a negative errno value.
-typedef int gp_span_taker_t(void *context, const gp_span_t *span, const gp_span_t *before,
-                            size_t number);
+typedef int gp_span_taker_t(void *context, const gp_span_t *span, const gp_span_t *before, size_t number);
 int gp_timeline_each_span(const gp_timeline_t *timeline, gp_span_taker_t *take, void *context);
 typedef int gp_timed_sample_taker_t(void *context, const gp_timed_sample_t *sample);
-int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker_t *take,
-                            void *context);
+int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker_t *take, void *context);
 
 // Arrows from one track to another.
 typedef struct gp_arrow {
-    const char *what; // "spawn", "wake"
-    uint64_t id;      // distinct among a timeline's
+    const char *what;  // "spawn", "wake"
+    uint64_t id;       // distinct among a timeline's
     uint32_t from, to; // tracks
     uint64_t from_ns, to_ns;
 } gp_arrow_t;

@@ -13,10 +13,8 @@ static size_t put_character(FILE *out, const char *text)
 {
     size_t len = gp_text_utf8_len(text);
     unsigned char c = (unsigned char)text[0];
-
     if (len == 0 || c < ' ' || c == 0x7f ||
-        (len == 3 &&
-         (memcmp(text, "\xef\xbf\xbe", 3) == 0 || memcmp(text, "\xef\xbf\xbf", 3) == 0)))
+        (len == 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 || memcmp(text, "\xef\xbf\xbf", 3) == 0)))
         fputs(REPLACEMENT, out);
     else if (c == '&')
         fputs("&amp;", out);
@@ -47,14 +45,12 @@ static size_t columns_of(const char *text)
 static size_t step_of(const char *text)
 {
     size_t len = gp_text_utf8_len(text);
-
     return len ? len : 1;
 }
 
 void gp_xml_text_cut(FILE *out, const char *text, size_t columns)
 {
     size_t width = 0;
-
     for (const char *at = text; *at != '\0' && width <= columns; at += step_of(at))
         width += columns_of(at);
     bool fits = width <= columns;

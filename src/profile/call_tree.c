@@ -45,10 +45,9 @@ static int grow(gp_call_tree_t *tree)
 static uint32_t child(gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
 {
     uint32_t slot = slot_of(tree, parent, loc);
-    for (uint32_t node; (node = tree->slots[slot]) != 0; slot = (slot + 1) & tree->slot_mask) {
+    for (uint32_t node; (node = tree->slots[slot]) != 0; slot = (slot + 1) & tree->slot_mask)
         if (tree->nodes[node].parent == parent && tree->nodes[node].loc == loc)
             return node;
-    }
     if (tree->count == tree->room && grow(tree) != 0)
         return 0;
     uint32_t node = tree->count++;

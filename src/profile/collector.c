@@ -26,13 +26,14 @@
 #include "signal/wait.h"
 
 enum {
-    ROUND_NS = 50000000,          // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
-    // A thread that is reached is sampled every 1.5 periods at the latest; by CPU timers, every 1.5 kernel ticks (HZ >= 100).
+    ROUND_NS = 50000000, // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
+    // A thread that is reached is sampled every 1.5 periods at the latest; by CPU timers, every 1.5 kernel ticks (HZ >=
+    // 100).
     UNREACHED_PERIODS = 4,
     UNREACHED_CPU_TIMER_NS = 20000000,
-    UNREACHED_BY_CHANCE = 5,      // times that, where samples are drawn on the wall clock: e^-20 of the threads
-    COUNTER_TRIES = 1000,         // ~1 us each; a handler takes a few
-    HOUSEKEEPING_NS = 500000000,  // look for threads without a timer, for exited ones
+    UNREACHED_BY_CHANCE = 5,     // times that, where samples are drawn on the wall clock: e^-20 of the threads
+    COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
+    HOUSEKEEPING_NS = 500000000, // look for threads without a timer, for exited ones
 };
 
 pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -154,7 +155,8 @@ static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
 {
     uint64_t id;
     bool polled = sample->flags & (GP_SAMPLE_POLLED | GP_SAMPLE_MISFIT);
-    prof_coro_t *coro = polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(sample->frames[sample->depth], &id);
+    prof_coro_t *coro =
+        polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(sample->frames[sample->depth], &id);
     if (coro == NULL)
         return;
     sample->coro = coro;
@@ -347,10 +349,9 @@ static void look_at_sleepers(void)
         refresh();
         drain_all();
     }
-    for (thread = first; thread != NULL; thread = thread->next) {
+    for (thread = first; thread != NULL; thread = thread->next)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             gp_sleepers_look(thread);
-    }
     pthread_mutex_unlock(&gp_drain_lock);
 }
 
@@ -384,7 +385,8 @@ static void let_daemon_begin(void)
 {
     struct timespec time = {.tv_nsec = ROUND_NS};
     uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
-    // Acquire: partner of gp_collector_sync(), who raises `wanted` before the kick: nobody is let wait, as at a short child's end.
+    // Acquire: partner of gp_collector_sync(), who raises `wanted` before the kick: nobody is let wait, as at a short
+    // child's end.
     if (atomic_load_explicit(&wanted, memory_order_acquire) == atomic_load_explicit(&done, memory_order_relaxed))
         futex(&kicks, FUTEX_WAIT, seen_kicks, &time);
 }

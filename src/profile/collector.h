@@ -16,7 +16,7 @@ extern pthread_mutex_t gp_drain_lock;
 typedef struct gp_stack { // a sample's stack, as locations
     const gp_loc_t *locs; // [depth], innermost first
     size_t depth;
-    unsigned flags;       // enum gp_stack_flag
+    unsigned flags; // enum gp_stack_flag
 } gp_stack_t;
 
 typedef struct gp_hog_sample { // a stack of a long slice, with the time it stands for

@@ -1,9 +1,9 @@
 // Exact mode: every call of an instrumented function is counted, per profile.
 //
 // Model: while at least one recorder runs, each coroutine that a running recorder covers has a shadow stack of the
-// instrumented functions it is in (exact_stack.h). A call is counted when it begins, its times are added when it ends, in
-// every recorder that covers the coroutine, and only if it began while that recorder ran. So profiles that overlap do not
-// see each other, and a function entered before one began is not in it.
+// instrumented functions it is in (exact_stack.h). A call is counted when it begins, its times are added when it ends,
+// in every recorder that covers the coroutine, and only if it began while that recorder ran. So profiles that overlap
+// do not see each other, and a function entered before one began is not in it.
 //
 // A recorder is of one profile, or of the capture. Whatever runs, starts and stops: gp_exact_epoch moves with it, and
 // shadow stacks look up anew who covers them. gp_exact_stop() waits until no thread is in an event that began before.
@@ -18,10 +18,10 @@
 #include "profile/exact_table.h"
 
 typedef struct gp_exact {
-    struct gp_exact *next;  // running ones of thread or process scope
+    struct gp_exact *next; // running ones of thread or process scope
     prof_scope_t scope;
-    uint32_t thread_index;  // PROF_SCOPE_THREAD
-    uint64_t run;           // odd while it runs; no two runs of any recorder have the same number
+    uint32_t thread_index;    // PROF_SCOPE_THREAD
+    uint64_t run;             // odd while it runs; no two runs of any recorder have the same number
     gp_exact_table_t *tables; // what threads have counted in this run
     gp_exact_table_t *total;  // and all in earlier ones
 } gp_exact_t;

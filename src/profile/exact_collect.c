@@ -10,12 +10,11 @@
 static gp_thread_t *runner_of(const prof_coro_t *coro, uint64_t id)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next) {
+    for (; thread != NULL; thread = thread->next)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
             atomic_load_explicit(&thread->current, memory_order_relaxed) == coro &&
             atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id)
             return thread;
-    }
     return NULL;
 }
 
@@ -64,19 +63,17 @@ void gp_exact_sum_run(gp_exact_table_t *to, const gp_exact_t *recorder, uint64_t
     if (!complete)
         gp_exact_lose();
     for (const gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next) {
-        for (uint32_t i = 0; i < stack->link_count && stack->depth > 0; i++) {
+        for (uint32_t i = 0; i < stack->link_count && stack->depth > 0; i++)
             if (stack->links[i].recorder == recorder && stack->links[i].run == run)
                 sum_link(to, stack, &stack->links[i], now);
-        }
     }
 }
 
 void gp_exact_forget_others(void)
 {
-    for (gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next) {
+    for (gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next)
         if (stack->thread != NULL && stack->thread != gp_thread_self && is_current(stack->thread, stack))
             stack->coro_id = 0;
-    }
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
         atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);

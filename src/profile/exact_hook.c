@@ -1,9 +1,9 @@
 // Where instrumented functions report: __cyg_profile_func_enter() and prof_enter(), and their counterparts.
 //
-// An event finds the coroutine that runs, by the thread's hint and the stack pointer; takes frames that are gone off its
-// shadow stack; then puts one on and counts the call, or takes one off and adds its times. CPU time is what the coroutine's
-// account says (slice.c) plus the time since it was last settled; after a gap, in which the thread may have slept, the account is
-// settled first.
+// An event finds the coroutine that runs, by the thread's hint and the stack pointer; takes frames that are gone off
+// its shadow stack; then puts one on and counts the call, or takes one off and adds its times. CPU time is what the
+// coroutine's account says (slice.c) plus the time since it was last settled; after a gap, in which the thread may have
+// slept, the account is settled first.
 #include "greenprof/exact.h"
 
 #include "coro/threads.h"
@@ -23,7 +23,7 @@ typedef struct event {
     uintptr_t function;
     uintptr_t sp; // stack pointer where the hook returns to
     uintptr_t fp; // frame pointer there
-    bool tail; // an exit that the function jumped to: its frame is gone
+    bool tail;    // an exit that the function jumped to: its frame is gone
 } event_t;
 
 // When it was taken in, and where. No function that is not inlined gets a pointer to one: it stays in registers.
@@ -241,8 +241,8 @@ FAST void pop(const moment_t *moment)
     gp_exact_stack_t *stack = moment->stack;
     uint32_t index = stack->depth;
     gp_exact_frame_t *frame = &stack->frames[index], *below = frame - 1;
-    gp_exact_share_t share = gp_exact_frame_share(frame, moment->ticks, moment->cpu_ns, frame->called_ticks,
-                                                  frame->called_cpu_ns);
+    gp_exact_share_t share =
+        gp_exact_frame_share(frame, moment->ticks, moment->cpu_ns, frame->called_ticks, frame->called_cpu_ns);
     for (uint32_t i = 0; i < moment->links; i++) {
         const gp_exact_link_t *link = &stack->links[i];
         if (index < link->base)
@@ -372,10 +372,9 @@ static __attribute__((noinline)) void take_enter(uintptr_t function, uintptr_t p
 // The frame that an exit is about, or 0: it was entered before anybody counted.
 static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
 {
-    for (uint32_t i = stack->depth; i > 0; i--) {
+    for (uint32_t i = stack->depth; i > 0; i--)
         if (stack->frames[i].site->address == function)
             return i;
-    }
     return 0;
 }
 
@@ -434,8 +433,8 @@ static __attribute__((noinline)) void take_exit(uintptr_t function, uintptr_t sp
     }
 }
 
-// In the hook that was called itself: its frame tells where the caller's ends. The work is done elsewhere, with all that
-// is known in registers, so that hooks at rest do nothing but look.
+// In the hook that was called itself: its frame tells where the caller's ends. The work is done elsewhere, with all
+// that is known in registers, so that hooks at rest do nothing but look.
 #define CALLER_PC ((uintptr_t)__builtin_return_address(0))
 #define CALLER_SP ((uintptr_t)__builtin_dwarf_cfa())
 #define CALLER_FP (*(const uintptr_t *)__builtin_frame_address(0))

@@ -10,7 +10,7 @@
 #include "coro/own_memory.h"
 
 enum {
-    CLASS_MIN = 8,  // 256 bytes
+    CLASS_MIN = 8, // 256 bytes
     CLASSES = 40,
     SLAB_BYTES = 256 << 10,
     MASK_BYTES = 8, // of the kernel's signal set

@@ -1,9 +1,9 @@
 // The lock of exact mode, and its memory.
 //
-// Instrumented functions run anywhere: inside the host's malloc, in its signal handlers, on small coroutine stacks. So the
-// lock is only ever held with all signals blocked (a handler never meets it half-way on its own thread), nothing else
-// is locked under it, and memory comes from mappings that are cut into blocks, reused, and never returned.
-// Lock order: sampler lock -> drain lock -> registry lock -> this one.
+// Instrumented functions run anywhere: inside the host's malloc, in its signal handlers, on small coroutine stacks. So
+// the lock is only ever held with all signals blocked (a handler never meets it half-way on its own thread), nothing
+// else is locked under it, and memory comes from mappings that are cut into blocks, reused, and never returned. Lock
+// order: sampler lock -> drain lock -> registry lock -> this one.
 #ifndef GP_PROFILE_EXACT_MEMORY_H
 #define GP_PROFILE_EXACT_MEMORY_H
 
@@ -22,8 +22,8 @@ void gp_exact_unlock(const gp_exact_guard_t *guard);
 // A zeroed block, or NULL. Caller holds the lock. Cost: O(bytes).
 void *gp_exact_alloc(size_t bytes);
 
-// Give a block of `bytes` back; NULL is accepted. Caller holds the lock. It stays readable: who still looks at it without
-// the lock reads nonsense, never a hole.
+// Give a block of `bytes` back; NULL is accepted. Caller holds the lock. It stays readable: who still looks at it
+// without the lock reads nonsense, never a hole.
 void gp_exact_release(void *block, size_t bytes);
 
 #endif

@@ -14,8 +14,8 @@ enum {
 gp_exact_sites_t *_Atomic gp_exact_sites;
 
 static gp_exact_function_t *_Atomic functions[CHUNKS_MAX];
-static _Atomic uint32_t function_count; // numbers 1..count are in use
-static uint32_t located_count;          // under the drain lock
+static _Atomic uint32_t function_count;       // numbers 1..count are in use
+static uint32_t located_count;                // under the drain lock
 static uint32_t *function_index, index_slots; // numbers by address; open addressing, at most half full
 static gp_exact_site_t *spare_sites;
 static uint32_t spare_count;
@@ -58,7 +58,8 @@ static bool is_unloaded(const gp_exact_site_t *site)
     return gp_exact_function(site->function)->unloaded;
 }
 
-// A table with what is still loaded. Old tables are left to their readers: all of them together are as large as the last.
+// A table with what is still loaded. Old tables are left to their readers: all of them together are as large as the
+// last.
 static gp_exact_sites_t *rebuild(const gp_exact_sites_t *old, uint32_t shift)
 {
     gp_exact_sites_t *table = new_table(shift);
@@ -96,10 +97,9 @@ static bool grow_index(uint32_t count)
     gp_exact_release(function_index, index_slots * sizeof(*function_index));
     function_index = grown;
     index_slots = slots;
-    for (uint32_t number = 1; number <= count; number++) {
+    for (uint32_t number = 1; number <= count; number++)
         if (!gp_exact_function(number)->unloaded)
             *index_slot(gp_exact_function(number)->address) = number;
-    }
     return true;
 }
 

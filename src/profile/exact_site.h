@@ -1,9 +1,9 @@
 // The functions that exact mode has seen, and the places from which they report.
 //
-// A site is one call of an instrumentation hook: it names a function and says where, at that very instruction, the frame
-// of the function ends (its canonical frame address, CFA), read once from the unwind tables. Comparing CFAs is how frames
-// that longjmp() or an exception left are told from live ones: a function that is called cannot lie above its caller.
-// Several functions share one physical frame where some were inlined into another.
+// A site is one call of an instrumentation hook: it names a function and says where, at that very instruction, the
+// frame of the function ends (its canonical frame address, CFA), read once from the unwind tables. Comparing CFAs is
+// how frames that longjmp() or an exception left are told from live ones: a function that is called cannot lie above
+// its caller. Several functions share one physical frame where some were inlined into another.
 //
 // Producers: anybody who meets a new site, under the lock of exact mode. Consumers: anybody, without it. Sites and
 // functions are never freed; those of a module that was unloaded are taken out of the table.
@@ -24,13 +24,14 @@ enum gp_exact_cfa {
 };
 
 typedef struct gp_exact_site {
-    uintptr_t pc;       // where the hook returns to
-    uintptr_t address;  // of the function, as the hook was told
-    uintptr_t physical; // start of the function whose frame it is: another one's where `address` was inlined; 0 = unknown
-    uint32_t function;  // number
-    uint16_t cfa;       // enum gp_exact_cfa
-    bool first;         // the function's own frame: nothing can have entered it before
-    bool loose;         // prof_enter() in some other function, a helper perhaps: no frame to compare
+    uintptr_t pc;      // where the hook returns to
+    uintptr_t address; // of the function, as the hook was told
+    uintptr_t
+        physical; // start of the function whose frame it is: another one's where `address` was inlined; 0 = unknown
+    uint32_t function; // number
+    uint16_t cfa;      // enum gp_exact_cfa
+    bool first;        // the function's own frame: nothing can have entered it before
+    bool loose;        // prof_enter() in some other function, a helper perhaps: no frame to compare
     int32_t offset;
 } gp_exact_site_t;
 

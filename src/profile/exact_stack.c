@@ -80,10 +80,9 @@ static void set_bounds(gp_exact_stack_t *stack, gp_thread_t *thread)
 
 static gp_exact_table_t *table_for(gp_exact_t *recorder, gp_thread_t *thread)
 {
-    for (gp_exact_table_t *table = recorder->tables; table != NULL; table = table->next) {
+    for (gp_exact_table_t *table = recorder->tables; table != NULL; table = table->next)
         if (table->thread == thread)
             return table;
-    }
     gp_exact_table_t *table = gp_exact_table_new(thread);
     if (table != NULL) {
         table->next = recorder->tables;
@@ -152,15 +151,14 @@ static bool add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *record
     }
     gp_exact_link_t *link = &cover->links[cover->count++];
     *link = (gp_exact_link_t){recorder, table_for(recorder, thread), recorder->run, stack->depth + 1};
-    for (uint32_t i = 0; i < stack->link_count; i++) {
+    for (uint32_t i = 0; i < stack->link_count; i++)
         if (stack->links[i].recorder == recorder && stack->links[i].run == recorder->run)
             link->base = stack->links[i].base;
-    }
     return link->table != NULL;
 }
 
-// Request profiles: the scopes from the coroutine's up to the root. Scopes and profiles are type-stable, and none that comes
-// anew into a slot runs before gp_exact_start() had the lock: a chain that changes meanwhile cannot lead astray.
+// Request profiles: the scopes from the coroutine's up to the root. Scopes and profiles are type-stable, and none that
+// comes anew into a slot runs before gp_exact_start() had the lock: a chain that changes meanwhile cannot lead astray.
 static bool add_scopes(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     gp_scope_t *scope = atomic_load_explicit(&stack->coro->scope, memory_order_acquire);
@@ -176,11 +174,10 @@ static bool add_scopes(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thr
 
 static bool find_cover(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thread)
 {
-    for (gp_exact_t *recorder = gp_exact_broad; recorder != NULL; recorder = recorder->next) {
+    for (gp_exact_t *recorder = gp_exact_broad; recorder != NULL; recorder = recorder->next)
         if ((recorder->scope == PROF_SCOPE_PROCESS || recorder->thread_index == thread->index) &&
             !add_link(cover, stack, recorder, thread))
             return false;
-    }
     return add_scopes(cover, stack, thread);
 }
 

@@ -1,9 +1,9 @@
 // Shadow stacks: which instrumented functions a coroutine is in, since when, and who counts them.
 //
-// A stack is attached to a coroutine's record and reused with it; only the thread that runs the coroutine changes its frames.
-// Arrays (frames, links, the map of functions) are exchanged under the lock of exact mode, whose holder may therefore
-// follow them and read frames along: depth and times may then be a moment old, or of different moments.
-// A signal handler of the host that interrupts an event finds the stack busy and works on another one (`interrupt`).
+// A stack is attached to a coroutine's record and reused with it; only the thread that runs the coroutine changes its
+// frames. Arrays (frames, links, the map of functions) are exchanged under the lock of exact mode, whose holder may
+// therefore follow them and read frames along: depth and times may then be a moment old, or of different moments. A
+// signal handler of the host that interrupts an event finds the stack busy and works on another one (`interrupt`).
 #ifndef GP_PROFILE_EXACT_STACK_H
 #define GP_PROFILE_EXACT_STACK_H
 
@@ -19,8 +19,8 @@ typedef struct gp_exact_frame {
     const gp_exact_table_t *table;
     uint32_t function; // number; 0 in frame 0, which is nobody's
     uint32_t place;    // in the stack's map
-    // Frames below it, 0 = none: the nearest of the same function, the nearest with the same caller too, and the nearest
-    // of the same function with another caller.
+    // Frames below it, 0 = none: the nearest of the same function, the nearest with the same caller too, and the
+    // nearest of the same function with another caller.
     uint32_t same, same_edge, other_edge;
     bool foreign; // of a signal handler on an alternate stack: its CFA says nothing
 } gp_exact_frame_t;

@@ -60,10 +60,9 @@ static bool grow_index(gp_exact_table_t *table)
     gp_exact_index_t *old = table->index, *index = new_index((old->mask + 1) * 2);
     if (index == NULL)
         return false;
-    for (uint32_t slot = 0; slot <= old->mask; slot++) {
+    for (uint32_t slot = 0; slot <= old->mask; slot++)
         if (old->slots[slot] != NULL)
             place(index, old->slots[slot]);
-    }
     index->older = old;
     table->index = index;
     return true;

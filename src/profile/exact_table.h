@@ -1,8 +1,8 @@
 // What exact mode has counted: one record for every pair of caller and callee.
 //
-// A table belongs to one recorder and one thread's block; only that thread adds to it, so no locked instruction is needed,
-// and its signal handlers, which add with single instructions as it does. Records never move.
-// Producer: the thread. Consumers: whoever holds the lock of exact mode reads along; a counter is whole at any moment.
+// A table belongs to one recorder and one thread's block; only that thread adds to it, so no locked instruction is
+// needed, and its signal handlers, which add with single instructions as it does. Records never move. Producer: the
+// thread. Consumers: whoever holds the lock of exact mode reads along; a counter is whole at any moment.
 #ifndef GP_PROFILE_EXACT_TABLE_H
 #define GP_PROFILE_EXACT_TABLE_H
 
@@ -16,12 +16,12 @@
 struct gp_exact;
 
 typedef struct gp_exact_record {
-    uint64_t key;       // GP_EXACT_KEY
+    uint64_t key; // GP_EXACT_KEY
     uint64_t calls;
-    uint64_t nested;    // of those, with the callee on the stack already
-    uint64_t same_edge; // of those, called by the same caller
-    uint64_t own_cpu_ns, own_ticks; // time in the callee itself; ticks: wall time
-    uint64_t cpu_ns, ticks;         // and in all it called, of calls that were not nested
+    uint64_t nested;                  // of those, with the callee on the stack already
+    uint64_t same_edge;               // of those, called by the same caller
+    uint64_t own_cpu_ns, own_ticks;   // time in the callee itself; ticks: wall time
+    uint64_t cpu_ns, ticks;           // and in all it called, of calls that were not nested
     uint64_t edge_cpu_ns, edge_ticks; // the same of nested calls that were not of the same edge
 } gp_exact_record_t;
 
@@ -38,7 +38,7 @@ typedef struct gp_exact_chunk {
     gp_exact_record_t records[GP_EXACT_CHUNK];
 } gp_exact_chunk_t;
 
-typedef struct gp_exact_index { // open addressing, at most half full
+typedef struct gp_exact_index {   // open addressing, at most half full
     struct gp_exact_index *older; // kept: a lookup may have been interrupted in it
     uint32_t shift, mask;
     gp_exact_record_t *slots[];

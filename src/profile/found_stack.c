@@ -9,7 +9,8 @@
 #include "signal/region.h"
 #include "signal/ticks.h"
 
-// Where there are very many mappings, looking takes long: at most 1/SHARE of the time, but for BURST_NS of CPU time at once.
+// Where there are very many mappings, looking takes long: at most 1/SHARE of the time, but for BURST_NS of CPU time at
+// once.
 enum { BURST_NS = 50000000, SHARE = 20 };
 
 typedef struct mapping { // a line of /proc/self/maps
@@ -22,7 +23,8 @@ typedef struct mapping { // a line of /proc/self/maps
 static bool parse(const char *line, mapping_t *mapping)
 {
     *mapping = (mapping_t){.is_heap = strstr(line, "[heap]") != NULL};
-    return sscanf(line, "%lx-%lx %4s %*x %*x:%*x %lu", &mapping->lo, &mapping->hi, mapping->access, &mapping->inode) == 4;
+    return sscanf(line, "%lx-%lx %4s %*x %*x:%*x %lu", &mapping->lo, &mapping->hi, mapping->access, &mapping->inode) ==
+           4;
 }
 
 // `image_end`: where the last mapping of a file, and what adjoins it, ends: behind it is .bss.

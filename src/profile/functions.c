@@ -20,7 +20,8 @@ static uint64_t hash_of(const char *name, size_t name_len, const char *file, siz
 static uint64_t hash_at(uint32_t number)
 {
     const gp_function_name_t *function = &functions[number - 1];
-    return hash_of(function->name, strlen(function->name), function->file, strlen(function->file), function->first_line);
+    return hash_of(function->name, strlen(function->name), function->file, strlen(function->file),
+                   function->first_line);
 }
 
 static int grow(void)
@@ -62,10 +63,9 @@ uint32_t gp_functions_number(const char *name, size_t name_len, const char *file
     if (count == room && !grow())
         return 0;
     uint32_t slot = (uint32_t)hash_of(name, name_len, file, file_len, first_line) & (room * 2 - 1);
-    for (uint32_t number; (number = slots[slot]) != 0; slot = (slot + 1) & (room * 2 - 1)) {
+    for (uint32_t number; (number = slots[slot]) != 0; slot = (slot + 1) & (room * 2 - 1))
         if (is_same(&functions[number - 1], name, name_len, file, file_len, first_line))
             return number;
-    }
     char *texts = malloc(name_len + file_len + 2);
     if (texts == NULL)
         return 0;

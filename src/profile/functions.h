@@ -1,7 +1,7 @@
 // Functions of language runtimes, numbered by what they are called and where they stand.
 //
-// Model: (name, file, first line) is a function, however often its code object is made anew; its number stays. Caller holds
-// the drain lock everywhere.
+// Model: (name, file, first line) is a function, however often its code object is made anew; its number stays. Caller
+// holds the drain lock everywhere.
 #ifndef GP_PROFILE_FUNCTIONS_H
 #define GP_PROFILE_FUNCTIONS_H
 

@@ -1,5 +1,6 @@
-// The program's calls that the core stands in for, by names of its own: where the core was loaded too late to be found first
-// by the dynamic linker, a runtime's hook leads the runtime's calls here. Each does what the function of that name does.
+// The program's calls that the core stands in for, by names of its own: where the core was loaded too late to be found
+// first by the dynamic linker, a runtime's hook leads the runtime's calls here. Each does what the function of that
+// name does.
 #ifndef GP_PROFILE_HOST_CALLS_H
 #define GP_PROFILE_HOST_CALLS_H
 

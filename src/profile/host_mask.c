@@ -1,11 +1,11 @@
-// The host's signal masks: calls that would block the sampling signal are interposed, and leave it alone, so that threads
-// which block every signal are sampled as well. The program cannot tell: what it believes is kept and answered, in the
-// threads it creates and in the program it executes too.
+// The host's signal masks: calls that would block the sampling signal are interposed, and leave it alone, so that
+// threads which block every signal are sampled as well. The program cannot tell: what it believes is kept and answered,
+// in the threads it creates and in the program it executes too.
 //
-// Those that take signals by sigwait() or signalfd() block them all first. Such a thread must not be given ours, so it is
-// taken out of the set; unless the set has few signals, which says that this one is meant: then sampling moves to another.
-// Masks for the length of a wait (sigsuspend, ppoll, pselect, epoll_pwait) are left as they are: nothing runs then.
-// Everything here may be called in a signal handler, but for the move.
+// Those that take signals by sigwait() or signalfd() block them all first. Such a thread must not be given ours, so it
+// is taken out of the set; unless the set has few signals, which says that this one is meant: then sampling moves to
+// another. Masks for the length of a wait (sigsuspend, ppoll, pselect, epoll_pwait) are left as they are: nothing runs
+// then. Everything here may be called in a signal handler, but for the move.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>

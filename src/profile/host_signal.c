@@ -1,8 +1,9 @@
 // The host's own use of the sampling signal: sigaction() and signal() are interposed.
 //
-// A host that installs a handler of its own gets the signal at once: sampling moves to another one (sampling_signal.h), or
-// where there is none ends for good, and the capture says so. One that resets the signal to its default or ignores it (daemons reset all of them) means no harm, but
-// the next sample would kill it: it is told that this was done, and the handler stays.
+// A host that installs a handler of its own gets the signal at once: sampling moves to another one (sampling_signal.h),
+// or where there is none ends for good, and the capture says so. One that resets the signal to its default or ignores
+// it (daemons reset all of them) means no harm, but the next sample would kill it: it is told that this was done, and
+// the handler stays.
 //
 // Handlers of all signals return by way of gp_restart_restorer (../signal/restart.h).
 #include <signal.h>

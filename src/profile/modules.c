@@ -160,10 +160,9 @@ bool gp_modules_refresh(void)
         modules[i].loaded = false;
     dl_iterate_phdr(visit, NULL);
     sorted_count = 0;
-    for (size_t i = 0; i < module_count; i++) {
+    for (size_t i = 0; i < module_count; i++)
         if (modules[i].loaded)
             sorted[sorted_count++] = (uint32_t)i;
-    }
     if (sorted_count > 0)
         qsort(sorted, sorted_count, sizeof(*sorted), by_start);
     memset(cache, 0, sizeof(cache));

@@ -18,7 +18,8 @@
 #include "signal/ticks.h"
 
 enum {
-    // A signal that no handler got for so long is sent again: sigwait() has taken it. The next one has twice as long: the thread
+    // A signal that no handler got for so long is sent again: sigwait() has taken it. The next one has twice as long:
+    // the thread
     // blocks it, and real-time signals queue.
     LOST_MIN_NS = 1000000,
     LOST_MAX_NS = 1000000000,
@@ -115,12 +116,14 @@ static uint64_t look_at(gp_timer_t *timer, uint64_t now)
     if (due == 0 || due > now)
         return due;
     uint64_t next = now + atomic_load_explicit(&timer->interval_ns, memory_order_relaxed);
-    if (!atomic_compare_exchange_strong_explicit(&timer->due_ns, &due, next, memory_order_acq_rel, memory_order_acquire))
+    if (!atomic_compare_exchange_strong_explicit(&timer->due_ns, &due, next, memory_order_acq_rel,
+                                                 memory_order_acquire))
         return due;
     // In one order with disarm()'s.
     atomic_store_explicit(&gp_clock_pacing, timer, memory_order_seq_cst);
     pid_t tid = atomic_load_explicit(&timer->paced_tid, memory_order_relaxed);
-    if (atomic_load_explicit(&timer->due_ns, memory_order_seq_cst) != 0 && !is_under_way(timer, now) && runs(timer, tid))
+    if (atomic_load_explicit(&timer->due_ns, memory_order_seq_cst) != 0 && !is_under_way(timer, now) &&
+        runs(timer, tid))
         send(timer, tid, now);
     atomic_store_explicit(&gp_clock_pacing, NULL, memory_order_release);
     return next;

@@ -56,10 +56,9 @@ static size_t copy_stack(uintptr_t sp, uintptr_t hi)
     if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)length)
         return 0;
     uintptr_t move = (uintptr_t)copy - sp;
-    for (size_t i = 0; i < length / sizeof(copy[0]); i++) {
+    for (size_t i = 0; i < length / sizeof(copy[0]); i++)
         if (copy[i] >= sp && copy[i] < hi)
             copy[i] += move;
-    }
     return length;
 }
 

@@ -19,8 +19,8 @@ typedef union gp_sample_buffer { // a sample with room for its frames
 // -EAGAIN where it runs, or was switched to meanwhile. Cost: ~2 us.
 int gp_parked_walk(prof_coro_t *coro, uintptr_t *frames, size_t max, unsigned *flags);
 
-// The same from given registers (regs->gp is not used), on a stack that ends at `hi`; whether it was left alone meanwhile
-// is for the caller to find out. exact: regs->pc is where it stands, not where a call will return to.
+// The same from given registers (regs->gp is not used), on a stack that ends at `hi`; whether it was left alone
+// meanwhile is for the caller to find out. exact: regs->pc is where it stands, not where a call will return to.
 size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t hi, uintptr_t *frames, size_t max,
                            unsigned *flags);
 

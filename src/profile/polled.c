@@ -14,7 +14,7 @@
 
 enum {
     SLOTS_MIN = 1 << 10,
-    SLOTS_MAX = 1 << 17,   // half of them in use: coroutines that are known at a time
+    SLOTS_MAX = 1 << 17, // half of them in use: coroutines that are known at a time
     NAME_EVERY_NS = 100000000,
     LOOKED_AT_BYTES = 1024, // of an object, for where its name is
     HEAD_BYTES = 256,       // of an object, in which all words of layouts are
@@ -33,7 +33,8 @@ typedef struct polled {
 
 static polled_t *slots; // open addressing, at most half full
 static size_t slot_count, used;
-static prof_coro_t *over[OVER_MAX]; // not retired before the round in which their last samples were drained has reported them
+static prof_coro_t
+    *over[OVER_MAX]; // not retired before the round in which their last samples were drained has reported them
 static size_t over_count;
 
 // Of what is not there any more, as much as is there.
@@ -114,10 +115,9 @@ static bool make_room(void)
 static bool is_text(const char *text, size_t size)
 {
     size_t len = strnlen(text, size);
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++)
         if ((unsigned char)text[i] < ' ' || text[i] == 127)
             return false;
-    }
     return len > 0 && len < size;
 }
 
@@ -126,19 +126,18 @@ static size_t find_name(uintptr_t object)
 {
     uintptr_t words[LOOKED_AT_BYTES / sizeof(uintptr_t)];
     size_t count = peek(object, words, sizeof(words)) / sizeof(uintptr_t);
-    for (size_t i = 1; i + 1 < count; i++) {
+    for (size_t i = 1; i + 1 < count; i++)
         if (words[i] == object + (i + 1) * sizeof(uintptr_t) &&
             is_text((const char *)&words[i + 1], (count - i - 1) * sizeof(uintptr_t)))
             return i * sizeof(uintptr_t);
-    }
     return 0;
 }
 
 static bool is_same(const gp_poll_layout_t *layout, const polled_t *polled)
 {
     char head[HEAD_BYTES] __attribute__((aligned(8))) = {0};
-    return layout->id[0].bytes == 0 ||
-           (peek(polled->object, head, sizeof(head)) > 0 && gp_poll_identity(layout, (uintptr_t)head) == polled->identity);
+    return layout->id[0].bytes == 0 || (peek(polled->object, head, sizeof(head)) > 0 &&
+                                        gp_poll_identity(layout, (uintptr_t)head) == polled->identity);
 }
 
 static void read_name(gp_poll_t *poll, polled_t *polled)
@@ -209,14 +208,15 @@ static void move_time(prof_coro_t *from, prof_coro_t *to, const gp_sample_t *sam
     gp_coro_add(&to->polled_cpu_ns, sample->weight_ns);
     gp_coro_add(&to->polled_slice_ns, sample->weight_ns + sample->off_ns);
     gp_coro_add(&from->polled_cpu_ns, (uint64_t)-sample->weight_ns);
-    gp_coro_add(&from->polled_slice_ns, (uint64_t)-(sample->weight_ns + sample->off_ns));
+    gp_coro_add(&from->polled_slice_ns, (uint64_t) - (sample->weight_ns + sample->off_ns));
 }
 
 prof_coro_t *gp_polled_owner(gp_thread_t *thread, const gp_sample_t *sample, uint64_t *id)
 {
     gp_poll_answer_t answer;
     memcpy(&answer, &sample->frames[sample->depth], sample->flags & GP_SAMPLE_POLLED ? sizeof(answer) : 0);
-    polled_t *found = sample->flags & GP_SAMPLE_POLLED ? find_answer(&answer) : find_stack(sample->frames[sample->depth]);
+    polled_t *found =
+        sample->flags & GP_SAMPLE_POLLED ? find_answer(&answer) : find_stack(sample->frames[sample->depth]);
     if (found == NULL)
         return NULL;
     move_time(thread->root, found->coro, sample);

@@ -92,9 +92,9 @@ static void child(void)
 }
 
 // Fork handlers registered last run first before the fork and last after it, which is where ours must be: an allocator
-// that has handlers of its own (jemalloc) holds its locks in between. So they are registered by the first fork() itself;
-// those registered at load are for forks that do not come through fork(), forkpty()'s for one. Which of the two acts is
-// settled anew for each fork.
+// that has handlers of its own (jemalloc) holds its locks in between. So they are registered by the first fork()
+// itself; those registered at load are for forks that do not come through fork(), forkpty()'s for one. Which of the two
+// acts is settled anew for each fork.
 static __thread enum { NOBODY, LATE, EARLY } forker __attribute__((tls_model("initial-exec")));
 
 static void before_late(void)
@@ -246,7 +246,7 @@ PROF_API int fexecve(int fd, char *const argv[], char *const envp[])
     argv[0] = (char *)(uintptr_t)(first);                                                                              \
     va_start(list, first);                                                                                             \
     for (size_t i = 1; i <= count; i++)                                                                                \
-        argv[i] = va_arg(list, char *)
+    argv[i] = va_arg(list, char *)
 
 PROF_API int execl(const char *path, const char *first, ...)
 {

@@ -1,13 +1,14 @@
-// The process' own life: load, fork, exec, exit. What a capture session does at each is told through gp_process_watch_t.
+// The process' own life: load, fork, exec, exit. What a capture session does at each is told through
+// gp_process_watch_t.
 #ifndef GP_PROFILE_PROCESS_H
 #define GP_PROFILE_PROCESS_H
 
 #include <stdbool.h>
 
 typedef struct gp_process_watch {
-    void (*forked_child)(void);          // in the child, after sampling was set up anew
-    void (*before_exec)(void);           // this process' image is about to be replaced; write what there is
-    void (*ending)(void);                // exit() or _exit()
+    void (*forked_child)(void); // in the child, after sampling was set up anew
+    void (*before_exec)(void);  // this process' image is about to be replaced; write what there is
+    void (*ending)(void);       // exit() or _exit()
 } gp_process_watch_t;
 
 // One watch, set once.
@@ -16,7 +17,8 @@ void gp_process_set_watch(const gp_process_watch_t *watch);
 // Prepare what must be in place before the first thread, fork or exec. Idempotent.
 void gp_process_init(void);
 
-// Around an exec that does not come through the functions that are interposed: nobody is to be signalled in the new image.
+// Around an exec that does not come through the functions that are interposed: nobody is to be signalled in the new
+// image.
 void gp_process_before_exec(void);
 void gp_process_after_failed_exec(void);
 

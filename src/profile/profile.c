@@ -22,10 +22,9 @@ static int check_options(const prof_options_t *given, prof_options_t *options)
     if (given->size < offsetof(prof_options_t, scope))
         return -EINVAL;
     const unsigned char *bytes = (const unsigned char *)given;
-    for (size_t i = sizeof(*options); i < given->size; i++) {
+    for (size_t i = sizeof(*options); i < given->size; i++)
         if (i >= 4096 || bytes[i] != 0)
             return -E2BIG;
-    }
     memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
     options->size = sizeof(*options);
     if (options->frequency_hz < 1 || options->frequency_hz > PROF_FREQUENCY_MAX_HZ ||
@@ -156,7 +155,8 @@ void gp_profile_detach(prof_coro_t *coro)
         prof_trace_clear();
 }
 
-// Before a ledger is read: the caller's slice up to now; for the process, threads that were made behind our back are met.
+// Before a ledger is read: the caller's slice up to now; for the process, threads that were made behind our back are
+// met.
 static void settle(const prof_t *profile, gp_thread_t *thread)
 {
     gp_slice_settle_now(thread);

@@ -129,8 +129,9 @@ static void take(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *s
                  uint64_t weight_ns)
 {
     int state = atomic_load_explicit(&profile->state, memory_order_relaxed);
-    bool in_time = sample->ticks >= profile->start_ticks &&
-                   (state == GP_PROFILE_RUNNING || (state == GP_PROFILE_STOPPING && sample->ticks <= profile->stop_ticks));
+    bool in_time =
+        sample->ticks >= profile->start_ticks &&
+        (state == GP_PROFILE_RUNNING || (state == GP_PROFILE_STOPPING && sample->ticks <= profile->stop_ticks));
     if (!in_time || (kind != GP_KIND_CPU && profile->options.clock != PROF_CLOCK_WALL))
         return;
     if (is_wait(kind))
@@ -148,10 +149,9 @@ static int collect_profiles(uint32_t index, prof_t *found[NESTING_MAX])
 {
     int count = 0;
     pthread_mutex_lock(&gp_registry_lock);
-    for (gp_scope_t *scope = gp_scope_at(index); scope != NULL && count < NESTING_MAX; scope = scope->parent) {
+    for (gp_scope_t *scope = gp_scope_at(index); scope != NULL && count < NESTING_MAX; scope = scope->parent)
         if (scope->profile != NULL)
             found[count++] = scope->profile;
-    }
     pthread_mutex_unlock(&gp_registry_lock);
     return count;
 }

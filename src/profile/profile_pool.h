@@ -24,20 +24,20 @@ struct prof {
 
     uint64_t start_ticks, stop_ticks; // of the present or last run
     uint64_t start_realtime_ns;
-    uint64_t duration_ns;             // of earlier runs
-    gp_ledger_t total;                // exact, of earlier runs
-    gp_ledger_t before_fork;          // of the present run, when the process was last forked
-    gp_ledger_t base;                 // running total of the scope when the present run began
+    uint64_t duration_ns;    // of earlier runs
+    gp_ledger_t total;       // exact, of earlier runs
+    gp_ledger_t before_fork; // of the present run, when the process was last forked
+    gp_ledger_t base;        // running total of the scope when the present run began
 
-    gp_scope_t *scopes;               // PROF_SCOPE_REQUEST; under the registry's lock
-    prof_coro_t *owner;               // coroutine of the last start or resume
+    gp_scope_t *scopes; // PROF_SCOPE_REQUEST; under the registry's lock
+    prof_coro_t *owner; // coroutine of the last start or resume
     uint64_t owner_id;
-    uint32_t thread_index;            // PROF_SCOPE_THREAD
+    uint32_t thread_index; // PROF_SCOPE_THREAD
     int thread_tid;
-    gp_thread_t *thread;              // NULL once it has ended
-    uint64_t thread_final_ns;         // its CPU clock then
+    gp_thread_t *thread;      // NULL once it has ended
+    uint64_t thread_final_ns; // its CPU clock then
 
-    struct gp_exact *exact;           // PROF_MODE_EXACT; NULL otherwise
+    struct gp_exact *exact; // PROF_MODE_EXACT; NULL otherwise
     gp_call_tree_t tree;
     uint64_t samples, sampled_ns;
 

@@ -28,11 +28,11 @@ pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
 static unsigned user_count, frequency;            // frequency 0 = resting
 static uint64_t idle_since_ns;
-static const gp_clock_engine_t *engine;           // chosen, or NULL
+static const gp_clock_engine_t *engine; // chosen, or NULL
 static sigset_t mask_before_fork;
 static _Atomic uint64_t yielded_ns; // process CPU time when the host took the signal; 0 = it did not
-static bool leave_children; // forked children are not sampled
-static bool leaving; // exec is under way: nobody gets a timer any more
+static bool leave_children;         // forked children are not sampled
+static bool leaving;                // exec is under way: nobody gets a timer any more
 
 uint64_t gp_sampler_thread_cpu_ns(int tid)
 {
@@ -290,17 +290,17 @@ static void change_frequency(unsigned hz)
 
 static unsigned highest_wanted(void)
 {
-    for (unsigned hz = PROF_FREQUENCY_MAX_HZ; hz > 0; hz--) {
+    for (unsigned hz = PROF_FREQUENCY_MAX_HZ; hz > 0; hz--)
         if (users[hz] > 0)
             return hz;
-    }
     return 0;
 }
 
 int gp_sampler_acquire(unsigned hz)
 {
     int error = 0;
-    gp_thread_t *self = gp_thread_attach(); // before the lock: a thread nobody knows yet is announced to arm_if_sampling()
+    gp_thread_t *self =
+        gp_thread_attach(); // before the lock: a thread nobody knows yet is announced to arm_if_sampling()
     if (self == NULL)
         return -ENOMEM;
     pthread_mutex_lock(&gp_sampler_lock);

@@ -40,7 +40,8 @@ enum gp_engine gp_sampler_engine(void);
 // Stop if nobody used it for a while. Collector only.
 void gp_sampler_stop_if_idle(void);
 
-// Give threads timers that have none (host closed descriptors, threads created past the hook). Cost: ~20 us and 1 us a thread.
+// Give threads timers that have none (host closed descriptors, threads created past the hook). Cost: ~20 us and 1 us a
+// thread.
 void gp_sampler_look_for_threads(void);
 
 // Take the timer of a thread that is gone away. Collector only.

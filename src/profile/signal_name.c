@@ -36,11 +36,11 @@ static int named(const char *text)
 
 static bool is_free(int number)
 {
-    static const int free[] = {SIGPROF, SIGALRM, SIGIO, SIGPWR, SIGSTKFLT, SIGURG, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH};
-    for (size_t i = 0; i < sizeof(free) / sizeof(free[0]); i++) {
+    static const int free[] = {SIGPROF, SIGALRM, SIGIO,   SIGPWR,    SIGSTKFLT,
+                               SIGURG,  SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH};
+    for (size_t i = 0; i < sizeof(free) / sizeof(free[0]); i++)
         if (free[i] == number)
             return true;
-    }
     return number >= SIGRTMIN && number <= SIGRTMAX;
 }
 

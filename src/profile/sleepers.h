@@ -1,9 +1,9 @@
 // Where threads sleep while a coroutine has them: the stack of a system call that holds up a whole event loop.
 //
 // Model: on-CPU timers do not fire in a thread that sleeps, and a signal sent to it would cut its system call short. So
-// the collector looks at it from outside, every 5 ms on average, at irregular intervals: /proc says whether it sleeps in a
-// system call, and where its stack pointer is. A thread found asleep is charged with the time since the look before, so
-// that what a coroutine sleeps is charged to where it sleeps, on average. Nothing is done to the thread.
+// the collector looks at it from outside, every 5 ms on average, at irregular intervals: /proc says whether it sleeps
+// in a system call, and where its stack pointer is. A thread found asleep is charged with the time since the look
+// before, so that what a coroutine sleeps is charged to where it sleeps, on average. Nothing is done to the thread.
 // Threads that are on their own stack are left out: event loops sleep there.
 #ifndef GP_PROFILE_SLEEPERS_H
 #define GP_PROFILE_SLEEPERS_H

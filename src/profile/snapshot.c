@@ -6,11 +6,11 @@
 
 #include "coro/registry.h"
 #include "coro/threads.h"
-#include "profile/functions.h"
 #include "profile/exact.h"
+#include "profile/functions.h"
 #include "profile/profile.h"
-#include "profile/sampler.h"
 #include "profile/profile_pool.h"
+#include "profile/sampler.h"
 #include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/slice.h"
@@ -91,10 +91,9 @@ static uint32_t used_functions(const gp_snapshot_t *snapshot, uint32_t **numbers
     }
     if (count > 0)
         qsort(*numbers, count, sizeof(**numbers), by_value);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
         if (distinct == 0 || (*numbers)[distinct - 1] != (*numbers)[i])
             (*numbers)[distinct++] = (*numbers)[i];
-    }
     return distinct;
 }
 

@@ -12,23 +12,23 @@
 
 #include "capture/format.h"
 #include "greenprof/prof.h"
-#include "signal/language.h"
 #include "signal/coro_record.h"
+#include "signal/language.h"
 
 typedef struct gp_snapshot_node { // a node of the profile's call tree
     gp_loc_t loc;                 // node 0 is the root and has none
     uint32_t parent;              // index of its parent, always smaller than its own
     uint32_t reserved;
-    uint64_t weight_ns;           // of samples whose leaf is this node (self)
-    uint64_t samples;             // number of those
+    uint64_t weight_ns; // of samples whose leaf is this node (self)
+    uint64_t samples;   // number of those
 } gp_snapshot_node_t;
 
 typedef struct gp_snapshot_module {
-    uint32_t id;             // as in gp_loc_t
+    uint32_t id; // as in gp_loc_t
     uint32_t build_id_len;
     uint8_t build_id[20];
     uint64_t start, end, bias;
-    const char *path;        // "[vdso]" for the vDSO
+    const char *path; // "[vdso]" for the vDSO
 } gp_snapshot_module_t;
 
 typedef struct gp_snapshot_function { // of a language runtime
@@ -41,10 +41,10 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     uint32_t node_count;
     uint32_t module_count;
     const gp_snapshot_module_t *modules;
-    uint64_t total_ns;    // exact CPU time of the scope
-    gp_ledger_t ledger;   // where its time went, exactly
-    prof_clock_t clock;   // PROF_CLOCK_WALL: nodes of waits end in GP_PSEUDO_PARKED, ...
-    uint64_t sampled_ns;  // sum of all nodes' weight_ns
+    uint64_t total_ns;   // exact CPU time of the scope
+    gp_ledger_t ledger;  // where its time went, exactly
+    prof_clock_t clock;  // PROF_CLOCK_WALL: nodes of waits end in GP_PSEUDO_PARKED, ...
+    uint64_t sampled_ns; // sum of all nodes' weight_ns
     uint64_t samples;
     uint64_t duration_ns; // wall time while it ran
     uint64_t start_realtime_ns;
@@ -69,7 +69,7 @@ typedef struct gp_coro_view { // a live coroutine, for a language to show; see c
     struct gp_coro_view_frame {
         const char *function, *file; // kept by the core for good
         uint32_t line;
-    } *frames; // [depth], innermost first, of the language
+    } * frames; // [depth], innermost first, of the language
 } gp_coro_view_t;
 
 // Every live coroutine. Returns gp_coro_view_t[*count], NULL when memory is short. Set by what takes censuses.
@@ -86,15 +86,15 @@ typedef struct gp_core_interface {
     // Hook the language runtime (CPython) that the caller runs in; it holds the interpreter lock. Idempotent.
     // Returns 0, -ENOTSUP where its version is not supported.
     int (*language_attach)(void);
-    // Tell `watch` of coroutines, on the calling thread and wherever new ones are made; NULL ends it. To be called on each thread
-    // that is of interest. The caller holds the interpreter lock. Returns 0 or -ENOTSUP.
+    // Tell `watch` of coroutines, on the calling thread and wherever new ones are made; NULL ends it. To be called on
+    // each thread that is of interest. The caller holds the interpreter lock. Returns 0 or -ENOTSUP.
     int (*language_watch)(gp_language_watch_t *watch);
     // Show native frames among the language's, in all that is sampled: from +1 until as many -1.
     void (*language_native)(int change);
     // Has sampling ended, because the host took every signal that it could use?
     bool (*has_yielded)(void);
-    // Every live coroutine, to be freed by views_free(); NULL when memory is short. Where the caller holds its language's
-    // lock, none of the language's moves meanwhile.
+    // Every live coroutine, to be freed by views_free(); NULL when memory is short. Where the caller holds its
+    // language's lock, none of the language's moves meanwhile.
     gp_coro_view_t *(*views)(size_t *count);
     void (*views_free)(gp_coro_view_t *views, size_t count);
     // See gp_profile_detach(): what the calling thread runs.

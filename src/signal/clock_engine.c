@@ -4,9 +4,9 @@
 
 // Changing a timer's interval costs 1-20 us (it reprograms the hardware timer; on virtual machines that leaves the
 // guest), so at low rates it is done once in 8 ms. Within such a block the interval is constant but arbitrary. At high
-// rates blocks must be short: the handler's own time delays a program that works by the CPU clock, so that samples which
-// hit the end of a slice push the next slice away, and keep hitting that end until the next draw. Measured with slices of
-// 0.4 and 0.1 ms at 5000 Hz: the short one got 5.6 % too much with 8 samples a block, nothing with one.
+// rates blocks must be short: the handler's own time delays a program that works by the CPU clock, so that samples
+// which hit the end of a slice push the next slice away, and keep hitting that end until the next draw. Measured with
+// slices of 0.4 and 0.1 ms at 5000 Hz: the short one got 5.6 % too much with 8 samples a block, nothing with one.
 enum {
     REDRAW_NS = 8000000,
     REDRAW_STEP_NS = 125000, // a sample a block for each of these in the period: 8 at 1000 Hz, 1 at 5000
@@ -25,10 +25,9 @@ const gp_clock_engine_t *const gp_clock_engines[] = {&gp_clock_perf, &gp_clock_c
 
 const gp_clock_engine_t *gp_clock_engine_find(const char *name)
 {
-    for (int i = 0; gp_clock_engines[i] != NULL; i++) {
+    for (int i = 0; gp_clock_engines[i] != NULL; i++)
         if (strcmp(gp_clock_engines[i]->name, name) == 0)
             return gp_clock_engines[i];
-    }
     return NULL;
 }
 

@@ -1,11 +1,13 @@
 // Clock engines: what makes a thread receive the sampling signal after so much of its time.
 //
 // Model: one engine is chosen when sampling starts; each thread gets a timer of it that signals that very thread. The
-// interval is drawn anew, uniformly from [0.5, 1.5) periods, every few samples, so that work in lock-step with the period
-// is sampled at every phase; samples are weighted by the CPU time that really passed, so the period itself is no weight.
+// interval is drawn anew, uniformly from [0.5, 1.5) periods, every few samples, so that work in lock-step with the
+// period is sampled at every phase; samples are weighted by the CPU time that really passed, so the period itself is no
+// weight.
 //   perf       software task-clock: on-CPU time of the thread, kernel time included, any rate up to ~20 kHz
 //   cpu        timer on the thread's CPU clock: at most the kernel's tick (250/s at HZ=250)
-//   monotonic  a thread of greenprof's own, by CLOCK_MONOTONIC, signals threads that run: any rate; costs that thread's time,
+//   monotonic  a thread of greenprof's own, by CLOCK_MONOTONIC, signals threads that run: any rate; costs that thread's
+//   time,
 //              also while all others wait
 // setitimer() is no engine: it survives exec and kills the next program.
 #ifndef GP_SIGNAL_CLOCK_ENGINE_H

@@ -1,5 +1,6 @@
-// Clock engine `monotonic`: timers on the wall clock. No kernel timer: it would interrupt calls that wait, after they have
-// waited. What is armed here is sent by the pacer, a thread of greenprof's own (../profile/pacer.h), to threads that run.
+// Clock engine `monotonic`: timers on the wall clock. No kernel timer: it would interrupt calls that wait, after they
+// have waited. What is armed here is sent by the pacer, a thread of greenprof's own (../profile/pacer.h), to threads
+// that run.
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -78,9 +79,9 @@ static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
     return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
 }
 
-// What the pacer saw at work may have gone to sleep before the signal came; or it was about to wake up, and had to wait for a
-// processor. Then it is in the call that it waits in: a sample would show that, not what it does. A thread that has not slept
-// since the sample before was kept from its processor: what it does is that call.
+// What the pacer saw at work may have gone to sleep before the signal came; or it was about to wake up, and had to wait
+// for a processor. Then it is in the call that it waits in: a sample would show that, not what it does. A thread that
+// has not slept since the sample before was kept from its processor: what it does is that call.
 static bool is_late(gp_timer_t *timer, const ucontext_t *context)
 {
     struct rusage usage;
@@ -89,9 +90,10 @@ static bool is_late(gp_timer_t *timer, const ucontext_t *context)
     if (sleeps == before || !gp_restart_is_call(context))
         return false;
     uint64_t wall_ns = gp_clock_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&timer->seen_ns, memory_order_relaxed);
-    uint64_t used_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - atomic_load_explicit(&timer->seen_cpu_ns, memory_order_relaxed);
+    uint64_t used_ns =
+        gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - atomic_load_explicit(&timer->seen_cpu_ns, memory_order_relaxed);
     return wall_ns > used_ns + LATE_NS;
 }
 
-const gp_clock_engine_t gp_clock_monotonic = {"monotonic", GP_ENGINE_MONOTONIC, arm,      disarm, abandon,
-                                              set_interval, is_alive,           is_mine,  is_late};
+const gp_clock_engine_t gp_clock_monotonic = {
+    "monotonic", GP_ENGINE_MONOTONIC, arm, disarm, abandon, set_interval, is_alive, is_mine, is_late};

@@ -113,5 +113,5 @@ static bool perf_is_mine(const gp_timer_t *timer, const siginfo_t *info)
     return info->si_code == SI_KERNEL || (info->si_code > 0 && info->si_fd == timer->fd);
 }
 
-const gp_clock_engine_t gp_clock_perf = {"perf",       GP_ENGINE_PERF,    perf_arm,      perf_disarm,
-                                         perf_abandon, perf_set_interval, perf_is_alive, perf_is_mine, NULL};
+const gp_clock_engine_t gp_clock_perf = {
+    "perf", GP_ENGINE_PERF, perf_arm, perf_disarm, perf_abandon, perf_set_interval, perf_is_alive, perf_is_mine, NULL};

@@ -28,7 +28,8 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
     event.sigev_value.sival_ptr = timer;
     event.sigev_notify_thread_id = tid;
     if (timer_create(gp_thread_clock(tid), &event, &timer->id) != 0)
-        return errno == EINVAL && syscall(SYS_tgkill, getpid(), tid, 0) != 0 ? -ESRCH : -errno; // it has ended meanwhile
+        return errno == EINVAL && syscall(SYS_tgkill, getpid(), tid, 0) != 0 ? -ESRCH
+                                                                             : -errno; // it has ended meanwhile
     timer->armed = true;
     set_interval(timer, gp_timer_draw(timer));
     return 0;
@@ -56,5 +57,5 @@ static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
     return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
 }
 
-const gp_clock_engine_t gp_clock_cpu = {"cpu",   GP_ENGINE_CPU, arm,      disarm,
-                                        abandon, set_interval,  is_alive, is_mine, NULL};
+const gp_clock_engine_t gp_clock_cpu = {"cpu",        GP_ENGINE_CPU, arm,     disarm, abandon,
+                                        set_interval, is_alive,      is_mine, NULL};

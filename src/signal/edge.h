@@ -1,13 +1,14 @@
 // Exact waiting time per coroutine: what being switched away from, and being switched to, does to its ledger.
 //
-// Model: a coroutine is either running or waiting, and the two edges between them are the switch hook's. The time between
-// edges is either a slice, added to `slice_ticks`, or a wait: what is left of the time since `begun` (gp_edge_waited()). So the
-// parts sum to the wall clock by construction, and a wait costs no addition. A wait during
-// which prof_coro_ready() was called is parked up to then and ready from then on; one called while it still runs (a yield)
-// makes all of it ready. Where nobody calls it, the wait stays undivided.
-// What existed before sampling started is taken to have been waiting since then.
+// Model: a coroutine is either running or waiting, and the two edges between them are the switch hook's. The time
+// between edges is either a slice, added to `slice_ticks`, or a wait: what is left of the time since `begun`
+// (gp_edge_waited()). So the parts sum to the wall clock by construction, and a wait costs no addition. A wait during
+// which prof_coro_ready() was called is parked up to then and ready from then on; one called while it still runs (a
+// yield) makes all of it ready. Where nobody calls it, the wait stays undivided. What existed before sampling started
+// is taken to have been waiting since then.
 //
-// Threads: the one that switches, between gp_slice_enter() and gp_slice_leave(). Signals: safe. Cost: ~5 ns a switch for both.
+// Threads: the one that switches, between gp_slice_enter() and gp_slice_leave(). Signals: safe. Cost: ~5 ns a switch
+// for both.
 #ifndef GP_SIGNAL_EDGE_H
 #define GP_SIGNAL_EDGE_H
 
@@ -39,7 +40,8 @@ static inline void gp_edge_store(_Atomic uint64_t *word, uint64_t value)
 // Ticks that it waited, up to its last edge.
 static inline uint64_t gp_edge_waited(prof_coro_t *coro)
 {
-    int64_t waited = (int64_t)(gp_edge_load(&coro->since) - gp_edge_load(&coro->begun) - gp_edge_load(&coro->slice_ticks));
+    int64_t waited =
+        (int64_t)(gp_edge_load(&coro->since) - gp_edge_load(&coro->begun) - gp_edge_load(&coro->slice_ticks));
     return waited > 0 ? (uint64_t)waited : 0; // read amidst a switch, or processors' counters differ by a few ticks
 }
 
@@ -92,12 +94,13 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
     atomic_store_explicit(&coro->running, 0, memory_order_release);
 }
 
-// What is not in every switch: of the wait that ends at `now` somebody said when the coroutine became ready (`ready` is not 0), or
-// it ends a span of the timeline, or is sampled.
+// What is not in every switch: of the wait that ends at `now` somebody said when the coroutine became ready (`ready` is
+// not 0), or it ends a span of the timeline, or is sampled.
 void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now);
 
 // `coro`, live with `id`, runs from `now` on.
-__attribute__((always_inline)) static inline void gp_edge_enter(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
+__attribute__((always_inline)) static inline void gp_edge_enter(gp_thread_t *thread, prof_coro_t *coro, uint64_t id,
+                                                                uint64_t now)
 {
     gp_edge_touch(coro);
     if (__builtin_expect(atomic_load_explicit(&coro->running, memory_order_relaxed) == 0, 1)) {

@@ -32,18 +32,18 @@ typedef struct moment { // what one signal found
     uint64_t coro_id;
     uintptr_t entry; // where the handler's stack begins
     uint64_t now, cpu_ns;
-    uintptr_t sp, lo, hi; // stack pointer and the stack it is on
-    uint64_t off_ns; // preempted since the last coarse point of the same slice
+    uintptr_t sp, lo, hi;    // stack pointer and the stack it is on
+    uint64_t off_ns;         // preempted since the last coarse point of the same slice
     const uintptr_t *frames; // its stack
     bool outside;
     bool unreported; // coroutines share this stack, and the switch to this one has not reached the hook yet
-    bool in_window; // the switch hook ran a moment ago, or hook and stack pointer disagree
-    bool misfit; // so do the runtime that is polled and the stack pointer
+    bool in_window;  // the switch hook ran a moment ago, or hook and stack pointer disagree
+    bool misfit;     // so do the runtime that is polled and the stack pointer
     gp_poll_answer_t polled;
 } moment_t;
 
-// A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate stack
-// is put into the context that the kernel restores on return.
+// A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate
+// stack is put into the context that the kernel restores on return.
 static gp_thread_t *adopt(ucontext_t *context)
 {
     gp_thread_t *thread = gp_thread_find((pid_t)syscall(SYS_gettid));
@@ -73,8 +73,8 @@ static void stay_aside(gp_thread_t *thread, moment_t *moment)
     moment->lo = moment->hi = moment->sp;
 }
 
-// Ask the runtime, where nobody has announced this stack. The time of its coroutines is the thread's until the collector has
-// sorted it out.
+// Ask the runtime, where nobody has announced this stack. The time of its coroutines is the thread's until the
+// collector has sorted it out.
 static void ask_runtime(gp_thread_t *thread, moment_t *moment)
 {
     bool is_own = moment->coro == thread->root && !moment->outside;
@@ -127,7 +127,8 @@ static void find_stack(gp_thread_t *thread, moment_t *moment)
     }
     ask_runtime(thread, moment);
     find_bounds(thread, moment, &lo);
-    // In an epilogue, the rows say that a register already popped is where it was: below the stack pointer. It still is.
+    // In an epilogue, the rows say that a register already popped is where it was: below the stack pointer. It still
+    // is.
     moment->lo = moment->sp - lo > POPPED_BYTES ? moment->sp - POPPED_BYTES : lo;
 }
 
@@ -170,7 +171,8 @@ static size_t walk_language(gp_thread_t *thread, const moment_t *moment, uintptr
     if (language == NULL)
         return 0;
     gp_language_place_t place = {.pc = pc, .sp = moment->sp, .stack_hi = moment->hi};
-    return language->walk(&place, thread->language_frames, atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+    return language->walk(&place, thread->language_frames,
+                          atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
 }
 
 // Put the language's frames where the native frames of its interpreter's loop are.
@@ -269,7 +271,8 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
 
 static void take_sample(gp_thread_t *thread, ucontext_t *context)
 {
-    moment_t moment = {.entry = thread->handler_entry, .now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    moment_t moment = {
+        .entry = thread->handler_entry, .now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     uint64_t weight_ns = moment.cpu_ns - thread->sample_cpu_ns;
     if (moment.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
         // A wall-clock timer on a thread that hardly ran: too little to be worth a walk. The time is not lost, it is in

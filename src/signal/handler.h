@@ -8,7 +8,7 @@
 
 // Set by src/profile/sampler.c before the first timer is armed.
 extern const gp_clock_engine_t *_Atomic gp_handler_engine;
-extern _Atomic bool gp_handler_sampling; // false: signals still under way are counted and ignored
+extern _Atomic bool gp_handler_sampling;  // false: signals still under way are counted and ignored
 extern _Atomic unsigned gp_handler_depth; // frames kept of a stack, 2..GP_UNWIND_DEPTH_DEFAULT
 
 extern _Atomic int gp_handler_native; // not 0: native frames are shown among those of a language runtime
@@ -16,8 +16,8 @@ extern _Atomic int gp_handler_native; // not 0: native frames are shown among th
 // Installed with SA_SIGINFO | SA_RESTART | SA_ONSTACK. Keeps errno. Bounded work.
 void gp_handler(int signal_number, siginfo_t *info, void *context);
 
-// A process of the same user asks for a census: the value of a signal queued for the collector's own thread. It is taken
-// down here, whichever thread gets it; 0 = nobody asks.
+// A process of the same user asks for a census: the value of a signal queued for the collector's own thread. It is
+// taken down here, whichever thread gets it; 0 = nobody asks.
 #define GP_HANDLER_CENSUS_MAGIC 0x47504353u // "GPCS", the upper half of the value; the lower one is the asker's number
 extern _Atomic uint64_t gp_handler_census;
 

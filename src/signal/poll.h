@@ -1,10 +1,10 @@
 // Runtimes that nobody tells about: which coroutine runs is read, at each sample, from what the runtime itself keeps.
 //
-// Model: a variable of the runtime, the thread's own or the whole program's, leads to the object of the coroutine that runs,
-// and that tells which stack it is on. The handler only loads words, on the thread that may write them; it calls nothing. A
-// runtime sets its variable a moment before or after it changes stacks: what does not agree with the stack pointer is dropped
-// and counted. Identity, stack and nothing else travel with the sample; records and names are the collector's
-// (src/profile/polled.h).
+// Model: a variable of the runtime, the thread's own or the whole program's, leads to the object of the coroutine that
+// runs, and that tells which stack it is on. The handler only loads words, on the thread that may write them; it calls
+// nothing. A runtime sets its variable a moment before or after it changes stacks: what does not agree with the stack
+// pointer is dropped and counted. Identity, stack and nothing else travel with the sample; records and names are the
+// collector's (src/profile/polled.h).
 //
 // Order of calls: gp_poll_add() before there are other threads, then gp_poll_ask().
 #ifndef GP_SIGNAL_POLL_H
@@ -25,14 +25,15 @@ typedef struct gp_poll_word {
     uint16_t at, bytes; // bytes: 4 or 8; 0 = there is no such word
 } gp_poll_word_t;
 
-typedef struct gp_poll_layout { // all offsets in bytes; of words that are not there, 0
-    unsigned steps;                   // from the variable's value to the object:
-    uint16_t step_at[GP_POLL_STEPS];  // where in it the next address is
-    uint16_t stack_at;                // what the next two are of: where its address is in the object; 0 = the object itself
-    uint16_t low_at;                  // where the stack's lowest address is
+typedef struct gp_poll_layout {      // all offsets in bytes; of words that are not there, 0
+    unsigned steps;                  // from the variable's value to the object:
+    uint16_t step_at[GP_POLL_STEPS]; // where in it the next address is
+    uint16_t stack_at; // what the next two are of: where its address is in the object; 0 = the object itself
+    uint16_t low_at;   // where the stack's lowest address is
     uint16_t size_at[GP_POLL_CHOICES]; // where its size is, by version: the first that may be one
-    gp_poll_word_t id[GP_POLL_CHOICES]; // what changes when an object is used again, by version: the first that is not 0
-    gp_poll_word_t entry;             // its entry function
+    gp_poll_word_t
+        id[GP_POLL_CHOICES]; // what changes when an object is used again, by version: the first that is not 0
+    gp_poll_word_t entry;    // its entry function
     enum gp_poll_name name;
 } gp_poll_layout_t;
 
@@ -44,7 +45,7 @@ typedef struct gp_poll { // a runtime that is in this process
 } gp_poll_t;
 
 typedef struct gp_poll_answer { // behind a sample's frames
-    gp_poll_t *poll;   // NULL = nothing was learnt
+    gp_poll_t *poll;            // NULL = nothing was learnt
     uintptr_t object;
     uint64_t identity; // of the object's present use; 0 = not known
     uintptr_t lo, hi;  // the coroutine's stack

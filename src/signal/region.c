@@ -96,8 +96,7 @@ static void unlink_from(gp_region_link_t *link)
     for (gp_region_link_t *at; (at = atomic_load_explicit(place, memory_order_relaxed)) != NULL; place = &at->next) {
         if (at == link) {
             // The link keeps its own `next`: a reader that stands on it goes on along the chain.
-            atomic_store_explicit(place, atomic_load_explicit(&link->next, memory_order_relaxed),
-                                  memory_order_release);
+            atomic_store_explicit(place, atomic_load_explicit(&link->next, memory_order_relaxed), memory_order_release);
             break;
         }
     }

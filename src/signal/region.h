@@ -4,7 +4,8 @@
 // into at most two buckets of one hash table, under the key (k, address >> k). A look-up probes one bucket for each
 // class k in use (one to three in practice) and, where stale regions overlap, takes the youngest.
 // Writers (src/coro/registry.c) are serialized by the registry's lock. Readers take no lock: records are type-stable, a
-// reader that runs into a concurrent change sees the table's version move and tries again, at most GP_REGION_TRIES times.
+// reader that runs into a concurrent change sees the table's version move and tries again, at most GP_REGION_TRIES
+// times.
 #ifndef GP_SIGNAL_REGION_H
 #define GP_SIGNAL_REGION_H
 
@@ -21,8 +22,8 @@ enum {
 // Threads: any. Signals: safe. Cost: ~10 ns a class in use.
 prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id);
 
-// Changes with every change of the table; odd while a writer is at work. What was found when it had the same even value is
-// what would be found now.
+// Changes with every change of the table; odd while a writer is at work. What was found when it had the same even value
+// is what would be found now.
 extern _Atomic uint64_t gp_region_version;
 
 // Link and unlink a record with lo < hi. Caller holds the registry's lock. Cost: O(1).

@@ -101,7 +101,8 @@ static bool find_number(const uint8_t *end, const greg_t *registers, uint64_t *n
         *number = 0;
         return true;
     }
-    if (memcmp(end - sizeof(from_red_zone), from_red_zone, sizeof(from_red_zone)) == 0) // ours: ../profile/host_syscall_x86_64.S
+    if (memcmp(end - sizeof(from_red_zone), from_red_zone, sizeof(from_red_zone)) ==
+        0) // ours: ../profile/host_syscall_x86_64.S
         return is_wait(*number = *(const uint64_t *)(registers[REG_RSP] - 8));
     return number_in_register(end, registers, number) || number_is_constant(end, number);
 }
@@ -128,7 +129,7 @@ static bool others_wait(const ucontext_t *context)
 bool gp_restart_is_call(const ucontext_t *context)
 {
     const greg_t *registers = context->uc_mcontext.gregs;
-    greg_t after = registers[REG_RCX]; // where the instruction ends
+    greg_t after = registers[REG_RCX];    // where the instruction ends
     return after == registers[REG_RIP] || // or it will be made again, by the kernel:
            (after == registers[REG_RIP] + (greg_t)sizeof(syscall_instruction) &&
             memcmp((const void *)registers[REG_RIP], syscall_instruction, sizeof(syscall_instruction)) == 0);
@@ -139,7 +140,8 @@ void gp_restart_call(ucontext_t *context)
     greg_t *registers = context->uc_mcontext.gregs;
     uint8_t code[CODE_BYTES];
     uint64_t number;
-    // The instruction leaves its end in %rcx; where a handler of the program's was there first, it is not there any more.
+    // The instruction leaves its end in %rcx; where a handler of the program's was there first, it is not there any
+    // more.
     if (registers[REG_RAX] != -EINTR || registers[REG_RCX] != registers[REG_RIP] ||
         !read_code((uintptr_t)registers[REG_RIP] - CODE_BYTES, code))
         return;
@@ -148,7 +150,8 @@ void gp_restart_call(ucontext_t *context)
         !find_number(instruction, registers, &number) || others_wait(context))
         return;
     registers[REG_RAX] = (greg_t)number;
-    registers[REG_RCX] = ~registers[REG_RIP]; // no input of a system call: the mark that this was done here, not by the kernel
+    registers[REG_RCX] =
+        ~registers[REG_RIP]; // no input of a system call: the mark that this was done here, not by the kernel
     registers[REG_RIP] -= (greg_t)sizeof(syscall_instruction);
 }
 

@@ -7,7 +7,7 @@
 #include "signal/coro_record.h"
 #include "signal/ring.h"
 
-enum gp_sample_flag { // besides enum gp_unwind_flag, in the same word
+enum gp_sample_flag {              // besides enum gp_unwind_flag, in the same word
     GP_SAMPLE_SWITCHING = 1u << 8, // inside a switch routine that could not be walked
     GP_SAMPLE_OUTSIDE = 1u << 9,   // the stack pointer was on no known stack: `coro` is the thread's own, see `frames`
     GP_SAMPLE_BLIND = 1u << 10,    // a wait of which nobody said when it became ready
@@ -52,7 +52,7 @@ typedef struct gp_delay_mark { // and this coroutine was ready meanwhile
     prof_coro_t *coro;
     uint64_t coro_id;
     uint64_t trace[2];
-    uint64_t hog_start;   // ticks: which slice of this thread
+    uint64_t hog_start; // ticks: which slice of this thread
     uint64_t delay_ticks;
 } gp_delay_mark_t;
 

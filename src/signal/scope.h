@@ -12,14 +12,14 @@
 #include "signal/coro_record.h"
 
 struct gp_scope {
-    uint32_t index;           // slot in the scope table, constant; 0 is never used
+    uint32_t index; // slot in the scope table, constant; 0 is never used
     // Everything below: under the registry's lock (src/coro/scope.c).
     struct gp_scope *parent;
     struct gp_scope *first_child, *next_sibling, *prev_sibling;
-    struct prof *profile;     // NULL once the profile is freed
+    struct prof *profile;      // NULL once the profile is freed
     struct prof_coro *members; // coroutines of which it is the innermost scope
-    gp_ledger_t ledger;       // of coroutines that left it, and of descendants that are gone
-    uint32_t references;      // coroutines, children, the profile
+    gp_ledger_t ledger;        // of coroutines that left it, and of descendants that are gone
+    uint32_t references;       // coroutines, children, the profile
     struct gp_scope *next_in_profile, *next_free;
 };
 

@@ -86,9 +86,8 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     gp_span_begin(thread);
 }
 
-// The coroutine that runs was off the CPU for `off_ns` since the last coarse point: asleep, or preempted? A thread's own
-// stack is where event loops wait.
-// Returns how much of it was preempted.
+// The coroutine that runs was off the CPU for `off_ns` since the last coarse point: asleep, or preempted? A thread's
+// own stack is where event loops wait. Returns how much of it was preempted.
 static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t off_ns)
 {
     uint64_t before = thread->voluntary_switches;
@@ -145,8 +144,8 @@ static __attribute__((noinline)) void end_long_slice(gp_thread_t *thread, uint64
         gp_hog_over(thread, coro, atomic_load_explicit(&thread->current_id, memory_order_relaxed), since, now);
 }
 
-// When the switch was is not known. What CPU time there was since the last settlement is taken to have been the other's;
-// before that the thread slept.
+// When the switch was is not known. What CPU time there was since the last settlement is taken to have been the
+// other's; before that the thread slept.
 void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now, uint64_t cpu_ns)
 {
     prof_coro_t *before = current_of(thread);

@@ -1,7 +1,7 @@
 // The switch itself, as far as it is in every switch: inline, so that a hook is one function without a call.
 //
-// Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: ~14 ns, of which the read of the
-// time-stamp counter is 6.
+// Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: ~14 ns, of which the read of
+// the time-stamp counter is 6.
 #ifndef GP_SIGNAL_SLICE_SWITCH_H
 #define GP_SIGNAL_SLICE_SWITCH_H
 
@@ -69,7 +69,8 @@ __attribute__((always_inline)) static inline void gp_slice_switch(gp_thread_t *t
     uint64_t now = gp_ticks();
     prof_coro_t *from = atomic_load_explicit(&thread->current, memory_order_relaxed);
     if (__builtin_expect(thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
-                             !gp_slice_is_hint_right(thread, from, park->sp) || !gp_slice_is_short(thread, from, now), 0))
+                             !gp_slice_is_hint_right(thread, from, park->sp) || !gp_slice_is_short(thread, from, now),
+                         0))
         from = gp_slice_prepare(thread, park->sp, now);
     gp_edge_leave(from, now, park);
     gp_coro_add(&to->switches, 1);

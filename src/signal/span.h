@@ -1,10 +1,10 @@
 // The timeline: when a coroutine was active, and when it waited.
 //
-// Model: slices of a coroutine with short waits between them are one span: it was active. A wait of at least the thread's
-// `span_least` ends the span, and span and wait are told together when the coroutine is switched to again. So nothing is
-// done at a common switch but one comparison. Where a thread tells more than SPANS_PER_SECOND, its `span_least` is doubled:
-// the timeline gets coarser, but has no holes. Each span says how much of it were slices, exactly. A mark that finds no
-// room in the ring is not lost either: the span goes on through the wait.
+// Model: slices of a coroutine with short waits between them are one span: it was active. A wait of at least the
+// thread's `span_least` ends the span, and span and wait are told together when the coroutine is switched to again. So
+// nothing is done at a common switch but one comparison. Where a thread tells more than SPANS_PER_SECOND, its
+// `span_least` is doubled: the timeline gets coarser, but has no holes. Each span says how much of it were slices,
+// exactly. A mark that finds no room in the ring is not lost either: the span goes on through the wait.
 #ifndef GP_SIGNAL_SPAN_H
 #define GP_SIGNAL_SPAN_H
 

@@ -47,7 +47,8 @@ prof_coro_t *gp_thread_coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id, 
     uint64_t current_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
     *outside = false;
     bool on_own_stack = gp_region_holds(thread->root, thread->root_id, sp);
-    if (current != NULL && (current != thread->root || !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) &&
+    if (current != NULL &&
+        (current != thread->root || !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) &&
         gp_region_holds(current, current_id, sp)) {
         *id = current_id;
         return current;

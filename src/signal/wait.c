@@ -107,7 +107,8 @@ static size_t walk_language(gp_thread_t *thread, unsigned *flags)
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language == NULL)
         return 0;
-    gp_language_place_t place = { // all of the thread's stack: this may run aside of it
+    gp_language_place_t place = {
+        // all of the thread's stack: this may run aside of it
         .sp = atomic_load_explicit(&thread->root->lo, memory_order_relaxed),
         .stack_hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed),
     };

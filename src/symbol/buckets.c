@@ -4,11 +4,9 @@
 
 enum { ELEMENTS_IN_BUCKET = 4, ELEMENTS_MIN = 64 };
 
-void gp_sort(void *elements, size_t count, size_t stride,
-             int (*compare)(const void *left, const void *right))
+void gp_sort(void *elements, size_t count, size_t stride, int (*compare)(const void *left, const void *right))
 {
     const char *first = elements;
-
     for (size_t i = 1; i < count; i++) {
         if (compare(first + (i - 1) * stride, first + i * stride) > 0) {
             qsort(elements, count, stride, compare);

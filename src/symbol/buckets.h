@@ -18,8 +18,7 @@ typedef struct gp_buckets { // zero-initialized = none: searches are binary
 } gp_buckets_t;
 
 // Sort as qsort() does, unless the array is in order, as most are that are read from files.
-void gp_sort(void *elements, size_t count, size_t stride,
-             int (*compare)(const void *left, const void *right));
+void gp_sort(void *elements, size_t count, size_t stride, int (*compare)(const void *left, const void *right));
 
 // Make the table for an array of elements that begin with their address (uint64_t), ascending.
 // Without memory there is none.
@@ -34,11 +33,10 @@ static inline uint64_t gp_buckets_key(const void *elements, size_t number, size_
 
 // The number of elements whose address is `address` or lower. `elements`, `count`, `stride` as
 // above.
-static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *elements,
-                                     size_t count, size_t stride, uint64_t address)
+static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *elements, size_t count, size_t stride,
+                                     uint64_t address)
 {
     size_t lo = 0, hi = count;
-
     if (buckets->count > 0) {
         if (address < buckets->base)
             return 0;
@@ -61,12 +59,10 @@ static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *el
 // The same, with a look first at where the last search ended and a little further: for those who
 // ask in order.
 //   last: what it returned; 0 at first.
-static inline size_t gp_buckets_upto_near(const gp_buckets_t *buckets, const void *elements,
-                                          size_t count, size_t stride, uint64_t address,
-                                          size_t *last)
+static inline size_t gp_buckets_upto_near(const gp_buckets_t *buckets, const void *elements, size_t count,
+                                          size_t stride, uint64_t address, size_t *last)
 {
     size_t upto = *last;
-
     if (upto > 0 && gp_buckets_key(elements, upto - 1, stride) <= address) {
         for (int further = 0; further < 4; further++, upto++)
             if (upto == count || gp_buckets_key(elements, upto, stride) > address)

@@ -26,7 +26,6 @@ static bool inflate_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t 
 {
     struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
     enum libdeflate_result result = LIBDEFLATE_BAD_DATA;
-
     if (decompressor != NULL) // without room for a length only that many bytes are right
         result = libdeflate_zlib_decompress(decompressor, from, from_len, to, to_len, NULL);
     libdeflate_free_decompressor(decompressor);
@@ -37,7 +36,6 @@ void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
 {
     Elf64_Chdr header;
     bool done = false;
-
     errno = ENOEXEC;
     if (len < sizeof(header))
         return NULL;
@@ -68,7 +66,6 @@ static bool unpack(lzma_stream *stream, uint8_t **buffer)
 {
     size_t capacity = 0;
     lzma_ret state = LZMA_OK;
-
     while (state == LZMA_OK) {
         size_t larger = capacity ? capacity * 2 : 1 << 20;
         uint8_t *grown = larger <= XZ_BYTES_MAX ? realloc(*buffer, larger) : NULL;
@@ -87,7 +84,6 @@ void *gp_compressed_xz(const void *bytes, size_t len, size_t *unpacked_len)
 {
     lzma_stream stream = LZMA_STREAM_INIT;
     uint8_t *buffer = NULL;
-
     if (lzma_stream_decoder(&stream, XZ_MEMORY_MAX, 0) != LZMA_OK) {
         errno = ENOMEM;
         return NULL;

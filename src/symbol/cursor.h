@@ -21,7 +21,6 @@ typedef struct gp_bytes {
 static inline gp_reader_t gp_cursor(gp_bytes_t bytes, uint64_t offset)
 {
     static const uint8_t nothing[1];
-
     if (bytes.data == NULL || offset > bytes.len)
         return (gp_reader_t){nothing, nothing, true};
     return (gp_reader_t){bytes.data + offset, bytes.data + bytes.len, false};
@@ -53,7 +52,6 @@ static inline const char *gp_cursor_text(gp_reader_t *cursor)
 {
     const char *text = (const char *)cursor->pos;
     const uint8_t *nul = cursor->bad ? NULL : memchr(cursor->pos, 0, gp_cursor_left(cursor));
-
     if (nul == NULL) {
         gp_cursor_fail(cursor);
         return NULL;

@@ -19,7 +19,6 @@ typedef struct output {
 static void append(const char *text, size_t len, void *context)
 {
     output_t *output = context;
-
     // The demanglers keep everything on the stack while they print: nothing is lost by leaving.
     if (len > TEXT_MAX_LEN - output->len)
         longjmp(output->too_long, 1);
@@ -44,15 +43,13 @@ static bool demangle(const char *name, output_t *output)
     if (may_be_rust(name) && rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, append, output))
         return output->len > 0;
     output->len = 0;
-    return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_TYPES, append, output) != 0 &&
-           output->len > 0;
+    return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_TYPES, append, output) != 0 && output->len > 0;
 }
 
 // Does a suffix ".word" or ".word.12" start here that says: this is the same function?
 static size_t clone_suffix(const char *name)
 {
     static const char *const words[] = {".cold", ".constprop", ".isra", ".lto_priv", ".llvm"};
-
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         size_t len = strlen(words[i]);
         if (strncmp(name, words[i], len) != 0)
@@ -69,7 +66,6 @@ static size_t clone_suffix(const char *name)
 static size_t copy_without_clones(char *to, const char *name)
 {
     size_t len = 0;
-
     for (const char *at = name; *at != '\0';) {
         size_t skip = at > name && *at == '.' ? clone_suffix(at) : 0;
         if (skip == 0)
@@ -90,7 +86,6 @@ const char *gp_demangle(gp_arena_t *arena, const char *name)
 {
     char bare[NAME_MAX_LEN];
     output_t output;
-
     if (strlen(name) >= sizeof(bare))
         return gp_arena_text(arena, name, strlen(name));
     size_t len = copy_without_clones(bare, name);

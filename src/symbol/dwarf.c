@@ -30,7 +30,6 @@ static gp_dwarf_t *open_one(const gp_elf_t *elf)
 {
     gp_dwarf_t *dwarf = calloc(1, sizeof(*dwarf));
     int result = 0;
-
     if (dwarf == NULL)
         return NULL;
     read_sections(dwarf, elf);
@@ -49,7 +48,6 @@ gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path)
 {
     gp_dwarf_t *dwarf = open_one(elf);
     gp_elf_t supplement;
-
     if (dwarf != NULL && gp_debug_supplement_open(elf, elf_path, &supplement) == 0) {
         dwarf->supplement = open_one(&supplement);
         gp_elf_close(&supplement);
@@ -59,9 +57,8 @@ gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path)
 
 static gp_dwarf_unit_t *find_unit(gp_dwarf_t *dwarf, uint64_t address)
 {
-    size_t upto = gp_buckets_upto_near(&dwarf->span_buckets, dwarf->spans, dwarf->span_count,
-                                       sizeof(*dwarf->spans), address, &dwarf->last_span);
-
+    size_t upto = gp_buckets_upto_near(&dwarf->span_buckets, dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans),
+                                       address, &dwarf->last_span);
     if (upto == 0 || dwarf->spans[upto - 1].hi <= address)
         return NULL;
     return &dwarf->units[dwarf->spans[upto - 1].unit];
@@ -69,20 +66,15 @@ static gp_dwarf_unit_t *find_unit(gp_dwarf_t *dwarf, uint64_t address)
 
 static const gp_dwarf_line_t *find_line(gp_dwarf_unit_t *unit, uint64_t address)
 {
-    size_t upto = gp_buckets_upto_near(&unit->line_buckets, unit->lines, unit->line_count,
-                                       sizeof(*unit->lines), address, &unit->last_line);
-
+    size_t upto = gp_buckets_upto_near(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines),
+                                       address, &unit->last_line);
     return upto > 0 ? &unit->lines[upto - 1] : NULL;
 }
 
-static uint32_t find_range(const gp_dwarf_ranges_t *ranges, const gp_buckets_t *buckets,
-                           uint64_t address, size_t *last)
+static uint32_t find_range(const gp_dwarf_ranges_t *ranges, const gp_buckets_t *buckets, uint64_t address, size_t *last)
 {
-    size_t upto = gp_buckets_upto_near(buckets, ranges->items, ranges->count,
-                                       sizeof(*ranges->items), address, last);
-
-    return upto > 0 && address < ranges->items[upto - 1].hi ? ranges->items[upto - 1].number
-                                                            : GP_DWARF_NONE;
+    size_t upto = gp_buckets_upto_near(buckets, ranges->items, ranges->count, sizeof(*ranges->items), address, last);
+    return upto > 0 && address < ranges->items[upto - 1].hi ? ranges->items[upto - 1].number : GP_DWARF_NONE;
 }
 
 static uint32_t find_function_number(gp_dwarf_unit_t *unit, uint64_t address)
@@ -93,16 +85,13 @@ static uint32_t find_function_number(gp_dwarf_unit_t *unit, uint64_t address)
 static uint32_t find_instance(gp_dwarf_function_t *function, uint64_t address)
 {
     static const gp_buckets_t none;
-
     return find_range(&function->ranges, &none, address, &function->last_range);
 }
 
 // The function that has the code at the address, with what is inlined into it; NULL = none.
-static gp_dwarf_function_t *find_function(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
-                                          uint64_t address)
+static gp_dwarf_function_t *find_function(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t address)
 {
     uint32_t number = find_function_number(unit, address);
-
     if (number == GP_DWARF_NONE && !unit->searched) {
         gp_dwarf_functions_load(dwarf, unit, true);
         number = find_function_number(unit, address);
@@ -143,12 +132,10 @@ static void name_place(gp_dwarf_t *dwarf, gp_dwarf_instance_t *instance, gp_dwar
     place->first_line = title->first_line;
 }
 
-size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
-                     gp_dwarf_place_t places[GP_DWARF_PLACES_MAX])
+size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t places[GP_DWARF_PLACES_MAX])
 {
     gp_dwarf_unit_t *unit = find_unit(dwarf, address);
     size_t count = 0;
-
     if (unit == NULL)
         return 0;
     load_code(dwarf, unit);

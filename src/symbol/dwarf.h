@@ -25,9 +25,9 @@ typedef struct gp_dwarf_memo { // room for what the caller makes of something; N
 
 // One of the functions that an address is in. Texts live as long as the gp_dwarf_t.
 typedef struct gp_dwarf_place {
-    const char *name; // as the linker knows it (mangled), else as in the source; NULL = unknown
-    const char *file; // of the code at the address, or NULL. Equal names are equal pointers
-    uint32_t line;    // 0 = unknown
+    const char *name;       // as the linker knows it (mangled), else as in the source; NULL = unknown
+    const char *file;       // of the code at the address, or NULL. Equal names are equal pointers
+    uint32_t line;          // 0 = unknown
     const char *first_file; // where the function is declared, or NULL
     uint32_t first_line;    // 0 = unknown
     const char **shown;     // room for what the caller makes of the name, kept with the function;
@@ -46,8 +46,7 @@ gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path);
 // Look up an address as in the ELF file.
 //   places: the innermost inlined function first; the last one is the function that has the code.
 // Returns how many there are. With a line but no function there is one place without a name.
-size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address,
-                     gp_dwarf_place_t places[GP_DWARF_PLACES_MAX]);
+size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t places[GP_DWARF_PLACES_MAX]);
 
 void gp_dwarf_close(gp_dwarf_t *dwarf);
 

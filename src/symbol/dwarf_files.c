@@ -17,7 +17,6 @@ static void normalize(char *path)
     bool absolute = path[0] == '/';
     char *out = path + absolute;
     char *save = NULL;
-
     for (char *part = strtok_r(path, "/", &save); part; part = strtok_r(NULL, "/", &save)) {
         if (strcmp(part, ".") == 0)
             continue;
@@ -55,8 +54,7 @@ static uint32_t intern(gp_dwarf_names_t *names, char *path)
     if (number != GP_INDEX_NONE)
         return number;
     const char *copy = gp_arena_text(&names->texts, path, len);
-    if (copy == NULL ||
-        gp_grow(&names->files, &names->capacity, names->count, sizeof(*names->files)) < 0 ||
+    if (copy == NULL || gp_grow(&names->files, &names->capacity, names->count, sizeof(*names->files)) < 0 ||
         gp_index_add(&names->index, hash, (uint32_t)names->count) < 0)
         return GP_DWARF_NONE;
     names->files[names->count] = copy;
@@ -69,20 +67,18 @@ static bool join(char path[PATH_BYTES], const gp_dwarf_unit_t *unit, const gp_dw
 {
     const char *outer = unit->directory ? unit->directory : "";
     const char *inner = file->directory ? file->directory : "";
-
     if (file->name[0] == '/')
         outer = inner = "";
     else if (inner[0] == '/' || inner == outer)
         outer = "";
-    int len = snprintf(path, PATH_BYTES, "%s%s%s%s%s", outer, outer[0] ? "/" : "", inner,
-                       inner[0] ? "/" : "", file->name);
+    int len =
+        snprintf(path, PATH_BYTES, "%s%s%s%s%s", outer, outer[0] ? "/" : "", inner, inner[0] ? "/" : "", file->name);
     return len > 0 && len < PATH_BYTES;
 }
 
 const char *gp_dwarf_file_name(gp_dwarf_names_t *names, gp_dwarf_unit_t *unit, uint64_t number)
 {
     char path[PATH_BYTES];
-
     if (number >= unit->file_count || unit->files[number].name == NULL)
         return NULL;
     gp_dwarf_file_t *file = &unit->files[number];
@@ -113,8 +109,7 @@ typedef struct directories {
 
 static int add_directory(directories_t *directories, const char *name)
 {
-    if (gp_grow(&directories->names, &directories->capacity, directories->count,
-                sizeof(*directories->names)) < 0)
+    if (gp_grow(&directories->names, &directories->capacity, directories->count, sizeof(*directories->names)) < 0)
         return -ENOMEM;
     directories->names[directories->count++] = name;
     return 0;
@@ -130,7 +125,6 @@ static int read_old_tables(gp_dwarf_unit_t *unit, directories_t *directories, gp
 {
     const char *name;
     int result = add_directory(directories, unit->directory);
-
     while (result == 0 && (name = gp_cursor_text(cursor)) != NULL && name[0] != '\0')
         result = add_directory(directories, name);
     if (result == 0)
@@ -151,7 +145,6 @@ typedef struct columns { // of a table of DWARF 5
 static columns_t read_columns(gp_reader_t *cursor)
 {
     columns_t columns = {.count = gp_read_u8(cursor)};
-
     for (unsigned i = 0; i < columns.count; i++) {
         uint64_t name = gp_read_uleb(cursor), form = gp_read_uleb(cursor);
         if (i >= COLUMNS_MAX || name > UINT16_MAX || form > UINT16_MAX)
@@ -165,11 +158,10 @@ static columns_t read_columns(gp_reader_t *cursor)
 
 // Read one row: a path and its directory's number. Returns false at the end, and for a row without
 // a byte, of which there could be any number.
-static bool read_row(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *format,
-                     const columns_t *columns, gp_reader_t *cursor, gp_dwarf_file_t *row)
+static bool read_row(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *format, const columns_t *columns,
+                     gp_reader_t *cursor, gp_dwarf_file_t *row)
 {
     const uint8_t *before = cursor->pos;
-
     *row = (gp_dwarf_file_t){.number = 0};
     for (unsigned i = 0; i < columns->count; i++) {
         gp_dwarf_value_t value = gp_dwarf_value(cursor, format, &columns->kinds[i]);
@@ -181,15 +173,13 @@ static bool read_row(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *format,
     return !cursor->bad && cursor->pos != before;
 }
 
-static int read_new_tables(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit,
-                           const gp_dwarf_unit_t *format, directories_t *directories,
-                           gp_reader_t *cursor)
+static int read_new_tables(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, const gp_dwarf_unit_t *format,
+                           directories_t *directories, gp_reader_t *cursor)
 {
     columns_t columns = read_columns(cursor);
     uint64_t count = gp_read_uleb(cursor);
     gp_dwarf_file_t row;
     int result = 0;
-
     for (; count > 0 && result == 0 && read_row(dwarf, format, &columns, cursor, &row); count--)
         result = add_directory(directories, row.name);
     if (directories->count > 0) // number 0 is where the compiler ran; the others start from it
@@ -206,7 +196,6 @@ int gp_dwarf_files_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
     directories_t directories = {0};
     gp_dwarf_line_header_t header;
     int result = 0;
-
     if (unit->files_loaded)
         return 0;
     unit->files_loaded = true;

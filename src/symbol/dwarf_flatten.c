@@ -16,7 +16,6 @@ int gp_dwarf_ranges_add(gp_dwarf_ranges_t *ranges, const gp_dwarf_range_t *range
 static int compare_ranges(const void *left, const void *right)
 {
     const gp_dwarf_range_t *a = left, *b = right;
-
     if (a->lo != b->lo)
         return a->lo < b->lo ? -1 : 1;
     if (a->hi != b->hi)
@@ -34,7 +33,6 @@ typedef struct sweep {
 static int emit(sweep_t *sweep, uint64_t end, const gp_dwarf_range_t *range)
 {
     gp_dwarf_range_t piece = *range;
-
     if (sweep->position >= end)
         return 0;
     piece.lo = sweep->position;
@@ -46,7 +44,6 @@ static int emit(sweep_t *sweep, uint64_t end, const gp_dwarf_range_t *range)
 static int advance(sweep_t *sweep, const gp_dwarf_range_t *ranges, uint64_t upto)
 {
     int result = 0;
-
     for (; sweep->depth > 0 && result == 0; sweep->depth--) {
         const gp_dwarf_range_t *top = &ranges[sweep->open[sweep->depth - 1]];
         if (top->hi > upto)
@@ -60,7 +57,6 @@ int gp_dwarf_flatten(gp_dwarf_ranges_t *ranges)
 {
     sweep_t sweep = {0};
     int result = 0;
-
     if (ranges->count <= 1)
         return 0;
     sweep.open = calloc(ranges->count, sizeof(size_t));

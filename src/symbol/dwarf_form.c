@@ -39,8 +39,7 @@ uint32_t gp_dwarf_form_other_bytes(uint16_t form, const gp_dwarf_unit_t *unit)
 {
     switch (form < GP_DWARF_FORMS ? gp_dwarf_form_sizes[form] : VARIABLE) {
     case VARIABLE:
-        return form == DW_FORM_GNU_ref_alt || form == DW_FORM_GNU_strp_alt ? unit->offset_bytes
-                                                                           : GP_DWARF_VARIABLE;
+        return form == DW_FORM_GNU_ref_alt || form == DW_FORM_GNU_strp_alt ? unit->offset_bytes : GP_DWARF_VARIABLE;
     case NOTHING:
         return 0;
     case ADDRESS:
@@ -55,7 +54,6 @@ uint32_t gp_dwarf_form_other_bytes(uint16_t form, const gp_dwarf_unit_t *unit)
 void gp_dwarf_value_skip(gp_reader_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form)
 {
     uint32_t bytes = gp_dwarf_form_bytes(form, unit);
-
     if (bytes != GP_DWARF_VARIABLE) {
         gp_reader_skip(cursor, bytes);
         return;
@@ -97,18 +95,15 @@ void gp_dwarf_value_skip(gp_reader_t *cursor, const gp_dwarf_unit_t *unit, uint1
 static uint16_t real_form(gp_reader_t *cursor, uint16_t form)
 {
     uint64_t named = form == DW_FORM_indirect ? gp_read_uleb(cursor) : form;
-
     if (named == DW_FORM_implicit_const && form == DW_FORM_indirect)
         return 0;
     return named <= UINT16_MAX ? (uint16_t)named : 0;
 }
 
-gp_dwarf_value_t gp_dwarf_value(gp_reader_t *cursor, const gp_dwarf_unit_t *unit,
-                                const gp_dwarf_attribute_t *attribute)
+gp_dwarf_value_t gp_dwarf_value(gp_reader_t *cursor, const gp_dwarf_unit_t *unit, const gp_dwarf_attribute_t *attribute)
 {
     gp_dwarf_value_t value = {.form = real_form(cursor, attribute->form)};
     uint32_t bytes = gp_dwarf_form_bytes(value.form, unit);
-
     switch (value.form) {
     case DW_FORM_implicit_const:
         value.number = (uint64_t)attribute->implicit;
@@ -137,11 +132,9 @@ gp_dwarf_value_t gp_dwarf_value(gp_reader_t *cursor, const gp_dwarf_unit_t *unit
     return value;
 }
 
-bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t index,
-                              uint64_t *address)
+bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t index, uint64_t *address)
 {
     gp_bytes_t table = dwarf->sections[GP_DEBUG_ADDR];
-
     if (index >= table.len) // before it is multiplied
         return false;
     gp_reader_t cursor = gp_cursor(table, unit->addr_base);
@@ -150,8 +143,8 @@ bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *un
     return !cursor.bad;
 }
 
-bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                            const gp_dwarf_value_t *value, uint64_t *address)
+bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value,
+                            uint64_t *address)
 {
     switch (value->form) {
     case DW_FORM_addr:
@@ -192,11 +185,9 @@ static const char *text_at(gp_bytes_t section, uint64_t offset)
     return offset < section.len ? (const char *)section.data + offset : NULL;
 }
 
-static const char *indexed_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                                uint64_t index)
+static const char *indexed_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t index)
 {
     gp_bytes_t offsets = dwarf->sections[GP_DEBUG_STR_OFFSETS];
-
     if (index >= offsets.len)
         return NULL;
     gp_reader_t cursor = gp_cursor(offsets, unit->str_offsets_base);
@@ -205,8 +196,7 @@ static const char *indexed_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *
     return cursor.bad ? NULL : text_at(dwarf->sections[GP_DEBUG_STR], offset);
 }
 
-const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                                const gp_dwarf_value_t *value)
+const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value)
 {
     switch (value->form) {
     case DW_FORM_string:
@@ -224,8 +214,7 @@ const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *
         return indexed_text(dwarf, unit, value->number);
     case DW_FORM_strp_sup:
     case DW_FORM_GNU_strp_alt:
-        return dwarf->supplement ? text_at(dwarf->supplement->sections[GP_DEBUG_STR], value->number)
-                                 : NULL;
+        return dwarf->supplement ? text_at(dwarf->supplement->sections[GP_DEBUG_STR], value->number) : NULL;
     default:
         return NULL;
     }

@@ -15,18 +15,14 @@ typedef struct search {
 static int add_range(void *context, uint64_t lo, uint64_t hi)
 {
     gp_dwarf_unit_t *unit = context;
-
-    return gp_dwarf_ranges_add(&unit->ranges,
-                               &(gp_dwarf_range_t){lo, hi, (uint32_t)unit->function_count - 1, 0});
+    return gp_dwarf_ranges_add(&unit->ranges, &(gp_dwarf_range_t){lo, hi, (uint32_t)unit->function_count - 1, 0});
 }
 
 static int add_function(search_t *search, uint64_t offset, const gp_dwarf_die_t *die)
 {
     gp_dwarf_unit_t *unit = search->unit;
     size_t before = unit->ranges.count;
-
-    if (gp_grow(&unit->functions, &unit->function_capacity, unit->function_count,
-                sizeof(*unit->functions)) < 0)
+    if (gp_grow(&unit->functions, &unit->function_capacity, unit->function_count, sizeof(*unit->functions)) < 0)
         return -ENOMEM;
     unit->functions[unit->function_count++] = (gp_dwarf_function_t){.die = offset};
     const gp_dwarf_extent_t extent = gp_dwarf_die_extent(die);
@@ -62,11 +58,9 @@ static int visit(search_t *search, gp_dwarf_walk_t *walk)
 {
     const gp_dwarf_abbrev_t *abbrev = walk->abbrev;
     below_t below = functions_below(abbrev->tag);
-    bool leave = abbrev->children && abbrev->sibling &&
-                 (below == NOTHING || (below == SELDOM && !search->everywhere));
+    bool leave = abbrev->children && abbrev->sibling && (below == NOTHING || (below == SELDOM && !search->everywhere));
     gp_dwarf_die_t die;
     int result = 0;
-
     if (abbrev->tag != DW_TAG_subprogram && !leave) {
         gp_dwarf_walk_skip(walk);
         return 0;
@@ -86,7 +80,6 @@ int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, bool every
     search_t search = {dwarf, unit, everywhere, true};
     gp_dwarf_walk_t walk = gp_dwarf_walk(dwarf, unit, unit->die);
     int result = 0;
-
     unit->function_count = unit->ranges.count = unit->last_range = 0;
     while (result == 0 && gp_dwarf_walk_next(&walk))
         result = visit(&search, &walk);
@@ -94,7 +87,6 @@ int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, bool every
     if (result == 0)
         result = gp_dwarf_flatten(&unit->ranges);
     gp_buckets_free(&unit->range_buckets);
-    gp_buckets_make(&unit->range_buckets, unit->ranges.items, unit->ranges.count,
-                    sizeof(*unit->ranges.items));
+    gp_buckets_make(&unit->range_buckets, unit->ranges.items, unit->ranges.count, sizeof(*unit->ranges.items));
     return result;
 }

@@ -17,28 +17,21 @@ static int add_range(void *context, uint64_t lo, uint64_t hi)
 {
     reading_t *reading = context;
     uint32_t number = reading->count - 1;
-
-    return gp_dwarf_ranges_add(
-        &reading->dwarf->ranges,
-        &(gp_dwarf_range_t){lo, hi, number, reading->dwarf->instances[number].depth});
+    return gp_dwarf_ranges_add(&reading->dwarf->ranges,
+                               &(gp_dwarf_range_t){lo, hi, number, reading->dwarf->instances[number].depth});
 }
 
 static uint32_t number_of(const gp_dwarf_value_t *value, uint32_t otherwise)
 {
     uint64_t number;
-
-    return gp_dwarf_value_constant(value, &number) && number < GP_DWARF_NONE ? (uint32_t)number
-                                                                             : otherwise;
+    return gp_dwarf_value_constant(value, &number) && number < GP_DWARF_NONE ? (uint32_t)number : otherwise;
 }
 
-static int add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_t *die,
-                        uint32_t outer)
+static int add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_t *die, uint32_t outer)
 {
     gp_dwarf_t *dwarf = reading->dwarf;
     uint64_t origin = GP_DWARF_NO_DIE;
-
-    if (gp_grow(&dwarf->instances, &dwarf->instance_capacity, reading->count,
-                sizeof(*dwarf->instances)) < 0)
+    if (gp_grow(&dwarf->instances, &dwarf->instance_capacity, reading->count, sizeof(*dwarf->instances)) < 0)
         return -ENOMEM;
     if (outer != GP_DWARF_NONE) // its own DIE says nothing but this
         origin = gp_dwarf_reference(reading->unit, &die->values[GP_DWARF_ORIGIN]);
@@ -81,7 +74,6 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
     bool leave = !first && abbrev->children && abbrev->sibling && may_be_left(abbrev->tag);
     gp_dwarf_die_t die;
     int result = 0;
-
     if (!first && !inlined && !leave) {
         gp_dwarf_walk_skip(walk);
     } else {
@@ -89,8 +81,8 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
         if (walk->cursor.bad || (leave && gp_dwarf_walk_leave(walk, &die.values[GP_DWARF_SIBLING])))
             return 0;
     }
-    if (first || (inlined && scope != GP_DWARF_NONE &&
-                  reading->dwarf->instances[scope].depth + 1 < GP_DWARF_PLACES_MAX)) {
+    if (first ||
+        (inlined && scope != GP_DWARF_NONE && reading->dwarf->instances[scope].depth + 1 < GP_DWARF_PLACES_MAX)) {
         result = add_instance(reading, walk->die, &die, scope);
         scope = reading->count - 1;
     } else if (abbrev->tag == DW_TAG_subprogram) {
@@ -107,24 +99,19 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
 static int keep(gp_dwarf_t *dwarf, gp_dwarf_function_t *function, size_t instances)
 {
     gp_dwarf_ranges_t *ranges = &dwarf->ranges;
-
-    function->instances =
-        gp_arena_copy(&dwarf->memory, dwarf->instances, instances * sizeof(*dwarf->instances));
-    function->ranges.items =
-        gp_arena_copy(&dwarf->memory, ranges->items, ranges->count * sizeof(*ranges->items));
+    function->instances = gp_arena_copy(&dwarf->memory, dwarf->instances, instances * sizeof(*dwarf->instances));
+    function->ranges.items = gp_arena_copy(&dwarf->memory, ranges->items, ranges->count * sizeof(*ranges->items));
     if (function->instances == NULL || function->ranges.items == NULL)
         return -ENOMEM;
     function->ranges.count = ranges->count;
     return 0;
 }
 
-int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                          gp_dwarf_function_t *function)
+int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function)
 {
     reading_t reading;
     gp_dwarf_walk_t walk = gp_dwarf_walk(dwarf, unit, function->die);
     int result = 0;
-
     reading.dwarf = dwarf;
     reading.unit = unit;
     reading.count = 0; // the scopes are set as they are entered

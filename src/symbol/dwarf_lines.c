@@ -3,12 +3,10 @@
 
 #include "symbol/dwarf_unit.h"
 
-bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                          gp_dwarf_line_header_t *header)
+bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_line_header_t *header)
 {
     gp_dwarf_unit_t *format = &header->format;
     uint64_t offset;
-
     memset(header, 0, sizeof(*header));
     if (!gp_dwarf_value_constant(&unit->line_table, &offset))
         return false;
@@ -79,19 +77,15 @@ static inline uint32_t upto_u32(uint64_t number, uint32_t otherwise)
 static inline void emit(machine_t *machine, uint32_t file, uint32_t line)
 {
     size_t count = machine->count;
-
     if (count > machine->sequence && machine->rows[count - 1].address == machine->address)
         machine->count = --count;
-    if (count > machine->sequence && machine->rows[count - 1].file == file &&
-        machine->rows[count - 1].line == line)
+    if (count > machine->sequence && machine->rows[count - 1].file == file && machine->rows[count - 1].line == line)
         return;
-    if (count == machine->capacity &&
-        gp_grow(&machine->rows, &machine->capacity, count, sizeof(*machine->rows)) < 0) {
+    if (count == machine->capacity && gp_grow(&machine->rows, &machine->capacity, count, sizeof(*machine->rows)) < 0) {
         machine->error = -ENOMEM;
         return;
     }
-    machine->sorted =
-        machine->sorted & (count == 0 || machine->rows[count - 1].address < machine->address);
+    machine->sorted = machine->sorted & (count == 0 || machine->rows[count - 1].address < machine->address);
     machine->rows[count] = (gp_dwarf_line_t){machine->address, file, line};
     machine->count = count + 1;
 }
@@ -114,7 +108,6 @@ static inline void run_extended(machine_t *machine)
 {
     uint64_t len = gp_read_uleb(&machine->cursor);
     gp_reader_t body = machine->cursor;
-
     gp_reader_skip(&machine->cursor, len);
     if (len == 0 || machine->cursor.bad)
         return;
@@ -134,7 +127,6 @@ static inline void run_standard(machine_t *machine, uint8_t opcode)
 {
     const gp_dwarf_line_header_t *header = machine->header;
     gp_reader_t *cursor = &machine->cursor;
-
     switch (opcode) {
     case DW_LNS_copy:
         emit_row(machine);
@@ -149,8 +141,7 @@ static inline void run_standard(machine_t *machine, uint8_t opcode)
         machine->file = gp_read_uleb(cursor);
         break;
     case DW_LNS_const_add_pc:
-        machine->address += (uint64_t)((255 - header->opcode_base) / header->line_range) *
-                            header->instruction_bytes;
+        machine->address += (uint64_t)((255 - header->opcode_base) / header->line_range) * header->instruction_bytes;
         break;
     case DW_LNS_fixed_advance_pc:
         machine->address += gp_cursor_u16(cursor);
@@ -175,8 +166,7 @@ static void make_advances(advances_t *advances, const gp_dwarf_line_header_t *he
 {
     for (unsigned opcode = header->opcode_base; opcode < 256; opcode++) {
         unsigned step = opcode - header->opcode_base;
-        advances->address[opcode] =
-            (uint16_t)(step / header->line_range * header->instruction_bytes);
+        advances->address[opcode] = (uint16_t)(step / header->line_range * header->instruction_bytes);
         advances->line[opcode] = (int16_t)(header->line_base + (int)(step % header->line_range));
     }
 }
@@ -185,7 +175,6 @@ static machine_t run(machine_t machine)
 {
     unsigned opcode_base = machine.header->opcode_base;
     advances_t advances;
-
     make_advances(&advances, machine.header);
     reset(&machine);
     while (machine.error == 0 && !machine.cursor.bad && gp_cursor_left(&machine.cursor) > 0) {
@@ -217,7 +206,6 @@ static bool is_end(const gp_dwarf_line_t *row)
 static int compare_sequences(const void *left, const void *right)
 {
     const sequence_t *a = left, *b = right;
-
     if (a->lo != b->lo)
         return a->lo < b->lo ? -1 : 1;
     return a->first < b->first ? -1 : 1;
@@ -227,7 +215,6 @@ static sequence_t *find_sequences(const gp_dwarf_line_t *rows, size_t row_count,
 {
     sequence_t *sequences = NULL;
     size_t capacity = 0;
-
     *count = 0;
     for (size_t first = 0, i = 0; i < row_count; i++) {
         if (!is_end(&rows[i]) && i + 1 < row_count)
@@ -244,11 +231,9 @@ static sequence_t *find_sequences(const gp_dwarf_line_t *rows, size_t row_count,
 
 // Put the sequences in order, into `sorted`. Where one runs into the next, or is not in order
 // itself, as no compiler writes it, its rows count up to there. Returns how many there are.
-static size_t merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows,
-                    const sequence_t *sequences, size_t count)
+static size_t merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows, const sequence_t *sequences, size_t count)
 {
     size_t kept = 0;
-
     for (size_t i = 0; i < count; i++) {
         uint64_t next = i + 1 < count ? sequences[i + 1].lo : UINT64_MAX;
         for (size_t k = 0; k < sequences[i].count; k++) {
@@ -267,7 +252,6 @@ static size_t merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows,
 static int keep_rows(const machine_t *machine, gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
 {
     size_t bytes = machine->count * sizeof(*unit->lines), count = 0;
-
     if (machine->sorted) {
         unit->lines = gp_arena_copy(&dwarf->memory, machine->rows, bytes);
         unit->line_count = unit->lines ? machine->count : 0;
@@ -288,7 +272,6 @@ static int keep_rows(const machine_t *machine, gp_dwarf_t *dwarf, gp_dwarf_unit_
 int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
 {
     gp_dwarf_line_header_t header;
-
     if (!gp_dwarf_line_header(dwarf, unit, &header))
         return 0;
     machine_t machine = run((machine_t){

@@ -37,14 +37,12 @@ static void take_attribute(description_t *description, uint16_t name, const gp_d
     }
 }
 
-static bool read_die(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die,
-                     description_t *description)
+static bool read_die(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die, description_t *description)
 {
     const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
     gp_reader_t cursor = gp_cursor(until, die);
     const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrev(unit->abbrevs, gp_read_uleb(&cursor));
     gp_dwarf_attribute_t attribute;
-
     memset(description, 0, sizeof(*description));
     if (abbrev == NULL)
         return false;
@@ -76,11 +74,10 @@ uint64_t gp_dwarf_reference(const gp_dwarf_unit_t *unit, const gp_dwarf_value_t 
     }
 }
 
-static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *from,
-                     gp_dwarf_unit_t *unit, const description_t *description)
+static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *from, gp_dwarf_unit_t *unit,
+                     const description_t *description)
 {
     uint64_t number;
-
     // The linkage name says more (class, arguments); a plain name is kept only until one comes.
     if (description->linkage_name.form != 0) {
         const char *name = gp_dwarf_value_text(from, unit, &description->linkage_name);
@@ -88,8 +85,7 @@ static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *fro
     } else if (title->name == NULL) {
         title->name = gp_dwarf_value_text(from, unit, &description->name);
     }
-    if (title->first_line == 0 && gp_dwarf_value_constant(&description->line, &number) &&
-        number <= UINT32_MAX)
+    if (title->first_line == 0 && gp_dwarf_value_constant(&description->line, &number) && number <= UINT32_MAX)
         title->first_line = (uint32_t)number;
     if (title->first_file == NULL && gp_dwarf_value_constant(&description->file, &number) &&
         gp_dwarf_files_load(from, unit) == 0)
@@ -101,18 +97,15 @@ static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
     gp_dwarf_t *from = dwarf; // whose .debug_info
     uint64_t die = title->die;
     description_t description;
-
     for (int hops = 0; hops < HOPS_MAX && die != GP_DWARF_NO_DIE; hops++) {
         if (die & GP_DWARF_SUPPLEMENT)
             from = from->supplement;
         die &= ~GP_DWARF_SUPPLEMENT;
         gp_dwarf_unit_t *unit = from ? gp_dwarf_unit_at(from, die) : NULL;
-        if (unit == NULL || !gp_dwarf_abbrevs_load(from, unit) ||
-            !read_die(from, unit, die, &description))
+        if (unit == NULL || !gp_dwarf_abbrevs_load(from, unit) || !read_die(from, unit, die, &description))
             break;
         complete(dwarf, title, from, unit, &description);
-        if (description.linkage_name.form != 0 && title->first_line != 0 &&
-            title->first_file != NULL)
+        if (description.linkage_name.form != 0 && title->first_line != 0 && title->first_file != NULL)
             break;
         die = gp_dwarf_reference(unit, &description.reference);
     }
@@ -127,13 +120,11 @@ gp_dwarf_title_t *gp_dwarf_title(gp_dwarf_t *dwarf, uint64_t die)
 {
     uint64_t hash = gp_hash_u64(die);
     uint32_t number = gp_index_find(&dwarf->title_index, hash, same_title, dwarf, &die);
-
     if (number != GP_INDEX_NONE)
         return dwarf->titles[number];
     gp_dwarf_title_t *title = gp_arena_alloc(&dwarf->memory, sizeof(*title));
     if (title == NULL ||
-        gp_grow(&dwarf->titles, &dwarf->title_capacity, dwarf->title_count,
-                sizeof(gp_dwarf_title_t *)) < 0 ||
+        gp_grow(&dwarf->titles, &dwarf->title_capacity, dwarf->title_count, sizeof(gp_dwarf_title_t *)) < 0 ||
         gp_index_add(&dwarf->title_index, hash, (uint32_t)dwarf->title_count) < 0)
         return NULL;
     dwarf->titles[dwarf->title_count++] = title;

@@ -18,7 +18,6 @@ static int visit_range(const ranges_t *ranges, uint64_t lo, uint64_t hi)
 static int visit_low_high(const ranges_t *ranges, const gp_dwarf_extent_t *extent)
 {
     uint64_t lo, hi;
-
     if (!gp_dwarf_value_address(ranges->dwarf, ranges->unit, &extent->low, &lo))
         return 0;
     if (gp_dwarf_value_address(ranges->dwarf, ranges->unit, &extent->high, &hi))
@@ -35,7 +34,6 @@ static int visit_old_list(const ranges_t *ranges, uint64_t offset)
     uint64_t highest = bytes == 8 ? UINT64_MAX : UINT32_MAX, base = ranges->unit->low_pc;
     gp_reader_t cursor = gp_cursor(ranges->dwarf->sections[GP_DEBUG_RANGES], offset);
     int result = 0;
-
     while (result == 0) {
         uint64_t lo = gp_read_uint(&cursor, bytes), hi = gp_read_uint(&cursor, bytes);
         if (cursor.bad || (lo == 0 && hi == 0))
@@ -62,7 +60,6 @@ static bool indexed(const ranges_t *ranges, gp_reader_t *cursor, uint64_t *addre
 static bool read_entry(const ranges_t *ranges, gp_reader_t *cursor, uint64_t *base, entry_t *entry)
 {
     uint8_t bytes = ranges->unit->address_bytes;
-
     *entry = (entry_t){.is_range = true};
     switch (gp_read_u8(cursor)) {
     case DW_RLE_base_addressx:
@@ -103,7 +100,6 @@ static int visit_new_list(const ranges_t *ranges, uint64_t offset)
     uint64_t base = ranges->unit->low_pc;
     int result = 0;
     entry_t entry;
-
     while (result == 0 && read_entry(ranges, &cursor, &base, &entry) && !cursor.bad)
         if (entry.is_range && entry.lo != entry.hi)
             result = visit_range(ranges, entry.lo, entry.hi);
@@ -115,7 +111,6 @@ static bool list_offset(const ranges_t *ranges, uint64_t index, uint64_t *offset
 {
     gp_bytes_t lists = ranges->dwarf->sections[GP_DEBUG_RNGLISTS];
     gp_reader_t cursor = gp_cursor(lists, ranges->unit->rnglists_base);
-
     if (index >= lists.len)
         return false;
     gp_reader_skip(&cursor, index * ranges->unit->offset_bytes);
@@ -123,18 +118,15 @@ static bool list_offset(const ranges_t *ranges, uint64_t index, uint64_t *offset
     return !cursor.bad;
 }
 
-int gp_dwarf_ranges(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                    const gp_dwarf_extent_t *extent, gp_dwarf_range_visit_t visit, void *context)
+int gp_dwarf_ranges(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_extent_t *extent,
+                    gp_dwarf_range_visit_t visit, void *context)
 {
     const ranges_t ranges = {dwarf, unit, visit, context};
     uint64_t offset;
-
     if (extent->ranges.form == 0)
         return visit_low_high(&ranges, extent);
     if (extent->ranges.form == DW_FORM_rnglistx)
-        return list_offset(&ranges, extent->ranges.number, &offset)
-                   ? visit_new_list(&ranges, offset)
-                   : 0;
+        return list_offset(&ranges, extent->ranges.number, &offset) ? visit_new_list(&ranges, offset) : 0;
     if (!gp_dwarf_value_constant(&extent->ranges, &offset))
         return 0;
     return unit->version >= 5 ? visit_new_list(&ranges, offset) : visit_old_list(&ranges, offset);

@@ -8,7 +8,6 @@
 static bool read_header(gp_dwarf_unit_t *unit, gp_reader_t *cursor)
 {
     uint64_t length = gp_cursor_u32(cursor);
-
     unit->offset_bytes = 4;
     if (length == UINT32_MAX) {
         unit->offset_bytes = 8;
@@ -30,8 +29,7 @@ static bool read_header(gp_dwarf_unit_t *unit, gp_reader_t *cursor)
         gp_reader_skip(&body, 8);
     else if (type == DW_UT_type || type == DW_UT_split_type)
         gp_reader_skip(&body, 8u + unit->offset_bytes);
-    unit->die = unit->start + (uint64_t)(body.pos - (cursor->pos - length)) +
-                (unit->offset_bytes == 8 ? 12 : 4);
+    unit->die = unit->start + (uint64_t)(body.pos - (cursor->pos - length)) + (unit->offset_bytes == 8 ? 12 : 4);
     return !body.bad && unit->version >= 2 && unit->version <= 5 &&
            (unit->address_bytes == 4 || unit->address_bytes == 8);
 }
@@ -41,8 +39,7 @@ typedef struct root { // attributes of a unit's first DIE that need others to be
     gp_dwarf_extent_t extent;
 } root_t;
 
-static void take_attribute(gp_dwarf_unit_t *unit, root_t *root, uint16_t name,
-                           const gp_dwarf_value_t *value)
+static void take_attribute(gp_dwarf_unit_t *unit, root_t *root, uint16_t name, const gp_dwarf_value_t *value)
 {
     switch (name) {
     case DW_AT_comp_dir:
@@ -82,7 +79,6 @@ static bool read_root(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, root_t *root)
     uint64_t code = gp_read_uleb(&cursor);
     gp_dwarf_attribute_t attribute;
     gp_reader_t attributes;
-
     if (!gp_dwarf_attributes_find(dwarf, unit, code, &attributes))
         return false;
     while (!cursor.bad && gp_dwarf_attribute_next(&attributes, &attribute)) {
@@ -97,7 +93,6 @@ static bool read_root(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, root_t *root)
 static int add_span(void *context, uint64_t lo, uint64_t hi)
 {
     gp_dwarf_t *dwarf = context;
-
     if (gp_grow(&dwarf->spans, &dwarf->span_capacity, dwarf->span_count, sizeof(*dwarf->spans)) < 0)
         return -ENOMEM;
     dwarf->spans[dwarf->span_count++] = (gp_dwarf_span_t){lo, hi, (uint32_t)dwarf->unit_count - 1};
@@ -107,7 +102,6 @@ static int add_span(void *context, uint64_t lo, uint64_t hi)
 static int add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header)
 {
     root_t root = {0};
-
     if (gp_grow(&dwarf->units, &dwarf->unit_capacity, dwarf->unit_count, sizeof(*dwarf->units)) < 0)
         return -ENOMEM;
     gp_dwarf_unit_t *unit = &dwarf->units[dwarf->unit_count];
@@ -121,7 +115,6 @@ static int add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header)
 static int compare_spans(const void *left, const void *right)
 {
     const gp_dwarf_span_t *a = left, *b = right;
-
     return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
@@ -130,7 +123,6 @@ int gp_dwarf_units_load(gp_dwarf_t *dwarf)
     gp_bytes_t info = dwarf->sections[GP_DEBUG_INFO];
     gp_reader_t cursor = gp_cursor(info, 0);
     int result = 0;
-
     while (result == 0 && !cursor.bad && gp_cursor_left(&cursor) > 0) {
         gp_dwarf_unit_t unit = {.start = (uint64_t)(cursor.pos - info.data)};
         bool readable = read_header(&unit, &cursor);
@@ -146,7 +138,6 @@ int gp_dwarf_units_load(gp_dwarf_t *dwarf)
 gp_dwarf_unit_t *gp_dwarf_unit_at(gp_dwarf_t *dwarf, uint64_t offset)
 {
     size_t lo = 0, hi = dwarf->unit_count;
-
     while (lo < hi) {
         size_t middle = lo + (hi - lo) / 2;
         if (dwarf->units[middle].end <= offset)

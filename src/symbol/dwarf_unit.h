@@ -79,8 +79,7 @@ void gp_dwarf_abbrevs_free(gp_dwarf_t *dwarf);
 
 const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table, uint64_t code);
 
-static inline const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t *table,
-                                                       uint64_t code)
+static inline const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t *table, uint64_t code)
 {
     if (code - 1 < table->count && table->items[code - 1].code == code)
         return &table->items[code - 1]; // compilers number them 1, 2, ...
@@ -89,10 +88,8 @@ static inline const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t 
 
 // The attributes of an abbreviation, to be read one by one; of the first DIE, which has this code,
 // if possible without reading all of them.
-gp_reader_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                                const gp_dwarf_abbrev_t *abbrev);
-bool gp_dwarf_attributes_find(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t code,
-                              gp_reader_t *attributes);
+gp_reader_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_abbrev_t *abbrev);
+bool gp_dwarf_attributes_find(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t code, gp_reader_t *attributes);
 
 // Returns false at the end.
 bool gp_dwarf_attribute_next(gp_reader_t *attributes, gp_dwarf_attribute_t *attribute);
@@ -109,13 +106,12 @@ typedef struct gp_dwarf_value {
 
 // Size of a form's value in a unit; GP_DWARF_VARIABLE when it differs from value to value.
 enum { GP_DWARF_FORMS = DW_FORM_addrx4 + 1, GP_DWARF_SIZE_MAX = 16 }; // of the standard ones
-extern const uint8_t gp_dwarf_form_sizes[GP_DWARF_FORMS]; // 1 to 16 where it is always that
+extern const uint8_t gp_dwarf_form_sizes[GP_DWARF_FORMS];             // 1 to 16 where it is always that
 uint32_t gp_dwarf_form_other_bytes(uint16_t form, const gp_dwarf_unit_t *unit);
 
 static inline uint32_t gp_dwarf_form_bytes(uint16_t form, const gp_dwarf_unit_t *unit)
 {
     unsigned size = form < GP_DWARF_FORMS ? gp_dwarf_form_sizes[form] : 0;
-
     return size - 1 < GP_DWARF_SIZE_MAX ? size : gp_dwarf_form_other_bytes(form, unit);
 }
 
@@ -125,14 +121,12 @@ gp_dwarf_value_t gp_dwarf_value(gp_reader_t *cursor, const gp_dwarf_unit_t *unit
 void gp_dwarf_value_skip(gp_reader_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form);
 
 // What a value means. Returns false / NULL when it is not of that kind, or not there.
-bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                            const gp_dwarf_value_t *value, uint64_t *address);
+bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value,
+                            uint64_t *address);
 bool gp_dwarf_value_constant(const gp_dwarf_value_t *value, uint64_t *number);
-const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                                const gp_dwarf_value_t *value);
+const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value);
 // Entry `index` of a table of addresses.
-bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t index,
-                              uint64_t *address);
+bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t index, uint64_t *address);
 
 // --- units (dwarf_unit.c)
 
@@ -275,8 +269,8 @@ typedef struct gp_dwarf_extent { // how a DIE says where its code is
 // Call `visit` for every address range [lo, hi). Ranges that the linker threw away are left out.
 // Returns 0 or what `visit` returned when it was not 0.
 typedef int (*gp_dwarf_range_visit_t)(void *context, uint64_t lo, uint64_t hi);
-int gp_dwarf_ranges(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                    const gp_dwarf_extent_t *extent, gp_dwarf_range_visit_t visit, void *context);
+int gp_dwarf_ranges(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_extent_t *extent,
+                    gp_dwarf_range_visit_t visit, void *context);
 
 // --- what is read when it is needed
 
@@ -290,8 +284,7 @@ typedef struct gp_dwarf_line_header { // of a unit's line table (dwarf_lines.c)
 } gp_dwarf_line_header_t;
 
 // Returns false when the unit has no line table that can be read.
-bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                          gp_dwarf_line_header_t *header);
+bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_line_header_t *header);
 
 // The file names of a unit's line table (dwarf_files.c). Returns 0 or -ENOMEM.
 int gp_dwarf_files_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
@@ -316,14 +309,13 @@ typedef struct gp_dwarf_walk {
     const gp_dwarf_abbrev_t *abbrev;
 } gp_dwarf_walk_t;
 
-typedef struct gp_dwarf_die { // what is wanted of one; code, origin and call only where it has some
+typedef struct gp_dwarf_die {                // what is wanted of one; code, origin and call only where it has some
     gp_dwarf_value_t values[GP_DWARF_SLOTS]; // the first one is not used
 } gp_dwarf_die_t;
 
 static inline gp_dwarf_extent_t gp_dwarf_die_extent(const gp_dwarf_die_t *die)
 {
-    return (gp_dwarf_extent_t){die->values[GP_DWARF_LOW], die->values[GP_DWARF_HIGH],
-                               die->values[GP_DWARF_RANGES]};
+    return (gp_dwarf_extent_t){die->values[GP_DWARF_LOW], die->values[GP_DWARF_HIGH], die->values[GP_DWARF_RANGES]};
 }
 
 // Begin at a DIE of the unit; it and all below it are visited.
@@ -346,8 +338,7 @@ bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, bool everywhere);
 
 // Read what is inlined into a function (dwarf_inlined.c). Returns 0 or -ENOMEM.
-int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit,
-                          gp_dwarf_function_t *function);
+int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function);
 
 // Cut nested ranges into disjoint ones (dwarf_flatten.c): the innermost one counts, of equal ones
 // the later. Returns 0 or -ENOMEM.

@@ -4,14 +4,12 @@
 gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die)
 {
     const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
-
     return (gp_dwarf_walk_t){.dwarf = dwarf, .unit = unit, .cursor = gp_cursor(until, die)};
 }
 
 bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk)
 {
     const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
-
     if (walk->abbrev != NULL && walk->level == 0)
         return false; // the first one had no children
     while (!walk->cursor.bad && gp_cursor_left(&walk->cursor) > 0) {
@@ -41,7 +39,6 @@ static void skip_variable(gp_dwarf_walk_t *walk, uint16_t form)
 void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk)
 {
     const gp_dwarf_step_t *step = walk->unit->abbrevs->steps + walk->abbrev->step;
-
     for (;; step++) {
         gp_reader_skip(&walk->cursor, (uint64_t)step->bytes + step->size);
         if (step->form == 0)
@@ -64,7 +61,6 @@ static gp_dwarf_value_t implicit_value(const gp_dwarf_step_t *step)
 void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die)
 {
     const gp_dwarf_step_t *step = walk->unit->abbrevs->steps + walk->abbrev->step;
-
     memset(die, 0, sizeof(*die));
     for (;; step++) {
         gp_reader_skip(&walk->cursor, step->bytes);
@@ -81,20 +77,16 @@ void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die)
         else if (step->form == DW_FORM_implicit_const)
             *value = implicit_value(++step);
         else
-            *value = gp_dwarf_value(&walk->cursor, walk->unit,
-                                    &(gp_dwarf_attribute_t){.form = step->form});
+            *value = gp_dwarf_value(&walk->cursor, walk->unit, &(gp_dwarf_attribute_t){.form = step->form});
     }
 }
 
 bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 {
     const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
-    uint64_t here = (uint64_t)(walk->cursor.pos - info),
-             there = walk->unit->start + sibling->number;
-    bool local = sibling->form == DW_FORM_ref1 || sibling->form == DW_FORM_ref2 ||
-                 sibling->form == DW_FORM_ref4 || sibling->form == DW_FORM_ref8 ||
-                 sibling->form == DW_FORM_ref_udata;
-
+    uint64_t here = (uint64_t)(walk->cursor.pos - info), there = walk->unit->start + sibling->number;
+    bool local = sibling->form == DW_FORM_ref1 || sibling->form == DW_FORM_ref2 || sibling->form == DW_FORM_ref4 ||
+                 sibling->form == DW_FORM_ref8 || sibling->form == DW_FORM_ref_udata;
     if (!local || there < here || there > walk->unit->end) // only forwards
         return false;
     walk->cursor.pos = info + there;

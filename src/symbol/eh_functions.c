@@ -28,7 +28,6 @@ typedef struct frames { // .eh_frame
 static int32_t read_i32(const uint8_t *bytes)
 {
     int32_t value;
-
     memcpy(&value, bytes, sizeof(value));
     return value;
 }
@@ -58,8 +57,7 @@ static const uint8_t *skip_leb128(const uint8_t *at, const uint8_t *end)
 // letter. Does 'R' say that addresses are sdata4, relative to their place?
 static bool letters_say_pcrel(const uint8_t *at, const uint8_t *end, const char *letters)
 {
-    for (int i = 0; i < 4 && at != NULL;
-         i++) // code and data alignment, return register, length of the data
+    for (int i = 0; i < 4 && at != NULL; i++) // code and data alignment, return register, length of the data
         at = skip_leb128(at, end);
     for (; at != NULL && *letters != '\0'; letters++) {
         if (*letters == 'S' || *letters == 'B')
@@ -110,13 +108,12 @@ static bool read_function(const frames_t *frames, uint64_t offset, gp_eh_functio
 static int compare_functions(const void *left, const void *right)
 {
     const gp_eh_function_t *a = left, *b = right;
-
     return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
 // Go through the search table: (start, FDE) pairs.
-static void read_table(gp_eh_functions_t *functions, const eh_header_t *header,
-                       const uint8_t *table, uint64_t table_base, const frames_t *frames)
+static void read_table(gp_eh_functions_t *functions, const eh_header_t *header, const uint8_t *table,
+                       uint64_t table_base, const frames_t *frames)
 {
     functions->items = calloc(header->count + 1u, sizeof(*functions->items));
     for (uint32_t i = 0; i < header->count && functions->items != NULL; i++) {
@@ -136,13 +133,11 @@ void gp_eh_functions_load(gp_eh_functions_t *functions, const gp_elf_t *elf)
     uint8_t *bytes = section ? gp_elf_section_read(elf, section, &len) : NULL;
     uint8_t *frame_bytes = frame ? gp_elf_section_read(elf, frame, &frame_len) : NULL;
     eh_header_t header;
-
     if (bytes != NULL && frame_bytes != NULL && len >= sizeof(header)) {
         const frames_t frames = {frame_bytes, frame_len, frame->sh_addr};
         memcpy(&header, bytes, sizeof(header));
         if (header.version == 1 && header.frame_encoding == (EH_PCREL | EH_SDATA4) &&
-            header.count_encoding == EH_UDATA4 &&
-            header.table_encoding == (EH_DATAREL | EH_SDATA4) &&
+            header.count_encoding == EH_UDATA4 && header.table_encoding == (EH_DATAREL | EH_SDATA4) &&
             header.count <= (len - sizeof(header)) / 8)
             read_table(functions, &header, bytes + sizeof(header), section->sh_addr, &frames);
     }
@@ -154,7 +149,6 @@ void gp_eh_functions_load(gp_eh_functions_t *functions, const gp_elf_t *elf)
 static size_t count_upto(const gp_eh_functions_t *functions, uint64_t address)
 {
     size_t lo = 0, hi = functions->count;
-
     while (lo < hi) {
         size_t middle = lo + (hi - lo) / 2;
         if (functions->items[middle].lo <= address)
@@ -168,7 +162,6 @@ static size_t count_upto(const gp_eh_functions_t *functions, uint64_t address)
 const gp_eh_function_t *gp_eh_functions_find(const gp_eh_functions_t *functions, uint64_t address)
 {
     size_t upto = count_upto(functions, address);
-
     return upto > 0 && address < functions->items[upto - 1].hi ? &functions->items[upto - 1] : NULL;
 }
 
@@ -176,11 +169,9 @@ uint64_t gp_eh_functions_limit(const gp_eh_functions_t *functions, uint64_t addr
 {
     size_t upto = count_upto(functions, address);
     uint64_t limit = end;
-
     if (upto < functions->count && functions->items[upto].lo < limit)
         limit = functions->items[upto].lo;
-    if (upto > 0 && address < functions->items[upto - 1].hi &&
-        functions->items[upto - 1].hi < limit)
+    if (upto > 0 && address < functions->items[upto - 1].hi && functions->items[upto - 1].hi < limit)
         limit = functions->items[upto - 1].hi;
     return limit;
 }

@@ -33,7 +33,6 @@ static int read_sections(gp_elf_t *elf)
 {
     const Elf64_Ehdr *header = &elf->header;
     size_t bytes = (size_t)header->e_shnum * sizeof(Elf64_Shdr);
-
     if (header->e_shnum == 0 || header->e_shentsize != sizeof(Elf64_Shdr))
         return 0; // no sections: no symbols, which is no error
     elf->sections = malloc(bytes);
@@ -51,10 +50,8 @@ static int read_sections(gp_elf_t *elf)
 static int read_headers(gp_elf_t *elf)
 {
     int result = gp_elf_read(elf, 0, &elf->header, sizeof(elf->header));
-
     if (result == 0 && (memcmp(elf->header.e_ident, ELFMAG, SELFMAG) != 0 ||
-                        elf->header.e_ident[EI_CLASS] != ELFCLASS64 ||
-                        elf->header.e_ident[EI_DATA] != ELFDATA2LSB))
+                        elf->header.e_ident[EI_CLASS] != ELFCLASS64 || elf->header.e_ident[EI_DATA] != ELFDATA2LSB))
         result = -ENOEXEC;
     if (result == 0)
         result = read_sections(elf);
@@ -66,7 +63,6 @@ static int read_headers(gp_elf_t *elf)
 int gp_elf_open(gp_elf_t *elf, const char *path)
 {
     struct stat status;
-
     memset(elf, 0, sizeof(*elf));
     // O_NONBLOCK: a path may have become a FIFO, and nobody waits for a writer here.
     elf->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -93,7 +89,6 @@ int gp_elf_open_debugdata(gp_elf_t *inner, const gp_elf_t *elf)
 {
     const Elf64_Shdr *section = gp_elf_section(elf, ".gnu_debugdata");
     size_t packed_len = 0, len = 0;
-
     if (section == NULL)
         return -ENOENT;
     void *packed = gp_elf_section_read(elf, section, &packed_len);
@@ -172,7 +167,6 @@ void *gp_elf_section_read(const gp_elf_t *elf, const Elf64_Shdr *section, size_t
 static size_t find_build_id(const uint8_t *notes, size_t len, uint8_t build_id[GP_BUILD_ID_MAX])
 {
     Elf64_Nhdr note;
-
     for (size_t at = 0; at + sizeof(note) <= len;) {
         memcpy(&note, notes + at, sizeof(note));
         size_t name = at + sizeof(note);
@@ -180,8 +174,7 @@ static size_t find_build_id(const uint8_t *notes, size_t len, uint8_t build_id[G
         size_t next = desc + (((size_t)note.n_descsz + 3) & ~(size_t)3);
         if (desc > len || note.n_descsz > len - desc)
             return 0;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(notes + name, "GNU", 4) == 0) {
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
             size_t kept = note.n_descsz < GP_BUILD_ID_MAX ? note.n_descsz : GP_BUILD_ID_MAX;
             memcpy(build_id, notes + desc, kept);
             return kept;
@@ -194,7 +187,6 @@ static size_t find_build_id(const uint8_t *notes, size_t len, uint8_t build_id[G
 size_t gp_elf_build_id(const gp_elf_t *elf, uint8_t build_id[GP_BUILD_ID_MAX])
 {
     size_t found = 0;
-
     for (size_t i = 0; i < elf->section_count && found == 0; i++) {
         size_t len;
         if (elf->sections[i].sh_type != SHT_NOTE)

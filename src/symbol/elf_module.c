@@ -10,7 +10,6 @@ static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
 {
     uint8_t build_id[GP_BUILD_ID_MAX];
     size_t len = gp_elf_build_id(elf, build_id);
-
     return len == module->build_id_len && memcmp(build_id, module->build_id, len) == 0;
 }
 
@@ -19,7 +18,6 @@ static size_t vdso_size(const Elf64_Ehdr *header)
 {
     const Elf64_Phdr *segments = (const void *)((const char *)header + header->e_phoff);
     uint64_t end = 0;
-
     for (unsigned i = 0; i < header->e_phnum; i++)
         if (segments[i].p_type == PT_LOAD && segments[i].p_offset + segments[i].p_memsz > end)
             end = segments[i].p_offset + segments[i].p_memsz;
@@ -31,7 +29,6 @@ static void load_vdso(gp_elf_module_t *module)
 {
     const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
     gp_elf_t elf;
-
     if (image == NULL || gp_elf_open_image(&elf, image, vdso_size(image)) < 0)
         return;
     const gp_symbol_source_t source = {&elf, true};
@@ -47,19 +44,17 @@ static void load_small_tables(gp_elf_module_t *module, const gp_elf_t *elf)
     gp_elf_t inner;
     const gp_symbol_source_t sources[] = {{elf, true}, {&inner, false}};
     bool mini = gp_elf_open_debugdata(&inner, elf) == 0;
-
     gp_symbol_table_load(&module->symbols, sources, mini ? 2 : 1, &module->functions);
     if (mini)
         gp_elf_close(&inner);
 }
 
 // Symbols come from the best table there is; lines from whichever file has them.
-static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path,
-                        const gp_elf_t *debug, const char *debug_path)
+static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path, const gp_elf_t *debug,
+                        const char *debug_path)
 {
     const gp_symbol_source_t sources[] = {{elf, false}, {debug, false}};
     int result = -ENOENT;
-
     gp_eh_functions_load(&module->functions, elf);
     for (size_t i = 0; i < 2 && result == -ENOENT; i++)
         if (sources[i].elf != NULL)
@@ -79,7 +74,6 @@ static void load_debug_only(gp_elf_module_t *module)
 {
     char path[GP_DEBUG_PATH_SIZE];
     gp_elf_t debug;
-
     if (gp_debug_file_open_by_build_id(module->build_id, module->build_id_len, &debug, path) < 0)
         return;
     load_tables(module, &debug, path, NULL, NULL);
@@ -91,7 +85,6 @@ void gp_elf_module_load(gp_elf_module_t *module)
 {
     char debug_path[GP_DEBUG_PATH_SIZE];
     gp_elf_t elf, debug;
-
     module->loaded = true;
     if (strcmp(module->path, "[vdso]") == 0) {
         load_vdso(module);

@@ -13,13 +13,11 @@ static size_t slot_of(const gp_index_t *index, uint64_t hash)
     return (size_t)(hash >> 32) & (index->size - 1);
 }
 
-uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t same,
-                       const void *owner, const void *key)
+uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t same, const void *owner, const void *key)
 {
     if (index->size == 0)
         return GP_INDEX_NONE;
-    for (size_t slot = slot_of(index, hash); index->slots[slot] != 0;
-         slot = (slot + 1) & (index->size - 1)) {
+    for (size_t slot = slot_of(index, hash); index->slots[slot] != 0; slot = (slot + 1) & (index->size - 1)) {
         uint32_t number = (uint32_t)index->slots[slot] - 1;
         if (index->slots[slot] >> 32 == hash >> 32 && same(owner, number, key))
             return number;
@@ -30,7 +28,6 @@ uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t s
 static void place(gp_index_t *index, uint64_t entry)
 {
     size_t slot = slot_of(index, entry);
-
     while (index->slots[slot] != 0)
         slot = (slot + 1) & (index->size - 1);
     index->slots[slot] = entry;
@@ -39,7 +36,6 @@ static void place(gp_index_t *index, uint64_t entry)
 static int enlarge(gp_index_t *index, size_t size)
 {
     gp_index_t larger = {.size = size};
-
     // Room that is kept for what may come is touched as that comes.
     larger.slots = index->count > 0 ? gp_memory_zeroed(larger.size * sizeof(*larger.slots))
                                     : calloc(larger.size, sizeof(*larger.slots));
@@ -56,8 +52,7 @@ static int enlarge(gp_index_t *index, size_t size)
 
 int gp_index_add(gp_index_t *index, uint64_t hash, uint32_t number)
 {
-    if (index->count + 1 > index->size / 2 &&
-        enlarge(index, index->size ? index->size * 2 : 64) < 0)
+    if (index->count + 1 > index->size / 2 && enlarge(index, index->size ? index->size * 2 : 64) < 0)
         return -ENOMEM;
     place(index, (hash >> 32) << 32 | (uint64_t)(number + 1));
     index->count++;
@@ -67,7 +62,6 @@ int gp_index_add(gp_index_t *index, uint64_t hash, uint32_t number)
 int gp_index_reserve(gp_index_t *index, size_t count)
 {
     size_t size = index->size ? index->size : 64;
-
     while (size / 2 < count)
         size *= 2;
     return size > index->size ? enlarge(index, size) : 0;

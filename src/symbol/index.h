@@ -22,8 +22,8 @@ typedef struct gp_index { // zero-initialized = empty
 typedef bool (*gp_index_same_t)(const void *owner, uint32_t number, const void *key);
 
 // Returns the element's number or GP_INDEX_NONE.
-uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t same,
-                       const void *owner, const void *key);
+uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t same, const void *owner,
+                       const void *key);
 
 // Add element `number`, which must not be in it yet. Returns 0 or -ENOMEM.
 int gp_index_add(gp_index_t *index, uint64_t hash, uint32_t number);

@@ -27,7 +27,6 @@ struct gp_arena_block {
 static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
 {
     struct gp_arena_block *block = gp_memory_whole(sizeof(*block) + bytes);
-
     if (block == NULL)
         return NULL;
     block->next = arena->blocks;
@@ -39,7 +38,6 @@ static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
 static void next_block(gp_arena_t *arena)
 {
     size_t bytes = arena->block_bytes ? arena->block_bytes * 2 : BLOCK_MIN;
-
     if (bytes > BLOCK_MAX)
         bytes = BLOCK_MAX;
     arena->block_bytes = bytes;
@@ -51,7 +49,6 @@ static void next_block(gp_arena_t *arena)
 static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
 {
     size_t skip = (size_t)(-(uintptr_t)arena->free_at) & (alignment - 1);
-
     if (bytes > arena->block_bytes / 4 && bytes > BLOCK_MIN / 4)
         return block_add(arena, bytes);
     if (arena->free_at == NULL || bytes + skip > arena->free_len) {
@@ -69,14 +66,12 @@ static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
 void *gp_arena_alloc(gp_arena_t *arena, size_t bytes)
 {
     void *memory = take(arena, bytes ? bytes : 1, ALIGNMENT);
-
     return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 char *gp_arena_text(gp_arena_t *arena, const char *text, size_t len)
 {
     char *copy = take(arena, len + 1, 1);
-
     if (copy == NULL)
         return NULL;
     copy[len] = '\0';
@@ -86,7 +81,6 @@ char *gp_arena_text(gp_arena_t *arena, const char *text, size_t len)
 void *gp_arena_copy(gp_arena_t *arena, const void *bytes, size_t len)
 {
     void *copy = take(arena, len ? len : 1, ALIGNMENT);
-
     if (copy != NULL && len > 0)
         memcpy(copy, bytes, len);
     return copy;
@@ -95,7 +89,6 @@ void *gp_arena_copy(gp_arena_t *arena, const void *bytes, size_t len)
 void gp_arena_free(gp_arena_t *arena)
 {
     struct gp_arena_block *next;
-
     for (struct gp_arena_block *block = arena->blocks; block != NULL; block = next) {
         next = block->next;
         free(block);
@@ -108,7 +101,6 @@ static void populate(char *memory, size_t bytes)
 {
     int error = errno;
     char *first = memory + (size_t)(-(uintptr_t)memory & (PAGE - 1));
-
     madvise(first, (bytes - (size_t)(first - memory)) & ~(size_t)(PAGE - 1), MADV_POPULATE_WRITE);
     errno = error;
 }
@@ -119,7 +111,6 @@ static void *large_pages(size_t bytes)
     size_t large = (bytes + LARGE_PAGE / 2) & ~(size_t)(LARGE_PAGE - 1);
     int error = errno;
     void *memory;
-
     if (posix_memalign(&memory, LARGE_PAGE, large > bytes ? large : bytes) != 0) {
         errno = ENOMEM;
         return NULL;
@@ -131,10 +122,7 @@ static void *large_pages(size_t bytes)
 
 void *gp_memory_whole(size_t bytes)
 {
-    char *memory = bytes > SIZE_MAX / 2  ? NULL
-                   : bytes >= LARGE_PAGE ? large_pages(bytes)
-                                         : malloc(bytes);
-
+    char *memory = bytes > SIZE_MAX / 2 ? NULL : bytes >= LARGE_PAGE ? large_pages(bytes) : malloc(bytes);
     if (memory != NULL && bytes >= WHOLE_MIN)
         populate(memory, bytes);
     return memory;
@@ -143,14 +131,12 @@ void *gp_memory_whole(size_t bytes)
 void *gp_memory_zeroed(size_t bytes)
 {
     void *memory = gp_memory_whole(bytes);
-
     return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 static int resize(void **array, size_t *capacity, size_t larger, size_t element_bytes)
 {
     void *grown = reallocarray(*array, larger, element_bytes);
-
     if (grown == NULL)
         return -ENOMEM;
     *array = grown;

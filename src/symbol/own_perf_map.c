@@ -13,7 +13,6 @@ enum { START_FIELD = 22, NS = 1000000000 }; // proc(5), /proc/pid/stat: (22) sta
 static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
-
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
 }
@@ -24,7 +23,6 @@ static uint64_t process_start_ns(void)
     char text[1024];
     int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
     ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-
     if (fd >= 0)
         close(fd);
     text[len > 0 ? len : 0] = '\0';
@@ -41,7 +39,6 @@ static uint64_t process_start_ns(void)
 void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer)
 {
     char path[64];
-
     snprintf(path, sizeof(path), "/tmp/perf-%ld.map", (long)getpid());
     gp_symbolizer_perf_map(symbolizer, path, process_start_ns(), UINT64_MAX);
 }

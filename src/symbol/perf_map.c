@@ -13,7 +13,6 @@ enum { LINES_BYTES = 1 << 20, MAP_BYTES_MAX = 512 << 20 };
 static const char *read_hex(const char *at, const char *end, uint64_t *number)
 {
     unsigned digits = 0;
-
     *number = 0;
     if (end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
         at += 2;
@@ -30,12 +29,10 @@ static const char *read_hex(const char *at, const char *end, uint64_t *number)
 static int add_line(gp_perf_map_t *map, const char *at, const char *end)
 {
     uint64_t lo, size;
-
     at = read_hex(at, end, &lo);
     if (at != NULL)
         at = read_hex(at, end, &size);
-    if (at == NULL || at == end || size == 0 || size > UINT64_MAX - lo ||
-        memchr(at, '\0', (size_t)(end - at)) != NULL)
+    if (at == NULL || at == end || size == 0 || size > UINT64_MAX - lo || memchr(at, '\0', (size_t)(end - at)) != NULL)
         return 0;
     const char *name = gp_arena_text(&map->texts, at, (size_t)(end - at));
     if (name == NULL || map->count >= UINT32_MAX - 1 ||
@@ -49,7 +46,6 @@ static int add_lines(gp_perf_map_t *map, const char *text, size_t len, size_t *u
 {
     const char *at = text, *end = text + len, *newline;
     int result = 0;
-
     while (result == 0 && at < end && (newline = memchr(at, '\n', (size_t)(end - at))) != NULL) {
         result = add_line(map, at, newline);
         at = newline + 1;
@@ -67,7 +63,6 @@ typedef struct heap {
 static void heap_push(heap_t *heap, uint32_t piece)
 {
     size_t at = heap->count++;
-
     for (; at > 0 && heap->items[(at - 1) / 2] < piece; at = (at - 1) / 2)
         heap->items[at] = heap->items[(at - 1) / 2];
     heap->items[at] = piece;
@@ -77,7 +72,6 @@ static void heap_pop(heap_t *heap)
 {
     uint32_t last = heap->items[--heap->count];
     size_t at = 0;
-
     for (size_t child = 1; child < heap->count; child = 2 * at + 1) {
         if (child + 1 < heap->count && heap->items[child + 1] > heap->items[child])
             child++;
@@ -103,7 +97,6 @@ static int compare_starts(const void *left, const void *right, void *pieces)
 {
     const gp_perf_piece_t *all = pieces;
     uint64_t a = all[*(const uint32_t *)left].lo, b = all[*(const uint32_t *)right].lo;
-
     return a < b ? -1 : a > b;
 }
 
@@ -111,7 +104,6 @@ static int compare_starts(const void *left, const void *right, void *pieces)
 static int advance(gp_perf_map_t *map, heap_t *open, uint64_t *position, uint64_t upto)
 {
     int result = 0;
-
     while (open->count > 0 && *position < upto && result == 0) {
         const gp_perf_piece_t *top = &map->pieces[open->items[0]];
         uint64_t end = top->hi < upto ? top->hi : upto;
@@ -130,7 +122,6 @@ static int make_cuts(gp_perf_map_t *map)
     heap_t open = {malloc((map->count + 1) * sizeof(*open.items)), 0};
     int result = order != NULL && open.items != NULL ? 0 : -ENOMEM;
     uint64_t position = 0;
-
     map->cut_count = 0;
     for (size_t i = 0; i < map->count && result == 0; i++)
         order[i] = (uint32_t)i;
@@ -153,7 +144,6 @@ static int make_cuts(gp_perf_map_t *map)
 int gp_perf_map_parse(gp_perf_map_t *map, const char *text, size_t len, size_t *used)
 {
     int result = add_lines(map, text, len, used);
-
     return result == 0 ? make_cuts(map) : result;
 }
 
@@ -166,12 +156,10 @@ static bool is_believed(const gp_perf_map_t *map, const struct statx *status)
 {
     bool has_birth = (status->stx_mask & STATX_BTIME) != 0;
     uid_t self = geteuid();
-
     return S_ISREG(status->stx_mode) && status->stx_size <= MAP_BYTES_MAX &&
            (self == 0 || status->stx_uid == self || status->stx_uid == 0) &&
            nanoseconds(status->stx_mtime.tv_sec, status->stx_mtime.tv_nsec) >= map->from_ns &&
-           (!has_birth ||
-            nanoseconds(status->stx_btime.tv_sec, status->stx_btime.tv_nsec) <= map->to_ns);
+           (!has_birth || nanoseconds(status->stx_btime.tv_sec, status->stx_btime.tv_nsec) <= map->to_ns);
 }
 
 static int read_more(gp_perf_map_t *map, int fd)
@@ -179,7 +167,6 @@ static int read_more(gp_perf_map_t *map, int fd)
     char *text = malloc(LINES_BYTES);
     int result = text ? 0 : -ENOMEM;
     ssize_t got;
-
     while (result == 0 && (got = pread(fd, text, LINES_BYTES, (off_t)map->read_len)) > 0) {
         size_t used = 0;
         result = add_lines(map, text, (size_t)got, &used);
@@ -199,14 +186,11 @@ int gp_perf_map_update(gp_perf_map_t *map)
     // O_NONBLOCK: it may be a FIFO by now.
     int fd = open(map->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     int result = fd >= 0 ? 0 : -errno;
-
     if (result == 0 &&
-        (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) < 0 ||
-         !is_believed(map, &status)))
+        (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) < 0 || !is_believed(map, &status)))
         result = -EPERM;
     uint64_t device = (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor;
-    if (result < 0 || device != map->device || status.stx_ino != map->inode ||
-        status.stx_size < map->read_len)
+    if (result < 0 || device != map->device || status.stx_ino != map->inode || status.stx_size < map->read_len)
         gp_perf_map_clear(map);
     if (result == 0 && status.stx_size > map->read_len) {
         size_t before = map->count;
@@ -224,7 +208,6 @@ int gp_perf_map_update(gp_perf_map_t *map)
 gp_perf_piece_t *gp_perf_map_find(const gp_perf_map_t *map, uint64_t address)
 {
     size_t lo = 0, hi = map->cut_count;
-
     while (lo < hi) {
         size_t middle = lo + (hi - lo) / 2;
         if (map->cuts[middle].hi <= address)
@@ -232,14 +215,12 @@ gp_perf_piece_t *gp_perf_map_find(const gp_perf_map_t *map, uint64_t address)
         else
             hi = middle;
     }
-    return lo < map->cut_count && map->cuts[lo].lo <= address ? &map->pieces[map->cuts[lo].piece]
-                                                              : NULL;
+    return lo < map->cut_count && map->cuts[lo].lo <= address ? &map->pieces[map->cuts[lo].piece] : NULL;
 }
 
 void gp_perf_map_clear(gp_perf_map_t *map)
 {
     const gp_perf_map_t empty = {.path = map->path, .from_ns = map->from_ns, .to_ns = map->to_ns};
-
     free(map->pieces);
     free(map->cuts);
     gp_arena_free(&map->texts);

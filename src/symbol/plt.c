@@ -27,7 +27,6 @@ typedef struct plt {
 static int compare_slots(const void *left, const void *right)
 {
     const slot_t *a = left, *b = right;
-
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
@@ -36,7 +35,6 @@ static int add_slots(plt_t *plt, const gp_elf_t *elf, const Elf64_Shdr *section)
     size_t len;
     Elf64_Rela *relocations = gp_elf_section_read(elf, section, &len);
     int result = 0;
-
     if (relocations == NULL)
         return -errno;
     for (size_t i = 0; i < len / sizeof(*relocations) && result == 0; i++) {
@@ -45,8 +43,7 @@ static int add_slots(plt_t *plt, const gp_elf_t *elf, const Elf64_Shdr *section)
             continue;
         result = gp_grow(&plt->slots, &plt->capacity, plt->count, sizeof(*plt->slots));
         if (result == 0)
-            plt->slots[plt->count++] =
-                (slot_t){relocations[i].r_offset, symbol, (uint64_t)relocations[i].r_addend};
+            plt->slots[plt->count++] = (slot_t){relocations[i].r_offset, symbol, (uint64_t)relocations[i].r_addend};
     }
     free(relocations);
     return result;
@@ -56,7 +53,6 @@ static int load_slots(plt_t *plt, const gp_elf_t *elf)
 {
     const Elf64_Shdr *dynsym = gp_elf_section_of_type(elf, SHT_DYNSYM);
     int result = 0;
-
     if (dynsym == NULL || dynsym->sh_link >= elf->section_count)
         return -ENOENT;
     plt->symbols = gp_elf_section_read(elf, dynsym, &plt->symbols_len);
@@ -74,9 +70,7 @@ static int load_slots(plt_t *plt, const gp_elf_t *elf)
 static const char *slot_name(const plt_t *plt, const gp_symbol_table_t *known, uint64_t address)
 {
     slot_t wanted = {.address = address};
-    const slot_t *slot =
-        plt->count ? bsearch(&wanted, plt->slots, plt->count, sizeof(wanted), compare_slots) : NULL;
-
+    const slot_t *slot = plt->count ? bsearch(&wanted, plt->slots, plt->count, sizeof(wanted), compare_slots) : NULL;
     if (slot != NULL && slot->symbol == 0) {
         const gp_range_t *range = gp_symbol_table_find(known, slot->resolver);
         return range != NULL && range->start == slot->resolver ? range->name : NULL;
@@ -101,14 +95,13 @@ static uint64_t stub_slot(const uint8_t *code, uint64_t address)
 }
 
 // New ranges go behind those that are sorted.
-static int name_stubs(gp_symbol_table_t *table, size_t sorted, const plt_t *plt,
-                      const gp_elf_t *elf, const char *section_name)
+static int name_stubs(gp_symbol_table_t *table, size_t sorted, const plt_t *plt, const gp_elf_t *elf,
+                      const char *section_name)
 {
     const Elf64_Shdr *section = gp_elf_section(elf, section_name);
     char text[NAME_MAX_BYTES];
     size_t len = 0;
     int result = 0;
-
     if (section == NULL)
         return 0;
     // .plt.got without IBT has stubs of 8 bytes; everything else on x86-64 has 16.
@@ -135,7 +128,6 @@ int gp_symbol_table_add_plt(gp_symbol_table_t *table, const gp_elf_t *elf)
     plt_t plt = {0};
     int result = elf->header.e_machine == EM_X86_64 ? load_slots(&plt, elf) : -ENOENT;
     size_t sorted = table->count;
-
     for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && result == 0; i++)
         result = name_stubs(table, sorted, &plt, elf, sections[i]);
     if (table->count > sorted)

@@ -25,19 +25,16 @@ static uint32_t name_rank(const Elf64_Sym *symbol, const char *name)
     uint32_t bind = ELF64_ST_BIND(symbol->st_info);
     uint32_t local = bind == STB_GLOBAL ? 0 : bind == STB_WEAK ? 1 : 2;
     size_t len = strlen(name);
-
     if (underscores >= 2 && name[underscores] == 'Z')
         underscores = 0;
     else if (underscores == 1 && name[1] == 'Z') // a mangled C++ name
         underscores = 0;
-    return (underscores < 15 ? underscores : 15) << 24 | local << 20 |
-           (uint32_t)(len < 0xfffff ? len : 0xfffff);
+    return (underscores < 15 ? underscores : 15) << 24 | local << 20 | (uint32_t)(len < 0xfffff ? len : 0xfffff);
 }
 
 static bool is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char *name)
 {
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
-
     if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC)
         return false;
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= elf->section_count)
@@ -47,11 +44,10 @@ static bool is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char
     return name[0] != '\0' && name[0] != '@' && name[0] != '$'; // "$x": mapping symbols of aarch64
 }
 
-static int collect(candidates_t *all, const gp_symbol_source_t *source, const Elf64_Sym *symbols,
-                   size_t count, const char *names, size_t names_len)
+static int collect(candidates_t *all, const gp_symbol_source_t *source, const Elf64_Sym *symbols, size_t count,
+                   const char *names, size_t names_len)
 {
     const gp_elf_t *elf = source->elf;
-
     for (size_t i = 0; i < count; i++) {
         const Elf64_Sym *symbol = &symbols[i];
         const char *name = symbol->st_name < names_len ? names + symbol->st_name : "";
@@ -63,8 +59,7 @@ static int collect(candidates_t *all, const gp_symbol_source_t *source, const El
             continue;
         if (gp_grow(&all->items, &all->capacity, all->count, sizeof(*all->items)) < 0)
             return -ENOMEM;
-        uint64_t size =
-            symbol->st_size < end - symbol->st_value ? symbol->st_size : end - symbol->st_value;
+        uint64_t size = symbol->st_size < end - symbol->st_value ? symbol->st_size : end - symbol->st_value;
         all->items[all->count++] = (candidate_t){
             .lo = symbol->st_value,
             .hi = symbol->st_value + size,
@@ -81,18 +76,15 @@ static int collect(candidates_t *all, const gp_symbol_source_t *source, const El
 static int collect_source(candidates_t *all, const gp_symbol_source_t *source, char **names)
 {
     const gp_elf_t *elf = source->elf;
-    const Elf64_Shdr *section =
-        gp_elf_section_of_type(elf, source->dynamic ? SHT_DYNSYM : SHT_SYMTAB);
+    const Elf64_Shdr *section = gp_elf_section_of_type(elf, source->dynamic ? SHT_DYNSYM : SHT_SYMTAB);
     size_t symbols_len = 0, names_len = 0;
-
     if (section == NULL || section->sh_link >= elf->section_count)
         return -ENOENT;
     Elf64_Sym *symbols = gp_elf_section_read(elf, section, &symbols_len);
     *names = gp_elf_section_read(elf, &elf->sections[section->sh_link], &names_len);
-    int result =
-        symbols != NULL && *names != NULL
-            ? collect(all, source, symbols, symbols_len / sizeof(*symbols), *names, names_len)
-            : -ENOEXEC;
+    int result = symbols != NULL && *names != NULL
+                     ? collect(all, source, symbols, symbols_len / sizeof(*symbols), *names, names_len)
+                     : -ENOEXEC;
     free(symbols);
     return result;
 }
@@ -101,7 +93,6 @@ static int collect_source(candidates_t *all, const gp_symbol_source_t *source, c
 static int compare_candidates(const void *left, const void *right)
 {
     const candidate_t *a = left, *b = right;
-
     if (a->lo != b->lo)
         return a->lo < b->lo ? -1 : 1;
     if (a->hi != b->hi)
@@ -116,7 +107,6 @@ static int compare_candidates(const void *left, const void *right)
 static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions)
 {
     uint64_t covered = 0;
-
     for (size_t i = 0; i < all->count; i++) {
         candidate_t *item = &all->items[i];
         if (item->hi > item->lo) {
@@ -135,11 +125,9 @@ static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions
     }
 }
 
-static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end,
-                const candidate_t *candidate)
+static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, const candidate_t *candidate)
 {
     int result = 0;
-
     if (*position < end)
         result = gp_symbol_table_add(table, *position, end, candidate->lo, candidate->name,
                                      strcspn(candidate->name, "@")); // "memcpy@@GLIBC_2.14"
@@ -155,7 +143,6 @@ static int flatten(gp_symbol_table_t *table, const candidates_t *all)
     size_t depth = 0;
     uint64_t position = 0;
     int result = open ? 0 : -ENOMEM;
-
     for (size_t i = 0; result == 0 && i <= all->count; i++) {
         const candidate_t *item = i < all->count ? &all->items[i] : NULL;
         if (item != NULL && item->hi == item->lo)
@@ -186,7 +173,6 @@ int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sou
     candidates_t all = {0};
     int result = 0;
     size_t found = 0;
-
     for (size_t i = 0; i < count && i < GP_SYMBOL_SOURCES_MAX && result != -ENOMEM; i++) {
         result = collect_source(&all, &sources[i], &names[i]);
         found += result == 0;
@@ -205,13 +191,11 @@ int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sou
     return result;
 }
 
-int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint64_t start,
-                        const char *name, size_t name_len)
+int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint64_t start, const char *name,
+                        size_t name_len)
 {
     const char *copy = gp_arena_text(&table->names, name, name_len);
-
-    if (copy == NULL ||
-        gp_grow(&table->ranges, &table->capacity, table->count, sizeof(*table->ranges)) < 0)
+    if (copy == NULL || gp_grow(&table->ranges, &table->capacity, table->count, sizeof(*table->ranges)) < 0)
         return -ENOMEM;
     table->ranges[table->count++] = (gp_range_t){lo, hi, start, copy, NULL};
     gp_buckets_free(&table->buckets); // of fewer ranges
@@ -221,7 +205,6 @@ int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint
 static int compare_ranges(const void *left, const void *right)
 {
     const gp_range_t *a = left, *b = right;
-
     return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
@@ -234,9 +217,7 @@ void gp_symbol_table_sort(gp_symbol_table_t *table)
 
 gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address)
 {
-    size_t upto = gp_buckets_upto(&table->buckets, table->ranges, table->count,
-                                  sizeof(*table->ranges), address);
-
+    size_t upto = gp_buckets_upto(&table->buckets, table->ranges, table->count, sizeof(*table->ranges), address);
     return upto > 0 && address < table->ranges[upto - 1].hi ? &table->ranges[upto - 1] : NULL;
 }
 

@@ -48,8 +48,8 @@ int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sou
 int gp_symbol_table_add_plt(gp_symbol_table_t *table, const gp_elf_t *elf);
 
 // Add one range; used by the loaders, which sort afterwards. Returns 0 or -ENOMEM.
-int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint64_t start,
-                        const char *name, size_t name_len);
+int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint64_t start, const char *name,
+                        size_t name_len);
 void gp_symbol_table_sort(gp_symbol_table_t *table);
 
 // The range that holds `address`, or NULL.

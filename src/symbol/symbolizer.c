@@ -48,7 +48,6 @@ struct gp_symbolizer {
 gp_symbolizer_t *gp_symbolizer_create(void)
 {
     gp_symbolizer_t *symbolizer = calloc(1, sizeof(*symbolizer));
-
     if (symbolizer != NULL)
         pthread_mutex_init(&symbolizer->lock, NULL);
     return symbolizer;
@@ -59,21 +58,19 @@ static uint32_t module_find(const gp_symbolizer_t *symbolizer, const char *path,
 {
     for (size_t i = 0; i < symbolizer->module_count; i++) {
         const gp_elf_module_t *module = &symbolizer->modules[i];
-        if (module->build_id_len == build_id_len &&
-            memcmp(module->build_id, build_id, build_id_len) == 0 &&
+        if (module->build_id_len == build_id_len && memcmp(module->build_id, build_id, build_id_len) == 0 &&
             strlen(module->path) == path_len && memcmp(module->path, path, path_len) == 0)
             return (uint32_t)i;
     }
     return GP_SYMBOLIZER_NO_MODULE;
 }
 
-static uint32_t module_add(gp_symbolizer_t *symbolizer, const char *path, size_t path_len,
-                           const uint8_t *build_id, size_t build_id_len)
+static uint32_t module_add(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
+                           size_t build_id_len)
 {
     char *copy = gp_arena_text(&symbolizer->arena, path, path_len);
-
-    if (copy == NULL || gp_grow(&symbolizer->modules, &symbolizer->module_capacity,
-                                symbolizer->module_count, sizeof(*symbolizer->modules)) < 0)
+    if (copy == NULL || gp_grow(&symbolizer->modules, &symbolizer->module_capacity, symbolizer->module_count,
+                                sizeof(*symbolizer->modules)) < 0)
         return GP_SYMBOLIZER_NO_MODULE;
     gp_elf_module_t *module = &symbolizer->modules[symbolizer->module_count];
     char *slash = strrchr(copy, '/');
@@ -86,8 +83,8 @@ static uint32_t module_add(gp_symbolizer_t *symbolizer, const char *path, size_t
     return (uint32_t)symbolizer->module_count++;
 }
 
-uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len,
-                              const uint8_t *build_id, size_t build_id_len)
+uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
+                              size_t build_id_len)
 {
     if (build_id_len > GP_BUILD_ID_MAX)
         build_id_len = GP_BUILD_ID_MAX;
@@ -111,7 +108,6 @@ static uint64_t place_hash(place_t place)
 {
     uint64_t line = gp_hash_more(gp_hash_u64(place.address >> 6), place.module);
     uint64_t within = place.address & 63; // tells those in a line from one another
-
     return (line & 0x03fffff800000000ull) | within << 58;
 }
 
@@ -124,7 +120,6 @@ static bool same_answer(const void *owner, uint32_t number, const void *key)
 {
     const answer_t *item = answer_at(owner, number);
     const place_t *place = key;
-
     return item->address == place->address && item->module == place->module;
 }
 
@@ -132,7 +127,6 @@ static bool same_function(const void *owner, uint32_t number, const void *key)
 {
     const function_t *item = &((const gp_symbolizer_t *)owner)->functions[number];
     const place_t *place = key;
-
     return item->start == place->address && item->module == place->module;
 }
 
@@ -140,9 +134,7 @@ static bool same_function(const void *owner, uint32_t number, const void *key)
 static const char *function_name(gp_symbolizer_t *symbolizer, place_t place, const char *name)
 {
     uint64_t hash = place_hash(place);
-    uint32_t number =
-        gp_index_find(&symbolizer->function_index, hash, same_function, symbolizer, &place);
-
+    uint32_t number = gp_index_find(&symbolizer->function_index, hash, same_function, symbolizer, &place);
     if (number != GP_INDEX_NONE)
         return symbolizer->functions[number].name;
     const char *made = gp_demangle(&symbolizer->arena, name);
@@ -151,8 +143,7 @@ static const char *function_name(gp_symbolizer_t *symbolizer, place_t place, con
                 sizeof(*symbolizer->functions)) < 0 ||
         gp_index_add(&symbolizer->function_index, hash, (uint32_t)symbolizer->function_count) < 0)
         return made;
-    symbolizer->functions[symbolizer->function_count++] =
-        (function_t){place.address, place.module, made};
+    symbolizer->functions[symbolizer->function_count++] = (function_t){place.address, place.module, made};
     return made;
 }
 
@@ -161,7 +152,6 @@ static const char *no_name(gp_symbolizer_t *symbolizer, const char *module, uint
     char text[NAME_SIZE];
     int len = module != NULL ? snprintf(text, sizeof(text), "%.400s+0x%" PRIx64, module, address)
                              : snprintf(text, sizeof(text), "0x%" PRIx64, address);
-
     return gp_arena_text(&symbolizer->arena, text, (size_t)len);
 }
 
@@ -171,7 +161,6 @@ static const char *no_name(gp_symbolizer_t *symbolizer, const char *module, uint
 static bool same_file(const char *a, const char *b)
 {
     size_t a_len, b_len;
-
     if (a == b || a == NULL || b == NULL)
         return a == b;
     a_len = strlen(a);
@@ -186,7 +175,6 @@ static bool same_file(const char *a, const char *b)
 static void fill_place(gp_symbol_t *symbol, const gp_dwarf_place_t *place)
 {
     const char *file = place->first_file ? place->first_file : place->file;
-
     if (file == NULL)
         return;
     symbol->file = file;
@@ -196,25 +184,22 @@ static void fill_place(gp_symbol_t *symbol, const gp_dwarf_place_t *place)
 }
 
 // A name that is no symbol's, but DWARF's: its text is its identity.
-static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module,
-                             const gp_dwarf_place_t *known)
+static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const gp_dwarf_place_t *known)
 {
     if (known->name == NULL)
         return "[inlined]";
     if (*known->shown == NULL)
-        *known->shown = function_name(
-            symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)known->name}, known->name);
+        *known->shown = function_name(symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)known->name}, known->name);
     return *known->shown;
 }
 
 // The function that has the code: its symbol's name, which is the one that others call it by; else
 // the one that DWARF knows; else "module+0x1234".
-static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
-                                  place_t place, gp_range_t *range, const gp_dwarf_place_t *known)
+static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, place_t place,
+                                  gp_range_t *range, const gp_dwarf_place_t *known)
 {
     if (range != NULL && range->shown == NULL)
-        range->shown =
-            function_name(symbolizer, (place_t){place.module, range->start}, range->name);
+        range->shown = function_name(symbolizer, (place_t){place.module, range->start}, range->name);
     if (range != NULL)
         return range->shown;
     if (known != NULL && known->name != NULL)
@@ -238,15 +223,14 @@ typedef struct question { // what make_outer() and make_chain() need
 static bool fill_symbol(const question_t *question, size_t number, gp_symbol_t *symbol)
 {
     const gp_dwarf_place_t *known = number < question->count ? &question->known[number] : NULL;
-
     symbol->file = symbol->module = question->module->path;
     if (known != NULL)
         fill_place(symbol, known);
     if (number + 1 < question->count)
         symbol->function = text_name(question->symbolizer, question->place.module, known);
     else
-        symbol->function = outermost_name(question->symbolizer, question->module, question->place,
-                                          question->range, known);
+        symbol->function =
+            outermost_name(question->symbolizer, question->module, question->place, question->range, known);
     return symbol->function != NULL;
 }
 
@@ -256,9 +240,7 @@ static const gp_symbol_t *make_outer(const question_t *question, size_t number)
 {
     const gp_symbol_t *outer = NULL;
     size_t at = number;
-
-    while (at < question->count &&
-           (question->range == NULL || question->known[at].memo->key != question->range))
+    while (at < question->count && (question->range == NULL || question->known[at].memo->key != question->range))
         at++;
     if (at < question->count)
         outer = question->known[at].memo->value;
@@ -278,13 +260,11 @@ static bool make_chain(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *
 {
     const gp_elf_module_t *module = &symbolizer->modules[place.module];
     question_t question; // what is known is filled in as far as it is
-
     question.symbolizer = symbolizer;
     question.module = module;
     question.place = place;
     question.range = gp_symbol_table_find(&module->symbols, place.address);
-    question.count =
-        module->dwarf ? gp_dwarf_find(module->dwarf, place.address, question.known) : 0;
+    question.count = module->dwarf ? gp_dwarf_find(module->dwarf, place.address, question.known) : 0;
     if (question.count > 1) {
         symbol->outer = make_outer(&question, 1);
         if (symbol->outer == NULL)
@@ -326,7 +306,6 @@ static const gp_symbol_t *piece_symbol(gp_symbolizer_t *symbolizer, gp_perf_piec
 static const gp_symbol_t *resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t address)
 {
     const gp_symbol_t *symbol = NULL;
-
     for (size_t i = 0; i < symbolizer->perf_map_count && symbolizer->perf_maps_stale; i++)
         gp_perf_map_update(&symbolizer->perf_maps[i]);
     symbolizer->perf_maps_stale = false;
@@ -342,11 +321,10 @@ static const gp_symbol_t *resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t
 static answer_t *next_answer(gp_symbolizer_t *symbolizer)
 {
     size_t block = symbolizer->answer_count / ANSWERS_IN_BLOCK;
-
     if (symbolizer->answer_count % ANSWERS_IN_BLOCK == 0) {
         answer_t *answers = gp_arena_alloc(&symbolizer->arena, ANSWERS_IN_BLOCK * sizeof(*answers));
-        if (answers == NULL || gp_grow(&symbolizer->answers, &symbolizer->answer_capacity, block,
-                                       sizeof(*symbolizer->answers)) < 0)
+        if (answers == NULL ||
+            gp_grow(&symbolizer->answers, &symbolizer->answer_capacity, block, sizeof(*symbolizer->answers)) < 0)
             return NULL;
         symbolizer->answers[block] = answers;
     }
@@ -355,14 +333,12 @@ static answer_t *next_answer(gp_symbolizer_t *symbolizer)
 
 static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t place)
 {
-    const gp_symbol_t *compiled = place.module < symbolizer->module_count
-                                      ? NULL
-                                      : resolve_compiled(symbolizer, place.address);
+    const gp_symbol_t *compiled =
+        place.module < symbolizer->module_count ? NULL : resolve_compiled(symbolizer, place.address);
     if (compiled != NULL)
         return compiled;
     uint64_t hash = place_hash(place);
-    uint32_t number =
-        gp_index_find(&symbolizer->answer_index, hash, same_answer, symbolizer, &place);
+    uint32_t number = gp_index_find(&symbolizer->answer_index, hash, same_answer, symbolizer, &place);
 
     if (number != GP_INDEX_NONE)
         return &answer_at(symbolizer, number)->symbol;
@@ -377,8 +353,7 @@ static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t pl
     return &answer->symbol;
 }
 
-const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module,
-                                         uint64_t address)
+const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address)
 {
     pthread_mutex_lock(&symbolizer->lock);
     const gp_symbol_t *symbol = resolve_locked(symbolizer, (place_t){module, address});
@@ -386,11 +361,9 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
     return symbol;
 }
 
-void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns,
-                            uint64_t to_ns)
+void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns)
 {
     size_t i = 0;
-
     pthread_mutex_lock(&symbolizer->lock);
     symbolizer->perf_maps_stale = true;
     while (i < symbolizer->perf_map_count && strcmp(symbolizer->perf_maps[i].path, path) != 0)
@@ -414,7 +387,6 @@ void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer)
 const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next)
 {
     const char *path = NULL;
-
     pthread_mutex_lock(&symbolizer->lock);
     for (; *next < symbolizer->module_count && path == NULL; ++*next)
         if (symbolizer->modules[*next].changed)

@@ -43,20 +43,18 @@ gp_symbolizer_t *gp_symbolizer_create(void);
 
 // Make a module known. Returns its number, the same one for the same (path, build-id);
 // GP_SYMBOLIZER_NO_MODULE when memory is short.
-uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len,
-                              const uint8_t *build_id, size_t build_id_len);
+uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
+                              size_t build_id_len);
 
 // Resolve an address as in the module's ELF file. Returns NULL when memory is short.
-const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module,
-                                         uint64_t address);
+const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address);
 
 // Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a
 // module has names from there. The first two paths count; of those that name an address, the one
 // that was given first.
 //   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,
 //   or made after, is another's. 0 and UINT64_MAX = whenever.
-void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns,
-                            uint64_t to_ns);
+void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns);
 
 // The same for this very process.
 void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer);

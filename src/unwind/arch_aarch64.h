@@ -40,9 +40,8 @@ static inline uintptr_t gp_arch_strip(uintptr_t pc)
 static inline bool gp_arch_follows_call(uintptr_t pc, uintptr_t lo)
 {
     uint32_t insn;
-    if (pc % 4 != 0 || pc - lo < 4) {
+    if (pc % 4 != 0 || pc - lo < 4)
         return false;
-    }
     memcpy(&insn, (const void *)(pc - 4), sizeof insn);
     return (insn & 0xfc000000u) == 0x94000000u || (insn & 0xfffffc1fu) == 0xd63f0000u ||
            (insn & 0xfefff800u) == 0xd63f0800u;

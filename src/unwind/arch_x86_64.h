@@ -36,9 +36,8 @@ static inline bool gp_arch_indirect_call(const uint8_t *modrm, size_t len)
 {
     static const uint8_t disp_len[4] = {0, 1, 4, 0};
     unsigned mod = modrm[0] >> 6, rm = modrm[0] & 7;
-    if ((modrm[0] >> 3 & 7) != 2) {
+    if ((modrm[0] >> 3 & 7) != 2)
         return false;
-    }
     size_t want = 1 + disp_len[mod];
     if (mod != 3 && rm == 4) {
         want++;
@@ -54,14 +53,11 @@ static inline bool gp_arch_follows_call(uintptr_t pc, uintptr_t lo)
 {
     const uint8_t *code = (const uint8_t *)pc;
     size_t room = pc - lo;
-    if (room >= 5 && code[-5] == 0xe8) {
+    if (room >= 5 && code[-5] == 0xe8)
         return true;
-    }
-    for (size_t len = 2; len <= 7 && len <= room; len++) {
-        if (code[-(ptrdiff_t)len] == 0xff && gp_arch_indirect_call(code - len + 1, len - 1)) {
+    for (size_t len = 2; len <= 7 && len <= room; len++)
+        if (code[-(ptrdiff_t)len] == 0xff && gp_arch_indirect_call(code - len + 1, len - 1))
             return true;
-        }
-    }
     return false;
 }
 

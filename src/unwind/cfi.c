@@ -64,20 +64,18 @@ typedef struct machine {
 // Rules of registers that are not tracked (vector registers) are read and dropped.
 static void set_rule(machine_t *m, uint64_t reg, enum gp_rule_kind kind, int64_t value)
 {
-    if (value != (int32_t)value) {
+    if (value != (int32_t)value)
         m->r.bad = true;
-    } else if (reg < GP_REG_COUNT) {
+    else if (reg < GP_REG_COUNT)
         m->now.regs[reg] = (gp_rule_t){.kind = (uint8_t)kind, .value = (int32_t)value};
-    }
 }
 
 static void restore_rule(machine_t *m, uint64_t reg)
 {
-    if (m->initial == NULL) {
+    if (m->initial == NULL)
         m->r.bad = true;
-    } else if (reg < GP_REG_COUNT) {
+    else if (reg < GP_REG_COUNT)
         m->now.regs[reg] = m->initial[reg];
-    }
 }
 
 static void set_cfa_reg(machine_t *m, uint64_t reg)
@@ -128,8 +126,7 @@ static bool run_location(machine_t *m, uint8_t op)
 {
     switch (op) {
     case CFA_SET_LOC:
-        m->loc = (uintptr_t)gp_read_encoded(&m->r, m->fde->cie.fde_encoding, m->section->data_base,
-                                            m->section->bias);
+        m->loc = (uintptr_t)gp_read_encoded(&m->r, m->fde->cie.fde_encoding, m->section->data_base, m->section->bias);
         return true;
     case CFA_ADVANCE_LOC1:
         advance(m, gp_read_u8(&m->r));
@@ -185,10 +182,8 @@ static bool run_cfa(machine_t *m, uint8_t op)
 static bool run_register(machine_t *m, uint8_t op)
 {
     uint64_t reg;
-    if (op < CFA_OFFSET_EXTENDED ||
-        (op > CFA_VAL_EXPRESSION && op != CFA_GNU_NEGATIVE_OFFSET_EXTENDED)) {
+    if (op < CFA_OFFSET_EXTENDED || (op > CFA_VAL_EXPRESSION && op != CFA_GNU_NEGATIVE_OFFSET_EXTENDED))
         return false;
-    }
     reg = gp_read_uleb(&m->r);
     switch (op) {
     case CFA_OFFSET_EXTENDED:
@@ -270,20 +265,18 @@ static void run_one(machine_t *m)
         break;
     }
     // remember, restore and the CFA family lie inside the register family's numbers: they go first.
-    if (op == CFA_REMEMBER_STATE || op == CFA_RESTORE_STATE) {
+    if (op == CFA_REMEMBER_STATE || op == CFA_RESTORE_STATE)
         run_other(m, op);
-    } else if (!run_cfa(m, op) && !run_location(m, op) && !run_register(m, op)) {
+    else if (!run_cfa(m, op) && !run_location(m, op) && !run_register(m, op))
         run_other(m, op);
-    }
 }
 
 // Instructions after an advance beyond `pc` belong to later rows: stop right at it.
 static void run(machine_t *m, const uint8_t *insns, const uint8_t *end, uintptr_t pc)
 {
     m->r = gp_reader(insns, end);
-    while (gp_reader_more(&m->r) && m->loc <= pc) {
+    while (gp_reader_more(&m->r) && m->loc <= pc)
         run_one(m);
-    }
 }
 
 static void store_row(const machine_t *m, gp_row_t *row)
@@ -314,9 +307,8 @@ bool gp_cfi_row(const gp_cfi_section_t *section, const gp_fde_t *fde, uintptr_t 
     memset(&m.now, 0, sizeof m.now);
     m.now.cfa_reg = GP_REG_COUNT; // no rule yet
     run(&m, fde->cie.insns, fde->cie.insns_end, UINTPTR_MAX);
-    if (m.r.bad) {
+    if (m.r.bad)
         return false;
-    }
     memcpy(initial, m.now.regs, sizeof initial);
     m.initial = initial;
     m.depth = 0;

@@ -67,8 +67,7 @@ typedef struct gp_fde {
 
 // Decode the entry at `at`. Returns false for a CIE, a terminator or bytes that make no sense;
 // `*next` is then still the following entry, or NULL where there is none.
-bool gp_cfi_decode(const gp_cfi_section_t *section, const uint8_t *at, gp_fde_t *fde,
-                   const uint8_t **next);
+bool gp_cfi_decode(const gp_cfi_section_t *section, const uint8_t *at, gp_fde_t *fde, const uint8_t **next);
 
 // Run the program of `fde` up to `pc`, which it covers. Returns false for a program that makes no
 // sense.

@@ -9,21 +9,18 @@ static const uint8_t *read_length(gp_reader_t *r, bool *wide)
 {
     uint64_t len = gp_read_uint(r, 4);
     *wide = len == 0xffffffffu;
-    if (*wide) {
+    if (*wide)
         len = gp_read_uint(r, 8);
-    }
-    if (r->bad || len == 0 || len > (uint64_t)(r->end - r->pos)) {
+    if (r->bad || len == 0 || len > (uint64_t)(r->end - r->pos))
         return NULL;
-    }
     return r->pos + len;
 }
 
 static bool read_augmentation(gp_reader_t *r, const char *letters, gp_cie_t *cie)
 {
     uint64_t len = gp_read_uleb(r);
-    if (r->bad || len > (uint64_t)(r->end - r->pos)) {
+    if (r->bad || len > (uint64_t)(r->end - r->pos))
         return false;
-    }
     gp_reader_t data = gp_reader(r->pos, r->pos + len);
     for (const char *letter = letters; *letter != '\0'; letter++) {
         switch (*letter) {
@@ -56,24 +53,20 @@ static bool read_cie_body(gp_reader_t *r, gp_cie_t *cie)
     const char *augmentation = (const char *)r->pos;
     while (gp_read_u8(r) != 0) {
     }
-    if (r->bad || (version != 1 && version != 3 && version != 4)) {
+    if (r->bad || (version != 1 && version != 3 && version != 4))
         return false;
-    }
-    if (version == 4 && (gp_read_u8(r) != sizeof(uintptr_t) || gp_read_u8(r) != 0)) {
+    if (version == 4 && (gp_read_u8(r) != sizeof(uintptr_t) || gp_read_u8(r) != 0))
         return false;
-    }
     cie->fde_encoding = GP_ENC_ABSPTR;
     cie->code_align = gp_read_uleb(r);
     cie->data_align = gp_read_sleb(r);
     uint64_t ra = version == 1 ? gp_read_u8(r) : gp_read_uleb(r);
-    if (r->bad || ra >= GP_REG_COUNT) {
+    if (r->bad || ra >= GP_REG_COUNT)
         return false;
-    }
     cie->ra_reg = (uint8_t)ra;
     cie->augmented = augmentation[0] == 'z';
-    if (cie->augmented) {
+    if (cie->augmented)
         return read_augmentation(r, augmentation + 1, cie);
-    }
     return augmentation[0] == '\0'; // without 'z' nothing tells how long the rest is
 }
 
@@ -82,16 +75,14 @@ static bool decode_cie(const gp_cfi_section_t *section, const uint8_t *at, gp_ci
     gp_reader_t r = gp_reader(at, section->end);
     bool wide;
     const uint8_t *end = read_length(&r, &wide);
-    if (at < section->start || end == NULL) {
+    if (at < section->start || end == NULL)
         return false;
-    }
     r.end = end;
     uint64_t id = gp_read_uint(&r, wide ? 8 : 4);
     uint64_t want = !section->debug_frame ? 0 : wide ? ~(uint64_t)0 : 0xffffffffu;
     memset(cie, 0, sizeof *cie);
-    if (id != want || !read_cie_body(&r, cie) || r.bad) {
+    if (id != want || !read_cie_body(&r, cie) || r.bad)
         return false;
-    }
     cie->insns = r.pos;
     cie->insns_end = end;
     return true;
@@ -99,8 +90,7 @@ static bool decode_cie(const gp_cfi_section_t *section, const uint8_t *at, gp_ci
 
 // The CIE of the entry whose CIE pointer field is at `field`, or NULL when the entry is a CIE
 // itself.
-static const uint8_t *cie_of(const gp_cfi_section_t *section, const uint8_t *field, uint64_t value,
-                             bool wide)
+static const uint8_t *cie_of(const gp_cfi_section_t *section, const uint8_t *field, uint64_t value, bool wide)
 {
     if (section->debug_frame) {
         uint64_t none = wide ? ~(uint64_t)0 : 0xffffffffu;
@@ -116,33 +106,28 @@ static bool read_fde_body(const gp_cfi_section_t *section, gp_reader_t *r, gp_fd
     fde->start = (uintptr_t)gp_read_encoded(r, encoding, section->data_base, section->bias);
     uintptr_t len = (uintptr_t)gp_read_format(r, encoding & 0x0f);
     fde->end = fde->start + len;
-    if (fde->cie.augmented) {
+    if (fde->cie.augmented)
         gp_reader_skip(r, gp_read_uleb(r));
-    }
     fde->insns = r->pos;
     fde->insns_end = r->end;
     return !r->bad && fde->end > fde->start;
 }
 
-bool gp_cfi_decode(const gp_cfi_section_t *section, const uint8_t *at, gp_fde_t *fde,
-                   const uint8_t **next)
+bool gp_cfi_decode(const gp_cfi_section_t *section, const uint8_t *at, gp_fde_t *fde, const uint8_t **next)
 {
     *next = NULL;
-    if (at < section->start || at >= section->end) {
+    if (at < section->start || at >= section->end)
         return false;
-    }
     gp_reader_t r = gp_reader(at, section->end);
     bool wide;
     const uint8_t *end = read_length(&r, &wide);
-    if (end == NULL) {
+    if (end == NULL)
         return false;
-    }
     *next = end;
     r.end = end;
     const uint8_t *field = r.pos;
     uint64_t id = gp_read_uint(&r, wide ? 8 : 4);
     const uint8_t *cie = cie_of(section, field, id, wide);
     fde->base = at;
-    return !r.bad && cie != NULL && decode_cie(section, cie, &fde->cie) &&
-           read_fde_body(section, &r, fde);
+    return !r.bad && cie != NULL && decode_cie(section, cie, &fde->cie) && read_fde_body(section, &r, fde);
 }

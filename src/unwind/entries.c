@@ -18,25 +18,20 @@ bool gp_entry_contains(uintptr_t pc)
 {
     // Acquire: pairs with gp_unwind_entry_add()'s release.
     unsigned count = atomic_load_explicit(&entry_count, memory_order_acquire);
-    for (unsigned i = 0; i < count; i++) {
-        if (pc >= entries[i].lo && pc < entries[i].hi) {
+    for (unsigned i = 0; i < count; i++)
+        if (pc >= entries[i].lo && pc < entries[i].hi)
             return true;
-        }
-    }
     return false;
 }
 
 int gp_unwind_entry_add(uintptr_t lo, uintptr_t hi)
 {
     unsigned count = atomic_load_explicit(&entry_count, memory_order_relaxed);
-    for (unsigned i = 0; i < count; i++) {
-        if (entries[i].lo == lo && entries[i].hi == hi) {
+    for (unsigned i = 0; i < count; i++)
+        if (entries[i].lo == lo && entries[i].hi == hi)
             return 0;
-        }
-    }
-    if (count == ENTRIES_MAX) {
+    if (count == ENTRIES_MAX)
         return -ENOSPC;
-    }
     entries[count].lo = lo;
     entries[count].hi = hi;
     // Release: pairs with gp_entry_contains()'s acquire.

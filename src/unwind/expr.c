@@ -97,13 +97,12 @@ static void pick(evaluator_t *e, unsigned index)
 static void push_register(evaluator_t *e, uint64_t reg)
 {
     int64_t offset = gp_read_sleb(&e->r);
-    if (reg >= GP_REG_COUNT) {
+    if (reg >= GP_REG_COUNT)
         e->status = GP_EXPR_BAD;
-    } else if (!(e->regs->known >> reg & 1)) {
+    else if (!(e->regs->known >> reg & 1))
         e->status = GP_EXPR_UNKNOWN_REG;
-    } else {
+    else
         push(e, e->regs->reg[reg] + (uintptr_t)offset);
-    }
 }
 
 static void deref(evaluator_t *e, unsigned size)
@@ -122,9 +121,8 @@ static void deref(evaluator_t *e, unsigned size)
 static void jump(evaluator_t *e, bool taken)
 {
     int64_t offset = (int16_t)gp_read_uint(&e->r, 2);
-    if (!taken || e->r.bad) {
+    if (!taken || e->r.bad)
         return;
-    }
     if (offset < e->start - e->r.pos || offset > e->r.end - e->r.pos) {
         e->status = GP_EXPR_BAD;
         return;
@@ -297,51 +295,45 @@ static void run_control(evaluator_t *e, uint8_t op)
 static void run_one(evaluator_t *e)
 {
     uint8_t op = gp_read_u8(&e->r);
-    if (op >= OP_LIT0 && op <= OP_LIT31) {
+    if (op >= OP_LIT0 && op <= OP_LIT31)
         push(e, op - OP_LIT0);
-    } else if (op >= OP_BREG0 && op <= OP_BREG31) {
+    else if (op >= OP_BREG0 && op <= OP_BREG31)
         push_register(e, op - OP_BREG0);
-    } else if (op == OP_ADDR || (op >= OP_CONST1U && op <= OP_CONSTS)) {
+    else if (op == OP_ADDR || (op >= OP_CONST1U && op <= OP_CONSTS))
         run_constant(e, op);
-    } else if (op >= OP_DUP && op <= OP_ROT) {
+    else if (op >= OP_DUP && op <= OP_ROT)
         run_stack(e, op);
-    } else if (op == OP_ABS || op == OP_NEG || op == OP_NOT || op == OP_PLUS_UCONST) {
+    else if (op == OP_ABS || op == OP_NEG || op == OP_NOT || op == OP_PLUS_UCONST)
         run_unary(e, op);
-    } else if (op >= OP_AND && op <= OP_NE && op != OP_BRA) {
+    else if (op >= OP_AND && op <= OP_NE && op != OP_BRA)
         run_binary(e, op);
-    } else {
+    else
         run_control(e, op);
-    }
 }
 
-enum gp_expr_status gp_expr_eval(const uint8_t *block, const uint8_t *limit,
-                                 const gp_regfile_t *regs, const gp_stack_t *stack,
-                                 const uintptr_t *initial, uintptr_t *result)
+enum gp_expr_status gp_expr_eval(const uint8_t *block, const uint8_t *limit, const gp_regfile_t *regs,
+                                 const gp_stack_t *stack, const uintptr_t *initial, uintptr_t *result)
 {
     evaluator_t e;
     e.r = gp_reader(block, limit);
     uint64_t len = gp_read_uleb(&e.r);
-    if (e.r.bad || len > (uint64_t)(limit - e.r.pos)) {
+    if (e.r.bad || len > (uint64_t)(limit - e.r.pos))
         return GP_EXPR_BAD;
-    }
     e.r.end = e.r.pos + len;
     e.start = e.r.pos;
     e.regs = regs;
     e.memory = stack;
     e.depth = 0;
     e.status = GP_EXPR_OK;
-    if (initial != NULL) {
+    if (initial != NULL)
         push(&e, *initial);
-    }
     for (unsigned i = 0; gp_reader_more(&e.r) && e.status == GP_EXPR_OK; i++) {
-        if (i == EXPR_STEPS_MAX) {
+        if (i == EXPR_STEPS_MAX)
             return GP_EXPR_BAD;
-        }
         run_one(&e);
     }
-    if (e.status == GP_EXPR_OK && (e.r.bad || e.depth == 0)) {
+    if (e.status == GP_EXPR_OK && (e.r.bad || e.depth == 0))
         return GP_EXPR_BAD;
-    }
     *result = e.depth > 0 ? e.stack[e.depth - 1] : 0;
     return e.status;
 }

@@ -38,9 +38,8 @@ static bool scan(const gp_cfi_section_t *section, const uint8_t *at, uintptr_t p
 {
     for (unsigned i = 0; i < SCAN_MAX && at != NULL; i++) {
         const uint8_t *next;
-        if (gp_cfi_decode(section, at, fde, &next) && covers(fde, pc)) {
+        if (gp_cfi_decode(section, at, fde, &next) && covers(fde, pc))
             return true;
-        }
         at = next;
     }
     return false;
@@ -48,18 +47,16 @@ static bool scan(const gp_cfi_section_t *section, const uint8_t *at, uintptr_t p
 
 static bool eh_frame_row(const gp_eh_index_t *eh, uintptr_t pc, gp_row_t *row)
 {
-    if (eh->eh_end == NULL) {
+    if (eh->eh_end == NULL)
         return false;
-    }
     gp_cfi_section_t section = {
         .start = eh->eh_frame,
         .end = eh->eh_end,
         .data_base = (uintptr_t)eh->hdr,
     };
     gp_fde_t fde;
-    if (eh->table == NULL) {
+    if (eh->table == NULL)
         return scan(&section, eh->eh_frame, pc, &fde) && gp_cfi_row(&section, &fde, pc, row);
-    }
     const uint8_t *at = search(eh, pc), *next;
     return at != NULL && gp_cfi_decode(&section, at, &fde, &next) && covers(&fde, pc) &&
            gp_cfi_row(&section, &fde, pc, row);
@@ -73,9 +70,8 @@ static bool debug_frame_row(const gp_debug_frame_t *debug, uintptr_t pc, gp_row_
         base += debug->ranges[base + half].start <= pc ? half : 0;
         len -= half;
     }
-    if (len == 0 || pc < debug->ranges[base].start || pc >= debug->ranges[base].end) {
+    if (len == 0 || pc < debug->ranges[base].start || pc >= debug->ranges[base].end)
         return false;
-    }
     gp_cfi_section_t section = {
         .start = debug->section,
         .end = debug->section_end,
@@ -84,15 +80,14 @@ static bool debug_frame_row(const gp_debug_frame_t *debug, uintptr_t pc, gp_row_
     };
     gp_fde_t fde;
     const uint8_t *next;
-    return gp_cfi_decode(&section, debug->section + debug->ranges[base].fde, &fde, &next) &&
-           covers(&fde, pc) && gp_cfi_row(&section, &fde, pc, row);
+    return gp_cfi_decode(&section, debug->section + debug->ranges[base].fde, &fde, &next) && covers(&fde, pc) &&
+           gp_cfi_row(&section, &fde, pc, row);
 }
 
 bool gp_fde_row(const gp_module_t *module, uintptr_t pc, gp_row_t *row)
 {
-    if (eh_frame_row(&module->eh, pc, row)) {
+    if (eh_frame_row(&module->eh, pc, row))
         return true;
-    }
     const gp_debug_frame_t *debug = gp_debug_frame_find(module->where.lo, module->where.link_map);
     return debug != NULL && debug_frame_row(debug, pc, row);
 }

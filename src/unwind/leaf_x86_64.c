@@ -5,7 +5,7 @@
 #include "unwind/resolve.h"
 
 enum {
-    SCAN_WORDS = 48, // pushes and locals of an assembly routine: the ones seen keep less than this
+    SCAN_WORDS = 48,       // pushes and locals of an assembly routine: the ones seen keep less than this
     ROUTINE_BYTES = 16384, // a longer one would be a surprise
     JUMPS_MAX = 2,         // PLT entry, then the routine or a jump to it
 };
@@ -25,11 +25,9 @@ static bool in_text(uintptr_t address, uintptr_t pc)
     const gp_module_t *module;
     gp_location_t where;
     if (!gp_addr_plausible(address) || !gp_module_locate(address, &where) ||
-        !(gp_module_is_fixed(where.link_map) || (pc >= where.lo && pc < where.hi))) {
+        !(gp_module_is_fixed(where.link_map) || (pc >= where.lo && pc < where.hi)))
         return false;
-    }
-    return gp_module_find(address, &storage, &module) != GP_MODULE_NONE &&
-           address + 16 <= module->text_hi;
+    return gp_module_find(address, &storage, &module) != GP_MODULE_NONE && address + 16 <= module->text_hi;
 }
 
 // Where code at `target` goes at once: through `jmp rel32`, or `jmp *slot(%rip)` as PLT entries do;
@@ -76,24 +74,20 @@ static bool is_direct_call(uintptr_t ra)
 
 static bool direct_call_leads_to(uintptr_t ra, uintptr_t pc)
 {
-    return is_direct_call(ra) &&
-           leads_to(ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4)), pc);
+    return is_direct_call(ra) && leads_to(ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4)), pc);
 }
 
 bool gp_call_may_enter(uintptr_t ra, uintptr_t start)
 {
     gp_location_t caller;
-    if (!gp_is_return_address(ra) || !gp_module_locate(ra - 1, &caller)) {
+    if (!gp_is_return_address(ra) || !gp_module_locate(ra - 1, &caller))
         return false;
-    }
-    if (!is_direct_call(ra)) {
+    if (!is_direct_call(ra))
         return true;
-    }
     uintptr_t target = ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4));
     for (int jumps = 0; jumps < JUMPS_MAX && target != start; jumps++) {
-        if (target < caller.lo || target + 16 > caller.hi) {
+        if (target < caller.lo || target + 16 > caller.hi)
             return false;
-        }
         target = through_jump(target);
     }
     return target == start;

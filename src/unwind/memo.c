@@ -27,9 +27,8 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
     use->run = use->last = NULL;
     use->gap = false;
     // Acquire: pairs with gp_memo_release().
-    if (atomic_exchange_explicit(&memo->busy, 1, memory_order_acquire) != 0) {
+    if (atomic_exchange_explicit(&memo->busy, 1, memory_order_acquire) != 0)
         return;
-    }
     use->memo = memo;
     unsigned epoch = gp_cache_epoch();
     if (!can_trust(memo, stack, epoch)) {
@@ -48,9 +47,8 @@ void gp_memo_leave(gp_memo_use_t *use)
     size_t count = (size_t)(use->next - use->run);
     size_t room = (size_t)(use->record_end - use->record);
     // Frames beyond the room are dropped, and all that follow with them: a chain has no holes.
-    if (use->gap) {
+    if (use->gap)
         count = 0;
-    }
     memcpy(use->record, use->run, (count < room ? count : room) * sizeof *use->record);
     use->record += count < room ? count : room;
     use->gap |= count > room;
@@ -59,13 +57,10 @@ void gp_memo_leave(gp_memo_use_t *use)
 
 bool gp_memo_may_record(gp_memo_use_t *use)
 {
-    if (use->memo == NULL ||
-        (use->run != NULL && use->next == use->memo->chain[use->memo->current] + GP_MEMO_FRAMES)) {
+    if (use->memo == NULL || (use->run != NULL && use->next == use->memo->chain[use->memo->current] + GP_MEMO_FRAMES))
         return false; // beyond the end of a full chain
-    }
-    if (use->run != NULL) {
+    if (use->run != NULL)
         gp_memo_leave(use);
-    }
     use->gap |= use->record == use->record_end;
     return !use->gap;
 }
@@ -74,16 +69,14 @@ bool gp_memo_may_record(gp_memo_use_t *use)
 static void prepend(gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
 {
     unsigned met = (unsigned)(use->run - memo->chain[memo->current]);
-    memcpy(memo->chain[memo->current] + met - count, use->record - count,
-           count * sizeof *use->record);
+    memcpy(memo->chain[memo->current] + met - count, use->record - count, count * sizeof *use->record);
     memo->start = met - count;
 }
 
 // Is there room for `count` frames before the old one that was met, and do they belong there?
 static bool can_prepend(const gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
 {
-    return use->run != NULL && !use->gap &&
-           count <= (unsigned)(use->run - memo->chain[memo->current]);
+    return use->run != NULL && !use->gap && count <= (unsigned)(use->run - memo->chain[memo->current]);
 }
 
 static unsigned recorded(const gp_memo_use_t *use)
@@ -102,15 +95,13 @@ static void replace(gp_memo_t *memo, unsigned count)
 void gp_memo_release(gp_memo_use_t *use)
 {
     gp_memo_t *memo = use->memo;
-    if (memo == NULL) {
+    if (memo == NULL)
         return;
-    }
     if (can_prepend(memo, use, recorded(use))) {
         prepend(memo, use, recorded(use));
     } else {
-        if (use->run != NULL && !use->gap) {
+        if (use->run != NULL && !use->gap)
             gp_memo_leave(use);
-        }
         replace(memo, recorded(use));
     }
     // Release: pairs with the exchange in gp_memo_take().

@@ -89,13 +89,11 @@ void gp_memo_release(gp_memo_use_t *use);
 static inline bool gp_memo_meets(gp_memo_use_t *use, uintptr_t ra, uintptr_t sp, uintptr_t fp)
 {
     while (use->next != use->last && use->next->sp < sp) {
-        if (use->run != NULL) {
+        if (use->run != NULL)
             gp_memo_leave(use);
-        }
         use->next++;
     }
-    return use->next != use->last && use->next->sp == sp && use->next->ra == ra &&
-           use->next->fp == fp;
+    return use->next != use->last && use->next->sp == sp && use->next->ra == ra && use->next->fp == fp;
 }
 
 #endif

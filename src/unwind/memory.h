@@ -22,12 +22,10 @@ GP_UNSANITIZED static inline uintptr_t gp_stack_word(uintptr_t at)
     return *(const volatile uintptr_t *)at; // NOLINT(performance-no-int-to-ptr)
 }
 
-GP_UNSANITIZED static inline bool gp_stack_read(const gp_stack_t *stack, uintptr_t at,
-                                                uintptr_t *value)
+GP_UNSANITIZED static inline bool gp_stack_read(const gp_stack_t *stack, uintptr_t at, uintptr_t *value)
 {
-    if (!gp_stack_holds(stack, at)) {
+    if (!gp_stack_holds(stack, at))
         return false;
-    }
     *value = gp_stack_word(at);
     return true;
 }

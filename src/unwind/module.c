@@ -22,19 +22,16 @@ static size_t fixed_count;
 
 bool gp_module_is_fixed(const void *link_map)
 {
-    for (size_t i = 0; i < fixed_count; i++) {
-        if (fixed[i] == link_map) {
+    for (size_t i = 0; i < fixed_count; i++)
+        if (fixed[i] == link_map)
             return true;
-        }
-    }
     return false;
 }
 
 void gp_module_fixed_add(const void *link_map)
 {
-    if (fixed_count < FIXED_MAX && !gp_module_is_fixed(link_map)) {
+    if (fixed_count < FIXED_MAX && !gp_module_is_fixed(link_map))
         fixed[fixed_count++] = link_map;
-    }
 }
 
 const void *gp_module_fixed_get(size_t index)
@@ -50,23 +47,19 @@ static unsigned start_of(const gp_location_t *where)
 static bool same_module(const gp_module_t *module, const gp_location_t *where)
 {
     const gp_location_t *was = &module->where;
-    if (was->lo != where->lo || was->hi != where->hi || was->link_map != where->link_map ||
-        was->hdr != where->hdr) {
+    if (was->lo != where->lo || was->hi != where->hi || was->link_map != where->link_map || was->hdr != where->hdr)
         return false;
-    }
     // A rebuilt plugin may reload with the same size at the same address: its build id tells.
-    return module->fixed || module->id_at == NULL ||
-           memcmp(module->id_at, module->id, GP_MODULE_ID_BYTES) == 0;
+    return module->fixed || module->id_at == NULL || memcmp(module->id_at, module->id, GP_MODULE_ID_BYTES) == 0;
 }
 
 // Copy a parsed module into the table. The release pairs with find_listed()'s acquire.
 static bool publish(descriptor_t *slot, const gp_module_t *module)
 {
     unsigned expected = FREE;
-    if (!atomic_compare_exchange_strong_explicit(&slot->state, &expected, BUSY,
-                                                 memory_order_relaxed, memory_order_relaxed)) {
+    if (!atomic_compare_exchange_strong_explicit(&slot->state, &expected, BUSY, memory_order_relaxed,
+                                                 memory_order_relaxed))
         return false;
-    }
     slot->module = *module;
     atomic_store_explicit(&slot->state, READY, memory_order_release);
     return true;
@@ -84,9 +77,8 @@ static int find_listed(const gp_location_t *where, unsigned *free_slot)
             *free_slot = number;
             return GP_MODULE_NONE;
         }
-        if (state == READY && same_module(&table[number].module, where)) {
+        if (state == READY && same_module(&table[number].module, where))
             return (int)number;
-        }
     }
     *free_slot = GP_MODULE_TABLE_LEN;
     return GP_MODULE_NONE;
@@ -95,17 +87,15 @@ static int find_listed(const gp_location_t *where, unsigned *free_slot)
 int gp_module_find(uintptr_t pc, gp_module_t *storage, const gp_module_t **module)
 {
     gp_location_t where;
-    if (!gp_module_locate(pc, &where)) {
+    if (!gp_module_locate(pc, &where))
         return GP_MODULE_NONE;
-    }
     unsigned free_slot;
     int number = find_listed(&where, &free_slot);
     if (number >= 0) {
         *module = &table[number].module;
     } else {
-        if (!gp_module_parse(&where, storage)) {
+        if (!gp_module_parse(&where, storage))
             return GP_MODULE_NONE;
-        }
         *module = storage;
         bool listed = free_slot < GP_MODULE_TABLE_LEN && publish(&table[free_slot], storage);
         number = listed ? (int)free_slot : GP_MODULE_UNLISTED;
@@ -117,9 +107,7 @@ int gp_module_find(uintptr_t pc, gp_module_t *storage, const gp_module_t **modul
 bool gp_module_check(unsigned number, uintptr_t pc)
 {
     gp_location_t where;
-    if (number >= GP_MODULE_TABLE_LEN ||
-        atomic_load_explicit(&table[number].state, memory_order_acquire) != READY) {
+    if (number >= GP_MODULE_TABLE_LEN || atomic_load_explicit(&table[number].state, memory_order_acquire) != READY)
         return false;
-    }
     return gp_module_locate(pc, &where) && same_module(&table[number].module, &where);
 }

@@ -10,9 +10,8 @@ bool gp_module_locate(uintptr_t pc, gp_location_t *where)
 {
     struct dl_find_object found;
     // The prototype wants a pointer to non-const, the function only compares it.
-    if (_dl_find_object((void *)pc, &found) != 0) { // NOLINT(performance-no-int-to-ptr)
+    if (_dl_find_object((void *)pc, &found) != 0) // NOLINT(performance-no-int-to-ptr)
         return false;
-    }
     *where = (gp_location_t){
         .lo = (uintptr_t)found.dlfo_map_start,
         .hi = (uintptr_t)found.dlfo_map_end,

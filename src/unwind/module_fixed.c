@@ -10,11 +10,9 @@
 
 static uintptr_t dynamic_value(const struct link_map *map, ElfW(Sxword) tag)
 {
-    for (const ElfW(Dyn) *dyn = map->l_ld; dyn != NULL && dyn->d_tag != DT_NULL; dyn++) {
-        if (dyn->d_tag == tag) {
+    for (const ElfW(Dyn) *dyn = map->l_ld; dyn != NULL && dyn->d_tag != DT_NULL; dyn++)
+        if (dyn->d_tag == tag)
             return dyn->d_un.d_ptr;
-        }
-    }
     return 0;
 }
 
@@ -69,27 +67,23 @@ static int collect(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)info, (void)size, (void)unused;
     const struct link_map *first = _r_debug.r_map;
-    if (first == NULL) {
+    if (first == NULL)
         return 1;
-    }
     gp_module_fixed_add(first);
     add_preloads(first);
     // The set grows while it is gone through: what the needed ones need is needed too.
     const struct link_map *map;
     for (size_t i = 0; (map = gp_module_fixed_get(i)) != NULL; i++) {
         const ElfW(Dyn) *dyn = map->l_ld;
-        for (; dyn != NULL && dyn->d_tag != DT_NULL; dyn++) {
-            if (dyn->d_tag == DT_NEEDED) {
+        for (; dyn != NULL && dyn->d_tag != DT_NULL; dyn++)
+            if (dyn->d_tag == DT_NEEDED)
                 add_called(first, string_table(map) + dyn->d_un.d_val);
-            }
-        }
     }
     return 1;
 }
 
 void gp_module_fixed_prepare(void)
 {
-    if (gp_module_fixed_get(0) == NULL) {
+    if (gp_module_fixed_get(0) == NULL)
         dl_iterate_phdr(collect, NULL);
-    }
 }

@@ -50,9 +50,8 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *arg)
             module.hdr = (const uint8_t *)start;
         }
     }
-    if (module.lo < module.hi && snapshot->count < SNAPSHOT_MAX) {
+    if (module.lo < module.hi && snapshot->count < SNAPSHOT_MAX)
         snapshot->modules[snapshot->count++] = module;
-    }
     return 0;
 }
 
@@ -60,10 +59,8 @@ void gp_module_locate_prepare(void)
 {
     unsigned idle = 0;
     // Whoever comes second finds a snapshot that is being taken: as good as its own.
-    if (!atomic_compare_exchange_strong_explicit(&preparing, &idle, 1, memory_order_acquire,
-                                                 memory_order_relaxed)) {
+    if (!atomic_compare_exchange_strong_explicit(&preparing, &idle, 1, memory_order_acquire, memory_order_relaxed))
         return;
-    }
     snapshot_t *was = atomic_load_explicit(&current, memory_order_relaxed);
     snapshot_t *next = was == &tables[0] ? &tables[1] : &tables[0];
     next->count = 0;

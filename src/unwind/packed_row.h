@@ -55,11 +55,9 @@ static inline gp_packed_row_t gp_row_special(enum gp_row_special special, unsign
     return GP_ROW_SPECIAL << GP_ROW_KIND_SHIFT | argument << GP_SPECIAL_BITS | (unsigned)special;
 }
 
-static inline gp_packed_row_t gp_row_simple(enum gp_row_kind kind, unsigned off, unsigned fp,
-                                            unsigned ra)
+static inline gp_packed_row_t gp_row_simple(enum gp_row_kind kind, unsigned off, unsigned fp, unsigned ra)
 {
-    return (unsigned)kind << GP_ROW_KIND_SHIFT | ra << GP_ROW_RA_SHIFT | fp << GP_ROW_FP_SHIFT |
-           off;
+    return (unsigned)kind << GP_ROW_KIND_SHIFT | ra << GP_ROW_RA_SHIFT | fp << GP_ROW_FP_SHIFT | off;
 }
 
 static inline unsigned gp_row_kind(gp_packed_row_t row)

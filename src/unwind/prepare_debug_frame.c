@@ -33,11 +33,9 @@ typedef struct collection {
 
 static bool is_new(const void *link_map)
 {
-    for (size_t i = 0; i < seen_count; i++) {
-        if (seen[i] == link_map) {
+    for (size_t i = 0; i < seen_count; i++)
+        if (seen[i] == link_map)
             return false;
-        }
-    }
     if (seen_count < SEEN_MAX) {
         seen[seen_count++] = link_map;
         return true;
@@ -53,14 +51,10 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
     (void)size;
     for (unsigned i = 0; i < info->dlpi_phnum && all->count < FILES_A_TURN; i++) {
         const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];
-        if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X)) {
+        if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X))
             continue;
-        }
-        if (gp_module_locate(info->dlpi_addr + phdr->p_vaddr, &file->where) &&
-            is_new(file->where.link_map)) {
-            const char *name = info->dlpi_name != NULL && *info->dlpi_name != '\0'
-                                   ? info->dlpi_name
-                                   : "/proc/self/exe";
+        if (gp_module_locate(info->dlpi_addr + phdr->p_vaddr, &file->where) && is_new(file->where.link_map)) {
+            const char *name = info->dlpi_name != NULL && *info->dlpi_name != '\0' ? info->dlpi_name : "/proc/self/exe";
             file->bias = info->dlpi_addr;
             strncpy(file->path, name, sizeof file->path - 1);
             all->count++;
@@ -75,15 +69,13 @@ static const uint8_t *map_file(const char *path, size_t *len)
     struct stat st;
     const uint8_t *bytes = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        st.st_size > (off_t)sizeof(ElfW(Ehdr))) {
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > (off_t)sizeof(ElfW(Ehdr))) {
         *len = (size_t)st.st_size;
         void *map = mmap(NULL, *len, PROT_READ, MAP_PRIVATE, fd, 0);
         bytes = map == MAP_FAILED ? NULL : map;
     }
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return bytes;
 }
 
@@ -98,9 +90,8 @@ static const ElfW(Shdr) * find_section(const uint8_t *file, size_t len)
     const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)file;
     if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_shentsize != sizeof(ElfW(Shdr)) ||
         !inside(len, ehdr->e_shoff, (uint64_t)ehdr->e_shnum * sizeof(ElfW(Shdr))) ||
-        ehdr->e_shstrndx >= ehdr->e_shnum || ehdr->e_shoff % sizeof(uintptr_t) != 0) {
+        ehdr->e_shstrndx >= ehdr->e_shnum || ehdr->e_shoff % sizeof(uintptr_t) != 0)
         return NULL;
-    }
     const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(file + ehdr->e_shoff);
     const ElfW(Shdr) *names = &sections[ehdr->e_shstrndx];
     static const char name[] = ".debug_frame";
@@ -109,9 +100,8 @@ static const ElfW(Shdr) * find_section(const uint8_t *file, size_t len)
         if (section->sh_type == SHT_PROGBITS && !(section->sh_flags & SHF_COMPRESSED) &&
             inside(len, section->sh_offset, section->sh_size) &&
             inside(len, names->sh_offset + section->sh_name, sizeof name) &&
-            memcmp(file + names->sh_offset + section->sh_name, name, sizeof name) == 0) {
+            memcmp(file + names->sh_offset + section->sh_name, name, sizeof name) == 0)
             return section;
-        }
     }
     return NULL;
 }
@@ -132,8 +122,8 @@ static size_t list_ranges(const gp_cfi_section_t *section, gp_debug_range_t *ran
         const uint8_t *next;
         if (gp_cfi_decode(section, at, &fde, &next)) {
             if (ranges != NULL) {
-                ranges[count] = (gp_debug_range_t){
-                    .start = fde.start, .end = fde.end, .fde = (uint32_t)(at - section->start)};
+                ranges[count] =
+                    (gp_debug_range_t){.start = fde.start, .end = fde.end, .fde = (uint32_t)(at - section->start)};
             }
             count++;
         }
@@ -144,13 +134,11 @@ static size_t list_ranges(const gp_cfi_section_t *section, gp_debug_range_t *ran
 
 static bool index_section(const module_file_t *file, const uint8_t *start, size_t len)
 {
-    gp_cfi_section_t section = {
-        .start = start, .end = start + len, .bias = file->bias, .debug_frame = true};
+    gp_cfi_section_t section = {.start = start, .end = start + len, .bias = file->bias, .debug_frame = true};
     size_t count = list_ranges(&section, NULL);
     gp_debug_range_t *ranges = count > 0 ? malloc(count * sizeof *ranges) : NULL;
-    if (ranges == NULL) {
+    if (ranges == NULL)
         return false;
-    }
     list_ranges(&section, ranges);
     qsort(ranges, count, sizeof *ranges, by_start);
     gp_debug_frame_publish(&(gp_debug_frame_t){
@@ -169,25 +157,21 @@ static void read_module(const module_file_t *file)
 {
     size_t len = 0;
     const uint8_t *bytes = map_file(file->path, &len);
-    if (bytes == NULL) {
+    if (bytes == NULL)
         return;
-    }
     const ElfW(Shdr) *section = find_section(bytes, len);
     // What is indexed stays mapped for good: a handler may be reading it.
-    if (section == NULL || !index_section(file, bytes + section->sh_offset, section->sh_size)) {
+    if (section == NULL || !index_section(file, bytes + section->sh_offset, section->sh_size))
         munmap((void *)(uintptr_t)bytes, len);
-    }
 }
 
 void gp_debug_frame_prepare(void)
 {
     collection_t all = {.files = calloc(FILES_A_TURN + 1, sizeof *all.files)};
-    if (all.files == NULL) {
+    if (all.files == NULL)
         return;
-    }
     dl_iterate_phdr(collect, &all);
-    for (size_t i = 0; i < all.count; i++) {
+    for (size_t i = 0; i < all.count; i++)
         read_module(&all.files[i]);
-    }
     free(all.files);
 }

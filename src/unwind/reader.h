@@ -82,14 +82,12 @@ static inline uint64_t gp_read_uleb(gp_reader_t *r)
     uint64_t value = 0;
     unsigned shift = 0;
     uint8_t byte;
-    if (!r->bad && r->pos < r->end && *r->pos < 0x80) {
+    if (!r->bad && r->pos < r->end && *r->pos < 0x80)
         return *r->pos++; // most of them
-    }
     do {
         byte = gp_read_u8(r);
-        if (shift < 64) {
+        if (shift < 64)
             value |= (uint64_t)(byte & 0x7f) << shift;
-        }
         shift += 7;
     } while (byte & 0x80);
     return value;
@@ -102,14 +100,12 @@ static inline int64_t gp_read_sleb(gp_reader_t *r)
     uint8_t byte;
     do {
         byte = gp_read_u8(r);
-        if (shift < 64) {
+        if (shift < 64)
             value |= (uint64_t)(byte & 0x7f) << shift;
-        }
         shift += 7;
     } while (byte & 0x80);
-    if (shift < 64 && (byte & 0x40)) {
+    if (shift < 64 && (byte & 0x40))
         value |= ~(uint64_t)0 << shift;
-    }
     return (int64_t)value;
 }
 
@@ -151,14 +147,12 @@ static inline uint64_t gp_read_format(gp_reader_t *r, uint8_t encoding)
 // Read an encoded pointer. `data_base` is the address of .eh_frame_hdr, `bias` is added to absolute
 // pointers (a .debug_frame read from a file). Indirect pointers are refused: nothing here needs
 // one.
-static inline uint64_t gp_read_encoded(gp_reader_t *r, uint8_t encoding, uintptr_t data_base,
-                                       uintptr_t bias)
+static inline uint64_t gp_read_encoded(gp_reader_t *r, uint8_t encoding, uintptr_t data_base, uintptr_t bias)
 {
     uintptr_t at = (uintptr_t)r->pos;
     uint64_t value = gp_read_format(r, encoding);
-    if (encoding & GP_ENC_INDIRECT) {
+    if (encoding & GP_ENC_INDIRECT)
         r->bad = true;
-    }
     switch (encoding & 0x70) {
     case GP_ENC_PCREL:
         return value + at;

@@ -25,9 +25,8 @@ static gp_packed_row_t without_call(const gp_row_t *row, uintptr_t pc)
 
 static gp_packed_row_t without_row(const gp_module_t *module, uintptr_t pc, bool is_return)
 {
-    if (is_return && !gp_arch_follows_call(pc, module->text_lo)) {
+    if (is_return && !gp_arch_follows_call(pc, module->text_lo))
         return without_call(NULL, pc);
-    }
     gp_packed_row_t rule = is_return ? 0 : gp_switch_rule(pc, module->text_lo, module->text_hi);
     return rule != 0 ? rule : gp_row_special(GP_SPECIAL_NO_CFI, 0);
 }
@@ -36,20 +35,16 @@ static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_
 {
     gp_row_t row;
     uintptr_t lookup = pc - is_return;
-    if (gp_entry_contains(lookup)) {
+    if (gp_entry_contains(lookup))
         return gp_row_special(is_return ? GP_SPECIAL_HIDDEN : GP_SPECIAL_END, 0);
-    }
-    if (!gp_fde_row(module, lookup, &row)) {
+    if (!gp_fde_row(module, lookup, &row))
         return without_row(module, pc, is_return);
-    }
     // A signal trampoline is returned to without ever having called.
-    if (is_return && !row.signal_frame && !gp_arch_follows_call(pc, module->text_lo)) {
+    if (is_return && !row.signal_frame && !gp_arch_follows_call(pc, module->text_lo))
         return without_call(&row, pc);
-    }
     gp_row_t next;
-    if (is_return && pc == row.end && gp_fde_row(module, pc, &next) && next.start == pc) {
+    if (is_return && pc == row.end && gp_fde_row(module, pc, &next) && next.start == pc)
         return gp_row_special(GP_SPECIAL_LAST_CALL, 0);
-    }
     return gp_row_pack(&row, pc);
 }
 
@@ -59,18 +54,15 @@ gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_
     const gp_module_t *found;
     *slot = GP_CACHE_SLOTS;
     *module = UINT32_MAX;
-    if (!gp_addr_plausible(pc)) {
+    if (!gp_addr_plausible(pc))
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
-    }
     unsigned epoch = gp_cache_epoch();
     int number = gp_module_find(pc - is_return, &storage, &found);
-    if (number == GP_MODULE_NONE) {
+    if (number == GP_MODULE_NONE)
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
-    }
     gp_packed_row_t row = compute(found, pc, is_return) | (found->fixed ? 0 : GP_ROW_VOLATILE);
-    if (number >= 0) {
+    if (number >= 0)
         *module = (uint32_t)number;
-    }
     if (number >= 0 || found->fixed) {
         uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
         *slot = gp_cache_store(hash, row, *module, epoch);
@@ -85,8 +77,7 @@ static bool is_readable(uintptr_t at, size_t len)
 {
     uint8_t bytes[16];
     struct iovec to = {.iov_base = bytes, .iov_len = len};
-    struct iovec from = {.iov_base = (void *)at,
-                         .iov_len = len}; // NOLINT(performance-no-int-to-ptr)
+    struct iovec from = {.iov_base = (void *)at, .iov_len = len}; // NOLINT(performance-no-int-to-ptr)
     int saved = errno;
     ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
     errno = saved;
@@ -100,19 +91,15 @@ bool gp_is_return_address(uintptr_t pc)
     const gp_module_t *module;
     enum { CALL_MAX = 8 };
     if (!gp_addr_plausible(pc) || !gp_module_locate(pc - 1, &where) || pc - where.lo < CALL_MAX ||
-        (!gp_module_is_fixed(where.link_map) && !is_readable(pc - CALL_MAX, CALL_MAX))) {
+        (!gp_module_is_fixed(where.link_map) && !is_readable(pc - CALL_MAX, CALL_MAX)))
         return false;
-    }
-    return gp_module_find(pc - 1, &storage, &module) != GP_MODULE_NONE &&
-           gp_arch_follows_call(pc, module->text_lo);
+    return gp_module_find(pc - 1, &storage, &module) != GP_MODULE_NONE && gp_arch_follows_call(pc, module->text_lo);
 }
 
-bool gp_resolve_full(uintptr_t pc, bool is_return, gp_module_t *storage, const gp_module_t **module,
-                     gp_row_t *row)
+bool gp_resolve_full(uintptr_t pc, bool is_return, gp_module_t *storage, const gp_module_t **module, gp_row_t *row)
 {
     *module = NULL;
-    if (!gp_addr_plausible(pc) ||
-        gp_module_find(pc - is_return, storage, module) == GP_MODULE_NONE) {
+    if (!gp_addr_plausible(pc) || gp_module_find(pc - is_return, storage, module) == GP_MODULE_NONE) {
         *module = NULL;
         return false;
     }

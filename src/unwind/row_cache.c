@@ -40,9 +40,8 @@ static uint32_t choose_slot(uint64_t hash)
     uint32_t first = gp_cache_bucket(hash) * GP_CACHE_WAYS;
     for (uint32_t at = first; at < first + GP_CACHE_WAYS; at++) {
         uint64_t word = atomic_load_explicit(&gp_row_cache[at].word, memory_order_relaxed);
-        if (word == 0 || gp_cache_matches(at, word, hash)) {
+        if (word == 0 || gp_cache_matches(at, word, hash))
             return at;
-        }
     }
     unsigned tick = atomic_fetch_add_explicit(&victim_clock, 1, memory_order_relaxed);
     return first + tick % GP_CACHE_WAYS;
@@ -62,10 +61,8 @@ uint32_t gp_cache_store(uint64_t hash, gp_packed_row_t row, uint32_t module, uns
     // epoch: either the flush sees this word and clears it, or the load below sees the flush's new
     // epoch.
     atomic_store_explicit(&slot->word, word, memory_order_seq_cst);
-    if (atomic_load_explicit(&epoch_now, memory_order_seq_cst) != epoch) {
-        atomic_compare_exchange_strong_explicit(&slot->word, &word, 0, memory_order_relaxed,
-                                                memory_order_relaxed);
-    }
+    if (atomic_load_explicit(&epoch_now, memory_order_seq_cst) != epoch)
+        atomic_compare_exchange_strong_explicit(&slot->word, &word, 0, memory_order_relaxed, memory_order_relaxed);
     return at;
 }
 
@@ -77,9 +74,7 @@ unsigned gp_cache_epoch(void)
 void gp_cache_flush(void)
 {
     atomic_fetch_add_explicit(&epoch_now, 1, memory_order_seq_cst);
-    for (uint32_t at = 0; at < GP_CACHE_SLOTS; at++) {
-        if (atomic_load_explicit(&gp_row_cache[at].word, memory_order_seq_cst) != 0) {
+    for (uint32_t at = 0; at < GP_CACHE_SLOTS; at++)
+        if (atomic_load_explicit(&gp_row_cache[at].word, memory_order_seq_cst) != 0)
             atomic_store_explicit(&gp_row_cache[at].word, 0, memory_order_seq_cst);
-        }
-    }
 }

@@ -63,8 +63,7 @@ static inline uint64_t gp_cache_untag(uint64_t word, uint64_t hash)
 // with row 0.
 static inline bool gp_cache_matches(uint32_t at, uint64_t word, uint64_t hash)
 {
-    return gp_cache_untag(word, hash) >> GP_ROW_BITS == 0 &&
-           at / GP_CACHE_WAYS == gp_cache_bucket(hash);
+    return gp_cache_untag(word, hash) >> GP_ROW_BITS == 0 && at / GP_CACHE_WAYS == gp_cache_bucket(hash);
 }
 
 // Find the row of `hash` in its bucket. Returns the slot's number, or GP_CACHE_SLOTS. `*row` may be

@@ -16,16 +16,13 @@
 
 enum {
     GP_UNWIND_DEPTH_DEFAULT = 512, // frames kept of one stack
-    GP_UNWIND_STEPS_MAX =
-        65536, // frames walked at most: bounds the handler at well under a millisecond
+    GP_UNWIND_STEPS_MAX = 65536,   // frames walked at most: bounds the handler at well under a millisecond
 };
 
 // What a walk can say about its result, or-ed together.
 enum gp_unwind_flag {
-    GP_UNWIND_TRUNCATED =
-        1u << 0, // deeper than max frames: the root end is kept, the leaf frame too
-    GP_UNWIND_INCOMPLETE =
-        1u << 1, // gave up before the stack's bottom: no row, no frame pointer to trust
+    GP_UNWIND_TRUNCATED = 1u << 0,  // deeper than max frames: the root end is kept, the leaf frame too
+    GP_UNWIND_INCOMPLETE = 1u << 1, // gave up before the stack's bottom: no row, no frame pointer to trust
 };
 
 // Registers to walk from. `gp`: all general registers in DWARF order (x86-64: 17, aarch64: 33), or
@@ -41,8 +38,7 @@ int gp_unwind_init(void);
 
 // Take the registers out of a signal's context. `gp` is storage for 33 registers that `regs` keeps
 // pointing to.
-void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33],
-                                  const ucontext_t *context);
+void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33], const ucontext_t *context);
 
 // Walk the stack [lo, hi) from `regs`.
 //   frames: uintptr_t[max], innermost first; frames[0] is the interrupted program counter itself,
@@ -50,15 +46,15 @@ void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33],
 //           one is return address - 1 (the interrupted pc again for the caller of a signal frame).
 //   flags:  enum gp_unwind_flag bits are stored here; not NULL.
 // Returns the number of frames stored (at least 1 when max > 0). Threads: any. Signals: safe.
-size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames,
-                      size_t max, unsigned *flags);
+size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
+                      unsigned *flags);
 
 // Walk a parked coroutine's stack. As gp_unwind_walk(), except that regs->pc is the return address
 // at which it will go on, so frames[0] is that address - 1. regs->gp may be NULL, or give the
 // callee-saved registers too. Returns the number of frames stored: 0 for a coroutine that has not
 // run yet. Threads: any, as long as the coroutine stays parked. Signals: safe.
-size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi,
-                             uintptr_t *frames, size_t max, unsigned *flags);
+size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
+                             unsigned *flags);
 
 // Look at the modules again after dlopen() or dlclose(): prepares .debug_frame indexes and, where
 // the C library has no lock-free lookup, the list of modules. Calling it late costs rows of new

@@ -9,9 +9,8 @@ enum { WORD = sizeof(uintptr_t) };
 // Trust a volatile row only while its module is in place.
 static bool module_in_place(gp_walk_t *w, uint32_t module, uintptr_t pc)
 {
-    if (module == UINT32_MAX || (module != w->checked_module && !gp_module_check(module, pc))) {
+    if (module == UINT32_MAX || (module != w->checked_module && !gp_module_check(module, pc)))
         return false;
-    }
     w->checked_module = module;
     return true;
 }
@@ -25,17 +24,14 @@ void gp_walk_look_up(gp_walk_t *w)
     w->row_volatile = false;
     w->slot = gp_addr_plausible(pc) ? gp_cache_find(hash, &w->row) : GP_CACHE_SLOTS;
     if (GP_LIKELY(w->slot != GP_CACHE_SLOTS)) {
-        if (GP_LIKELY(!(w->row & GP_ROW_VOLATILE))) {
+        if (GP_LIKELY(!(w->row & GP_ROW_VOLATILE)))
             return;
-        }
         module = gp_cache_module(w->slot, hash, w->row);
-        if (!module_in_place(w, module, pc - is_return)) {
+        if (!module_in_place(w, module, pc - is_return))
             w->slot = GP_CACHE_SLOTS;
-        }
     }
-    if (w->slot == GP_CACHE_SLOTS) {
+    if (w->slot == GP_CACHE_SLOTS)
         w->row = gp_resolve(pc, is_return, &w->slot, &module);
-    }
     w->row_volatile = (w->row & GP_ROW_VOLATILE) != 0;
     w->row &= ~GP_ROW_VOLATILE;
 }
@@ -55,26 +51,24 @@ static inline bool guess(uint32_t from, uintptr_t pc, gp_packed_row_t *row, uint
     uint64_t word = atomic_load_explicit(&gp_row_cache[at].word, memory_order_relaxed);
     *slot = at;
     *row = (gp_packed_row_t)word & ((1u << GP_ROW_BITS) - 1);
-    return gp_cache_matches(at, word, gp_cache_hash(gp_arch_key(pc - 1, true))) &&
-           pc >> GP_ADDR_BITS == 0 && is_simple(*row);
+    return gp_cache_matches(at, word, gp_cache_hash(gp_arch_key(pc - 1, true))) && pc >> GP_ADDR_BITS == 0 &&
+           is_simple(*row);
 }
 
 GP_UNSANITIZED static inline bool unchanged(const gp_memo_frame_t *frame)
 {
-    return ((gp_stack_word(frame->ra_at) ^ frame->ra) |
-            (gp_stack_word(frame->fp_at) ^ frame->fp_word)) == 0;
+    return ((gp_stack_word(frame->ra_at) ^ frame->ra) | (gp_stack_word(frame->fp_at) ^ frame->fp_word)) == 0;
 }
 
 // Store old frames from `frame` on as long as the next one's words are the same, at most `room` of
 // them. Returns the last frame that is proven; it is not stored.
-static inline const gp_memo_frame_t *prove(const gp_memo_frame_t *frame,
-                                           const gp_memo_frame_t *last, uintptr_t *out, size_t room)
+static inline const gp_memo_frame_t *prove(const gp_memo_frame_t *frame, const gp_memo_frame_t *last, uintptr_t *out,
+                                           size_t room)
 {
     size_t left = (size_t)(last - frame) - 1;
     const gp_memo_frame_t *stop = frame + (left < room ? left : room);
-    for (; frame != stop && unchanged(frame + 1); frame++) {
+    for (; frame != stop && unchanged(frame + 1); frame++)
         *out++ = gp_arch_strip(frame->ra) - 1;
-    }
     return frame;
 }
 
@@ -95,9 +89,8 @@ static void follow_memo(gp_walk_t *w, const gp_memo_frame_t *at)
         w->steps += (unsigned)count;
         w->base_steps += (unsigned)count;
         frame = proven;
-        if (GP_LIKELY(w->out != w->end)) {
+        if (GP_LIKELY(w->out != w->end))
             break;
-        }
         w->out = w->frames + 1;
     }
     use->next += frame + 1 - use->next;
@@ -130,9 +123,8 @@ static void recorder_open(recorder_t *rec, gp_memo_use_t *use, const gp_memo_fra
 
 static void recorder_close(const recorder_t *rec, gp_memo_use_t *use)
 {
-    if (rec->advance) {
+    if (rec->advance)
         use->record = rec->at;
-    }
 }
 
 // Keep the present frame, go to the place of the next.
@@ -149,8 +141,7 @@ static inline void recorder_commit(recorder_t *rec, gp_memo_use_t *use)
 
 // A step without most checks: all slots that a row can name lie in the stack. Word by word: a copy
 // in larger pieces would have to wait for the fields' way through memory.
-GP_UNSANITIZED static inline void step_plain(gp_packed_row_t row, uintptr_t cfa, uintptr_t *fp,
-                                             gp_memo_frame_t *caller)
+GP_UNSANITIZED static inline void step_plain(gp_packed_row_t row, uintptr_t cfa, uintptr_t *fp, gp_memo_frame_t *caller)
 {
     uintptr_t ra_at = cfa - (GP_RA_IN_REGISTER ? gp_row_ra(row) * WORD : WORD);
     uintptr_t ra = gp_stack_word(ra_at), fp_at = ra_at, fp_word = ra;
@@ -169,8 +160,8 @@ GP_UNSANITIZED static inline void step_plain(gp_packed_row_t row, uintptr_t cfa,
 // Does the frame end above `sp`, inside the stack, and do all slots that a row can name lie in it?
 static inline bool is_plain(gp_stack_t stack, gp_packed_row_t row, uintptr_t sp, uintptr_t cfa)
 {
-    return cfa > sp && cfa <= stack.hi && cfa % WORD == 0 &&
-           cfa - stack.lo >= GP_ROW_SLOT_MASK * WORD && !(GP_RA_IN_REGISTER && gp_row_ra(row) == 0);
+    return cfa > sp && cfa <= stack.hi && cfa % WORD == 0 && cfa - stack.lo >= GP_ROW_SLOT_MASK * WORD &&
+           !(GP_RA_IN_REGISTER && gp_row_ra(row) == 0);
 }
 
 static uintptr_t next_meeting(const gp_memo_use_t *use)
@@ -192,11 +183,9 @@ static void run_rows(gp_walk_t *w, gp_memo_frame_t *at)
     recorder_t rec;
     recorder_open(&rec, &w->memo, at);
     while (is_simple(row) && out != end && sp < meeting) {
-        uintptr_t cfa =
-            (gp_row_kind(row) == GP_ROW_SP ? sp : fp) + (uintptr_t)gp_row_off(row) * WORD;
-        if (GP_UNLIKELY(!is_plain(stack, row, sp, cfa))) {
+        uintptr_t cfa = (gp_row_kind(row) == GP_ROW_SP ? sp : fp) + (uintptr_t)gp_row_off(row) * WORD;
+        if (GP_UNLIKELY(!is_plain(stack, row, sp, cfa)))
             break;
-        }
         *out++ = pc - 1;
         recorder_commit(&rec, &w->memo);
         step_plain(row, cfa, &fp, rec.at);
@@ -227,8 +216,7 @@ static void run_rows(gp_walk_t *w, gp_memo_frame_t *at)
 }
 
 // How gp_step_packed() got to w->frame by `row`.
-GP_UNSANITIZED static void set_linked(gp_memo_frame_t *at, gp_packed_row_t row,
-                                      const gp_frame_t *frame)
+GP_UNSANITIZED static void set_linked(gp_memo_frame_t *at, gp_packed_row_t row, const gp_frame_t *frame)
 {
     set_unlinked(at, frame);
     at->ra_at = at->fp_at = frame->sp - gp_row_ra(row) * WORD;
@@ -242,16 +230,14 @@ GP_UNSANITIZED static void set_linked(gp_memo_frame_t *at, gp_packed_row_t row,
 // Take one step that run_rows() would not: with every check there is, or off the old chain.
 static enum gp_step step_careful(gp_walk_t *w, gp_memo_frame_t *at, bool on_chain)
 {
-    if (!on_chain && gp_memo_may_record(&w->memo)) {
+    if (!on_chain && gp_memo_may_record(&w->memo))
         *w->memo.record++ = *at;
-    }
     gp_walk_store(w, w->frame.pc - 1);
     enum gp_step status = gp_step_packed(w->row, &w->frame, &w->stack);
-    if (status == GP_STEP_OK && w->row_volatile) {
+    if (status == GP_STEP_OK && w->row_volatile)
         set_unlinked(at, &w->frame);
-    } else if (status == GP_STEP_OK) {
+    else if (status == GP_STEP_OK)
         set_linked(at, w->row, &w->frame);
-    }
     return status;
 }
 
@@ -267,16 +253,13 @@ enum gp_step gp_walk_fast(gp_walk_t *w)
             at = w->memo.next[-1];
         }
         gp_walk_look_up(w);
-        if (!is_simple(w->row)) {
+        if (!is_simple(w->row))
             break;
-        }
         unsigned before = w->steps;
-        if (!on_chain) {
+        if (!on_chain)
             run_rows(w, &at);
-        }
-        if (w->steps == before) {
+        if (w->steps == before)
             status = step_careful(w, &at, on_chain);
-        }
         w->out = w->out == w->end ? w->frames + 1 : w->out;
     }
     return status;

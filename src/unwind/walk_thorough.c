@@ -23,9 +23,8 @@ static void set(gp_cursor_t *cursor, unsigned reg, uintptr_t value)
 static const gp_cursor_t *base(gp_walk_t *w)
 {
     const gp_unwind_regs_t *regs = w->start;
-    if (w->base_known) {
+    if (w->base_known)
         return &w->base;
-    }
     w->base_known = true;
     w->base.exact = w->start_exact;
     w->base.regs.known = 0;
@@ -52,13 +51,10 @@ static void rebase(gp_walk_t *w, const gp_cursor_t *cursor)
 static enum gp_step replay(gp_walk_t *w, gp_cursor_t *cursor, unsigned steps)
 {
     *cursor = *base(w);
-    for (unsigned i = 0; i < steps; i++) {
-        if (gp_step_full(cursor, &w->stack) != GP_STEP_OK) {
+    for (unsigned i = 0; i < steps; i++)
+        if (gp_step_full(cursor, &w->stack) != GP_STEP_OK)
             return GP_STEP_LOST;
-        }
-    }
-    bool same =
-        cursor->regs.reg[GP_REG_PC] == w->frame.pc && cursor->regs.reg[GP_REG_SP] == w->frame.sp;
+    bool same = cursor->regs.reg[GP_REG_PC] == w->frame.pc && cursor->regs.reg[GP_REG_SP] == w->frame.sp;
     return same ? GP_STEP_OK : GP_STEP_LOST;
 }
 
@@ -75,11 +71,9 @@ static enum gp_step step_full(gp_walk_t *w)
     if (status == GP_STEP_NEED_REGS) {
         status = replay(w, &cursor, steps);
         status = status == GP_STEP_OK ? gp_step_full(&cursor, &w->stack) : status;
-        if (status == GP_STEP_OK) {
-            rebase(
-                w,
-                &cursor); // however many such frames a stack has, its registers are followed once
-        }
+        if (status == GP_STEP_OK)
+            rebase(w,
+                   &cursor); // however many such frames a stack has, its registers are followed once
     } else if (status == GP_STEP_OK && cursor.exact) {
         rebase(w, &cursor); // a signal frame holds every register
     }
@@ -100,9 +94,8 @@ static enum gp_step step_full(gp_walk_t *w)
 // Debian's libc has right after a call). The latter can only be where a stack ends.
 static enum gp_step step_last_call(gp_walk_t *w)
 {
-    if (w->stack.hi - w->frame.sp < FORGED_FUNCTION_SPAN) {
+    if (w->stack.hi - w->frame.sp < FORGED_FUNCTION_SPAN)
         return GP_STEP_END;
-    }
     return step_full(w);
 }
 
@@ -122,18 +115,16 @@ static enum gp_step step_fallback(gp_walk_t *w)
 // made, or the walk went wrong. Only an interrupted pc is code for certain.
 static enum gp_step step_no_code(gp_walk_t *w)
 {
-    if (w->frame.exact) {
+    if (w->frame.exact)
         return step_fallback(w);
-    }
     bool forged = !gp_addr_plausible(w->frame.pc) && w->stack.hi - w->frame.sp < FORGED_NUMBER_SPAN;
     return forged || w->frame.pc == 0 ? GP_STEP_END : GP_STEP_LOST;
 }
 
 enum gp_step gp_walk_thorough(gp_walk_t *w)
 {
-    if (gp_row_kind(w->row) != GP_ROW_SPECIAL) {
+    if (gp_row_kind(w->row) != GP_ROW_SPECIAL)
         return step_packed(w);
-    }
     switch (gp_row_special_of(w->row)) {
     case GP_SPECIAL_END:
         gp_walk_store(w, w->frame.pc - !w->frame.exact);

@@ -49,7 +49,6 @@ static void add(bytes_t *bytes, const void *data, size_t len)
 static void pad(bytes_t *bytes)
 {
     static const uint8_t zeros[8];
-
     add(bytes, zeros, (8 - bytes->len % 8) % 8);
 }
 
@@ -61,14 +60,13 @@ static void flush(script_t *script)
         .payload_len = (uint32_t)script->payload.len,
         .sequence = script->sequence,
     };
-
     if (!script->header_written)
         add(&script->file, &script->header, sizeof(script->header));
     script->header_written = 1;
     if (script->type == 0)
         return;
-    chunk.checksum = XXH64(script->payload.data, script->payload.len,
-                           GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence));
+    chunk.checksum =
+        XXH64(script->payload.data, script->payload.len, GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence));
     chunk.checksum ^= script->bad ? 1 : 0;
     script->sequence++;
     add(&script->file, &chunk, sizeof(chunk));
@@ -91,7 +89,6 @@ static void record(script_t *script, uint16_t type, const void *data, size_t len
 static char *word(script_t *script)
 {
     char *found = strtok_r(NULL, " \t", &script->rest);
-
     if (found == NULL)
         wrong(script, "a word is missing");
     return found;
@@ -102,7 +99,6 @@ static uint64_t number(script_t *script)
     char *end;
     const char *text = word(script);
     uint64_t value = strtoull(text, &end, 0);
-
     if (*end != '\0')
         wrong(script, "no number");
     return value;
@@ -112,7 +108,6 @@ static size_t hex(script_t *script, uint8_t *out, size_t size)
 {
     const char *text = word(script);
     size_t len = strlen(text) / 2;
-
     if (strcmp(text, "-") == 0)
         return 0;
     for (size_t i = 0; i < len && i < size; i++) {
@@ -129,7 +124,6 @@ static gp_loc_t location(const script_t *script, const char *text)
     static const char *const pseudo[] = {"", "switching", "truncated", "incomplete"};
     unsigned module = 0;
     uint64_t offset = 0;
-
     for (unsigned i = 1; i < 4; i++)
         if (strcmp(text, pseudo[i]) == 0)
             return GP_LOC(GP_MODULE_PSEUDO, i);
@@ -145,7 +139,6 @@ static gp_loc_t location(const script_t *script, const char *text)
 static void on_header(script_t *script)
 {
     char *text;
-
     while ((text = strtok_r(NULL, " \t", &script->rest)) != NULL) {
         char *equals = strchr(text, '=');
         if (equals == NULL)
@@ -175,7 +168,6 @@ static void on_header(script_t *script)
 static size_t put_nuls(char *text)
 {
     size_t len = 0;
-
     for (const char *at = text; *at != '\0'; at++) {
         bool nul = at[0] == '\\' && at[1] == '0';
         text[len++] = nul ? '\0' : *at;
@@ -189,9 +181,7 @@ static void on_meta(script_t *script)
     static char none[] = "";
     const char *key = word(script);
     char *value = script->rest ? script->rest : none;
-    gp_meta_record_t item = {.key_len = (uint16_t)strlen(key),
-                             .value_len = (uint32_t)put_nuls(value)};
-
+    gp_meta_record_t item = {.key_len = (uint16_t)strlen(key), .value_len = (uint32_t)put_nuls(value)};
     record(script, GP_CHUNK_META, &item, sizeof(item));
     add(&script->payload, key, item.key_len);
     add(&script->payload, value, item.value_len);
@@ -202,7 +192,6 @@ static void on_module(script_t *script)
 {
     gp_module_record_t item = {.id = (uint32_t)number(script)};
     const char *path = word(script);
-
     item.path_len = (uint16_t)strlen(path);
     item.build_id_len = (uint16_t)hex(script, item.build_id, sizeof(item.build_id));
     item.start = number(script);
@@ -217,7 +206,6 @@ static void on_function(script_t *script)
 {
     gp_function_record_t item = {.number = (uint32_t)number(script)};
     const char *name, *file;
-
     item.first_line = (uint32_t)number(script);
     name = word(script);
     file = word(script);
@@ -232,7 +220,6 @@ static void on_function(script_t *script)
 static void on_thread(script_t *script)
 {
     gp_thread_record_t item = {.index = (uint32_t)number(script)};
-
     item.tid = (uint32_t)number(script);
     item.coro_id = number(script);
     item.cpu_ns = number(script);
@@ -243,7 +230,6 @@ static void on_thread(script_t *script)
 static void on_coro(script_t *script)
 {
     gp_coro_record_t item = {.id = number(script)};
-
     item.parent_id = number(script);
     item.entry = location(script, word(script));
     item.stack_lo = number(script);
@@ -259,7 +245,6 @@ static void on_coro(script_t *script)
 static void on_origin(script_t *script)
 {
     gp_origin_record_t item = {.coro_id = number(script)};
-
     item.stack_id = (uint32_t)number(script);
     item.region = (uint32_t)number(script);
     record(script, GP_CHUNK_ORIGINS, &item, sizeof(item));
@@ -268,7 +253,6 @@ static void on_origin(script_t *script)
 static void on_trace(script_t *script)
 {
     gp_trace_record_t item = {.index = (uint32_t)number(script)};
-
     hex(script, item.id, sizeof(item.id));
     record(script, GP_CHUNK_TRACES, &item, sizeof(item));
 }
@@ -278,7 +262,6 @@ static void on_stack(script_t *script)
     gp_stack_record_t item = {.id = (uint32_t)number(script)};
     gp_loc_t frames[1024];
     char *text;
-
     item.flags = (uint16_t)number(script);
     while ((text = strtok_r(NULL, " \t", &script->rest)) != NULL)
         frames[item.depth++] = location(script, text);
@@ -289,7 +272,6 @@ static void on_stack(script_t *script)
 static void on_sample(script_t *script)
 {
     gp_sample_record_t item = {.time_ns = number(script)};
-
     item.weight_ns = number(script);
     item.coro_id = number(script);
     item.thread = (uint32_t)number(script);
@@ -303,7 +285,6 @@ static void on_sample(script_t *script)
 static void on_ledger(script_t *script)
 {
     gp_ledger_record_t item = {.coro_id = number(script)};
-
     item.trace = (uint32_t)number(script);
     item.cpu_ns = number(script);
     item.switches = number(script);
@@ -314,7 +295,6 @@ static void on_ledger(script_t *script)
 static void on_span(script_t *script)
 {
     gp_span_record_t item = {.coro_id = number(script)};
-
     item.start_ns = number(script);
     item.left_ns = number(script);
     item.end_ns = number(script);
@@ -332,7 +312,6 @@ static void on_counters(script_t *script)
     gp_counters_record_t item = {.time_ns = number(script)};
     uint64_t values[64];
     char *text;
-
     item.process_cpu_ns = number(script);
     item.own_cpu_ns = number(script);
     while ((text = strtok_r(NULL, " \t", &script->rest)) != NULL)
@@ -344,7 +323,6 @@ static void on_counters(script_t *script)
 static void on_end(script_t *script)
 {
     gp_end_record_t item = {.time_ns = number(script)};
-
     item.reason = (uint32_t)number(script);
     record(script, GP_CHUNK_END, &item, sizeof(item));
 }
@@ -354,7 +332,6 @@ static void on_unknown(script_t *script)
     uint8_t data[256];
     uint16_t type = (uint16_t)number(script);
     size_t len = hex(script, data, sizeof(data));
-
     flush(script);
     record(script, type, data, len);
     flush(script);
@@ -381,7 +358,6 @@ static void on_raw(script_t *script)
 {
     uint8_t data[256];
     size_t len = hex(script, data, sizeof(data));
-
     flush(script);
     add(&script->file, data, len);
 }
@@ -390,19 +366,16 @@ static const struct {
     const char *name;
     void (*run)(script_t *script);
 } verbs[] = {
-    {"header", on_header}, {"meta", on_meta},         {"module", on_module},
-    {"thread", on_thread}, {"coro", on_coro},         {"trace", on_trace},
-    {"stack", on_stack},   {"sample", on_sample},     {"ledger", on_ledger},
-    {"span", on_span},     {"origin", on_origin},
-    {"end", on_end},       {"counters", on_counters}, {"chunk", on_chunk},
-    {"skip", on_skip},     {"unknown", on_unknown},   {"bad", on_bad},
-    {"raw", on_raw},       {"function", on_function},
+    {"header", on_header},     {"meta", on_meta},   {"module", on_module},     {"thread", on_thread},
+    {"coro", on_coro},         {"trace", on_trace}, {"stack", on_stack},       {"sample", on_sample},
+    {"ledger", on_ledger},     {"span", on_span},   {"origin", on_origin},     {"end", on_end},
+    {"counters", on_counters}, {"chunk", on_chunk}, {"skip", on_skip},         {"unknown", on_unknown},
+    {"bad", on_bad},           {"raw", on_raw},     {"function", on_function},
 };
 
 static void run_line(script_t *script, char *line)
 {
     const char *name = strtok_r(line, " \t", &script->rest);
-
     if (name == NULL || name[0] == '#')
         return;
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
@@ -425,7 +398,6 @@ uint8_t *capture_from_script(const char *text, size_t *len)
                    .start_realtime_ns = 1790000000000000000ull},
     };
     char *copy = strdup(text), *save = NULL;
-
     memcpy(script.header.magic, GP_FILE_MAGIC, sizeof(script.header.magic));
     for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         script.line++;

@@ -27,7 +27,6 @@ static void export_all(const gp_dataset_t *dataset, gp_by_t by, unsigned wants)
     };
     gp_report_t *report = gp_report_from_capture(dataset, &options, symbolizer);
     uint64_t sum = 0;
-
     if (report == NULL)
         abort();
     for (uint32_t i = 0; i < report->row_count; i++)
@@ -49,15 +48,14 @@ static void export_all(const gp_dataset_t *dataset, gp_by_t by, unsigned wants)
 static void heal(uint8_t *data, size_t size)
 {
     gp_chunk_header_t chunk;
-
     if (size >= sizeof(gp_file_header_t))
         memset(data + offsetof(gp_file_header_t, checksum), 0, 8);
     for (size_t at = sizeof(gp_file_header_t); at + sizeof(chunk) <= size; at += 8) {
         memcpy(&chunk, data + at, sizeof(chunk));
         if (chunk.magic != GP_CHUNK_MAGIC || chunk.payload_len > size - at - sizeof(chunk))
             continue;
-        chunk.checksum = XXH64(data + at + sizeof(chunk), chunk.payload_len,
-                               GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence));
+        chunk.checksum =
+            XXH64(data + at + sizeof(chunk), chunk.payload_len, GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence));
         memcpy(data + at, &chunk, sizeof(chunk));
     }
 }
@@ -66,7 +64,6 @@ static void read_capture(const uint8_t *data, size_t size, unsigned wants)
 {
     char error[GP_READER_ERROR_SIZE];
     int fd = memfd_create("capture", MFD_CLOEXEC);
-
     if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0)
         abort();
     gp_dataset_t *dataset = gp_dataset_load_fd(fd, GP_KEEP_HOGS, error);
@@ -86,7 +83,6 @@ static void read_capture(const uint8_t *data, size_t size, unsigned wants)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *healed = malloc(size + 1);
-
     memcpy(healed, data, size);
     heal(healed, size);
     read_capture(healed, size, GP_WANT_LABELS | GP_WANT_TIMELINE | GP_WANT_ADDRESSES);

@@ -79,9 +79,15 @@ static int on_origin(void *context, const gp_origin_record_t *origin)
 
 static void read_payload(uint16_t type, uint16_t flags, const uint8_t *data, size_t len)
 {
-    const gp_reader_handlers_t handlers = {.meta = on_meta, .module = on_module, .stack = on_stack,
-                                           .samples = on_samples, .ledger = on_ledger, .counters = on_counters,
-                                           .span = on_span, .census = on_census, .origin = on_origin};
+    const gp_reader_handlers_t handlers = {.meta = on_meta,
+                                           .module = on_module,
+                                           .stack = on_stack,
+                                           .samples = on_samples,
+                                           .ledger = on_ledger,
+                                           .counters = on_counters,
+                                           .span = on_span,
+                                           .census = on_census,
+                                           .origin = on_origin};
     gp_reader_payload_t payload = {0};
     bool known;
     // The reader's budget for what grows is not part of this: keep it small here.

@@ -1,4 +1,5 @@
-// Fuzz target: texts from anybody: trace ids out of request headers, what is said on the command line, names out of captures.
+// Fuzz target: texts from anybody: trace ids out of request headers, what is said on the command line, names out of
+// captures.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +7,8 @@
 #include "export/text.h"
 #include "fuzz.h"
 #include "greenprof/trace.h"
-#include "restriction.h"
 #include "report.h"
+#include "restriction.h"
 #include "time_text.h"
 
 // What is read can be written, and is then read the same.
@@ -15,7 +16,6 @@ static void check_trace(const char *text)
 {
     prof_trace_id_t id = {0}, again = {0};
     char hex[PROF_TRACE_HEX_SIZE];
-
     if (prof_trace_parse(text, &id) < 0)
         return;
     prof_trace_to_hex(&id, hex);
@@ -31,7 +31,6 @@ void gp_print_text(const char *text)
 static void check_moment(const char *text)
 {
     gp_moment_t moment;
-
     if (gp_moment_parse(text, &moment))
         gp_moment_resolve(&moment, 1790000000000000000u, 5000000000u);
 }
@@ -56,7 +55,6 @@ static void check_restriction(const char *text)
 {
     uint32_t rows[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     gp_restriction_t restriction;
-
     if (strlen(text) > 64 || repetitions(text) > REPETITIONS_MAX)
         return;
     gp_restriction_parse(&restriction, text);
@@ -71,7 +69,6 @@ static void check_repair(const char *text)
     size_t len = strlen(text);
     char *repaired = malloc(GP_TEXT_GROWTH * len + 1);
     size_t made = gp_text_repair(repaired, text);
-
     if (made > GP_TEXT_GROWTH * len)
         abort();
     repaired[made] = '\0';
@@ -87,7 +84,6 @@ static void check_repair(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
-
     if (size > 0)
         memcpy(text, data, size);
     text[size] = '\0';

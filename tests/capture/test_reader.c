@@ -21,8 +21,7 @@ typedef struct seen {
     char path[64];
 } seen_t;
 
-static int on_meta(void *context, const char *key, size_t key_len, const char *value,
-                   size_t value_len)
+static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
 {
     assert_true(key_len < 100 && value_len < 100000);
     (void)key;
@@ -31,11 +30,9 @@ static int on_meta(void *context, const char *key, size_t key_len, const char *v
     return 0;
 }
 
-static int on_module(void *context, const gp_module_record_t *record, const char *path,
-                     size_t path_len)
+static int on_module(void *context, const gp_module_record_t *record, const char *path, size_t path_len)
 {
     seen_t *seen = context;
-
     seen->modules++;
     snprintf(seen->path, sizeof(seen->path), "%.*s", (int)path_len, path);
     return record->build_id_len > 20 ? -EINVAL : 0;
@@ -44,7 +41,6 @@ static int on_module(void *context, const gp_module_record_t *record, const char
 static int on_stack(void *context, const gp_stack_record_t *record, const gp_loc_t *frames)
 {
     seen_t *seen = context;
-
     seen->stacks++;
     for (unsigned i = 0; i < record->depth; i++)
         seen->last_frame = frames[i];
@@ -54,7 +50,6 @@ static int on_stack(void *context, const gp_stack_record_t *record, const gp_loc
 static int on_sample(void *context, const gp_sample_record_t *record)
 {
     seen_t *seen = context;
-
     seen->samples++;
     seen->weight_ns += record->weight_ns;
     return 0;
@@ -63,19 +58,18 @@ static int on_sample(void *context, const gp_sample_record_t *record)
 static int on_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
 {
     uint64_t sum = 0;
-
     for (uint64_t i = 0; i < record->count; i++)
         sum += values[i];
     ((seen_t *)context)->counters++;
     return sum == UINT64_MAX ? -EINVAL : 0;
 }
 
-#define COUNT(name)                                                                                \
-    static int on_##name(void *context, const gp_##name##_record_t *record)                        \
-    {                                                                                              \
-        (void)record;                                                                              \
-        ((seen_t *)context)->name##s++;                                                            \
-        return 0;                                                                                  \
+#define COUNT(name)                                                                                                    \
+    static int on_##name(void *context, const gp_##name##_record_t *record)                                            \
+    {                                                                                                                  \
+        (void)record;                                                                                                  \
+        ((seen_t *)context)->name##s++;                                                                                \
+        return 0;                                                                                                      \
     }
 COUNT(thread)
 COUNT(coro)
@@ -122,7 +116,6 @@ static outcome_t read_bytes(const uint8_t *bytes, size_t len)
 {
     outcome_t outcome = {0};
     int fd = memfd_create("capture", MFD_CLOEXEC);
-
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, len), (ssize_t)len);
     lseek(fd, 0, SEEK_SET);
@@ -136,7 +129,6 @@ static outcome_t read_script(const char *script)
     size_t len;
     uint8_t *bytes = capture_from_script(script, &len);
     outcome_t outcome = read_bytes(bytes, len);
-
     free(bytes);
     return outcome;
 }
@@ -145,7 +137,6 @@ static void test_whole(void **state)
 {
     (void)state;
     outcome_t outcome = read_script(whole);
-
     assert_int_equal(outcome.result, 0);
     assert_int_equal(outcome.seen.metas, 1);
     assert_int_equal(outcome.seen.modules, 1);
@@ -162,9 +153,8 @@ static void test_whole(void **state)
     assert_int_equal(outcome.seen.last_frame, GP_LOC(1, 0x30));
     assert_true(outcome.summary.ended);
     assert_false(outcome.summary.truncated);
-    assert_int_equal(outcome.summary.chunks_damaged + outcome.summary.chunks_missing +
-                         outcome.summary.chunks_unknown + outcome.summary.records_bad +
-                         outcome.summary.bytes_skipped,
+    assert_int_equal(outcome.summary.chunks_damaged + outcome.summary.chunks_missing + outcome.summary.chunks_unknown +
+                         outcome.summary.records_bad + outcome.summary.bytes_skipped,
                      0);
 }
 
@@ -176,7 +166,6 @@ static void test_damaged_chunk_costs_itself(void **state)
                                     "sample 1000 1 1 1 1 0\nsample 2000 1 1 1 1 0\n"
                                     "chunk\n"
                                     "sample 3000 1 1 1 1 0\n");
-
     assert_int_equal(outcome.result, 0);
     assert_int_equal(outcome.seen.stacks, 1);
     assert_int_equal(outcome.seen.samples, 1);
@@ -193,7 +182,6 @@ static void test_bytes_between_chunks(void **state)
     outcome_t outcome = read_script("sample 1000 1 1 1 0 0\n"
                                     "raw 4750434b0700000000ffff00000000000000000000000000\n"
                                     "sample 2000 1 1 1 0 0\n");
-
     assert_int_equal(outcome.seen.samples, 2);
     assert_int_equal(outcome.summary.chunks_damaged, 1);
     assert_int_equal(outcome.summary.chunks_missing, 0);
@@ -204,7 +192,6 @@ static void test_unknown_and_missing(void **state)
 {
     (void)state;
     outcome_t outcome = read_script("unknown 99 0102030405\nskip 3\nsample 1000 1 1 1 0 0\n");
-
     assert_int_equal(outcome.result, 0);
     assert_int_equal(outcome.summary.chunks_unknown, 1);
     assert_int_equal(outcome.summary.chunks_missing, 3);
@@ -216,13 +203,11 @@ static void test_record_too_long(void **state)
     (void)state;
     // Right checksums, wrong sizes: a sample of 16 bytes; a module whose path is not there; a stack
     // of 65535 frames.
-    outcome_t outcome = read_script(
-        "unknown 7 00112233445566778899aabbccddeeff\n"
-        "unknown 2 010000000000ffff000000000000000000000000000000000000000000000000000000"
-        "000000000000000000000000000000000000000000\n"
-        "unknown 6 01000000ffff0000\n"
-        "sample 1000 1 1 1 0 0\n");
-
+    outcome_t outcome = read_script("unknown 7 00112233445566778899aabbccddeeff\n"
+                                    "unknown 2 010000000000ffff000000000000000000000000000000000000000000000000000000"
+                                    "000000000000000000000000000000000000000000\n"
+                                    "unknown 6 01000000ffff0000\n"
+                                    "sample 1000 1 1 1 0 0\n");
     assert_int_equal(outcome.summary.records_bad, 3);
     assert_int_equal(outcome.seen.samples, 1);
     assert_int_equal(outcome.seen.modules + outcome.seen.stacks, 0);
@@ -231,7 +216,6 @@ static void test_record_too_long(void **state)
 static void expect_refusal(const char *script, const char *what)
 {
     outcome_t outcome = read_script(script);
-
     assert_int_equal(outcome.result, -EINVAL);
     assert_non_null(strstr(outcome.error, what));
     assert_int_equal(outcome.seen.samples, 0);
@@ -263,7 +247,6 @@ static void test_truncated_everywhere(void **state)
     size_t len;
     uint8_t *bytes = capture_from_script(whole, &len);
     unsigned before = 0;
-
     for (size_t cut = sizeof(gp_file_header_t); cut < len; cut++) {
         outcome_t outcome = read_bytes(bytes, cut);
         assert_int_equal(outcome.result, 0);
@@ -287,7 +270,6 @@ static void test_every_bit_flipped(void **state)
     size_t len;
     uint8_t *bytes = capture_from_script(whole, &len);
     uint64_t chunks = read_bytes(bytes, len).summary.chunks;
-
     for (size_t bit = sizeof(gp_file_header_t) * 8; bit < len * 8; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         outcome_t outcome = read_bytes(bytes, len);
@@ -306,7 +288,6 @@ static void test_random_damage(void **state)
     size_t len;
     uint8_t *bytes = capture_from_script(whole, &len);
     uint8_t *copy = malloc(len);
-
     srand(20);
     for (int i = 0; i < 20000; i++) {
         memcpy(copy, bytes, len);
@@ -330,7 +311,6 @@ static void test_misleading_headers(void **state)
     const gp_chunk_header_t chunk = {.magic = GP_CHUNK_MAGIC, .type = 7, .payload_len = 4 << 20};
     size_t len = sizeof(header) + (6u << 20);
     uint8_t *bytes = calloc(1, len);
-
     memcpy(bytes, &header, sizeof(header));
     bytes[7] = '\n';
     for (size_t at = sizeof(header); at + sizeof(chunk) <= len; at += sizeof(chunk))
@@ -358,7 +338,6 @@ static void test_handler_ends_reading(void **state)
     size_t len;
     uint8_t *bytes = capture_from_script(whole, &len);
     int pipes[2];
-
     assert_int_equal(pipe(pipes), 0); // also: a pipe will do
     assert_int_equal(write(pipes[1], bytes, len), (ssize_t)len);
     close(pipes[1]);
@@ -373,7 +352,6 @@ static void test_unreadable(void **state)
     (void)state;
     gp_reader_summary_t summary;
     char error[GP_READER_ERROR_SIZE];
-
     assert_int_equal(gp_reader_read(-1, &handlers, NULL, &summary, error), -EBADF);
     assert_string_equal(error, strerror(EBADF));
 }
@@ -394,6 +372,5 @@ int main(void)
         cmocka_unit_test(test_handler_ends_reading),
         cmocka_unit_test(test_unreadable),
     };
-
     return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 int main(int argc, char **argv)
 {
     char line[16];
-
     if (argc != 3)
         return 2;
     int fd = open(argv[1], O_RDONLY);

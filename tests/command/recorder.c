@@ -6,12 +6,10 @@
 
 __attribute__((constructor)) static void say(void)
 {
-    static const char *const names[] = {"GREENPROF_OUTPUT", "GREENPROF_FREQUENCY",
-                                        "GREENPROF_ENGINE", "GREENPROF_SESSION",
-                                        "GREENPROF_PID",    "LD_PRELOAD"};
+    static const char *const names[] = {"GREENPROF_OUTPUT",  "GREENPROF_FREQUENCY", "GREENPROF_ENGINE",
+                                        "GREENPROF_SESSION", "GREENPROF_PID",       "LD_PRELOAD"};
     const char *path = getenv("RECORDER_FILE");
     FILE *out = path ? fopen(path, "a") : NULL;
-
     if (out == NULL)
         return;
     fprintf(out, "pid=%d\n", (int)getpid());

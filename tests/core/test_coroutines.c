@@ -79,7 +79,8 @@ static void explicit_switches_are_accounted(void **state)
         used_b += burn(500000);
     }
     prof_coro_switch(NULL);
-    // What the hook does from its read of the clock on, a sample of the wait included, is the time of who is switched to.
+    // What the hook does from its read of the clock on, a sample of the wait included, is the time of who is switched
+    // to.
     assert_measured(close_to(prof_coro_cpu_ns(a), used_a, 0.01, 600000));
     assert_measured(close_to(prof_coro_cpu_ns(b), used_b, 0.01, 600000));
     assert_int_equal(prof_coro_switches(a), 50);

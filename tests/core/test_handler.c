@@ -1,4 +1,5 @@
-// The handler as a whole: every signal is accounted for, errno and the alternate stack are respected, nothing allocates.
+// The handler as a whole: every signal is accounted for, errno and the alternate stack are respected, nothing
+// allocates.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -165,8 +166,10 @@ static void resting_takes_no_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_signal_is_accounted_for),      cmocka_unit_test(nothing_is_allocated_in_it),
-        cmocka_unit_test(errno_is_kept),                      cmocka_unit_test(hosts_alternate_stack_is_respected),
+        cmocka_unit_test(every_signal_is_accounted_for),
+        cmocka_unit_test(nothing_is_allocated_in_it),
+        cmocka_unit_test(errno_is_kept),
+        cmocka_unit_test(hosts_alternate_stack_is_respected),
         cmocka_unit_test(resting_takes_no_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // Small numbers for big keys: dense, stable, never reused.
-#include "cmocka_all.h"
 #include "capture/intern.h"
+#include "cmocka_all.h"
 
 static void numbers_are_dense_and_stable(void **state)
 {

@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "cmocka_all.h"
 #include "capture/format.h"
+#include "cmocka_all.h"
 #include "coro/registry.h"
 #include "signal/region.h"
 
@@ -116,7 +116,7 @@ static void reader_beside_writer_never_misses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_every_byte_and_no_more), cmocka_unit_test(same_base_replaces),
+        cmocka_unit_test(finds_every_byte_and_no_more),      cmocka_unit_test(same_base_replaces),
         cmocka_unit_test(youngest_wins_across_size_classes), cmocka_unit_test(agrees_with_a_list),
         cmocka_unit_test(reader_beside_writer_never_misses),
     };

@@ -92,7 +92,8 @@ static void step(request_t *request, ucontext_t *loop, int round)
 
 static void check_requests(void)
 {
-    int far_off = 0; // what it does between burns is in the total, and on some virtual machines a signal may take a millisecond
+    int far_off =
+        0; // what it does between burns is in the total, and on some virtual machines a signal may take a millisecond
     for (int i = 0; i < REQUESTS; i++) {
         request_t *request = &requests[i];
         assert_int_equal(request->done, 1);
@@ -113,10 +114,9 @@ static void each_request_gets_its_own(void **state)
     (void)state;
     ucontext_t loop;
     make_requests();
-    for (int round = 0; round <= SLICES; round++) {
+    for (int round = 0; round <= SLICES; round++)
         for (int i = 0; i < REQUESTS; i++)
             step(&requests[i], &loop, round);
-    }
     check_requests();
 }
 
@@ -128,10 +128,9 @@ static void *migrating_loop(void *number)
     ucontext_t loop;
     int me = (int)(intptr_t)number;
     for (int round = 0; round <= SLICES; round++) {
-        for (int i = 0; i < REQUESTS; i++) {
+        for (int i = 0; i < REQUESTS; i++)
             if ((round + i) % 2 == me)
                 step(&requests[i], &loop, round);
-        }
         pthread_barrier_wait(&barrier);
     }
     return NULL;

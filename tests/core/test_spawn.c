@@ -28,8 +28,9 @@ static void names_are_cut_between_characters(void **state)
     prof_coro_name(coro, "1234567890123456789012345678901234567890123456\xc3\xa9"); // the last one has two bytes
     gp_coro_name_get(coro, name);
     assert_int_equal(strlen(name), 46);
-    prof_coro_name(coro, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
-                         "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80");
+    prof_coro_name(
+        coro, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+              "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80");
     gp_coro_name_get(coro, name);
     assert_int_equal(strlen(name), 47); // no UTF-8: bytes
     prof_coro_name(coro, NULL);
@@ -182,9 +183,9 @@ static void the_table_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_cut_between_characters), cmocka_unit_test(a_default_name_gives_way),
+        cmocka_unit_test(names_are_cut_between_characters),  cmocka_unit_test(a_default_name_gives_way),
         cmocka_unit_test(a_reader_sees_one_name_or_another), cmocka_unit_test(a_place_has_one_number),
-        cmocka_unit_test(deep_stacks_keep_both_ends),       cmocka_unit_test(the_table_is_bounded),
+        cmocka_unit_test(deep_stacks_keep_both_ends),        cmocka_unit_test(the_table_is_bounded),
     };
     gp_unwind_init();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,11 @@ static void reads_all_forms(void **state)
 {
     (void)state;
     static const char *const good[] = {
-        hex, uuid, parent, "4BF92F3577B34DA6A3CE929D0E0E4736", "  4bf92f3577b34da6a3ce929d0e0e4736\r\n",
+        hex,
+        uuid,
+        parent,
+        "4BF92F3577B34DA6A3CE929D0E0E4736",
+        "  4bf92f3577b34da6a3ce929d0e0e4736\r\n",
         "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what-comes-later",
     };
     prof_trace_id_t expected;
@@ -32,12 +36,20 @@ static void refuses_everything_else(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "", " ", "4bf9", "4bf92f3577b34da6a3ce929d0e0e473", "4bf92f3577b34da6a3ce929d0e0e47366",
-        "4bf92f3577b34da6a3ce929d0e0e473g", "00000000000000000000000000000000", "00000000-0000-0000-0000-000000000000",
-        "4bf92f35-77b34da6-a3ce-929d0e0e4736", "4bf92f35-77b3-4da6-a3ce-929d0e0e4736-",
+        "",
+        " ",
+        "4bf9",
+        "4bf92f3577b34da6a3ce929d0e0e473",
+        "4bf92f3577b34da6a3ce929d0e0e47366",
+        "4bf92f3577b34da6a3ce929d0e0e473g",
+        "00000000000000000000000000000000",
+        "00000000-0000-0000-0000-000000000000",
+        "4bf92f35-77b34da6-a3ce-929d0e0e4736",
+        "4bf92f35-77b3-4da6-a3ce-929d0e0e4736-",
         "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
-        "00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+        "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         prof_trace_id_t id = {{42}};

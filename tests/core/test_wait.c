@@ -164,7 +164,8 @@ static void long_waits_weigh_what_they_last(void **state)
     assert_int_equal(sampled, truth);
 }
 
-// Ten thousand coroutines at once, each of which waits for 10 ms: a million waits a second, of which 4 * HZ are sampled.
+// Ten thousand coroutines at once, each of which waits for 10 ms: a million waits a second, of which 4 * HZ are
+// sampled.
 static void many_waits_make_the_period_grow(void **state)
 {
     (void)state;

@@ -97,16 +97,14 @@ static void goes_on_while_a_reader_stalls(void **state)
     assert_in_range(added, GP_WRITER_SAMPLES_MAX / sizeof(gp_sample_record_t) - 1,
                     GP_WRITER_SAMPLES_MAX / sizeof(gp_sample_record_t));
     assert_true(add(1)); // definitions go on
-    while (gp_writer_is_busy(&writer)) {
+    while (gp_writer_is_busy(&writer))
         if (read(reader, bytes, sizeof(bytes)) < 0)
             assert_int_equal(errno, EAGAIN);
-    }
     assert_true(gp_writer_hand_over(&writer));
     gp_writing_begin(&writer);
-    while (gp_writer_is_busy(&writer)) {
+    while (gp_writer_is_busy(&writer))
         if (read(reader, bytes, sizeof(bytes)) < 0)
             assert_int_equal(errno, EAGAIN);
-    }
     assert_int_equal(writer.error, 0);
     gp_writer_abandon(&writer);
     close(reader);

@@ -3,9 +3,9 @@
 //
 //   calls mix SEED       coroutines in one thread that spawn others, are abandoned half-way, start and stop profiles of
 //                        every scope wherever they are, and jump out of calls
-//   calls crowd N SEED   N coroutines on four threads, migrating, each with a profile of its own, one of the process over all
-//   calls deep SEED      one coroutine, deep recursion, a switch at every level
-//   calls run SEED       like mix, without a profile of its own: for `greenprof run --exact`
+//   calls crowd N SEED   N coroutines on four threads, migrating, each with a profile of its own, one of the process
+//   over all calls deep SEED      one coroutine, deep recursion, a switch at every level calls run SEED       like mix,
+//   without a profile of its own: for `greenprof run --exact`
 //
 // Writes truth.json and *.prof into the current directory.
 #include <pthread.h>
@@ -110,18 +110,16 @@ PLAIN static void start_profile(coro_t *self)
     profile->prof = prof_start(&options);
     if (profile->prof == NULL)
         abort();
-    for (int i = 0; i < COROS_MAX; i++) {
+    for (int i = 0; i < COROS_MAX; i++)
         if (coros[i] != NULL && (coros[i] == self || profile->scope != PROF_SCOPE_REQUEST))
             truth_cover(&coros[i]->truth, slot, profile->table);
-    }
 }
 
 PLAIN static void uncover(int slot)
 {
-    for (int i = 0; i < COROS_MAX; i++) {
+    for (int i = 0; i < COROS_MAX; i++)
         if (coros[i] != NULL)
             coros[i]->truth.tables[slot] = NULL;
-    }
 }
 
 PLAIN static void finish_profile(int slot)
@@ -165,10 +163,9 @@ PLAIN static void pause_profile(coro_t *self, int level)
     if (prof_resume(prof) != 0)
         abort();
     profile->prof = prof;
-    for (int i = 0; i < COROS_MAX; i++) {
+    for (int i = 0; i < COROS_MAX; i++)
         if (coros[i] != NULL)
             truth_cover(&coros[i]->truth, slot, profile->table);
-    }
 }
 
 static coro_t *spawn(coro_t *spawner, uint64_t seed, int calls);
@@ -450,10 +447,9 @@ PLAIN static void deep(uint64_t seed)
         truth_cover(&pair[i]->truth, 0, &whole);
     }
     while (!pair[0]->over || !pair[1]->over) {
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++)
             if (!pair[i]->over)
                 swapcontext(&scheduler, &pair[i]->context);
-        }
     }
     prof_stop(prof);
     prof_dump_stats(prof, "deep.prof");

@@ -1,5 +1,5 @@
-// What exact mode must say, kept by the program itself the plain way: a stack of numbers for every coroutine, and tables
-// [caller][callee] for every profile that covers it. Nothing here is instrumented.
+// What exact mode must say, kept by the program itself the plain way: a stack of numbers for every coroutine, and
+// tables [caller][callee] for every profile that covers it. Nothing here is instrumented.
 #ifndef TRUTH_H
 #define TRUTH_H
 
@@ -53,10 +53,9 @@ PLAIN static inline void truth_count_call(const truth_stack_t *stack, truth_tabl
 
 PLAIN static inline void truth_enter(truth_stack_t *stack, int function)
 {
-    for (int i = 0; i < TABLES_MAX; i++) {
+    for (int i = 0; i < TABLES_MAX; i++)
         if (stack->tables[i] != NULL)
             truth_count_call(stack, stack->tables[i], stack->base[i], function);
-    }
     if (stack->depth == DEPTH_MAX)
         abort();
     stack->functions[stack->depth++] = (uint8_t)function;
@@ -66,10 +65,9 @@ PLAIN static inline void truth_enter(truth_stack_t *stack, int function)
 PLAIN static inline void truth_leave(truth_stack_t *stack, int depth)
 {
     stack->depth = depth;
-    for (int i = 0; i < TABLES_MAX; i++) {
+    for (int i = 0; i < TABLES_MAX; i++)
         if (stack->base[i] > depth)
             stack->base[i] = depth;
-    }
 }
 
 PLAIN static inline void truth_cover(truth_stack_t *stack, int slot, truth_table_t *table)
@@ -88,7 +86,8 @@ PLAIN static inline void truth_print(FILE *out, const char *file, const truth_ta
             const truth_count_t *count = &table->edges[caller][callee];
             if (count->calls == 0)
                 continue;
-            fprintf(out, "%s[%d, %d, %lu, %lu, %lu]", comma, caller, callee, count->calls, count->nested, count->same_edge);
+            fprintf(out, "%s[%d, %d, %lu, %lu, %lu]", comma, caller, callee, count->calls, count->nested,
+                    count->same_edge);
             comma = ", ";
         }
     }

@@ -1,27 +1,23 @@
 #include "example_report.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define ROW(weight, count, ...)                                                                    \
-    {                                                                                              \
-        .frames = (const uint32_t[]){__VA_ARGS__},                                                 \
-        .depth = COUNT(((const uint32_t[]){__VA_ARGS__})), .weight_ns = weight, .samples = count   \
+#define ROW(weight, count, ...)                                                                                        \
+    {                                                                                                                  \
+        .frames = (const uint32_t[]){__VA_ARGS__}, .depth = COUNT(((const uint32_t[]){__VA_ARGS__})),                  \
+        .weight_ns = weight, .samples = count                                                                          \
     }
 
-#define FRAME(name, source, at, first, path, is_pseudo)                                            \
-    {                                                                                              \
-        .function = name, .file = source, .line = at, .first_line = first, .module = path,         \
-        .pseudo = is_pseudo                                                                        \
+#define FRAME(name, source, at, first, path, is_pseudo)                                                                \
+    {                                                                                                                  \
+        .function = name, .file = source, .line = at, .first_line = first, .module = path, .pseudo = is_pseudo         \
     }
 
 static const gp_frame_t frames[] = {
     FRAME("main", "/src/app/main.c", 31, 20, "/opt/app/server", false),
     FRAME("main", "/src/app/main.c", 33, 20, "/opt/app/server", false),
-    FRAME("parse<std::map<int, char const*> >(a; b)", "/src/app/parse.cc", 7, 5, "/opt/app/server",
-          false),
-    FRAME("na\xc3\xafve \"quoted\" <&>", "/src/na\xc3\xafve.c", 2, 1, "/usr/lib/libnaive.so.1",
-          false),
-    FRAME("broken \xff\xc3( \x1b[31m\nnewline", "/src/br\xffken.c", 0, 0, "/usr/lib/libbroken.so",
-          false),
+    FRAME("parse<std::map<int, char const*> >(a; b)", "/src/app/parse.cc", 7, 5, "/opt/app/server", false),
+    FRAME("na\xc3\xafve \"quoted\" <&>", "/src/na\xc3\xafve.c", 2, 1, "/usr/lib/libnaive.so.1", false),
+    FRAME("broken \xff\xc3( \x1b[31m\nnewline", "/src/br\xffken.c", 0, 0, "/usr/lib/libbroken.so", false),
     FRAME("server+0x1234", "/opt/app/server", 0, 0, "/opt/app/server", false),
     FRAME("[switching]", "~", 0, 0, "", true),
     FRAME("[coroutine 2 \xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e]", "~", 0, 0, "", true),

@@ -41,7 +41,6 @@ static gp_snapshot_t *take_snapshot(prof_t *profile)
         .samples = 2,
         .name = "made up",
     };
-
     if (profile != (prof_t *)&the_profile || !on_own_thread) {
         errno = EINVAL;
         return NULL;
@@ -71,7 +70,6 @@ typedef struct start {
 static void *run_started(void *argument)
 {
     start_t start = *(start_t *)argument;
-
     free(argument);
     on_own_thread = 1;
     return start.run(start.argument);
@@ -122,7 +120,6 @@ static void expect_folded(const char *file)
 {
     char text[64] = "";
     FILE *in = fopen(file, "r");
-
     assert_non_null(in);
     assert_non_null(fgets(text, sizeof(text), in));
     fclose(in);
@@ -149,7 +146,6 @@ static void test_errors(void **state)
 {
     (void)state;
     int other;
-
     errno = 1234;
     assert_int_equal(prof_dump(NULL, "folded", path), -EINVAL);
     assert_int_equal(prof_dump(profile(), NULL, path), -EINVAL);
@@ -186,7 +182,6 @@ static void test_small_stack(void **state)
     (void)state;
     const size_t page = STACK_BYTES;
     char *stack = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
     assert_int_equal(mprotect(stack + page, page, PROT_READ | PROT_WRITE), 0);
     coroutine_result = 1;
     getcontext(&coroutine);
@@ -203,7 +198,6 @@ static void *dump_often(void *argument)
 {
     char mine[64];
     intptr_t failures = 0;
-
     snprintf(mine, sizeof(mine), "%s.%d", path, (int)(intptr_t)argument);
     for (int i = 0; i < 20; i++)
         failures += prof_dump(profile(), "folded", i % 2 ? path : mine) != 0;
@@ -215,7 +209,6 @@ static void test_many_at_once(void **state)
 {
     (void)state;
     pthread_t threads[8];
-
     for (intptr_t i = 0; i < 8; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, dump_often, (void *)i), 0);
     for (int i = 0; i < 8; i++) {
@@ -242,7 +235,6 @@ static void test_after_fork(void **state)
 {
     (void)state;
     pthread_t thread;
-
     stop = SANITIZED;
     new_modules = 1;
     assert_int_equal(pthread_create(&thread, NULL, dump_until_stopped, NULL), 0);
@@ -272,6 +264,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many_at_once, make_path, remove_path),
         cmocka_unit_test(test_after_fork),
     };
-
     return cmocka_run_group_tests_name("dump", tests, NULL, NULL);
 }

@@ -20,7 +20,6 @@
 static int enter_directory(void **state)
 {
     char *path = strdup("/tmp/greenprof-output-XXXXXX");
-
     *state = path;
     return mkdtemp(path) != NULL && chdir(path) == 0 ? 0 : -1;
 }
@@ -29,7 +28,6 @@ static int count_entries(void)
 {
     DIR *directory = opendir(".");
     int count = -2; // . and ..
-
     while (readdir(directory) != NULL)
         count++;
     closedir(directory);
@@ -40,7 +38,6 @@ static int leave_directory(void **state)
 {
     DIR *directory = opendir(".");
     struct dirent *entry;
-
     while ((entry = readdir(directory)) != NULL)
         if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2)
             unlink(entry->d_name);
@@ -53,7 +50,6 @@ static int leave_directory(void **state)
 static void put(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
-
     fputs(text, file);
     fclose(file);
 }
@@ -62,7 +58,6 @@ static void expect_content(const char *path, const char *text)
 {
     char content[64] = "";
     FILE *file = fopen(path, "r");
-
     assert_non_null(file);
     content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
     fclose(file);
@@ -73,7 +68,6 @@ static int write_text(const char *path, const char *text)
 {
     gp_output_t output;
     int result = gp_output_open(&output, path);
-
     if (result < 0)
         return result;
     fputs(text, output.file);
@@ -84,7 +78,6 @@ static void test_appears_at_commit(void **state)
 {
     (void)state;
     gp_output_t output;
-
     assert_int_equal(gp_output_open(&output, "out"), 0);
     fputs("new", output.file);
     fflush(output.file);
@@ -98,7 +91,6 @@ static void test_abort_leaves_the_old(void **state)
 {
     (void)state;
     gp_output_t output;
-
     put("out", "old");
     assert_int_equal(gp_output_open(&output, "out"), 0);
     fputs("new", output.file);
@@ -111,7 +103,6 @@ static void test_keeps_mode_and_link(void **state)
 {
     (void)state;
     struct stat status;
-
     put("target", "old");
     chmod("target", 0640);
     assert_int_equal(symlink("target", "link"), 0);
@@ -127,7 +118,6 @@ static void test_errors(void **state)
 {
     (void)state;
     char name[300];
-
     assert_int_equal(write_text(".", "x"), -EISDIR);
     assert_int_equal(write_text("missing/out", "x"), -ENOENT);
     assert_int_equal(write_text("", "x"), -ENOENT);
@@ -154,7 +144,6 @@ static void test_longest_name(void **state)
 {
     (void)state;
     char name[256];
-
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     assert_int_equal(write_text(name, "x"), 0);
@@ -172,13 +161,11 @@ static void test_failed_exporter_leaves_nothing(void **state)
 {
     (void)state;
     const gp_exporter_t exporter = {.name = "failing", .write = fail_to_write};
-
     assert_int_equal(gp_output_write(&exporter, &example_report, "out"), -ENOMEM);
     assert_int_equal(count_entries(), 0);
     assert_int_equal(gp_output_write(gp_exporter_find("folded"), &example_report, "out"), 0);
     assert_int_equal(count_entries(), 1);
-    assert_int_equal(gp_output_write(gp_exporter_find("folded"), &example_report, "/dev/full"),
-                     -ENOSPC);
+    assert_int_equal(gp_output_write(gp_exporter_find("folded"), &example_report, "/dev/full"), -ENOSPC);
 }
 
 // Standard output stays open, and a closed one is an error.
@@ -186,7 +173,6 @@ static void test_stdout(void **state)
 {
     (void)state;
     int saved = dup(STDOUT_FILENO), fd = open("captured", O_WRONLY | O_CREAT, 0600);
-
     fflush(stdout);
     dup2(fd, STDOUT_FILENO);
     int result = write_text("-", "to stdout");
@@ -206,7 +192,6 @@ static void test_table(void **state)
 {
     (void)state;
     unsigned count = 0;
-
     for (const gp_exporter_t *exporter = gp_exporter_table(); exporter->name; exporter++, count++) {
         assert_ptr_equal(gp_exporter_find(exporter->name)->write, exporter->write);
         assert_true(exporter->suffix[0] == '.' && exporter->what[0] != '\0');
@@ -232,6 +217,5 @@ int main(void)
         IN_DIRECTORY(test_stdout),
         cmocka_unit_test(test_table),
     };
-
     return cmocka_run_group_tests_name("output", tests, NULL, NULL);
 }

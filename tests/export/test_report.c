@@ -48,7 +48,6 @@ static gp_dataset_t *load(const char *text)
     size_t len;
     uint8_t *bytes = capture_from_script(text, &len);
     int fd = memfd_create("capture", MFD_CLOEXEC);
-
     assert_int_equal(write(fd, bytes, len), (ssize_t)len);
     lseek(fd, 0, SEEK_SET);
     gp_dataset_t *dataset = gp_dataset_load_fd(fd, 0, error);
@@ -59,11 +58,9 @@ static gp_dataset_t *load(const char *text)
 }
 
 // coro_id, trace_id: only this one; 0 and NULL = all.
-static fixture_t build(const char *text, gp_report_options_t options, uint64_t coro_id,
-                       const uint8_t *trace_id)
+static fixture_t build(const char *text, gp_report_options_t options, uint64_t coro_id, const uint8_t *trace_id)
 {
     fixture_t fixture = {.dataset = load(text), .symbolizer = gp_symbolizer_create()};
-
     if (coro_id != 0) {
         fixture.coros[gp_dataset_coro_find(fixture.dataset, coro_id)] = true;
         options.selection.coros = fixture.coros;
@@ -87,7 +84,6 @@ static void drop(fixture_t *fixture)
 static uint64_t row_sum(const gp_report_t *report)
 {
     uint64_t sum = 0;
-
     for (uint32_t i = 0; i < report->row_count; i++)
         sum += report->rows[i].weight_ns;
     return sum;
@@ -97,7 +93,6 @@ static uint64_t row_sum(const gp_report_t *report)
 static uint64_t under_root(const gp_report_t *report, const char *name)
 {
     uint64_t sum = 0;
-
     for (uint32_t i = 0; i < report->row_count; i++)
         if (strcmp(report->frames[report->rows[i].frames[0]].function, name) == 0)
             sum += report->rows[i].weight_ns;
@@ -109,7 +104,6 @@ static void test_whole_process(void **state)
     (void)state;
     fixture_t fixture = build(script, (gp_report_options_t){0}, 0, NULL);
     const gp_report_t *report = fixture.report;
-
     assert_int_equal(report->total_ns, 6007);
     assert_int_equal(report->sampled_ns, 6000);
     assert_int_equal(report->samples, 6);
@@ -127,7 +121,6 @@ static void test_coroutine_filter_uses_ledger(void **state)
 {
     (void)state;
     fixture_t fixture = build(script, (gp_report_options_t){0}, 3, NULL);
-
     assert_int_equal(fixture.report->total_ns, 500 + 1500 + 50);
     assert_int_equal(fixture.report->sampled_ns, 2000);
     assert_int_equal(row_sum(fixture.report), 2050);
@@ -146,7 +139,6 @@ static void test_trace_filter(void **state)
     static const uint8_t id[16] = {0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6,
                                    0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36};
     fixture_t fixture = build(script, (gp_report_options_t){0}, 0, id);
-
     assert_int_equal(fixture.report->total_ns, 900 + 500 + 50);
     assert_int_equal(fixture.report->samples, 2);
     drop(&fixture);
@@ -159,7 +151,6 @@ static void test_groups(void **state)
 {
     (void)state;
     fixture_t fixture = build(script, (gp_report_options_t){.by = GP_BY_COROUTINE}, 0, NULL);
-
     assert_int_equal(row_sum(fixture.report), 6007);
     assert_in_range(under_root(fixture.report, "[thread main]"), 1001, 1002);
     assert_in_range(under_root(fixture.report, "[coroutine 2 server+0x40]"), 1001, 1002);
@@ -170,8 +161,7 @@ static void test_groups(void **state)
 
     fixture = build(script, (gp_report_options_t){.by = GP_BY_TRACE}, 0, NULL);
     assert_int_equal(row_sum(fixture.report), 6007);
-    assert_in_range(under_root(fixture.report, "[trace 4bf92f3577b34da6a3ce929d0e0e4736]"), 2002,
-                    2003);
+    assert_in_range(under_root(fixture.report, "[trace 4bf92f3577b34da6a3ce929d0e0e4736]"), 2002, 2003);
     assert_in_range(under_root(fixture.report, "[no trace]"), 3003, 3004);
     assert_in_range(under_root(fixture.report, "[trace #5]"), 1001, 1002);
     drop(&fixture);
@@ -181,7 +171,6 @@ static void test_no_samples(void **state)
 {
     (void)state;
     fixture_t fixture = build("counters 700 1234567 10 0 0\n", (gp_report_options_t){0}, 0, NULL);
-
     assert_int_equal(fixture.report->total_ns, 1234567);
     assert_int_equal(fixture.report->samples, 0);
     assert_int_equal(fixture.report->row_count, 1);
@@ -203,7 +192,6 @@ static void test_dataset(void **state)
                                  "ledger 7 0 10 1 5\nledger 7 0 30 2 9\n"
                                  "counters 5 100 1 1 1\ncounters 9 300 2 4 3 1\n");
     uint32_t coro = gp_dataset_coro_find(dataset, 7);
-
     assert_string_equal(dataset->coros[coro].record.name, "second");
     assert_int_equal(dataset->coros[coro].cpu_ns, 40);
     assert_int_equal(dataset->coros[coro].switches, 3);
@@ -220,7 +208,6 @@ static void test_function_table(void **state)
     fixture_t fixture = build(script, (gp_report_options_t){0}, 3, NULL);
     gp_function_table_t *table = gp_function_table_create(fixture.report);
     uint64_t self_ns = 0;
-
     for (uint32_t i = 0; i < table->function_count; i++) {
         const gp_function_t *function = &table->functions[i];
         self_ns += function->self_ns;
@@ -254,10 +241,7 @@ static void test_snapshot(void **state)
         {0},
         {.loc = GP_LOC(3, 0x10), .parent = 0},
         {.loc = GP_LOC(3, 0x20), .parent = 1, .weight_ns = 30, .samples = 3},
-        {.loc = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING),
-         .parent = 1,
-         .weight_ns = 10,
-         .samples = 1},
+        {.loc = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING), .parent = 1, .weight_ns = 10, .samples = 1},
     };
     static const uint64_t counters[] = {4, 4};
     const gp_snapshot_t snapshot = {
@@ -274,7 +258,6 @@ static void test_snapshot(void **state)
     };
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     gp_report_t *report = gp_report_from_snapshot(&snapshot, 0, symbolizer);
-
     assert_non_null(report);
     assert_string_equal(report->title, "request");
     assert_int_equal(report->row_count, 2);
@@ -297,6 +280,5 @@ int main(void)
         cmocka_unit_test(test_no_samples),     cmocka_unit_test(test_dataset),
         cmocka_unit_test(test_function_table), cmocka_unit_test(test_snapshot),
     };
-
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

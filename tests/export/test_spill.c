@@ -34,7 +34,6 @@ typedef struct seen {
 static int take_part(void *context, const void *bytes, size_t len)
 {
     seen_t *seen = context;
-
     assert_int_equal(len % sizeof(record_t), 0);
     for (size_t i = 0; i < len / sizeof(record_t); i++) {
         record_t record;
@@ -58,7 +57,6 @@ static void fill(gp_spill_t *spill, uint64_t count)
 static void check_parts(uint64_t count)
 {
     gp_spill_t spill;
-
     fill(&spill, count);
     for (size_t part = PARTS; part > 0; part--) { // in any order, and twice
         for (int turn = 0; turn < 2; turn++) {
@@ -91,7 +89,6 @@ static void reading_can_be_ended(void **state)
 {
     (void)state;
     gp_spill_t spill;
-
     fill(&spill, 2 * (uint64_t)GP_SPILL_BYTES / sizeof(record_t));
     assert_int_equal(gp_spill_read(&spill, 3, sizeof(record_t), stop, NULL), -ECANCELED);
     gp_spill_free(&spill);
@@ -100,7 +97,6 @@ static void reading_can_be_ended(void **state)
 static int compare(const void *left, const void *right)
 {
     const record_t *a = left, *b = right;
-
     return a->key < b->key ? -1 : a->key > b->key;
 }
 
@@ -113,7 +109,6 @@ static int take_sorted(void *context, const void *record)
 {
     order_t *order = context;
     record_t now;
-
     memcpy(&now, record, sizeof(now));
     if (order->count > 0) {
         assert_true(order->last.key <= now.key);
@@ -129,7 +124,6 @@ static int take_sorted(void *context, const void *record)
 static void check_order(uint64_t count, uint64_t keys)
 {
     gp_sorter_t sorter;
-
     gp_sorter_init(&sorter, sizeof(record_t), compare);
     for (uint64_t i = 0; i < count; i++) {
         const record_t record = {.key = random_bits() % keys, .serial = i};
@@ -149,7 +143,6 @@ static void runs_are_merged(void **state)
 {
     (void)state;
     const uint64_t run = GP_SORTER_BYTES / sizeof(record_t);
-
     check_order(1, 10);
     check_order(1000, 50);
     check_order(run, 1000);     // one run, not put by
@@ -162,7 +155,6 @@ static void nothing_to_sort(void **state)
     (void)state;
     gp_sorter_t sorter;
     order_t order = {0};
-
     gp_sorter_init(&sorter, sizeof(record_t), compare);
     assert_int_equal(gp_sorter_end(&sorter), 0);
     assert_int_equal(gp_sorter_each(&sorter, take_sorted, &order), 0);
@@ -176,7 +168,6 @@ static void no_place_for_a_file(void **state)
     gp_spill_t spill;
     gp_sorter_t sorter;
     int result = 0;
-
     setenv("TMPDIR", "/nowhere/at/all", 1);
     assert_int_equal(gp_spill_init(&spill, PARTS), 0);
     gp_sorter_init(&sorter, sizeof(record_t), compare);
@@ -199,10 +190,8 @@ static void no_place_for_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_come_back), cmocka_unit_test(reading_can_be_ended),
-        cmocka_unit_test(runs_are_merged), cmocka_unit_test(nothing_to_sort),
-        cmocka_unit_test(no_place_for_a_file),
+        cmocka_unit_test(parts_come_back), cmocka_unit_test(reading_can_be_ended), cmocka_unit_test(runs_are_merged),
+        cmocka_unit_test(nothing_to_sort), cmocka_unit_test(no_place_for_a_file),
     };
-
     return cmocka_run_group_tests_name("spill", tests, NULL, NULL);
 }

@@ -15,7 +15,6 @@
 static void expect_repair(const char *text, const char *repaired)
 {
     char out[256];
-
     assert_int_equal(gp_text_repair(out, text), strlen(repaired));
     assert_string_equal(out, repaired);
 }
@@ -44,7 +43,6 @@ static void test_repair(void **state)
 static void expect_decimal(uint64_t ns, uint64_t unit, unsigned digits, const char *expected)
 {
     char text[32];
-
     assert_int_equal(gp_text_decimal(text, ns, unit, digits), strlen(expected));
     assert_string_equal(text, expected);
 }
@@ -67,7 +65,6 @@ static void expect_bytes(void (*write)(FILE *), const void *expected, size_t len
     char *bytes = NULL;
     size_t written = 0;
     FILE *out = open_memstream(&bytes, &written);
-
     write(out);
     fclose(out);
     assert_int_equal(written, len);
@@ -85,7 +82,6 @@ static void hand_over(gp_text_t *text, FILE *out)
 static void write_numbers(FILE *file)
 {
     gp_text_t text = {0}, *out = &text;
-
     gp_marshal_int(out, 0);
     gp_marshal_int(out, 0x7fffffff);
     gp_marshal_int(out, 0x80000000u);
@@ -102,14 +98,12 @@ static void test_marshal_numbers(void **state)
                                    "l\x03\0\0\0\0\0\0\0\x02\0"
                                    "l\x05\0\0\0\xff\x7f\xff\x7f\xff\x7f\xff\x7f\x0f\0"
                                    "g\0\0\0\0\0\0\xf0\x3f";
-
     expect_bytes(write_numbers, expected, sizeof(expected) - 1);
 }
 
 static void write_texts(FILE *file)
 {
     gp_text_t text = {0}, *out = &text;
-
     gp_marshal_dict_begin(out);
     gp_marshal_tuple(out, 2);
     gp_marshal_text(out, "");
@@ -123,7 +117,6 @@ static void test_marshal_texts(void **state)
     (void)state;
     static const char expected[] = "{(\x02\0\0\0u\0\0\0\0u\x05\0\0\0\xc3\xa9\xef\xbf\xbd"
                                    "0";
-
     expect_bytes(write_texts, expected, sizeof(expected) - 1);
 }
 
@@ -131,7 +124,6 @@ static void write_long_text(FILE *file)
 {
     static char text[200001];
     gp_text_t out = {0};
-
     memset(text, 'x', sizeof(text) - 1);
     gp_marshal_text(&out, text);
     hand_over(&out, file);
@@ -141,7 +133,6 @@ static void test_marshal_long_text(void **state)
 {
     (void)state;
     static char expected[5 + 65536] = "u\0\0\x01";
-
     memset(expected + 5, 'x', 65536);
     expect_bytes(write_long_text, expected, sizeof(expected));
 }
@@ -160,10 +151,8 @@ static void write_xml(FILE *out)
 static void test_xml(void **state)
 {
     (void)state;
-    static const char expected[] =
-        "&lt;a href=&quot;x&quot;&gt;&amp;" BAD BAD BAD BAD BAD BAD
-        "|&lt;&lt;&lt;\xe2\x80\xa6|1234|\xe6\x97\xa5\xe6\x9c\xac\xe2\x80\xa6";
-
+    static const char expected[] = "&lt;a href=&quot;x&quot;&gt;&amp;" BAD BAD BAD BAD BAD BAD
+                                   "|&lt;&lt;&lt;\xe2\x80\xa6|1234|\xe6\x97\xa5\xe6\x9c\xac\xe2\x80\xa6";
     expect_bytes(write_xml, expected, sizeof(expected) - 1);
 }
 
@@ -177,6 +166,5 @@ int main(void)
         cmocka_unit_test(test_marshal_long_text),
         cmocka_unit_test(test_xml),
     };
-
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

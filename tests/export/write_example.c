@@ -8,7 +8,6 @@ int main(int argc, char **argv)
 {
     const gp_exporter_t *exporter = argc == 3 ? gp_exporter_find(argv[2]) : NULL;
     const gp_report_t *report = &example_report;
-
     if (exporter == NULL)
         return 2;
     if (strcmp(argv[1], "empty") == 0)

@@ -14,7 +14,6 @@ static __attribute__((noinline)) void burn(uint64_t ns)
 {
     struct timespec now;
     uint64_t start = 0, at;
-
     do {
         for (int i = 0; i < 10000; i++)
             sink += (unsigned long)i;
@@ -28,7 +27,6 @@ int main(int argc, char **argv)
 {
     prof_options_t options = PROF_OPTIONS_INIT;
     char path[4096];
-
     options.scope = PROF_SCOPE_PROCESS;
     prof_t *profile = prof_start(&options);
     if (argc != 2 || profile == NULL)

@@ -3,11 +3,10 @@
 #include "capture/format.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define ROW(whose, weight, count, ...)                                                             \
-    {                                                                                              \
-        .frames = (const uint32_t[]){__VA_ARGS__},                                                 \
-        .depth = COUNT(((const uint32_t[]){__VA_ARGS__})), .weight_ns = weight, .samples = count,  \
-        .label = whose                                                                             \
+#define ROW(whose, weight, count, ...)                                                                                 \
+    {                                                                                                                  \
+        .frames = (const uint32_t[]){__VA_ARGS__}, .depth = COUNT(((const uint32_t[]){__VA_ARGS__})),                  \
+        .weight_ns = weight, .samples = count, .label = whose                                                          \
     }
 
 #define SERVER "/opt/app/server"
@@ -27,16 +26,14 @@ static const gp_frame_t frames[] = {
     {"outer", "/src/in.c", 50, 40, SERVER, false, false, 1, 0x400400},
     {"middle", "/src/in.h", 9, 8, SERVER, false, true, 1, 0x400400},
     {"inner", "/src/in.h", 3, 1, SERVER, false, true, 1, 0x400400},
-    {EVIL, "/usr/lib/lib\xff;evil.so", 0, 0, "/usr/lib/lib\xff;evil.so", false, false, 2,
-     0x7fff00000042},
+    {EVIL, "/usr/lib/lib\xff;evil.so", 0, 0, "/usr/lib/lib\xff;evil.so", false, false, 2, 0x7fff00000042},
     {"[switching]", "~", 0, 0, "", true, false, 0, 0},
     {"0x7f0000001000", "", 0, 0, "", false, false, 0, 0x7f0000001000},
 };
 
 static const gp_label_t labels[] = {
     {"[thread main]", 1, "main", 100, NULL},
-    {"fetch \"\xe6\x97\xa5\" </script>", 42, "worker;\n\xff", 101,
-     "4bf92f3577b34da6a3ce929d0e0e4736"},
+    {"fetch \"\xe6\x97\xa5\" </script>", 42, "worker;\n\xff", 101, "4bf92f3577b34da6a3ce929d0e0e4736"},
     {"fetch \"\xe6\x97\xa5\" </script>", 42, "main", 100, "00000000000000000000000000000001"},
     {"", 9007199254740993, "", 0, NULL},
 };
@@ -67,20 +64,63 @@ static const gp_track_t tracks[] = {
 
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
 static const gp_span_t spans[] = {
-    {.track = 0, .waker = GP_NO_TRACK, .start_ns = 0, .left_ns = 1000000, .end_ns = 5000000, .slice_ns = 1000000,
-     .thread_id = 100, .thread_name = "main"},
-    {.track = 0, .waker = GP_NO_TRACK, .start_ns = 5000000, .left_ns = 9000000, .end_ns = 9000000,
-     .slice_ns = 4000000, .goes_on = true, .thread_id = 100, .thread_name = "main"},
-    {.track = 1, .waker = 0, .start_ns = 100000, .left_ns = 100000, .end_ns = 1000000, .ready_ns = 500001,
-     .is_ready_known = true, .thread_name = "", .trace = TRACE},
-    {.track = 1, .waker = 2, .start_ns = 1000000, .left_ns = 5000000, .end_ns = 8000000, .slice_ns = 4000000,
-     .ready_ns = 7000000, .is_ready_known = true, .thread_id = 100, .thread_name = "main", .trace = TRACE},
-    {.track = 1, .waker = GP_NO_TRACK, .start_ns = 8000000, .left_ns = 8900000, .end_ns = 9000000,
-     .slice_ns = 300000, .goes_on = true, .thread_id = 101, .thread_name = "worker;\n\xff", .trace = TRACE},
-    {.track = 2, .waker = GP_NO_TRACK, .start_ns = 2000000, .left_ns = 2000000, .end_ns = 6000000,
-     .thread_name = ""},
-    {.track = 2, .waker = GP_NO_TRACK, .start_ns = 6000000, .left_ns = 7500000, .end_ns = 7500000,
-     .slice_ns = 1500000, .goes_on = true, .thread_id = 101, .thread_name = "worker;\n\xff"},
+    {.track = 0,
+     .waker = GP_NO_TRACK,
+     .start_ns = 0,
+     .left_ns = 1000000,
+     .end_ns = 5000000,
+     .slice_ns = 1000000,
+     .thread_id = 100,
+     .thread_name = "main"},
+    {.track = 0,
+     .waker = GP_NO_TRACK,
+     .start_ns = 5000000,
+     .left_ns = 9000000,
+     .end_ns = 9000000,
+     .slice_ns = 4000000,
+     .goes_on = true,
+     .thread_id = 100,
+     .thread_name = "main"},
+    {.track = 1,
+     .waker = 0,
+     .start_ns = 100000,
+     .left_ns = 100000,
+     .end_ns = 1000000,
+     .ready_ns = 500001,
+     .is_ready_known = true,
+     .thread_name = "",
+     .trace = TRACE},
+    {.track = 1,
+     .waker = 2,
+     .start_ns = 1000000,
+     .left_ns = 5000000,
+     .end_ns = 8000000,
+     .slice_ns = 4000000,
+     .ready_ns = 7000000,
+     .is_ready_known = true,
+     .thread_id = 100,
+     .thread_name = "main",
+     .trace = TRACE},
+    {.track = 1,
+     .waker = GP_NO_TRACK,
+     .start_ns = 8000000,
+     .left_ns = 8900000,
+     .end_ns = 9000000,
+     .slice_ns = 300000,
+     .goes_on = true,
+     .thread_id = 101,
+     .thread_name = "worker;\n\xff",
+     .trace = TRACE},
+    {.track = 2, .waker = GP_NO_TRACK, .start_ns = 2000000, .left_ns = 2000000, .end_ns = 6000000, .thread_name = ""},
+    {.track = 2,
+     .waker = GP_NO_TRACK,
+     .start_ns = 6000000,
+     .left_ns = 7500000,
+     .end_ns = 7500000,
+     .slice_ns = 1500000,
+     .goes_on = true,
+     .thread_id = 101,
+     .thread_name = "worker;\n\xff"},
 };
 
 static const gp_timed_stack_t timed_stacks[] = {

@@ -16,7 +16,6 @@ static gp_writer_t writer = GP_WRITER_INIT;
 static void *add(enum gp_chunk_type type, size_t bytes)
 {
     void *record = gp_writer_add(&writer, type, bytes);
-
     if (record == NULL)
         abort();
     return record;
@@ -26,7 +25,6 @@ static void define(uint32_t stacks)
 {
     static const char path[] = "/opt/app/many";
     gp_module_record_t *module = add(GP_CHUNK_MODULES, sizeof(*module) + sizeof(path) - 1);
-
     *module = (gp_module_record_t){.id = 1, .path_len = sizeof(path) - 1, .start = 0x1000, .end = 0x900000};
     memcpy(module + 1, path, sizeof(path) - 1);
     for (uint32_t i = 1; i <= THREADS; i++) {
@@ -49,8 +47,13 @@ static void take_spans(uint32_t coro, uint32_t trace, uint32_t thread)
 {
     for (uint64_t i = SPANS; i > 0; i--) {
         gp_span_record_t *span = add(GP_CHUNK_SPANS, sizeof(*span));
-        *span = (gp_span_record_t){.coro_id = coro, .start_ns = (i - 1) * 1000, .left_ns = i * 1000 - 400,
-                                   .end_ns = i * 1000, .slice_ns = 600, .trace = trace, .thread = thread};
+        *span = (gp_span_record_t){.coro_id = coro,
+                                   .start_ns = (i - 1) * 1000,
+                                   .left_ns = i * 1000 - 400,
+                                   .end_ns = i * 1000,
+                                   .slice_ns = 600,
+                                   .trace = trace,
+                                   .thread = thread};
     }
 }
 
@@ -59,13 +62,16 @@ static uint64_t take(uint32_t number, uint32_t stacks)
     uint32_t trace = 1 + number % TRACES, thread = 1 + number % THREADS;
     gp_coro_record_t *coro = add(GP_CHUNK_COROS, sizeof(*coro));
     uint64_t total = 0;
-
     *coro = (gp_coro_record_t){.id = number, .kind = GP_CORO_ANNOUNCED};
     snprintf(coro->name, sizeof(coro->name), "c%u", number);
     for (uint32_t i = 0; i < stacks; i++) {
         gp_sample_record_t *sample = add(GP_CHUNK_SAMPLES, sizeof(*sample));
-        *sample = (gp_sample_record_t){.time_ns = 1000 * i, .weight_ns = 1000 * (1 + (7 * number + i) % 10),
-                                       .coro_id = number, .thread = thread, .stack_id = i + 1, .trace = trace};
+        *sample = (gp_sample_record_t){.time_ns = 1000 * i,
+                                       .weight_ns = 1000 * (1 + (7 * number + i) % 10),
+                                       .coro_id = number,
+                                       .thread = thread,
+                                       .stack_id = i + 1,
+                                       .trace = trace};
         total += sample->weight_ns;
     }
     gp_ledger_record_t *ledger = add(GP_CHUNK_LEDGER, sizeof(*ledger));
@@ -76,8 +82,8 @@ static uint64_t take(uint32_t number, uint32_t stacks)
 
 int main(int argc, char **argv)
 {
-    gp_file_header_t header = {.version = GP_FILE_VERSION, .header_bytes = sizeof(header), .pid = 42,
-                               .frequency_hz = 1000, .elf_machine = 62};
+    gp_file_header_t header = {
+        .version = GP_FILE_VERSION, .header_bytes = sizeof(header), .pid = 42, .frequency_hz = 1000, .elf_machine = 62};
     if (argc < 4)
         return 2;
     uint32_t coros = (uint32_t)atoi(argv[2]), stacks = (uint32_t)atoi(argv[3]);

@@ -34,7 +34,6 @@ void __wrap_free(void *memory);
 void *__wrap_malloc(size_t bytes)
 {
     void *memory = fails() ? NULL : __real_malloc(bytes);
-
     held += memory != NULL;
     return memory;
 }
@@ -42,7 +41,6 @@ void *__wrap_malloc(size_t bytes)
 void *__wrap_calloc(size_t count, size_t bytes)
 {
     void *memory = fails() ? NULL : __real_calloc(count, bytes);
-
     held += memory != NULL;
     return memory;
 }
@@ -50,7 +48,6 @@ void *__wrap_calloc(size_t count, size_t bytes)
 void *__wrap_realloc(void *memory, size_t bytes)
 {
     void *moved = fails() ? NULL : __real_realloc(memory, bytes);
-
     held += moved != NULL && memory == NULL;
     return moved;
 }
@@ -58,7 +55,6 @@ void *__wrap_realloc(void *memory, size_t bytes)
 void *__wrap_reallocarray(void *memory, size_t count, size_t bytes)
 {
     void *moved = fails() ? NULL : __real_reallocarray(memory, count, bytes);
-
     held += moved != NULL && memory == NULL;
     return moved;
 }
@@ -91,7 +87,6 @@ static void test_each(void **state)
 {
     (void)state;
     FILE *out = fopen("/dev/null", "w");
-
     for (const gp_exporter_t *exporter = gp_exporter_table(); exporter->name; exporter++) {
         fail_each(exporter, &labelled_report, out);
         if (exporter->wants & GP_WANT_TIMELINE) { // the others have none
@@ -107,7 +102,6 @@ static void test_each(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_each)};
-
     until_failure = -1;
     return cmocka_run_group_tests_name("allocation", tests, NULL, NULL);
 }

@@ -19,7 +19,6 @@ static const struct {
 int main(int argc, char **argv)
 {
     const gp_exporter_t *exporter = argc == 3 ? gp_exporter_find(argv[2]) : NULL;
-
     setlocale(LC_ALL, ""); // as a host may: numbers must not change
     for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]) && exporter != NULL; i++)
         if (strcmp(argv[1], reports[i].name) == 0)

@@ -46,10 +46,22 @@ static void run(int id)
     coro[id].cpu_ns += truth_cpu_ns() - coro[id].entered_ns;
 }
 
-static void entry_alpha(void) { run(0); }
-static void entry_beta(void) { run(1); }
-static void entry_gamma(void) { run(2); }
-static void entry_idle(void) { run(3); }
+static void entry_alpha(void)
+{
+    run(0);
+}
+static void entry_beta(void)
+{
+    run(1);
+}
+static void entry_gamma(void)
+{
+    run(2);
+}
+static void entry_idle(void)
+{
+    run(3);
+}
 
 static void resume(int id)
 {
@@ -62,7 +74,6 @@ int main(int argc, char **argv)
 {
     static void (*const entries[COUNT])(void) = {entry_alpha, entry_beta, entry_gamma, entry_idle};
     static const char *const names[COUNT] = {"entry_alpha", "entry_beta", "entry_gamma", "entry_idle"};
-
     truth_thread_begin();
     if (argc < 3)
         return 2;

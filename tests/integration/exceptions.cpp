@@ -11,7 +11,8 @@ WORK(thrower)
 WORK(catcher)
 WORK(destructor)
 
-namespace {
+namespace
+{
 
 constexpr int COUNT = 4;
 constexpr std::size_t STACK_BYTES = 65536;

@@ -187,7 +187,8 @@ static int mask_view(void)
     sigfillset(&all);
     sigemptyset(&one);
     sigaddset(&one, SIGPROF);
-    if (is_blocked(SIGPROF) || sigprocmask(SIG_BLOCK, &one, &old) != 0 || sigismember(&old, SIGPROF) || !is_blocked(SIGPROF))
+    if (is_blocked(SIGPROF) || sigprocmask(SIG_BLOCK, &one, &old) != 0 || sigismember(&old, SIGPROF) ||
+        !is_blocked(SIGPROF))
         return 3;
     if (pthread_sigmask(SIG_SETMASK, &all, &old) != 0 || !sigismember(&old, SIGPROF) || sigismember(&old, SIGUSR1))
         return 4;
@@ -201,7 +202,8 @@ static int mask_view(void)
     if (sigprocmask(42, &one, NULL) != -1 || errno != EINVAL || pthread_sigmask(42, &one, NULL) != EINVAL)
         return 7;
     action.sa_mask = one;
-    if (sigaction(SIGUSR2, &action, NULL) != 0 || sigaction(SIGUSR2, NULL, &told) != 0 || !sigismember(&told.sa_mask, SIGPROF))
+    if (sigaction(SIGUSR2, &action, NULL) != 0 || sigaction(SIGUSR2, NULL, &told) != 0 ||
+        !sigismember(&told.sa_mask, SIGPROF))
         return 8;
     sigemptyset(&action.sa_mask);
     if (sigaction(SIGUSR2, &action, &told) != 0 || !sigismember(&told.sa_mask, SIGPROF) ||

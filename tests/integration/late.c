@@ -1,4 +1,5 @@
-// A program that knows nothing of greenprof when it starts its threads: it loads the library later, and profiles itself.
+// A program that knows nothing of greenprof when it starts its threads: it loads the library later, and profiles
+// itself.
 //   late LIBRARY OUTPUT_DIRECTORY
 #include "truth.h"
 

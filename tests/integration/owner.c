@@ -42,13 +42,12 @@ int main(int argc, char **argv)
     if (argc < 2)
         return 2;
     if (strcmp(argv[1], "late_handler") == 0)
-        work_own(500000000); // sampled in peace until then
+        work_own(500000000);           // sampled in peace until then
     if (strcmp(argv[1], "reset") == 0) // as daemons do: all signals at once, and no timer
         return reset_all();
-    for (int number = 1; strcmp(argv[1], "everything") == 0 && number < NSIG; number++) {
+    for (int number = 1; strcmp(argv[1], "everything") == 0 && number < NSIG; number++)
         if (number != SIGPROF)
             sigaction(number, &action, NULL);
-    }
     if (strcmp(argv[1], "ignore") == 0)
         action.sa_handler = SIG_IGN;
     if (strcmp(argv[1], "signal") == 0) {

@@ -1,5 +1,6 @@
 // A process and what becomes of it: fork, exec, vfork, posix_spawn, system, daemons, closed descriptors.
-//   processes fork | fork_exec PROGRAM [ARGUMENT...] | exec_self | children | daemon FILE | close_all | failed_exec | many
+//   processes fork | fork_exec PROGRAM [ARGUMENT...] | exec_self | children | daemon FILE | close_all | failed_exec |
+//   many
 #include "truth.h"
 
 #include <errno.h>
@@ -39,8 +40,7 @@ static int forks(void)
         truth_thread_begin();
         work_child(ms(1000));
         truth_thread_end();
-        printf("CHILD %d %.6f %.6f\n", (int)getpid(), truth_seconds(child_ns),
-               truth_seconds(truth_cpu_ns()));
+        printf("CHILD %d %.6f %.6f\n", (int)getpid(), truth_seconds(child_ns), truth_seconds(truth_cpu_ns()));
         exit(7);
     }
     work_parent(ms(800));
@@ -87,10 +87,9 @@ static int exec_self_second(void)
 static int failed_exec(void)
 {
     work_before(ms(500));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         if (execl("/nonexistent", "nonexistent", (char *)NULL) != -1 || errno != ENOENT)
             return 3;
-    }
     work_parent(ms(700));
     EXPECT(before);
     EXPECT(parent);

@@ -1,5 +1,6 @@
-// 64 concurrent requests, each a ucontext coroutine with a function of its own, profiled by prof_start() and prof_stop().
-// Every fourth spawns a child coroutine that belongs to it. They take turns, and each is dumped on its own.
+// 64 concurrent requests, each a ucontext coroutine with a function of its own, profiled by prof_start() and
+// prof_stop(). Every fourth spawns a child coroutine that belongs to it. They take turns, and each is dumped on its
+// own.
 //   requests DIRECTORY [THREADS]
 #include "truth.h"
 
@@ -14,8 +15,8 @@ enum { SLICE_NS = 2500000 };
 
 #define EIGHT(apply, n) apply(n##0) apply(n##1) apply(n##2) apply(n##3) apply(n##4) apply(n##5) apply(n##6) apply(n##7)
 #define ALL(apply)                                                                                                     \
-    EIGHT(apply, 0) EIGHT(apply, 1) EIGHT(apply, 2) EIGHT(apply, 3) EIGHT(apply, 4) EIGHT(apply, 5) EIGHT(apply, 6)    \
-    EIGHT(apply, 7)
+    EIGHT(apply, 0)                                                                                                    \
+    EIGHT(apply, 1) EIGHT(apply, 2) EIGHT(apply, 3) EIGHT(apply, 4) EIGHT(apply, 5) EIGHT(apply, 6) EIGHT(apply, 7)
 #define WORK_OF(n) WORK(request_##n)
 ALL(WORK_OF)
 #define NAME_OF(n) work_request_##n,

@@ -129,8 +129,8 @@ static void run_api(int id)
 
 static void make(small_t *small, void (*entry)(int), int id)
 {
-    unsigned char *memory = mmap(NULL, PAGE_BYTES + STACK_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *memory =
+        mmap(NULL, PAGE_BYTES + STACK_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, PAGE_BYTES, PROT_NONE) != 0)
         fail("mmap");
     small->stack = memory + PAGE_BYTES;

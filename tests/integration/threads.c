@@ -18,7 +18,7 @@ static void check_error(int error)
 enum { THREADS = 4, COROUTINES = 8, STACK_BYTES = 65536, ROUNDS = 300 };
 
 #define EIGHT(apply) apply(0) apply(1) apply(2) apply(3) apply(4) apply(5) apply(6) apply(7)
-#define WORK_OF(n) WORK(moving_##n)
+#define WORK_OF(n)   WORK(moving_##n)
 EIGHT(WORK_OF)
 #define NAME_OF(n) work_moving_##n,
 static void (*const works[COROUTINES])(uint64_t) = {EIGHT(NAME_OF)};
@@ -265,8 +265,7 @@ static void kinds(void)
     check_error(pthread_create(&threads[4], NULL, cancelled, NULL));
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    while (__atomic_load_n(&cancelled_ns, __ATOMIC_ACQUIRE) == 0 ||
-           !__atomic_load_n(&detached_done, __ATOMIC_ACQUIRE))
+    while (__atomic_load_n(&cancelled_ns, __ATOMIC_ACQUIRE) == 0 || !__atomic_load_n(&detached_done, __ATOMIC_ACQUIRE))
         usleep(10000);
     usleep(50000);
     pthread_cancel(threads[4]);

@@ -1,8 +1,9 @@
-// A coroutine service whose waits are known: an event loop with timers, requests that park in three places, wait for the
-// loop, compute, sleep in the kernel, and are preempted. It books each part itself, on the monotonic clock and the thread's
-// CPU clock, and prints what it booked.
+// A coroutine service whose waits are known: an event loop with timers, requests that park in three places, wait for
+// the loop, compute, sleep in the kernel, and are preempted. It books each part itself, on the monotonic clock and the
+// thread's CPU clock, and prints what it booked.
 //
-//   service waits SECONDS | whole SECONDS | hog MS VICTIMS TIMES crunch|doze | yields ROUNDS | profile SECONDS FORMAT PATH
+//   service waits SECONDS | whole SECONDS | hog MS VICTIMS TIMES crunch|doze | yields ROUNDS | profile SECONDS FORMAT
+//   PATH
 //
 //   CORO name wall cpu off ready parked waiting switches     seconds, as booked
 //   LEDGER name wall cpu off ready parked waiting switches   the same, as prof_coro_ledger() says
@@ -24,7 +25,7 @@ typedef struct green {
     void *sp;
     char name[32];
     void (*run)(struct green *self);
-    uint64_t wake_ns; // when its timer goes off; 0 = none
+    uint64_t wake_ns;  // when its timer goes off; 0 = none
     uint64_t ready_ns; // when it became ready; 0 = it waits
     uint64_t switched_ns, switched_cpu_ns;
     uint64_t cpu_ns, slice_ns, parked_ns, waited_ready_ns, blind_ns, switches;
@@ -188,9 +189,9 @@ static void book(const green_t *green)
 {
     uint64_t off = green->slice_ns > green->cpu_ns ? green->slice_ns - green->cpu_ns : 0;
     uint64_t wall = green->slice_ns + green->waited_ready_ns + green->parked_ns + green->blind_ns;
-    printf("CORO %s %.6f %.6f %.6f %.6f %.6f %.6f %llu\n", green->name, truth_seconds(wall), truth_seconds(green->cpu_ns),
-           truth_seconds(off), truth_seconds(green->waited_ready_ns), truth_seconds(green->parked_ns),
-           truth_seconds(green->blind_ns), (unsigned long long)green->switches);
+    printf("CORO %s %.6f %.6f %.6f %.6f %.6f %.6f %llu\n", green->name, truth_seconds(wall),
+           truth_seconds(green->cpu_ns), truth_seconds(off), truth_seconds(green->waited_ready_ns),
+           truth_seconds(green->parked_ns), truth_seconds(green->blind_ns), (unsigned long long)green->switches);
     prof_ledger_t ledger = PROF_LEDGER_INIT;
     if (prof_coro_ledger(green->coro, &ledger) == 0)
         printf("LEDGER %s %.6f %.6f %.6f %.6f %.6f %.6f %llu\n", green->name, truth_seconds(ledger.wall_ns),
@@ -203,8 +204,8 @@ static void books(void)
 {
     for (int i = 0; i < count; i++)
         book(&greens[i]);
-    printf("SITE wait_db %.6f\nSITE wait_rpc %.6f\nSITE wait_lock %.6f\n", truth_seconds(site_db), truth_seconds(site_rpc),
-           truth_seconds(site_lock));
+    printf("SITE wait_db %.6f\nSITE wait_rpc %.6f\nSITE wait_lock %.6f\n", truth_seconds(site_db),
+           truth_seconds(site_rpc), truth_seconds(site_lock));
 }
 
 static void waits(double seconds)
@@ -336,9 +337,10 @@ int main(int argc, char **argv)
         prof_ledger_t ledger = PROF_LEDGER_INIT;
         if (prof_ledger(profile, &ledger) != 0 || prof_dump(profile, argv[3], argv[4]) != 0)
             return 1;
-        printf("PROFILE %.6f %.6f %.6f %.6f %.6f %.6f %llu\n", truth_seconds(ledger.wall_ns), truth_seconds(ledger.cpu_ns),
-               truth_seconds(ledger.blocked_ns + ledger.preempted_ns), truth_seconds(ledger.ready_ns),
-               truth_seconds(ledger.parked_ns), truth_seconds(ledger.waiting_ns), (unsigned long long)ledger.switches);
+        printf("PROFILE %.6f %.6f %.6f %.6f %.6f %.6f %llu\n", truth_seconds(ledger.wall_ns),
+               truth_seconds(ledger.cpu_ns), truth_seconds(ledger.blocked_ns + ledger.preempted_ns),
+               truth_seconds(ledger.ready_ns), truth_seconds(ledger.parked_ns), truth_seconds(ledger.waiting_ns),
+               (unsigned long long)ledger.switches);
     }
     return 0;
 }

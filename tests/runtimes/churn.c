@@ -1,5 +1,5 @@
-// A server's worth of short coroutines: each is made on a stack of a pool, runs once, and is forgotten. On Boost.Context, or
-// on ucontext where CHURN_UCONTEXT is defined.
+// A server's worth of short coroutines: each is made on a stack of a pool, runs once, and is forgotten. On
+// Boost.Context, or on ucontext where CHURN_UCONTEXT is defined.
 //   churn COROUTINES STACKS
 #include <ucontext.h>
 

@@ -1,5 +1,5 @@
-// folly's fibers in shape: a FiberManager whose fibers are Boost contexts on stacks that it uses again, a queue of ready
-// fibers, and a main context that runs them. Linked with libboost_context.a, as folly is.
+// folly's fibers in shape: a FiberManager whose fibers are Boost contexts on stacks that it uses again, a queue of
+// ready fibers, and a main context that runs them. Linked with libboost_context.a, as folly is.
 #include <cstdlib>
 #include <deque>
 #include <functional>
@@ -8,7 +8,8 @@
 
 #include "shares.h"
 
-namespace {
+namespace
+{
 
 using fcontext_t = void *;
 struct transfer_t {
@@ -20,15 +21,22 @@ extern "C" fcontext_t make_fcontext(void *top, size_t size, void (*entry)(transf
 
 class FiberManager;
 
-class Fiber {
-public:
+class Fiber
+{
+  public:
     Fiber(FiberManager &manager, char *stack);
-    void activate() { context_ = jump_fcontext(context_, this).context; }
-    void deactivate() { main_ = jump_fcontext(main_, nullptr).context; }
+    void activate()
+    {
+        context_ = jump_fcontext(context_, this).context;
+    }
+    void deactivate()
+    {
+        main_ = jump_fcontext(main_, nullptr).context;
+    }
     void start(std::function<void()> function);
     bool over = false;
 
-private:
+  private:
     static void fiber_func(transfer_t transfer);
     FiberManager &manager_;
     char *stack_;
@@ -36,8 +44,9 @@ private:
     fcontext_t context_ = nullptr, main_ = nullptr;
 };
 
-class FiberManager {
-public:
+class FiberManager
+{
+  public:
     static constexpr size_t stack_bytes = SHARES_STACK_BYTES;
 
     void add_task(std::function<void()> function)
@@ -60,20 +69,26 @@ public:
             active_ = ready_.front();
             ready_.pop_front();
             active_->activate();
-            (active_->over ? static_cast<void>(pool_.push_back(active_)) : static_cast<void>(ready_.push_back(active_)));
+            (active_->over ? static_cast<void>(pool_.push_back(active_))
+                           : static_cast<void>(ready_.push_back(active_)));
         }
     }
 
-    void yield() { active_->deactivate(); }
+    void yield()
+    {
+        active_->deactivate();
+    }
 
-private:
+  private:
     std::vector<std::unique_ptr<Fiber>> all_;
     std::vector<Fiber *> pool_;
     std::deque<Fiber *> ready_;
     Fiber *active_ = nullptr;
 };
 
-Fiber::Fiber(FiberManager &manager, char *stack) : manager_(manager), stack_(stack) {}
+Fiber::Fiber(FiberManager &manager, char *stack) : manager_(manager), stack_(stack)
+{
+}
 
 void Fiber::start(std::function<void()> function)
 {

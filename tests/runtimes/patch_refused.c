@@ -1,5 +1,5 @@
-// A program with routines of Boost's names that begin in ways greenprof does not patch. Ends with status 7 if they are as
-// they were built.
+// A program with routines of Boost's names that begin in ways greenprof does not patch. Ends with status 7 if they are
+// as they were built.
 #include <stdio.h>
 #include <string.h>
 

@@ -13,10 +13,22 @@ static void run(int id)
     done[id] = 1;
 }
 
-static void entry_alpha(void *unused) { (void)unused, run(0); }
-static void entry_beta(void *unused) { (void)unused, run(1); }
-static void entry_gamma(void *unused) { (void)unused, run(2); }
-static void entry_idle(void *unused) { (void)unused, run(3); }
+static void entry_alpha(void *unused)
+{
+    (void)unused, run(0);
+}
+static void entry_beta(void *unused)
+{
+    (void)unused, run(1);
+}
+static void entry_gamma(void *unused)
+{
+    (void)unused, run(2);
+}
+static void entry_idle(void *unused)
+{
+    (void)unused, run(3);
+}
 
 int main(int argc, char **argv)
 {

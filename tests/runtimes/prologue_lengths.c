@@ -1,4 +1,5 @@
-// Reads the first bytes of functions, one a line in hexadecimal digits; says of each how many would be taken, 0 = refused.
+// Reads the first bytes of functions, one a line in hexadecimal digits; says of each how many would be taken, 0 =
+// refused.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

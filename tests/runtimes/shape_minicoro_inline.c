@@ -1,5 +1,5 @@
-// minicoro with its implementation in the program's own object, as most use it: its switch routine is inline assembly that no
-// linker sees. Source: minicoro 0.2, x86-64.
+// minicoro with its implementation in the program's own object, as most use it: its switch routine is inline assembly
+// that no linker sees. Source: minicoro 0.2, x86-64.
 #include <stdlib.h>
 
 #include "shape.h"
@@ -80,5 +80,11 @@ void shape_make(int id, void (*run)(void))
     mco_create(&all[id], &description);
 }
 
-void shape_enter(int id) { mco_resume(all[id]); }
-void shape_leave(int id) { mco_yield(all[id]); }
+void shape_enter(int id)
+{
+    mco_resume(all[id]);
+}
+void shape_leave(int id)
+{
+    mco_yield(all[id]);
+}

@@ -14,10 +14,22 @@ static void run(int id)
     shape_leave(id);
 }
 
-static void entry_alpha(void) { run(0); }
-static void entry_beta(void) { run(1); }
-static void entry_gamma(void) { run(2); }
-static void entry_idle(void) { run(3); }
+static void entry_alpha(void)
+{
+    run(0);
+}
+static void entry_beta(void)
+{
+    run(1);
+}
+static void entry_gamma(void)
+{
+    run(2);
+}
+static void entry_idle(void)
+{
+    run(3);
+}
 
 int main(int argc, char **argv)
 {

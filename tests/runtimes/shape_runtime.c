@@ -109,7 +109,8 @@ photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsi
                                     unsigned long flags)
 #else
 enum { flags };
-photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size, unsigned short reserved)
+photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size,
+                                    unsigned short reserved)
 #endif
 {
     enum { PAGE = 4096 };
@@ -117,8 +118,8 @@ photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsi
     stack_size = (stack_size + sizeof(photon_thread) + PAGE - 1) / PAGE * PAGE;
     char *memory = aligned_alloc(PAGE, stack_size);
     photon_thread *thread = (photon_thread *)(void *)(memory + (stack_size - sizeof(photon_thread)) / 64 * 64);
-    *thread = (photon_thread){.argument = argument, .start = start, .buf = memory, .stackful_alloc_top = memory,
-                              .stack_size = stack_size};
+    *thread = (photon_thread){
+        .argument = argument, .start = start, .buf = memory, .stackful_alloc_top = memory, .stack_size = stack_size};
     char *top = (char *)thread - reserved;
     *photon_stack_pointer(thread) = shape_stack(memory, (unsigned long)(top - memory), (void (*)(void))start);
     return thread;

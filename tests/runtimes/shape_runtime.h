@@ -26,8 +26,8 @@ typedef struct coctx {
     char *ss_sp;
 } coctx_t;
 void coctx_swap(coctx_t *from, coctx_t *to);
-int coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first, const void *second)
-    __asm__("_Z10coctx_makeP7coctx_tPFPvS1_S1_EPKvS5_");
+int coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first,
+               const void *second) __asm__("_Z10coctx_makeP7coctx_tPFPvS1_S1_EPKvS5_");
 
 // higan's libco, libco.h
 void co_switch(void *to);

@@ -27,8 +27,14 @@ void shape_make(int id, void (*run)(void))
     char *memory = malloc(BYTES);
     contexts[id] = bthread_make_fcontext(memory + BYTES, BYTES, (void (*)(long))run);
 }
-void shape_enter(int id) { bthread_jump_fcontext(&loop, contexts[id], 0, 0); }
-void shape_leave(int id) { bthread_jump_fcontext(&contexts[id], loop, 0, 0); }
+void shape_enter(int id)
+{
+    bthread_jump_fcontext(&loop, contexts[id], 0, 0);
+}
+void shape_leave(int id)
+{
+    bthread_jump_fcontext(&contexts[id], loop, 0, 0);
+}
 #elif defined(SHAPE_LIBACO)
 static aco_t *main_co, *all[COUNT];
 void shape_make(int id, void (*run)(void))
@@ -39,8 +45,14 @@ void shape_make(int id, void (*run)(void))
         main_co = aco_create(NULL, NULL, 0, NULL, NULL);
     all[id] = aco_create(main_co, stack, 0, run, NULL);
 }
-void shape_enter(int id) { acosw(main_co, all[id]); }
-void shape_leave(int id) { acosw(all[id], main_co); }
+void shape_enter(int id)
+{
+    acosw(main_co, all[id]);
+}
+void shape_leave(int id)
+{
+    acosw(all[id], main_co);
+}
 #elif defined(SHAPE_LIBCO_TENCENT)
 static coctx_t loop, all[COUNT];
 void shape_make(int id, void (*run)(void))
@@ -49,8 +61,14 @@ void shape_make(int id, void (*run)(void))
     all[id].ss_size = BYTES;
     coctx_make(&all[id], (void *(*)(void *, void *))run, NULL, NULL);
 }
-void shape_enter(int id) { coctx_swap(&loop, &all[id]); }
-void shape_leave(int id) { coctx_swap(&all[id], &loop); }
+void shape_enter(int id)
+{
+    coctx_swap(&loop, &all[id]);
+}
+void shape_leave(int id)
+{
+    coctx_swap(&all[id], &loop);
+}
 #elif defined(SHAPE_LIBCO_HIGAN)
 static void *loop, *all[COUNT];
 void shape_make(int id, void (*run)(void))
@@ -58,8 +76,14 @@ void shape_make(int id, void (*run)(void))
     loop = co_active();
     all[id] = id % 2 ? co_create(BYTES, run) : co_derive(malloc(BYTES), BYTES, run);
 }
-void shape_enter(int id) { co_switch(all[id]); }
-void shape_leave(int id) { (void)id, co_switch(loop); }
+void shape_enter(int id)
+{
+    co_switch(all[id]);
+}
+void shape_leave(int id)
+{
+    (void)id, co_switch(loop);
+}
 #elif defined(SHAPE_MINICORO)
 static mco_coro *all[COUNT];
 void shape_make(int id, void (*run)(void))
@@ -67,8 +91,14 @@ void shape_make(int id, void (*run)(void))
     mco_desc description = {(void (*)(mco_coro *))run, BYTES};
     mco_create(&all[id], &description);
 }
-void shape_enter(int id) { mco_resume(all[id]); }
-void shape_leave(int id) { mco_yield(all[id]); }
+void shape_enter(int id)
+{
+    mco_resume(all[id]);
+}
+void shape_leave(int id)
+{
+    mco_yield(all[id]);
+}
 #elif defined(SHAPE_PHOTON)
 static photon_thread *all[COUNT];
 static void *loop;
@@ -80,8 +110,14 @@ void shape_make(int id, void (*run)(void))
     all[id] = photon_thread_create((void *(*)(void *))run, NULL, BYTES, 0);
 #endif
 }
-void shape_enter(int id) { shape_swap(&loop, *photon_stack_pointer(all[id])); }
-void shape_leave(int id) { shape_swap(photon_stack_pointer(all[id]), loop); }
+void shape_enter(int id)
+{
+    shape_swap(&loop, *photon_stack_pointer(all[id]));
+}
+void shape_leave(int id)
+{
+    shape_swap(photon_stack_pointer(all[id]), loop);
+}
 #elif defined(SHAPE_LIBTASK)
 static libtask_ucontext loop;
 void shape_make(int id, void (*run)(void))
@@ -89,8 +125,14 @@ void shape_make(int id, void (*run)(void))
     if (taskcreate((void (*)(void *))run, NULL, BYTES) != id)
         abort();
 }
-void shape_enter(int id) { libtask_swapcontext(&loop, task_context(id)); }
-void shape_leave(int id) { libtask_swapcontext(task_context(id), &loop); }
+void shape_enter(int id)
+{
+    libtask_swapcontext(&loop, task_context(id));
+}
+void shape_leave(int id)
+{
+    libtask_swapcontext(task_context(id), &loop);
+}
 #elif defined(SHAPE_LIBDILL)
 static void *all[COUNT], *loop;
 void shape_make(int id, void (*run)(void))
@@ -99,6 +141,12 @@ void shape_make(int id, void (*run)(void))
     dill_prologue(&context, &top, 0, -1, __FILE__, 100 + id);
     all[id] = shape_stack((char *)top - BYTES, BYTES, run);
 }
-void shape_enter(int id) { shape_swap(&loop, all[id]); }
-void shape_leave(int id) { shape_swap(&all[id], loop); }
+void shape_enter(int id)
+{
+    shape_swap(&loop, all[id]);
+}
+void shape_leave(int id)
+{
+    shape_swap(&all[id], loop);
+}
 #endif

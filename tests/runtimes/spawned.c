@@ -41,7 +41,8 @@ static TRUTH_OUT_OF_LINE green_t *spawn(void (*run)(green_t *), const char *name
     getcontext(&green->context);
     green->context.uc_stack.ss_sp = green->stack;
     green->context.uc_stack.ss_size = STACK_BYTES;
-    makecontext(&green->context, (void (*)(void))trampoline, 2, (unsigned)(uintptr_t)green, (unsigned)((uintptr_t)green >> 32));
+    makecontext(&green->context, (void (*)(void))trampoline, 2, (unsigned)(uintptr_t)green,
+                (unsigned)((uintptr_t)green >> 32));
     return green;
 }
 

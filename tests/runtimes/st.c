@@ -5,8 +5,14 @@
 
 static unsigned long entered, left;
 
-static void count_in(void) { entered++; }
-static void count_out(void) { left++; }
+static void count_in(void)
+{
+    entered++;
+}
+static void count_out(void)
+{
+    left++;
+}
 
 static void run(int id)
 {
@@ -16,10 +22,26 @@ static void run(int id)
     }
 }
 
-static void *entry_alpha(void *unused) { run(0); return unused; }
-static void *entry_beta(void *unused) { run(1); return unused; }
-static void *entry_gamma(void *unused) { run(2); return unused; }
-static void *entry_idle(void *unused) { run(3); return unused; }
+static void *entry_alpha(void *unused)
+{
+    run(0);
+    return unused;
+}
+static void *entry_beta(void *unused)
+{
+    run(1);
+    return unused;
+}
+static void *entry_gamma(void *unused)
+{
+    run(2);
+    return unused;
+}
+static void *entry_idle(void *unused)
+{
+    run(3);
+    return unused;
+}
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
-// Entry patches: the decoder against known beginnings of functions, and against anything; moved code executed and compared
-// with the function as it was; what is refused is left as it is.
+// Entry patches: the decoder against known beginnings of functions, and against anything; moved code executed and
+// compared with the function as it was; what is refused is left as it is.
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,12 +19,12 @@
 typedef long function_t(long, long);
 
 #define GOOD(EACH)                                                                                                     \
-    EACH(fn_push) EACH(fn_lea) EACH(fn_rip_lea) EACH(fn_rip_load) EACH(fn_rip_immediate) EACH(fn_rip_byte)             \
-    EACH(fn_branch) EACH(fn_near_branch) EACH(fn_jump) EACH(fn_canary) EACH(fn_sse) EACH(fn_wide_immediate)            \
-    EACH(fn_restart)
+    EACH(fn_push)                                                                                                      \
+    EACH(fn_lea) EACH(fn_rip_lea) EACH(fn_rip_load) EACH(fn_rip_immediate) EACH(fn_rip_byte) EACH(fn_branch)           \
+        EACH(fn_near_branch) EACH(fn_jump) EACH(fn_canary) EACH(fn_sse) EACH(fn_wide_immediate) EACH(fn_restart)
 #define BAD(EACH)                                                                                                      \
-    EACH(no_short) EACH(no_call) EACH(no_loop) EACH(no_short_jump) EACH(no_vex) EACH(no_indirect)                      \
-    EACH(no_loop_instruction)
+    EACH(no_short)                                                                                                     \
+    EACH(no_call) EACH(no_loop) EACH(no_short_jump) EACH(no_vex) EACH(no_indirect) EACH(no_loop_instruction)
 
 #define DECLARE(name) extern function_t name;
 GOOD(DECLARE)
@@ -101,7 +101,8 @@ static void test_anything(void **state)
         for (size_t j = 0; j < size; j++)
             code[j] = (unsigned char)(random() >> 8);
         if (i % 2 && size >= 8) // or a known beginning, damaged
-            memcpy(code, beginnings[(size_t)i / 2 % (sizeof(beginnings) / sizeof(beginnings[0]))].code, (size_t)random() % 8);
+            memcpy(code, beginnings[(size_t)i / 2 % (sizeof(beginnings) / sizeof(beginnings[0]))].code,
+                   (size_t)random() % 8);
         if (gp_prologue_move(code, size, 0x10000000, 0x10000000 + FAR, &moved) != 0)
             continue;
         accepted++;

@@ -16,5 +16,11 @@ void shape_make(int id, void (*run)(void))
     makecontext(&all[id], run, 0);
 }
 
-void shape_enter(int id) { swapcontext(&loop, &all[id]); }
-void shape_leave(int id) { swapcontext(&all[id], &loop); }
+void shape_enter(int id)
+{
+    swapcontext(&loop, &all[id]);
+}
+void shape_leave(int id)
+{
+    swapcontext(&all[id], &loop);
+}

@@ -21,7 +21,6 @@ static const uint8_t loop_code[] = {0x48, 0x89, 0xf8, 0x48, 0xff, 0xcf, 0x75, 0x
 static double now(void)
 {
     struct timespec time;
-
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
@@ -30,16 +29,13 @@ int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 1;
     char path[64];
-    uint8_t *page =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
+    uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
     FILE *map = fopen(path, "w");
     if (page == MAP_FAILED || map == NULL)
         return 1;
     memcpy(page, loop_code, sizeof(loop_code));
-    fprintf(map, "%lx %zx made:loop at run time\n", (unsigned long)(uintptr_t)page,
-            sizeof(loop_code));
+    fprintf(map, "%lx %zx made:loop at run time\n", (unsigned long)(uintptr_t)page, sizeof(loop_code));
     fclose(map);
     code_t *code;
     memcpy(&code, &page, sizeof(code));

@@ -14,7 +14,6 @@
 static uintptr_t plugin(const char *directory, const char *name, double seconds)
 {
     char path[4096];
-
     snprintf(path, sizeof(path), "%s/%s.so", directory, name);
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void (*run)(double) = handle ? (void (*)(double))dlsym(handle, "plugin_run") : NULL;
@@ -33,7 +32,6 @@ __attribute__((noinline)) static void own_work(double seconds)
 {
     double before = cpu_seconds();
     volatile unsigned sink = 0;
-
     while (cpu_seconds() < before + seconds)
         for (unsigned i = 0; i < 20000; i++)
             sink = sink + i;
@@ -44,7 +42,6 @@ __attribute__((noinline)) static void clock_work(double seconds)
 {
     double before = cpu_seconds();
     struct timespec time;
-
     while (cpu_seconds() < before + seconds)
         for (unsigned i = 0; i < 500; i++)
             clock_gettime(CLOCK_MONOTONIC, &time);

@@ -7,7 +7,6 @@
 static inline double cpu_seconds(void)
 {
     struct timespec time;
-
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }

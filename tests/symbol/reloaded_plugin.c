@@ -5,7 +5,6 @@ __attribute__((noinline)) static void PLUGIN_WORK(double seconds)
 {
     double end = cpu_seconds() + seconds;
     volatile unsigned sink = 0;
-
     while (cpu_seconds() < end)
         for (unsigned i = 0; i < 20000; i++)
             sink = sink + i;

@@ -14,7 +14,6 @@ static size_t read_build_id(const char *path, const char *given, uint8_t id[GP_B
 {
     gp_elf_t elf;
     size_t len = 0;
-
     for (; given != NULL && sscanf(given + 2 * len, "%2" SCNx8, &id[len]) == 1; len++)
         ;
     if (given == NULL && gp_elf_open(&elf, path) == 0) {
@@ -44,7 +43,6 @@ static void flush(output_t *output)
 static void put_text(output_t *output, const char *text)
 {
     size_t len = strlen(text);
-
     if (len >= OUTPUT_BYTES - output->len)
         flush(output);
     if (len >= OUTPUT_BYTES)
@@ -59,7 +57,6 @@ static void put_number(output_t *output, uint32_t number, char end)
 {
     char digits[2 * NUMBER_BYTES + 1];
     size_t at = NUMBER_BYTES;
-
     if (sizeof(digits) > OUTPUT_BYTES - output->len)
         flush(output);
     digits[at] = end;
@@ -85,7 +82,6 @@ static void put_answers(const gp_symbol_t *const *symbols, size_t count)
 {
     enum { AHEAD = 16, CLOSER = 8 };
     static output_t output;
-
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             __builtin_prefetch(symbols[i + AHEAD]);
@@ -122,7 +118,6 @@ static int hex_digit(char letter)
 static const char *read_hex(const char *text, uint64_t *number)
 {
     int digit;
-
     text += text[0] == '0' && (text[1] | 0x20) == 'x' ? 2 : 0;
     for (*number = 0; (digit = hex_digit(*text)) >= 0; text++)
         *number = *number << 4 | (uint64_t)digit;
@@ -134,7 +129,6 @@ static char *read_input(void)
 {
     char *text = NULL;
     size_t len = 0, capacity = 0, got;
-
     do {
         if (gp_reserve(&text, &capacity, capacity * 2 + 65536, 1) < 0)
             exit(1);
@@ -148,10 +142,8 @@ static char *read_input(void)
 static void read_questions(questions_t *questions)
 {
     char *input = read_input();
-
     for (const char *text = input; *text != '\0'; text += *text == '\n') {
-        if (gp_grow(&questions->items, &questions->capacity, questions->count,
-                    sizeof(*questions->items)) < 0)
+        if (gp_grow(&questions->items, &questions->capacity, questions->count, sizeof(*questions->items)) < 0)
             exit(1);
         question_t *question = &questions->items[questions->count];
         question->number = questions->count++;
@@ -168,7 +160,6 @@ static bool sort_by_digit(question_t *to, const question_t *from, size_t count, 
 {
     enum { DIGITS = 1 << 11 };
     size_t starts[DIGITS] = {0}, next = 0;
-
     for (size_t i = 0; i < count; i++)
         starts[from[i].address >> shift & (DIGITS - 1)]++;
     if (starts[from[0].address >> shift & (DIGITS - 1)] == count)
@@ -186,7 +177,6 @@ static bool sort_by_digit(question_t *to, const question_t *from, size_t count, 
 static void sort_questions(questions_t *questions)
 {
     question_t *other = gp_memory_whole((questions->count + 1) * sizeof(*other));
-
     if (other == NULL)
         exit(1);
     for (unsigned shift = 0; shift < 64 && questions->count > 0; shift += 11) {
@@ -204,13 +194,11 @@ static void sort_questions(questions_t *questions)
 static void answer(gp_symbolizer_t *symbolizer, uint32_t module, questions_t *questions)
 {
     const gp_symbol_t **symbols = calloc(questions->count + 1, sizeof(*symbols));
-
     if (symbols == NULL)
         exit(1);
     sort_questions(questions);
     for (size_t i = 0; i < questions->count; i++) {
-        const gp_symbol_t *symbol =
-            gp_symbolizer_resolve(symbolizer, module, questions->items[i].address);
+        const gp_symbol_t *symbol = gp_symbolizer_resolve(symbolizer, module, questions->items[i].address);
         if (symbol == NULL)
             exit(1);
         symbols[questions->items[i].number] = symbol;
@@ -224,7 +212,6 @@ int main(int argc, char **argv)
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     questions_t questions = {0};
     uint8_t id[GP_BUILD_ID_MAX];
-
     if (argc < 2)
         return 2;
     size_t id_len = read_build_id(argv[1], argc > 2 ? argv[2] : NULL, id);

@@ -10,7 +10,8 @@
 #define KEEP __attribute__((noinline, used, noipa))
 #endif
 
-namespace shop {
+namespace shop
+{
 template <typename T> struct Basket {
     std::vector<T> items;
     KEEP void add(const T &item) // LINE Basket::add

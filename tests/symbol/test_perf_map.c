@@ -26,7 +26,6 @@ typedef struct fixture {
 static int set_up(void **state)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
-
     strcpy(fixture->path, "/tmp/test_perf_map.XXXXXX");
     close(mkstemp(fixture->path));
     fixture->map = (gp_perf_map_t){.path = fixture->path, .to_ns = UINT64_MAX};
@@ -37,7 +36,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     fixture_t *fixture = *state;
-
     gp_perf_map_clear(&fixture->map);
     unlink(fixture->path);
     free(fixture);
@@ -47,7 +45,6 @@ static int tear_down(void **state)
 static void append(const fixture_t *fixture, const char *text)
 {
     FILE *file = fopen(fixture->path, "a");
-
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
@@ -56,14 +53,12 @@ static void append(const fixture_t *fixture, const char *text)
 static const char *name_at(const fixture_t *fixture, uint64_t address)
 {
     const gp_perf_piece_t *piece = gp_perf_map_find(&fixture->map, address);
-
     return piece ? piece->name : "none";
 }
 
 static void test_lines(void **state)
 {
     fixture_t *fixture = *state;
-
     append(fixture, "1000 20 plain\n"
                     "0x2000 0x10 with a prefix and blanks\n"
                     "\n"
@@ -91,9 +86,7 @@ static void test_lines(void **state)
 static void test_later_counts(void **state)
 {
     fixture_t *fixture = *state;
-
-    append(fixture,
-           "1000 100 first\n1040 10 second\n10f0 20 third\n1044 4 fourth\n900 800 fifth\n");
+    append(fixture, "1000 100 first\n1040 10 second\n10f0 20 third\n1044 4 fourth\n900 800 fifth\n");
     append(fixture, "1200 10 sixth\n");
     assert_int_equal(gp_perf_map_update(&fixture->map), 0);
     assert_string_equal(name_at(fixture, 0x1000), "fifth");
@@ -107,10 +100,9 @@ static void test_later_counts(void **state)
     static const struct {
         uint64_t address;
         const char *name;
-    } expected[] = {{0x1000, "first"},  {0x103f, "first"},  {0x1040, "second"}, {0x1043, "second"},
-                    {0x1044, "fourth"}, {0x1047, "fourth"}, {0x1048, "second"}, {0x104f, "second"},
-                    {0x1050, "first"},  {0x10ef, "first"},  {0x10f0, "third"},  {0x110f, "third"},
-                    {0x1110, "none"}};
+    } expected[] = {{0x1000, "first"},  {0x103f, "first"},  {0x1040, "second"}, {0x1043, "second"}, {0x1044, "fourth"},
+                    {0x1047, "fourth"}, {0x1048, "second"}, {0x104f, "second"}, {0x1050, "first"},  {0x10ef, "first"},
+                    {0x10f0, "third"},  {0x110f, "third"},  {0x1110, "none"}};
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
         assert_string_equal(name_at(fixture, expected[i].address), expected[i].name);
 }
@@ -120,7 +112,6 @@ static void test_random_overlaps(void **state)
 {
     fixture_t *fixture = *state;
     uint64_t starts[64], ends[64];
-
     srand(5);
     for (int round = 0; round < 100; round++) {
         gp_perf_map_clear(&fixture->map);
@@ -147,7 +138,6 @@ static void test_random_overlaps(void **state)
 static void test_another_file(void **state)
 {
     fixture_t *fixture = *state;
-
     append(fixture, "1000 20 old\n2000 20 old too\n");
     assert_int_equal(gp_perf_map_update(&fixture->map), 0);
     assert_string_equal(name_at(fixture, 0x2000), "old too");
@@ -168,7 +158,6 @@ static void test_another_process(void **state)
 {
     fixture_t *fixture = *state;
     struct timespec now;
-
     append(fixture, "1000 20 name\n");
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -191,7 +180,6 @@ static void test_symbolizer(void **state)
     fixture_t *fixture = *state;
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     const uint32_t none = GP_SYMBOLIZER_NO_MODULE;
-
     gp_symbolizer_perf_map(symbolizer, fixture->path, 0, UINT64_MAX);
     append(fixture, "1000 20 one\n");
     const gp_symbol_t *one = gp_symbolizer_resolve(symbolizer, none, 0x1010);
@@ -211,10 +199,8 @@ int main(void)
 {
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_FILE(test_lines),           WITH_FILE(test_later_counts),
-        WITH_FILE(test_random_overlaps), WITH_FILE(test_another_file),
-        WITH_FILE(test_another_process), WITH_FILE(test_symbolizer),
+        WITH_FILE(test_lines),        WITH_FILE(test_later_counts),    WITH_FILE(test_random_overlaps),
+        WITH_FILE(test_another_file), WITH_FILE(test_another_process), WITH_FILE(test_symbolizer),
     };
-
     return cmocka_run_group_tests_name("perf_map", tests, NULL, NULL);
 }

@@ -29,7 +29,6 @@ static uint32_t add_file(gp_symbolizer_t *symbolizer, const char *path)
 {
     uint8_t id[GP_BUILD_ID_MAX];
     gp_elf_t elf;
-
     assert_int_equal(gp_elf_open(&elf, path), 0);
     size_t len = gp_elf_build_id(&elf, id);
     gp_elf_close(&elf);
@@ -42,7 +41,6 @@ static void test_modules_are_the_same_once(void **state)
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     const uint8_t one[4] = {1}, two[4] = {2};
     uint32_t a = gp_symbolizer_module(symbolizer, "/x", 2, one, 4);
-
     assert_int_equal(gp_symbolizer_module(symbolizer, "/x", 2, one, 4), a);
     assert_int_not_equal(gp_symbolizer_module(symbolizer, "/x", 2, two, 4), a);
     assert_int_not_equal(gp_symbolizer_module(symbolizer, "/x", 2, one, 3), a);
@@ -57,14 +55,13 @@ static void test_own_function(void **state)
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     char path[4096] = "";
     Dl_info info;
-
     assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
     uint32_t module = add_file(symbolizer, path);
     assert_true(dladdr((void *)main_address(), &info) != 0);
     uint64_t address = (uint64_t)main_address() - (uint64_t)(uintptr_t)info.dli_fbase;
     const gp_symbol_t *symbol = gp_symbolizer_resolve(symbolizer, module, address);
     assert_string_equal(symbol->function, "main_address");
-    assert_non_null(strstr(symbol->file, "test_symbolizer")); // ".c" where it is built with -g
+    assert_non_null(strstr(symbol->file, "test_symbolizer"));                     // ".c" where it is built with -g
     assert_ptr_equal(gp_symbolizer_resolve(symbolizer, module, address), symbol); // resolved once
     gp_symbolizer_destroy(symbolizer);
 }
@@ -73,9 +70,7 @@ static void test_no_module(void **state)
 {
     (void)state;
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
-    const gp_symbol_t *symbol =
-        gp_symbolizer_resolve(symbolizer, GP_SYMBOLIZER_NO_MODULE, 0x7f00deadbeef);
-
+    const gp_symbol_t *symbol = gp_symbolizer_resolve(symbolizer, GP_SYMBOLIZER_NO_MODULE, 0x7f00deadbeef);
     assert_string_equal(symbol->function, "0x7f00deadbeef");
     assert_int_equal(symbol->line + symbol->first_line, 0);
     gp_symbolizer_destroy(symbolizer);
@@ -91,7 +86,6 @@ static void test_vdso(void **state)
     gp_symbol_table_t table = {0};
     gp_elf_t elf;
     const gp_symbol_source_t source = {&elf, true};
-
     if (image == NULL)
         skip();
     assert_int_equal(gp_elf_open_image(&elf, image, 8192), 0);
@@ -106,19 +100,16 @@ static void test_vdso(void **state)
     gp_elf_close(&elf);
 
     uint32_t module = gp_symbolizer_module(symbolizer, "[vdso]", 6, id, len);
-    assert_non_null(
-        strstr(gp_symbolizer_resolve(symbolizer, module, address)->function, "clock_gettime"));
+    assert_non_null(strstr(gp_symbolizer_resolve(symbolizer, module, address)->function, "clock_gettime"));
     id[0] ^= 1;
     module = gp_symbolizer_module(symbolizer, "[vdso]", 6, id, len);
-    assert_non_null(
-        strstr(gp_symbolizer_resolve(symbolizer, module, address)->function, "[vdso]+0x"));
+    assert_non_null(strstr(gp_symbolizer_resolve(symbolizer, module, address)->function, "[vdso]+0x"));
     gp_symbolizer_destroy(symbolizer);
 }
 
 static void expect_name(const char *mangled, const char *name)
 {
     gp_arena_t arena = {0};
-
     assert_string_equal(gp_demangle(&arena, mangled), name);
     gp_arena_free(&arena);
 }
@@ -167,14 +158,11 @@ static void *resolve_all(void *argument)
 {
     crowd_t *crowd = argument;
     size_t different = 0;
-
     for (unsigned round = 0; round < 50; round++)
         for (uint64_t i = 0; i < 64; i++) {
-            const gp_symbol_t *symbol =
-                gp_symbolizer_resolve(crowd->symbolizer, crowd->module, 0x1000 + i * 64);
+            const gp_symbol_t *symbol = gp_symbolizer_resolve(crowd->symbolizer, crowd->module, 0x1000 + i * 64);
             const gp_symbol_t *none = NULL;
-            __atomic_compare_exchange_n(&crowd->first[i], &none, symbol, 0, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_SEQ_CST);
+            __atomic_compare_exchange_n(&crowd->first[i], &none, symbol, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
             different += __atomic_load_n(&crowd->first[i], __ATOMIC_SEQ_CST) != symbol;
         }
     return (void *)different;
@@ -186,7 +174,6 @@ static void test_threads(void **state)
     (void)state;
     crowd_t crowd = {.symbolizer = gp_symbolizer_create()};
     pthread_t threads[4];
-
     crowd.module = add_file(crowd.symbolizer, "/proc/self/exe");
     for (int i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, resolve_all, &crowd);
@@ -208,6 +195,5 @@ int main(void)
         cmocka_unit_test(test_demangle),
         cmocka_unit_test(test_threads),
     };
-
     return cmocka_run_group_tests_name("symbolizer", tests, NULL, NULL);
 }

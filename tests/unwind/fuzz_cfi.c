@@ -16,20 +16,14 @@ static void use_row(const gp_row_t *row, uintptr_t pc)
     gp_stack_t stack = {.lo = (uintptr_t)memory, .hi = (uintptr_t)(memory + 64)};
     gp_regfile_t regs = {.known = (1ull << GP_REG_COUNT) - 1};
     uintptr_t value, cfa = (uintptr_t)memory + 128;
-    for (unsigned reg = 0; reg < GP_REG_COUNT; reg++) {
+    for (unsigned reg = 0; reg < GP_REG_COUNT; reg++)
         regs.reg[reg] = (uintptr_t)(memory + reg);
-    }
     (void)gp_row_pack(row, pc);
-    if (row->cfa_is_expr) {
-        (void)gp_expr_eval(row->base + row->cfa_offset, row->expr_limit, &regs, &stack, NULL,
-                           &value);
-    }
-    for (unsigned reg = 0; reg < GP_REG_COUNT; reg++) {
-        if (row->regs[reg].kind == GP_RULE_EXPR || row->regs[reg].kind == GP_RULE_VAL_EXPR) {
-            (void)gp_expr_eval(row->base + row->regs[reg].value, row->expr_limit, &regs, &stack,
-                               &cfa, &value);
-        }
-    }
+    if (row->cfa_is_expr)
+        (void)gp_expr_eval(row->base + row->cfa_offset, row->expr_limit, &regs, &stack, NULL, &value);
+    for (unsigned reg = 0; reg < GP_REG_COUNT; reg++)
+        if (row->regs[reg].kind == GP_RULE_EXPR || row->regs[reg].kind == GP_RULE_VAL_EXPR)
+            (void)gp_expr_eval(row->base + row->regs[reg].value, row->expr_limit, &regs, &stack, &cfa, &value);
 }
 
 static void use_fde(const gp_cfi_section_t *section, const gp_fde_t *fde)
@@ -38,17 +32,15 @@ static void use_fde(const gp_cfi_section_t *section, const gp_fde_t *fde)
     uintptr_t len = fde->end - fde->start;
     for (uintptr_t part = 0; part < 4; part++) {
         uintptr_t pc = fde->start + len / 4 * part;
-        if (gp_cfi_row(section, fde, pc, &row)) {
+        if (gp_cfi_row(section, fde, pc, &row))
             use_row(&row, pc);
-        }
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 2) {
+    if (size < 2)
         return 0;
-    }
     // Exactly sized, so that the sanitizer sees a read past the end.
     uint8_t *bytes = malloc(size - 1);
     memcpy(bytes, data + 1, size - 1);
@@ -61,9 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *at = bytes, *next;
     for (unsigned i = 0; i < 64 && at != NULL; i++) {
         gp_fde_t fde;
-        if (gp_cfi_decode(&section, at, &fde, &next)) {
+        if (gp_cfi_decode(&section, at, &fde, &next))
             use_fde(&section, &fde);
-        }
         at = next;
     }
     free(bytes);

@@ -34,10 +34,10 @@ enum { FRAMES = 512, DIFFS_MAX = 40000, ORACLE_SIGNAL_OFFSET = 6 };
 enum verdict {
     FORGED_BOTTOM,     // ours ended clean; libunwind went on at an address that no call precedes
     LIBUNWIND_GARBAGE, // its next frame is no code
-    NO_ROW, // interrupted assembly without rows: libunwind guesses, ours has found the call that
-            // led there
-    LIBUNWIND_LOST, // libunwind ended where ours went on
-    OURS_LOST,      // the other way round, and ours says so
+    NO_ROW,            // interrupted assembly without rows: libunwind guesses, ours has found the call that
+                       // led there
+    LIBUNWIND_LOST,    // libunwind ended where ours went on
+    OURS_LOST,         // the other way round, and ours says so
     DIFFERENT,
 };
 static const char *const verdict_names[] = {"forged-bottom",  "libunwind-garbage", "no-row",
@@ -81,9 +81,8 @@ static void find_mapping(uintptr_t sp, uintptr_t *lo, uintptr_t *hi)
     while (fd >= 0 && (got = read(fd, buffer, sizeof buffer)) > 0) {
         for (ssize_t i = 0; i < got; i++) {
             if (buffer[i] != '\n') {
-                if (used < sizeof line - 1) {
+                if (used < sizeof line - 1)
                     line[used++] = buffer[i];
-                }
                 continue;
             }
             line[used] = '\0';
@@ -96,9 +95,8 @@ static void find_mapping(uintptr_t sp, uintptr_t *lo, uintptr_t *hi)
             }
         }
     }
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
 }
 
 static size_t walk_libunwind(ucontext_t *context, uintptr_t *frames, int *rc)
@@ -106,9 +104,8 @@ static size_t walk_libunwind(ucontext_t *context, uintptr_t *frames, int *rc)
     unw_cursor_t cursor;
     size_t n = 0;
     bool exact = true;
-    if ((*rc = unw_init_local2(&cursor, (unw_context_t *)context, UNW_INIT_SIGNAL_FRAME)) < 0) {
+    if ((*rc = unw_init_local2(&cursor, (unw_context_t *)context, UNW_INIT_SIGNAL_FRAME)) < 0)
         return 0;
-    }
     do {
         unw_word_t ip;
         unw_get_reg(&cursor, UNW_REG_IP, &ip);
@@ -126,40 +123,33 @@ static bool has_row(uintptr_t pc)
     return gp_resolve_full(pc, false, &storage, &module, &row);
 }
 
-static enum verdict judge(const uintptr_t *a, size_t na, const uintptr_t *b, size_t nb, size_t at,
-                          unsigned flags)
+static enum verdict judge(const uintptr_t *a, size_t na, const uintptr_t *b, size_t nb, size_t at, unsigned flags)
 {
     // Its next frame is no code, but data that a frame-pointer guess took for a return address;
     // ours is code after a call, or says that it is lost.
     bool ours_honest = at < na ? gp_is_return_address(a[at] + 1) : flags & GP_UNWIND_INCOMPLETE;
-    if (at > 0 && at < nb && ours_honest && !gp_is_return_address(b[at] + 1)) {
+    if (at > 0 && at < nb && ours_honest && !gp_is_return_address(b[at] + 1))
         return LIBUNWIND_GARBAGE;
-    }
-    if (at == 1 && at < na && !has_row(a[0]) && gp_is_return_address(a[1] + 1)) {
+    if (at == 1 && at < na && !has_row(a[0]) && gp_is_return_address(a[1] + 1))
         return NO_ROW;
-    }
-    if (at == nb && at < na) {
+    if (at == nb && at < na)
         return LIBUNWIND_LOST;
-    }
     if (at == na && at < nb) {
-        if (flags & GP_UNWIND_INCOMPLETE) {
+        if (flags & GP_UNWIND_INCOMPLETE)
             return OURS_LOST;
-        }
         return b[at] + 1 < 4096 || !gp_is_return_address(b[at] + 1) ? FORGED_BOTTOM : DIFFERENT;
     }
     return DIFFERENT;
 }
 
-static void record(const uintptr_t *a, size_t na, const uintptr_t *b, size_t nb, size_t at,
-                   unsigned flags, int rc, uintptr_t lo, uintptr_t hi, uintptr_t sp)
+static void record(const uintptr_t *a, size_t na, const uintptr_t *b, size_t nb, size_t at, unsigned flags, int rc,
+                   uintptr_t lo, uintptr_t hi, uintptr_t sp)
 {
     unsigned slot = atomic_fetch_add(&stats.diffs, 1);
-    if (slot >= DIFFS_MAX) {
+    if (slot >= DIFFS_MAX)
         return;
-    }
     diff_t *d = &diffs[slot];
-    *d = (diff_t){
-        .ours = na, .theirs = nb, .flags = flags, .rc = rc, .at = at, .lo = lo, .hi = hi, .sp = sp};
+    *d = (diff_t){.ours = na, .theirs = nb, .flags = flags, .rc = rc, .at = at, .lo = lo, .hi = hi, .sp = sp};
     d->verdict = judge(a, na, b, nb, at, flags);
     size_t from = at > 2 ? at - 2 : 0;
     for (size_t i = 0; i < 24; i++) {
@@ -170,11 +160,9 @@ static void record(const uintptr_t *a, size_t na, const uintptr_t *b, size_t nb,
 
 static bool in_loader(const uintptr_t *frames, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (frames[i] >= loader_lo && frames[i] < loader_hi) {
+    for (size_t i = 0; i < n; i++)
+        if (frames[i] >= loader_lo && frames[i] < loader_hi)
             return true;
-        }
-    }
     return false;
 }
 
@@ -193,9 +181,8 @@ static void find_stack(uintptr_t sp, uintptr_t *lo, uintptr_t *hi)
         *hi = thread_hi;
         return;
     }
-    if (sp < last_lo || sp >= last_hi) {
+    if (sp < last_lo || sp >= last_hi)
         find_mapping(sp, &last_lo, &last_hi);
-    }
     *lo = last_lo;
     *hi = last_hi;
 }
@@ -209,9 +196,8 @@ static void on_sample(int signo, siginfo_t *info, void *context)
     unsigned flags;
     gp_unwind_regs_t regs;
     (void)signo, (void)info;
-    if (busy) {
+    if (busy)
         return;
-    }
     busy = 1;
     gp_unwind_regs_from_ucontext(&regs, gp, context);
     find_stack(regs.sp, &lo, &hi);
@@ -222,22 +208,19 @@ static void on_sample(int signo, siginfo_t *info, void *context)
     }
     size_t nb = walk_libunwind(context, theirs, &rc);
     atomic_fetch_add(&stats.samples, 1);
-    if (flags & GP_UNWIND_INCOMPLETE) {
+    if (flags & GP_UNWIND_INCOMPLETE)
         atomic_fetch_add(&stats.ours_incomplete, 1);
-    }
     if (flags & GP_UNWIND_TRUNCATED) {
         atomic_fetch_add(&stats.truncated, 1);
         goto out;
     }
     size_t same = 0;
-    while (same < na && same < nb && ours[same] == theirs[same]) {
+    while (same < na && same < nb && ours[same] == theirs[same])
         same++;
-    }
-    if (same == na && same == nb) {
+    if (same == na && same == nb)
         atomic_fetch_add(&stats.agree, 1);
-    } else {
+    else
         record(ours, na, theirs, nb, same, flags, rc, lo, hi, regs.sp);
-    }
 out:
     busy = 0;
     rearm();
@@ -250,8 +233,7 @@ static void use_alternate_stack(void)
 {
     stack_t old, alt = {.ss_size = 65536};
     if (sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE)) {
-        alt.ss_sp =
-            mmap(NULL, alt.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        alt.ss_sp = mmap(NULL, alt.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         sigaltstack(&alt, NULL);
     }
 }
@@ -293,13 +275,13 @@ static void *start_thread(void *arg)
     return result;
 }
 
-__attribute__((visibility("default"))) int
-pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                                                          void *(*run)(void *), void *arg)
 {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (real == NULL) {
-        real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(
-            RTLD_NEXT, "pthread_create");
+        real =
+            (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
     }
     start_t *start = malloc(sizeof *start);
     *start = (start_t){run, arg};
@@ -316,8 +298,8 @@ static void name_of(FILE *out, uintptr_t pc)
         fprintf(out, "?%#lx", pc);
     } else {
         const char *base = strrchr(info.dli_fname, '/');
-        fprintf(out, "%s+%#lx(%s+%#lx)", base != NULL ? base + 1 : info.dli_fname,
-                pc - (uintptr_t)info.dli_fbase, info.dli_sname != NULL ? info.dli_sname : "?",
+        fprintf(out, "%s+%#lx(%s+%#lx)", base != NULL ? base + 1 : info.dli_fname, pc - (uintptr_t)info.dli_fbase,
+                info.dli_sname != NULL ? info.dli_sname : "?",
                 info.dli_sname != NULL ? pc - (uintptr_t)info.dli_saddr : 0);
     }
 }
@@ -325,11 +307,8 @@ static void name_of(FILE *out, uintptr_t pc)
 static void report_diff(FILE *out, const diff_t *d)
 {
     size_t from = d->at > 2 ? d->at - 2 : 0;
-    fprintf(
-        out,
-        "DIFF %s x%u at %zu: ours %zu flags %u, libunwind %zu rc %d, stack %#lx..%#lx sp %#lx\n",
-        verdict_names[d->verdict], d->count, d->at, d->ours, d->flags, d->theirs, d->rc, d->lo,
-        d->hi, d->sp);
+    fprintf(out, "DIFF %s x%u at %zu: ours %zu flags %u, libunwind %zu rc %d, stack %#lx..%#lx sp %#lx\n",
+            verdict_names[d->verdict], d->count, d->at, d->ours, d->flags, d->theirs, d->rc, d->lo, d->hi, d->sp);
     for (size_t i = 0; i < 24 && (d->a[i] != 0 || d->b[i] != 0); i++) {
         fprintf(out, "  %3zu %c ", from + i, d->a[i] == d->b[i] ? '=' : '!');
         name_of(out, d->a[i]);
@@ -344,9 +323,8 @@ static void fold_alike(unsigned first, unsigned count)
 {
     diff_t *d = &diffs[first];
     size_t common = d->at > 2 ? 1 : d->at - (d->at > 0);
-    if (d->shown) {
+    if (d->shown)
         return;
-    }
     for (unsigned i = first; i < count; i++) {
         if (!diffs[i].shown && diffs[i].verdict == d->verdict &&
             diffs[i].a[diffs[i].at > 2 ? 1 : diffs[i].at - (diffs[i].at > 0)] == d->a[common]) {
@@ -364,9 +342,8 @@ __attribute__((destructor)) static void report(void)
     sigaddset(&set, sample_signal);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     FILE *out = path != NULL ? fopen(path, "a") : NULL;
-    if (out == NULL) {
+    if (out == NULL)
         return;
-    }
     fprintf(out,
             "SUMMARY %s pid %d samples %lu agree %lu differ %u incomplete %lu skipped %lu "
             "truncated %lu\n",
@@ -375,9 +352,8 @@ __attribute__((destructor)) static void report(void)
     unsigned count = stats.diffs < DIFFS_MAX ? stats.diffs : DIFFS_MAX;
     for (unsigned i = 0; i < count; i++) {
         fold_alike(i, count);
-        if (diffs[i].count > 0) {
+        if (diffs[i].count > 0)
             report_diff(out, &diffs[i]);
-        }
     }
     fclose(out);
 }
@@ -395,19 +371,15 @@ static int find_loader(struct dl_phdr_info *info, size_t size, void *unused)
 __attribute__((constructor)) static void start(void)
 {
     const char *only = getenv("ORACLE_ONLY");
-    if (only != NULL && strcmp(only, program_invocation_short_name) != 0) {
+    if (only != NULL && strcmp(only, program_invocation_short_name) != 0)
         return;
-    }
-    if (getenv("ORACLE_OUT") != NULL) {
+    if (getenv("ORACLE_OUT") != NULL)
         strncpy(out_path, getenv("ORACLE_OUT"), sizeof out_path - 1);
-    }
     sample_signal = SIGRTMIN + ORACLE_SIGNAL_OFFSET;
-    diffs = mmap(NULL, sizeof(diff_t) * DIFFS_MAX, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    diffs = mmap(NULL, sizeof(diff_t) * DIFFS_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     dl_iterate_phdr(find_loader, NULL);
     gp_unwind_init();
-    struct sigaction action = {.sa_sigaction = on_sample,
-                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = on_sample, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&action.sa_mask);
     sigaction(sample_signal, &action, NULL);
     arm_thread();

@@ -22,9 +22,8 @@ static int map_file(const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDONLY);
-    if (fd < 0 || fstat(fd, &st) != 0) {
+    if (fd < 0 || fstat(fd, &st) != 0)
         return -1;
-    }
     file_len = (size_t)st.st_size;
     file = mmap(NULL, file_len, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
@@ -36,11 +35,9 @@ static const Elf64_Shdr *find_section(const char *name)
     const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)file;
     const Elf64_Shdr *sections = (const Elf64_Shdr *)(file + ehdr->e_shoff);
     const char *names = (const char *)file + sections[ehdr->e_shstrndx].sh_offset;
-    for (unsigned i = 0; i < ehdr->e_shnum; i++) {
-        if (strcmp(names + sections[i].sh_name, name) == 0) {
+    for (unsigned i = 0; i < ehdr->e_shnum; i++)
+        if (strcmp(names + sections[i].sh_name, name) == 0)
             return &sections[i];
-        }
-    }
     return NULL;
 }
 
@@ -55,14 +52,12 @@ static void print_rule(unsigned reg, const gp_rule_t *rule)
 
 static void print_row(const gp_row_t *row)
 {
-    if (row->cfa_is_expr) {
+    if (row->cfa_is_expr)
         printf("exp");
-    } else {
+    else
         printf("%u%+" PRId64, row->cfa_reg, row->cfa_offset);
-    }
-    for (unsigned reg = 0; reg < GP_REG_COUNT; reg++) {
+    for (unsigned reg = 0; reg < GP_REG_COUNT; reg++)
         print_rule(reg, &row->regs[reg]);
-    }
     putchar('\n');
 }
 
@@ -84,13 +79,11 @@ static void count_row(const gp_row_t *row, uintptr_t pc)
 int main(int argc, char **argv)
 {
     uint64_t offset, loc;
-    if (argc != 2 || map_file(argv[1]) != 0) {
+    if (argc != 2 || map_file(argv[1]) != 0)
         return 2;
-    }
     const Elf64_Shdr *eh = find_section(".eh_frame");
-    if (eh == NULL) {
+    if (eh == NULL)
         return 2;
-    }
     gp_cfi_section_t section = {
         .start = file + eh->sh_offset,
         .end = file + eh->sh_offset + eh->sh_size,
@@ -108,7 +101,7 @@ int main(int argc, char **argv)
             puts("none");
         }
     }
-    fprintf(stderr, "%lu rows, %lu special, %lu of them realigned, %lu full\n", census.all,
-            census.special, census.realigned, census.full);
+    fprintf(stderr, "%lu rows, %lu special, %lu of them realigned, %lu full\n", census.all, census.special,
+            census.realigned, census.full);
     return 0;
 }

@@ -18,9 +18,8 @@ struct guard {
 __attribute__((noinline)) void thrower(int n)
 {
     guard g;
-    if (n == 0) {
+    if (n == 0)
         throw std::runtime_error(std::string(30, 'x'));
-    }
     thrower(n - 1);
     sink = sink + n;
 }

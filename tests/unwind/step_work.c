@@ -29,9 +29,8 @@ static NOINLINE int compare(const void *a, const void *b)
 static void sort(void)
 {
     int v[40];
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 40; i++)
         v[i] = i * 7919 % 41;
-    }
     qsort(v, 40, sizeof *v, compare);
     sink = v[3];
 }
@@ -101,9 +100,8 @@ static void use_tail_calls(void)
 
 static NOINLINE int shrink_wrapped(int *p)
 {
-    if (p == NULL) {
+    if (p == NULL)
         return 1;
-    }
     int a = rand(), b = rand();
     return *p + a % 7 + b % 5;
 }
@@ -119,18 +117,16 @@ static void use_shrink_wrap(void)
 static jmp_buf env;
 static NOINLINE void jump_out(int n)
 {
-    if (n == 0) {
+    if (n == 0)
         longjmp(env, 1);
-    }
     jump_out(n - 1);
     sink++;
 }
 
 static void use_longjmp(void)
 {
-    if (setjmp(env) == 0) {
+    if (setjmp(env) == 0)
         jump_out(4);
-    }
 }
 
 // Lazily bound: the first call of each goes through _dl_runtime_resolve and the whole symbol

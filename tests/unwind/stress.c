@@ -43,22 +43,18 @@ static void on_sample(int signo, siginfo_t *info, void *context)
     (void)signo, (void)info;
     gp_unwind_regs_from_ucontext(&regs, gp, context);
     bool on_coroutine = regs.sp >= coroutine_lo && regs.sp < coroutine_hi;
-    uintptr_t lo = on_coroutine ? coroutine_lo : stack_lo,
-              hi = on_coroutine ? coroutine_hi : stack_hi;
-    if (regs.sp < lo || regs.sp >= hi) {
+    uintptr_t lo = on_coroutine ? coroutine_lo : stack_lo, hi = on_coroutine ? coroutine_hi : stack_hi;
+    if (regs.sp < lo || regs.sp >= hi)
         return;
-    }
     size_t n = gp_unwind_walk(&regs, lo, hi, frames, FRAMES, &flags);
     atomic_fetch_add_explicit(&samples, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&frames_seen, n, memory_order_relaxed);
-    if (flags & GP_UNWIND_INCOMPLETE) {
+    if (flags & GP_UNWIND_INCOMPLETE)
         atomic_fetch_add_explicit(&incomplete, 1, memory_order_relaxed);
-    }
     for (size_t i = 1; i < n; i++) {
         struct dl_find_object found;
-        if (_dl_find_object((void *)frames[i], &found) != 0) {
+        if (_dl_find_object((void *)frames[i], &found) != 0)
             atomic_fetch_add_explicit(&odd, 1, memory_order_relaxed);
-        }
     }
     errno = saved;
 }
@@ -96,9 +92,8 @@ static void *churn_threads(void *arg)
     arm();
     while (!stopping) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, short_lived, NULL) == 0) {
+        if (pthread_create(&thread, NULL, short_lived, NULL) == 0)
             pthread_join(thread, NULL);
-        }
         turns[0]++;
     }
     timer_delete(timer);
@@ -108,9 +103,8 @@ static void *churn_threads(void *arg)
 static volatile int sink;
 static void plugin_leaf(void)
 {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 2000; i++)
         sink++;
-    }
 }
 
 static void *churn_modules(void *arg)
@@ -119,13 +113,11 @@ static void *churn_modules(void *arg)
     for (unsigned i = 0; !stopping; i++) {
         void *handle = dlopen(plugins[i % 2], RTLD_NOW | RTLD_LOCAL);
         void (*call)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(handle, "plugin_call");
-        for (int j = 0; j < 20; j++) {
+        for (int j = 0; j < 20; j++)
             call(plugin_leaf);
-        }
         dlclose(handle);
-        if (i % 16 == 0) {
+        if (i % 16 == 0)
             gp_unwind_refresh();
-        }
         turns[1]++;
     }
     timer_delete(timer);
@@ -150,9 +142,8 @@ static void *fork_children(void *arg)
         pid_t child = fork();
         if (child == 0) {
             arm(); // timers are not inherited, memos that were in use stay so
-            for (int i = 0; i < 50; i++) {
+            for (int i = 0; i < 50; i++)
                 step_cases[0].run();
-            }
             _exit(0);
         }
         int status = 0;
@@ -197,8 +188,8 @@ static void *switch_coroutines(void *arg)
     return arg;
 }
 
-static void *(*const work[])(void *) = {churn_threads, churn_modules, throw_exceptions,
-                                        fork_children, switch_coroutines};
+static void *(*const work[])(void *) = {churn_threads, churn_modules, throw_exceptions, fork_children,
+                                        switch_coroutines};
 enum { WORKERS = sizeof work / sizeof *work };
 
 // A worker that makes no progress for long is deadlocked.
@@ -231,18 +222,16 @@ int main(int argc, char **argv)
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPROF);
-    for (unsigned i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++)
         pthread_create(&threads[i], NULL, work[i], NULL);
-    }
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     watch(seconds);
     stopping = true;
-    for (unsigned i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++)
         pthread_join(threads[i], NULL);
-    }
-    printf("%u s: %lu samples, %.1f frames each, %lu incomplete, %lu frames outside modules\n",
-           seconds, samples, (double)frames_seen / (double)(samples + 1), incomplete, odd);
-    printf("turns: threads %lu, modules %lu, exceptions %lu, forks %lu, coroutines %lu\n", turns[0],
-           turns[1], turns[2], turns[3], turns[4]);
+    printf("%u s: %lu samples, %.1f frames each, %lu incomplete, %lu frames outside modules\n", seconds, samples,
+           (double)frames_seen / (double)(samples + 1), incomplete, odd);
+    printf("turns: threads %lu, modules %lu, exceptions %lu, forks %lu, coroutines %lu\n", turns[0], turns[1], turns[2],
+           turns[3], turns[4]);
     return samples < 100 || odd > 0 || incomplete > samples / 50;
 }

@@ -39,9 +39,8 @@ static void test_crowding(void **state)
     unsigned found = 0;
     (void)state;
     gp_cache_flush();
-    for (uintptr_t pc = 0x7f0000000000; pc < 0x7f0000000000 + 3 * GP_CACHE_SLOTS; pc++) {
+    for (uintptr_t pc = 0x7f0000000000; pc < 0x7f0000000000 + 3 * GP_CACHE_SLOTS; pc++)
         gp_cache_store(hash_of(pc), row_of(pc), 0, gp_cache_epoch());
-    }
     for (uintptr_t pc = 0x7f0000000000; pc < 0x7f0000000000 + 3 * GP_CACHE_SLOTS; pc++) {
         gp_packed_row_t row;
         if (gp_cache_find(hash_of(pc), &row) != GP_CACHE_SLOTS) {

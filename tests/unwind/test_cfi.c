@@ -43,11 +43,9 @@ static void end_entry(image_t *image, size_t at)
     memcpy(image->bytes + at, &len, sizeof len);
 }
 
-static void build(image_t *image, const uint8_t *cie, size_t cie_len, const uint8_t *fde,
-                  size_t fde_len)
+static void build(image_t *image, const uint8_t *cie, size_t cie_len, const uint8_t *fde, size_t fde_len)
 {
-    const uint8_t head[] = {1,    'z',       'R', 0,   1,
-                            0x78, GP_REG_RA, 1,   0x00}; // code 1, data -8, absolute
+    const uint8_t head[] = {1, 'z', 'R', 0, 1, 0x78, GP_REG_RA, 1, 0x00}; // code 1, data -8, absolute
     memset(image, 0, sizeof *image);
     put_u32(image, 0);
     put_u32(image, 0);
@@ -81,8 +79,7 @@ static void row_of(image_t *image, const uint8_t *fde, size_t len, uintptr_t pc,
     build(image, usual_cie, sizeof usual_cie, fde, len);
     assert_true(row_at(image, pc, row));
 }
-#define ROW(pc, ...)                                                                               \
-    row_of(&image, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), pc, &row)
+#define ROW(pc, ...) row_of(&image, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), pc, &row)
 
 static void assert_rule(const gp_row_t *row, unsigned reg, int kind, int value)
 {
@@ -111,13 +108,11 @@ static void test_advances(void **state)
     (void)state;
     // advance 1; offset 16; advance1 0x10; offset 24; advance2 0x20; offset 32; advance4 0x30;
     // offset 40
-#define PROGRAM                                                                                    \
-    0x41, 0x0e, 16, 0x02, 0x10, 0x0e, 24, 0x03, 0x20, 0, 0x0e, 32, 0x04, 0x30, 0, 0, 0, 0x0e, 40
+#define PROGRAM 0x41, 0x0e, 16, 0x02, 0x10, 0x0e, 24, 0x03, 0x20, 0, 0x0e, 32, 0x04, 0x30, 0, 0, 0, 0x0e, 40
     static const struct {
         unsigned at;
         int cfa;
-    } want[] = {{0, 8},     {1, 16},    {0x10, 16}, {0x11, 24},
-                {0x30, 24}, {0x31, 32}, {0x60, 32}, {0x61, 40}};
+    } want[] = {{0, 8}, {1, 16}, {0x10, 16}, {0x11, 24}, {0x30, 24}, {0x31, 32}, {0x60, 32}, {0x61, 40}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         ROW(CODE + want[i].at, PROGRAM);
         assert_int_equal(row.cfa_offset, want[i].cfa);
@@ -278,12 +273,11 @@ static enum gp_expr_status eval(const uint8_t *ops, size_t len, uintptr_t *resul
     memcpy(block + 1, ops, len);
     return gp_expr_eval(block, block + 1 + len, &regs, &stack, NULL, result);
 }
-#define EVAL(...)                                                                                  \
-    eval((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), &value)
-#define YIELDS(want, ...)                                                                          \
-    do {                                                                                           \
-        assert_int_equal(EVAL(__VA_ARGS__), GP_EXPR_OK);                                           \
-        assert_int_equal(value, want);                                                             \
+#define EVAL(...) eval((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), &value)
+#define YIELDS(want, ...)                                                                                              \
+    do {                                                                                                               \
+        assert_int_equal(EVAL(__VA_ARGS__), GP_EXPR_OK);                                                               \
+        assert_int_equal(value, want);                                                                                 \
     } while (0)
 
 static void test_expressions(void **state)

@@ -43,11 +43,10 @@ static void leaf(void)
 
 static NOINLINE void recurse(unsigned depth)
 {
-    if (depth == 0) {
+    if (depth == 0)
         leaf();
-    } else {
+    else
         recurse(depth - 1);
-    }
     sink++;
 }
 
@@ -71,9 +70,8 @@ static void test_no_malloc(void **state)
 static NOINLINE void paint(uint8_t value)
 {
     volatile uint8_t block[PAINT];
-    for (size_t i = 0; i < sizeof block; i++) {
+    for (size_t i = 0; i < sizeof block; i++)
         block[i] = value;
-    }
 }
 
 static NOINLINE size_t count_painted(uint8_t value)
@@ -81,9 +79,8 @@ static NOINLINE size_t count_painted(uint8_t value)
     uint8_t block[PAINT];
     size_t i = 0;
     __asm__ volatile("" : "=m"(block)); // what was left here is just what is wanted
-    while (i < sizeof block && block[i] == value) {
+    while (i < sizeof block && block[i] == value)
         i++;
-    }
     return i;
 }
 

@@ -36,15 +36,12 @@ static unsigned long steps, verdicts[VERDICTS], total[VERDICTS];
 
 static void follow(uintptr_t pc, uintptr_t sp)
 {
-    while (shadow_len > 0 && shadow[shadow_len - 1].slot < sp) {
+    while (shadow_len > 0 && shadow[shadow_len - 1].slot < sp)
         shadow_len--;
-    }
     if (sp == last_sp - 8 && shadow_len < FRAMES) {
         uintptr_t ra = *(uintptr_t *)sp;
-        if (ra - last_pc >= 2 && ra - last_pc <= 10 && pc != ra &&
-            gp_arch_follows_call(ra, last_pc)) {
+        if (ra - last_pc >= 2 && ra - last_pc <= 10 && pc != ra && gp_arch_follows_call(ra, last_pc))
             shadow[shadow_len++] = (shadow_t){.slot = sp, .ra = ra};
-        }
     }
     last_pc = pc;
     last_sp = sp;
@@ -53,12 +50,10 @@ static void follow(uintptr_t pc, uintptr_t sp)
 // Frame `i` of the truth; 0 past the last.
 static uintptr_t truth(uintptr_t pc, size_t i)
 {
-    if (i == 0) {
+    if (i == 0)
         return pc;
-    }
-    if (i <= shadow_len) {
+    if (i <= shadow_len)
         return shadow[shadow_len - i].ra - 1;
-    }
     return i <= shadow_len + base_len ? base_frames[i - 1 - shadow_len] : 0;
 }
 
@@ -66,26 +61,22 @@ static uintptr_t truth(uintptr_t pc, size_t i)
 // further up?
 static size_t count_same(uintptr_t pc, const uintptr_t *frames, size_t same, size_t n, size_t skip)
 {
-    while (same < n && frames[same] == truth(pc, same + skip)) {
+    while (same < n && frames[same] == truth(pc, same + skip))
         same++;
-    }
     return same;
 }
 
 static enum verdict judge(uintptr_t pc, const uintptr_t *frames, size_t n, unsigned flags)
 {
     size_t depth = 1 + shadow_len + base_len;
-    if (n > depth + 1 || n == 0 || frames[0] != pc) {
+    if (n > depth + 1 || n == 0 || frames[0] != pc)
         return WRONG;
-    }
     size_t same = count_same(pc, frames, 1, n, 0);
-    if (same == n && n == depth) {
+    if (same == n && n == depth)
         return RIGHT;
-    }
     // _Unwind_RaiseException overwrites its return address with the landing pad's.
-    if (flags & GP_UNWIND_INCOMPLETE) {
+    if (flags & GP_UNWIND_INCOMPLETE)
         return same >= n - 1 ? INCOMPLETE : WRONG;
-    }
     // In the last steps before a jump (_Unwind_Resume, and what glibc's table says of __longjmp)
     // the caller is the destination: one frame that is not yet true, and from there on the truth's
     // bottom end.
@@ -94,8 +85,8 @@ static enum verdict judge(uintptr_t pc, const uintptr_t *frames, size_t n, unsig
 
 static void show(uintptr_t pc, uintptr_t sp, const uintptr_t *frames, size_t n, unsigned flags)
 {
-    fprintf(stderr, "step %lu pc %#lx sp %#lx flags %u: %zu frames, expected %zu\n", steps, pc, sp,
-            flags, n, 1 + shadow_len + base_len);
+    fprintf(stderr, "step %lu pc %#lx sp %#lx flags %u: %zu frames, expected %zu\n", steps, pc, sp, flags, n,
+            1 + shadow_len + base_len);
     for (size_t i = 0; i < 8; i++) {
         uintptr_t want = truth(pc, i);
         fprintf(stderr, "    %#lx  want %#lx\n", i < n ? frames[i] : 0, want);
@@ -114,18 +105,16 @@ static void on_trap(int signo, siginfo_t *info, void *context)
     steps++;
     size_t n = gp_unwind_walk(&regs, stack_lo, stack_hi, frames, FRAMES, &flags);
     enum verdict verdict = judge(regs.pc, frames, n, flags);
-    if (verdicts[verdict]++ < SHOW && verdict == WRONG) {
+    if (verdicts[verdict]++ < SHOW && verdict == WRONG)
         show(regs.pc, regs.sp, frames, n, flags);
-    }
 }
 
 static void set_trap_flag(bool on)
 {
-    if (on) {
+    if (on)
         __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq; nop; nop" ::: "cc", "memory");
-    } else {
+    else
         __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "cc", "memory");
-    }
 }
 
 // The stack below the stepped call is this frame's: take it from a walk that starts here.
@@ -154,14 +143,11 @@ static void run(const char *name, void (*work)(void), bool jumps)
     step_through(work);
     printf("%-12s %8lu instructions: %lu right, %lu incomplete, %lu seen at their destination, %lu "
            "wrong\n",
-           name, steps, verdicts[RIGHT], verdicts[INCOMPLETE], verdicts[DESTINATION],
-           verdicts[WRONG]);
-    if (!jumps) {
+           name, steps, verdicts[RIGHT], verdicts[INCOMPLETE], verdicts[DESTINATION], verdicts[WRONG]);
+    if (!jumps)
         verdicts[WRONG] += verdicts[INCOMPLETE] + verdicts[DESTINATION];
-    }
-    for (unsigned i = 0; i < VERDICTS; i++) {
+    for (unsigned i = 0; i < VERDICTS; i++)
         total[i] += verdicts[i];
-    }
 }
 
 static void find_stack(void)
@@ -190,9 +176,7 @@ int main(void)
     find_stack();
     gp_unwind_init();
     use_alternate_stack();
-    for (const step_case_t *c = step_cases; c->name != NULL; c++) {
+    for (const step_case_t *c = step_cases; c->name != NULL; c++)
         run(c->name, c->run, c->jumps);
-    }
-    return total[WRONG] > 0 || total[RIGHT] < 20000 ||
-           total[INCOMPLETE] + total[DESTINATION] > total[RIGHT] / 50;
+    return total[WRONG] > 0 || total[RIGHT] < 20000 || total[INCOMPLETE] + total[DESTINATION] > total[RIGHT] / 50;
 }

@@ -26,11 +26,10 @@ static NOINLINE void recurse(unsigned depth, void (*leaf)(void))
     volatile char local[64];
     truth[depth] = RETURN_ADDRESS();
     local[depth % 64] = 1;
-    if (depth == 0) {
+    if (depth == 0)
         leaf();
-    } else {
+    else
         recurse(depth - 1, leaf);
-    }
     sink += local[depth % 64];
 }
 
@@ -63,8 +62,7 @@ static void walk_limited(void)
 // The frames of pthread_kill and walk_here differ between the two walks by one return address.
 static void assert_same_root(size_t n)
 {
-    assert_memory_equal(result.frames + result.count - n, second.frames + second.count - n,
-                        n * sizeof *result.frames);
+    assert_memory_equal(result.frames + result.count - n, second.frames + second.count - n, n * sizeof *result.frames);
 }
 
 static void test_truncated(void **state)
@@ -122,9 +120,8 @@ static void test_bounds(void **state)
         recurse(40, walk_cut);
         assert_int_equal(result.flags, GP_UNWIND_INCOMPLETE);
         assert_true(result.count >= 1 && result.count < 40);
-        if (result.count > 6) {
+        if (result.count > 6)
             assert_int_not_equal(walk_find(&result, truth, result.count - 6), SIZE_MAX);
-        }
     }
 }
 
@@ -224,8 +221,7 @@ static void test_ucontext_bottom(void **state)
 
 static void test_forged_bottoms(void **state)
 {
-    const uintptr_t bottoms[] = {
-        0, 1, 0xdeaddeaddeaddead, UINTPTR_MAX, (uintptr_t)abort, (uintptr_t)coroutine_inner};
+    const uintptr_t bottoms[] = {0, 1, 0xdeaddeaddeaddead, UINTPTR_MAX, (uintptr_t)abort, (uintptr_t)coroutine_inner};
     (void)state;
     forge = true;
     for (size_t i = 0; i < sizeof bottoms / sizeof *bottoms; i++) {
@@ -241,8 +237,8 @@ static void test_parked(void **state)
     uintptr_t base = (uintptr_t)coroutine_stack;
     (void)state;
     run_coroutine();
-    result.count = gp_unwind_walk_parked(&parked, base, base + sizeof coroutine_stack,
-                                         result.frames, WALK_MAX, &result.flags);
+    result.count =
+        gp_unwind_walk_parked(&parked, base, base + sizeof coroutine_stack, result.frames, WALK_MAX, &result.flags);
     assert_int_equal(result.count, 1);
     assert_int_equal(result.frames[0], parked.pc - 1);
     assert_ends_in_body();
@@ -256,8 +252,8 @@ static void test_parked_before_first_run(void **state)
     memset(&regs, 0, sizeof regs);
     regs.pc = (uintptr_t)coroutine_body;
     regs.sp = base + sizeof coroutine_stack - 64;
-    result.count = gp_unwind_walk_parked(&regs, base, base + sizeof coroutine_stack, result.frames,
-                                         WALK_MAX, &result.flags);
+    result.count =
+        gp_unwind_walk_parked(&regs, base, base + sizeof coroutine_stack, result.frames, WALK_MAX, &result.flags);
     assert_int_equal(result.count, 0);
     assert_int_equal(result.flags, 0);
 }
@@ -318,9 +314,8 @@ static void raise_in_handler(void)
 static void test_signal_frames(void **state)
 {
     (void)state;
-    if (getauxval(AT_SYSINFO_EHDR) == 0) {
+    if (getauxval(AT_SYSINFO_EHDR) == 0)
         skip(); // qemu-user: the signal trampoline is on a page of no module
-    }
     recurse(6, raise_in_handler);
     assert_int_equal(second.flags, 0);
     assert_int_not_equal(walk_find(&second, truth, 7), SIZE_MAX);
@@ -379,9 +374,8 @@ static NOINLINE void zigzag(unsigned bits, unsigned depth, void (*leaf)(void))
 static size_t count_different(void)
 {
     size_t different = 0;
-    for (size_t i = 0; i < result.count; i++) {
+    for (size_t i = 0; i < result.count; i++)
         different += result.frames[i] != second.frames[i];
-    }
     return different;
 }
 

@@ -31,8 +31,7 @@ static void on_signal(int signo, siginfo_t *info, void *context)
     (void)signo, (void)info;
     gp_unwind_regs_from_ucontext(&regs, gp, context);
     target->sp = regs.sp;
-    target->count =
-        gp_unwind_walk(&regs, bounds_lo, bounds_hi, target->frames, target_max, &target->flags);
+    target->count = gp_unwind_walk(&regs, bounds_lo, bounds_hi, target->frames, target_max, &target->flags);
 }
 
 void walk_here(walk_result_t *result, uintptr_t lo, uintptr_t hi, size_t max)
@@ -49,10 +48,8 @@ void walk_here(walk_result_t *result, uintptr_t lo, uintptr_t hi, size_t max)
 
 size_t walk_find(const walk_result_t *result, const uintptr_t *pcs, size_t n)
 {
-    for (size_t at = 0; at + n <= result->count; at++) {
-        if (memcmp(result->frames + at, pcs, n * sizeof *pcs) == 0) {
+    for (size_t at = 0; at + n <= result->count; at++)
+        if (memcmp(result->frames + at, pcs, n * sizeof *pcs) == 0)
             return at;
-        }
-    }
     return SIZE_MAX;
 }

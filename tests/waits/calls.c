@@ -471,7 +471,6 @@ static void send_signal(ender_t *ender)
     pthread_kill(ender->waiter, SIGUSR2);
 }
 
-
 static _Thread_local volatile sig_atomic_t got_usr2;
 
 static void count_usr2(int number)
@@ -547,8 +546,8 @@ void waits_open(waits_place_t *place)
 
 void waits_close(waits_place_t *place)
 {
-    const int fds[] = {place->epoll, place->listener, place->pipe[0], place->pipe[1], place->sockets[0], place->sockets[1],
-                       place->full[0], place->full[1]};
+    const int fds[] = {place->epoll,      place->listener,   place->pipe[0], place->pipe[1],
+                       place->sockets[0], place->sockets[1], place->full[0], place->full[1]};
     for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         close(fds[i]);
     msgctl(place->queue, IPC_RMID, NULL);

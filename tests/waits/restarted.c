@@ -1,4 +1,5 @@
-// Calls that the kernel makes again after a handler with SA_RESTART: with greenprof they must not end with EINTR either.
+// Calls that the kernel makes again after a handler with SA_RESTART: with greenprof they must not end with EINTR
+// either.
 //   restarted ROUNDS   a thread waits; another sends it signals while it sleeps, then what it waits for
 // Prints `BAD CALL WHAT` for what went wrong; ends with the number of such lines.
 #include <errno.h>

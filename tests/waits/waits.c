@@ -1,5 +1,7 @@
-// Every system call that signal(7) says is never restarted, and others that wait: greenprof must end none of them early.
-//   waits length ROUNDS   each call on a thread of its own, again and again, beside threads that compute: none may end with
+// Every system call that signal(7) says is never restarted, and others that wait: greenprof must end none of them
+// early.
+//   waits length ROUNDS   each call on a thread of its own, again and again, beside threads that compute: none may end
+//   with
 //                         EINTR, none before its time
 //   waits kicked ROUNDS   a signal of the program's own, sent while the thread sleeps in the call, does end it
 // Prints `BAD CALL WHAT` for what went wrong; ends with the number of such lines.
@@ -149,7 +151,8 @@ static void report(const waiter_t *waiter)
         printf("BAD %s unhandled %d\n", waiter->call->name, waiter->unhandled);
     if (waiter->failed)
         printf("BAD %s failed %d %s\n", waiter->call->name, waiter->failed, strerror(waiter->error));
-    // One in some thousand may be the kernel's: a socket's timeout is counted in ticks, and a virtual machine's may come late.
+    // One in some thousand may be the kernel's: a socket's timeout is counted in ticks, and a virtual machine's may
+    // come late.
     if (waiter->early)
         printf("EARLY %s %d\n", waiter->call->name, waiter->early);
 }

@@ -1,9 +1,9 @@
 // prof_dump_stats() of a warm process, for 1,000 distinct frames: 40 call chains of 25 functions each.
 //
 // dump_cost ROUNDS: dumps one profile again and again into a file, and for each dump also writes and renames a file of
-// the same size without greenprof, in turns: what the file system takes of the time. Output, one line a round: us of wall
-// time of the dump, us of CPU time of all threads in it, us of the plain file. The first line is the first dump, which
-// reads the symbols.
+// the same size without greenprof, in turns: what the file system takes of the time. Output, one line a round: us of
+// wall time of the dump, us of CPU time of all threads in it, us of the plain file. The first line is the first dump,
+// which reads the symbols.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -20,7 +20,8 @@ extern "C" {
 #include "worker.h"
 }
 
-namespace {
+namespace
+{
 
 enum { CHAIN = 25, CHAINS = 40, SPIN_NS = 8000000 };
 

@@ -7,8 +7,8 @@
 enum { DURATIONS_KEPT = 1 << 15 };
 
 typedef struct durations {
-    uint64_t count;               // ever added
-    uint32_t ns[DURATIONS_KEPT];  // the last ones
+    uint64_t count;              // ever added
+    uint32_t ns[DURATIONS_KEPT]; // the last ones
 } durations_t;
 
 static inline void durations_add(durations_t *durations, uint64_t ns)

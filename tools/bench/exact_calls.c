@@ -1,4 +1,5 @@
-// Calls of instrumented functions: a tree of them, and one in a loop. Without greenprof the hooks are glibc's, which are empty.
+// Calls of instrumented functions: a tree of them, and one in a loop. Without greenprof the hooks are glibc's, which
+// are empty.
 #include "worker.h"
 
 #define PLAIN __attribute__((no_instrument_function))
@@ -20,12 +21,11 @@ __attribute__((noinline)) static void leaf(void)
 PLAIN static void block(unsigned long amount, unsigned which, double *figures)
 {
     for (unsigned long i = 0; i < amount; i++) {
-        if (which == 0) {
+        if (which == 0)
             sink += tree(TREE);
-        } else {
+        else
             for (int j = 0; j < LOOP_CALLS; j++)
                 leaf();
-        }
     }
     figures[0] = which == 0 ? TREE_CALLS : LOOP_CALLS;
 }

@@ -30,9 +30,8 @@ __attribute__((noinline)) static int prepare(ucontext_t *context)
 
 int main(int argc, char **argv)
 {
-    for (int i = 0; i < STACKS; i++) {
+    for (int i = 0; i < STACKS; i++)
         if (prepare(&contexts[i]) != 0)
             return 1;
-    }
     return worker_serve(argc, argv, block);
 }

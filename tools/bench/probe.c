@@ -32,7 +32,7 @@ static int wrap(int number, const struct sigaction *new, struct sigaction *old)
     static sigaction_t *next;
     if (next == NULL)
         next = (sigaction_t *)(uintptr_t)dlsym(RTLD_NEXT, "__sigaction");
-    if (number != SIGPROF || new == NULL || !(new->sa_flags & SA_SIGINFO)) {
+    if (number != SIGPROF || new == NULL || !(new->sa_flags &SA_SIGINFO)) {
         int status = next(number, new, old);
         if (number == SIGPROF && status == 0)
             show_wrapped(old);

@@ -77,12 +77,11 @@ static void run(void)
     for (;;) {
         prof_t *kept = job.which == 2 ? prof_start(NULL) : NULL;
         prof_stop(kept); // -EINVAL for none
-        for (unsigned long i = 0; i < job.amount; i++) {
+        for (unsigned long i = 0; i < job.amount; i++)
             if (kept != NULL)
                 resume_and_stop(kept);
             else
                 one_request();
-        }
         prof_free(kept);
         swapcontext(&coroutine, &loop);
     }

@@ -47,8 +47,8 @@ static void yield_to_loop(void)
 static json_t *row_as_json(sqlite3_stmt *row)
 {
     return json_pack("{s:s, s:s, s:s, s:i, s:f}", "a", (const char *)sqlite3_column_text(row, 0), "b",
-                     (const char *)sqlite3_column_text(row, 1), "c", (const char *)sqlite3_column_text(row, 2),
-                     "n", sqlite3_column_int(row, 3), "v", sqlite3_column_double(row, 4));
+                     (const char *)sqlite3_column_text(row, 1), "c", (const char *)sqlite3_column_text(row, 2), "n",
+                     sqlite3_column_int(row, 3), "v", sqlite3_column_double(row, 4));
 }
 
 static json_t *query(unsigned long number)

@@ -1,4 +1,5 @@
-// The same switch bare (0) and announced to greenprof (1), in one program linked with it; with work between switches (2, 3).
+// The same switch bare (0) and announced to greenprof (1), in one program linked with it; with work between switches
+// (2, 3).
 #include "swap.h"
 #include "worker.h"
 

@@ -9,10 +9,9 @@
 
 long worker_option(int argc, char **argv, const char *name, long otherwise)
 {
-    for (int i = 1; i + 1 < argc; i++) {
+    for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], name) == 0)
             return atol(argv[i + 1]);
-    }
     return otherwise;
 }
 

@@ -3,9 +3,9 @@
 // Model: the driver keeps one process per variant alive and lets one of them work at a time, in turn, so that what is
 // compared ran within milliseconds of each other. A request is a line "AMOUNT WHICH" on standard input; the answer is
 // a line on standard output: wall ns, CPU ns of this thread, CPU ns of the process since its start at the block's end,
-// signals seen by the preloaded probe so far, then the block's own figures. AMOUNT 0 asks for what was gathered since it
-// was last asked for: figures 0 and 1 are then the probe's mean ns inside the handler and its standard error, 2 and 3
-// the program's own. End of file ends the program.
+// signals seen by the preloaded probe so far, then the block's own figures. AMOUNT 0 asks for what was gathered since
+// it was last asked for: figures 0 and 1 are then the probe's mean ns inside the handler and its standard error, 2 and
+// 3 the program's own. End of file ends the program.
 #ifndef BENCH_WORKER_H
 #define BENCH_WORKER_H
 

@@ -83,9 +83,9 @@ static size_t read_head(connection_t *connection)
             refuse(connection, 431);
             return 0;
         }
-        ssize_t got = socket_recv(connection->fd, connection->data + connection->len,
-                                  sizeof connection->data - connection->len, deadline_ms,
-                                  started ? LOOP_WAIT_BUSY : LOOP_WAIT_IDLE);
+        ssize_t got =
+            socket_recv(connection->fd, connection->data + connection->len, sizeof connection->data - connection->len,
+                        deadline_ms, started ? LOOP_WAIT_BUSY : LOOP_WAIT_IDLE);
         if (got == -ETIMEDOUT && started)
             refuse(connection, 408);
         if (got <= 0)

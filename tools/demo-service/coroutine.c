@@ -29,8 +29,8 @@ static void *mapping_of(coroutine_t *co)
 
 static coroutine_t *map_stack(void)
 {
-    char *low = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    char *low =
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (low == MAP_FAILED)
         return NULL;
     if (mprotect(low, guard_bytes(), PROT_NONE) != 0) {

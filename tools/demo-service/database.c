@@ -6,23 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const schema =
-    "PRAGMA journal_mode = OFF;"
-    "PRAGMA synchronous = OFF;"
-    "CREATE TABLE orders(id INTEGER PRIMARY KEY, day INTEGER, customer TEXT, region TEXT,"
-    "                    product TEXT, quantity INTEGER, price_cents INTEGER, note TEXT);"
-    "BEGIN";
+static const char *const schema = "PRAGMA journal_mode = OFF;"
+                                  "PRAGMA synchronous = OFF;"
+                                  "CREATE TABLE orders(id INTEGER PRIMARY KEY, day INTEGER, customer TEXT, region TEXT,"
+                                  "                    product TEXT, quantity INTEGER, price_cents INTEGER, note TEXT);"
+                                  "BEGIN";
 
 static const char *const regions[] = {"north", "south", "east", "west", "islands", "overseas"};
 static const char *const adjectives[] = {"brass", "copper", "folding", "heavy",   "light",
                                          "oak",   "round",  "silent",  "spotted", "woollen"};
-static const char *const things[] = {"anchor",  "basket",  "compass", "drum",   "easel",
-                                     "funnel",  "gasket",  "hammer",  "inkpot", "jug",
-                                     "kettle",  "lantern", "mallet",  "nozzle", "oar",
-                                     "padlock", "quill",   "rope",    "saddle", "tripod"};
-static const char *const remarks[] = {"gift wrapping", "urgent",        "leave at the door",
-                                      "call first",    "no substitute", "fragile",
-                                      "second floor",  "paid in cash"};
+static const char *const things[] = {"anchor", "basket",  "compass", "drum",   "easel",   "funnel", "gasket",
+                                     "hammer", "inkpot",  "jug",     "kettle", "lantern", "mallet", "nozzle",
+                                     "oar",    "padlock", "quill",   "rope",   "saddle",  "tripod"};
+static const char *const remarks[] = {"gift wrapping", "urgent",  "leave at the door", "call first",
+                                      "no substitute", "fragile", "second floor",      "paid in cash"};
 
 #define PICK(list, random) ((list)[(random) % (sizeof(list) / sizeof((list)[0]))])
 
@@ -40,8 +37,7 @@ static int insert_order(sqlite3_stmt *insert, uint32_t *random)
     snprintf(customer, sizeof customer, "customer-%04u", (unsigned)(next_random(random) % 5000));
     snprintf(product, sizeof product, "%s %s", PICK(adjectives, next_random(random)),
              PICK(things, next_random(random)));
-    snprintf(note, sizeof note, "%s, %s", PICK(remarks, next_random(random)),
-             PICK(remarks, next_random(random)));
+    snprintf(note, sizeof note, "%s, %s", PICK(remarks, next_random(random)), PICK(remarks, next_random(random)));
     sqlite3_bind_int(insert, 1, (int)(next_random(random) % 365));
     sqlite3_bind_text(insert, 2, customer, -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 3, PICK(regions, next_random(random)), -1, SQLITE_STATIC);
@@ -60,9 +56,8 @@ static int fill(sqlite3 *db, unsigned rows)
     int rc = 0;
     if (sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK)
         return -1;
-    sqlite3_stmt *insert =
-        database_prepare(db, "INSERT INTO orders(day, customer, region, product, quantity,"
-                             " price_cents, note) VALUES(?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *insert = database_prepare(db, "INSERT INTO orders(day, customer, region, product, quantity,"
+                                                " price_cents, note) VALUES(?, ?, ?, ?, ?, ?, ?)");
     if (insert == NULL)
         return -1;
     for (unsigned i = 0; i < rows && rc == 0; i++)

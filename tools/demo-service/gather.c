@@ -73,8 +73,8 @@ static json_t *forecast_demand(void)
         loop_yield_if_due();
     }
     qsort(means, RESAMPLES, sizeof means[0], compare_doubles);
-    return json_pack("{s:f, s:f, s:f}", "low", means[RESAMPLES / 20], "median",
-                     means[RESAMPLES / 2], "high", means[RESAMPLES - RESAMPLES / 20]);
+    return json_pack("{s:f, s:f, s:f}", "low", means[RESAMPLES / 20], "median", means[RESAMPLES / 2], "high",
+                     means[RESAMPLES - RESAMPLES / 20]);
 }
 
 // One request's two children work on this.

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-#define REPORT_BY(column)                                                                          \
-    {                                                                                              \
-        column, "SELECT region, " column ", count(*), sum(quantity),"                              \
-                "       sum(quantity * price_cents) AS turnover"                                   \
-                "  FROM orders GROUP BY region, " column " ORDER BY turnover DESC"                 \
+#define REPORT_BY(column)                                                                                              \
+    {                                                                                                                  \
+        column, "SELECT region, " column ", count(*), sum(quantity),"                                                  \
+                "       sum(quantity * price_cents) AS turnover"                                                       \
+                "  FROM orders GROUP BY region, " column " ORDER BY turnover DESC"                                     \
     }
 
 // What reports may be grouped by, besides the region; the first is the default.
@@ -19,9 +19,8 @@ static const struct {
     const char *sql;
 } reports[] = {REPORT_BY("product"), REPORT_BY("customer"), REPORT_BY("day")};
 
-static const char *const search_sql =
-    "SELECT id, customer, product, note FROM orders WHERE note LIKE '%' || ? || '%'"
-    "  ORDER BY price_cents DESC LIMIT 200";
+static const char *const search_sql = "SELECT id, customer, product, note FROM orders WHERE note LIKE '%' || ? || '%'"
+                                      "  ORDER BY price_cents DESC LIMIT 200";
 
 void handle_health(exchange_t *exchange)
 {
@@ -36,16 +35,15 @@ static const char *text_column(sqlite3_stmt *row, int column)
 
 static json_t *report_line(sqlite3_stmt *row)
 {
-    return json_pack("{s:s, s:s, s:i, s:i, s:f}", "region", text_column(row, 0), "name",
-                     text_column(row, 1), "orders", sqlite3_column_int(row, 2), "pieces",
-                     sqlite3_column_int(row, 3), "turnover", sqlite3_column_double(row, 4) / 100);
+    return json_pack("{s:s, s:s, s:i, s:i, s:f}", "region", text_column(row, 0), "name", text_column(row, 1), "orders",
+                     sqlite3_column_int(row, 2), "pieces", sqlite3_column_int(row, 3), "turnover",
+                     sqlite3_column_double(row, 4) / 100);
 }
 
 static json_t *search_hit(sqlite3_stmt *row)
 {
-    return json_pack("{s:i, s:s, s:s, s:s}", "id", sqlite3_column_int(row, 0), "customer",
-                     text_column(row, 1), "product", text_column(row, 2), "note",
-                     text_column(row, 3));
+    return json_pack("{s:i, s:s, s:s, s:s}", "id", sqlite3_column_int(row, 0), "customer", text_column(row, 1),
+                     "product", text_column(row, 2), "note", text_column(row, 3));
 }
 
 // Makes a JSON array of the rows. Between rows other requests may run.

@@ -222,15 +222,15 @@ void http_add_header(http_response_t *response, const char *name, const char *va
 
 size_t http_response_head(const http_response_t *response, char head[HTTP_RESPONSE_HEAD_BYTES])
 {
-    int len = snprintf(head, HTTP_RESPONSE_HEAD_BYTES,
-                       "HTTP/1.1 %d %s\r\n"
-                       "Content-Type: application/json\r\n"
-                       "Content-Length: %zu\r\n"
-                       "Connection: %s\r\n"
-                       "%s%s%s\r\n",
-                       response->status, reason_of(response->status), response->body_len,
-                       response->keep_alive ? "keep-alive" : "close",
-                       response->gzipped ? "Content-Encoding: gzip\r\n" : "",
-                       response->status == 405 ? "Allow: GET\r\n" : "", response->headers);
+    int len =
+        snprintf(head, HTTP_RESPONSE_HEAD_BYTES,
+                 "HTTP/1.1 %d %s\r\n"
+                 "Content-Type: application/json\r\n"
+                 "Content-Length: %zu\r\n"
+                 "Connection: %s\r\n"
+                 "%s%s%s\r\n",
+                 response->status, reason_of(response->status), response->body_len,
+                 response->keep_alive ? "keep-alive" : "close", response->gzipped ? "Content-Encoding: gzip\r\n" : "",
+                 response->status == 405 ? "Allow: GET\r\n" : "", response->headers);
     return (size_t)len;
 }

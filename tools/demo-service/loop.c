@@ -133,8 +133,7 @@ static void begin_stop(loop_t *loop)
         return;
     loop->stopping = true;
     // Synchronizes with loop_stop().
-    loop->drain_end_ms =
-        loop_now_ms() + atomic_load_explicit(&loop->drain_ms, memory_order_acquire);
+    loop->drain_end_ms = loop_now_ms() + atomic_load_explicit(&loop->drain_ms, memory_order_acquire);
     cancel_waits(loop);
 }
 
@@ -158,12 +157,11 @@ static void poll_events(loop_t *loop)
 {
     struct epoll_event events[EVENTS_PER_POLL];
     int count = epoll_wait(loop->epoll_fd, events, EVENTS_PER_POLL, poll_timeout_ms(loop));
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (events[i].data.ptr == NULL)
             begin_stop(loop);
         else
             end_wait(loop, events[i].data.ptr, 0);
-    }
 }
 
 static void expire_timers(loop_t *loop)
@@ -216,8 +214,7 @@ void loop_yield_if_due(void)
 static int wait_until(loop_t *loop, int fd, int64_t deadline_ms, bool idle)
 {
     coroutine_t *co = coroutine_self();
-    co->wait =
-        (coroutine_wait_t){.waiting = true, .idle = idle, .fd = fd, .deadline_ms = deadline_ms};
+    co->wait = (coroutine_wait_t){.waiting = true, .idle = idle, .fd = fd, .deadline_ms = deadline_ms};
     if (deadline_ms != LOOP_NEVER && timers_add(&loop->timers, co) != 0) {
         co->wait.waiting = false;
         if (fd >= 0)

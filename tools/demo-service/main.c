@@ -122,8 +122,7 @@ static int write_port(const char *path, unsigned port)
     char temporary[4096];
     int len = snprintf(temporary, sizeof temporary, "%s.new", path);
     FILE *file = len < (int)sizeof temporary ? fopen(temporary, "w") : NULL;
-    if (file == NULL || fprintf(file, "%u\n", port) < 0 || fclose(file) != 0 ||
-        rename(temporary, path) != 0) {
+    if (file == NULL || fprintf(file, "%u\n", port) < 0 || fclose(file) != 0 || rename(temporary, path) != 0) {
         complain(path, errno);
         return -1;
     }

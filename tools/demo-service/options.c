@@ -55,8 +55,7 @@ static unsigned read_number(const char *text, unsigned low, unsigned high)
     char *end;
     errno = 0;
     unsigned long number = strtoul(text, &end, 10);
-    if (errno == 0 && strchr(text, '-') == NULL && end != text && *end == '\0' && number >= low &&
-        number <= high)
+    if (errno == 0 && strchr(text, '-') == NULL && end != text && *end == '\0' && number >= low && number <= high)
         return (unsigned)number;
     fprintf(stderr, "demo-service: '%s' is not a number from %u to %u\n", text, low, high);
     fail_usage();

@@ -27,8 +27,7 @@ static int deflate_in_steps(z_stream *stream, size_t len)
 static char *gzip(const char *data, size_t len, size_t *packed_len)
 {
     z_stream stream = {0};
-    if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_FORMAT, 8, Z_DEFAULT_STRATEGY) !=
-        Z_OK)
+    if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_FORMAT, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return NULL;
     uLong bound = deflateBound(&stream, len);
     char *packed = malloc(bound);
@@ -66,8 +65,7 @@ void respond_json(exchange_t *exchange, json_t *document)
         return;
     }
     response->body_len = strlen(response->body);
-    if (response->body_len >= GZIP_WORTH_BYTES &&
-        http_header_has(&exchange->request, "Accept-Encoding", "gzip"))
+    if (response->body_len >= GZIP_WORTH_BYTES && http_header_has(&exchange->request, "Accept-Encoding", "gzip"))
         compress_body(response);
 }
 

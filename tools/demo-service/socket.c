@@ -17,8 +17,7 @@ static int bind_and_listen(int fd, const struct sockaddr_in *address)
 {
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, (const struct sockaddr *)address, sizeof *address) != 0 ||
-        listen(fd, BACKLOG) != 0)
+    if (bind(fd, (const struct sockaddr *)address, sizeof *address) != 0 || listen(fd, BACKLOG) != 0)
         return -errno;
     return 0;
 }

@@ -57,8 +57,7 @@ static ssize_t receive_reply(int fd, char *reply, int64_t deadline_ms)
 {
     size_t len = 0;
     for (;;) {
-        ssize_t got =
-            socket_recv(fd, reply + len, REPLY_BYTES_MAX - len, deadline_ms, LOOP_WAIT_BUSY);
+        ssize_t got = socket_recv(fd, reply + len, REPLY_BYTES_MAX - len, deadline_ms, LOOP_WAIT_BUSY);
         if (got < 0)
             return got;
         if (got == 0)
@@ -113,9 +112,8 @@ static json_t *make_stock(void)
     json_t *items = json_array();
     for (int i = 0; i < STOCK_ITEMS; i++) {
         int hash = (int)((unsigned)i * 2654435761u >> 8);
-        json_array_append_new(items, json_pack("{s:i, s:i, s:i, s:f}", "item", i, "warehouse",
-                                               hash % 12, "pieces", hash % 500, "price",
-                                               (hash % 9900 + 100) / 100.0));
+        json_array_append_new(items, json_pack("{s:i, s:i, s:i, s:f}", "item", i, "warehouse", hash % 12, "pieces",
+                                               hash % 500, "price", (hash % 9900 + 100) / 100.0));
     }
     return items;
 }

@@ -18,7 +18,6 @@ static int compare_entries(const void *left, const void *right)
 {
     const gp_census_entry_t *a = left, *b = right;
     int order = compare(key_of(a), key_of(b));
-
     if (order == 0)
         order = compare(b->record->state_ns, a->record->state_ns);
     return order != 0 ? order : compare(a->record->coro_id, b->record->coro_id);
@@ -28,7 +27,6 @@ static int compare_groups(const void *left, const void *right)
 {
     const gp_census_group_t *a = left, *b = right;
     int order = compare(b->entries->record->state_ns, a->entries->record->state_ns);
-
     if (order == 0)
         order = compare(b->count, a->count);
     return order != 0 ? order : compare(a->entries->record->coro_id, b->entries->record->coro_id);
@@ -40,8 +38,7 @@ static bool is_chosen(const gp_selection_t *selection, const gp_census_entry_t *
            (selection->traces == NULL || selection->traces[entry->trace]);
 }
 
-static void add(gp_census_groups_t *groups, const gp_source_t *source,
-                const gp_census_record_t *record)
+static void add(gp_census_groups_t *groups, const gp_source_t *source, const gp_census_record_t *record)
 {
     const gp_dataset_t *dataset = source->dataset;
     uint32_t trace = gp_id_map_find(&dataset->trace_map, record->trace);
@@ -52,7 +49,6 @@ static void add(gp_census_groups_t *groups, const gp_source_t *source,
         .trace = trace != GP_INDEX_NONE ? trace : 0,
         .stack = stack != GP_INDEX_NONE ? stack : 0,
     };
-
     if (entry.coro == GP_INDEX_NONE || record->state >= GP_CENSUS_STATES ||
         !is_chosen(&source->chosen.selection, &entry))
         return;
@@ -66,7 +62,6 @@ static void add(gp_census_groups_t *groups, const gp_source_t *source,
 int gp_census_groups_make(gp_census_groups_t *groups, const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
-
     memset(groups, 0, sizeof(*groups));
     groups->entries = calloc(dataset->census_count + 1, sizeof(*groups->entries));
     groups->groups = calloc(dataset->census_count + 1, sizeof(*groups->groups));

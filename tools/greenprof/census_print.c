@@ -21,11 +21,10 @@ static const gp_symbol_t *resolve(const gp_source_t *source, gp_loc_t loc)
     const gp_dataset_t *dataset = source->dataset;
     uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
     uint32_t known = GP_SYMBOLIZER_NO_MODULE;
-
     if (number != GP_INDEX_NONE) {
         const gp_dataset_module_t *module = &dataset->modules[number];
-        known = gp_symbolizer_module(source->symbolizer, module->path, strlen(module->path),
-                                     module->build_id, module->build_id_len);
+        known = gp_symbolizer_module(source->symbolizer, module->path, strlen(module->path), module->build_id,
+                                     module->build_id_len);
     }
     return gp_symbolizer_resolve(source->symbolizer, known, GP_LOC_OFFSET(loc));
 }
@@ -37,10 +36,8 @@ static void visit_loc(const gp_source_t *source, gp_loc_t loc, frame_visit_t *vi
     } else if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE) {
         uint64_t offset = GP_LOC_OFFSET(loc);
         uint32_t number = gp_dataset_function_find(source->dataset, GP_LANGUAGE_FUNCTION(offset));
-        const gp_dataset_function_t *function =
-            number != GP_INDEX_NONE ? &source->dataset->functions[number] : NULL;
-        visit(context, function ? function->name : "[lost]", function ? function->file : "",
-              GP_LANGUAGE_LINE(offset));
+        const gp_dataset_function_t *function = number != GP_INDEX_NONE ? &source->dataset->functions[number] : NULL;
+        visit(context, function ? function->name : "[lost]", function ? function->file : "", GP_LANGUAGE_LINE(offset));
     } else {
         const gp_symbol_t *symbol = resolve(source, loc);
         for (; symbol != NULL; symbol = symbol->outer)
@@ -48,11 +45,9 @@ static void visit_loc(const gp_source_t *source, gp_loc_t loc, frame_visit_t *vi
     }
 }
 
-static void visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t *visit,
-                        void *context)
+static void visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t *visit, void *context)
 {
     const gp_dataset_stack_t *found = &source->dataset->stacks[stack];
-
     for (uint16_t i = 0; stack != 0 && i < found->depth; i++)
         visit_loc(source, found->frames[i], visit, context);
 }
@@ -60,7 +55,6 @@ static void visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t
 static void print_frame(void *context, const char *function, const char *file, uint32_t line)
 {
     const char *slash = strrchr(file, '/');
-
     (void)context;
     printf("    ");
     gp_print_text(function);
@@ -88,7 +82,6 @@ static bool any_polled(const gp_census_groups_t *groups, const gp_source_t *sour
 static void print_overview(const gp_census_groups_t *groups, const gp_source_t *source)
 {
     const char *separator = ": ";
-
     print_count(groups->entry_count - groups->threads, "coroutine");
     for (size_t i = 0; i < GP_CENSUS_STATES; i++) {
         if (groups->states[i] == 0)
@@ -122,7 +115,6 @@ static void print_entry(const gp_source_t *source, const gp_census_entry_t *entr
 {
     const gp_census_record_t *record = entry->record;
     char name[256], trace[48];
-
     gp_report_coro_label(source->dataset, entry->coro, source->symbolizer, true, name, sizeof(name));
     printf("  %8" PRIu64 "  %-7s %s", record->coro_id, state_names[record->state],
            record->flags & GP_CENSUS_AT_LEAST ? ">=" : "  ");
@@ -141,7 +133,6 @@ static void print_entry(const gp_source_t *source, const gp_census_entry_t *entr
 static void print_group(const gp_census_group_t *group, const gp_source_t *source, uint64_t members)
 {
     size_t shown = members != 0 && members < group->count ? (size_t)members : group->count;
-
     printf("\n");
     if (source->dataset->coros[group->entries->coro].record.kind == GP_CORO_THREAD)
         print_count(group->count, "stack");
@@ -159,11 +150,9 @@ static void print_group(const gp_census_group_t *group, const gp_source_t *sourc
         printf("  ... and %zu more\n", group->count - shown);
 }
 
-void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source, uint64_t rows,
-                     uint64_t members)
+void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source, uint64_t rows, uint64_t members)
 {
     size_t shown = rows != 0 && rows < groups->group_count ? (size_t)rows : groups->group_count;
-
     print_overview(groups, source);
     for (size_t i = 0; i < shown; i++)
         print_group(&groups->groups[i], source, members);
@@ -174,7 +163,6 @@ void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source
 static void json_frame(void *context, const char *function, const char *file, uint32_t line)
 {
     gp_json_t *json = context;
-
     gp_json_open(json, '{');
     gp_json_key_text(json, "function", function);
     if (file[0] != '\0') {
@@ -190,7 +178,6 @@ static void json_entry(gp_json_t *json, const gp_source_t *source, const gp_cens
     const gp_census_record_t *record = entry->record;
     uint32_t thread = gp_dataset_thread_find(dataset, record->thread);
     char name[256], trace[48];
-
     gp_report_coro_label(dataset, entry->coro, source->symbolizer, true, name, sizeof(name));
     gp_json_line(json);
     gp_json_open(json, '{');
@@ -225,7 +212,6 @@ static void json_entry(gp_json_t *json, const gp_source_t *source, const gp_cens
 void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *source)
 {
     gp_json_t json = {.out = stdout};
-
     gp_json_open(&json, '{');
     gp_json_key_uint(&json, "pid", source->dataset->header.pid);
     gp_json_key_uint(&json, "coroutines", groups->entry_count - groups->threads);

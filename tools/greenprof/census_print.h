@@ -5,8 +5,7 @@
 #include "census_groups.h"
 
 // rows, members: stacks shown, and coroutines of each; 0 = all.
-void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source, uint64_t rows,
-                     uint64_t members);
+void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source, uint64_t rows, uint64_t members);
 void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *source);
 
 #endif

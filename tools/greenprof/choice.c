@@ -13,7 +13,6 @@
 static int check_moment(const char *text, const char *command, const char *prefix, const char *name)
 {
     gp_moment_t moment;
-
     if (text == NULL || gp_moment_parse(text, &moment))
         return 0;
     return gp_usage_error(command,
@@ -26,16 +25,14 @@ int gp_choice_check(const gp_choice_t *choice, const char *command, const char *
 {
     prof_trace_id_t trace;
     uint64_t coroutine;
-
     for (size_t i = 0; i < choice->traces.count; i++)
         if (prof_trace_parse(choice->traces.items[i], &trace) < 0)
-            return gp_usage_error(command,
-                                  "--%strace %s: it must be 32 hex digits, a UUID or a traceparent",
-                                  prefix, choice->traces.items[i]);
+            return gp_usage_error(command, "--%strace %s: it must be 32 hex digits, a UUID or a traceparent", prefix,
+                                  choice->traces.items[i]);
     for (size_t i = 0; i < choice->coroutines.count; i++)
         if (!gp_parse_number(choice->coroutines.items[i], 1, UINT64_MAX, &coroutine))
-            return gp_usage_error(command, "--%scoroutine %s: it must be the number of a coroutine",
-                                  prefix, choice->coroutines.items[i]);
+            return gp_usage_error(command, "--%scoroutine %s: it must be the number of a coroutine", prefix,
+                                  choice->coroutines.items[i]);
     int status = check_moment(choice->from, command, prefix, "from");
     return status != 0 ? status : check_moment(choice->to, command, prefix, "to");
 }
@@ -54,7 +51,6 @@ typedef struct times {
 static int on_header(void *context, const gp_file_header_t *header)
 {
     times_t *times = context;
-
     times->start_realtime_ns = header->start_realtime_ns;
     return times->needs_end ? 0 : -ECANCELED; // that is all we want to know
 }
@@ -92,14 +88,10 @@ static int on_end(void *context, const gp_end_record_t *end)
 
 static int read_times(int fd, const char *path, times_t *times)
 {
-    static const gp_reader_handlers_t handlers = {.header = on_header,
-                                                  .sample = on_sample,
-                                                  .ledger = on_ledger,
-                                                  .counters = on_counters,
-                                                  .end = on_end};
+    static const gp_reader_handlers_t handlers = {
+        .header = on_header, .sample = on_sample, .ledger = on_ledger, .counters = on_counters, .end = on_end};
     char error[GP_READER_ERROR_SIZE] = "";
     gp_reader_summary_t summary;
-
     int result = gp_reader_read(fd, &handlers, times, &summary, error);
     if (result < 0 && result != -ECANCELED)
         return gp_fail(path, "%s", error);
@@ -108,12 +100,10 @@ static int read_times(int fd, const char *path, times_t *times)
     return 0;
 }
 
-int gp_choice_window(const gp_choice_t *choice, int fd, const char *path,
-                     gp_dataset_window_t *window)
+int gp_choice_window(const gp_choice_t *choice, int fd, const char *path, gp_dataset_window_t *window)
 {
     gp_moment_t from = {0}, to = {.ns = UINT64_MAX};
     times_t times = {0};
-
     if (choice->from != NULL)
         gp_moment_parse(choice->from, &from);
     if (choice->to != NULL)
@@ -126,8 +116,8 @@ int gp_choice_window(const gp_choice_t *choice, int fd, const char *path,
     window->from_ns = gp_moment_resolve(&from, times.start_realtime_ns, times.end_ns);
     window->to_ns = gp_moment_resolve(&to, times.start_realtime_ns, times.end_ns);
     if (window->from_ns >= window->to_ns)
-        return gp_fail(path, "nothing is between --from %s and --to %s",
-                       choice->from ? choice->from : "0", choice->to ? choice->to : "the end");
+        return gp_fail(path, "nothing is between --from %s and --to %s", choice->from ? choice->from : "0",
+                       choice->to ? choice->to : "the end");
     return 0;
 }
 
@@ -136,11 +126,9 @@ static bool *make_set(size_t count)
     return calloc(count + 1, sizeof(bool));
 }
 
-static int find_traces(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path,
-                       bool *traces)
+static int find_traces(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *traces)
 {
     prof_trace_id_t id;
-
     for (size_t i = 0; i < texts->count; i++) {
         prof_trace_parse(texts->items[i], &id); // it has been checked
         uint32_t number = gp_dataset_trace_find(dataset, id.bytes);
@@ -151,11 +139,9 @@ static int find_traces(const gp_texts_t *texts, const gp_dataset_t *dataset, con
     return 0;
 }
 
-static int find_coroutines(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path,
-                           bool *coros)
+static int find_coroutines(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *coros)
 {
     uint64_t id = 0;
-
     for (size_t i = 0; i < texts->count; i++) {
         gp_parse_number(texts->items[i], 1, UINT64_MAX, &id);
         uint32_t number = gp_dataset_coro_find(dataset, id);
@@ -166,8 +152,7 @@ static int find_coroutines(const gp_texts_t *texts, const gp_dataset_t *dataset,
     return 0;
 }
 
-static int find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path,
-                        bool *threads)
+static int find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *threads)
 {
     for (size_t i = 0; i < texts->count; i++) {
         uint64_t tid = 0;
@@ -184,13 +169,11 @@ static int find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, co
 }
 
 // Leave of `coros` those whose name matches `text`. Returns how many, or -1.
-static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
-                        bool *coros)
+static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, bool *coros)
 {
     char name[256];
     regex_t regex;
     long found = 0;
-
     if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0) // it has been checked
         return -1;
     for (uint32_t i = 0; i < dataset->coro_count; i++) {
@@ -207,12 +190,11 @@ static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbol
     return found;
 }
 
-static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset,
-                      gp_symbolizer_t *symbolizer, const char *path, bool *coros)
+static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                      const char *path, bool *coros)
 {
     bool *named = make_set(dataset->coro_count);
     int status = named != NULL ? 0 : gp_fail(path, "%s", strerror(ENOMEM));
-
     for (size_t i = 0; i < texts->count && status == 0; i++) {
         long found = match_names(texts->items[i], dataset, symbolizer, named);
         if (found < 0)
@@ -226,11 +208,10 @@ static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset,
     return status;
 }
 
-static int find_all(const gp_choice_t *choice, const gp_dataset_t *dataset,
-                    gp_symbolizer_t *symbolizer, const char *path, gp_chosen_t *chosen)
+static int find_all(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                    const char *path, gp_chosen_t *chosen)
 {
     int status = 0;
-
     if (chosen->traces != NULL)
         status = find_traces(&choice->traces, dataset, path, chosen->traces);
     if (chosen->threads != NULL && status == 0)
@@ -244,11 +225,10 @@ static int find_all(const gp_choice_t *choice, const gp_dataset_t *dataset,
     return status;
 }
 
-int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset,
-                   gp_symbolizer_t *symbolizer, const char *path, gp_chosen_t *chosen)
+int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                   const char *path, gp_chosen_t *chosen)
 {
     bool coros = choice->coroutines.count > 0 || choice->names.count > 0;
-
     memset(chosen, 0, sizeof(*chosen));
     chosen->coros = coros ? make_set(dataset->coro_count) : NULL;
     chosen->traces = choice->traces.count > 0 ? make_set(dataset->trace_count) : NULL;

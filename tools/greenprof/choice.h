@@ -21,12 +21,11 @@ bool gp_choice_has_window(const gp_choice_t *choice);
 // Find out which part of a capture's time is chosen.
 //   fd: is read and put back to its start.
 // Returns 0 or an exit status, with a message.
-int gp_choice_window(const gp_choice_t *choice, int fd, const char *path,
-                     gp_dataset_window_t *window);
+int gp_choice_window(const gp_choice_t *choice, int fd, const char *path, gp_dataset_window_t *window);
 
 // Look up what is chosen. Returns 0 or an exit status, with a message. Free in both cases.
-int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset,
-                   gp_symbolizer_t *symbolizer, const char *path, gp_chosen_t *chosen);
+int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                   const char *path, gp_chosen_t *chosen);
 void gp_chosen_free(gp_chosen_t *chosen);
 
 #endif

@@ -28,8 +28,7 @@ int gp_fail(const char *subject, const char *format, ...) __attribute__((format(
 void gp_warn(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Say "greenprof COMMAND: what is wrong" and where help is. Returns EXIT_USAGE.
-int gp_usage_error(const char *command, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+int gp_usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Print the help text of a command, made from the tables. Returns 0, or EXIT_FAILED when standard
 // output cannot be written.

@@ -13,7 +13,6 @@ static int show(const gp_source_t *source, const gp_arguments_t *arguments)
 {
     gp_census_groups_t groups;
     int status = 0;
-
     if (source->dataset->census_count == 0 && gp_dataset_meta(source->dataset, "merged") != NULL)
         return gp_fail(source->path, "it is merged, and has no census: each of its captures has its own");
     if (source->dataset->census_count == 0)
@@ -33,7 +32,6 @@ static int read_and_show(const gp_arguments_t *arguments, char *path, const char
     gp_arguments_t changed = *arguments;
     char *operands[] = {path, NULL};
     gp_source_t source;
-
     changed.operands = operands;
     changed.operand_count = 1;
     int status = gp_source_open(&source, &changed, GP_WANT_LABELS);
@@ -51,7 +49,6 @@ static int copy_census(gp_output_t *output, void *context)
     const int *fd = context;
     char buffer[65536];
     ssize_t got;
-
     while ((got = read(*fd, buffer, sizeof(buffer))) > 0)
         if (fwrite(buffer, 1, (size_t)got, output->file) != (size_t)got)
             return gp_output_state(output->file);
@@ -70,7 +67,6 @@ int gp_command_coroutines(const gp_arguments_t *arguments)
 {
     char *operand = arguments->operands[0], path[32];
     uint64_t pid;
-
     int status = gp_choice_check(&arguments->choice, arguments->command->name, "");
     if (status != 0)
         return status;

@@ -19,7 +19,6 @@ static void choose_base(gp_arguments_t *base)
 {
     const gp_choice_t *given = &base->base_choice;
     gp_choice_t *choice = &base->choice;
-
     if (given->traces.count > 0)
         choice->traces = given->traces;
     if (given->coroutines.count > 0)
@@ -43,7 +42,6 @@ static bool is_chosen(const gp_choice_t *choice)
 static int check(const gp_arguments_t *arguments)
 {
     int status = gp_choice_check(&arguments->base_choice, "diff", "base-");
-
     if (status == 0 && arguments->operand_count == 1 && !is_chosen(&arguments->base_choice))
         status = gp_usage_error("diff", "with one FILE, a --base- option must say what it is "
                                         "compared with");
@@ -54,7 +52,6 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
 {
     gp_arguments_t one = *arguments;
     char *operands[] = {file, NULL};
-
     one.operands = operands;
     one.operand_count = 1;
     int status = gp_source_open(&side->source, &one, 0);
@@ -71,11 +68,11 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
 static int check_clocks(const gp_diff_side_t sides[GP_SIDES])
 {
     gp_measure_t base = sides[GP_BASE].report->measure, file = sides[GP_FILE].report->measure;
-
     if (base == file)
         return 0;
-    return gp_usage_error("diff", "%s was made for %s, %s for %s: --clock must say which to compare", sides[GP_BASE].source.path,
-                          gp_measure_words(base), sides[GP_FILE].source.path, gp_measure_words(file));
+    return gp_usage_error("diff", "%s was made for %s, %s for %s: --clock must say which to compare",
+                          sides[GP_BASE].source.path, gp_measure_words(base), sides[GP_FILE].source.path,
+                          gp_measure_words(file));
 }
 
 // How many traces what was chosen worked for.
@@ -84,11 +81,9 @@ static size_t count_traces(const gp_source_t *source)
     const gp_dataset_t *dataset = source->dataset;
     bool *seen = calloc(dataset->trace_count + 1, sizeof(*seen));
     size_t count = 0;
-
     for (size_t i = 0; i < dataset->share_count && seen != NULL; i++) {
         const gp_dataset_share_t *share = &dataset->shares[i];
-        if (share->trace == 0 || seen[share->trace] ||
-            !gp_selection_has_share(&source->options.selection, share))
+        if (share->trace == 0 || seen[share->trace] || !gp_selection_has_share(&source->options.selection, share))
             continue;
         seen[share->trace] = true;
         count++;
@@ -101,7 +96,6 @@ static size_t count_traces(const gp_source_t *source)
 static int set_factor(gp_diff_side_t *side, const char *per)
 {
     double divisor = 1;
-
     if (strcmp(per, "total") == 0) {
         side->factor = 100 / (double)side->report->total_ns;
         return 0;
@@ -142,10 +136,9 @@ static void print_header(const gp_diff_t *diff)
     printf("\n  %s in %s", gp_measure_words(diff->sides[GP_FILE].report->measure), diff->unit);
     if (strcmp(diff->unit, "%") == 0)
         printf(" of each side's own");
-    printf(
-        "; +- is one standard error.\n  * = chance in sampling does not explain it: |z| >= %.2f, "
-        "95 %% sure for all %zu comparisons together.\n\n",
-        diff->z_critical, diff->comparisons);
+    printf("; +- is one standard error.\n  * = chance in sampling does not explain it: |z| >= %.2f, "
+           "95 %% sure for all %zu comparisons together.\n\n",
+           diff->z_critical, diff->comparisons);
 }
 
 // qsort() has no context; the command is single-threaded.
@@ -155,7 +148,6 @@ static const char *sorting_by;
 static double rank(const gp_diff_function_t *function)
 {
     double own = fabs(function->own_change.z), total = fabs(function->total_change.z);
-
     if (strcmp(sorting_by, "total") == 0)
         return fabs(function->total_change.difference);
     if (strcmp(sorting_by, "significance") == 0)
@@ -168,7 +160,6 @@ static int compare(const void *left, const void *right)
     const gp_diff_function_t *a = &sorting->functions[*(const uint32_t *)left];
     const gp_diff_function_t *b = &sorting->functions[*(const uint32_t *)right];
     double first = rank(a), second = rank(b);
-
     if (strcmp(sorting_by, "name") != 0 && first != second)
         return first > second ? -1 : 1;
     int result = strcmp(a->name, b->name);
@@ -182,8 +173,8 @@ static const char *name_of(const void *context, uint32_t row)
 
 static void print_change(const gp_change_t *change)
 {
-    printf("%8.2f %8.2f %+8.2f +-%5.2f%c", change->value[GP_BASE], change->value[GP_FILE],
-           change->difference, change->error, change->is_significant ? '*' : ' ');
+    printf("%8.2f %8.2f %+8.2f +-%5.2f%c", change->value[GP_BASE], change->value[GP_FILE], change->difference,
+           change->error, change->is_significant ? '*' : ' ');
 }
 
 static void print_function(const gp_diff_function_t *function)
@@ -201,12 +192,10 @@ static void print_function(const gp_diff_function_t *function)
     printf("\n");
 }
 
-static int print_table(const gp_diff_t *diff, const gp_arguments_t *arguments,
-                       gp_restrictions_t restrictions)
+static int print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
 {
     uint32_t *rows = calloc(diff->function_count + 1, sizeof(*rows));
     size_t count = diff->function_count;
-
     if (rows == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
@@ -252,7 +241,6 @@ int gp_command_diff(const gp_arguments_t *arguments)
     gp_restriction_list_t list = {0};
     gp_arguments_t base = *arguments;
     int count = arguments->operand_count, status = check(arguments);
-
     choose_base(&base);
     if (status == 0)
         status = gp_restriction_list_make(&list, arguments, "-r", NULL);

@@ -11,30 +11,25 @@ enum { SAMPLES_MIN = 10 }; // of both sides together: with fewer the normal dist
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-
     return slash != NULL ? slash + 1 : path;
 }
 
 static bool same_function(const void *owner, uint32_t number, const void *key)
 {
     const gp_diff_function_t *a = &((const gp_diff_t *)owner)->functions[number], *b = key;
-
     return strcmp(a->name, b->name) == 0 && strcmp(base_name(a->file), base_name(b->file)) == 0;
 }
 
 static uint32_t function_number(gp_diff_t *diff, const gp_frame_t *frame)
 {
-    gp_diff_function_t key = {
-        .name = frame->function, .file = frame->file, .pseudo = frame->pseudo};
+    gp_diff_function_t key = {.name = frame->function, .file = frame->file, .pseudo = frame->pseudo};
     const char *file = base_name(frame->file);
-    uint64_t hash = gp_hash_more(gp_hash_bytes(frame->function, strlen(frame->function)),
-                                 gp_hash_bytes(file, strlen(file)));
+    uint64_t hash =
+        gp_hash_more(gp_hash_bytes(frame->function, strlen(frame->function)), gp_hash_bytes(file, strlen(file)));
     uint32_t number = gp_index_find(&diff->function_index, hash, same_function, diff, &key);
-
     if (number != GP_INDEX_NONE)
         return number;
-    if (gp_grow(&diff->functions, &diff->function_capacity, diff->function_count,
-                sizeof(*diff->functions)) < 0 ||
+    if (gp_grow(&diff->functions, &diff->function_capacity, diff->function_count, sizeof(*diff->functions)) < 0 ||
         gp_index_add(&diff->function_index, hash, (uint32_t)diff->function_count) < 0)
         return GP_INDEX_NONE;
     diff->functions[diff->function_count] = key;
@@ -44,7 +39,6 @@ static uint32_t function_number(gp_diff_t *diff, const gp_frame_t *frame)
 static int find_functions(gp_diff_t *diff, gp_diff_side_t *side)
 {
     const gp_report_t *report = side->report;
-
     side->functions = calloc((size_t)report->frame_count + 1, sizeof(*side->functions));
     if (side->functions == NULL)
         return -ENOMEM;
@@ -67,7 +61,6 @@ static int charge_rows(gp_diff_t *diff, size_t which)
 {
     gp_diff_side_t *side = &diff->sides[which];
     uint32_t *seen = calloc(diff->function_count + 1, sizeof(*seen)); // the last row, plus 1
-
     if (seen == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < side->report->row_count; i++) {
@@ -96,7 +89,6 @@ static double variance(const gp_diff_t *diff, size_t which, const gp_weights_t *
     double within = weights->squares_ns2, outside = side->squares_ns2 - within;
     double whole = (double)side->report->total_ns, p = whole > 0 ? (double)weights->ns / whole : 0;
     bool is_share = side->report->basis == GP_BASIS_EXACT || strcmp(diff->unit, "%") == 0;
-
     if (outside < 0) // rounding
         outside = 0;
     double sum = is_share ? (1 - p) * (1 - p) * within + p * p * outside : within;
@@ -107,7 +99,6 @@ gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_
 {
     gp_change_t change = {.difference = 0};
     double sum = 0;
-
     for (size_t i = 0; i < GP_SIDES; i++) {
         change.value[i] = (double)weights[i].ns * diff->sides[i].factor;
         sum += variance(diff, i, &weights[i]);
@@ -118,8 +109,8 @@ gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_
         change.z = change.difference / change.error;
     else if (fabs(change.difference) > 1e-9 * change.value[GP_BASE])
         change.z = copysign(INFINITY, change.difference); // both are known exactly
-    change.is_significant = fabs(change.z) >= diff->z_critical &&
-                            weights[GP_BASE].samples + weights[GP_FILE].samples >= SAMPLES_MIN;
+    change.is_significant =
+        fabs(change.z) >= diff->z_critical && weights[GP_BASE].samples + weights[GP_FILE].samples >= SAMPLES_MIN;
     return change;
 }
 
@@ -129,7 +120,6 @@ static double critical_z(size_t count)
 {
     double each = -expm1(log1p(-0.05) / (double)(count > 0 ? count : 1));
     double lo = 0, hi = 40;
-
     for (int i = 0; i < 100; i++) { // erfc() falls with z
         double middle = (lo + hi) / 2;
         if (erfc(middle / sqrt(2)) > each)

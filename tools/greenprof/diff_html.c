@@ -30,17 +30,14 @@ typedef struct tree {
 static bool same_node(const void *owner, uint32_t number, const void *key)
 {
     const gp_diff_node_t *a = &((const tree_t *)owner)->nodes[number], *b = key;
-
     return a->parent == b->parent && a->function == b->function;
 }
 
 static uint32_t child_of(tree_t *tree, uint32_t parent, uint32_t function)
 {
-    gp_diff_node_t key = {
-        .parent = parent, .function = function, .first_child = NONE, .next_sibling = NONE};
+    gp_diff_node_t key = {.parent = parent, .function = function, .first_child = NONE, .next_sibling = NONE};
     uint64_t hash = gp_hash_u64((uint64_t)parent << 32 | function);
     uint32_t number = gp_index_find(&tree->index, hash, same_node, tree, &key);
-
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&tree->nodes, &tree->capacity, tree->count, sizeof(*tree->nodes)) < 0 ||
@@ -61,7 +58,6 @@ static int add_row(tree_t *tree, size_t which, const gp_row_t *row)
 {
     const gp_diff_side_t *side = &tree->diff->sides[which];
     uint32_t at = 0;
-
     charge(&tree->nodes[0], which, row);
     for (uint32_t i = 0; i < row->depth; i++) {
         at = child_of(tree, at, side->functions[row->frames[i]]);
@@ -86,7 +82,6 @@ static int compare_siblings(const void *left, const void *right)
     const gp_diff_node_t *a = &sorting->nodes[*(const uint32_t *)left];
     const gp_diff_node_t *b = &sorting->nodes[*(const uint32_t *)right];
     double first = size_of(sorting, a), second = size_of(sorting, b);
-
     if (a->parent != b->parent)
         return a->parent < b->parent ? -1 : 1;
     if (first != second)
@@ -97,7 +92,6 @@ static int compare_siblings(const void *left, const void *right)
 static int link_children(tree_t *tree)
 {
     uint32_t *order = calloc(tree->count + 1, sizeof(*order));
-
     if (order == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < tree->count; i++)
@@ -131,8 +125,7 @@ static int make_tree(tree_t *tree)
 static bool is_drawn(const tree_t *tree, const gp_diff_node_t *node)
 {
     for (size_t side = 0; side < GP_SIDES; side++)
-        if (node->weights[side].ns >= tree->nodes[0].weights[side].ns / SHARE_MIN &&
-            node->weights[side].ns > 0)
+        if (node->weights[side].ns >= tree->nodes[0].weights[side].ns / SHARE_MIN && node->weights[side].ns > 0)
             return true;
     return false;
 }
@@ -146,7 +139,6 @@ static void put_node(const tree_t *tree, gp_json_t *json, uint32_t number, uint3
 {
     const gp_diff_node_t *node = &tree->nodes[number];
     gp_change_t change = gp_diff_change(tree->diff, node->weights);
-
     gp_json_line(json);
     gp_json_open(json, '[');
     if (node->function == NONE)
@@ -165,7 +157,6 @@ static void put_node(const tree_t *tree, gp_json_t *json, uint32_t number, uint3
 static void put_nodes(const tree_t *tree, gp_json_t *json)
 {
     uint32_t at = 0, depth = 0;
-
     put_node(tree, json, 0, 0);
     for (;;) {
         uint32_t next = tree->nodes[at].first_child;
@@ -203,7 +194,6 @@ static void put_data(const tree_t *tree, FILE *out)
 {
     const gp_diff_t *diff = tree->diff;
     gp_json_t json = {.out = out};
-
     gp_json_open(&json, '{');
     gp_json_key_text(&json, "unit", diff->unit);
     gp_json_key_uint(&json, "scale", SCALE);
@@ -229,7 +219,6 @@ int gp_diff_write_html(const gp_diff_t *diff, FILE *out)
 {
     tree_t tree = {.diff = diff};
     int result = make_tree(&tree);
-
     if (result == 0) {
         fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>", out);
         gp_xml_text(out, diff->sides[GP_FILE].report->title);

@@ -31,14 +31,12 @@ typedef struct request {
 static int write_report(gp_output_t *output, void *context)
 {
     const request_t *request = context;
-
     return request->exporter->write(request->report, output->file);
 }
 
 int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, const char *output)
 {
     gp_report_t *report = gp_source_report(source, &source->options);
-
     if (report == NULL)
         return gp_source_fail(source, errno);
     request_t request = {exporter, report};
@@ -48,8 +46,7 @@ int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, c
     gp_progress_end();
     gp_report_free(report);
     if (result < 0)
-        return gp_fail(strcmp(output, "-") == 0 ? "standard output" : output, "%s",
-                       strerror(-result));
+        return gp_fail(strcmp(output, "-") == 0 ? "standard output" : output, "%s", strerror(-result));
     return 0;
 }
 
@@ -57,10 +54,8 @@ static int export(const gp_arguments_t *arguments, const gp_exporter_t *exporter
 {
     const char *output = arguments->output ? arguments->output : "-";
     gp_source_t source;
-
     if (exporter->binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
-        return gp_fail("standard output", "is a terminal and %s is binary; name a file with -o",
-                       exporter->name);
+        return gp_fail("standard output", "is a terminal and %s is binary; name a file with -o", exporter->name);
     int status = gp_source_open(&source, arguments, exporter->wants);
     if (status != 0)
         return status;
@@ -73,7 +68,6 @@ static int export(const gp_arguments_t *arguments, const gp_exporter_t *exporter
 int gp_command_export(const gp_arguments_t *arguments)
 {
     const gp_exporter_t *exporter = arguments->format ? gp_exporter_find(arguments->format) : NULL;
-
     return exporter != NULL ? export(arguments, exporter) : unknown_format(arguments);
 }
 

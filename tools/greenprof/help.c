@@ -12,7 +12,6 @@ enum { TEXT_COLUMN = 29, WIDTH = 92 };
 static void print_wrapped(const char *text)
 {
     size_t column = TEXT_COLUMN;
-
     while (*text != '\0') {
         size_t len = strcspn(text, " ");
         if (column > TEXT_COLUMN && column + 1 + len > WIDTH) {
@@ -34,7 +33,6 @@ static void print_known(gp_hint_t hint)
 {
     char keys[256] = "";
     size_t len = 0;
-
     if (hint == GP_HINT_FORMAT)
         for (const gp_exporter_t *exporter = gp_exporter_table(); exporter->name; exporter++)
             printf("%*s  %-12s%s\n", TEXT_COLUMN, "", exporter->name, exporter->what);
@@ -50,11 +48,9 @@ static void print_option(const gp_option_t *option)
 {
     const char *value = gp_option_value(option);
     char letter[8] = "    ", head[128], text[512];
-
     if (option->letter != '\0')
         snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-    int len = snprintf(head, sizeof(head), "  %s--%s%s%s", letter, option->name, value ? " " : "",
-                       value ? value : "");
+    int len = snprintf(head, sizeof(head), "  %s--%s%s%s", letter, option->name, value ? " " : "", value ? value : "");
     printf("%s", head);
     if (len + 2 > TEXT_COLUMN)
         printf("\n%*s", TEXT_COLUMN, "");
@@ -67,9 +63,8 @@ static void print_option(const gp_option_t *option)
 int gp_help_command(const gp_command_t *command)
 {
     bool first = command->rest_is_program;
-
-    printf("usage: greenprof %s %s%s%s\n\n", command->name, first ? "[OPTION...] " : "",
-           command->synopsis, first ? "" : " [OPTION...]");
+    printf("usage: greenprof %s %s%s%s\n\n", command->name, first ? "[OPTION...] " : "", command->synopsis,
+           first ? "" : " [OPTION...]");
     printf("%c%s.\n\n", command->what[0] - 'a' + 'A', command->what + 1);
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (gp_option_applies(option, command))

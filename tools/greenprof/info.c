@@ -27,7 +27,6 @@ static void print_label(const char *label)
 static void print_arguments(const gp_dataset_meta_t *meta)
 {
     size_t at = 0;
-
     while (at < meta->value_len) {
         printf("%s", at > 0 ? " " : "");
         gp_print_text(meta->value + at);
@@ -39,7 +38,6 @@ static void print_arguments(const gp_dataset_meta_t *meta)
 static void print_text(const gp_dataset_t *dataset, const char *label, const char *key)
 {
     const gp_dataset_meta_t *meta = gp_dataset_meta(dataset, key);
-
     if (meta == NULL)
         return;
     print_label(label);
@@ -50,7 +48,6 @@ static void print_text(const gp_dataset_t *dataset, const char *label, const cha
 static void print_process(const gp_dataset_t *dataset)
 {
     const gp_dataset_meta_t *command = gp_dataset_meta(dataset, "cmdline");
-
     print_text(dataset, "program", "exe");
     if (command != NULL) {
         print_label("command");
@@ -75,9 +72,7 @@ static void print_date(uint64_t realtime_ns)
     time_t seconds = (time_t)(realtime_ns / 1000000000u);
     struct tm utc;
     char text[64];
-
-    if (gmtime_r(&seconds, &utc) != NULL &&
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc) > 0)
+    if (gmtime_r(&seconds, &utc) != NULL && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc) > 0)
         printf("%s.%03" PRIu64 " UTC", text, realtime_ns / 1000000 % 1000);
 }
 
@@ -113,13 +108,10 @@ static void print_end(const gp_dataset_t *dataset)
 static void print_sampling(const gp_dataset_t *dataset)
 {
     const gp_file_header_t *header = &dataset->header;
-
     print_label("sampling");
-    printf("asked for %" PRIu32 " Hz, %s clock", header->frequency_hz,
-           gp_report_engine_name(header->engine));
+    printf("asked for %" PRIu32 " Hz, %s clock", header->frequency_hz, gp_report_engine_name(header->engine));
     if (dataset->sampled_ns > 0)
-        printf("; %.1f samples a second of CPU time",
-               (double)dataset->samples * 1e9 / (double)dataset->sampled_ns);
+        printf("; %.1f samples a second of CPU time", (double)dataset->samples * 1e9 / (double)dataset->sampled_ns);
     printf("\n");
     print_label("machine");
     printf("%s", machine_name(header->elf_machine));
@@ -138,7 +130,6 @@ static void print_difference(uint64_t is, uint64_t should)
 static void print_audit(const gp_dataset_t *dataset)
 {
     uint64_t exact = dataset->totals.process_cpu_ns, ledger = 0;
-
     for (size_t i = 0; i < dataset->share_count; i++)
         ledger += dataset->shares[i].cpu_ns;
     print_label("CPU time");
@@ -165,7 +156,6 @@ static void print_count(uint64_t count, const char *what, const char *separator)
 static void print_contents(const gp_dataset_t *dataset)
 {
     size_t coros = 0;
-
     for (size_t i = 0; i < dataset->coro_count; i++)
         coros += dataset->coros[i].record.kind != GP_CORO_THREAD;
     print_label("holds");
@@ -180,7 +170,6 @@ static void print_contents(const gp_dataset_t *dataset)
 static void print_polled(const gp_dataset_t *dataset)
 {
     size_t polled = 0;
-
     for (size_t i = 0; i < dataset->coro_count; i++)
         polled += dataset->coros[i].record.kind == GP_CORO_POLLED;
     if (polled == 0)
@@ -195,7 +184,6 @@ static void print_found(const gp_dataset_t *dataset)
     enum { SHOWN_MAX = 10, HINT_SIZE = 256 };
     char hint[HINT_SIZE], text[HINT_SIZE + 128];
     size_t found = 0;
-
     for (size_t i = 0; i < dataset->coro_count; i++) {
         const gp_coro_record_t *record = &dataset->coros[i].record;
         if (record->kind != GP_CORO_FOUND)
@@ -217,19 +205,17 @@ static void print_found(const gp_dataset_t *dataset)
 static void print_losses(const gp_dataset_t *dataset)
 {
     uint64_t drops = 0;
-
     for (size_t i = GP_COUNTER_DROP_FIRST; i <= GP_COUNTER_DROP_LAST; i++)
         drops += dataset->counters[i];
     print_label("signals");
-    printf("%" PRIu64 ", of them %" PRIu64 " samples and %" PRIu64 " dropped\n",
-           dataset->counters[GP_COUNTER_SIGNALS], dataset->counters[GP_COUNTER_SAMPLES], drops);
+    printf("%" PRIu64 ", of them %" PRIu64 " samples and %" PRIu64 " dropped\n", dataset->counters[GP_COUNTER_SIGNALS],
+           dataset->counters[GP_COUNTER_SAMPLES], drops);
     gp_report_print_counters(dataset);
 }
 
 static void print_file(const gp_dataset_t *dataset)
 {
     const gp_reader_summary_t *summary = &dataset->summary;
-
     print_label("file");
     printf("%" PRIu64 " bytes, ", summary->bytes);
     print_count(summary->chunks, "chunk", "");
@@ -313,7 +299,6 @@ static void print_dataset(const gp_dataset_t *dataset, const gp_arguments_t *arg
 static gp_dataset_t *load(const char *path, char error[GP_READER_ERROR_SIZE])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-
     if (fd < 0) {
         strcpy(error, strerror(errno));
         return NULL;
@@ -329,7 +314,6 @@ int gp_command_info(const gp_arguments_t *arguments)
 {
     char error[GP_READER_ERROR_SIZE];
     int status = 0;
-
     for (int i = 0; i < arguments->operand_count; i++) {
         const char *path = arguments->operands[i];
         gp_dataset_t *dataset = load(path, error);

@@ -34,7 +34,6 @@ typedef struct target {
 static bool read_proc(pid_t pid, const char *name, char *text, size_t size, size_t *length)
 {
     char path[96];
-
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -54,7 +53,6 @@ static int last_number(const char *status, const char *key)
 {
     const char *at = strstr(status, key);
     int number = 0;
-
     for (char *end; at != NULL; at = end) {
         at += at == strstr(status, key) ? strlen(key) : 0;
         long found = strtol(at, &end, 10);
@@ -71,7 +69,6 @@ static bool find_target(target_t *target)
 {
     char text[TEXT_SIZE];
     unsigned real = 0, effective = 0;
-
     if (!read_proc(target->pid, "status", text, sizeof(text), NULL))
         return false;
     const char *uids = strstr(text, "\nUid:"), *caught = strstr(text, "\nSigCgt:");
@@ -91,7 +88,6 @@ static const char *runtime_of(const target_t *target, char *text, size_t size)
 {
     static const char name[] = "XDG_RUNTIME_DIR=";
     size_t length;
-
     if (!read_proc(target->pid, "environ", text, size, &length))
         return getenv("XDG_RUNTIME_DIR");
     for (const char *at = text; at < text + length; at += strlen(at) + 1)
@@ -103,16 +99,13 @@ static const char *runtime_of(const target_t *target, char *text, size_t size)
 static bool is_it(const target_t *target, const gp_census_marker_t *marker)
 {
     char text[TEXT_SIZE];
-
-    return read_proc(target->pid, "stat", text, sizeof(text), NULL) &&
-           gp_census_start_time(text) == marker->start;
+    return read_proc(target->pid, "stat", text, sizeof(text), NULL) && gp_census_start_time(text) == marker->start;
 }
 
 // Look for the marker in one directory, seen from the process' root and from ours.
 static bool find_marker_in(target_t *target, const char *runtime)
 {
     char path[GP_PLACE_SIZE], rooted[GP_PLACE_SIZE + 64];
-
     if (!gp_census_place(runtime, target->uid, path, sizeof(path)))
         return false;
     gp_census_place_tidy(path, target->uid);
@@ -140,7 +133,6 @@ static bool find_marker(target_t *target)
 {
     char *text = malloc(1 << 20);
     bool found = false;
-
     if (text != NULL) {
         const char *runtime = runtime_of(target, text, 1 << 20);
         found = (runtime != NULL && find_marker_in(target, runtime)) || find_marker_in(target, NULL);
@@ -154,7 +146,6 @@ static pid_t find_task(const target_t *target)
 {
     char path[64], text[TEXT_SIZE];
     pid_t found = 0;
-
     snprintf(path, sizeof(path), "/proc/%d/task", (int)target->pid);
     DIR *tasks = opendir(path);
     if (tasks == NULL)
@@ -174,7 +165,6 @@ static pid_t find_task(const target_t *target)
 static int ask(const target_t *target, uint32_t number)
 {
     siginfo_t info;
-
     memset(&info, 0, sizeof(info));
     info.si_signo = target->marker.signal_number;
     info.si_code = SI_QUEUE;
@@ -188,7 +178,6 @@ static int wait_for_answer(const target_t *target, uint32_t number, const char *
 {
     char name[48];
     struct timespec pause = {.tv_nsec = 1000000};
-
     gp_census_answer_name(target->own_pid, number, name, sizeof(name));
     for (int waited = 0; waited < TIMEOUT_MS; waited++) {
         int fd = openat(target->directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -207,11 +196,9 @@ static int wait_for_answer(const target_t *target, uint32_t number, const char *
 static int ask_and_wait(target_t *target, const char *subject)
 {
     uint32_t number;
-
     target->tid = find_task(target);
     int signal_number = target->marker.signal_number;
-    if (target->tid == 0 || signal_number < 1 || signal_number > 64 ||
-        !(target->caught & 1ull << (signal_number - 1)))
+    if (target->tid == 0 || signal_number < 1 || signal_number > 64 || !(target->caught & 1ull << (signal_number - 1)))
         return gp_fail(subject, "greenprof is not active in it any more"), -1;
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
         number = (uint32_t)getpid();
@@ -224,7 +211,6 @@ static int ask_and_wait(target_t *target, const char *subject)
 int gp_live_census(pid_t pid, const char *subject)
 {
     target_t target = {.pid = pid};
-
     if (!find_target(&target))
         return gp_fail(subject, "no such file, and no such process"), -1;
     if (geteuid() != 0 && geteuid() != target.uid)

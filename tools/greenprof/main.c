@@ -20,10 +20,14 @@ static int help(const gp_arguments_t *arguments)
 }
 
 static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
-    [GP_COMMAND_RUN] = gp_command_run,       [GP_COMMAND_REPORT] = gp_command_report,
-    [GP_COMMAND_EXPORT] = gp_command_export, [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
-    [GP_COMMAND_MERGE] = gp_command_merge,   [GP_COMMAND_DIFF] = gp_command_diff,
-    [GP_COMMAND_INFO] = gp_command_info,     [GP_COMMAND_RUNTIMES] = gp_command_runtimes,
+    [GP_COMMAND_RUN] = gp_command_run,
+    [GP_COMMAND_REPORT] = gp_command_report,
+    [GP_COMMAND_EXPORT] = gp_command_export,
+    [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
+    [GP_COMMAND_MERGE] = gp_command_merge,
+    [GP_COMMAND_DIFF] = gp_command_diff,
+    [GP_COMMAND_INFO] = gp_command_info,
+    [GP_COMMAND_RUNTIMES] = gp_command_runtimes,
     [GP_COMMAND_HELP] = help,
     [GP_COMMAND_COROUTINES] = gp_command_coroutines,
 };
@@ -40,7 +44,6 @@ static void message(const char *subject, const char *format, va_list arguments)
 int gp_fail(const char *subject, const char *format, ...)
 {
     va_list arguments;
-
     va_start(arguments, format);
     message(subject, format, arguments);
     va_end(arguments);
@@ -50,7 +53,6 @@ int gp_fail(const char *subject, const char *format, ...)
 void gp_warn(const char *subject, const char *format, ...)
 {
     va_list arguments;
-
     va_start(arguments, format);
     message(subject, format, arguments);
     va_end(arguments);
@@ -59,7 +61,6 @@ void gp_warn(const char *subject, const char *format, ...)
 int gp_usage_error(const char *command, const char *format, ...)
 {
     va_list arguments;
-
     gp_progress_clear();
     va_start(arguments, format);
     fprintf(stderr, "greenprof %s: ", command);
@@ -80,7 +81,6 @@ int gp_finish_stdout(void)
 static void name_standard_input(const gp_arguments_t *arguments)
 {
     static char name[] = "/dev/stdin";
-
     for (int i = 0; i < arguments->operand_count; i++)
         if (arguments->command->hint == GP_HINT_CAPTURE && strcmp(arguments->operands[i], "-") == 0)
             arguments->operands[i] = name;
@@ -90,16 +90,14 @@ static int run(const gp_command_t *command, int argc, char **argv)
 {
     gp_arguments_t arguments;
     int status = gp_options_parse(&arguments, command, argc, argv);
-
     if (status == 0)
         name_standard_input(&arguments);
     bool may_replace = command == &gp_commands[GP_COMMAND_MERGE]; // all of the input is in the output
     if (status == 0 && !arguments.help && arguments.output != NULL && command->hint == GP_HINT_CAPTURE && !may_replace)
-        status = gp_output_check(arguments.output, (const char *const *)arguments.operands,
-                                 (size_t)arguments.operand_count);
-    if (status == 0)
         status =
-            arguments.help ? gp_help_command(command) : runners[command - gp_commands](&arguments);
+            gp_output_check(arguments.output, (const char *const *)arguments.operands, (size_t)arguments.operand_count);
+    if (status == 0)
+        status = arguments.help ? gp_help_command(command) : runners[command - gp_commands](&arguments);
     gp_progress_end();
     gp_options_free(&arguments);
     return status;
@@ -110,7 +108,6 @@ static int run(const gp_command_t *command, int argc, char **argv)
 static void give_memory_back(void)
 {
     enum { LARGE_BYTES = 1 << 20 };
-
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }

@@ -17,8 +17,7 @@ static bool is_repeatable(const gp_option_t *option)
 
 static bool has_words(const gp_option_t *option)
 {
-    return option->choices != NULL || option->hint == GP_HINT_FORMAT ||
-           option->hint == GP_HINT_SORT;
+    return option->choices != NULL || option->hint == GP_HINT_FORMAT || option->hint == GP_HINT_SORT;
 }
 
 // bash
@@ -67,8 +66,7 @@ static void bash_command(FILE *out, const gp_command_t *command)
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (gp_option_applies(option, command) && option->kind != GP_OPTION_FLAG)
             bash_value(out, option);
-    fputs("        esac\n        if [[ $current == -* ]]; then\n            _greenprof_words '",
-          out);
+    fputs("        esac\n        if [[ $current == -* ]]; then\n            _greenprof_words '", out);
     for (const gp_option_t *option = gp_options; option->name != NULL; option++) {
         if (!gp_option_applies(option, command))
             continue;
@@ -128,15 +126,13 @@ static void put_description(FILE *out, const char *text, const char *escaped)
 {
     const char *end = strstr(text, ". ");
     size_t len = end != NULL ? (size_t)(end - text) : strlen(text);
-
     if (len > 0 && (text[len - 1] == '.' || text[len - 1] == ':'))
         len--;
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++)
         if (text[i] == '\'')
             fputs("'\\''", out);
         else
             fprintf(out, "%s%c", strchr(escaped, text[i]) != NULL ? "\\" : "", text[i]);
-    }
 }
 
 static void zsh_hint(FILE *out, gp_hint_t hint)
@@ -164,7 +160,6 @@ static void zsh_hint(FILE *out, gp_hint_t hint)
 static void zsh_value(FILE *out, const gp_option_t *option)
 {
     const char *value = gp_option_value(option);
-
     if (value == NULL)
         return;
     fputc(':', out);
@@ -185,15 +180,13 @@ static void zsh_value(FILE *out, const gp_option_t *option)
 static void zsh_option(FILE *out, const gp_option_t *option)
 {
     bool flag = option->kind == GP_OPTION_FLAG;
-
     fputs("      ", out);
     if (is_repeatable(option))
         fputs("'*'", out);
     else if (option->letter != '\0')
         fprintf(out, "'(-%c --%s)'", option->letter, option->name);
     if (option->letter != '\0')
-        fprintf(out, "{-%c%s,--%s%s}", option->letter, flag ? "" : "+", option->name,
-                flag ? "" : "=");
+        fprintf(out, "{-%c%s,--%s%s}", option->letter, flag ? "" : "+", option->name, flag ? "" : "=");
     else
         fprintf(out, "--%s%s", option->name, flag ? "" : "=");
     fputs("'[", out);
@@ -240,8 +233,7 @@ void gp_docs_zsh(FILE *out)
 
 static void fish_option(FILE *out, const gp_command_t *command, const gp_option_t *option)
 {
-    fprintf(out, "complete -c greenprof -n '__fish_seen_subcommand_from %s' -l %s", command->name,
-            option->name);
+    fprintf(out, "complete -c greenprof -n '__fish_seen_subcommand_from %s' -l %s", command->name, option->name);
     if (option->letter != '\0')
         fprintf(out, " -s %c", option->letter);
     if (has_words(option)) {

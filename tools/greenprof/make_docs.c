@@ -35,7 +35,6 @@ static void fail(const char *path)
 static FILE *create(const char *folder, const char *name)
 {
     char path[PATH_MAX];
-
     if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) {
         errno = ENAMETOOLONG;
         fail(folder);
@@ -49,7 +48,6 @@ static FILE *create(const char *folder, const char *name)
 static void finish(FILE *out, const char *name)
 {
     int failed = ferror(out);
-
     if (fclose(out) != 0 || failed)
         fail(name);
 }
@@ -57,9 +55,7 @@ static void finish(FILE *out, const char *name)
 static void write_page(const char *sources, const char *folder, const gp_command_t *command)
 {
     char source[PATH_MAX], name[64];
-
-    snprintf(name, sizeof(name), "greenprof%s%s.1", command ? "-" : "",
-             command ? command->name : "");
+    snprintf(name, sizeof(name), "greenprof%s%s.1", command ? "-" : "", command ? command->name : "");
     snprintf(source, sizeof(source), "%s/%s.man", sources, command ? command->name : "greenprof");
     FILE *body = fopen(source, "r"), *out = create(folder, name);
     gp_docs_man(out, command, body);
@@ -79,11 +75,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*write)(FILE *out);
-    } completions[] = {{"greenprof.bash", gp_docs_bash},
-                       {"_greenprof", gp_docs_zsh},
-                       {"greenprof.fish", gp_docs_fish}};
+    } completions[] = {{"greenprof.bash", gp_docs_bash}, {"_greenprof", gp_docs_zsh}, {"greenprof.fish", gp_docs_fish}};
     char folder[PATH_MAX];
-
     if (argc != 3) {
         fputs("usage: make_docs MAN-SOURCES OUT\n", stderr);
         return 2;

@@ -31,7 +31,6 @@ static void put_text(FILE *out, const char *text)
 static void put_sentences(FILE *out, const char *text)
 {
     char part[512];
-
     while (*text != '\0') {
         const char *end = strstr(text, ". ");
         size_t len = end != NULL ? (size_t)(end - text) + 1 : strlen(text);
@@ -47,7 +46,6 @@ static void put_option(FILE *out, const gp_option_t *option)
 {
     const char *value = gp_option_value(option);
     char text[512];
-
     fputs(".TP\n.B ", out);
     if (option->letter != '\0')
         fprintf(out, "\\-%c, ", option->letter);
@@ -96,8 +94,8 @@ static void put_head(FILE *out, const gp_command_t *command)
     fprintf(out, ".\\\" Made from the tables of the command; see doc/man.\n.TH GREENPROF");
     for (const char *at = command ? command->name : ""; *at != '\0'; at++)
         fprintf(out, "%s%c", at == command->name ? "\\-" : "", *at - 'a' + 'A');
-    fprintf(out, " 1 \"" DATE "\" \"greenprof %d.%d\" \"greenprof manual\"\n.SH NAME\n",
-            PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
+    fprintf(out, " 1 \"" DATE "\" \"greenprof %d.%d\" \"greenprof manual\"\n.SH NAME\n", PROF_VERSION_MAJOR,
+            PROF_VERSION_MINOR);
     fprintf(out, "greenprof%s%s \\- ", command ? "\\-" : "", command ? command->name : "");
     put_text(out, command ? command->what : "sampling profiler that knows coroutines");
     fputs("\n.SH SYNOPSIS\n.B greenprof ", out);
@@ -118,7 +116,6 @@ static void put_head(FILE *out, const gp_command_t *command)
 static void put_see_also(FILE *out, const gp_command_t *this)
 {
     const gp_command_t *last = NULL;
-
     fputs(".SH SEE ALSO\n", out);
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
         last = command != this ? command : last;
@@ -133,7 +130,6 @@ void gp_docs_man(FILE *out, const gp_command_t *command, FILE *body)
 {
     char line[1024];
     bool has_options = false;
-
     put_head(out, command);
     while (body != NULL && fgets(line, sizeof(line), body) != NULL) {
         if (strcmp(line, "@OPTIONS@\n") == 0)

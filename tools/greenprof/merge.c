@@ -32,7 +32,6 @@ static int read_capture(const char *path, const gp_reader_handlers_t *handlers, 
                         gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-
     if (fd < 0) {
         snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(errno));
         return -errno;
@@ -52,8 +51,7 @@ static int read_capture(const char *path, const gp_reader_handlers_t *handlers, 
 static bool is_same_capture(const gp_file_header_t *a, const gp_file_header_t *b)
 {
     return a->pid == b->pid && a->start_realtime_ns == b->start_realtime_ns &&
-           a->start_monotonic_ns == b->start_monotonic_ns &&
-           memcmp(a->session, b->session, sizeof(a->session)) == 0;
+           a->start_monotonic_ns == b->start_monotonic_ns && memcmp(a->session, b->session, sizeof(a->session)) == 0;
 }
 
 static int read_headers(gp_merge_t *merge)
@@ -61,14 +59,12 @@ static int read_headers(gp_merge_t *merge)
     static const gp_reader_handlers_t handlers = {.header = first_header};
     char error[GP_READER_ERROR_SIZE] = "";
     gp_reader_summary_t summary;
-
     for (size_t i = 0; i < merge->count; i++) {
         gp_merge_input_t *input = &merge->inputs[i];
         if (read_capture(input->path, &handlers, &input->header, &summary, error) < 0)
             return gp_fail(input->path, "%s", error);
         if (input->header.elf_machine != merge->inputs[0].header.elf_machine)
-            return gp_fail(input->path, "is of another kind of machine than %s",
-                           merge->inputs[0].path);
+            return gp_fail(input->path, "is of another kind of machine than %s", merge->inputs[0].path);
         for (size_t j = 0; j < i; j++)
             if (is_same_capture(&input->header, &merge->inputs[j].header))
                 return gp_fail(input->path, "is the same capture as %s", merge->inputs[j].path);
@@ -81,7 +77,6 @@ static bool is_same_boot(const gp_file_header_t *a, const gp_file_header_t *b)
     uint64_t first = a->start_realtime_ns - a->start_monotonic_ns;
     uint64_t second = b->start_realtime_ns - b->start_monotonic_ns;
     uint64_t apart = first > second ? first - second : second - first;
-
     return a->start_monotonic_ns != 0 && b->start_monotonic_ns != 0 && apart <= SAME_BOOT_NS;
 }
 
@@ -91,7 +86,6 @@ static void make_header(gp_merge_t *merge)
 {
     static const uint8_t none[16];
     gp_file_header_t *header = &merge->header;
-
     *header = merge->inputs[0].header;
     header->features = 0;
     for (size_t i = 1; i < merge->count; i++) {
@@ -110,8 +104,7 @@ static void make_header(gp_merge_t *merge)
     }
     for (size_t i = 0; i < merge->count; i++) {
         gp_file_header_t *other = &merge->inputs[i].header;
-        bool same =
-            is_same_boot(other, header) && other->start_monotonic_ns >= header->start_monotonic_ns;
+        bool same = is_same_boot(other, header) && other->start_monotonic_ns >= header->start_monotonic_ns;
         merge->inputs[i].shift_ns = same ? other->start_monotonic_ns - header->start_monotonic_ns
                                          : other->start_realtime_ns - header->start_realtime_ns;
     }
@@ -121,7 +114,6 @@ static int merge_input(gp_merge_t *merge, gp_merge_input_t *input)
 {
     char error[GP_READER_ERROR_SIZE] = "";
     gp_reader_summary_t summary;
-
     gp_merge_ids_next(&merge->ids);
     merge->input = input;
     int result = read_capture(input->path, &gp_merge_handlers, merge, &summary, error);
@@ -141,9 +133,7 @@ static int merge_input(gp_merge_t *merge, gp_merge_input_t *input)
 static int write_meta(gp_merge_t *merge, const char *key, const char *value, size_t value_len)
 {
     size_t key_len = strlen(key);
-    gp_meta_record_t *record =
-        gp_merge_room(merge, GP_CHUNK_META, sizeof(*record) + key_len + value_len);
-
+    gp_meta_record_t *record = gp_merge_room(merge, GP_CHUNK_META, sizeof(*record) + key_len + value_len);
     if (record == NULL)
         return gp_merge_error(merge);
     record->key_len = (uint16_t)key_len;
@@ -157,11 +147,9 @@ static int write_meta(gp_merge_t *merge, const char *key, const char *value, siz
 static bool is_common(const gp_merge_t *merge, size_t which)
 {
     const gp_merge_text_t *first = &merge->inputs[0].texts[which];
-
     for (size_t i = 0; i < merge->count && first->text != NULL; i++) {
         const gp_merge_text_t *other = &merge->inputs[i].texts[which];
-        if (other->text == NULL || other->len != first->len ||
-            memcmp(other->text, first->text, first->len) != 0)
+        if (other->text == NULL || other->len != first->len || memcmp(other->text, first->text, first->len) != 0)
             return false;
     }
     return first->text != NULL;
@@ -171,7 +159,6 @@ static const char *exe_of(const gp_merge_input_t *input)
 {
     const char *exe = input->texts[GP_MERGE_EXE].text;
     const char *slash = exe != NULL ? strrchr(exe, '/') : NULL;
-
     return exe == NULL ? "unknown" : slash != NULL ? slash + 1 : exe;
 }
 
@@ -180,15 +167,13 @@ static int write_exes(gp_merge_t *merge)
 {
     char text[EXE_SIZE];
     size_t len = 0;
-
     for (size_t i = 0; i < merge->count && len < sizeof(text); i++) {
         const char *exe = exe_of(&merge->inputs[i]);
         bool seen = false;
         for (size_t j = 0; j < i && !seen; j++)
             seen = strcmp(exe_of(&merge->inputs[j]), exe) == 0;
         if (!seen)
-            len +=
-                (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len > 0 ? " + " : "", exe);
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len > 0 ? " + " : "", exe);
     }
     return write_meta(merge, "exe", text, len < sizeof(text) ? len : sizeof(text) - 1);
 }
@@ -197,15 +182,13 @@ static int write_exes(gp_merge_t *merge)
 static int write_origins(gp_merge_t *merge)
 {
     int result = 0;
-
     for (size_t i = 0; i < merge->count && result == 0; i++) {
         const gp_merge_input_t *input = &merge->inputs[i];
         char text[PATH_MAX + 160];
         int len = snprintf(text, sizeof(text),
-                           "pid %" PRIu32 ", coroutines %" PRIu64 "-%" PRIu64 ", threads %" PRIu32
-                           "-%" PRIu32 ": %s",
-                           input->header.pid, input->coro_first, input->coro_last,
-                           input->thread_first, input->thread_last, input->path);
+                           "pid %" PRIu32 ", coroutines %" PRIu64 "-%" PRIu64 ", threads %" PRIu32 "-%" PRIu32 ": %s",
+                           input->header.pid, input->coro_first, input->coro_last, input->thread_first,
+                           input->thread_last, input->path);
         result = write_meta(merge, "merged", text, (size_t)len);
     }
     return result;
@@ -216,11 +199,10 @@ static int write_metas(gp_merge_t *merge)
     char version[32];
     int len = snprintf(version, sizeof(version), "%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
     int result = is_common(merge, GP_MERGE_EXE) ? 0 : write_exes(merge);
-
     for (size_t i = 0; i < GP_MERGE_TEXTS && result == 0; i++)
         if (is_common(merge, i))
-            result = write_meta(merge, gp_merge_text_keys[i], merge->inputs[0].texts[i].text,
-                                merge->inputs[0].texts[i].len);
+            result =
+                write_meta(merge, gp_merge_text_keys[i], merge->inputs[0].texts[i].text, merge->inputs[0].texts[i].len);
     if (result == 0)
         result = write_meta(merge, "greenprof", version, (size_t)len);
     return result != 0 ? result : write_origins(merge);
@@ -230,7 +212,6 @@ static int write_totals(gp_merge_t *merge)
 {
     size_t bytes = GP_COUNTER_COUNT * sizeof(uint64_t);
     gp_counters_record_t *record = gp_merge_room(merge, GP_CHUNK_COUNTERS, sizeof(*record) + bytes);
-
     if (record == NULL)
         return gp_merge_error(merge);
     uint64_t *values = (uint64_t *)(record + 1);
@@ -251,7 +232,6 @@ static int write_totals(gp_merge_t *merge)
 static int write_end(gp_merge_t *merge)
 {
     gp_end_record_t end = merge->inputs[0].end;
-
     end.time_ns = 0;
     for (size_t i = 0; i < merge->count; i++) {
         const gp_merge_input_t *input = &merge->inputs[i];
@@ -274,7 +254,6 @@ static int write_end(gp_merge_t *merge)
 static int merge_all(gp_merge_t *merge)
 {
     int status = read_headers(merge);
-
     if (status != 0)
         return status;
     make_header(merge);
@@ -303,7 +282,6 @@ int gp_merge(const char *path, const char *name, char *const *inputs, size_t cou
                         .name = name,
                         .writer = GP_WRITER_INIT};
     int status = EXIT_FAILED;
-
     if (merge.inputs == NULL)
         return gp_fail(name, "%s", strerror(ENOMEM));
     for (size_t i = 0; i < count; i++)

@@ -7,7 +7,6 @@
 static int merge_into(gp_output_t *output, void *context)
 {
     const gp_arguments_t *arguments = context;
-
     if (output->temporary == NULL)
         return gp_fail(arguments->output, "is not a regular file");
     return gp_merge(output->temporary, arguments->output, arguments->operands, (size_t)arguments->operand_count);
@@ -16,7 +15,6 @@ static int merge_into(gp_output_t *output, void *context)
 int gp_command_merge(const gp_arguments_t *arguments)
 {
     gp_arguments_t copy = *arguments;
-
     if (arguments->output == NULL)
         return gp_usage_error("merge", "which --output?");
     if (arguments->output[0] == '\0' || strcmp(arguments->output, "-") == 0)

@@ -36,8 +36,7 @@ static uint32_t *map_entry(gp_merge_map_t *map, uint32_t number)
 
 static bool same_key(const void *owner, uint32_t number, const void *key)
 {
-    return memcmp(&((const gp_merge_table_t *)owner)->keys[number], key, sizeof(gp_merge_key_t)) ==
-           0;
+    return memcmp(&((const gp_merge_table_t *)owner)->keys[number], key, sizeof(gp_merge_key_t)) == 0;
 }
 
 // Append to a table. Returns the number, 0 when memory is short.
@@ -54,14 +53,13 @@ static bool is_undefined(const gp_merge_key_t *key)
     return key->words[0] == 0 && key->words[1] == 0;
 }
 
-uint32_t gp_merge_ids_define(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t number,
-                             gp_merge_key_t key, bool *is_new)
+uint32_t gp_merge_ids_define(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t number, gp_merge_key_t key,
+                             bool *is_new)
 {
     gp_merge_table_t *table = &ids->tables[kind];
     uint32_t *entry = map_entry(&ids->maps[kind], number);
     uint64_t hash = gp_hash_more(gp_hash_u64(key.words[0]), key.words[1]);
     uint32_t found = gp_index_find(&table->index, hash, same_key, table, &key);
-
     *is_new = found == GP_INDEX_NONE;
     if (entry == NULL)
         return 0;
@@ -84,7 +82,6 @@ uint32_t gp_merge_ids_define(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t
 uint32_t gp_merge_ids_find(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t number)
 {
     uint32_t *entry = number != 0 ? map_entry(&ids->maps[kind], number) : NULL;
-
     if (entry == NULL)
         return 0;
     if (*entry == 0) // nobody will find it by its key, which is not in the index
@@ -126,7 +123,6 @@ gp_loc_t gp_merge_ids_loc(gp_merge_ids_t *ids, gp_loc_t loc)
 {
     uint32_t module = GP_LOC_MODULE(loc);
     uint64_t offset = GP_LOC_OFFSET(loc);
-
     if (module == GP_MODULE_PSEUDO || module == 0)
         return loc;
     if (module != GP_MODULE_LANGUAGE)

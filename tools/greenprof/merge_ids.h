@@ -1,9 +1,9 @@
 // Numbers of one capture to those of the merged one.
 //
-// Model: coroutines, threads and the functions of exact mode are moved behind those of the captures before. Traces, modules,
-// functions and stacks are told by what they are: the merged capture's table of each is kept, and
-// each input has a map into it. What an input refers to before it defines it gets a number; where
-// the definition was lost with a damaged chunk, that number stays undefined.
+// Model: coroutines, threads and the functions of exact mode are moved behind those of the captures before. Traces,
+// modules, functions and stacks are told by what they are: the merged capture's table of each is kept, and each input
+// has a map into it. What an input refers to before it defines it gets a number; where the definition was lost with a
+// damaged chunk, that number stays undefined.
 #ifndef GP_TOOLS_MERGE_IDS_H
 #define GP_TOOLS_MERGE_IDS_H
 
@@ -48,8 +48,8 @@ void gp_merge_ids_next(gp_merge_ids_t *ids);
 
 // The number of what the input defines as `number`, which is new in the merged capture or not.
 // Returns 0 when memory or numbers are short.
-uint32_t gp_merge_ids_define(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t number,
-                             gp_merge_key_t key, bool *is_new);
+uint32_t gp_merge_ids_define(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t number, gp_merge_key_t key,
+                             bool *is_new);
 
 // The number of what the input refers to as `number`; 0 for 0. Returns 0 also when memory is short.
 uint32_t gp_merge_ids_find(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t number);

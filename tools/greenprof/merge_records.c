@@ -19,14 +19,12 @@ void *gp_merge_room(gp_merge_t *merge, enum gp_chunk_type type, size_t bytes)
 int gp_merge_error(const gp_merge_t *merge)
 {
     int error = atomic_load_explicit(&merge->writer.error, memory_order_relaxed);
-
     return error != 0 ? error : -ENOMEM;
 }
 
 static char *copy_text(const char *value, size_t len)
 {
     char *copy = malloc(len + 1);
-
     if (copy != NULL) {
         memcpy(copy, value, len);
         copy[len] = '\0';
@@ -37,14 +35,11 @@ static char *copy_text(const char *value, size_t len)
 const char *const gp_merge_text_keys[GP_MERGE_TEXTS] = {
     [GP_MERGE_EXE] = "exe", [GP_MERGE_CMDLINE] = "cmdline", [GP_MERGE_HOSTNAME] = "hostname"};
 
-static int on_meta(void *context, const char *key, size_t key_len, const char *value,
-                   size_t value_len)
+static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
 {
     gp_merge_input_t *input = ((gp_merge_t *)context)->input;
-
     for (size_t i = 0; i < GP_MERGE_TEXTS; i++) {
-        if (strlen(gp_merge_text_keys[i]) != key_len ||
-            memcmp(key, gp_merge_text_keys[i], key_len) != 0)
+        if (strlen(gp_merge_text_keys[i]) != key_len || memcmp(key, gp_merge_text_keys[i], key_len) != 0)
             continue;
         free(input->texts[i].text);
         input->texts[i] = (gp_merge_text_t){copy_text(value, value_len), value_len};
@@ -56,22 +51,18 @@ static int on_meta(void *context, const char *key, size_t key_len, const char *v
 static gp_merge_key_t key_of(const void *bytes, size_t len, uint64_t more)
 {
     gp_merge_key_t key;
-
     gp_intern_key(bytes, len, key.words);
     key.words[1] ^= more;
     return key;
 }
 
-static int on_module(void *context, const gp_module_record_t *module, const char *path,
-                     size_t path_len)
+static int on_module(void *context, const gp_module_record_t *module, const char *path, size_t path_len)
 {
     gp_merge_t *merge = context;
     bool is_new;
-    gp_merge_key_t key = module->build_id_len > 0
-                             ? key_of(module->build_id, module->build_id_len, 1)
-                             : key_of(path, path_len, 0);
+    gp_merge_key_t key =
+        module->build_id_len > 0 ? key_of(module->build_id, module->build_id_len, 1) : key_of(path, path_len, 0);
     uint32_t id = gp_merge_ids_define(&merge->ids, GP_MERGE_MODULES, module->id, key, &is_new);
-
     if (id == 0)
         return -ENOMEM;
     if (id >= GP_MODULE_LANGUAGE)
@@ -87,17 +78,14 @@ static int on_module(void *context, const gp_module_record_t *module, const char
     return 0;
 }
 
-static int on_function(void *context, const gp_function_record_t *function, const char *name,
-                       const char *file)
+static int on_function(void *context, const gp_function_record_t *function, const char *name, const char *file)
 {
     gp_merge_t *merge = context;
     bool is_new;
     gp_merge_key_t key = key_of(name, function->name_len, function->first_line);
     gp_merge_key_t place = key_of(file, function->file_len, function->first_line);
-
     key.words[0] ^= place.words[1] * 3; // name and file are not interchangeable
-    uint32_t number =
-        gp_merge_ids_define(&merge->ids, GP_MERGE_FUNCTIONS, function->number, key, &is_new);
+    uint32_t number = gp_merge_ids_define(&merge->ids, GP_MERGE_FUNCTIONS, function->number, key, &is_new);
     if (number == 0)
         return -ENOMEM;
     if (number > GP_LANGUAGE_FUNCTIONS_MAX)
@@ -105,8 +93,7 @@ static int on_function(void *context, const gp_function_record_t *function, cons
     if (!is_new)
         return 0;
     size_t bytes = (size_t)function->name_len + function->file_len;
-    gp_function_record_t *record =
-        gp_merge_room(merge, GP_CHUNK_FUNCTIONS, sizeof(*record) + bytes);
+    gp_function_record_t *record = gp_merge_room(merge, GP_CHUNK_FUNCTIONS, sizeof(*record) + bytes);
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *function;
@@ -120,7 +107,6 @@ static int on_thread(void *context, const gp_thread_record_t *thread)
 {
     gp_merge_t *merge = context;
     gp_thread_record_t *record = gp_merge_room(merge, GP_CHUNK_THREADS, sizeof(*record));
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *thread;
@@ -135,7 +121,6 @@ static int on_coro(void *context, const gp_coro_record_t *coro)
 {
     gp_merge_t *merge = context;
     gp_coro_record_t *record = gp_merge_room(merge, GP_CHUNK_COROS, sizeof(*record));
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *coro;
@@ -151,7 +136,6 @@ static int on_origin(void *context, const gp_origin_record_t *origin)
 {
     gp_merge_t *merge = context;
     gp_origin_record_t *record = gp_merge_room(merge, GP_CHUNK_ORIGINS, sizeof(*record));
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *origin;
@@ -165,7 +149,6 @@ static int on_trace(void *context, const gp_trace_record_t *trace)
     gp_merge_t *merge = context;
     gp_merge_key_t key;
     bool is_new;
-
     if (trace->index == 0)
         return 0;
     memcpy(&key, trace->id, sizeof(key));
@@ -201,11 +184,10 @@ static int on_stack(void *context, const gp_stack_record_t *stack, const gp_loc_
     gp_merge_t *merge = context;
     size_t bytes = stack->depth * sizeof(*frames);
     bool is_new;
-
     if (translate(merge, frames, stack->depth) < 0)
         return -ENOMEM;
-    uint32_t id = gp_merge_ids_define(&merge->ids, GP_MERGE_STACKS, stack->id,
-                                      key_of(merge->locs, bytes, stack->flags), &is_new);
+    uint32_t id =
+        gp_merge_ids_define(&merge->ids, GP_MERGE_STACKS, stack->id, key_of(merge->locs, bytes, stack->flags), &is_new);
     if (id == 0)
         return -ENOMEM;
     if (!is_new)
@@ -224,7 +206,6 @@ static int on_sample(void *context, const gp_sample_record_t *sample)
 {
     gp_merge_t *merge = context;
     gp_sample_record_t *record = gp_merge_room(merge, GP_CHUNK_SAMPLES, sizeof(*record));
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *sample;
@@ -240,7 +221,6 @@ static int on_ledger(void *context, const gp_ledger_record_t *ledger)
 {
     gp_merge_t *merge = context;
     gp_ledger_record_t *record = gp_merge_room(merge, GP_CHUNK_LEDGER, sizeof(*record));
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *ledger;
@@ -262,7 +242,6 @@ static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_
     gp_merge_t *merge = context;
     size_t bytes = hog->stack_count * sizeof(*stacks);
     gp_hog_record_t *record = gp_merge_room(merge, GP_CHUNK_HOGS, sizeof(*record) + bytes);
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *hog;
@@ -283,7 +262,6 @@ static int on_delay(void *context, const gp_delay_record_t *delay)
 {
     gp_merge_t *merge = context;
     gp_delay_record_t *record = gp_merge_room(merge, GP_CHUNK_DELAYS, sizeof(*record));
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *delay;
@@ -298,7 +276,6 @@ static int on_span(void *context, const gp_span_record_t *span)
     gp_merge_t *merge = context;
     uint64_t shift = merge->input->shift_ns;
     gp_span_record_t *record = gp_merge_room(merge, GP_CHUNK_SPANS, sizeof(*record));
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *span;
@@ -316,7 +293,6 @@ static int on_span(void *context, const gp_span_record_t *span)
 static int on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
 {
     gp_merge_input_t *input = ((gp_merge_t *)context)->input;
-
     input->totals = *counters;
     memset(input->counters, 0, sizeof(input->counters));
     for (uint64_t i = 0; i < counters->count && i < GP_COUNTER_COUNT; i++)
@@ -327,7 +303,6 @@ static int on_counters(void *context, const gp_counters_record_t *counters, cons
 static int on_end(void *context, const gp_end_record_t *end)
 {
     gp_merge_input_t *input = ((gp_merge_t *)context)->input;
-
     input->end = *end;
     input->ended = true;
     return 0;
@@ -337,7 +312,6 @@ static int on_call(void *context, const gp_call_record_t *call)
 {
     gp_merge_t *merge = context;
     gp_call_record_t *record = gp_merge_room(merge, GP_CHUNK_CALLS, sizeof(*record));
-
     if (record == NULL)
         return gp_merge_error(merge);
     *record = *call;
@@ -351,8 +325,7 @@ static int on_call(void *context, const gp_call_record_t *call)
 // A kind of record that is new to captures must be passed on here, too ("samples" is another way to
 // be given them). A census is left out: those who were alive at the
 // ends of several processes were not alive at one moment.
-_Static_assert(sizeof(gp_reader_handlers_t) == 19 * sizeof(int (*)(void)),
-               "merge passes on every kind of record");
+_Static_assert(sizeof(gp_reader_handlers_t) == 19 * sizeof(int (*)(void)), "merge passes on every kind of record");
 
 const gp_reader_handlers_t gp_merge_handlers = {
     .meta = on_meta,

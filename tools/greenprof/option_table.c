@@ -94,8 +94,8 @@ enum {
     MERGE = GP_OPTION_OF(GP_COMMAND_MERGE),
     INFO = GP_OPTION_OF(GP_COMMAND_INFO),
     COROUTINES = GP_OPTION_OF(GP_COMMAND_COROUTINES),
-    EVERY = RUN | READING | MERGE | INFO | COROUTINES | GP_OPTION_OF(GP_COMMAND_RUNTIMES) |
-            GP_OPTION_OF(GP_COMMAND_HELP),
+    EVERY =
+        RUN | READING | MERGE | INFO | COROUTINES | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -111,8 +111,7 @@ const gp_option_t gp_options[] = {
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
      .what = "Frames kept of a stack: of a deeper one, its leaf and root end (default 512)."},
-    {RUN, 0, "native", NULL, FLAG(native),
-     .what = "Python programs: show native frames among the Python ones."},
+    {RUN, 0, "native", NULL, FLAG(native), .what = "Python programs: show native frames among the Python ones."},
     {RUN, 0, "exact", NULL, FLAG(exact),
      .what = "Count every call of functions compiled with -finstrument-functions, besides sampling."},
 
@@ -127,8 +126,7 @@ const gp_option_t gp_options[] = {
              "instructions in memory as it starts: auto (the default: those with symbols), none, or "
              "names. 'greenprof runtimes' lists them; 'greenprof runtimes PROGRAM' says which it has."},
 
-    {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT,
-     .what = "What to write; one of:"},
+    {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT, .what = "What to write; one of:"},
     {WRITING, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "File to write; '-', the default, is standard output."},
 
@@ -146,8 +144,7 @@ const gp_option_t gp_options[] = {
     {DIFF, 's', "sort", NULL, TEXT(order), .choices = "own|total|significance|name",
      .what = "Order of the rows: by the change of a function's own time (the default), by that of "
              "its time with all it calls, by the larger |z| of the two, or by name."},
-    {TABLES, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40,
-     .what = "Show N rows, 0 = all."},
+    {TABLES, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40, .what = "Show N rows, 0 = all."},
     {TABLES, 'r', "restrict", "R", TEXTS(restrictions),
      .what = "Show only some of the rows: R is a number of rows, a fraction of them such as .1, or "
              "an extended regular expression that their names must match. May be repeated: each "
@@ -155,10 +152,8 @@ const gp_option_t gp_options[] = {
     {REPORT, 0, "callers", "R", TEXTS(callers),
      .what = "Show who calls the functions that R leaves; R as for -r, often a regular "
              "expression."},
-    {REPORT, 0, "callees", "R", TEXTS(callees),
-     .what = "Show whom the functions that R leaves call."},
-    {COROUTINES, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40,
-     .what = "Show N stacks, 0 = all."},
+    {REPORT, 0, "callees", "R", TEXTS(callees), .what = "Show whom the functions that R leaves call."},
+    {COROUTINES, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40, .what = "Show N stacks, 0 = all."},
     {COROUTINES, 'm', "members", "N", NUMBER(members), .hi = UINT32_MAX, .standard = 10,
      .what = "Show N coroutines of each stack, the longest in their state first; 0 = all."},
     {COROUTINES, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
@@ -196,8 +191,7 @@ const gp_option_t gp_options[] = {
      .what = "Only from this moment on: seconds since the start, negative ones before the end, a "
              "date and time (2026-11-21T12:00:00Z; without a zone it is local), a time of day, or "
              "@SECONDS since 1970."},
-    {READING, 0, "to", "TIME", TEXT(choice.to), .chooses = true,
-     .what = "Only what is before this moment."},
+    {READING, 0, "to", "TIME", TEXT(choice.to), .chooses = true, .what = "Only what is before this moment."},
     {READING, 0, "focus", "REGEX", REGEX(focus), .chooses = true,
      .what = "Only stacks in which the name, file or module of a function matches this extended "
              "regular expression; of several each must match."},
@@ -241,12 +235,10 @@ const char *gp_option_text(const gp_option_t *option, char *text, size_t size)
     int len = snprintf(text, size, "%s", option->what);
     bool range = option->kind == GP_OPTION_NUMBER && option->hi < UINT32_MAX;
     bool standard = option->kind == GP_OPTION_NUMBER && option->standard != 0;
-
     if (range && len > 0 && (size_t)len < size)
-        len += snprintf(text + len, size - (size_t)len, " %" PRIu64 " to %" PRIu64 "%s", option->lo,
-                        option->hi, standard ? "," : ".");
+        len += snprintf(text + len, size - (size_t)len, " %" PRIu64 " to %" PRIu64 "%s", option->lo, option->hi,
+                        standard ? "," : ".");
     if (standard && len > 0 && (size_t)len < size)
-        snprintf(text + len, size - (size_t)len, " %s%" PRIu64 ".",
-                 range ? "default " : "Default: ", option->standard);
+        snprintf(text + len, size - (size_t)len, " %s%" PRIu64 ".", range ? "default " : "Default: ", option->standard);
     return text;
 }

@@ -21,7 +21,6 @@ typedef struct getopt_table {
 static void make_getopt_table(getopt_table_t *table, const gp_command_t *command)
 {
     size_t count = 0, len = 0;
-
     memset(table, 0, sizeof(*table));
     if (command->rest_is_program)
         table->letters[len++] = '+';
@@ -30,8 +29,8 @@ static void make_getopt_table(getopt_table_t *table, const gp_command_t *command
         bool flag = option->kind == GP_OPTION_FLAG;
         if (!gp_option_applies(option, command))
             continue;
-        table->options[count++] = (struct option){
-            option->name, flag ? no_argument : required_argument, NULL, FIRST_VALUE + i};
+        table->options[count++] =
+            (struct option){option->name, flag ? no_argument : required_argument, NULL, FIRST_VALUE + i};
         if (option->letter == '\0')
             continue;
         table->letters[len++] = option->letter;
@@ -54,7 +53,6 @@ static const gp_option_t *option_of(const gp_command_t *command, int value)
 static const char *spelling(const gp_option_t *option)
 {
     static char text[TITLE_SIZE];
-
     if (option->letter != '\0')
         snprintf(text, sizeof(text), "-%c", option->letter);
     else
@@ -65,7 +63,6 @@ static const char *spelling(const gp_option_t *option)
 static bool is_choice(const char *choices, const char *value)
 {
     size_t len = strlen(value);
-
     for (const char *at = choices; len > 0; at++) {
         size_t word = strcspn(at, "|");
         if (word == len && strncmp(at, value, len) == 0)
@@ -83,13 +80,11 @@ static const char *choices_text(const char *choices)
     static char text[CHOICES_SIZE];
     const char *last = strrchr(choices, '|');
     size_t len = 0;
-
     for (const char *at = choices; *at != '\0' && len + 5 < sizeof(text); at++)
         if (*at != '|')
             text[len++] = *at;
         else
-            len +=
-                (size_t)snprintf(text + len, sizeof(text) - len, "%s", at == last ? " or " : ", ");
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", at == last ? " or " : ", ");
     text[len] = '\0';
     return text;
 }
@@ -97,7 +92,6 @@ static const char *choices_text(const char *choices)
 int gp_texts_add(gp_texts_t *texts, const char *value)
 {
     const char **items = realloc(texts->items, (texts->count + 1) * sizeof(*items));
-
     if (items == NULL)
         return gp_fail("command line", "%s", strerror(ENOMEM));
     texts->items = items;
@@ -110,7 +104,6 @@ static int check_regex(const gp_option_t *option, const gp_command_t *command, c
     regex_t regex;
     char error[128];
     int result = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
-
     if (result != 0) {
         regerror(result, &regex, error, sizeof(error));
         return gp_usage_error(command->name, "%s '%s': %s", spelling(option), value, error);
@@ -119,13 +112,11 @@ static int check_regex(const gp_option_t *option, const gp_command_t *command, c
     return 0;
 }
 
-static int set_number(const gp_option_t *option, const gp_command_t *command, uint64_t *field,
-                      const char *value)
+static int set_number(const gp_option_t *option, const gp_command_t *command, uint64_t *field, const char *value)
 {
     if (gp_parse_number(value, option->lo, option->hi, field))
         return 0;
-    return gp_usage_error(command->name,
-                          "%s %s: it must be a whole number from %" PRIu64 " to %" PRIu64,
+    return gp_usage_error(command->name, "%s %s: it must be a whole number from %" PRIu64 " to %" PRIu64,
                           spelling(option), value, option->lo, option->hi);
 }
 
@@ -134,7 +125,6 @@ int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const ch
     const gp_command_t *command = arguments->command;
     void *field = (char *)arguments + option->offset;
     int status;
-
     if (option->choices != NULL && !is_choice(option->choices, value))
         return gp_usage_error(command->name, "%s %s: it can be %s", spelling(option), value,
                               choices_text(option->choices));
@@ -159,14 +149,12 @@ int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const ch
 gp_texts_t *gp_option_texts(gp_arguments_t *arguments, const gp_option_t *option)
 {
     bool many = option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX;
-
     return many ? (gp_texts_t *)((char *)arguments + option->offset) : NULL;
 }
 
 gp_texts_t gp_option_forget(gp_arguments_t *arguments, const gp_option_t *option)
 {
     gp_texts_t *texts = gp_option_texts(arguments, option), old = {0};
-
     if (option->kind == GP_OPTION_TEXT)
         *(const char **)((char *)arguments + option->offset) = NULL;
     if (texts != NULL) {
@@ -186,12 +174,10 @@ static void set_standards(gp_arguments_t *arguments)
 static int check_operands(const gp_arguments_t *arguments)
 {
     const gp_command_t *command = arguments->command;
-
     if (arguments->operand_count < command->operands_min)
         return gp_usage_error(command->name, "%s", command->missing);
     if (arguments->operand_count > command->operands_max)
-        return gp_usage_error(command->name, "'%s' is one too many",
-                              arguments->operands[command->operands_max]);
+        return gp_usage_error(command->name, "'%s' is one too many", arguments->operands[command->operands_max]);
     return 0;
 }
 
@@ -200,7 +186,6 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
     static char title[TITLE_SIZE];
     getopt_table_t table;
     int value;
-
     memset(arguments, 0, sizeof(*arguments));
     arguments->command = command;
     set_standards(arguments);
@@ -231,7 +216,6 @@ void gp_options_free(gp_arguments_t *arguments)
 bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *number)
 {
     char *end;
-
     if (text[0] < '0' || text[0] > '9') // strtoull() takes signs and spaces
         return false;
     errno = 0;

@@ -21,7 +21,6 @@ static void clean_up_on_signals(char *path)
     static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
     const struct sigaction action = {.sa_handler = path ? clean_up : SIG_DFL};
     struct sigaction old;
-
     half_written = path;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) // nohup
@@ -31,7 +30,6 @@ static void clean_up_on_signals(char *path)
 static void hold_signals(int how)
 {
     sigset_t signals;
-
     sigemptyset(&signals);
     sigaddset(&signals, SIGHUP);
     sigaddset(&signals, SIGINT);
@@ -42,7 +40,6 @@ static void hold_signals(int how)
 int gp_output_guarded(const char *path, int (*write)(gp_output_t *, void *), void *context)
 {
     gp_output_t output;
-
     hold_signals(SIG_BLOCK);
     int result = gp_output_open(&output, path);
     if (result == 0) {
@@ -63,7 +60,6 @@ int gp_output_guarded(const char *path, int (*write)(gp_output_t *, void *), voi
 int gp_output_check(const char *path, const char *const *inputs, size_t count)
 {
     struct stat output, input;
-
     if (stat(path, &output) != 0 || !S_ISREG(output.st_mode))
         return 0;
     for (size_t i = 0; i < count; i++)

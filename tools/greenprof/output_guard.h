@@ -8,8 +8,7 @@
 // temporary file comes and goes, and take it away in between.
 //   write: returns 0, or what is returned then; nothing is left behind.
 // Returns 0, what `write` returned, or a negative errno value.
-int gp_output_guarded(const char *path, int (*write)(gp_output_t *output, void *context),
-                      void *context);
+int gp_output_guarded(const char *path, int (*write)(gp_output_t *output, void *context), void *context);
 
 // Is an output one of the files that are read, by whatever name? It would replace it.
 // Returns 0, or EXIT_FAILED with a message.

@@ -17,8 +17,8 @@ static const char *find_refused(const gp_patch_runtime_t *runtime, const gp_patc
         gp_prologue_t moved;
         if (function->code == NULL || runtime->functions[i].optional)
             continue;
-        if (gp_prologue_move(function->code, gp_patch_function_size(function), function->address, function->address + NEAR,
-                             &moved) != 0)
+        if (gp_prologue_move(function->code, gp_patch_function_size(function), function->address,
+                             function->address + NEAR, &moved) != 0)
             return runtime->functions[i].symbol;
     }
     return NULL;
@@ -29,7 +29,6 @@ gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime,
     gp_elf_image_t image;
     gp_patch_found_t found = {0};
     gp_patchable_t result = GP_PATCHABLE_NOT;
-
     *refused = NULL;
     if (gp_elf_map(path, &image) != 0)
         return GP_PATCHABLE_NOT;
@@ -46,7 +45,6 @@ gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime,
 static int refuse_word(const char *word)
 {
     char names[256] = "";
-
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
         size_t len = strlen(names);
         snprintf(names + len, sizeof(names) - len, ", %s", runtime->name);
@@ -58,7 +56,6 @@ int gp_run_patch(const char *request, const char *program)
 {
     char path[PATH_MAX];
     const char *word, *refused;
-
     if (request == NULL)
         request = getenv("GREENPROF_PATCH");
     if (request == NULL)
@@ -70,8 +67,8 @@ int gp_run_patch(const char *request, const char *program)
         bool by_name;
         if (gp_patch_is_requested(request, runtime, &by_name) && by_name &&
             gp_patchable(path, runtime, &refused) == GP_PATCHABLE_REFUSED)
-            return gp_fail(path, "cannot be patched for %s: %s() begins in a way that greenprof does not know", runtime->name,
-                           refused);
+            return gp_fail(path, "cannot be patched for %s: %s() begins in a way that greenprof does not know",
+                           runtime->name, refused);
     }
     setenv("GREENPROF_PATCH", request, 1);
     return 0;

@@ -16,7 +16,8 @@ typedef enum gp_patchable {
 gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime, const char **refused);
 
 // Settle what `run` is to ask for: as given (NULL: the environment, else `auto`), and set the environment accordingly.
-// Returns 0 or an exit status, with a message: a word is not known, or the program has what is asked for and it is refused.
+// Returns 0 or an exit status, with a message: a word is not known, or the program has what is asked for and it is
+// refused.
 int gp_run_patch(const char *request, const char *program);
 
 #endif

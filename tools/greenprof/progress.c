@@ -27,14 +27,12 @@ static unsigned ticks;
 static bool is_wanted(void)
 {
     const char *term = getenv("TERM");
-
     return isatty(STDERR_FILENO) && term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
 }
 
 static bool has_colour(void)
 {
     const char *no = getenv("NO_COLOR"); // no-color.org
-
     return no == NULL || no[0] == '\0';
 }
 
@@ -48,7 +46,6 @@ static void erase(void)
 static int columns(void)
 {
     struct winsize size;
-
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
@@ -57,7 +54,6 @@ static void make_bar(char bar[CELLS + 16])
 {
     off_t at = step_size > 0 ? lseek(step_fd, 0, SEEK_CUR) : -1;
     int full = 0;
-
     bar[0] = '[';
     memset(bar + 1, ' ', CELLS);
     if (at >= 0) {
@@ -77,13 +73,11 @@ static void make_line(char line[LINE_SIZE])
 {
     char bar[CELLS + 16];
     size_t len = strlen(step_path), room = (size_t)columns() - 1;
-
     make_bar(bar);
     size_t used = strlen(bar) + strlen(step_what) + 2;
     size_t left = room > used ? room - used : 0;
     const char *path = len <= left ? step_path : left > 3 ? step_path + len - (left - 3) : "";
-    int put = snprintf(line, LINE_SIZE, "%s %s %s%s", bar, step_what,
-                       len > left && left > 3 ? "..." : "", path);
+    int put = snprintf(line, LINE_SIZE, "%s %s %s%s", bar, step_what, len > left && left > 3 ? "..." : "", path);
     if (put > (int)room && room < LINE_SIZE)
         line[room] = '\0';
 }
@@ -91,7 +85,6 @@ static void make_line(char line[LINE_SIZE])
 static void draw(void)
 {
     char line[LINE_SIZE];
-
     make_line(line);
     if (has_colour())
         fprintf(stderr, "\r\033[36m%s\033[0m\033[K", line);
@@ -105,7 +98,6 @@ static void draw(void)
 static void wait_for(int ms)
 {
     struct timespec until;
-
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += (long)ms * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
@@ -133,7 +125,6 @@ static void *draw_on(void *unused)
 static bool start_drawer(void)
 {
     sigset_t all, old;
-
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int error = pthread_create(&drawer, NULL, draw_on, NULL);
@@ -154,7 +145,6 @@ static void set_step(const char *what, const char *path)
 void gp_progress_begin(const char *what, const char *path, int fd)
 {
     struct stat status;
-
     if (!is_wanted())
         return;
     pthread_mutex_lock(&lock);

@@ -26,7 +26,6 @@ void gp_print_text(const char *text)
 void gp_print_seconds(uint64_t ns, int width)
 {
     char text[32];
-
     gp_text_decimal(text, ns, 1000000000, 3);
     printf("%*s", width, text);
 }
@@ -34,7 +33,6 @@ void gp_print_seconds(uint64_t ns, int width)
 static const char *known_keys(char *text, size_t size)
 {
     size_t len = 0;
-
     for (const gp_sort_key_t *key = gp_sort_keys; key->name != NULL && len < size; key++)
         len += (size_t)snprintf(text + len, size - len, " %s", key->name);
     return text;
@@ -46,7 +44,6 @@ static int set_sorts(gp_sorts_t *sorts, const char *keys)
     char text[256];
     char *copy = strdup(keys), *save = NULL;
     int status = copy != NULL ? 0 : gp_fail("command line", "%s", strerror(ENOMEM));
-
     for (char *key = status == 0 ? strtok_r(copy, ",", &save) : NULL; key != NULL && status == 0;
          key = strtok_r(NULL, ",", &save)) {
         const gp_sort_key_t *found = gp_sort_key_find(key);
@@ -54,8 +51,7 @@ static int set_sorts(gp_sorts_t *sorts, const char *keys)
             status = gp_usage_error("report", "--sort %s: no such key, or not a unique one (known:%s)", key,
                                     known_keys(text, sizeof(text)));
         else if (sorts->count == GP_SORTS_MAX)
-            status = gp_usage_error("report", "--sort %s: these are more than %d keys", keys,
-                                    GP_SORTS_MAX);
+            status = gp_usage_error("report", "--sort %s: these are more than %d keys", keys, GP_SORTS_MAX);
         else
             sorts->keys[sorts->count++] = found;
     }
@@ -81,29 +77,25 @@ static void free_tables(tables_t *tables)
 static int prepare(tables_t *tables, const gp_arguments_t *arguments)
 {
     int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime");
-
     tables->print_callers = arguments->callers.count > 0;
     tables->print_callees = arguments->callees.count > 0;
     if (status == 0 && (tables->print_callers || tables->print_callees) && arguments->by != NULL &&
         strcmp(arguments->by, "function") != 0)
-        status = gp_usage_error("report", "--callers and --callees are of functions, not --by %s",
-                                arguments->by);
+        status = gp_usage_error("report", "--callers and --callees are of functions, not --by %s", arguments->by);
     if (status == 0)
         status = gp_restriction_list_make(&tables->rows, arguments, "-r", NULL);
     if (status == 0)
-        status =
-            gp_restriction_list_make(&tables->callers, arguments, "--callers", &arguments->callers);
+        status = gp_restriction_list_make(&tables->callers, arguments, "--callers", &arguments->callers);
     if (status == 0)
-        status =
-            gp_restriction_list_make(&tables->callees, arguments, "--callees", &arguments->callees);
+        status = gp_restriction_list_make(&tables->callees, arguments, "--callees", &arguments->callees);
     return status;
 }
 
 static void print_title(const gp_report_t *report, const gp_stats_t *stats)
 {
     if (report->exact_calls)
-        printf("         %" PRIu64 " function calls (%" PRIu64 " primitive calls) in ",
-               stats->calls, stats->primitive_calls);
+        printf("         %" PRIu64 " function calls (%" PRIu64 " primitive calls) in ", stats->calls,
+               stats->primitive_calls);
     else
         printf("         %" PRIu64 " samples in ", report->samples);
     gp_print_seconds(report->total_ns, 0);
@@ -114,7 +106,6 @@ static int print_functions(const gp_report_t *report, const tables_t *tables)
 {
     gp_stats_t stats = {0};
     int result = gp_stats_add_report(&stats, report);
-
     if (result == 0)
         result = gp_stats_sort(&stats, &tables->sorts, true);
     if (result == 0)
@@ -129,11 +120,10 @@ static int print_functions(const gp_report_t *report, const tables_t *tables)
     return result;
 }
 
-static int print_table(const gp_source_t *source, const gp_report_t *report,
-                       const gp_group_sum_t *sums, const tables_t *tables)
+static int print_table(const gp_source_t *source, const gp_report_t *report, const gp_group_sum_t *sums,
+                       const tables_t *tables)
 {
     gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
-
     switch (source->options.by) {
     case GP_BY_COROUTINE:
         return gp_report_print_coroutines(source, sums, &options);
@@ -150,7 +140,6 @@ static int print(const gp_source_t *source, const tables_t *tables)
     gp_group_sums_t sums;
     gp_report_t *report = gp_source_report_sums(source, &sums);
     int result = report != NULL ? 0 : -errno;
-
     if (report != NULL) {
         gp_report_print_header(source, report);
         result = print_table(source, report, sums.items, tables);
@@ -170,7 +159,6 @@ int gp_command_report(const gp_arguments_t *arguments)
 {
     tables_t tables = {0};
     gp_source_t source;
-
     if (arguments->interactive)
         return has_table_options(arguments)
                    ? gp_usage_error("report", "with -i, what is shown and how it is sorted is said "

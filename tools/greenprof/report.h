@@ -21,8 +21,7 @@ const char *gp_report_engine_name(uint32_t engine);
 //   sums: see gp_source_report_sums().
 int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *sums,
                                const gp_table_options_t *options);
-int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums,
-                           const gp_table_options_t *options);
+int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options);
 
 // The interactive shell (`report -i`). Returns the exit status.
 int gp_shell(const gp_arguments_t *arguments);

@@ -37,7 +37,6 @@ static int compare(const void *left, const void *right)
     const group_t *a = left, *b = right;
     gp_sort_t sort = sorting->sorts.keys[0]->sort;
     int result = 0;
-
     if (sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS)
         result = by_number(b->samples, a->samples);
     else if (sort != GP_SORT_TIME && sort != GP_SORT_CUMULATIVE)
@@ -67,7 +66,6 @@ static void print_ledger(const group_t *group)
 {
     static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
                                                 GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING};
-
     gp_print_seconds(group->wall_ns, 9);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         bool waits = kinds[i] == GP_KIND_READY || kinds[i] == GP_KIND_PARKED || kinds[i] == GP_KIND_WAITING;
@@ -107,7 +105,6 @@ static void print_hint(const gp_source_t *source, const gp_dataset_coro_t *coro)
     static const gp_dataset_t *asked;
     static char hint[HINT_SIZE];
     char text[HINT_SIZE + 128];
-
     if (asked != source->dataset)
         gp_runtimes_hint(source->dataset, hint, sizeof(hint));
     asked = source->dataset;
@@ -118,7 +115,6 @@ static void print_coroutine(const gp_source_t *source, const group_t *group)
 {
     const gp_dataset_coro_t *coro = &source->dataset->coros[group->number];
     char trace[64] = "-";
-
     if (coro->traces == 1)
         gp_report_trace_label(source->dataset, coro->trace, true, trace, sizeof(trace));
     else if (coro->traces > 1)
@@ -144,7 +140,6 @@ static void print_order(const gp_table_options_t *options)
     gp_sort_t sort = options->sorts.keys[0]->sort;
     bool time = sort == GP_SORT_TIME || sort == GP_SORT_CUMULATIVE;
     bool calls = sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS;
-
     printf("   Ordered by: %s\n", !time   ? calls ? "samples" : "name"
                                   : exact ? wall ? "wall time" : "exact CPU time"
                                           : "sampled CPU time");
@@ -168,11 +163,10 @@ typedef struct layout {
     void (*print)(const gp_source_t *, const group_t *);
 } layout_t;
 
-static int print_groups(const gp_source_t *source, const gp_table_options_t *options,
-                        group_t *groups, size_t count, const layout_t *layout)
+static int print_groups(const gp_source_t *source, const gp_table_options_t *options, group_t *groups, size_t count,
+                        const layout_t *layout)
 {
     uint32_t *rows = calloc(count + 1, sizeof(*rows));
-
     if (rows == NULL)
         return -ENOMEM;
     sorting = options;
@@ -186,7 +180,8 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
     for (size_t i = 0; i < count; i++)
         layout->print(source, &groups[rows[i]]);
     if (any_polled(groups, rows, count))
-        printf("\n   -: read at samples, no switch was seen: CPU time is the samples', switches and waits are not known\n");
+        printf("\n   -: read at samples, no switch was seen: CPU time is the samples', switches and waits are not "
+               "known\n");
     printf("\n");
     free(rows);
     return 0;
@@ -196,7 +191,6 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
 static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_t *groups, bool by_trace)
 {
     const gp_dataset_t *dataset = source->dataset;
-
     for (size_t i = 0; i < dataset->share_count && exact; i++) {
         const gp_dataset_share_t *share = &dataset->shares[i];
         if (!gp_selection_has_share(&source->options.selection, share))
@@ -222,7 +216,6 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
 static bool is_polled(const gp_dataset_t *dataset, uint32_t coro, bool any)
 {
     uint32_t kind = dataset->coros[coro].record.kind;
-
     return kind == GP_CORO_POLLED || (kind == GP_CORO_THREAD && any && dataset->coros[coro].switches == 0);
 }
 
@@ -231,30 +224,27 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
     char name[NAME_SIZE];
     size_t kept = 0;
     bool any = false;
-
     for (size_t i = 0; i < source->dataset->coro_count; i++)
         any |= source->dataset->coros[i].record.kind == GP_CORO_POLLED;
 
     for (size_t i = 0; i < count; i++) {
         group_t group = groups[i];
-        if (group.cpu_ns == 0 && group.switches == 0 && group.samples == 0 &&
-            !(wall && group.wall_ns > 0))
+        if (group.cpu_ns == 0 && group.switches == 0 && group.samples == 0 && !(wall && group.wall_ns > 0))
             continue;
         group.number = (uint32_t)i;
         group.polled = !by_trace && is_polled(source->dataset, group.number, any);
         if (by_trace)
             gp_report_trace_label(source->dataset, group.number, true, name, sizeof(name));
         else
-            gp_report_coro_label(source->dataset, group.number, source->symbolizer, true, name,
-                                 sizeof(name));
+            gp_report_coro_label(source->dataset, group.number, source->symbolizer, true, name, sizeof(name));
         group.name = strdup(name);
         groups[kept++] = group;
     }
     return kept;
 }
 
-static int print_table(const gp_source_t *source, const gp_group_sum_t *sums,
-                       const gp_table_options_t *options, bool by_trace)
+static int print_table(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options,
+                       bool by_trace)
 {
     static const layout_t layouts[] = {
         {"    id trace                            name", print_coroutine},
@@ -262,7 +252,6 @@ static int print_table(const gp_source_t *source, const gp_group_sum_t *sums,
     };
     size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
     group_t *groups = calloc(count + 1, sizeof(*groups));
-
     if (groups == NULL)
         return -ENOMEM;
     // The ledger knows coroutines and traces, not threads, moments or functions.
@@ -283,14 +272,12 @@ static int print_table(const gp_source_t *source, const gp_group_sum_t *sums,
     return result;
 }
 
-int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *sums,
-                               const gp_table_options_t *options)
+int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options)
 {
     return print_table(source, sums, options, false);
 }
 
-int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums,
-                           const gp_table_options_t *options)
+int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options)
 {
     return print_table(source, sums, options, true);
 }

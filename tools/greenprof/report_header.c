@@ -49,7 +49,6 @@ static void print_start(uint64_t realtime_ns)
     time_t seconds = (time_t)(realtime_ns / 1000000000u);
     struct tm utc;
     char text[64];
-
     if (realtime_ns == 0 || gmtime_r(&seconds, &utc) == NULL ||
         strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc) == 0)
         return;
@@ -62,7 +61,6 @@ static void print_audit(const gp_report_t *report)
 {
     static const char *const names[] = {
         [GP_MEASURE_CPU] = "CPU time ", [GP_MEASURE_WALL] = "wall time", [GP_MEASURE_DELAY] = "delays   "};
-
     printf("  %s  ", names[report->measure]);
     gp_print_seconds(report->total_ns, 0);
     if (report->measure == GP_MEASURE_DELAY) {
@@ -93,8 +91,7 @@ static void print_audit(const gp_report_t *report)
     if (report->measure == GP_MEASURE_WALL)
         printf(" of running and of waiting");
     else if (report->cpu_ns > 0)
-        printf(" (%.1f a second of CPU time)",
-               (double)report->samples * 1e9 / (double)report->cpu_ns);
+        printf(" (%.1f a second of CPU time)", (double)report->samples * 1e9 / (double)report->cpu_ns);
     printf("\n");
 }
 
@@ -113,7 +110,6 @@ void gp_report_print_counters(const gp_dataset_t *dataset)
 void gp_report_print_header(const gp_source_t *source, const gp_report_t *report)
 {
     const gp_dataset_t *dataset = source->dataset;
-
     gp_print_text(dataset->exe[0] ? dataset->exe : report->title);
     if (dataset->header.pid != 0)
         printf(" (pid %" PRIu32 ")\n", dataset->header.pid);

@@ -11,7 +11,6 @@
 static bool read_count(const char *text, int64_t *count)
 {
     char *end;
-
     errno = 0;
     *count = strtoll(text, &end, 10);
     return end != text && *end == '\0' && errno == 0;
@@ -20,7 +19,6 @@ static bool read_count(const char *text, int64_t *count)
 static bool read_fraction(const char *text, double *fraction)
 {
     char *end;
-
     *fraction = strtod(text, &end);
     return end != text && *end == '\0' && strpbrk(text, "xX") == NULL; // as Python's float()
 }
@@ -56,7 +54,6 @@ static void print_quoted(const char *text)
 {
     char quote = strchr(text, '\'') != NULL && strchr(text, '"') == NULL ? '"' : '\'';
     char part[2] = "";
-
     putchar(quote);
     for (; *text != '\0'; text++) {
         if (*text == '\\' || *text == quote)
@@ -74,7 +71,6 @@ static void print_quoted(const char *text)
 static void print_fraction(double fraction)
 {
     char text[40];
-
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, fraction);
         if (strtod(text, NULL) == fraction)
@@ -107,7 +103,6 @@ size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows,
                             gp_restriction_name_t name, const void *context)
 {
     size_t kept = 0;
-
     switch (restriction->kind) {
     case GP_RESTRICT_COUNT:
         if (restriction->count >= 0 && (uint64_t)restriction->count < count)
@@ -129,8 +124,8 @@ size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows,
     return count;
 }
 
-size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, size_t count,
-                             gp_restriction_name_t name, const void *context)
+size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, size_t count, gp_restriction_name_t name,
+                             const void *context)
 {
     for (size_t i = 0; i < restrictions.count; i++) {
         size_t before = count;

@@ -44,8 +44,8 @@ size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows,
                             gp_restriction_name_t name, const void *context);
 
 // Apply all of them, and say on standard output what each has reduced.
-size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, size_t count,
-                             gp_restriction_name_t name, const void *context);
+size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, size_t count, gp_restriction_name_t name,
+                             const void *context);
 
 // Say in the words of pstats that a list was reduced from `before` to `after`.
 void gp_restriction_print(const gp_restriction_t *restriction, size_t before, size_t after);

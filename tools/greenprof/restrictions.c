@@ -6,25 +6,20 @@
 
 #include "command.h"
 
-static int check_restriction(const char *command, const char *option,
-                             const gp_restriction_t *restriction)
+static int check_restriction(const char *command, const char *option, const gp_restriction_t *restriction)
 {
     char error[128];
-
     if (restriction->kind == GP_RESTRICT_BAD_FRACTION)
-        return gp_usage_error(command, "%s %s: a fraction is from 0 to 1", option,
-                              restriction->text);
+        return gp_usage_error(command, "%s %s: a fraction is from 0 to 1", option, restriction->text);
     if (restriction->kind != GP_RESTRICT_BAD_REGEX)
         return 0;
     regerror(restriction->error, &restriction->regex, error, sizeof(error));
     return gp_usage_error(command, "%s '%s': %s", option, restriction->text, error);
 }
 
-static int add_texts(gp_restriction_list_t *list, const char *command, const char *option,
-                     const gp_texts_t *texts)
+static int add_texts(gp_restriction_list_t *list, const char *command, const char *option, const gp_texts_t *texts)
 {
     int status = 0;
-
     for (size_t i = 0; i < texts->count && status == 0; i++) {
         gp_restriction_parse(&list->items[list->count], texts->items[i]);
         status = check_restriction(command, option, &list->items[list->count++]);
@@ -32,13 +27,12 @@ static int add_texts(gp_restriction_list_t *list, const char *command, const cha
     return status;
 }
 
-int gp_restriction_list_make(gp_restriction_list_t *list, const gp_arguments_t *arguments,
-                             const char *option, const gp_texts_t *first)
+int gp_restriction_list_make(gp_restriction_list_t *list, const gp_arguments_t *arguments, const char *option,
+                             const gp_texts_t *first)
 {
     const char *command = arguments->command->name;
     size_t count = first != NULL ? first->count : 0;
     int status = 0;
-
     list->count = 0;
     list->items = calloc(count + arguments->restrictions.count + 1, sizeof(*list->items));
     if (list->items == NULL)

@@ -18,7 +18,6 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     const char *preloaded = getenv("LD_PRELOAD");
     char number[32], session[GP_RUN_SESSION_SIZE];
     char *preload = NULL;
-
     if (preloaded == NULL || preloaded[0] == '\0')
         setenv("LD_PRELOAD", core, 1);
     else if (asprintf(&preload, "%s:%s", core, preloaded) >= 0)
@@ -55,13 +54,12 @@ static int check_environment(void)
 {
     const char *signal_name = getenv("GREENPROF_SIGNAL"), *engine = getenv("GREENPROF_ENGINE");
     static const char *const engines[] = {"", "perf", "cpu", "monotonic", NULL};
-
     if (signal_name != NULL && signal_name[0] != '\0' && gp_signal_by_name(signal_name) < 0)
-        return gp_fail("GREENPROF_SIGNAL", "%s: samples cannot be taken by it, but by %s", signal_name, GP_SIGNAL_NAMES);
-    for (int i = 0; engine != NULL && engines[i] != NULL; i++) {
+        return gp_fail("GREENPROF_SIGNAL", "%s: samples cannot be taken by it, but by %s", signal_name,
+                       GP_SIGNAL_NAMES);
+    for (int i = 0; engine != NULL && engines[i] != NULL; i++)
         if (strcmp(engine, engines[i]) == 0)
             return 0;
-    }
     return engine == NULL ? 0 : gp_fail("GREENPROF_ENGINE", "%s: must be perf, cpu or monotonic", engine);
 }
 
@@ -69,7 +67,6 @@ int gp_command_run(const gp_arguments_t *arguments)
 {
     char core[PATH_MAX], output[PATH_MAX];
     const char *program = arguments->operands[0];
-
     int status = check_environment();
     if (status == 0)
         status = gp_run_output_path(arguments->output, program, output);

@@ -19,11 +19,9 @@
 static int replace_pid(const char *path, char out[PATH_MAX])
 {
     size_t len = 0;
-
     for (const char *at = path; *at != '\0'; at++) {
-        int added = at[0] == '%' && at[1] == 'p'
-                        ? snprintf(out + len, PATH_MAX - len, "%ld", (long)getpid())
-                        : snprintf(out + len, PATH_MAX - len, "%c", *at);
+        int added = at[0] == '%' && at[1] == 'p' ? snprintf(out + len, PATH_MAX - len, "%ld", (long)getpid())
+                                                 : snprintf(out + len, PATH_MAX - len, "%c", *at);
         if (added < 0 || len + (size_t)added >= PATH_MAX)
             return -1;
         len += (size_t)added;
@@ -39,7 +37,6 @@ static int check_writable(const char *path)
     char file[PATH_MAX], directory[PATH_MAX];
     struct statvfs space;
     struct stat status;
-
     if (replace_pid(path, file) < 0)
         return gp_fail(path, "%s", strerror(ENAMETOOLONG));
     strcpy(directory, file);
@@ -72,7 +69,6 @@ int gp_run_output_path(const char *output, const char *program, char path[PATH_M
     char directory[PATH_MAX] = "";
     const char *slash = strrchr(program, '/');
     int len;
-
     if (output != NULL && (output[0] == '\0' || strcmp(output, "-") == 0))
         return gp_fail("-o", "a capture needs a file with a name");
     if ((output == NULL || output[0] != '/') && getcwd(directory, sizeof(directory)) == NULL)
@@ -102,12 +98,10 @@ static int use_core(const char *found, char path[PATH_MAX])
 int gp_run_find_core(char path[PATH_MAX])
 {
     // From the directory of the command: as installed, then as built.
-    static const char *const places[] = {"/../" GP_INSTALL_LIBDIR "/", "/../lib/", "/../../src/",
-                                         "/"};
+    static const char *const places[] = {"/../" GP_INSTALL_LIBDIR "/", "/../lib/", "/../../src/", "/"};
     const char *given = getenv("GREENPROF_CORE");
     char self[PATH_MAX], candidate[PATH_MAX + 256], found[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
     if (given != NULL && given[0] != '\0') {
         if (realpath(given, found) == NULL)
             return gp_fail(given, "GREENPROF_CORE: %s", strerror(errno));
@@ -129,7 +123,6 @@ void gp_run_session(char text[GP_RUN_SESSION_SIZE])
 {
     uint8_t bytes[16];
     struct timespec now;
-
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
         clock_gettime(CLOCK_REALTIME, &now); // unique enough: it only keeps runs apart
         snprintf(text, GP_RUN_SESSION_SIZE, "%016llx%08lx%08lx", (unsigned long long)now.tv_sec,

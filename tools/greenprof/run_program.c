@@ -18,7 +18,6 @@ enum { SEGMENTS_MAX = 256 };
 static bool is_program_file(const char *path)
 {
     struct stat status;
-
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
@@ -26,7 +25,6 @@ int gp_run_find_program(const char *program, char path[PATH_MAX])
 {
     const char *search = getenv("PATH");
     int status = EXIT_NOT_FOUND;
-
     if (strchr(program, '/') != NULL) {
         snprintf(path, PATH_MAX, "%s", program);
         if (access(path, F_OK) < 0)
@@ -55,7 +53,6 @@ int gp_run_find_program(const char *program, char path[PATH_MAX])
 static bool has_interpreter(int fd, const Elf64_Ehdr *header)
 {
     Elf64_Phdr segment;
-
     for (unsigned i = 0; i < header->e_phnum && i < SEGMENTS_MAX; i++) {
         off_t at = (off_t)(header->e_phoff + (uint64_t)i * sizeof(segment));
         if (pread(fd, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment))
@@ -70,14 +67,12 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *header)
 static bool is_loader(const char *path)
 {
     const char *slash = strrchr(path, '/');
-
     return strncmp(slash ? slash + 1 : path, "ld-linux", 8) == 0;
 }
 
 static int check_elf(const char *path, int fd)
 {
     Elf64_Ehdr header;
-
     if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         return 0; // a script, or something the kernel will refuse
@@ -92,7 +87,6 @@ static int check_elf(const char *path, int fd)
 static int check_rights(const char *path, int fd)
 {
     struct stat status;
-
     if (fstat(fd, &status) < 0)
         return 0;
     if ((status.st_mode & (S_ISUID | S_ISGID)) != 0)
@@ -109,7 +103,6 @@ static bool script_interpreter(int fd, char interpreter[PATH_MAX])
 {
     char line[PATH_MAX];
     ssize_t len = pread(fd, line, sizeof(line) - 1, 0);
-
     if (len < 2 || line[0] != '#' || line[1] != '!')
         return false;
     line[len] = '\0';
@@ -123,7 +116,6 @@ static int check_file(const char *path, bool follow_script)
 {
     char interpreter[PATH_MAX];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-
     if (fd < 0) // what may be executed need not be readable
         return 0;
     int status = check_rights(path, fd);
@@ -140,7 +132,6 @@ int gp_run_check_program(const char *program)
 {
     char path[PATH_MAX];
     int status = gp_run_find_program(program, path);
-
     if (status == EXIT_NOT_FOUND) {
         gp_fail(program, strchr(program, '/') ? "%s" : "command not found", strerror(ENOENT));
         return status;

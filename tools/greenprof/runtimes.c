@@ -29,15 +29,18 @@ typedef struct runtime {
 // clang-format off: a row a runtime
 static const runtime_t runtimes[] = {
     {"glibc ucontext", "makecontext, swapcontext, setcontext interposed", "*", "makecontext", NULL, NULL, NULL},
-    {"switches by longjmp", "longjmp, siglongjmp interposed: QEMU and others that begin on a ucontext", "qemu-*", "siglongjmp", NULL, NULL, NULL},
-    {"Boost.Context", "jump_fcontext, ontop_fcontext, make_fcontext interposed (Coroutine2, Fiber, Asio spawn)", "libboost_context.so*", "jump_fcontext", NULL, NULL, NULL},
+    {"switches by longjmp", "longjmp, siglongjmp interposed: QEMU and others that begin on a ucontext", "qemu-*",
+     "siglongjmp", NULL, NULL, NULL},
+    {"Boost.Context", "jump_fcontext, ontop_fcontext, make_fcontext interposed (Coroutine2, Fiber, Asio spawn)",
+     "libboost_context.so*", "jump_fcontext", NULL, NULL, NULL},
     {"GNU Pth", "as ucontext; names from pth_spawn", "libpth.so*", "pth_spawn", NULL, NULL, NULL},
     {"PCL", "as ucontext; names from co_create", "libpcl.so*", "co_create", NULL, NULL, NULL},
     {"State Threads", "its switch callbacks", "libst.so*", "st_thread_create", NULL, NULL, NULL},
     {"Ruby Fiber", "coroutine_transfer interposed", "libruby*.so*", "coroutine_transfer", NULL, NULL, NULL},
     {"PHP Fiber", "the engine's fiber observers", "php*", "zend_observer_fiber_switch_register", NULL, NULL, NULL},
     {"Lua 5.4 coroutines", "lua_resume interposed", "liblua5.4*.so*", "lua_resume", NULL, NULL, NULL},
-    {"CPython", "frames; greenlet, eventlet, gevent and asyncio by what they call at a switch", "*python3*", "Py_Initialize", NULL, NULL, NULL},
+    {"CPython", "frames; greenlet, eventlet, gevent and asyncio by what they call at a switch", "*python3*",
+     "Py_Initialize", NULL, NULL, NULL},
     {"Boost.Context, linked in", "at link time", NULL, "jump_fcontext", "boost", "php*", NULL},
     {"brpc bthread, linked in", "at link time", NULL, "bthread_jump_fcontext", "brpc", NULL, NULL},
     {"libaco, linked in", "at link time", NULL, "acosw", "libaco", NULL, NULL},
@@ -47,7 +50,8 @@ static const runtime_t runtimes[] = {
     {"libdill, linked in", "at link time", NULL, "dill_prologue", "libdill", NULL, NULL},
     {"libtask, linked in", "at link time", NULL, "taskcreate", "libtask", NULL, NULL},
     {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mt", "photon", NULL, NULL},
-    {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mjm", "photon", NULL, NULL}, // with flags
+    {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mjm", "photon", NULL,
+     NULL}, // with flags
     {"State Threads, linked in", "at link time", NULL, "st_thread_create", "st", NULL, NULL},
     {"Lua 5.4, linked in", "at link time", NULL, "lua_resume", "lua", NULL, "lua_toclose"}, // LuaJIT has lua_resume
 };
@@ -59,16 +63,15 @@ typedef struct findings {
     bool library[COUNT], wrapped[COUNT]; // the runtime is there; its link-time hook is there, too
     char where[COUNT][256];
     char program[PATH_MAX];
-    bool in_load_order;          // the objects are looked at as the loader searches them; and then:
-    bool linked, core_linked;    // libgreenprof has been seen; its core has
-    bool behind_core[COUNT];     // the runtime is found behind the core, whose hooks come first
+    bool in_load_order;       // the objects are looked at as the loader searches them; and then:
+    bool linked, core_linked; // libgreenprof has been seen; its core has
+    bool behind_core[COUNT];  // the runtime is found behind the core, whose hooks come first
 } findings_t;
 
 static bool has_name(const char *bytes, size_t size, const char *name)
 {
     char text[128];
     size_t len = (size_t)snprintf(text + 1, sizeof(text) - 1, "%s", name) + 2;
-
     text[0] = '\0'; // names in a string table stand between zeros
     return memmem(bytes, size, text, len) != NULL;
 }
@@ -76,7 +79,6 @@ static bool has_name(const char *bytes, size_t size, const char *name)
 static void look_at(findings_t *findings, const char *path, const char *bytes, size_t size, bool is_program)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-
     for (int i = 0; i < COUNT; i++) {
         const runtime_t *runtime = &runtimes[i];
         char wrapped[128];
@@ -87,8 +89,8 @@ static void look_at(findings_t *findings, const char *path, const char *bytes, s
         // Of two names that end alike, a string table has the longer one only.
         snprintf(wrapped, sizeof(wrapped), "__wrap_%s", runtime->symbol);
         findings->wrapped[i] = has_name(bytes, size, wrapped);
-        if (!findings->wrapped[i] &&
-            (!has_name(bytes, size, runtime->symbol) || (runtime->also != NULL && !has_name(bytes, size, runtime->also))))
+        if (!findings->wrapped[i] && (!has_name(bytes, size, runtime->symbol) ||
+                                      (runtime->also != NULL && !has_name(bytes, size, runtime->also))))
             continue;
         findings->library[i] = true;
         findings->behind_core[i] = findings->core_linked;
@@ -100,7 +102,6 @@ static void look_into(findings_t *findings, const char *path, bool is_program)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-
     if (fd < 0)
         return;
     if (strstr(path, "/libgreenprof") != NULL) {
@@ -121,7 +122,6 @@ static int look_through(findings_t *findings, FILE *list, bool first_is_program)
 {
     char line[PATH_MAX + 256], last[PATH_MAX] = "";
     int objects = 0;
-
     while (list != NULL && fgets(line, sizeof(line), list) != NULL) {
         char *path = strchr(line, '/');
         char *address = path != NULL ? strstr(path, " (0x") : NULL;
@@ -138,7 +138,6 @@ static int look_through(findings_t *findings, FILE *list, bool first_is_program)
 static int look_at_process(findings_t *findings, const char *pid)
 {
     char path[64];
-
     snprintf(path, sizeof(path), "/proc/%s/exe", pid);
     if (readlink(path, findings->program, sizeof(findings->program) - 1) < 0)
         findings->program[0] = '\0'; // the mappings will say why
@@ -155,7 +154,6 @@ static int look_at_process(findings_t *findings, const char *pid)
 static void list_objects(const char *program, int out)
 {
     char *arguments[] = {(char *)(uintptr_t)program, NULL};
-
     setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
     unsetenv("LD_PRELOAD");
     dup2(out, STDOUT_FILENO);
@@ -167,7 +165,6 @@ static int look_at_program(findings_t *findings, const char *program)
 {
     char path[PATH_MAX];
     int ends[2];
-
     if (gp_run_check_program(program) != 0)
         return EXIT_FAILURE;
     if (gp_run_find_program(program, path) != 0 || pipe2(ends, O_CLOEXEC) != 0)
@@ -191,15 +188,17 @@ static int look_at_program(findings_t *findings, const char *program)
 static int list_all(void)
 {
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++)
-        printf("%-28sentry patch of %s: greenprof run [--patch %s]\n", runtime->title, runtime->functions[0].symbol, runtime->name);
+        printf("%-28sentry patch of %s: greenprof run [--patch %s]\n", runtime->title, runtime->functions[0].symbol,
+               runtime->name);
     for (int i = 0; i < COUNT; i++)
         if (i == 0 || strcmp(runtimes[i].name, runtimes[i - 1].name) != 0)
-            printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how, runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
-               runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
+            printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how,
+                   runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
+                   runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
     for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL; runtime++)
         if (runtime == gp_poll_runtimes || strcmp(runtime->variable, runtime[-1].variable) != 0)
-            printf("%-28spolled: %s is read at each sample; shares and names, no switches%s\n", runtime->title, runtime->variable,
-                   runtime->patch != NULL ? "; where it is not patched" : "");
+            printf("%-28spolled: %s is read at each sample; shares and names, no switches%s\n", runtime->title,
+                   runtime->variable, runtime->patch != NULL ? "; where it is not patched" : "");
     printf("%-28s%s\n", "any scheduler", "from its source: <greenprof/coro.h>");
     return gp_finish_stdout();
 }
@@ -216,18 +215,19 @@ static bool shared_is_there(const findings_t *findings, const char *symbol)
 static bool is_patched(const findings_t *findings, const runtime_t *runtime)
 {
     const char *refused;
-
-    for (const gp_patch_runtime_t *patched = gp_patch_runtimes; runtime->wrap != NULL && patched->name != NULL; patched++)
-        if (strcmp(patched->name, runtime->wrap) == 0 && gp_patchable(findings->program, patched, &refused) > GP_PATCHABLE_REFUSED)
+    for (const gp_patch_runtime_t *patched = gp_patch_runtimes; runtime->wrap != NULL && patched->name != NULL;
+         patched++)
+        if (strcmp(patched->name, runtime->wrap) == 0 &&
+            gp_patchable(findings->program, patched, &refused) > GP_PATCHABLE_REFUSED)
             return true;
     return false;
 }
 
 static int show_patches(const findings_t *findings)
 {
-    const char *slash = strrchr(findings->program, '/'), *name = slash != NULL ? slash + 1 : findings->program, *refused;
+    const char *slash = strrchr(findings->program, '/'), *name = slash != NULL ? slash + 1 : findings->program,
+               *refused;
     int shown = 0;
-
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
         gp_patchable_t patchable = gp_patchable(findings->program, runtime, &refused);
         if (patchable == GP_PATCHABLE_NOT)
@@ -237,7 +237,8 @@ static int show_patches(const findings_t *findings)
         if (patchable == GP_PATCHABLE_REFUSED)
             printf("not hooked; %s() begins in a way that greenprof does not know\n", refused);
         else if (patchable == GP_PATCHABLE_BY_NAME)
-            printf("entry patch of %s, only by 'greenprof run --patch %s'\n", runtime->functions[0].symbol, runtime->name);
+            printf("entry patch of %s, only by 'greenprof run --patch %s'\n", runtime->functions[0].symbol,
+                   runtime->name);
         else
             printf("entry patch of %s, by 'greenprof run'\n", runtime->functions[0].symbol);
     }
@@ -250,7 +251,6 @@ static int show_polled(const findings_t *findings)
     const char *slash = strrchr(findings->program, '/'), *name = slash != NULL ? slash + 1 : findings->program;
     gp_elf_image_t program;
     int shown = 0;
-
     if (gp_elf_map(findings->program, &program) != 0)
         return 0;
     for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL && shown == 0; runtime++) {
@@ -269,7 +269,6 @@ static int show_polled(const findings_t *findings)
 static const char *reach(const findings_t *findings, int i)
 {
     bool of_libc = strcmp(runtimes[i].symbol, "makecontext") == 0 || strcmp(runtimes[i].symbol, "siglongjmp") == 0;
-
     if (!findings->in_load_order || !findings->linked)
         return "";
     if (findings->behind_core[i] || of_libc)
@@ -280,7 +279,6 @@ static const char *reach(const findings_t *findings, int i)
 static int show(const findings_t *findings)
 {
     int shown = show_patches(findings) + show_polled(findings);
-
     for (int i = 0; i < COUNT; i++) {
         const runtime_t *runtime = &runtimes[i];
         // A program that calls a shared library's function has its name, too.
@@ -304,7 +302,6 @@ static int show(const findings_t *findings)
 int gp_command_runtimes(const gp_arguments_t *arguments)
 {
     static findings_t findings;
-
     if (arguments->operand_count == 0)
         return list_all();
     const char *what = arguments->operands[0];
@@ -318,15 +315,16 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
     static findings_t findings;
     size_t len = (size_t)snprintf(text, size, "no hook: ");
     bool any = false;
-
     memset(&findings, 0, sizeof(findings));
     for (size_t i = 0; i < dataset->module_count; i++)
         look_into(&findings, dataset->modules[i].path, strcmp(dataset->modules[i].path, dataset->exe) == 0);
     for (int i = 0; i < COUNT && len < size; i++) {
         const runtime_t *runtime = &runtimes[i];
-        if (runtime->wrap == NULL || !findings.library[i] || findings.wrapped[i] || shared_is_there(&findings, runtime->symbol))
+        if (runtime->wrap == NULL || !findings.library[i] || findings.wrapped[i] ||
+            shared_is_there(&findings, runtime->symbol))
             continue;
-        len += (size_t)snprintf(text + len, size - len, "%sgreenprof-wrap-%s", any ? ", " : "link with ", runtime->wrap);
+        len +=
+            (size_t)snprintf(text + len, size - len, "%sgreenprof-wrap-%s", any ? ", " : "link with ", runtime->wrap);
         any = true;
     }
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL && len < size; runtime++) {
@@ -344,7 +342,6 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
 const char *gp_runtimes_hint_of(const gp_dataset_coro_t *coro, const char *hint, char *text, size_t size)
 {
     bool is_shared = coro->region & (GP_REGION_HEAP | GP_REGION_FILE);
-
     snprintf(text, size, "%s%s", hint,
              is_shared ? "; this is no mapping of its own: more than one coroutine may be in it" : "");
     return text;

@@ -18,7 +18,6 @@ static int add_report(gp_stats_t *stats, const gp_source_t *source)
     const char *notes[GP_PSTATS_NOTES_MAX];
     gp_report_t *report = gp_source_report(source, &source->options);
     int result = report != NULL ? gp_stats_add_report(stats, report) : -1;
-
     if (result == 0) {
         size_t count = gp_pstats_notes(report, notes);
         for (size_t i = 0; i < count && result == 0; i++)
@@ -34,7 +33,6 @@ static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file
     gp_arguments_t one = shell->arguments;
     char *operands[] = {(char *)file, NULL};
     gp_source_t source;
-
     one.operands = operands;
     one.operand_count = 1;
     one.clock = *clock;
@@ -55,7 +53,6 @@ bool gp_shell_load(gp_shell_t *shell, const gp_texts_t *files)
     const char *clock = shell->arguments.clock;
     gp_stats_t stats = {0};
     int status = 0;
-
     for (size_t i = 0; i < files->count && status == 0; i++)
         status = add_file(&stats, shell, files->items[i], &clock);
     if (status == 0 && shell->stripped && gp_stats_strip(&stats) < 0)
@@ -78,7 +75,6 @@ bool gp_shell_load(gp_shell_t *shell, const gp_texts_t *files)
 static size_t name_len(const char *line)
 {
     size_t len = 0;
-
     while (isalnum((unsigned char)line[len]) || line[len] == '_')
         len++;
     return len;
@@ -97,15 +93,13 @@ static int set_words(gp_shell_t *shell, const gp_option_t *option, const char *r
 {
     char *copy = gp_arena_text(&shell->arena, rest, strlen(rest)), *save = NULL;
     int status = 0;
-
     if (copy == NULL)
         return gp_fail("report", "not enough memory");
     if (*copy == '\0')
         return 0;
     if (option->kind != GP_OPTION_TEXTS)
         return gp_option_set(&shell->arguments, option, copy);
-    for (char *word = strtok_r(copy, " \t", &save); word != NULL && status == 0;
-         word = strtok_r(NULL, " \t", &save))
+    for (char *word = strtok_r(copy, " \t", &save); word != NULL && status == 0; word = strtok_r(NULL, " \t", &save))
         status = gp_option_set(&shell->arguments, option, word);
     return status;
 }
@@ -115,7 +109,6 @@ static void set_option(gp_shell_t *shell, const gp_option_t *option, const char 
     gp_arguments_t before = shell->arguments;
     gp_texts_t old = gp_option_forget(&shell->arguments, option);
     int status = set_words(shell, option, rest);
-
     if (status == 0 && (!shell->loaded || gp_shell_load(shell, &shell->files))) {
         free(old.items);
         return;
@@ -144,7 +137,6 @@ static const gp_shell_command_t *find_command(const char *name)
 void gp_shell_run(gp_shell_t *shell, char *line)
 {
     char name[32];
-
     line = trimmed(line);
     bool question = line[0] == '?';
     size_t len = question ? 1 : name_len(line);
@@ -163,7 +155,6 @@ void gp_shell_run(gp_shell_t *shell, char *line)
 static void run_line(gp_shell_t *shell, char *line, char **last)
 {
     const char *text = trimmed(line);
-
     if (*text != '\0') {
         free(*last);
         *last = strdup(text);
@@ -177,10 +168,8 @@ static void run_line(gp_shell_t *shell, char *line, char **last)
 static void read_lines(gp_shell_t *shell)
 {
     char prompt[PROMPT_SIZE], *line, *last = NULL;
-
     while (!shell->over) {
-        snprintf(prompt, sizeof(prompt), "%s%% ",
-                 shell->files.count > 0 ? shell->files.items[0] : "");
+        snprintf(prompt, sizeof(prompt), "%s%% ", shell->files.count > 0 ? shell->files.items[0] : "");
         line = gp_shell_read_line(prompt);
         if (line == NULL) {
             printf("\n");
@@ -197,7 +186,6 @@ static int copy_options(gp_arguments_t *copy, const gp_arguments_t *from)
 {
     gp_arguments_t original = *from;
     int status = 0;
-
     *copy = *from;
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         gp_option_forget(copy, option);
@@ -217,7 +205,6 @@ static int copy_options(gp_arguments_t *copy, const gp_arguments_t *from)
 static int start(gp_shell_t *shell, const gp_arguments_t *arguments)
 {
     int status = copy_options(&shell->arguments, arguments);
-
     for (int i = 0; i < arguments->operand_count && status == 0; i++)
         status = gp_texts_add(&shell->files, arguments->operands[i]);
     if (status == 0 && shell->files.count > 0 && !gp_shell_load(shell, &shell->files))
@@ -230,7 +217,6 @@ int gp_shell(const gp_arguments_t *arguments)
     gp_shell_t shell = {0};
     bool terminal = isatty(STDIN_FILENO);
     int status = start(&shell, arguments);
-
     if (status == 0) {
         if (terminal)
             printf("Welcome to the profile statistics browser.\n");

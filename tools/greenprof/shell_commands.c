@@ -13,12 +13,12 @@
 #include "output_guard.h"
 #include "shell.h"
 
-#define ABOUT_ARGUMENTS                                                                            \
-    "Arguments may be:\n"                                                                          \
-    "* An integer maximum number of entries to print.\n"                                           \
-    "* A decimal fractional number between 0 and 1, controlling\n"                                 \
-    "  what fraction of selected entries to print.\n"                                              \
-    "* A regular expression; only entries with function names\n"                                   \
+#define ABOUT_ARGUMENTS                                                                                                \
+    "Arguments may be:\n"                                                                                              \
+    "* An integer maximum number of entries to print.\n"                                                               \
+    "* A decimal fractional number between 0 and 1, controlling\n"                                                     \
+    "  what fraction of selected entries to print.\n"                                                                  \
+    "* A regular expression; only entries with function names\n"                                                       \
     "  that match it are printed.\n"
 
 static bool is_loaded(const gp_shell_t *shell)
@@ -37,7 +37,6 @@ static words_t read_words(char *rest)
 {
     words_t words = {.items = calloc(strlen(rest) / 2 + 2, sizeof(*words.items))};
     char *save = NULL;
-
     for (char *word = words.items != NULL ? strtok_r(rest, " \t", &save) : NULL; word != NULL;
          word = strtok_r(NULL, " \t", &save)) {
         gp_restriction_parse(&words.items[words.count], word);
@@ -60,7 +59,6 @@ static void print_files(const gp_shell_t *shell)
 {
     struct stat status;
     char when[32];
-
     for (size_t i = 0; i < shell->files.count; i++) {
         if (stat(shell->files.items[i], &status) == 0 && ctime_r(&status.st_mtime, when) != NULL) {
             when[strcspn(when, "\n")] = '\0';
@@ -81,16 +79,13 @@ static int print_stats(const gp_stats_t *stats, gp_restrictions_t restrictions)
     return gp_stats_print(stats, restrictions);
 }
 
-static void print_with(gp_shell_t *shell, char *rest,
-                       int (*print)(const gp_stats_t *, gp_restrictions_t))
+static void print_with(gp_shell_t *shell, char *rest, int (*print)(const gp_stats_t *, gp_restrictions_t))
 {
     words_t words = read_words(rest);
-
     if (shell->loaded && print == print_stats)
         print_files(shell);
     if (is_loaded(shell) &&
-        (words.items == NULL ||
-         print(&shell->stats, (gp_restrictions_t){words.items, words.count}) < 0))
+        (words.items == NULL || print(&shell->stats, (gp_restrictions_t){words.items, words.count}) < 0))
         gp_fail("report", "%s", strerror(ENOMEM));
     free_words(&words);
 }
@@ -131,13 +126,11 @@ static void run_read(gp_shell_t *shell, char *rest)
 {
     gp_texts_t files = {0};
     gp_shell_t before = *shell;
-
     if (*rest == '\0' && shell->files.count == 0) {
         printf("No statistics object is current -- cannot reload.\n");
         return;
     }
-    const char *name =
-        *rest != '\0' ? gp_arena_text(&shell->arena, rest, strlen(rest)) : shell->files.items[0];
+    const char *name = *rest != '\0' ? gp_arena_text(&shell->arena, rest, strlen(rest)) : shell->files.items[0];
     forget_order(shell);
     if (name == NULL || gp_texts_add(&files, name) != 0)
         return;
@@ -153,7 +146,6 @@ static void run_add(gp_shell_t *shell, char *rest)
 {
     gp_texts_t files = {0};
     const char *name = gp_arena_text(&shell->arena, rest, strlen(rest));
-
     if (!is_loaded(shell) || name == NULL)
         return;
     for (size_t i = 0; i < shell->files.count; i++)
@@ -176,11 +168,9 @@ static void run_sort(gp_shell_t *shell, char *rest)
     gp_sorts_t sorts = {0};
     char *save = NULL;
     bool good = *rest != '\0';
-
     if (!is_loaded(shell))
         return;
-    for (char *word = strtok_r(rest, " \t", &save); word != NULL && good;
-         word = strtok_r(NULL, " \t", &save)) {
+    for (char *word = strtok_r(rest, " \t", &save); word != NULL && good; word = strtok_r(NULL, " \t", &save)) {
         const gp_sort_key_t *key = gp_sort_key_find(word);
         good = key != NULL && sorts.count < GP_SORTS_MAX;
         if (good)
@@ -265,14 +255,12 @@ static int print_groups(const gp_source_t *source, void *context)
     gp_table_options_t table = {.restrictions = {request->words.items, request->words.count}};
     gp_report_t *report = gp_source_report_sums(source, &sums);
     int result = report != NULL ? 0 : -ENOMEM;
-
     table.sorts.keys[table.sorts.count++] = gp_sort_key_find("time");
     if (report != NULL && request->header)
         gp_report_print_header(source, report);
     if (report != NULL && request->groups)
-        result = source->options.by == GP_BY_TRACE
-                     ? gp_report_print_traces(source, sums.items, &table)
-                     : gp_report_print_coroutines(source, sums.items, &table);
+        result = source->options.by == GP_BY_TRACE ? gp_report_print_traces(source, sums.items, &table)
+                                                   : gp_report_print_coroutines(source, sums.items, &table);
     gp_report_free(report);
     free(sums.items);
     return result;
@@ -281,7 +269,6 @@ static int print_groups(const gp_source_t *source, void *context)
 static void run_coroutines(gp_shell_t *shell, char *rest)
 {
     table_request_t request = {.words = read_words(rest), .groups = true};
-
     if (is_loaded(shell) && request.words.items != NULL)
         each_capture(shell, 0, GP_BY_COROUTINE, &request, print_groups);
     free_words(&request.words);
@@ -290,7 +277,6 @@ static void run_coroutines(gp_shell_t *shell, char *rest)
 static void run_traces(gp_shell_t *shell, char *rest)
 {
     table_request_t request = {.words = read_words(rest), .groups = true};
-
     if (is_loaded(shell) && request.words.items != NULL)
         each_capture(shell, 0, GP_BY_TRACE, &request, print_groups);
     free_words(&request.words);
@@ -299,7 +285,6 @@ static void run_traces(gp_shell_t *shell, char *rest)
 static void run_header(gp_shell_t *shell, char *rest)
 {
     table_request_t request = {.header = true};
-
     (void)rest;
     if (is_loaded(shell))
         each_capture(shell, 0, GP_BY_NONE, &request, print_groups);
@@ -309,7 +294,6 @@ static void print_filter(const gp_shell_t *shell, const gp_option_t *option)
 {
     const void *field = (const char *)&shell->arguments + option->offset;
     const gp_texts_t *texts = field;
-
     if (option->kind == GP_OPTION_TEXT && *(const char *const *)field != NULL)
         printf("%s %s\n", option->name, *(const char *const *)field);
     if ((option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX) && texts->count > 0) {
@@ -323,7 +307,6 @@ static void print_filter(const gp_shell_t *shell, const gp_option_t *option)
 static void run_filters(gp_shell_t *shell, char *rest)
 {
     bool forget = strcmp(rest, "none") == 0;
-
     for (const gp_option_t *option = gp_options; option->name != NULL; option++) {
         if (gp_shell_option(option->name) != option)
             continue;
@@ -344,7 +327,6 @@ typedef struct export_request {
 static int export_one(const gp_source_t *source, void *context)
 {
     const export_request_t *request = context;
-
     gp_export_source(source, request->exporter, request->path); // says what is wrong
     return 0;
 }
@@ -354,7 +336,6 @@ static void run_export(gp_shell_t *shell, char *rest)
     char *save = NULL;
     const char *format = strtok_r(rest, " \t", &save), *path = strtok_r(NULL, "", &save);
     export_request_t request = {.exporter = format ? gp_exporter_find(format) : NULL};
-
     if (!is_loaded(shell))
         return;
     if (request.exporter == NULL || path == NULL) {
@@ -377,7 +358,6 @@ static void run_export(gp_shell_t *shell, char *rest)
 static void run_stitch(gp_shell_t *shell, char *rest)
 {
     bool *stitch = &shell->arguments.stitch;
-
     (void)rest;
     *stitch = !*stitch;
     if (shell->loaded && !gp_shell_load(shell, &shell->files))
@@ -390,10 +370,8 @@ static void run_help(gp_shell_t *shell, char *rest);
 const gp_shell_command_t gp_shell_commands[] = {
     {"EOF", run_end, "Leave the profile browser.\n"},
     {"add", run_add, "Add profile info from given file to current statistics object.\n"},
-    {"callees", run_callees,
-     "Print callees statistics from the current stat object.\n" ABOUT_ARGUMENTS},
-    {"callers", run_callers,
-     "Print callers statistics from the current stat object.\n" ABOUT_ARGUMENTS},
+    {"callees", run_callees, "Print callees statistics from the current stat object.\n" ABOUT_ARGUMENTS},
+    {"callers", run_callers, "Print callers statistics from the current stat object.\n" ABOUT_ARGUMENTS},
     {"help", run_help, "Show help for a given command.\n"},
     {"quit", run_quit, "Leave the profile browser.\n"},
     {"read", run_read,
@@ -407,8 +385,7 @@ const gp_shell_command_t gp_shell_commands[] = {
     {"strip", run_strip, "Strip leading path information from filenames in the report.\n"},
     {"coroutines", run_coroutines, "Print the coroutines.\n" ABOUT_ARGUMENTS},
     {"export", run_export, "Write what is chosen to a file: export FORMAT FILE.\n"},
-    {"filters", run_filters,
-     "Show what chooses a part of the capture; 'filters none' chooses all of it again.\n"},
+    {"filters", run_filters, "Show what chooses a part of the capture; 'filters none' chooses all of it again.\n"},
     {"header", run_header, "Show what the capture is, and what is missing in it.\n"},
     {"stitch", run_stitch, "Show stacks of creation above those of coroutines, or not any more: as --stitch.\n"},
     {"traces", run_traces, "Print the traces.\n" ABOUT_ARGUMENTS},
@@ -435,7 +412,6 @@ static void list_commands(void)
 static void run_help(gp_shell_t *shell, char *rest)
 {
     const gp_option_t *option = gp_shell_option(rest);
-
     (void)shell;
     if (*rest == '\0') {
         list_commands();

@@ -34,7 +34,6 @@ static char *complete_command(const char *text, int state)
 {
     static names_t names;
     const char *name;
-
     if (state == 0)
         names = (names_t){0};
     while ((name = next_command(&names)) != NULL)
@@ -46,7 +45,6 @@ static char *complete_command(const char *text, int state)
 static char *complete_sort(const char *text, int state)
 {
     static const gp_sort_key_t *key;
-
     if (state == 0)
         key = gp_sort_keys;
     for (; key->name != NULL; key++)
@@ -72,7 +70,6 @@ static char *read_plain(void)
     char *line = NULL;
     size_t size = 0;
     ssize_t len = getline(&line, &size, stdin);
-
     if (len < 0) {
         free(line);
         return NULL;
@@ -85,7 +82,6 @@ static char *read_plain(void)
 char *gp_shell_read_line(const char *prompt)
 {
     static bool prepared;
-
     fflush(stdout);
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return read_plain();

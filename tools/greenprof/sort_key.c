@@ -32,7 +32,6 @@ const gp_sort_key_t *gp_sort_key_find(const char *text)
 {
     const gp_sort_key_t *found = NULL;
     size_t len = strlen(text);
-
     for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++)
         if (strcmp(numbered[i].name, text) == 0)
             return &numbered[i];

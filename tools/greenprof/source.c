@@ -28,11 +28,9 @@ static gp_by_t by_of(const char *by)
 static bool is_wall(int fd, const gp_arguments_t *arguments)
 {
     gp_file_header_t header;
-
     if (arguments->clock != NULL)
         return strcmp(arguments->clock, "wall") == 0;
-    return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-           header.clock == PROF_CLOCK_WALL;
+    return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) && header.clock == PROF_CLOCK_WALL;
 }
 
 static int compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
@@ -52,17 +50,14 @@ static int load(gp_source_t *source, int fd, const gp_arguments_t *arguments)
     char error[GP_READER_ERROR_SIZE];
     gp_dataset_window_t window;
     int status = windowed ? gp_choice_window(&arguments->choice, fd, source->path, &window) : 0;
-
     if (status != 0)
         return status;
-    source->options.measure = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0
-                                  ? GP_MEASURE_DELAY
-                              : is_wall(fd, arguments) ? GP_MEASURE_WALL
-                                                       : GP_MEASURE_CPU;
+    source->options.measure = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0 ? GP_MEASURE_DELAY
+                              : is_wall(fd, arguments)                                           ? GP_MEASURE_WALL
+                                                                                                 : GP_MEASURE_CPU;
     gp_progress_begin("reading", source->path, fd);
-    source->dataset =
-        gp_dataset_load_window(fd, source->options.measure == GP_MEASURE_DELAY ? GP_KEEP_HOGS : 0u,
-                               windowed ? &window : NULL, error);
+    source->dataset = gp_dataset_load_window(fd, source->options.measure == GP_MEASURE_DELAY ? GP_KEEP_HOGS : 0u,
+                                             windowed ? &window : NULL, error);
     gp_progress_end();
     return source->dataset != NULL ? 0 : gp_fail(source->path, "%s", error);
 }
@@ -71,10 +66,9 @@ void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
 {
     if (summary->chunks_damaged > 0 || summary->chunks_missing > 0 || summary->records_bad > 0)
         gp_warn(path,
-                "damaged: %" PRIu64 " bad places, %" PRIu64 " chunks missing, %" PRIu64
-                " bad records, %" PRIu64 " bytes skipped; the rest is shown",
-                summary->chunks_damaged, summary->chunks_missing, summary->records_bad,
-                summary->bytes_skipped);
+                "damaged: %" PRIu64 " bad places, %" PRIu64 " chunks missing, %" PRIu64 " bad records, %" PRIu64
+                " bytes skipped; the rest is shown",
+                summary->chunks_damaged, summary->chunks_missing, summary->records_bad, summary->bytes_skipped);
     if (summary->header_damaged)
         gp_warn(path, "the file header is damaged; its copy is used");
     if (summary->truncated)
@@ -84,7 +78,6 @@ void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
 static const char *temporary_directory(void)
 {
     const char *directory = getenv("TMPDIR");
-
     return directory != NULL && directory[0] != '\0' ? directory : "/tmp";
 }
 
@@ -93,9 +86,7 @@ static int load_merged(gp_source_t *source, const gp_arguments_t *arguments)
 {
     int fd = gp_temporary_file();
     char name[64], subject[PATH_MAX + 64];
-
-    if (asprintf(&source->paths, "%s and %d more", arguments->operands[0],
-                 arguments->operand_count - 1) < 0)
+    if (asprintf(&source->paths, "%s and %d more", arguments->operands[0], arguments->operand_count - 1) < 0)
         source->paths = NULL;
     if (source->paths != NULL)
         source->path = source->paths;
@@ -116,7 +107,6 @@ static int copy_pipe(int from, const char *path)
     int to = gp_temporary_file(), result = to < 0 ? to : 0;
     char buffer[65536];
     ssize_t got = 1;
-
     gp_progress_begin("reading", path, from);
     while (result == 0 && got != 0) {
         got = read(from, buffer, sizeof(buffer));
@@ -128,7 +118,8 @@ static int copy_pipe(int from, const char *path)
     gp_progress_end();
     if (result == 0 && lseek(to, 0, SEEK_SET) == 0)
         return to;
-    gp_fail(path, "cannot be copied to a temporary file in %s (TMPDIR says where): %s", temporary_directory(), strerror(-result));
+    gp_fail(path, "cannot be copied to a temporary file in %s (TMPDIR says where): %s", temporary_directory(),
+            strerror(-result));
     if (to >= 0)
         close(to);
     return -1;
@@ -137,7 +128,6 @@ static int copy_pipe(int from, const char *path)
 static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
 {
     int fd;
-
     if (arguments->operand_count > 1)
         return load_merged(source, arguments);
     fd = open(source->path, O_RDONLY | O_CLOEXEC);
@@ -163,11 +153,10 @@ static void use_perf_maps(const gp_source_t *source)
     uint64_t end_ns = header->start_realtime_ns + source->dataset->end_ns + PERF_MAP_SLACK_NS;
     char path[PATH_MAX];
     int len;
-
     if (source->paths != NULL) // of several processes: an address says nothing
         return;
-    len = snprintf(path, sizeof(path), "%.*sperf-%" PRIu32 ".map",
-                   slash ? (int)(slash - source->path) + 1 : 0, source->path, header->pid);
+    len = snprintf(path, sizeof(path), "%.*sperf-%" PRIu32 ".map", slash ? (int)(slash - source->path) + 1 : 0,
+                   source->path, header->pid);
 
     if (len > 0 && len < (int)sizeof(path))
         gp_symbolizer_perf_map(source->symbolizer, path, 0, UINT64_MAX);
@@ -178,17 +167,14 @@ static void use_perf_maps(const gp_source_t *source)
 static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
 {
     gp_stack_filter_t *stacks = &source->options.stacks;
-
     source->symbolizer = gp_symbolizer_create();
-    if (source->symbolizer == NULL ||
-        compile(&arguments->focus, &source->focus, &stacks->focus_count) < 0 ||
+    if (source->symbolizer == NULL || compile(&arguments->focus, &source->focus, &stacks->focus_count) < 0 ||
         compile(&arguments->ignore, &source->ignore, &stacks->ignore_count) < 0)
         return gp_fail(source->path, "%s", strerror(ENOMEM));
     use_perf_maps(source);
     stacks->focus = source->focus;
     stacks->ignore = source->ignore;
-    int status = gp_choice_find(&arguments->choice, source->dataset, source->symbolizer,
-                                source->path, &source->chosen);
+    int status = gp_choice_find(&arguments->choice, source->dataset, source->symbolizer, source->path, &source->chosen);
     source->options.selection = source->chosen.selection;
     return status;
 }
@@ -228,8 +214,8 @@ int gp_source_fail(const gp_source_t *source, int error)
 {
     if (error == ENOMEM)
         return gp_fail(source->path, "not enough memory");
-    return gp_fail(source->path, "%s (temporary files are made in %s, TMPDIR says where)",
-                   strerror(error), temporary_directory());
+    return gp_fail(source->path, "%s (temporary files are made in %s, TMPDIR says where)", strerror(error),
+                   temporary_directory());
 }
 
 gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *sums)
@@ -237,7 +223,6 @@ gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *s
     gp_report_options_t options = source->options;
     bool by_trace = options.by == GP_BY_TRACE;
     size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
-
     *sums = (gp_group_sums_t){.items = calloc(count + 1, sizeof(*sums->items)), .by_trace = by_trace};
     options.by = GP_BY_NONE;
     options.sums = sums;
@@ -248,10 +233,8 @@ void gp_source_warn_changed(const gp_source_t *source)
 {
     uint32_t next = 0;
     const char *path;
-
     while ((path = gp_symbolizer_changed(source->symbolizer, &next)) != NULL)
-        gp_warn(path,
-                "is another build than the one that was profiled: its functions have no names");
+        gp_warn(path, "is another build than the one that was profiled: its functions have no names");
 }
 
 void gp_source_close(gp_source_t *source)

@@ -10,7 +10,6 @@
 static size_t width_of(const char *text)
 {
     size_t width = 0;
-
     for (; *text != '\0'; text++)
         width += ((unsigned char)*text & 0xc0) != 0x80;
     return width;
@@ -21,7 +20,6 @@ static const char *standard_text(gp_arena_t *arena, const gp_stat_t *stat)
 {
     size_t len = strlen(stat->function);
     char *text = NULL;
-
     if (strcmp(stat->file, "~") == 0 && stat->line == 0) {
         text = gp_arena_text(arena, stat->function, len);
         if (text != NULL && len >= 2 && text[0] == '<' && text[len - 1] == '>') {
@@ -40,18 +38,14 @@ static const char *standard_text(gp_arena_t *arena, const gp_stat_t *stat)
 static bool same_stat(const void *owner, uint32_t number, const void *key)
 {
     const gp_stat_t *a = &((const gp_stats_t *)owner)->items[number], *b = key;
-
-    return a->line == b->line && strcmp(a->function, b->function) == 0 &&
-           strcmp(a->file, b->file) == 0;
+    return a->line == b->line && strcmp(a->function, b->function) == 0 && strcmp(a->file, b->file) == 0;
 }
 
 // Find or add a function, without calls and times. Its number or GP_INDEX_NONE.
-static uint32_t stat_number(gp_stats_t *stats, const char *file, uint64_t line,
-                            const char *function)
+static uint32_t stat_number(gp_stats_t *stats, const char *file, uint64_t line, const char *function)
 {
     gp_stat_t stat = {.file = file, .line = line, .function = function};
     uint64_t hash = gp_hash_more(gp_hash_bytes(file, strlen(file)), line);
-
     hash = gp_hash_more(hash, gp_hash_bytes(function, strlen(function)));
     uint32_t number = gp_index_find(&stats->index, hash, same_stat, stats, &stat);
     if (number != GP_INDEX_NONE)
@@ -61,8 +55,7 @@ static uint32_t stat_number(gp_stats_t *stats, const char *file, uint64_t line,
     if (stat.file == NULL || stat.function == NULL)
         return GP_INDEX_NONE;
     stat.text = standard_text(&stats->arena, &stat);
-    if (stat.text == NULL ||
-        gp_grow(&stats->items, &stats->capacity, stats->count, sizeof(*stats->items)) < 0 ||
+    if (stat.text == NULL || gp_grow(&stats->items, &stats->capacity, stats->count, sizeof(*stats->items)) < 0 ||
         gp_index_add(&stats->index, hash, (uint32_t)stats->count) < 0)
         return GP_INDEX_NONE;
     stat.width = width_of(stat.text);
@@ -83,7 +76,6 @@ static gp_stat_caller_t *find_caller(gp_stat_t *stat, uint32_t caller)
 static int add_caller(gp_stat_t *stat, const gp_stat_caller_t *caller)
 {
     gp_stat_caller_t *found = find_caller(stat, caller->function);
-
     if (found != NULL) {
         found->calls += caller->calls;
         found->primitive_calls += caller->primitive_calls;
@@ -91,8 +83,7 @@ static int add_caller(gp_stat_t *stat, const gp_stat_caller_t *caller)
         found->total_s += caller->total_s;
         return 0;
     }
-    if (gp_grow(&stat->callers, &stat->caller_capacity, stat->caller_count,
-                sizeof(*stat->callers)) < 0)
+    if (gp_grow(&stat->callers, &stat->caller_capacity, stat->caller_count, sizeof(*stat->callers)) < 0)
         return -ENOMEM;
     stat->callers[stat->caller_count++] = *caller;
     return 0;
@@ -109,12 +100,11 @@ static double seconds(uint64_t ns)
     return (double)ns / 1e9;
 }
 
-static int add_function(gp_stats_t *stats, const gp_function_table_t *table,
-                        const gp_function_t *function, const uint32_t *numbers)
+static int add_function(gp_stats_t *stats, const gp_function_table_t *table, const gp_function_t *function,
+                        const uint32_t *numbers)
 {
     uint32_t number = numbers[function - table->functions];
     gp_stat_t *stat = &stats->items[number];
-
     stat->calls += function->calls;
     stat->primitive_calls += function->primitive_calls;
     stat->own_s += seconds(function->self_ns);
@@ -142,14 +132,12 @@ int gp_stats_add_report(gp_stats_t *stats, const gp_report_t *report)
     gp_function_table_t *table = gp_function_table_create(report);
     uint32_t *numbers = table ? calloc((size_t)table->function_count + 1, sizeof(*numbers)) : NULL;
     int result = numbers != NULL ? 0 : -ENOMEM;
-
     forget_order(stats);
     for (uint32_t i = 0; result == 0 && i < table->function_count; i++) {
         const gp_function_t *function = &table->functions[i];
         if (function->calls == 0 && function->total_ns == 0)
             continue;
-        numbers[i] = stat_number(stats, function->frame->file, function->frame->first_line,
-                                 function->frame->function);
+        numbers[i] = stat_number(stats, function->frame->file, function->frame->first_line, function->frame->function);
         result = numbers[i] != GP_INDEX_NONE ? 0 : -ENOMEM;
     }
     for (uint32_t i = 0; result == 0 && i < table->function_count; i++)
@@ -167,13 +155,11 @@ int gp_stats_add_note(gp_stats_t *stats, const char *text)
 }
 
 // Add a function of other stats under its stripped name.
-static int add_stripped(gp_stats_t *into, const gp_stat_t *stat, const uint32_t *numbers,
-                        uint32_t number)
+static int add_stripped(gp_stats_t *into, const gp_stat_t *stat, const uint32_t *numbers, uint32_t number)
 {
     gp_stat_t *target = &into->items[numbers[number]];
     gp_stat_t stripped = {0};
     int result = 0;
-
     target->calls += stat->calls;
     target->primitive_calls += stat->primitive_calls;
     target->own_s += stat->own_s;
@@ -197,18 +183,14 @@ static int add_stripped(gp_stats_t *into, const gp_stat_t *stat, const uint32_t 
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-
     return slash != NULL ? slash + 1 : path;
 }
 
 int gp_stats_strip(gp_stats_t *stats)
 {
-    gp_stats_t stripped = {.calls = stats->calls,
-                           .primitive_calls = stats->primitive_calls,
-                           .total_s = stats->total_s};
+    gp_stats_t stripped = {.calls = stats->calls, .primitive_calls = stats->primitive_calls, .total_s = stats->total_s};
     uint32_t *numbers = calloc(stats->count + 1, sizeof(*numbers));
     int result = numbers != NULL ? 0 : -ENOMEM;
-
     for (size_t i = 0; i < stats->count && result == 0; i++) {
         const gp_stat_t *stat = &stats->items[i];
         numbers[i] = stat_number(&stripped, base_name(stat->file), stat->line, stat->function);
@@ -240,7 +222,6 @@ static int by_seconds(double a, double b)
 static int compare_one(gp_sort_t sort, const gp_stat_t *a, const gp_stat_t *b)
 {
     int result;
-
     switch (sort) {
     case GP_SORT_CALLS:
         return by_number(b->calls, a->calls);
@@ -274,7 +255,6 @@ static int compare(const void *left, const void *right)
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const gp_stat_t *first = &sorting->items[a], *second = &sorting->items[b];
     int result = 0;
-
     for (size_t i = 0; i < sorting->sorts.count && result == 0; i++)
         result = compare_one(sorting->sorts.keys[i]->sort, first, second);
     if (result == 0 && sorting_ties)
@@ -287,7 +267,6 @@ static int compare(const void *left, const void *right)
 int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts, bool ties)
 {
     uint32_t *order = calloc(stats->count + 1, sizeof(*order));
-
     if (order == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < stats->count; i++)

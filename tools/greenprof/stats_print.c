@@ -35,10 +35,8 @@ static void print_order(const gp_stats_t *stats)
 static int make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, print_list_t *list)
 {
     size_t *counts = calloc(restrictions.count + 1, sizeof(*counts));
-
-    *list = (print_list_t){.rows = calloc(stats->count + 1, sizeof(uint32_t)),
-                           .count = stats->count,
-                           .width = stats->width};
+    *list = (print_list_t){
+        .rows = calloc(stats->count + 1, sizeof(uint32_t)), .count = stats->count, .width = stats->width};
     if (list->rows == NULL || counts == NULL) {
         free(counts);
         free(list->rows);
@@ -48,8 +46,7 @@ static int make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, pr
         list->rows[i] = stats->order != NULL ? stats->order[i] : (uint32_t)i;
     for (size_t i = 0; i < restrictions.count; i++) {
         counts[i] = list->count;
-        list->count =
-            gp_restriction_apply(&restrictions.items[i], list->rows, list->count, name_of, stats);
+        list->count = gp_restriction_apply(&restrictions.items[i], list->rows, list->count, name_of, stats);
     }
     counts[restrictions.count] = list->count;
     if (list->count > 0) {
@@ -89,7 +86,6 @@ static void print_per_call(double seconds, uint64_t calls)
 static void print_row(const gp_stat_t *stat)
 {
     char calls[64];
-
     printf("%9s ", calls_text(stat->calls, stat->primitive_calls, calls, sizeof(calls)));
     printf("%8.3f ", stat->own_s);
     print_per_call(stat->own_s, stat->calls);
@@ -102,7 +98,6 @@ static void print_row(const gp_stat_t *stat)
 int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions)
 {
     print_list_t list;
-
     if (make_list(stats, restrictions, &list) < 0)
         return -ENOMEM;
     if (list.count > 0)
@@ -124,7 +119,6 @@ static int compare_relatives(const void *left, const void *right)
 {
     const gp_stat_t *a = ((const relative_t *)left)->stat, *b = ((const relative_t *)right)->stat;
     int result = strcmp(a->file, b->file);
-
     if (result == 0)
         result = a->line < b->line ? -1 : a->line > b->line;
     return result != 0 ? result : strcmp(a->function, b->function);
@@ -137,11 +131,9 @@ static void print_name(const gp_stat_t *stat, size_t width)
 }
 
 // pstats' print_call_line(): a line for each, the first one beside the function's name.
-static void print_relatives(size_t width, const gp_stat_t *stat, relative_t *relatives,
-                            size_t count, const char *arrow)
+static void print_relatives(size_t width, const gp_stat_t *stat, relative_t *relatives, size_t count, const char *arrow)
 {
     char calls[64];
-
     print_name(stat, width);
     printf("%s ", arrow);
     if (count == 0)
@@ -151,8 +143,8 @@ static void print_relatives(size_t width, const gp_stat_t *stat, relative_t *rel
     for (size_t i = 0; i < count; i++) {
         const gp_stat_caller_t *call = relatives[i].call;
         calls_text(call->calls, call->primitive_calls, calls, sizeof(calls));
-        printf("%*s%*s %8.3f %8.3f  ", i > 0 ? (int)width + 1 : 0, "", i > 0 ? 9 : 7, calls,
-               call->own_s, call->total_s);
+        printf("%*s%*s %8.3f %8.3f  ", i > 0 ? (int)width + 1 : 0, "", i > 0 ? 9 : 7, calls, call->own_s,
+               call->total_s);
         gp_print_text(relatives[i].stat->text);
         printf("\n");
     }
@@ -161,7 +153,6 @@ static void print_relatives(size_t width, const gp_stat_t *stat, relative_t *rel
 static void print_heading(const gp_stats_t *stats, size_t width, const char *title)
 {
     bool any = false;
-
     for (size_t i = 0; i < stats->count && !any; i++)
         any = stats->items[i].caller_count > 0;
     printf("%-*s%s\n", (int)width, "Function ", title);
@@ -172,7 +163,6 @@ static void print_heading(const gp_stats_t *stats, size_t width, const char *tit
 static size_t find_callers(const gp_stats_t *stats, uint32_t number, relative_t *relatives)
 {
     const gp_stat_t *stat = &stats->items[number];
-
     for (size_t i = 0; i < stat->caller_count; i++)
         relatives[i] = (relative_t){&stats->items[stat->callers[i].function], &stat->callers[i]};
     return stat->caller_count;
@@ -181,7 +171,6 @@ static size_t find_callers(const gp_stats_t *stats, uint32_t number, relative_t 
 static size_t find_callees(const gp_stats_t *stats, uint32_t number, relative_t *relatives)
 {
     size_t count = 0;
-
     for (size_t i = 0; i < stats->count; i++)
         for (size_t j = 0; j < stats->items[i].caller_count; j++)
             if (stats->items[i].callers[j].function == number)
@@ -189,14 +178,12 @@ static size_t find_callees(const gp_stats_t *stats, uint32_t number, relative_t 
     return count;
 }
 
-static int print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, const char *title,
-                       const char *arrow,
+static int print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, const char *title, const char *arrow,
                        size_t (*find)(const gp_stats_t *, uint32_t, relative_t *))
 {
     print_list_t list;
     // Nobody has more relatives than there are functions.
     relative_t *relatives = calloc(stats->count + 1, sizeof(*relatives));
-
     if (relatives == NULL || make_list(stats, restrictions, &list) < 0) {
         free(relatives);
         return -ENOMEM;

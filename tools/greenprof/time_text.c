@@ -15,7 +15,6 @@ static const char *read_seconds(const char *text, uint64_t *ns)
 {
     const char *at = text;
     uint64_t seconds = 0, unit = SECOND_NS;
-
     for (; *at >= '0' && *at <= '9'; at++) {
         seconds = seconds * 10 + (uint64_t)(*at - '0');
         if (seconds > SECONDS_MAX)
@@ -40,7 +39,6 @@ static const char *read_clock(const char *text, uint64_t *ns)
     struct tm clock = {0};
     uint64_t seconds = 0;
     const char *at = strptime(text, "%H:%M", &clock);
-
     if (at == NULL)
         return NULL;
     if (*at == ':' && (at = read_seconds(at + 1, &seconds)) == NULL)
@@ -53,7 +51,6 @@ static const char *read_clock(const char *text, uint64_t *ns)
 static bool read_zone(const char *text, struct tm *day, time_t *seconds)
 {
     struct tm zone = {0};
-
     day->tm_isdst = -1;
     if (*text == '\0') {
         *seconds = mktime(day);
@@ -70,7 +67,6 @@ static bool read_date(const char *text, uint64_t *ns)
     uint64_t of_day = 0;
     time_t seconds;
     const char *at = strptime(text, "%Y-%m-%d", &day);
-
     if (at == NULL)
         return false;
     if ((*at == 'T' || *at == ' ') && (at = read_clock(at + 1, &of_day)) == NULL)
@@ -87,10 +83,7 @@ static bool read_date(const char *text, uint64_t *ns)
 bool gp_moment_parse(const char *text, gp_moment_t *moment)
 {
     const char *end;
-
-    moment->kind = text[0] == '-'   ? GP_MOMENT_BEFORE_END
-                   : text[0] == '@' ? GP_MOMENT_ABSOLUTE
-                                    : GP_MOMENT_SINCE_START;
+    moment->kind = text[0] == '-' ? GP_MOMENT_BEFORE_END : text[0] == '@' ? GP_MOMENT_ABSOLUTE : GP_MOMENT_SINCE_START;
     end = read_seconds(text + (moment->kind != GP_MOMENT_SINCE_START), &moment->ns);
     if (end != NULL && *end == '\0')
         return true;
@@ -106,7 +99,6 @@ static uint64_t midnight_before(uint64_t realtime_ns)
 {
     time_t seconds = (time_t)(realtime_ns / SECOND_NS);
     struct tm day;
-
     if (localtime_r(&seconds, &day) == NULL)
         return 0;
     day.tm_hour = day.tm_min = day.tm_sec = 0;
@@ -118,7 +110,6 @@ static uint64_t midnight_before(uint64_t realtime_ns)
 uint64_t gp_moment_resolve(const gp_moment_t *moment, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t at = moment->ns;
-
     switch (moment->kind) {
     case GP_MOMENT_SINCE_START:
         return at;

@@ -15,8 +15,7 @@
 #include "profile/snapshot.h"
 
 typedef struct profile {
-    PyObject_HEAD
-    prof_t *profile; // NULL until it is started for the first time
+    PyObject_HEAD prof_t *profile; // NULL until it is started for the first time
     prof_options_t options;
     PyObject *name; // bytes
     bool running;
@@ -76,10 +75,8 @@ static void profile_dealloc(PyObject *self)
     profile_t *me = (profile_t *)self;
     prof_t *profile = me->profile;
     me->profile = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    prof_free(profile);
-    Py_END_ALLOW_THREADS
-    Py_XDECREF(me->name);
+    Py_BEGIN_ALLOW_THREADS prof_free(profile);
+    Py_END_ALLOW_THREADS Py_XDECREF(me->name);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -113,10 +110,8 @@ static PyObject *profile_stop(PyObject *self, PyObject *unused)
         return result(-EALREADY);
     me->running = false;
     int error;
-    Py_BEGIN_ALLOW_THREADS
-    error = prof_stop(me->profile);
-    Py_END_ALLOW_THREADS
-    return result(error);
+    Py_BEGIN_ALLOW_THREADS error = prof_stop(me->profile);
+    Py_END_ALLOW_THREADS return result(error);
 }
 
 static PyObject *profile_dump(PyObject *self, PyObject *args)
@@ -132,12 +127,13 @@ static PyObject *profile_dump(PyObject *self, PyObject *args)
         return NULL;
     }
     int error;
-    Py_BEGIN_ALLOW_THREADS
-    error = prof_dump(me->profile, format, PyBytes_AS_STRING(path));
-    Py_END_ALLOW_THREADS
-    if (error == -EINVAL) {
+    Py_BEGIN_ALLOW_THREADS error = prof_dump(me->profile, format, PyBytes_AS_STRING(path));
+    Py_END_ALLOW_THREADS if (error == -EINVAL)
+    {
         PyErr_Format(PyExc_ValueError, "no such format: %s", format);
-    } else if (error < 0) {
+    }
+    else if (error < 0)
+    {
         errno = -error;
         PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
     }
@@ -173,12 +169,8 @@ static PyGetSetDef profile_properties[] = {
 };
 
 static PyType_Slot profile_slots[] = {
-    {Py_tp_new, PyType_GenericNew},
-    {Py_tp_init, profile_init},
-    {Py_tp_dealloc, profile_dealloc},
-    {Py_tp_methods, profile_methods},
-    {Py_tp_getset, profile_properties},
-    {0, NULL},
+    {Py_tp_new, PyType_GenericNew},   {Py_tp_init, profile_init},         {Py_tp_dealloc, profile_dealloc},
+    {Py_tp_methods, profile_methods}, {Py_tp_getset, profile_properties}, {0, NULL},
 };
 
 static PyType_Spec profile_spec = {
@@ -261,11 +253,16 @@ static PyMethodDef functions[] = {
     {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that samples could be taken by?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
-    {"dump_coroutines", census_dump, METH_O, "dump_coroutines(path): write who is alive, and where, for `greenprof coroutines`."},
-    {"detach", detach, METH_NOARGS, "The calling green thread or task is in no request any more but those that it begins itself: for one that works for many, whoever was the first to need it."},
+    {"dump_coroutines", census_dump, METH_O,
+     "dump_coroutines(path): write who is alive, and where, for `greenprof coroutines`."},
+    {"detach", detach, METH_NOARGS,
+     "The calling green thread or task is in no request any more but those that it begins itself: for one that works "
+     "for many, whoever was the first to need it."},
     {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
-    {"set_name", set_name, METH_O, "Name the calling green thread or task, or rename it; None: called by its function. A thread keeps its name."},
-    {"set_trace", set_trace, METH_O, "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine, or None."},
+    {"set_name", set_name, METH_O,
+     "Name the calling green thread or task, or rename it; None: called by its function. A thread keeps its name."},
+    {"set_trace", set_trace, METH_O,
+     "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine, or None."},
     {NULL, NULL, 0, NULL},
 };
 

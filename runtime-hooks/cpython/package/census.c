@@ -43,8 +43,9 @@ static PyObject *view_of(const gp_coro_view_t *view)
     PyObject *trace = trace_of(view), *stack = stack_of(view), *tuple = NULL;
     PyObject *spawner = view->parent_id != 0 ? PyLong_FromUnsignedLongLong(view->parent_id) : Py_NewRef(Py_None);
     if (name != NULL && trace != NULL && stack != NULL && spawner != NULL)
-        tuple = Py_BuildValue("(KOsdOOOO)", (unsigned long long)view->id, name, states[view->state],
-                              (double)view->state_ns / 1e9, spawner, trace, view->is_thread ? Py_True : Py_False, stack);
+        tuple =
+            Py_BuildValue("(KOsdOOOO)", (unsigned long long)view->id, name, states[view->state],
+                          (double)view->state_ns / 1e9, spawner, trace, view->is_thread ? Py_True : Py_False, stack);
     Py_XDECREF(name);
     Py_XDECREF(trace);
     Py_XDECREF(stack);
@@ -80,10 +81,9 @@ PyObject *census_dump(PyObject *module, PyObject *path)
     int error;
     if (!PyUnicode_FSConverter(path, &bytes))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    error = prof_coro_dump(PyBytes_AS_STRING(bytes));
-    Py_END_ALLOW_THREADS
-    if (error < 0) {
+    Py_BEGIN_ALLOW_THREADS error = prof_coro_dump(PyBytes_AS_STRING(bytes));
+    Py_END_ALLOW_THREADS if (error < 0)
+    {
         errno = -error;
         PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
     }

@@ -4,8 +4,8 @@
 
 #include <Python.h>
 
-// A list of tuples: id, name, state, seconds, spawner, trace, is_thread, stack; the stack is a list of (function, file, line),
-// innermost first.
+// A list of tuples: id, name, state, seconds, spawner, trace, is_thread, stack; the stack is a list of (function, file,
+// line), innermost first.
 PyObject *census_list(PyObject *module, PyObject *unused);
 
 // Write a census for `greenprof coroutines FILE`.

@@ -28,20 +28,18 @@ static inline int count(PyObject *unused, PyFrameObject *frame, int what, PyObje
         return 0;
     PyObject *object = argument;
     const void *key;
-    if (what == PyTrace_CALL || what == PyTrace_RETURN) {
+    if (what == PyTrace_CALL || what == PyTrace_RETURN)
         key = object = (PyObject *)CODE_OF(frame);
-    } else if (what >= PyTrace_C_CALL && what <= PyTrace_C_RETURN && PyCFunction_Check(argument)) {
+    else if (what >= PyTrace_C_CALL && what <= PyTrace_C_RETURN && PyCFunction_Check(argument))
         key = ((PyCFunctionObject *)argument)->m_ml;
-    } else {
+    else
         return 0;
-    }
     bool is_call = what == PyTrace_CALL || what == PyTrace_C_CALL;
-    for (size_t i = 0; i < context->count; i++) {
+    for (size_t i = 0; i < context->count; i++)
         if (is_call)
             exact_stack_push(context->stacks[i], now, key, object);
         else
             exact_stack_pop(context->stacks[i], now, key);
-    }
     return 0;
 }
 
@@ -67,10 +65,9 @@ static void end_call(void)
     uint64_t id = PyThreadState_GetID(thread);
     if (calls_for_others == 0 || --calls_for_others > 0)
         return;
-    for (const exact_t *profile = exact_running; profile != NULL; profile = profile->next) {
+    for (const exact_t *profile = exact_running; profile != NULL; profile = profile->next)
         if (profile->scope == EXACT_PROCESS || profile->thread == id)
             return;
-    }
     if (exact_others_give_back(thread) < 0)
         PyErr_Clear();
 }

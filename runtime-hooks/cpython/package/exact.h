@@ -1,10 +1,10 @@
 // Exact mode: every call of Python and built-in functions counted and timed, for each green thread by itself.
 //
-// Model: CPython calls back at each call and return. An exact profile keeps a shadow stack for every green thread in its scope;
-// time that a green thread is switched away does not pass on its stack. Functions, and pairs of caller and callee, get
-// calls, primitive calls, own and cumulative time, as cProfile defines them; what is active when the profile stops counts
-// as if it returned then. Time is elapsed time while the green thread ran: its thread's waits are in it.
-// Caller holds the interpreter lock everywhere.
+// Model: CPython calls back at each call and return. An exact profile keeps a shadow stack for every green thread in
+// its scope; time that a green thread is switched away does not pass on its stack. Functions, and pairs of caller and
+// callee, get calls, primitive calls, own and cumulative time, as cProfile defines them; what is active when the
+// profile stops counts as if it returned then. Time is elapsed time while the green thread ran: its thread's waits are
+// in it. Caller holds the interpreter lock everywhere.
 #ifndef GP_CPYTHON_EXACT_H
 #define GP_CPYTHON_EXACT_H
 
@@ -32,7 +32,8 @@ int exact_was_taken(const exact_t *);
 // Nanoseconds that passed on its stacks.
 unsigned long long exact_total_ns(const exact_t *);
 
-// What runs on the calling thread leaves the profiles of requests that it was born into. Nothing happens while none run.
+// What runs on the calling thread leaves the profiles of requests that it was born into. Nothing happens while none
+// run.
 void exact_detach(void);
 
 // Let a thread that was just started be watched, where there is a profile of the process.

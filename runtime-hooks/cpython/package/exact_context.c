@@ -73,10 +73,9 @@ static exact_context_t *make(const void *key, uint64_t thread, uint64_t now)
 
 static exact_stack_t *stack_in(const exact_context_t *context, const exact_t *profile)
 {
-    for (size_t i = 0; i < context->count; i++) {
+    for (size_t i = 0; i < context->count; i++)
         if (context->stacks[i]->profile == profile)
             return context->stacks[i];
-    }
     return NULL;
 }
 
@@ -111,10 +110,9 @@ static void join_broad(exact_context_t *context, uint64_t now)
     if (context->generation == generation)
         return;
     uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
-    for (exact_t *profile = exact_running; profile != NULL; profile = profile->next) {
+    for (exact_t *profile = exact_running; profile != NULL; profile = profile->next)
         if (profile->scope == EXACT_PROCESS || (profile->scope == EXACT_THREAD && profile->thread == thread))
             exact_context_join(context, profile, now);
-    }
     context->generation = generation;
 }
 
@@ -194,10 +192,9 @@ void exact_context_leave(exact_t *profile, uint64_t now)
     for (size_t i = 0; i < BUCKETS; i++) {
         for (exact_context_t *context = buckets[i]; context != NULL; context = context->next) {
             exact_stack_t *stack = stack_in(context, profile);
-            for (size_t j = 0; stack != NULL && j < context->count; j++) {
+            for (size_t j = 0; stack != NULL && j < context->count; j++)
                 if (context->stacks[j] == stack)
                     context->stacks[j] = context->stacks[--context->count];
-            }
             if (stack != NULL)
                 leave_stack(stack, now);
         }
@@ -206,8 +203,7 @@ void exact_context_leave(exact_t *profile, uint64_t now)
 
 void exact_context_forget_all(void)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
+    for (size_t i = 0; i < BUCKETS; i++)
         while (buckets[i] != NULL)
             forget(buckets[i]->key, exact_ticks());
-    }
 }

@@ -1,10 +1,10 @@
 // Which profiles a green thread, a task, or a thread's own stack is in.
 //
-// Model: each has a context, with its shadow stack in every profile that it is in. Made by one that is in profiles, it is in
-// those. Events of the language say who runs; but a green thread that was suspended before anybody wanted to know may go on
-// without one. So who runs is read at each call, and looked up anew where it is another one than at the last. Contexts are
-// type-stable: the one that a thread looked up last may be gone by now.
-// Caller holds the interpreter lock everywhere.
+// Model: each has a context, with its shadow stack in every profile that it is in. Made by one that is in profiles, it
+// is in those. Events of the language say who runs; but a green thread that was suspended before anybody wanted to know
+// may go on without one. So who runs is read at each call, and looked up anew where it is another one than at the last.
+// Contexts are type-stable: the one that a thread looked up last may be gone by now. Caller holds the interpreter lock
+// everywhere.
 #ifndef GP_CPYTHON_EXACT_CONTEXT_H
 #define GP_CPYTHON_EXACT_CONTEXT_H
 
@@ -12,16 +12,16 @@
 #include "signal/language.h"
 
 typedef struct exact_context {
-    const void *key;      // the greenlet or task, or the thread state of a thread's own; NULL = free
-    uint64_t thread;      // id of that thread state: another thread's may come to lie there
-    uint64_t serial;      // of the context: never used again
-    unsigned generation;  // of starts, when profiles of the thread and of the process were last looked at
+    const void *key;     // the greenlet or task, or the thread state of a thread's own; NULL = free
+    uint64_t thread;     // id of that thread state: another thread's may come to lie there
+    uint64_t serial;     // of the context: never used again
+    unsigned generation; // of starts, when profiles of the thread and of the process were last looked at
     size_t count, room;
     exact_stack_t **stacks;
     struct exact_context *next; // in its bucket, or of those that are free
 } exact_context_t;
 
-typedef struct exact_here { // of a thread: what ran when it was last looked
+typedef struct exact_here {   // of a thread: what ran when it was last looked
     exact_context_t *context; // NULL = memory is short
     uint64_t serial;          // of the context
     unsigned epoch;

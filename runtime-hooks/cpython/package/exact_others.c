@@ -28,7 +28,8 @@ static int precede_on(PyThreadState *thread)
             PyErr_NoMemory();
             return -1;
         }
-        *other = (exact_other_t){.thread = thread, .call = thread->c_profilefunc, .argument = Py_XNewRef(thread->c_profileobj)};
+        *other = (exact_other_t){
+            .thread = thread, .call = thread->c_profilefunc, .argument = Py_XNewRef(thread->c_profileobj)};
     }
     if (_PyEval_SetProfile(thread, exact, NULL) < 0) {
         if (other != NULL)
@@ -69,7 +70,8 @@ int exact_others_call(PyFrameObject *frame, int what, PyObject *argument)
     PyObject *mine = Py_XNewRef(other->argument);
     int result = other->call(mine, frame, what, argument);
     Py_XDECREF(mine);
-    if (result < 0 && thread->c_profilefunc != exact) { // one in Python that raises is taken off by CPython, and us with it
+    if (result < 0 &&
+        thread->c_profilefunc != exact) { // one in Python that raises is taken off by CPython, and us with it
         PyObject *error[3];
         PyErr_Fetch(&error[0], &error[1], &error[2]);
         exact_other_t **link = link_of(thread), *gone = *link;
@@ -167,8 +169,8 @@ static PyMethodDef *of_profiler(const char *function)
     PyObject *module = PyImport_ImportModule("_lsprof");
     PyObject *type = module != NULL ? PyObject_GetAttrString(module, "Profiler") : NULL;
     PyObject *method = type != NULL ? PyObject_GetAttrString(type, function) : NULL;
-    PyMethodDef *definition = method != NULL && Py_IS_TYPE(method, &PyMethodDescr_Type)
-                                  ? ((PyMethodDescrObject *)method)->d_method : NULL;
+    PyMethodDef *definition =
+        method != NULL && Py_IS_TYPE(method, &PyMethodDescr_Type) ? ((PyMethodDescrObject *)method)->d_method : NULL;
     Py_XDECREF(method);
     Py_XDECREF(type);
     Py_XDECREF(module);
@@ -186,7 +188,7 @@ void exact_others_watch(Py_tracefunc mine)
     real_getprofile = wrap(of_module("sys", "getprofile"), METH_NOARGS, getprofile);
 #if PY_VERSION_HEX < 0x030c0000
     real_enable = (PyCFunctionWithKeywords)(void (*)(void))wrap(of_profiler("enable"), METH_VARARGS | METH_KEYWORDS,
-                                                               (PyCFunction)(void (*)(void))enable);
+                                                                (PyCFunction)(void (*)(void))enable);
     real_disable = wrap(of_profiler("disable"), METH_NOARGS, disable);
 #endif
 }

@@ -1,9 +1,9 @@
 // Other profilers of the same threads: CPython calls one function a thread (before 3.12 that is cProfile's as well).
 //
-// Model: who profiled a thread before an exact profile came is called by it, and gets the thread back after it. While exact
-// profiles run, sys.setprofile() and cProfile's enable() and disable() find the thread as if they were alone; what they leave
-// there is called from then on. A tool that does not use these takes the thread away; the profile says so when it stops.
-// Caller holds the interpreter lock everywhere.
+// Model: who profiled a thread before an exact profile came is called by it, and gets the thread back after it. While
+// exact profiles run, sys.setprofile() and cProfile's enable() and disable() find the thread as if they were alone;
+// what they leave there is called from then on. A tool that does not use these takes the thread away; the profile says
+// so when it stops. Caller holds the interpreter lock everywhere.
 #ifndef GP_CPYTHON_EXACT_OTHERS_H
 #define GP_CPYTHON_EXACT_OTHERS_H
 

@@ -12,7 +12,7 @@
 
 typedef struct exact_entry {
     exact_function_t *function;
-    exact_edge_t *edge; // NULL: nobody on this stack called it
+    exact_edge_t *edge;    // NULL: nobody on this stack called it
     uint64_t start, below; // stack time at its call; time of what it called
 } exact_entry_t;
 
@@ -20,8 +20,8 @@ typedef struct exact_stack {
     struct exact *profile;
     exact_entry_t *entries;
     size_t depth, room;
-    uint64_t excluded;  // ticks that did not pass here: stack time = ticks - excluded
-    uint64_t paused_at; // ticks; 0 = it runs
+    uint64_t excluded;               // ticks that did not pass here: stack time = ticks - excluded
+    uint64_t paused_at;              // ticks; 0 = it runs
     struct exact_stack *next, *prev; // of its profile
 } exact_stack_t;
 

@@ -85,9 +85,9 @@ static PyObject *combine(PyObject *functions, PyObject *callers)
 {
     PyObject *stats = PyDict_New(), *key, *value;
     for (Py_ssize_t at = 0; stats != NULL && PyDict_Next(functions, &at, &key, &value);) {
-        PyObject *row = Py_BuildValue("(OOOOO)", PyTuple_GET_ITEM(value, 0), PyTuple_GET_ITEM(value, 1),
-                                      PyTuple_GET_ITEM(value, 2), PyTuple_GET_ITEM(value, 3),
-                                      PyDict_GetItemWithError(callers, key));
+        PyObject *row =
+            Py_BuildValue("(OOOOO)", PyTuple_GET_ITEM(value, 0), PyTuple_GET_ITEM(value, 1), PyTuple_GET_ITEM(value, 2),
+                          PyTuple_GET_ITEM(value, 3), PyDict_GetItemWithError(callers, key));
         if (row == NULL || PyDict_SetItem(stats, key, row) < 0)
             Py_CLEAR(stats);
         Py_XDECREF(row);

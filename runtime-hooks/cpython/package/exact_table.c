@@ -34,10 +34,9 @@ static bool grow_functions(exact_table_t *table)
     if (bigger.functions == NULL)
         return false;
     bigger.function_mask = room - 1;
-    for (size_t i = 0; i < old; i++) {
+    for (size_t i = 0; i < old; i++)
         if (table->functions[i] != NULL)
             bigger.functions[function_slot(&bigger, table->functions[i]->key)] = table->functions[i];
-    }
     free(table->functions);
     *table = bigger;
     return true;
@@ -51,10 +50,9 @@ static bool grow_edges(exact_table_t *table)
     if (bigger.edges == NULL)
         return false;
     bigger.edge_mask = room - 1;
-    for (size_t i = 0; i < old; i++) {
+    for (size_t i = 0; i < old; i++)
         if (table->edges[i] != NULL)
             bigger.edges[edge_slot(&bigger, table->edges[i]->caller, table->edges[i]->callee)] = table->edges[i];
-    }
     free(table->edges);
     *table = bigger;
     return true;

@@ -18,9 +18,9 @@ typedef struct exact_level { // how often something is active, on the stack that
 } exact_level_t;
 
 typedef struct exact_function {
-    const void *key;  // code object, or definition of a built-in function
-    PyObject *object; // code object (kept alive: its address is the key), or the label of a built-in one
-    bool hidden;      // greenprof's own
+    const void *key;         // code object, or definition of a built-in function
+    PyObject *object;        // code object (kept alive: its address is the key), or the label of a built-in one
+    bool hidden;             // greenprof's own
     struct exact_edge *last; // by which it was called last
     exact_counts_t counts;
     exact_level_t level;
@@ -39,7 +39,8 @@ typedef struct exact_table {
     size_t edge_mask, edge_count;
 } exact_table_t;
 
-// Find or add. `object` is the code object, or the built-in function. NULL when memory is short: no Python error is set.
+// Find or add. `object` is the code object, or the built-in function. NULL when memory is short: no Python error is
+// set.
 exact_function_t *exact_table_function(exact_table_t *table, const void *key, PyObject *object);
 exact_edge_t *exact_table_edge(exact_table_t *table, exact_function_t *caller, exact_function_t *callee);
 

@@ -3,8 +3,7 @@
 #include "exact.h"
 
 typedef struct exact_object {
-    PyObject_HEAD
-    exact_t *exact;
+    PyObject_HEAD exact_t *exact;
 } exact_object_t;
 
 static int init(PyObject *self, PyObject *args, PyObject *keywords)
@@ -69,13 +68,14 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef properties[] = {
-    {"total_ns", total, NULL, "Time of all calls so far that no other call of the profile contains, in nanoseconds.", NULL},
+    {"total_ns", total, NULL, "Time of all calls so far that no other call of the profile contains, in nanoseconds.",
+     NULL},
     {"was_taken", was_taken, NULL, "Whether another tool took a thread away from it: calls are missing.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_new, PyType_GenericNew}, {Py_tp_init, init},          {Py_tp_dealloc, dealloc},
+    {Py_tp_new, PyType_GenericNew}, {Py_tp_init, init},         {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},       {Py_tp_getset, properties}, {0, NULL},
 };
 

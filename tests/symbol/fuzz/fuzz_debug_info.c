@@ -23,7 +23,6 @@ typedef struct image {
 static uint32_t name_offset(unsigned number) // of the number-th name behind the empty one
 {
     const char *at = names;
-
     while (number-- > 0)
         at += strlen(at) + 1;
     return (uint32_t)(at - names);
@@ -42,7 +41,6 @@ static void add_section(image_t *image, unsigned number, uint64_t offset, uint64
 static image_t *make_image(const uint8_t *data, size_t size)
 {
     image_t *image = calloc(1, sizeof(*image) + size);
-
     if (image == NULL)
         abort();
     memcpy(image->header.e_ident, ELFMAG "\2\1\1", 7);
@@ -69,7 +67,6 @@ static void look_up(gp_dwarf_t *dwarf, uint64_t address)
     gp_dwarf_place_t places[GP_DWARF_PLACES_MAX];
     size_t count = gp_dwarf_find(dwarf, address, places);
     size_t sum = 0;
-
     for (size_t i = 0; i < count; i++) {
         sum += places[i].name ? strlen(places[i].name) : 0;
         sum += places[i].file ? strlen(places[i].file) : 0;
@@ -82,8 +79,7 @@ static void look_up(gp_dwarf_t *dwarf, uint64_t address)
 static void check_ranges(const gp_dwarf_ranges_t *ranges, size_t numbers)
 {
     for (size_t i = 0; i < ranges->count; i++)
-        if (ranges->items[i].lo >= ranges->items[i].hi ||
-            (i > 0 && ranges->items[i - 1].hi > ranges->items[i].lo) ||
+        if (ranges->items[i].lo >= ranges->items[i].hi || (i > 0 && ranges->items[i - 1].hi > ranges->items[i].lo) ||
             ranges->items[i].number >= numbers)
             abort();
 }
@@ -102,7 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gp_elf_t elf;
     image_t *image = make_image(data, size);
-
     if (gp_elf_open_image(&elf, image, sizeof(*image) + size) < 0)
         abort();
     gp_dwarf_t *dwarf = gp_dwarf_open(&elf, "file");

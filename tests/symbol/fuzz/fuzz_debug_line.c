@@ -19,7 +19,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .directory = "/directory",
         .line_table = {.form = DW_FORM_sec_offset},
     };
-
     gp_dwarf_files_load(&dwarf, &unit);
     gp_dwarf_lines_load(&dwarf, &unit);
     for (size_t i = 0; i < unit.line_count; i++) {

@@ -23,8 +23,7 @@ static void check(const gp_symbol_table_t *table)
     for (size_t i = 0; i < table->count; i++) {
         const gp_range_t *range = &table->ranges[i];
         if (range->lo >= range->hi || (i > 0 && range[-1].hi > range->lo) ||
-            gp_symbol_table_find(table, range->lo) != range ||
-            gp_symbol_table_find(table, range->hi - 1) != range)
+            gp_symbol_table_find(table, range->lo) != range || gp_symbol_table_find(table, range->hi - 1) != range)
             abort();
     }
 }
@@ -36,7 +35,6 @@ static void read_symbols(const gp_elf_t *elf)
     gp_eh_functions_t functions = {0};
     gp_symbol_table_t table = {0};
     bool mini = gp_elf_open_debugdata(&inner, elf) == 0;
-
     gp_eh_functions_load(&functions, elf);
     gp_symbol_table_load(&table, sources, mini ? 3 : 2, &functions);
     check(&table);
@@ -53,7 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[GP_DEBUG_PATH_SIZE];
     uint8_t build_id[GP_BUILD_ID_MAX];
     gp_elf_t elf, found;
-
     if (gp_elf_open_image(&elf, data, size) < 0)
         return 0;
     gp_elf_build_id(&elf, build_id);

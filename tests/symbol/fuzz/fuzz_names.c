@@ -9,7 +9,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gp_arena_t arena = {0};
     char *name = malloc(size + 1);
-
     if (name == NULL)
         return 0;
     memcpy(name, data, size);

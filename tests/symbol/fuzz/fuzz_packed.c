@@ -7,11 +7,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t len = 0;
-
     if (size == 0)
         return 0;
-    char *bytes = data[0] & 1 ? gp_compressed_xz(data + 1, size - 1, &len)
-                              : gp_compressed_section(data + 1, size - 1, &len);
+    char *bytes =
+        data[0] & 1 ? gp_compressed_xz(data + 1, size - 1, &len) : gp_compressed_section(data + 1, size - 1, &len);
     if (bytes != NULL && bytes[len] != '\0')
         abort();
     free(bytes);

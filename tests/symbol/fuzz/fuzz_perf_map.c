@@ -8,7 +8,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gp_perf_map_t map = {0};
     size_t used = 0;
-
     if (gp_perf_map_parse(&map, (const char *)data, size, &used) < 0 || used > size)
         abort();
     for (size_t i = 0; i < map.cut_count; i++) {

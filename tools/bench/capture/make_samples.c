@@ -1,9 +1,10 @@
-// Makes a large capture of an imagined service, through the library's own writer: bench_make_samples OUT SAMPLES SYMBOLS
+// Makes a large capture of an imagined service, through the library's own writer: bench_make_samples OUT SAMPLES
+// SYMBOLS
 // [--raw RAW] [--script SCRIPT]
 //
-// 8 threads at 1000 Hz serve requests on coroutines: 128 requests at a time, each a new coroutine with a trace id of its
-// own, about 100 samples long; 24,000 distinct stacks, 8 to 60 deep, used as unequally as stacks are. The collector's
-// rounds, flushes and ledger records come as they do in a process.
+// 8 threads at 1000 Hz serve requests on coroutines: 128 requests at a time, each a new coroutine with a trace id of
+// its own, about 100 samples long; 24,000 distinct stacks, 8 to 60 deep, used as unequally as stacks are. The
+// collector's rounds, flushes and ledger records come as they do in a process.
 //   SYMBOLS   "PATH BUILD-ID", then lines "ADDRESS NAME" (hexadecimal): where frames point to
 //   RAW       every record as it was before it was packed and compressed, in the order of the file
 //   SCRIPT    the same samples as text, as `perf script` writes them
@@ -19,13 +20,13 @@
 
 enum {
     THREADS = 8,
-    CURRENT = 128,       // requests at a time
+    CURRENT = 128, // requests at a time
     STACKS = 24000,
-    KINDS = 20,          // of requests: each uses a part of the stacks
+    KINDS = 20, // of requests: each uses a part of the stacks
     DEPTH_MAX = 60,
-    SLICE_SAMPLES = 4,   // before another coroutine runs on the thread
+    SLICE_SAMPLES = 4, // before another coroutine runs on the thread
     REQUEST_SAMPLES = 100,
-    ROUND_SAMPLES = 50,  // of a thread, in a round of the collector
+    ROUND_SAMPLES = 50, // of a thread, in a round of the collector
     ROUNDS_A_FLUSH = 4,
     PERIOD_NS = 1000000,
 };
@@ -93,7 +94,8 @@ static void flush(void)
     if (gp_writer_flush(&writer) != 0)
         fail("gp_writer_flush");
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-    write_ns += (uint64_t)(after.tv_sec - before.tv_sec) * 1000000000u + (uint64_t)after.tv_nsec - (uint64_t)before.tv_nsec;
+    write_ns +=
+        (uint64_t)(after.tv_sec - before.tv_sec) * 1000000000u + (uint64_t)after.tv_nsec - (uint64_t)before.tv_nsec;
 }
 
 static void read_symbols(const char *path)
@@ -150,12 +152,16 @@ static void make_stacks(void)
 
 static void begin_request(request_t *request)
 {
-    *request = (request_t){.coro = ++coros, .trace = ++traces, .kind = below(KINDS),
-                           .left = REQUEST_SAMPLES / 2 + below(REQUEST_SAMPLES)};
+    *request = (request_t){
+        .coro = ++coros, .trace = ++traces, .kind = below(KINDS), .left = REQUEST_SAMPLES / 2 + below(REQUEST_SAMPLES)};
     gp_coro_record_t *coro = add(GP_CHUNK_COROS, sizeof(*coro));
-    *coro = (gp_coro_record_t){.id = request->coro, .parent_id = 1, .entry = GP_LOC(1, symbols[request->kind].address),
-                               .stack_lo = 0x7f0000000000ull + request->coro % 256 * 0x40000, .stack_bytes = 0x40000,
-                               .birth_ns = now_ns[0], .kind = GP_CORO_ANNOUNCED};
+    *coro = (gp_coro_record_t){.id = request->coro,
+                               .parent_id = 1,
+                               .entry = GP_LOC(1, symbols[request->kind].address),
+                               .stack_lo = 0x7f0000000000ull + request->coro % 256 * 0x40000,
+                               .stack_bytes = 0x40000,
+                               .birth_ns = now_ns[0],
+                               .kind = GP_CORO_ANNOUNCED};
     gp_trace_record_t *trace = add(GP_CHUNK_TRACES, sizeof(*trace));
     uint64_t id[2] = {random_bits(), random_bits()};
     trace->index = request->trace;
@@ -274,8 +280,12 @@ static void run(uint64_t wanted)
 
 int main(int argc, char **argv)
 {
-    gp_file_header_t header = {.version = GP_FILE_VERSION, .header_bytes = sizeof(header), .pid = 4242,
-                               .frequency_hz = 1000, .engine = GP_ENGINE_PERF, .elf_machine = 62};
+    gp_file_header_t header = {.version = GP_FILE_VERSION,
+                               .header_bytes = sizeof(header),
+                               .pid = 4242,
+                               .frequency_hz = 1000,
+                               .engine = GP_ENGINE_PERF,
+                               .elf_machine = 62};
     if (argc < 4) {
         fputs("usage: bench_make_samples OUT SAMPLES SYMBOLS [--raw RAW] [--script SCRIPT]\n", stderr);
         return 2;

@@ -36,13 +36,11 @@ static size_t walk_fp(const ucontext_t *context, uintptr_t *frames, size_t max)
     frames[n++] = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
     while (n < max && fp >= stack_lo && fp < stack_hi - 16 && fp % 8 == 0) {
         const uintptr_t *record = (const uintptr_t *)fp;
-        if (record[1] == 0) {
+        if (record[1] == 0)
             break;
-        }
         frames[n++] = record[1] - 1;
-        if (record[0] <= fp) {
+        if (record[0] <= fp)
             break;
-        }
         fp = record[0];
     }
     return n;
@@ -125,18 +123,15 @@ static void measure(void *arg)
     ucontext_t context;
     getcontext(&context);
     for (unsigned w = 0; w < WALKERS; w++) {
-        if (walkers[w].walk == walk_gperftools && gperftools_walk == NULL) {
+        if (walkers[w].walk == walk_gperftools && gperftools_walk == NULL)
             continue;
-        }
         walkers[w].walk(&context, frames, MAX_FRAMES);
         double start = now_ns();
-        for (unsigned i = 0; i < walkers[w].repeat; i++) {
+        for (unsigned i = 0; i < walkers[w].repeat; i++)
             result->frames[w] = walkers[w].walk(&context, frames, MAX_FRAMES);
-        }
         double ns = (now_ns() - start) / walkers[w].repeat;
-        if (result->ns[w] == 0 || ns < result->ns[w]) {
+        if (result->ns[w] == 0 || ns < result->ns[w])
             result->ns[w] = ns;
-        }
     }
 }
 
@@ -144,16 +139,13 @@ static void run_depth(unsigned depth, unsigned rounds)
 {
     result_t result;
     memset(&result, 0, sizeof result);
-    for (unsigned i = 0; i < rounds; i++) {
+    for (unsigned i = 0; i < rounds; i++)
         shape_call(depth, measure, &result);
-    }
     for (unsigned w = 0; w < WALKERS; w++) {
-        if (result.frames[w] == 0) {
+        if (result.frames[w] == 0)
             continue;
-        }
-        printf("%5u  %-18s %4zu %10.0f %9.2f %8.2fx %8.2fx\n", depth, walkers[w].name,
-               result.frames[w], result.ns[w], result.ns[w] / (double)result.frames[w],
-               result.ns[w] / result.ns[0], result.ns[w] / result.ns[3]);
+        printf("%5u  %-18s %4zu %10.0f %9.2f %8.2fx %8.2fx\n", depth, walkers[w].name, result.frames[w], result.ns[w],
+               result.ns[w] / (double)result.frames[w], result.ns[w] / result.ns[0], result.ns[w] / result.ns[3]);
     }
 }
 
@@ -185,9 +177,8 @@ static void measure_cold(void *arg)
     size_t rows = 0;
     for (size_t i = 0; i < n; i++) {
         size_t j = 0;
-        while (j < i && frames[j] != frames[i]) {
+        while (j < i && frames[j] != frames[i])
             j++;
-        }
         rows += j == i;
     }
     cold->per_row[cold->count++] = (first - warm) / (double)rows;
@@ -197,12 +188,10 @@ static void run_cold(unsigned depth)
 {
     static cold_t cold;
     cold.count = 0;
-    while (cold.count < 1000) {
+    while (cold.count < 1000)
         shape_call(depth, measure_cold, &cold);
-    }
     qsort(cold.per_row, cold.count, sizeof *cold.per_row, by_value);
-    printf("%5u  cold row: median %.0f ns, 90%% %.0f ns\n", depth, cold.per_row[500],
-           cold.per_row[900]);
+    printf("%5u  cold row: median %.0f ns, 90%% %.0f ns\n", depth, cold.per_row[500], cold.per_row[900]);
 }
 
 static void load_gperftools(void)
@@ -233,13 +222,12 @@ static void only_gperftools(const char *method)
     for (unsigned i = 0; i < 4 && gperftools_walk != NULL; i++) {
         result_t result;
         memset(&result, 0, sizeof result);
-        for (unsigned round = 0; round < 5; round++) {
+        for (unsigned round = 0; round < 5; round++)
             shape_call(depths[i], measure, &result);
-        }
         unsigned w = WALKERS - 1;
-        printf("%5u  gperftools %-12s %4zu %8.0f %9.2f %8.2fx %8.2fx\n", depths[i], method,
-               result.frames[w], result.ns[w], result.ns[w] / (double)result.frames[w],
-               result.ns[w] / result.ns[0], result.ns[w] / result.ns[3]);
+        printf("%5u  gperftools %-12s %4zu %8.0f %9.2f %8.2fx %8.2fx\n", depths[i], method, result.frames[w],
+               result.ns[w], result.ns[w] / (double)result.frames[w], result.ns[w] / result.ns[0],
+               result.ns[w] / result.ns[3]);
     }
 }
 
@@ -268,12 +256,10 @@ int main(int argc, char **argv)
         return 0;
     }
     printf("depth  walker           frames    ns/walk  ns/frame    of fp   of unw_backtrace\n");
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 4; i++)
         run_depth(depths[i], rounds);
-    }
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 4; i++)
         run_cold(depths[i]);
-    }
     run_again_with("/proc/self/exe", "libunwind");
     run_again_with("/proc/self/exe", "generic_fp");
     return 0;

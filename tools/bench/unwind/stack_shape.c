@@ -7,13 +7,13 @@
 typedef void (*leaf_t)(void *);
 static void down(unsigned depth, leaf_t leaf, void *arg);
 
-#define SHAPE(name, bytes)                                                                         \
-    static __attribute__((noinline)) void name(unsigned depth, leaf_t leaf, void *arg)             \
-    {                                                                                              \
-        volatile char local[bytes];                                                                \
-        local[0] = (char)depth;                                                                    \
-        down(depth - 1, leaf, arg);                                                                \
-        local[(bytes) / 2] = local[0];                                                             \
+#define SHAPE(name, bytes)                                                                                             \
+    static __attribute__((noinline)) void name(unsigned depth, leaf_t leaf, void *arg)                                 \
+    {                                                                                                                  \
+        volatile char local[bytes];                                                                                    \
+        local[0] = (char)depth;                                                                                        \
+        down(depth - 1, leaf, arg);                                                                                    \
+        local[(bytes) / 2] = local[0];                                                                                 \
     }
 
 SHAPE(shape_0, 8)
