@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "export/json_text.h"
-#include "report.h"
+#include "print.h"
 
 static const char *const state_names[GP_CENSUS_STATES] = {
     [GP_CENSUS_UNKNOWN] = "unknown", [GP_CENSUS_RUNNING] = "running", [GP_CENSUS_BLOCKED] = "blocked",

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "greenprof/trace.h"
+#include "message.h"
 #include "time_text.h"
 
 static int check_moment(const char *text, const char *command, const char *prefix, const char *name)

@@ -7,6 +7,7 @@
 #include "census_print.h"
 #include "command.h"
 #include "live_census.h"
+#include "message.h"
 #include "output_guard.h"
 
 static int show(const gp_source_t *source, const gp_arguments_t *arguments)

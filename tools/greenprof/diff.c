@@ -1,6 +1,5 @@
 // greenprof diff: the command and its table.
 #include "diff.h"
-#include "export/counter_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +9,10 @@
 #include <string.h>
 
 #include "command.h"
+#include "export/counter_names.h"
+#include "message.h"
 #include "output_guard.h"
-#include "report.h"
+#include "print.h"
 #include "restrictions.h"
 
 // The base is chosen as the file is, but for what --base-... says.

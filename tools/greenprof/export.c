@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "export_output.h"
+#include "message.h"
 #include "output_guard.h"
 #include "progress.h"
 

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "export/model.h"
+#include "message.h"
 #include "sort_key.h"
 
 enum { TEXT_COLUMN = 29, WIDTH = 92 };

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "message.h"
+#include "print.h"
 #include "progress.h"
 #include "report.h"
 #include "runtimes.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "capture/census_place.h"
-#include "command.h"
+#include "message.h"
 #include "signal/handler.h"
 
 enum { TIMEOUT_MS = 10000, TEXT_SIZE = 16384 };

@@ -11,8 +11,8 @@
 
 #include <greenprof/prof.h>
 
-#include "command.h"
 #include "merge_records.h"
+#include "message.h"
 #include "progress.h"
 #include "source.h"
 

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "merge.h"
+#include "message.h"
 #include "output_guard.h"
 
 static int merge_into(gp_output_t *output, void *context)

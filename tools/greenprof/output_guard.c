@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "message.h"
 
 // What is half written when a signal ends the command is taken away.
 static char *volatile half_written;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "message.h"
 #include "patch/prologue.h"
 #include "run.h"
 

@@ -26,11 +26,4 @@ int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums
 // The interactive shell (`report -i`). Returns the exit status.
 int gp_shell(const gp_arguments_t *arguments);
 
-// Print a text so that a terminal shows it and nothing else: control characters and bad UTF-8
-// replaced.
-void gp_print_text(const char *text);
-
-// Print nanoseconds as seconds with three decimals, right-aligned in `width`.
-void gp_print_seconds(uint64_t ns, int width);
-
 #endif

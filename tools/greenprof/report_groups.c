@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print.h"
 #include "report.h"
 #include "runtimes.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "print.h"
 #include "report.h"
 
 // What each counter says in words; NULL = not shown by itself.

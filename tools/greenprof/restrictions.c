@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "message.h"
 
 static int check_restriction(const char *command, const char *option, const gp_restriction_t *restriction)
 {

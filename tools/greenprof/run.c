@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "message.h"
 #include "patchable.h"
 #include "profile/signal_name.h"
 #include "run.h"

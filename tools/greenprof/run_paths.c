@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "message.h"
 #include "run.h"
 
 #define CORE_NAME "libgreenprof-core.so.0"

@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "message.h"
 #include "run.h"
 
 enum { SEGMENTS_MAX = 256 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "message.h"
 #include "patchable.h"
 #include "poll/runtimes.h"
 #include "run.h"

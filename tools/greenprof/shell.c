@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "export/formats.h"
+#include "message.h"
 
 enum { PROMPT_SIZE = 256 };
 

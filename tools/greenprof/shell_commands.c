@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "command.h"
 #include "export_output.h"
+#include "message.h"
 #include "output_guard.h"
+#include "print.h"
 #include "shell.h"
 
 #define ABOUT_ARGUMENTS                                                                                                \

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "export/spill.h"
 #include "merge.h"
+#include "message.h"
 #include "progress.h"
 
 // A killed process' capture ends up to 0.2 s before it did.

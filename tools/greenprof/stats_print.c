@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "print.h"
 #include "stats.h"
 
 static const char *name_of(const void *context, uint32_t row)
