@@ -140,7 +140,7 @@ class Filters(Command):
 
     def test_what_is_not_there(self):
         for arguments, error in ((["--thread", "nobody"], "has no thread nobody"), (["--thread", "99"], "has no thread 99"),
-                                 (["--name", "zz"], "has no coroutine whose name matches 'zz'"),
+                                 (["--name", "zz"], "has no coroutine with a name that matches 'zz'"),
                                  (["--from", "5", "--to", "4"], "nothing is between --from 5 and --to 4"),
                                  (["--trace", TRACE_1, "--trace", 32 * "f"], "has no trace ff")):
             self.expect(1, error, "report", self.capture, *arguments)

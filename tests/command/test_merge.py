@@ -211,8 +211,8 @@ sample 3000000 2000000 1 1 3 0
 
     def test_bad_use(self):
         out = self.path("out")
-        self.expect(2, "which FILEs", "merge", "-o", out, self.first)
-        self.expect(2, "which --output", "merge", self.first, self.second)
+        self.expect(2, "missing FILE", "merge", "-o", out, self.first)
+        self.expect(2, "missing --output", "merge", self.first, self.second)
         self.expect(1, "is the same capture as", "merge", "-o", out, self.first, self.second, self.first)
         self.expect(1, "No such file", "merge", "-o", out, self.first, self.path("none"))
         self.expect(1, "is not a greenprof capture", "merge", "-o", out, self.first, "/bin/sh")
@@ -223,7 +223,7 @@ sample 3000000 2000000 1 1 3 0
 
     def test_merged_has_no_census(self):
         self.succeed("merge", "-o", self.path("out"), self.first, self.second)
-        self.assertIn("it is merged, and has no census", run("coroutines", self.path("out")).stderr)
+        self.assertIn("a merged capture has no census", run("coroutines", self.path("out")).stderr)
 
     def test_short_of_space(self):
         # Messages have the names that the user knows, not those of temporary files.

@@ -127,7 +127,7 @@ class Shell(Command):
 
     def test_options_that_are_commands(self):
         for arguments in (["-s", "name"], ["-r", "3"], ["--callers", "x"], ["--by", "trace"]):
-            self.expect(2, "is said by commands", "report", "-i", self.capture, *arguments)
+            self.expect(2, "commands choose what is shown", "report", "-i", self.capture, *arguments)
 
     def test_help_names_every_command(self):
         text = "\n".join(self.greenprof(["help"]))

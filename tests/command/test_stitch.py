@@ -119,7 +119,7 @@ class Stitch(Command):
         script = CHAIN + "coro 4 3 - 0x7000 0x1000 2 0 fourth\ncoro 4 3 - 0x7000 0x1000 2 0 last\n"
         for name in ("^four$", "fourth", "last"):
             self.assertEqual(list(self.folded(script, "--by", "coroutine", "--name", name)), ["[coroutine 4 last];" + FOUR])
-        self.expect(1, "no coroutine whose name matches 'fifth'", "report", self.make("names.greenprof", script), "--name", "fifth")
+        self.expect(1, "no coroutine with a name that matches 'fifth'", "report", self.make("names.greenprof", script), "--name", "fifth")
 
     def test_old_captures_have_none(self):
         script = "\n".join(line for line in CHAIN.splitlines() if not line.startswith("origin"))

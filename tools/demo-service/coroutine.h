@@ -2,9 +2,9 @@
 //
 // Model: a coroutine belongs to the thread that created it. The thread's own stack resumes
 // coroutines, and a coroutine suspends itself back to it; there is no switch from coroutine to
-// coroutine. Who is resumed when is the loop's concern (loop.h).
+// coroutine. The loop (loop.h) decides which is resumed when.
 //
-// Nothing here tells greenprof anything: it sees makecontext() and swapcontext() by itself.
+// Nothing here calls greenprof: it sees makecontext() and swapcontext() by itself.
 #ifndef DEMO_COROUTINE_H
 #define DEMO_COROUTINE_H
 
@@ -43,7 +43,7 @@ coroutine_t *coroutine_create(coroutine_fn fn, void *arg);
 // Run a coroutine until it suspends itself or ends. Only on the thread's own stack.
 void coroutine_resume(coroutine_t *co);
 
-// Go back to who resumed the calling coroutine.
+// Go back to the stack that resumed the calling coroutine.
 void coroutine_suspend(void);
 
 // The coroutine that runs on this thread; NULL on the thread's own stack.

@@ -99,7 +99,7 @@ sqlite3 *database_open(const char *path)
 {
     char uri[DATABASE_PATH_SIZE + 32];
     sqlite3 *db = NULL;
-    // immutable: nobody writes any more, so no locks and no checks.
+    // immutable: there are no more writes, so no locks and no checks.
     snprintf(uri, sizeof uri, "file:%s?immutable=1", path);
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(uri, &db, flags, NULL) == SQLITE_OK &&

@@ -17,7 +17,7 @@ enum {
 
 struct loop {
     int epoll_fd;
-    int stop_fd; // eventfd: somebody called loop_stop()
+    int stop_fd; // eventfd: loop_stop() was called
     coroutine_t *ready_first;
     coroutine_t *ready_last;
     coroutine_t *alive;
@@ -85,8 +85,7 @@ static void bury(loop_t *loop, coroutine_t *co)
     coroutine_recycle(co);
 }
 
-// Runs those that are ready now; who becomes ready meanwhile waits for the next turn, after epoll
-// had its say.
+// Run the coroutines that are ready now; those that become ready meanwhile wait for the next turn, after epoll.
 static void run_ready(loop_t *loop)
 {
     coroutine_t *co = loop->ready_first;

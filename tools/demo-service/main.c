@@ -116,7 +116,7 @@ static void stop_workers(service_t *service)
     stop_range(service, upstream, upstream + 1);
 }
 
-// The file appears with its contents: who waits for it may read at once.
+// The file appears with its contents: it can be read at once.
 static int write_port(const char *path, unsigned port)
 {
     char temporary[4096];

@@ -30,8 +30,7 @@ ssize_t socket_recv(int fd, char *data, size_t size, int64_t deadline_ms, loop_w
 // Send all of it.
 int socket_send(int fd, const char *data, size_t len, int64_t deadline_ms);
 
-// Close a connection whose peer may still be sending, without the reset that would destroy the
-// answer on its way.
+// Close a connection while its peer may still be sending, without the reset that would destroy the answer on its way.
 void socket_close_gently(int fd);
 
 #endif

@@ -94,7 +94,7 @@ static void print_overview(const gp_census_groups_t *groups, const gp_source_t *
     printf("\n");
     if (groups->states[GP_CENSUS_UNKNOWN] > 0)
         printf("%s: switches were not seen, so that states and stacks are not known; times are ages.\n",
-               any_polled(groups, source) ? "Polled at samples" : "Nobody sampled");
+               any_polled(groups, source) ? "Polled at samples" : "Not sampled");
 }
 
 static const char *missing_stack(const gp_census_entry_t *entry)

@@ -16,7 +16,7 @@ static int check_moment(const char *text, const char *command, const char *prefi
     if (text == NULL || gp_moment_parse(text, &moment))
         return 0;
     return gp_usage_error(command,
-                          "--%s%s %s: it must be seconds since the start, -seconds before the "
+                          "--%s%s %s: must be seconds since the start, -seconds before the "
                           "end, a date and time, a time of day, or @seconds since 1970",
                           prefix, name, text);
 }
@@ -27,11 +27,11 @@ int gp_choice_check(const gp_choice_t *choice, const char *command, const char *
     uint64_t coroutine;
     for (size_t i = 0; i < choice->traces.count; i++)
         if (prof_trace_parse(choice->traces.items[i], &trace) < 0)
-            return gp_usage_error(command, "--%strace %s: it must be 32 hex digits, a UUID or a traceparent", prefix,
+            return gp_usage_error(command, "--%strace %s: must be 32 hex digits, a UUID or a traceparent", prefix,
                                   choice->traces.items[i]);
     for (size_t i = 0; i < choice->coroutines.count; i++)
         if (!gp_parse_number(choice->coroutines.items[i], 1, UINT64_MAX, &coroutine))
-            return gp_usage_error(command, "--%scoroutine %s: it must be the number of a coroutine", prefix,
+            return gp_usage_error(command, "--%scoroutine %s: must be the number of a coroutine", prefix,
                                   choice->coroutines.items[i]);
     int status = check_moment(choice->from, command, prefix, "from");
     return status != 0 ? status : check_moment(choice->to, command, prefix, "to");
@@ -168,7 +168,7 @@ static int find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, co
     return 0;
 }
 
-// Leave of `coros` those whose name matches `text`. Returns how many, or -1.
+// Keep the coroutines of `coros` with a name that matches `text`. Returns how many, or -1.
 static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, bool *coros)
 {
     char name[256];
@@ -200,7 +200,7 @@ static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset, gp_s
         if (found < 0)
             status = gp_fail(path, "%s", strerror(ENOMEM));
         else if (found == 0)
-            status = gp_fail(path, "has no coroutine whose name matches '%s'", texts->items[i]);
+            status = gp_fail(path, "has no coroutine with a name that matches '%s'", texts->items[i]);
     }
     for (size_t i = 0; i < dataset->coro_count && status == 0; i++)
         coros[i] = coros[i] && named[i];

@@ -1,4 +1,4 @@
-// greenprof coroutines: who is alive, since when it waits, and where.
+// greenprof coroutines: live coroutines, how long each has waited, and where.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +15,10 @@ static int show(const gp_source_t *source, const gp_arguments_t *arguments)
     gp_census_groups_t groups;
     int status = 0;
     if (source->dataset->census_count == 0 && gp_dataset_meta(source->dataset, "merged") != NULL)
-        return gp_fail(source->path, "it is merged, and has no census: each of its captures has its own");
+        return gp_fail(source->path, "a merged capture has no census: read the captures that it was made from");
     if (source->dataset->census_count == 0)
-        return gp_fail(source->path, "no census in it: it was killed early, or written by an older greenprof");
+        return gp_fail(source->path,
+                       "has no census: the process was killed early, or an older greenprof wrote the file");
     if (gp_census_groups_make(&groups, source) < 0)
         status = gp_fail(source->path, "%s", strerror(ENOMEM));
     else if (arguments->json)

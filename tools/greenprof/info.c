@@ -180,7 +180,7 @@ static void print_polled(const gp_dataset_t *dataset)
     print_count(polled, "coroutine", ": read at samples; switches and waits are not known\n");
 }
 
-// Stacks that nobody announced.
+// Stacks that no hook announced.
 static void print_found(const gp_dataset_t *dataset)
 {
     enum { SHOWN_MAX = 10, HINT_SIZE = 256 };
@@ -200,7 +200,7 @@ static void print_found(const gp_dataset_t *dataset)
     }
     if (found > SHOWN_MAX) {
         print_label("");
-        printf("and %zu more stacks that nobody announced\n", found - SHOWN_MAX);
+        printf("and %zu more stacks that no hook announced\n", found - SHOWN_MAX);
     }
 }
 

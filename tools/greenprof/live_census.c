@@ -120,7 +120,7 @@ static bool find_marker_in(target_t *target, const char *runtime)
                 target->directory = directory;
                 return true;
             }
-            char name[24]; // of a process that is gone, whose number this one has now
+            char name[24]; // of a process that has ended; this one has its number now
             snprintf(name, sizeof(name), "%d", target->own_pid);
             unlinkat(directory, name, 0);
         }
@@ -199,12 +199,12 @@ static int ask_and_wait(target_t *target, const char *subject)
     target->tid = find_task(target);
     int signal_number = target->marker.signal_number;
     if (target->tid == 0 || signal_number < 1 || signal_number > 64 || !(target->caught & 1ull << (signal_number - 1)))
-        return gp_fail(subject, "greenprof is not active in it any more"), -1;
+        return gp_fail(subject, "greenprof is no longer active in this process"), -1;
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
         number = (uint32_t)getpid();
     int error = ask(target, number);
     if (error != 0)
-        return gp_fail(subject, "it cannot be asked: %s", strerror(-error)), -1;
+        return gp_fail(subject, "cannot be asked: %s", strerror(-error)), -1;
     return wait_for_answer(target, number, subject);
 }
 

@@ -15,7 +15,7 @@ static int help(const gp_arguments_t *arguments)
         return gp_help_overview();
     const gp_command_t *command = gp_command_find(arguments->operands[0]);
     return command != NULL ? gp_help_command(command)
-                           : gp_usage_error("help", "'%s' is no command", arguments->operands[0]);
+                           : gp_usage_error("help", "unknown command '%s'", arguments->operands[0]);
 }
 
 static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
@@ -82,6 +82,6 @@ int main(int argc, char **argv)
     const gp_command_t *command = gp_command_find(argv[1]);
     if (command != NULL)
         return run(command, argc - 1, argv + 1);
-    fprintf(stderr, "greenprof: '%s' is no command\nTry 'greenprof --help'.\n", argv[1]);
+    fprintf(stderr, "greenprof: unknown command '%s'\nTry 'greenprof --help'.\n", argv[1]);
     return EXIT_USAGE;
 }

@@ -43,7 +43,7 @@ static int read_capture(const char *path, const gp_reader_handlers_t *handlers, 
     }
     gp_progress_begin("merging", path, fd);
     int result = gp_reader_read(fd, handlers, context, summary, error);
-    gp_progress_begin("merging", path, -1); // the descriptor's number is somebody else's now
+    gp_progress_begin("merging", path, -1); // the descriptor's number has another use by now
     close(fd);
     return result == -ECANCELED ? 0 : result;
 }
@@ -81,7 +81,7 @@ static bool is_same_boot(const gp_file_header_t *a, const gp_file_header_t *b)
 }
 
 // The merged header, and how far each input's times are from it. Within one boot of the machine the
-// monotonic clock says so, which nobody sets; else the time of day.
+// monotonic clock says so, which no program sets; else the time of day.
 static void make_header(gp_merge_t *merge)
 {
     static const uint8_t none[16];

@@ -17,7 +17,7 @@ int gp_command_merge(const gp_arguments_t *arguments)
 {
     gp_arguments_t copy = *arguments;
     if (arguments->output == NULL)
-        return gp_usage_error("merge", "which --output?");
+        return gp_usage_error("merge", "missing --output");
     if (arguments->output[0] == '\0' || strcmp(arguments->output, "-") == 0)
         return gp_fail("-o", "a capture needs a file with a name");
     int result = gp_output_guarded(arguments->output, merge_into, &copy);

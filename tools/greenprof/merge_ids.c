@@ -84,7 +84,7 @@ uint32_t gp_merge_ids_find(gp_merge_ids_t *ids, gp_merge_kind_t kind, uint32_t n
     uint32_t *entry = number != 0 ? map_entry(&ids->maps[kind], number) : NULL;
     if (entry == NULL)
         return 0;
-    if (*entry == 0) // nobody will find it by its key, which is not in the index
+    if (*entry == 0) // its key is not in the index: no look-up finds it
         *entry = add(&ids->tables[kind], (gp_merge_key_t){0});
     return *entry;
 }

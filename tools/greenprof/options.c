@@ -116,8 +116,8 @@ static int set_number(const gp_option_t *option, const gp_command_t *command, ui
 {
     if (gp_parse_number(value, option->lo, option->hi, field))
         return 0;
-    return gp_usage_error(command->name, "%s %s: it must be a whole number from %" PRIu64 " to %" PRIu64,
-                          spelling(option), value, option->lo, option->hi);
+    return gp_usage_error(command->name, "%s %s: must be a whole number from %" PRIu64 " to %" PRIu64, spelling(option),
+                          value, option->lo, option->hi);
 }
 
 int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const char *value)
@@ -126,7 +126,7 @@ int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const ch
     void *field = (char *)arguments + option->offset;
     int status;
     if (option->choices != NULL && !is_choice(option->choices, value))
-        return gp_usage_error(command->name, "%s %s: it can be %s", spelling(option), value,
+        return gp_usage_error(command->name, "%s %s: must be %s", spelling(option), value,
                               choices_text(option->choices));
     switch (option->kind) {
     case GP_OPTION_FLAG:
@@ -177,7 +177,7 @@ static int check_operands(const gp_arguments_t *arguments)
     if (arguments->operand_count < command->operands_min)
         return gp_usage_error(command->name, "%s", command->missing);
     if (arguments->operand_count > command->operands_max)
-        return gp_usage_error(command->name, "'%s' is one too many", arguments->operands[command->operands_max]);
+        return gp_usage_error(command->name, "unexpected argument '%s'", arguments->operands[command->operands_max]);
     return 0;
 }
 

@@ -64,6 +64,6 @@ int gp_output_check(const char *path, const char *const *inputs, size_t count)
         return 0;
     for (size_t i = 0; i < count; i++)
         if (stat(inputs[i], &input) == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
-            return gp_fail(path, "is read: it cannot be the output, too");
+            return gp_fail(path, "is an input and cannot be the output too");
     return 0;
 }

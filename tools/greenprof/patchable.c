@@ -49,7 +49,8 @@ static int refuse_word(const char *word)
         size_t len = strlen(names);
         snprintf(names + len, sizeof(names) - len, ", %s", runtime->name);
     }
-    return gp_usage_error("run", "--patch: '%.*s' is none of: auto, none%s", (int)strcspn(word, ","), word, names);
+    return gp_usage_error("run", "--patch: unknown runtime '%.*s'; use auto, none%s", (int)strcspn(word, ","), word,
+                          names);
 }
 
 int gp_run_patch(const char *request, const char *program)

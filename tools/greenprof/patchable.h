@@ -11,7 +11,7 @@ typedef enum gp_patchable {
     GP_PATCHABLE_ITSELF,  // `auto` does it
 } gp_patchable_t;
 
-// What would be done with the program whose file is `path`.
+// What would be done with the program in the file `path`.
 //   refused: set to the function that cannot be patched, where one is.
 gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime, const char **refused);
 

@@ -49,7 +49,7 @@ static int columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-// "[########                ]  33 %", or a mark that moves where nobody knows.
+// "[########                ]  33 %", or a moving mark where the length is unknown.
 static void make_bar(char bar[CELLS + 16])
 {
     off_t at = step_size > 0 ? lseek(step_fd, 0, SEEK_CUR) : -1;

@@ -10,7 +10,7 @@
 
 // Begin a step.
 //   what, path: "reading", "service.greenprof".
-//   fd:   whose position says how far it is; -1 = nothing does.
+//   fd:   its position is the progress; -1 = unknown.
 void gp_progress_begin(const char *what, const char *path, int fd);
 
 // The work has ended. Does nothing when none has begun.

@@ -29,15 +29,15 @@ static int set_sorts(gp_sorts_t *sorts, const char *keys)
          key = strtok_r(NULL, ",", &save)) {
         const gp_sort_key_t *found = gp_sort_key_find(key);
         if (found == NULL)
-            status = gp_usage_error("report", "--sort %s: no such key, or not a unique one (known:%s)", key,
+            status = gp_usage_error("report", "--sort %s: unknown or ambiguous key (known:%s)", key,
                                     known_keys(text, sizeof(text)));
         else if (sorts->count == GP_SORTS_MAX)
-            status = gp_usage_error("report", "--sort %s: these are more than %d keys", keys, GP_SORTS_MAX);
+            status = gp_usage_error("report", "--sort %s: more than %d keys", keys, GP_SORTS_MAX);
         else
             sorts->keys[sorts->count++] = found;
     }
     if (status == 0 && sorts->count == 0)
-        status = gp_usage_error("report", "--sort: which key?");
+        status = gp_usage_error("report", "--sort: missing key");
     free(copy);
     return status;
 }
@@ -62,7 +62,7 @@ static int prepare(tables_t *tables, const gp_arguments_t *arguments)
     tables->print_callees = arguments->callees.count > 0;
     if (status == 0 && (tables->print_callers || tables->print_callees) && arguments->by != NULL &&
         strcmp(arguments->by, "function") != 0)
-        status = gp_usage_error("report", "--callers and --callees are of functions, not --by %s", arguments->by);
+        status = gp_usage_error("report", "--callers and --callees need --by function, not --by %s", arguments->by);
     if (status == 0)
         status = gp_restriction_list_make(&tables->rows, arguments, "-r", NULL);
     if (status == 0)
@@ -142,8 +142,8 @@ int gp_command_report(const gp_arguments_t *arguments)
     gp_source_t source;
     if (arguments->interactive)
         return has_table_options(arguments)
-                   ? gp_usage_error("report", "with -i, what is shown and how it is sorted is said "
-                                              "by commands: sort, stats, callers, callees, ...")
+                   ? gp_usage_error("report", "with -i, commands choose what is shown and how it is "
+                                              "sorted: sort, stats, callers, callees, ...")
                    : gp_shell(arguments);
     int status = prepare(&tables, arguments);
     if (status == 0)

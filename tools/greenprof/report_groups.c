@@ -18,7 +18,7 @@ typedef struct group { // a row: a coroutine, a trace
     uint64_t parts_ns[GP_KIND_COUNT]; // the ledger, by kind of sample
     uint64_t wall_ns, longest_ns;     // what they add up to; the longest slice
     double squares_ns2;               // of the on-CPU samples' weights
-    bool polled;                      // nobody told of its switches
+    bool polled;                      // its switches were not reported
     char *name;
 } group_t;
 
@@ -100,7 +100,7 @@ static void print_columns(const group_t *group)
     print_switches(group);
 }
 
-// Of a stack that nobody announced.
+// For a stack that no hook announced.
 static void print_hint(const gp_source_t *source, const gp_dataset_coro_t *coro)
 {
     static const gp_dataset_t *asked;

@@ -17,7 +17,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_SWITCHING] = "inside a switch routine: [switching]",
     [GP_COUNTER_TRUNCATED] = "too deep: [truncated]",
     [GP_COUNTER_INCOMPLETE] = "walk gave up early: [incomplete]",
-    [GP_COUNTER_OUTSIDE] = "on a stack nobody knows",
+    [GP_COUNTER_OUTSIDE] = "on an unknown stack",
     [GP_COUNTER_TIMER_FAILED] = "threads without a timer",
     [GP_COUNTER_LOST_MARKS] = "trace changes lost: times per trace are approximate",
     [GP_COUNTER_LOST_CALLS] = "calls lost, memory was short: numbers of calls are too low",
@@ -26,7 +26,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_LOST_HOGS] = "long slices, or delays by them, lost",
     [GP_COUNTER_MERGED_SPANS] = "waits missing in the timeline",
     [GP_COUNTER_SIGNAL_MOVED] = "changes of the sampling signal: the program handles the one before",
-    [GP_COUNTER_LOST_SPAWNS] = "coroutines whose place of creation found no room: --stitch cannot show it",
+    [GP_COUNTER_LOST_SPAWNS] = "coroutines without a recorded place of creation: --stitch cannot show it",
     [GP_COUNTER_POLL_MISFIT] = "amid a switch, of coroutines that are polled",
     [GP_COUNTER_UNPATCHED] = "functions that could not be patched: their switches are not seen",
 };

@@ -11,7 +11,7 @@ typedef struct gp_restriction_list {
 } gp_restriction_list_t;
 
 // Make the list: first `first`, then -r, then -n.
-//   option, first: an option whose values come first, and these; NULL = none.
+//   option, first: an option and its values, which come first; NULL = none.
 // Returns 0 or an exit status, with a message. Free the list in both cases.
 int gp_restriction_list_make(gp_restriction_list_t *list, const gp_arguments_t *arguments, const char *option,
                              const gp_texts_t *first);

@@ -56,7 +56,7 @@ static int check_environment(void)
     const char *signal_name = getenv("GREENPROF_SIGNAL"), *engine = getenv("GREENPROF_ENGINE");
     static const char *const engines[] = {"", "perf", "cpu", "monotonic", NULL};
     if (signal_name != NULL && signal_name[0] != '\0' && gp_signal_by_name(signal_name) < 0)
-        return gp_fail("GREENPROF_SIGNAL", "%s: samples cannot be taken by it, but by %s", signal_name,
+        return gp_fail("GREENPROF_SIGNAL", "%s: cannot be used for sampling; use one of %s", signal_name,
                        GP_SIGNAL_NAMES);
     for (int i = 0; engine != NULL && engines[i] != NULL; i++)
         if (strcmp(engine, engines[i]) == 0)

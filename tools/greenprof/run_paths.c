@@ -90,7 +90,7 @@ int gp_run_output_path(const char *output, const char *program, char path[PATH_M
 static int use_core(const char *found, char path[PATH_MAX])
 {
     if (strpbrk(found, ": \t") != NULL)
-        return gp_fail(found, "cannot be preloaded: there is a colon or a space in its path");
+        return gp_fail(found, "cannot be preloaded: its path has a colon or a space");
     snprintf(path, PATH_MAX, "%s", found);
     return 0;
 }

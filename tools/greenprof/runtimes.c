@@ -66,7 +66,7 @@ typedef struct findings {
     char program[PATH_MAX];
     bool in_load_order;       // the objects are looked at as the loader searches them; and then:
     bool linked, core_linked; // libgreenprof has been seen; its core has
-    bool behind_core[COUNT];  // the runtime is found behind the core, whose hooks come first
+    bool behind_core[COUNT];  // the runtime is searched after the core, so the core's hooks are found first
 } findings_t;
 
 static bool has_name(const char *bytes, size_t size, const char *name)

@@ -182,7 +182,7 @@ static int print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, 
                        size_t (*find)(const gp_stats_t *, uint32_t, relative_t *))
 {
     print_list_t list;
-    // Nobody has more relatives than there are functions.
+    // No function has more callers or callees than there are functions.
     relative_t *relatives = calloc(stats->count + 1, sizeof(*relatives));
     if (relatives == NULL || make_list(stats, restrictions, &list) < 0) {
         free(relatives);

@@ -254,7 +254,7 @@ static PyMethodDef functions[] = {
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
     {"dump_coroutines", census_dump, METH_O,
-     "dump_coroutines(path): write who is alive, and where, for `greenprof coroutines`."},
+     "dump_coroutines(path): write the live coroutines and their stacks, for `greenprof coroutines`."},
     {"detach", detach, METH_NOARGS,
      "The calling green thread or task is in no request any more but those that it begins itself: for one that works "
      "for many, whoever was the first to need it."},

@@ -12,7 +12,7 @@ from .rounds import Estimate
 SAMPLES = 10_000_000
 SCRIPT_PART = 50  # of the samples, as text for the script: all of them would be 20 GB
 TURNS = 5
-PROFILED = "/usr/bin/python3.11"  # whose functions the imagined frames are in
+PROFILED = "/usr/bin/python3.11"  # the imagined frames are in its functions
 STACKCOLLAPSE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "capture/stackcollapse.pl")
 CHUNK, CHUNK_MAGIC, ZSTD = "<IHHIIQ", 0x4B435047, 2
 

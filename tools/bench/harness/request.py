@@ -1,4 +1,4 @@
-"""4. What a profile per request costs, in a program whose sampler runs already."""
+"""4. What a profile per request costs, in a program where the sampler already runs."""
 from . import table
 from .rounds import Estimate
 

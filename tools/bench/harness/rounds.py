@@ -119,7 +119,7 @@ class Comparison:
         return signals / (sum(block.cpu for block in blocks) / 1e9)
 
     def figure(self, name, index):
-        """A gathered mean, whose standard error within a generation is the next figure."""
+        """A gathered mean; its standard error within a generation is the next figure."""
         return self._over_generations(self.gathered[name], index)
 
     def figure_beyond(self, name, base, index):

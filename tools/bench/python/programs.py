@@ -70,7 +70,7 @@ class Service:
     KINDS = list(STEPS)
 
     def __init__(self):
-        self.kind_of = None  # greenlet -> kind, where somebody wants to know
+        self.kind_of = None  # greenlet -> kind, where it is wanted
 
     def leaf(self, n):
         return n * n

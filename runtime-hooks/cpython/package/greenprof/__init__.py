@@ -86,7 +86,7 @@ class _Exact:
         if not self._started:
             raise ValueError("the profile has never been started")
         if format not in ("pstats", "callgrind"):
-            raise ValueError(f"an exact profile knows who called whom, not whole stacks: pstats or callgrind, not {format}")
+            raise ValueError(f"an exact profile has callers and callees, not whole stacks: pstats or callgrind, not {format}")
         if format == "pstats":
             output.write(path, marshal.dumps(self._exact.stats()))
         else:

@@ -23,7 +23,7 @@ def parse():
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.program:
-        parser.error("which program?")
+        parser.error("missing program")
     if not 1 <= options.frequency <= 20000:
         parser.error(f"-F {options.frequency}: the frequency is a whole number from 1 to 20000 Hz")
     check_output(parser, options)
@@ -38,7 +38,7 @@ def check_output(parser, options):
     if options.output is None:
         return
     if options.exact and greenprof.format_of(options.output) not in ("pstats", "callgrind"):
-        parser.error(f"-o {options.output}: --exact knows who called whom, not whole stacks: .prof or .callgrind")
+        parser.error(f"-o {options.output}: --exact has callers and callees, not whole stacks: .prof or .callgrind")
     directory = os.path.dirname(options.output) or "."
     if not os.access(directory, os.W_OK | os.X_OK):
         sys.exit(f"greenprof: {options.output}: {os.strerror(13 if os.path.isdir(directory) else 2)}")
