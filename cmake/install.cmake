@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Install rules: libraries, headers, pkg-config file, CMake package, the command.
 install(TARGETS greenprof-core greenprof greenprof-hooks EXPORT greenprofTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Compiler settings that every target of the project shares.
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_EXTENSIONS ON)

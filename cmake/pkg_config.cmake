@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The prefix that pkg-config files name: found from where they lie, so that `cmake --install --prefix` and DESTDIR need no other.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(GREENPROF_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")

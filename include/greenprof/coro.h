@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedulers tell greenprof about coroutines through these calls.
 //
 // Model: a coroutine is a stack region [stack_low, stack_low + stack_size) and what runs on it. The region that holds

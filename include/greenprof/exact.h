@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Exact call counts: instrumented functions tell when they are entered and left.
 //
 // Model: a program compiled with -finstrument-functions calls hooks that greenprof provides; every call of every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Profiles: what ran, and for how long, between prof_start() and prof_stop().
 //
 // Model: one sampler serves the process; it runs while at least one profile does. Each profile has a scope (a request,

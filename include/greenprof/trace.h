@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Trace ids: which request a coroutine works for.
 //
 // Model: every coroutine carries one 128-bit trace id, or none (all zero). Coroutines it spawns inherit it. Every

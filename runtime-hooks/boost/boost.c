@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Boost.Context, and what is built on it: Coroutine, Coroutine2, Fiber, Asio's spawn.
 //
 // An fcontext_t is the stack pointer at which a context was left, so it says by itself whose stack is switched to. A

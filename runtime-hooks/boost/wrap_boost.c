@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Boost.Context from libboost_context.a, and folly's fibers, which are built on it.
 #include "wrap.h"
 

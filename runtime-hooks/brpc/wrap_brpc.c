@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // brpc's bthreads: Boost's older fcontext under names of their own.
 // Source: brpc, src/bthread/context.h.
 #include "wrap.h"

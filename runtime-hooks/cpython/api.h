@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The few functions of CPython's stable interface that the hooks call, found by name. Objects are opaque here.
 #ifndef GP_CPYTHON_API_H
 #define GP_CPYTHON_API_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "asyncio.h"
 
 #include <string.h>

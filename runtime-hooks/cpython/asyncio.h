@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // asyncio's tasks as coroutines.
 //
 // Model: a task runs in steps, each a call that its loop makes; between them it waits. The loop's own time, and that of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "asyncio_probe.h"
 
 // The probe is its task's loop, and what it awaits. Asked for first a step, then a callback, it keeps what it is given.

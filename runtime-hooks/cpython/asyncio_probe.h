@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a step of asyncio's C tasks looks like from outside: found with a task of our own, which nobody else sees.
 #ifndef GP_CPYTHON_ASYNCIO_PROBE_H
 #define GP_CPYTHON_ASYNCIO_PROBE_H

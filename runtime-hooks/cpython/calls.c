@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: MIT
 #include "calls.h"
 
 #include <dlfcn.h>
 
 #include "api.h"
+#include "collect/sampler.h"
 #include "greenprof/coro.h"
 #include "handed.h"
-#include "profile/host_calls.h"
-#include "profile/process.h"
-#include "profile/sampler.h"
+#include "process/host_calls.h"
+#include "process/process.h"
 #include "redirect.h"
 #include "walk.h"
 

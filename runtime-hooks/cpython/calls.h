@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Python's own calls of pthread_create, exec, sigaction and its kin, where libgreenprof came too late to be in between:
 // its interposed functions serve only what is linked after them, not an interpreter that imports the package greenprof.
 #ifndef GP_CPYTHON_CALLS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "code_objects.h"
 
 #include <stdlib.h>
@@ -5,10 +6,10 @@
 
 #include <uthash.h>
 
+#include "collect/functions.h"
+#include "collect/spawn_locate.h"
 #include "lines.h"
 #include "peek.h"
-#include "profile/functions.h"
-#include "profile/spawn_locate.h"
 #include "signal/handler.h"
 #include "walk.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which function a code object's address means: while it lives, and until every sample that names it has been resolved.
 //
 // Model: the collector reads an unknown code object once and keeps what it says. A code object that dies while sampling

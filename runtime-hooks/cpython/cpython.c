@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cpython.h"
 
 #include <dlfcn.h>
@@ -9,13 +10,13 @@
 #include "asyncio.h"
 #include "calls.h"
 #include "code_objects.h"
+#include "collect/collector.h"
 #include "greenlet.h"
 #include "greenlet_map.h"
 #include "handed.h"
 #include "imports.h"
+#include "interface.h"
 #include "parked.h"
-#include "profile/collector.h"
-#include "profile/snapshot.h"
 #include "signal/edge.h"
 #include "walk.h"
 

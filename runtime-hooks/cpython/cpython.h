@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CPython in this process: found by its symbols, 3.11 to 3.13.
 //
 // Where it is there when the core is loaded (`greenprof run python3`), all is in place before the first line runs. Else

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "greenlet.h"
 
 #include <stdlib.h>

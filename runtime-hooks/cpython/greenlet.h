@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Greenlets as coroutines: eventlet, gevent and greenlet itself.
 //
 // Model: greenlets of a thread share its stack, so no stack pointer tells them apart. Each has a record without a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Records of live greenlets, and of asyncio's tasks, by the address of the object. Caller holds the interpreter lock; a
 // handler may look as well where it has interrupted a thread that holds it.
 #ifndef GP_CPYTHON_GREENLET_MAP_H

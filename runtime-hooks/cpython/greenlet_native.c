@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "greenlet_native.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is known of greenlet's own C++ side: where its stacks begin, where it keeps which greenlet runs, and the virtual
 // functions through which every switch goes.
 //

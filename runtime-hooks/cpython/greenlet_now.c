@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The part of greenlet_map.h that the handler reaches.
 #include "greenlet_map.h"
 #include "signal/thread.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "handed.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that a coroutine hands to another thread: concurrent.futures (and with it asyncio.to_thread and
 // run_in_executor), futurist, eventlet.tpool, gevent's thread pool.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // When greenlets become ready, as far as the hubs of eventlet and gevent tell.
 //
 // Model: eventlet's hub takes a timer off its heap, or returns from epoll, and then runs callbacks that switch: who is

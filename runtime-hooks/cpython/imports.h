@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Noticing extension modules as they are loaded: `_imp.create_dynamic` is wrapped.
 #ifndef GP_CPYTHON_IMPORTS_H
 #define GP_CPYTHON_IMPORTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where CPython keeps what greenprof reads: offsets in bytes, for each minor version with the layout of its releases.
 //
 // The core is built without Python's headers, so that one build serves every version; tests/python/test_layout.c

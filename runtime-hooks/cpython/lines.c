@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "lines.h"
 
 enum { SHORT_LAST = 9, ONE_LINE_FIRST = 10, ONE_LINE_LAST = 12, NO_COLUMNS = 13, LONG_FORM = 14, NO_LOCATION = 15 };

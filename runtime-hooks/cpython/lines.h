@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The line of an instruction, from a code object's location table.
 // Source: CPython, Objects/locations.md (3.11 to 3.13).
 #ifndef GP_CPYTHON_LINES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "parked.h"
 
 #include "greenlet.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stacks of greenlets and tasks that wait, and of threads that sleep, read from another thread that does not hold the
 // interpreter lock.
 #ifndef GP_CPYTHON_PARKED_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "peek.h"
 
 #include <string.h>

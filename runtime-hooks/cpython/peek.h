@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reading CPython's objects from outside: the kernel copies, so that nothing that is read can be a fault.
 // Threads: any. Signals: not safe. Cost: ~1 us a call.
 #ifndef GP_CPYTHON_PEEK_H

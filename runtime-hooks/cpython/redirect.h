@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Leading the interpreter's own calls of functions elsewhere: where libgreenprof came too late to be found first by the
 // dynamic linker, an interpreter that imports the package greenprof calls libc.
 #ifndef GP_CPYTHON_REDIRECT_H

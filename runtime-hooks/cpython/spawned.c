@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "spawned.h"
 
 #include "code_objects.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "coro/switch.h"
 #include "greenlet.h"
 #include "walk.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The step of an asyncio task: what runs between two of its waits, on the thread of its loop and above the loop's
 // frames. Or a call that a thread makes for somebody else (handed.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Walking CPython's frames from a signal handler.
 //
 // Model: the frames of a thread form a list, leaf first; those of plain calls lie in the thread's data stack (a list of

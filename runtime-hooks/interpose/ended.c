@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Coroutines that are over while their thread is still on their stack.
 #include "coro/threads.h"
 #include "interpose/interpose.h"

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: MIT
 #include "interpose/interpose.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
 
-#include "profile/loader_hook.h"
+#include "process/loader_hook.h"
 
 enum { PLACES = 256 };
 

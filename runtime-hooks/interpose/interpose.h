@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the hooks share: stubs that stand in for a runtime's functions, and some knowledge of stacks.
 //
 // A stub has the name of the runtime's function, is found before it by the dynamic linker, and jumps on to it with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reading a runtime's objects by the layouts that are known: the kernel copies, so that what is not there is no fault.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a stack lies, and one frame of it.
 #include <fcntl.h>
 #include <stdlib.h>

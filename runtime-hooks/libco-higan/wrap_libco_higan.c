@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // higan's (byuu's) libco: a cothread_t is its memory, at whose beginning the stack pointer is kept.
 // Source: libco v18 and later, amd64.c.
 #include "wrap.h"

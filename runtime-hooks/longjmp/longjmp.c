@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Switchers that save a context with setjmp and enter one with longjmp, QEMU's coroutines for one: a jump to another
 // stack is a switch. A jump on the same stack is not; most are, for errors.
 //

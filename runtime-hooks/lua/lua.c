@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lua 5.4 coroutines: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a
 // coroutine is entered and left by one nested call. It has no stack of its own; frames of whoever resumed it lie below
 // that call, and are not its own.

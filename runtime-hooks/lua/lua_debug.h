@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What both of Lua's hooks know of Lua 5.4: lua.c's for shared ones, wrap_lua.c's for those that are linked in.
 #ifndef GP_LUA_DEBUG_H
 #define GP_LUA_DEBUG_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lua's functions that the hook calls, and how it tells a Lua of the kind it knows.
 #ifndef GP_LUA_HOOK_H
 #define GP_LUA_HOOK_H

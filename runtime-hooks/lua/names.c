@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What Lua itself says of a coroutine.
 #include "lua_hook.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is known of minicoro's structures. Source: minicoro 0.1.3 to 0.2, mco_coro, x86-64's _mco_ctxbuf.
 #ifndef GP_HOOKS_MINICORO_LAYOUT_H
 #define GP_HOOKS_MINICORO_LAYOUT_H

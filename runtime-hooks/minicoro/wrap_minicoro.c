@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // minicoro, where MINICORO_IMPL is in a file of its own (its switch routine has no symbol that could be wrapped): a
 // coroutine runs from mco_resume() until that returns. Its stack pointer is not known from outside, so the middle of
 // its stack stands for it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/elf_symbols.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions and variables of an ELF file by name: of .dynsym, else of .symtab, which a program that was not stripped
 // has besides. Or by the bytes they begin with.
 #ifndef GP_HOOKS_ELF_SYMBOLS_H

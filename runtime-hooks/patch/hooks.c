@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/hooks.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Patches what GREENPROF_PATCH asks for, as the core is loaded: before the program, and so before its threads.
 //
 // A runtime is patched as a whole: where one of its functions is refused, none of them is touched.
@@ -6,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interface.h"
 #include "patch/hooks.h"
 #include "patch/patch.h"
 #include "patch/targets.h"
-#include "profile/snapshot.h"
 #include "signal/thread.h"
 
 enum { CHECKED_BYTES = 16 };

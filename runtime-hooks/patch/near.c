@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/near.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Memory for a few instructions within reach of a jump, and what is mapped where. Nothing here calls malloc: a
 // program's own one may not be ready yet.
 #ifndef GP_HOOKS_NEAR_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/patch.h"
 
 #include <errno.h>

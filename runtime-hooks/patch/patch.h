@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Entry patches: a function's first instructions become a jump to a stub of ours, which goes on to them where they were
 // moved.
 //

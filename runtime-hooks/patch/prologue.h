@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The first instructions of a function, moved elsewhere so that a jump can take their place (x86-64).
 //
 // A small decoder: it knows what compilers and switch routines begin functions with, and refuses everything else. What

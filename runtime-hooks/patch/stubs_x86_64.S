@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The stand-ins that are no C functions.
 #include "patch/patch_stub_x86_64.inc"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patch/targets.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What can be patched: the table of runtimes whose switch routines no dynamic linker sees. Core and command share it.
 #ifndef GP_HOOKS_TARGETS_H
 #define GP_HOOKS_TARGETS_H

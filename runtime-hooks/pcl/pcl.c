@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // PCL, the Portable Coroutine Library: its coroutines are ucontexts, which are hooked already; what it adds are the
 // entry functions. The first coroutine that exits makes PCL create one more, on which those that exit are deleted.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // thread_create() as it was first.
 #include "thread.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // thread_create() since it has flags; a file of its own, as a program has one of the two.
 #include "thread.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a Fiber is called: its callable. A zend_fiber has it behind its context, as a zend_fcall_info, which begins with
 // its own size, and a zend_fcall_info_cache, which begins with the function. Where a closure's file stands in a
 // zend_op_array differs between versions; it is looked for: a string with a path's looks, and behind it the first and

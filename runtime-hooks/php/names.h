@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of PHP's Fibers.
 #ifndef GP_HOOKS_PHP_NAMES_H
 #define GP_HOOKS_PHP_NAMES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // PHP's Fibers (8.1 and later): the engine calls observers when a Fiber is made, switched and destroyed, and exports
 // how to register one. That must happen after the engine has started: its first call of mmap() for a Fiber's stack is
 // the moment, right before that Fiber is told.

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: MIT
 // Finds what can be polled as the core is loaded: before the program, and so before its threads. GREENPROF_POLL=none:
 // nothing.
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "interface.h"
 #include "patch/hooks.h"
 #include "poll/runtimes.h"
-#include "profile/snapshot.h"
 
 static int note_base(struct dl_phdr_info *info, size_t size, void *argument)
 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "poll/runtimes.h"
 
 // A row says why it is safe to read: the handler dereferences these words and no others, on the thread that they belong

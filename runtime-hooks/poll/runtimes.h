@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What can be polled: the table of runtimes that keep, where it can be read, which coroutine runs. Core and command
 // share it.
 #ifndef GP_HOOKS_POLL_RUNTIMES_H

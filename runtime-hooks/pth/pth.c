@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // GNU Pth: its threads are ucontexts, which are hooked already; what it adds are names and entry functions. Its
 // scheduler is a thread as well, named by Pth itself.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a Fiber is called: where its block is. Ruby has no name for it, and none of its calls may be made in the middle
 // of a switch; so its objects are read, and what they say of themselves is believed only where all of it fits.
 //

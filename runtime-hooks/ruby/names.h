@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names of Ruby's Fibers.
 #ifndef GP_HOOKS_RUBY_NAMES_H
 #define GP_HOOKS_RUBY_NAMES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Ruby's Fibers (3.0 and later, shared libruby): coroutine_transfer(from, to) is called through the PLT, and a context
 // begins with the stack pointer at which it was left.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // State Threads: its switch routines are hidden, but it calls back before a thread is left and after one is entered
 // again. A thread's first entry is not called back; our own entry function tells it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An entry function returned here. %rbx points to the saved uc_link, as __start_context expects.
     .text
     .globl gp_ucontext_return

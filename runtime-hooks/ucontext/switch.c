@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where no stubs are made: swapcontext and setcontext as C wrappers, which will do for functions that return at most
 // once a call.
 #include "interpose/interpose.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // glibc ucontext: makecontext announces a coroutine, swapcontext and setcontext switch, returning from its entry
 // function ends it. Interposed, so that an unchanged program is covered. GNU Pth, PCL and others switch through these
 // as well.
@@ -8,9 +9,9 @@
 #include <stddef.h>
 #include <ucontext.h>
 
+#include "collect/sampling_signal.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
-#include "profile/sampling_signal.h"
 #include "signal/region.h"
 #include "unwind/unwind.h"
 

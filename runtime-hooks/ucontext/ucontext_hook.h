@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Between the ucontext hook's parts.
 #ifndef GP_UCONTEXT_HOOK_H
 #define GP_UCONTEXT_HOOK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The link-time hooks, libgreenprof-wrap.a: for switch routines that no dynamic linker sees, as they are linked into
 // the program itself. `ld --wrap=NAME` makes the program's calls of NAME go to __wrap_NAME, which is here.
 //

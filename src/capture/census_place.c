@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "capture/census_place.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a process and `greenprof coroutines PID` meet: a directory that is the user's alone.
 //
 // Model: $XDG_RUNTIME_DIR/greenprof, else /tmp/greenprof-UID, mode 0700, owned by the user; anything else of that name

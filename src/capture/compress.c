@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "capture/compress.h"
 
 #include <errno.h>

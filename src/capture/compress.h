@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Compression of chunks: zstd, linked into the library, in memory that is given to it once.
 //
 // Threads: a compressor belongs to one thread at a time. Signals: not safe.

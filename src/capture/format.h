@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The capture file (*.greenprof), slot by slot. Version 2.
 //
 // All integers are little-endian; every record starts on an 8-byte boundary of its chunk's payload.
@@ -11,7 +12,13 @@
 #ifndef GP_CAPTURE_FORMAT_H
 #define GP_CAPTURE_FORMAT_H
 
+#include <assert.h>
 #include <stdint.h>
+
+#include "model/call_count.h"
+#include "model/counters.h"
+#include "model/kinds.h"
+#include "model/location.h"
 
 #define GP_FILE_MAGIC   "GRNPROF\n" // 8 bytes, no NUL
 #define GP_CHUNK_MAGIC  0x4b435047u // "GPCK"
@@ -84,58 +91,24 @@ typedef struct gp_packed_column {
 #define GP_UNZIGZAG(kept)     (((uint32_t)(kept) >> 1) ^ (0u - ((uint32_t)(kept)&1)))
 
 enum gp_chunk_type {
-    GP_CHUNK_META = 1,       // gp_meta_record_t...
-    GP_CHUNK_MODULES = 2,    // gp_module_record_t...
-    GP_CHUNK_THREADS = 3,    // gp_thread_record_t...
-    GP_CHUNK_COROS = 4,      // gp_coro_record_t...
-    GP_CHUNK_TRACES = 5,     // gp_trace_record_t...
-    GP_CHUNK_STACKS = 6,     // gp_stack_record_t...
-    GP_CHUNK_SAMPLES = 7,    // gp_sample_record_t...
-    GP_CHUNK_LEDGER = 8,     // gp_ledger_record_t... increments: a reader adds them up
-    GP_CHUNK_COUNTERS = 9,   // one gp_counters_record_t, cumulative: the last one counts
-    GP_CHUNK_END = 10,       // one gp_end_record_t: the process or the sampling ended in order
-    GP_CHUNK_FUNCTIONS = 11, // gp_function_record_t... of language runtimes (CPython)
-    GP_CHUNK_HOGS = 12,      // gp_hog_record_t...
-    GP_CHUNK_DELAYS = 13,    // gp_delay_record_t...
-    GP_CHUNK_CALLS = 14,     // gp_call_record_t... of exact mode
-    GP_CHUNK_HEADER = 15,    // one gp_file_header_t: for when the one at the start of the file is damaged
-    GP_CHUNK_SPANS = 16,     // gp_span_record_t...
-    GP_CHUNK_CENSUS = 17,    // gp_census_record_t...
-    GP_CHUNK_ORIGINS = 18,   // gp_origin_record_t...
-};
-
-enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };
-
-// A location: where a frame is, independent of where its module was loaded.
-//   bits 63..48  module id; 0 = no module, the low bits are the absolute address;
-//                GP_MODULE_PSEUDO = a pseudo-frame, the low bits are an enum gp_pseudo;
-//                GP_MODULE_LANGUAGE = code of a language runtime, the low bits are GP_LANGUAGE_OFFSET(function, line)
-//   bits 47..0   address as in the module's ELF file (program counter - bias)
-typedef uint64_t gp_loc_t;
-#define GP_LOC(module, offset) (((uint64_t)(module) << 48) | ((uint64_t)(offset)&0xffffffffffffull))
-#define GP_LOC_MODULE(loc)     ((uint32_t)((loc) >> 48))
-#define GP_LOC_OFFSET(loc)     ((loc)&0xffffffffffffull)
-#define GP_MODULE_PSEUDO       0xffffu
-#define GP_MODULE_LANGUAGE     0xfffeu
-
-// Function number (gp_function_record_t) and line, 0 = unknown, in the low bits of a location.
-#define GP_LANGUAGE_LINE_MAX      0xfffffu
-#define GP_LANGUAGE_FUNCTIONS_MAX 0xfffffffu
-#define GP_LANGUAGE_OFFSET(function, line)                                                                             \
-    ((uint64_t)(function) << 20 | ((line) <= GP_LANGUAGE_LINE_MAX ? (uint64_t)(line) : 0))
-#define GP_LANGUAGE_FUNCTION(offset) ((uint32_t)((offset) >> 20))
-#define GP_LANGUAGE_LINE(offset)     ((uint32_t)((offset)&GP_LANGUAGE_LINE_MAX))
-
-enum gp_pseudo {
-    GP_PSEUDO_SWITCHING = 1, // leaf: inside a switch routine that cannot be walked: "[switching]"
-    GP_PSEUDO_TRUNCATED = 2, // stands for the frames left out of a stack that was too deep: "[truncated]"
-    GP_PSEUDO_UNKNOWN = 3,   // outermost: the walk gave up here: "[incomplete]"
-    // Leaves that say what else than running on the CPU took the time:
-    GP_PSEUDO_PARKED = 4,    // "[parked]"
-    GP_PSEUDO_READY = 5,     // "[ready]"
-    GP_PSEUDO_WAITING = 6,   // ready or parked, nobody said: "[waiting]"
-    GP_PSEUDO_PREEMPTED = 7, // its thread could run but did not: "[preempted]"
-    GP_PSEUDO_BLOCKED = 8,   // its thread was asleep in the kernel: "[blocked]"
+    GP_CHUNK_META = 1,        // gp_meta_record_t...
+    GP_CHUNK_MODULES = 2,     // gp_module_record_t...
+    GP_CHUNK_THREADS = 3,     // gp_thread_record_t...
+    GP_CHUNK_COROS = 4,       // gp_coro_record_t...
+    GP_CHUNK_TRACES = 5,      // gp_trace_record_t...
+    GP_CHUNK_STACKS = 6,      // gp_stack_record_t...
+    GP_CHUNK_SAMPLES = 7,     // gp_sample_record_t...
+    GP_CHUNK_LEDGER = 8,      // gp_ledger_record_t... increments: a reader adds them up
+    GP_CHUNK_COUNTERS = 9,    // one gp_counters_record_t, cumulative: the last one counts
+    GP_CHUNK_END = 10,        // one gp_end_record_t: the process or the sampling ended in order
+    GP_CHUNK_FUNCTIONS = 11,  // gp_function_record_t... of language runtimes (CPython)
+    GP_CHUNK_HOGS = 12,       // gp_hog_record_t...
+    GP_CHUNK_DELAYS = 13,     // gp_delay_record_t...
+    GP_CHUNK_CALLS = 14,      // gp_call_record_t... of exact mode
+    GP_CHUNK_HEADER = 15,     // one gp_file_header_t: for when the one at the start of the file is damaged
+    GP_CHUNK_ACTIVITIES = 16, // gp_activity_record_t...
+    GP_CHUNK_CENSUS = 17,     // gp_census_record_t...
+    GP_CHUNK_ORIGINS = 18,    // gp_origin_record_t...
 };
 
 typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments joined by NUL), "hostname", "greenprof"
@@ -171,13 +144,6 @@ typedef struct gp_thread_record {
     char name[24];     // 40 NUL-terminated
 } gp_thread_record_t;  // 64
 
-enum gp_coro_kind {
-    GP_CORO_THREAD = 1,    // a thread's own stack
-    GP_CORO_ANNOUNCED = 2, // created through a hook or prof_coro_create()
-    GP_CORO_FOUND = 3,     // a stack nobody announced
-    GP_CORO_POLLED = 4, // who runs was read at samples: its CPU time is the samples', switches and waits are not known
-};
-
 typedef struct gp_coro_record {
     uint64_t id;          //  0 1, 2, ...: never reused in a file
     uint64_t parent_id;   //  8 who spawned it; 0 = unknown
@@ -189,14 +155,6 @@ typedef struct gp_coro_record {
     uint32_t thread;      // 52 thread index for GP_CORO_THREAD, else 0
     char name[48];        // 56 NUL-terminated, "" when it has none; renamed: the record comes again
 } gp_coro_record_t;       // 104
-
-// What else is known of a stack that nobody announced, which is a whole mapping of /proc/self/maps.
-enum gp_region_kind {
-    GP_REGION_GUARDED =
-        1, // memory that cannot be touched lies right below: made to be a stack, most likely of one coroutine
-    GP_REGION_HEAP = 2, // of the heap (brk): several coroutines may have their stacks in it, and be shown as one
-    GP_REGION_FILE = 4, // a file is mapped there, or a program's variables
-};
 
 // Where a coroutine comes from. Those of which nothing is known have no record.
 typedef struct gp_origin_record {
@@ -211,38 +169,11 @@ typedef struct gp_trace_record {
     uint8_t id[16];    // 8 the trace id, first byte first as in its hex form
 } gp_trace_record_t;   // 24
 
-enum gp_stack_flag {
-    GP_STACK_TRUNCATED = 1,
-    GP_STACK_INCOMPLETE = 2,
-    GP_STACK_SWITCHING = 4,
-};
-
 typedef struct gp_stack_record {
     uint32_t id;     // 0 1, 2, ...: never reused in a file; 0 in a sample = no stack
     uint16_t depth;  // 4
     uint16_t flags;  // 6 enum gp_stack_flag
 } gp_stack_record_t; // 8, then gp_loc_t[depth], innermost first
-
-enum gp_sample_kind {      // what the weight is
-    GP_KIND_CPU = 0,       // on-CPU time that really passed on this thread since its sample before
-    GP_KIND_PREEMPTED = 1, // time that the thread could run but did not, while this coroutine had it
-    GP_KIND_PARKED = 2,    // waiting time that the sample stands for; the stack is where the coroutine parked
-    GP_KIND_READY = 3,     // the same: it was runnable
-    GP_KIND_WAITING = 4,   // the same: nobody said which of the two
-    GP_KIND_BLOCKED = 5,   // time that the thread slept in the kernel while this coroutine had it, with the stack there
-    GP_KIND_COUNT = 6,
-};
-
-// The pseudo-frame that stands for a kind at the leaf of a stack; 0 = none.
-static inline enum gp_pseudo gp_kind_leaf(uint32_t kind)
-{
-    static const uint8_t leaves[GP_KIND_COUNT] = {
-        [GP_KIND_PREEMPTED] = GP_PSEUDO_PREEMPTED, [GP_KIND_BLOCKED] = GP_PSEUDO_BLOCKED,
-        [GP_KIND_PARKED] = GP_PSEUDO_PARKED,       [GP_KIND_READY] = GP_PSEUDO_READY,
-        [GP_KIND_WAITING] = GP_PSEUDO_WAITING,
-    };
-    return (enum gp_pseudo)leaves[kind];
-}
 
 typedef struct gp_sample_record {
     uint64_t time_ns;   //  0 since start_monotonic_ns; of a wait, when it ended
@@ -298,55 +229,24 @@ typedef struct gp_delay_record { // a coroutine that was ready while a hog kept 
     uint32_t reserved;           // 28
 } gp_delay_record_t;             // 32
 
-typedef struct gp_call_record { // what was counted of one caller and callee so far: a later record of the two replaces
-                                // it
-    uint32_t caller;            //  0 number of the function, 1, 2, ...: never reused in a file; 0 = nobody who was seen
-    uint32_t callee;            //  4
-    gp_loc_t caller_loc;        //  8 its first instruction; 0 with caller 0
-    gp_loc_t callee_loc;        // 16
-    uint64_t calls;             // 24 calls of callee by caller
-    uint64_t nested_calls;      // 32 of those, while another call of callee was in progress on the same coroutine
-    uint64_t same_edge_calls;   // 40 of those, while another call of callee by caller was
-    uint64_t own_cpu_ns;        // 48 in callee itself
-    uint64_t own_wait_ns;       // 56 not on the CPU: parked, ready, blocked or preempted
-    uint64_t cpu_ns;            // 64 in callee and all that it called; of calls that were not nested
-    uint64_t wait_ns;           // 72
-    uint64_t nested_cpu_ns;     // 80 the same of calls that were nested, but not of the same edge
-    uint64_t nested_wait_ns;    // 88
-} gp_call_record_t;             // 96
+typedef gp_call_count_t gp_call_record_t; // a later record of the same caller and callee replaces it
+static_assert(sizeof(gp_call_record_t) == 96, "a record keeps its layout");
 
 // The timeline: a coroutine was active in [start_ns, left_ns), then waited in [left_ns, end_ns). Active is: it ran, or
 // waited for a short time only; slice_ns of it were slices. Those of a coroutine adjoin, but come in no order.
-typedef struct gp_span_record {
-    uint64_t coro_id;  //  0
-    uint64_t start_ns; //  8
-    uint64_t left_ns;  // 16
-    uint64_t end_ns;   // 24
-    uint64_t slice_ns; // 32
-    uint64_t ready_ns; // 40 from when on it could run, in [left_ns, end_ns]; 0 = nobody said
-    uint64_t waker_id; // 48 the coroutine that made it ready; 0 = not known
-    uint32_t trace;    // 56 trace index
-    uint32_t thread;   // 60 thread index at start_ns, 0 = not known
-    uint32_t is_open;  // 64 1 = what goes on at end_ns: the coroutine's end, or that of the capture
-    uint32_t reserved; // 68
-} gp_span_record_t;    // 72
-
-enum gp_census_state {
-    GP_CENSUS_UNKNOWN = 0, // nobody sampled, or it is GP_CORO_POLLED: switches were not seen
-    GP_CENSUS_RUNNING = 1, // on the CPU, or preempted
-    GP_CENSUS_BLOCKED = 2, // its thread sleeps in the kernel; the stack is the one there
-    GP_CENSUS_READY = 3,   // runnable, waits for the loop
-    GP_CENSUS_PARKED = 4,
-    GP_CENSUS_WAITING = 5, // ready or parked, nobody said which
-    GP_CENSUS_NEW = 6,     // has not run yet
-    GP_CENSUS_AWAY = 7,    // a thread's own stack while one of its coroutines runs
-    GP_CENSUS_STATES = 8,
-};
-
-enum gp_census_flag {
-    GP_CENSUS_AT_LEAST = 1, // it was in this state before sampling began: state_ns is the time since
-    GP_CENSUS_FATAL = 2,    // here a fatal signal came in
-};
+typedef struct gp_activity_record {
+    uint64_t coro_id;   //  0
+    uint64_t start_ns;  //  8
+    uint64_t left_ns;   // 16
+    uint64_t end_ns;    // 24
+    uint64_t slice_ns;  // 32
+    uint64_t ready_ns;  // 40 from when on it could run, in [left_ns, end_ns]; 0 = nobody said
+    uint64_t waker_id;  // 48 the coroutine that made it ready; 0 = not known
+    uint32_t trace;     // 56 trace index
+    uint32_t thread;    // 60 thread index at start_ns, 0 = not known
+    uint32_t is_open;   // 64 1 = what goes on at end_ns: the coroutine's end, or that of the capture
+    uint32_t reserved;  // 68
+} gp_activity_record_t; // 72
 
 // A live coroutine, at one moment. Of several censuses in a file the one of the highest number is the latest.
 typedef struct gp_census_record {
@@ -361,38 +261,6 @@ typedef struct gp_census_record {
     uint16_t flags;    // 42 enum gp_census_flag
     uint32_t reserved; // 44
 } gp_census_record_t;  // 48
-
-// Signals that arrived = GP_COUNTER_SAMPLES + all drops (GP_COUNTER_DROP_FIRST..GP_COUNTER_DROP_LAST).
-enum gp_counter {
-    GP_COUNTER_SIGNALS = 0,        // signals the handler was entered for
-    GP_COUNTER_SAMPLES = 1,        // records put into a ring
-    GP_COUNTER_DROP_RING_FULL = 2, // collector could not keep up
-    GP_COUNTER_DROP_REENTERED = 3, // a signal inside the handler
-    GP_COUNTER_DROP_FOREIGN = 4,   // a signal that none of our timers sent
-    GP_COUNTER_DROP_NO_THREAD = 5, // thread unknown to the registry
-    GP_COUNTER_DROP_IDLE = 6,      // no CPU time had passed, the thread slept (monotonic engine), or resting
-    GP_COUNTER_DROP_FIRST = GP_COUNTER_DROP_RING_FULL,
-    GP_COUNTER_DROP_LAST = GP_COUNTER_DROP_IDLE,
-    GP_COUNTER_SWITCHING = 7,     // samples in a switch routine that could not be walked (kept)
-    GP_COUNTER_TRUNCATED = 8,     // samples deeper than the limit (kept, root end)
-    GP_COUNTER_INCOMPLETE = 9,    // samples whose walk gave up early (kept)
-    GP_COUNTER_OUTSIDE = 10,      // samples whose stack pointer was on no known stack (kept)
-    GP_COUNTER_TIMER_FAILED = 11, // threads that could not be given a timer
-    GP_COUNTER_LOST_MARKS = 12,   // trace changes that did not fit into a ring: ledger per trace is approximate
-    GP_COUNTER_UNSAMPLED_NS = 13, // CPU time, ns, of threads that no signal reached (they block it): in no profile
-    GP_COUNTER_UNWRITTEN = 14,    // samples that are not in the capture: it could not be written fast enough
-    GP_COUNTER_WAIT_SAMPLES = 15, // waits put into a ring
-    GP_COUNTER_LOST_WAITS = 16,   // that found no room
-    GP_COUNTER_LOST_HOGS = 17,    // long slices, and delays by them, that found no room
-    GP_COUNTER_LOST_CALLS = 18,   // events of exact mode for which there was no memory: counts are too low
-    GP_COUNTER_MERGED_SPANS = 19, // waits that found no room: in the timeline the coroutine looks active
-    GP_COUNTER_SIGNAL_MOVED =
-        20, // times that another sampling signal was taken, because the host handles the present one
-    GP_COUNTER_LOST_SPAWNS = 21, // coroutines whose place of creation found no room: --stitch cannot show it
-    GP_COUNTER_UNPATCHED = 22,   // functions that were to be patched and could not be: see runtime-hooks/patch
-    GP_COUNTER_POLL_MISFIT = 23, // samples at which what a polled runtime says did not fit the stack pointer (kept)
-    GP_COUNTER_COUNT = 24,
-};
 
 typedef struct gp_counters_record {
     uint64_t time_ns;        // 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "capture/intern.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Small numbers for 128-bit keys, in order of first sight. Bounded: when the table is full it is emptied, and keys seen
 // again get new numbers; numbers are never reused.
 #ifndef GP_CAPTURE_INTERN_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "capture/pack.h"
 
 #include <string.h>

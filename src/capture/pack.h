@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fixed-size records into columns (GP_CHUNK_PACKED in format.h says how): smaller by themselves, and far better to
 // compress.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reading a capture file: one pass, front to back, a bounded piece of it in memory at a time.
 //
 // Model: gp_reader_read() checks the file header, then goes from chunk to chunk and calls a handler
@@ -39,7 +40,7 @@ typedef struct gp_reader_handlers {
     // stacks: gp_hog_stack_t[hog->stack_count].
     int (*hog)(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks);
     int (*delay)(void *context, const gp_delay_record_t *delay);
-    int (*span)(void *context, const gp_span_record_t *span);
+    int (*activity)(void *context, const gp_activity_record_t *activity);
     int (*census)(void *context, const gp_census_record_t *census);
     int (*origin)(void *context, const gp_origin_record_t *origin);
     int (*end)(void *context, const gp_end_record_t *end);

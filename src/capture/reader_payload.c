@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "capture/reader_payload.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // From the bytes of a chunk to its records: decompression, and packed columns back into records.
 //
 // Threads: one at a time. Signals: not safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "capture/reader_records.h"
 
 #include <errno.h>
@@ -111,7 +112,7 @@ FIXED_RECORD(trace)
 FIXED_RECORD(sample)
 FIXED_RECORD(ledger)
 FIXED_RECORD(delay)
-FIXED_RECORD(span)
+FIXED_RECORD(activity)
 FIXED_RECORD(census)
 FIXED_RECORD(origin)
 FIXED_RECORD(end)
@@ -134,12 +135,15 @@ static int header_record(records_t *records)
 }
 
 static int (*const record_parsers[])(records_t *) = {
-    [GP_CHUNK_META] = meta_record,       [GP_CHUNK_MODULES] = module_record,     [GP_CHUNK_THREADS] = thread_record,
-    [GP_CHUNK_COROS] = coro_record,      [GP_CHUNK_TRACES] = trace_record,       [GP_CHUNK_STACKS] = stack_record,
-    [GP_CHUNK_SAMPLES] = samples_record, [GP_CHUNK_LEDGER] = ledger_record,      [GP_CHUNK_COUNTERS] = counters_record,
-    [GP_CHUNK_END] = end_record,         [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
-    [GP_CHUNK_HOGS] = hog_record,        [GP_CHUNK_DELAYS] = delay_record,       [GP_CHUNK_CALLS] = call_record,
-    [GP_CHUNK_SPANS] = span_record,      [GP_CHUNK_CENSUS] = census_record,      [GP_CHUNK_ORIGINS] = origin_record,
+    [GP_CHUNK_META] = meta_record,          [GP_CHUNK_MODULES] = module_record,
+    [GP_CHUNK_THREADS] = thread_record,     [GP_CHUNK_COROS] = coro_record,
+    [GP_CHUNK_TRACES] = trace_record,       [GP_CHUNK_STACKS] = stack_record,
+    [GP_CHUNK_SAMPLES] = samples_record,    [GP_CHUNK_LEDGER] = ledger_record,
+    [GP_CHUNK_COUNTERS] = counters_record,  [GP_CHUNK_END] = end_record,
+    [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
+    [GP_CHUNK_HOGS] = hog_record,           [GP_CHUNK_DELAYS] = delay_record,
+    [GP_CHUNK_CALLS] = call_record,         [GP_CHUNK_ACTIVITIES] = activity_record,
+    [GP_CHUNK_CENSUS] = census_record,      [GP_CHUNK_ORIGINS] = origin_record,
 };
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
@@ -164,7 +168,7 @@ static size_t fixed_bytes(uint16_t type)
         [GP_CHUNK_THREADS] = sizeof(gp_thread_record_t), [GP_CHUNK_COROS] = sizeof(gp_coro_record_t),
         [GP_CHUNK_TRACES] = sizeof(gp_trace_record_t),   [GP_CHUNK_SAMPLES] = sizeof(gp_sample_record_t),
         [GP_CHUNK_LEDGER] = sizeof(gp_ledger_record_t),  [GP_CHUNK_END] = sizeof(gp_end_record_t),
-        [GP_CHUNK_CALLS] = sizeof(gp_call_record_t),     [GP_CHUNK_SPANS] = sizeof(gp_span_record_t),
+        [GP_CHUNK_CALLS] = sizeof(gp_call_record_t),     [GP_CHUNK_ACTIVITIES] = sizeof(gp_activity_record_t),
         [GP_CHUNK_ORIGINS] = sizeof(gp_origin_record_t),
     };
     return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
@@ -200,8 +204,8 @@ bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
         return handlers->stack != NULL;
     case GP_CHUNK_COROS:
         return handlers->coro != NULL;
-    case GP_CHUNK_SPANS:
-        return handlers->span != NULL;
+    case GP_CHUNK_ACTIVITIES:
+        return handlers->activity != NULL;
     case GP_CHUNK_ORIGINS:
         return handlers->origin != NULL;
     case GP_CHUNK_TRACES:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The records of one chunk whose checksum was right.
 #ifndef GP_CAPTURE_READER_RECORDS_H
 #define GP_CAPTURE_READER_RECORDS_H

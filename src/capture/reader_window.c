@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "capture/reader_window.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The piece of a capture file that is in memory: bytes [at, at + filled) of the stream.
 //
 // The window keeps the alignment of the file: what lies on an 8-byte boundary there lies on one in

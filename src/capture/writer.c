@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "capture/writer.h"
 
 #include <errno.h>
@@ -178,8 +179,8 @@ static uint16_t packed_record_bytes(unsigned type)
         return sizeof(gp_sample_record_t);
     case GP_CHUNK_LEDGER:
         return sizeof(gp_ledger_record_t);
-    case GP_CHUNK_SPANS:
-        return sizeof(gp_span_record_t);
+    case GP_CHUNK_ACTIVITIES:
+        return sizeof(gp_activity_record_t);
     case GP_CHUNK_ORIGINS:
         return sizeof(gp_origin_record_t);
     default:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writes a capture file: collects records per chunk type, writes whole chunks.
 //
 // Model: records are added to buffers. gp_writer_hand_over() passes all buffers on at once; gp_writer_write() packs,

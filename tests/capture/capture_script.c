@@ -292,9 +292,9 @@ static void on_ledger(script_t *script)
     record(script, GP_CHUNK_LEDGER, &item, sizeof(item));
 }
 
-static void on_span(script_t *script)
+static void on_activity(script_t *script)
 {
-    gp_span_record_t item = {.coro_id = number(script)};
+    gp_activity_record_t item = {.coro_id = number(script)};
     item.start_ns = number(script);
     item.left_ns = number(script);
     item.end_ns = number(script);
@@ -304,7 +304,7 @@ static void on_span(script_t *script)
     item.trace = (uint32_t)number(script);
     item.thread = (uint32_t)number(script);
     item.is_open = (uint32_t)number(script);
-    record(script, GP_CHUNK_SPANS, &item, sizeof(item));
+    record(script, GP_CHUNK_ACTIVITIES, &item, sizeof(item));
 }
 
 static void on_counters(script_t *script)
@@ -366,11 +366,11 @@ static const struct {
     const char *name;
     void (*run)(script_t *script);
 } verbs[] = {
-    {"header", on_header},     {"meta", on_meta},   {"module", on_module},     {"thread", on_thread},
-    {"coro", on_coro},         {"trace", on_trace}, {"stack", on_stack},       {"sample", on_sample},
-    {"ledger", on_ledger},     {"span", on_span},   {"origin", on_origin},     {"end", on_end},
-    {"counters", on_counters}, {"chunk", on_chunk}, {"skip", on_skip},         {"unknown", on_unknown},
-    {"bad", on_bad},           {"raw", on_raw},     {"function", on_function},
+    {"header", on_header},     {"meta", on_meta},     {"module", on_module},     {"thread", on_thread},
+    {"coro", on_coro},         {"trace", on_trace},   {"stack", on_stack},       {"sample", on_sample},
+    {"ledger", on_ledger},     {"span", on_activity}, {"origin", on_origin},     {"end", on_end},
+    {"counters", on_counters}, {"chunk", on_chunk},   {"skip", on_skip},         {"unknown", on_unknown},
+    {"bad", on_bad},           {"raw", on_raw},       {"function", on_function},
 };
 
 static void run_line(script_t *script, char *line)

@@ -14,7 +14,7 @@
 //   origin CORO STACK REGION
 //   sample TIME WEIGHT CORO THREAD STACK TRACE [KIND]
 //   ledger CORO TRACE CPU_NS SWITCHES TIME
-//   span CORO START LEFT END SLICE READY WAKER TRACE THREAD OPEN
+//   activity CORO START LEFT END SLICE READY WAKER TRACE THREAD OPEN
 //   counters TIME PROCESS_CPU OWN_CPU VALUE...
 //   end TIME REASON
 //   chunk                         start a new chunk even where the type stays the same

@@ -4,9 +4,10 @@
 #   payload  packed and compressed chunks, both ways
 #   texts    trace ids, moments, restrictions, names that are not UTF-8
 set(tools ${PROJECT_SOURCE_DIR}/tools/greenprof)
-set(fuzz_includes ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests/fuzz ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${tools})
+set(fuzz_includes ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests/fuzz ${PROJECT_SOURCE_DIR}/src
+    ${PROJECT_SOURCE_DIR}/src/read ${PROJECT_SOURCE_DIR}/include ${tools})
 set(fuzz_parts ${writer})
-foreach(library gp_capture_reader gp_export gp_symbol)
+foreach(library gp_base gp_model gp_capture_reader gp_symbol gp_report gp_export)
   get_target_property(sources ${library} SOURCES)
   get_target_property(directory ${library} SOURCE_DIR)
   foreach(source ${sources})
@@ -27,10 +28,10 @@ if(FUZZ_CLANG AND fuzz_missing EQUAL 0)
   set(fuzz_library ${fuzz_directory}/libcapture.a)
   list(TRANSFORM fuzz_includes PREPEND -I OUTPUT_VARIABLE fuzz_include_flags)
   set(fuzz_flags -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-                 ${fuzz_include_flags} -I${PROJECT_BINARY_DIR}/src/export/generated)
+                 ${fuzz_include_flags} -I${PROJECT_BINARY_DIR}/src/read/export/generated)
   file(MAKE_DIRECTORY ${fuzz_directory})
-  file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/symbol/*.h ${PROJECT_SOURCE_DIR}/src/export/*.h
-       ${PROJECT_SOURCE_DIR}/src/capture/*.h)
+  file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/read/*/*.h ${PROJECT_SOURCE_DIR}/src/base/*.h
+       ${PROJECT_SOURCE_DIR}/src/model/*.h ${PROJECT_SOURCE_DIR}/src/capture/*.h)
   add_custom_command(OUTPUT ${fuzz_library}
     COMMAND ${FUZZ_CLANG} ${fuzz_flags} -fsanitize=fuzzer-no-link -c ${fuzz_parts}
     COMMAND sh -c "rm -f ${fuzz_library} && ar rc ${fuzz_library} *.o"
@@ -42,7 +43,7 @@ function(fuzz_target name corpus)
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${corpus})
   add_executable(fuzz_${name} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c ${ARGN})
   target_include_directories(fuzz_${name} PRIVATE ${tools} ${PROJECT_SOURCE_DIR}/tests/fuzz)
-  target_link_libraries(fuzz_${name} PRIVATE gp_capture_reader gp_export gp_symbol)
+  target_link_libraries(fuzz_${name} PRIVATE gp_read)
   file(GLOB files CONFIGURE_DEPENDS ${corpus}/*)
   add_test(NAME capture.corpus_${name} COMMAND fuzz_${name} ${files})
   if(fuzz_library)
@@ -59,4 +60,4 @@ function(fuzz_target name corpus)
 endfunction()
 fuzz_target(capture corpus)
 fuzz_target(payload corpus_payload ${writer})
-fuzz_target(texts corpus_texts ${tools}/time_text.c ${tools}/restriction.c ${PROJECT_SOURCE_DIR}/src/trace/trace_id.c)
+fuzz_target(texts corpus_texts ${tools}/time_text.c ${tools}/restriction.c)

@@ -10,9 +10,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "export/dataset.h"
-#include "export/report.h"
 #include "fuzz.h"
+#include "report/build.h"
+#include "report/dataset.h"
 
 static void export_all(const gp_dataset_t *dataset, gp_by_t by, unsigned wants)
 {

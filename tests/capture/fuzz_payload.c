@@ -56,10 +56,10 @@ static int on_counters(void *context, const gp_counters_record_t *record, const 
     return 0;
 }
 
-static int on_span(void *context, const gp_span_record_t *span)
+static int on_activity(void *context, const gp_activity_record_t *activity)
 {
     (void)context;
-    sum += span->end_ns;
+    sum += activity->end_ns;
     return 0;
 }
 
@@ -85,7 +85,7 @@ static void read_payload(uint16_t type, uint16_t flags, const uint8_t *data, siz
                                            .samples = on_samples,
                                            .ledger = on_ledger,
                                            .counters = on_counters,
-                                           .span = on_span,
+                                           .activity = on_activity,
                                            .census = on_census,
                                            .origin = on_origin};
     gp_reader_payload_t payload = {0};

@@ -16,7 +16,7 @@
 
 #include "capture/reader.h"
 #include "capture/writer.h"
-#include "export/report.h"
+#include "report/build.h"
 
 enum {
     FLUSHES = 12,

@@ -10,9 +10,9 @@
 
 #include "../measured.h"
 #include "cmocka_all.h"
+#include "collect/collector.h"
 #include "coro/threads.h"
 #include "greenprof/prof.h"
-#include "profile/collector.h"
 #include "signal/handler.h"
 #include "work.h"
 

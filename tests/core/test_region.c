@@ -2,9 +2,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "capture/format.h"
 #include "cmocka_all.h"
 #include "coro/registry.h"
+#include "model/kinds.h"
 #include "signal/region.h"
 
 enum { BASE = 0x10000000, MANY = 2000 };

@@ -10,7 +10,7 @@
 
 #include "../measured.h"
 #include "cmocka_all.h"
-#include "profile/pacer.h"
+#include "collect/pacer.h"
 #include "signal/clock_engine.h"
 #include "signal/ticks.h"
 

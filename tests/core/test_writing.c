@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/writing.h"
 #include "cmocka_all.h"
+#include "session/writing.h"
 
 enum { START = 2 * sizeof(gp_file_header_t) + sizeof(gp_chunk_header_t), ROUNDS = 400, A_SECOND = 1000000000 };
 

@@ -2,7 +2,7 @@
 #ifndef GP_TESTS_EXAMPLE_REPORT_H
 #define GP_TESTS_EXAMPLE_REPORT_H
 
-#include "export/model.h"
+#include "report/report.h"
 
 extern const gp_report_t example_report;
 extern const gp_report_t empty_report;

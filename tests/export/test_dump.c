@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "profile/snapshot.h"
+#include "interface.h"
 
 static int the_profile; // any address will do for a profile
 static int snapshots;   // taken and not released

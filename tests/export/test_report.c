@@ -11,7 +11,7 @@
 
 #include "capture_script.h"
 #include "export/function_table.h"
-#include "export/report.h"
+#include "report/build.h"
 
 static const char script[] = "meta exe /opt/app/server\n"
                              "module 1 /opt/app/server 0102 0x1000 0x9000 0x0\n"

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "export/sorter.h"
-#include "export/spill.h"
+#include "report/sorter.h"
+#include "report/spill.h"
 
 enum { PARTS = 7 };
 

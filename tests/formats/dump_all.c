@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "export/model.h"
+#include "report/report.h"
 
 static volatile unsigned long sink;
 

@@ -1,6 +1,6 @@
 #include "labelled_report.h"
 
-#include "capture/format.h"
+#include "model/counters.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ROW(whose, weight, count, ...)                                                                                 \
@@ -63,7 +63,7 @@ static const gp_track_t tracks[] = {
 };
 
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
-static const gp_span_t spans[] = {
+static const gp_activity_t activities[] = {
     {.track = 0,
      .waker = GP_NO_TRACK,
      .start_ns = 0,
@@ -140,8 +140,8 @@ static const gp_timeline_t timeline = {
     .pid = 4321,
     .tracks = tracks,
     .track_count = COUNT(tracks),
-    .spans = spans,
-    .span_count = COUNT(spans),
+    .activities = activities,
+    .activity_count = COUNT(activities),
     .stacks = timed_stacks,
     .stack_count = COUNT(timed_stacks),
     .samples = timed_samples,

@@ -3,7 +3,7 @@
 #ifndef GP_TESTS_LABELLED_REPORT_H
 #define GP_TESTS_LABELLED_REPORT_H
 
-#include "export/model.h"
+#include "report/report.h"
 
 extern const gp_report_t labelled_report;
 

@@ -1,15 +1,15 @@
 // Makes a capture with more rows than a report keeps in memory: make_many OUT COROUTINES STACKS
 //
 // Coroutine c (1, 2, ...; one of 4 threads, for one of 10 traces) has one sample with each stack s (0, 1, ...), of
-// 1000 * (1 + (7 * c + s) % 10) ns; and 100 spans of 1000 ns that adjoin, told the latest first. Its exact time is that
-// of its samples.
+// 1000 * (1 + (7 * c + s) % 10) ns; and 100 activities of 1000 ns that adjoin, told the latest first. Its exact time is
+// that of its samples.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/writer.h"
 
-enum { THREADS = 4, TRACES = 10, SPANS = 100, FLUSH_EVERY = 20 };
+enum { THREADS = 4, TRACES = 10, ACTIVITIES = 100, FLUSH_EVERY = 20 };
 
 static gp_writer_t writer = GP_WRITER_INIT;
 
@@ -43,17 +43,17 @@ static void define(uint32_t stacks)
     }
 }
 
-static void take_spans(uint32_t coro, uint32_t trace, uint32_t thread)
+static void take_activities(uint32_t coro, uint32_t trace, uint32_t thread)
 {
-    for (uint64_t i = SPANS; i > 0; i--) {
-        gp_span_record_t *span = add(GP_CHUNK_SPANS, sizeof(*span));
-        *span = (gp_span_record_t){.coro_id = coro,
-                                   .start_ns = (i - 1) * 1000,
-                                   .left_ns = i * 1000 - 400,
-                                   .end_ns = i * 1000,
-                                   .slice_ns = 600,
-                                   .trace = trace,
-                                   .thread = thread};
+    for (uint64_t i = ACTIVITIES; i > 0; i--) {
+        gp_activity_record_t *activity = add(GP_CHUNK_ACTIVITIES, sizeof(*activity));
+        *activity = (gp_activity_record_t){.coro_id = coro,
+                                           .start_ns = (i - 1) * 1000,
+                                           .left_ns = i * 1000 - 400,
+                                           .end_ns = i * 1000,
+                                           .slice_ns = 600,
+                                           .trace = trace,
+                                           .thread = thread};
     }
 }
 
@@ -76,7 +76,7 @@ static uint64_t take(uint32_t number, uint32_t stacks)
     }
     gp_ledger_record_t *ledger = add(GP_CHUNK_LEDGER, sizeof(*ledger));
     *ledger = (gp_ledger_record_t){.coro_id = number, .trace = trace, .cpu_ns = total, .switches = 1};
-    take_spans(number, trace, thread);
+    take_activities(number, trace, thread);
     return total;
 }
 

@@ -1,4 +1,4 @@
-"""greenprof's own JSON: what src/export/json.c promises."""
+"""greenprof's own JSON: what src/read/export/json.c promises."""
 import json
 
 import support

@@ -205,7 +205,7 @@ class Parts(unittest.TestCase):
             for name, ns in profiles[1:]:
                 self.assertEqual(OF_COROUTINE[int(name.split()[1])] * 1000, ns)
 
-    def test_spans(self):
+    def test_activities(self):
         with open(self.export("chrome"), encoding="utf8") as file:
             events = json.load(file)["traceEvents"]
         names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name" and e["pid"] != 42}
@@ -213,7 +213,7 @@ class Parts(unittest.TestCase):
         for event in events:
             if event["ph"] != "X" or event["pid"] == 42:
                 continue
-            self.assertEqual(ends.get(event["tid"], 0), round(event["ts"] * 1000), "spans adjoin and come in order")
+            self.assertEqual(ends.get(event["tid"], 0), round(event["ts"] * 1000), "activities adjoin and come in order")
             ends[event["tid"]] = round((event["ts"] + event["dur"]) * 1000)
             running[event["tid"]] += round(event["dur"] * 1000) if event["name"] == "running" else 0
         self.assertEqual(set(ends.values()), {100000})

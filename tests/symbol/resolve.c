@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "symbol/elf_file.h"
-#include "symbol/memory.h"
 #include "symbol/symbolizer.h"
 
 static size_t read_build_id(const char *path, const char *given, uint8_t id[GP_BUILD_ID_MAX])

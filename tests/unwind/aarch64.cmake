@@ -8,7 +8,7 @@ if(AARCH64_CC AND QEMU_AARCH64 AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
     set(exe ${CMAKE_CURRENT_BINARY_DIR}/unwind_aarch64_${case})
     add_custom_command(OUTPUT ${exe}
       COMMAND ${AARCH64_CC} -std=gnu11 -O2 -g -fPIC -Wall -Wextra -Wconversion -Wshadow
-        -I${CMAKE_CURRENT_SOURCE_DIR}/mini_cmocka -I${CMAKE_CURRENT_SOURCE_DIR} -I${walker_dir}/..
+        -I${CMAKE_CURRENT_SOURCE_DIR}/mini_cmocka -I${CMAKE_CURRENT_SOURCE_DIR} -I${walker_dir}/.. -I${PROJECT_SOURCE_DIR}/src
         ${cases_${case}} ${aarch64_walker} -o ${exe}
       DEPENDS ${cases_${case}} ${aarch64_walker} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} VERBATIM)
     list(APPEND aarch64_tests ${exe})

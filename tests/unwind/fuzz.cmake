@@ -1,9 +1,6 @@
 # The fuzz target needs clang; it is built beside whatever compiler builds the rest.
 find_program(FUZZ_CLANG NAMES clang clang-14)
-set(walker_dir ${PROJECT_SOURCE_DIR}/src/unwind)
-if(NOT EXISTS ${walker_dir})
-  set(walker_dir ${CMAKE_CURRENT_SOURCE_DIR}/../../src/unwind)
-endif()
+set(walker_dir ${PROJECT_SOURCE_DIR}/src/core/unwind)
 set(fuzz_sources fuzz_cfi.c ${walker_dir}/cfi.c ${walker_dir}/cfi_entry.c ${walker_dir}/expr.c
                  ${walker_dir}/packed_row.c)
 set(fuzz_exe ${CMAKE_CURRENT_BINARY_DIR}/unwind_fuzz_cfi)
@@ -14,7 +11,7 @@ endif()
 if(FUZZ_CLANG AND fuzz_missing EQUAL 0)
   add_custom_command(OUTPUT ${fuzz_exe}
     COMMAND ${FUZZ_CLANG} -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
-      -I${walker_dir}/.. ${fuzz_sources} -o ${fuzz_exe}
+      -I${walker_dir}/.. -I${PROJECT_SOURCE_DIR}/src ${fuzz_sources} -o ${fuzz_exe}
     DEPENDS ${fuzz_sources} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} VERBATIM)
   add_custom_target(unwind_fuzz ALL DEPENDS ${fuzz_exe})
   # The corpus, then a few seconds of something new; what is found goes to the build tree.

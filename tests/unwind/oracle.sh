@@ -3,7 +3,7 @@
 #
 # usage: oracle.sh ORACLE_LIBRARY STEP_PROGRAM SERVICE|- [short|long]
 # A sample counts as agreement when both walks are equal or where libunwind is wrong for one of three reasons
-# (src/unwind/UNWIND.md tells how that was found out): it goes on behind a stack bottom that no call precedes, its
+# (src/core/unwind/UNWIND.md tells how that was found out): it goes on behind a stack bottom that no call precedes, its
 # next frame is no code at all, or the interrupted code has no row and ours found the call that led
 # there. Everything else is a difference; at most 0.1 % of the samples may be.
 set -u

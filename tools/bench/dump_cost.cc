@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // prof_dump_stats() of a warm process, for 1,000 distinct frames: 40 call chains of 25 functions each.
 //
 // dump_cost ROUNDS: dumps one profile again and again into a file, and for each dump also writes and renames a file of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "durations.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Many short durations of which some were interrupted by other programs: those are left out.
 #ifndef BENCH_DURATIONS_H
 #define BENCH_DURATIONS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls of instrumented functions: a tree of them, and one in a loop. Without greenprof the hooks are glibc's, which
 // are empty.
 #include "worker.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the handler itself costs once caches are warm: called directly, signal delivery excluded.
 //
 //   bench_handler_cost [DEPTH...]      default 5 20 50 100; prints the median of many calls, ns
@@ -5,8 +6,8 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
+#include "collect/collector.h"
 #include "greenprof/prof.h"
-#include "profile/collector.h"
 #include "signal/handler.h"
 #include "signal/ticks.h"
 

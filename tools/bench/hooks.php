@@ -1,4 +1,5 @@
 <?php
+// SPDX-License-Identifier: MIT
 // A Fiber that suspends itself as soon as it is resumed; speaks as worker.h says.
 function cpu_ns(): int
 {

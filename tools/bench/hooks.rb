@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # A Fiber that yields as soon as it is resumed; speaks as worker.h says.
 def clock(which) = Process.clock_gettime(which, :nanosecond)
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A Lua coroutine that yields as soon as it is resumed; the loop is the host's.
 #include <lauxlib.h>
 #include <lua.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A coroutine of PCL that is called again and again.
 #include <pcl.h>
 

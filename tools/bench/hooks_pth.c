@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two threads of GNU Pth that yield to one another; a switch goes through Pth's scheduler, by two swapcontext() and two
 // system calls each.
 #include <pth.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two threads of State Threads that hand over to one another by two condition variables.
 #include <st.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // makecontext() on a pool of stacks, over and over. Knows nothing of greenprof.
 #include <stdlib.h>
 #include <ucontext.h>

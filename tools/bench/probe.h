@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How long SIGPROF handlers take, seen from just outside them. Part of the preloaded libbench_probe.so: it wraps
 // whatever handler the program's profiler installs.
 #ifndef BENCH_PROBE_H

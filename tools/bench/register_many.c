@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Registration of many coroutines that live at once, on stacks in address space that is never touched.
 // Kinds: 0 = create `amount` more; 1 = destroy the last `amount`; 2 = create `amount` on stacks that are taken already.
 // Figures: live coroutines, peak resident KiB.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A profile per request, on a coroutine, while a profile of the process keeps the sampler running.
 // Kinds: 0 = start, stop, free; 1 = the same around 2 ms of work, with prof_dump_stats(); 2 = resume and stop of one
 // profile. Figures: mean us of wall time of start (or resume), stop, dump, free.

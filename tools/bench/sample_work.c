@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Work at a given stack depth: --depth FRAMES (10), --changing 1 to take another path to the leaf every ~50 us.
 // Gathered: how much longer a piece of work takes in which one signal fell, ns, and its standard error. That is all
 // that a sample costs the program: delivery, handler, and the caches it leaves behind.
@@ -53,8 +54,10 @@ static inline uint64_t descend(unsigned left)
         return descend(left) * (2 * n + 3) + n;                                                                        \
     }
 LEVEL(0)
-LEVEL(1) LEVEL(2) LEVEL(3) LEVEL(4) LEVEL(5) LEVEL(6) LEVEL(7) LEVEL(8) LEVEL(9) LEVEL(10) LEVEL(11) LEVEL(12) LEVEL(13)
-    LEVEL(14) LEVEL(15)
+LEVEL(1)
+LEVEL(2)
+LEVEL(3) LEVEL(4) LEVEL(5) LEVEL(6) LEVEL(7) LEVEL(8) LEVEL(9) LEVEL(10) LEVEL(11) LEVEL(12) LEVEL(13) LEVEL(14)
+    LEVEL(15)
 
         static level_fn *const levels[16] = {level_0,  level_1,  level_2,  level_3, level_4,  level_5,
                                              level_6,  level_7,  level_8,  level_9, level_10, level_11,

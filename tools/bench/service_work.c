@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a service does between two waits: queries to SQLite, JSON of the rows (jansson), compression (zlib), each
 // request on a ucontext coroutine of its own that yields to its loop between rows. A second thread sleeps, as services
 // have some: glibc saves single-threaded programs some locks, a percent of this one's time, which any profiler with a

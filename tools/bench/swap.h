@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A stack switch as coroutine libraries write it: callee-saved registers, stack pointer, nothing else.
 #ifndef BENCH_SWAP_H
 #define BENCH_SWAP_H

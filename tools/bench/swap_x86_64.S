@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
     .text
     .globl bench_swap
     .type bench_swap, @function

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The bare assembly switch, in a program that knows nothing of greenprof.
 #include "swap.h"
 #include "worker.h"

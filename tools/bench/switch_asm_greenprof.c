@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The same switch bare (0) and announced to greenprof (1), in one program linked with it; with work between switches
 // (2, 3).
 #include "swap.h"

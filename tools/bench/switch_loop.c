@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The loop around the assembly switch, compiled twice: with ANNOUNCED as 0 and as 1. Position-independent, as the
 // coroutine library that makes such calls would be.
 #include <stdint.h>

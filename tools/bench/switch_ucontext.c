@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two glibc contexts that switch to and fro: through swapcontext() as the program sees it (0), and through glibc's own,
 // past anything that is interposed (1).
 #include <dlfcn.h>

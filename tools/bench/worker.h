@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What every benchmark program has in common: it does blocks of work when told to and says what they cost.
 //
 // Model: the driver keeps one process per variant alive and lets one of them work at a time, in turn, so that what is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A worker's coroutines: one that accepts, one a connection, one a request.
 #include "profile.h"
 #include "service.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "coroutine.h"
 
 #include <sys/mman.h>

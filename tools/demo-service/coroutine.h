@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stackful coroutines on glibc's ucontext, with pooled stacks.
 //
 // Model: a coroutine belongs to the thread that created it. The thread's own stack resumes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The service's data: a table of orders in SQLite.
 #ifndef DEMO_DATABASE_H
 #define DEMO_DATABASE_H

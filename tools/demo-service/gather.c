@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The endpoints that wait for the upstream: /proxy, and /mixed, which meanwhile computes.
 #include "handlers.h"
 

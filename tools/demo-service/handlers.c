@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The endpoints that need nothing but this process: /health, /report, /search.
 #include "handlers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One function an endpoint; the routes are listed in routes.c.
 #ifndef DEMO_HANDLERS_H
 #define DEMO_HANDLERS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // HTTP/1.1 messages: reading a request's head, writing a response's.
 //
 // Model: the head is parsed in place; everything in http_request_t points into the caller's buffer

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The event loop: one a thread, it runs coroutines and parks them on epoll and on time.
 //
 // Model: coroutines are spawned onto the loop of the calling thread and stay there. A loop runs

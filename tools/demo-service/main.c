@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A little HTTP service: starts the workers, and ends them on SIGTERM or SIGINT.
 #include "database.h"
 #include "options.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The command line.
 #ifndef DEMO_OPTIONS_H
 #define DEMO_OPTIONS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where the service meets greenprof: one trace id and, with --profile-dir, one profile a request.
 #ifndef DEMO_PROFILE_H
 #define DEMO_PROFILE_H

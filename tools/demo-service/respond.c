@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "respond.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How handlers answer: JSON, gzipped where the client takes it, or an error.
 #ifndef DEMO_RESPOND_H
 #define DEMO_RESPOND_H

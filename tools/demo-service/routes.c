@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "handlers.h"
 
 const route_t client_routes[] = {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the parts of the service share: a worker, a request on its way (an "exchange"), the routes.
 //
 // Model: every worker is a thread with its own event loop and its own connection to the database. A

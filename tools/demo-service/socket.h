@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sockets for coroutines: what would block parks the calling coroutine instead.
 //
 // All descriptors are non-blocking. Functions return 0 or a negative errno value unless they say

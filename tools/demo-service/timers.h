@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Deadlines of waiting coroutines: a binary heap, the earliest first.
 //
 // Model: a coroutine has at most one deadline, and its record (coroutine_wait_t.timer_index) knows

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "upstream.h"
 
 #include "handlers.h"

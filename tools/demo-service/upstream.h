@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The slow upstream: another service, as far as the handlers know. It is a thread of this
 // process, reached by a socket.
 #ifndef DEMO_UPSTREAM_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "census_groups.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The live coroutines of a capture's latest census, those that stand at the same place together.
 #ifndef GP_TOOLS_CENSUS_GROUPS_H
 #define GP_TOOLS_CENSUS_GROUPS_H

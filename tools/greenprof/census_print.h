@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A census as text or JSON, on standard output.
 #ifndef GP_TOOLS_CENSUS_PRINT_H
 #define GP_TOOLS_CENSUS_PRINT_H

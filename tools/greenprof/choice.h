@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: MIT
 // What --trace, --coroutine, --name, --thread, --from and --to choose in a capture.
 #ifndef GP_TOOLS_CHOICE_H
 #define GP_TOOLS_CHOICE_H
 
-#include "export/report.h"
 #include "options.h"
+#include "report/build.h"
 
 typedef struct gp_chosen { // zero-initialized = everything
     gp_selection_t selection;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The subcommands of `greenprof`, and what they share.
 #ifndef GP_TOOLS_COMMAND_H
 #define GP_TOOLS_COMMAND_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // greenprof coroutines: live coroutines, how long each has waited, and where.
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // greenprof diff: the command and its table.
 #include "diff.h"
 
@@ -9,10 +10,10 @@
 #include <string.h>
 
 #include "command.h"
-#include "export/counter_names.h"
 #include "message.h"
 #include "output_guard.h"
 #include "print.h"
+#include "report/counter_names.h"
 #include "restrictions.h"
 
 // The base is chosen as the file is, but for what --base-... says.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two sets of samples compared, function by function and stack by stack. Private to diff*.c.
 //
 // Model: each side is a report. A function is told by its name and the name of its file, so that
@@ -8,10 +9,10 @@
 #ifndef GP_TOOLS_DIFF_H
 #define GP_TOOLS_DIFF_H
 
-#include "export/report.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "report/build.h"
 #include "source.h"
-#include "symbol/index.h"
-#include "symbol/memory.h"
 
 enum { GP_BASE, GP_FILE, GP_SIDES };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the two sides' samples say of each function, and how sure that is.
 #include <errno.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The differential flame graph: both sides' stacks as one tree, drawn by diff.js.
 //
 // Data, in <script type="application/json">: {"unit", "scale", "base", "file": titles,
@@ -10,11 +11,11 @@
 #include <string.h>
 
 #include "diff.h"
-#include "export/counter_names.h"
 #include "export/json_text.h"
 #include "export/xml.h"
 #include "generated/diff_css.h"
 #include "generated/diff_js.h"
+#include "report/counter_names.h"
 
 enum { SCALE = 10000, SHARE_MIN = 10000 }; // less than this part of its side is not drawn
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Writing a capture, or what was chosen of it, in a format of the exporter table.
 #ifndef GP_TOOLS_EXPORT_OUTPUT_H
 #define GP_TOOLS_EXPORT_OUTPUT_H

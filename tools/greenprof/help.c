@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: MIT
 // Help texts, made from the tables.
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
-#include "export/model.h"
 #include "message.h"
+#include "report/report.h"
 #include "sort_key.h"
 
 enum { TEXT_COLUMN = 29, WIDTH = 92 };

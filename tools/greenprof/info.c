@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // greenprof info: what is in a capture, and what is missing in it.
 #include <elf.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // greenprof coroutines PID: see src/capture/census_place.h for how the two meet.
 #include "live_census.h"
 
@@ -17,7 +18,7 @@
 
 #include "capture/census_place.h"
 #include "message.h"
-#include "signal/handler.h"
+#include "model/kinds.h"
 
 enum { TIMEOUT_MS = 10000, TEXT_SIZE = 16384 };
 
@@ -170,7 +171,7 @@ static int ask(const target_t *target, uint32_t number)
     info.si_code = SI_QUEUE;
     info.si_pid = getpid();
     info.si_uid = getuid();
-    info.si_value.sival_ptr = (void *)((uintptr_t)GP_HANDLER_CENSUS_MAGIC << 32 | number);
+    info.si_value.sival_ptr = (void *)((uintptr_t)GP_CENSUS_MAGIC << 32 | number);
     return syscall(SYS_rt_tgsigqueueinfo, target->pid, target->tid, info.si_signo, &info) == 0 ? 0 : -errno;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Asking a live process for a census.
 #ifndef GP_TOOLS_LIVE_CENSUS_H
 #define GP_TOOLS_LIVE_CENSUS_H

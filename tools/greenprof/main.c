@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <greenprof/prof.h>
 
 #include <malloc.h>

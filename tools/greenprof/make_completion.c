@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Completions for bash, zsh and fish.
 #include <stdint.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // usage: make_docs MAN-SOURCES OUT
 //   Writes OUT/man/greenprof*.1, OUT/completion/greenprof.bash, _greenprof, greenprof.fish.
 #include "make_docs.h"
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/model.h"
+#include "report/report.h"
 #include "sort_key.h"
 
 void gp_docs_words(FILE *out, const gp_option_t *option, char separator)

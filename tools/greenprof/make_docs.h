@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Manual pages and shell completions, made from the tables at build time.
 #ifndef GP_TOOLS_MAKE_DOCS_H
 #define GP_TOOLS_MAKE_DOCS_H

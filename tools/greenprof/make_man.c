@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Manual pages in man(7).
 #include <greenprof/prof.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Several captures into one.
 #ifndef GP_TOOLS_MERGE_H
 #define GP_TOOLS_MERGE_H

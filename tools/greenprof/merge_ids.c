@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: MIT
 #include "merge_ids.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/memory.h"
+#include "base/memory.h"
 
 // Numbers count from 1: a much larger one is damage, and no reason to ask for so much memory.
 enum { NUMBERS_MAX = 1 << 27 };

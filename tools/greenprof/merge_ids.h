@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Numbers of one capture to those of the merged one.
 //
 // Model: coroutines, threads and the functions of exact mode are moved behind those of the captures before. Traces,
@@ -9,8 +10,8 @@
 
 #include <stdbool.h>
 
+#include "base/index.h"
 #include "capture/format.h"
-#include "symbol/index.h"
 
 typedef struct gp_merge_map { // number in an input -> number in the merged capture, 0 = not seen
     uint32_t *numbers;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "merge_records.h"
 
 #include <errno.h>
@@ -271,22 +272,22 @@ static int on_delay(void *context, const gp_delay_record_t *delay)
     return 0;
 }
 
-static int on_span(void *context, const gp_span_record_t *span)
+static int on_activity(void *context, const gp_activity_record_t *activity)
 {
     gp_merge_t *merge = context;
     uint64_t shift = merge->input->shift_ns;
-    gp_span_record_t *record = gp_merge_room(merge, GP_CHUNK_SPANS, sizeof(*record));
+    gp_activity_record_t *record = gp_merge_room(merge, GP_CHUNK_ACTIVITIES, sizeof(*record));
     if (record == NULL)
         return gp_merge_error(merge);
-    *record = *span;
-    record->coro_id = gp_merge_ids_coro(&merge->ids, span->coro_id);
-    record->waker_id = gp_merge_ids_coro(&merge->ids, span->waker_id);
-    record->trace = gp_merge_ids_find(&merge->ids, GP_MERGE_TRACES, span->trace);
-    record->thread = gp_merge_ids_thread(&merge->ids, span->thread);
+    *record = *activity;
+    record->coro_id = gp_merge_ids_coro(&merge->ids, activity->coro_id);
+    record->waker_id = gp_merge_ids_coro(&merge->ids, activity->waker_id);
+    record->trace = gp_merge_ids_find(&merge->ids, GP_MERGE_TRACES, activity->trace);
+    record->thread = gp_merge_ids_thread(&merge->ids, activity->thread);
     record->start_ns += shift;
     record->left_ns += shift;
     record->end_ns += shift;
-    record->ready_ns += span->ready_ns != 0 ? shift : 0;
+    record->ready_ns += activity->ready_ns != 0 ? shift : 0;
     return 0;
 }
 
@@ -340,7 +341,7 @@ const gp_reader_handlers_t gp_merge_handlers = {
     .ledger = on_ledger,
     .hog = on_hog,
     .delay = on_delay,
-    .span = on_span,
+    .activity = on_activity,
     .counters = on_counters,
     .end = on_end,
     .call = on_call,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The records of captures that are merged. Private to merge*.c.
 #ifndef GP_TOOLS_MERGE_RECORDS_H
 #define GP_TOOLS_MERGE_RECORDS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables: commands, and their options in the order of help texts.
 #include <greenprof/prof.h>
 #include <inttypes.h>

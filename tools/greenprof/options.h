@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The commands and their options, as tables: command lines are parsed by them, and help texts,
 // manual pages and shell completions are made from them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "output_guard.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Output files that a signal does not leave half written.
 #ifndef GP_TOOLS_OUTPUT_GUARD_H
 #define GP_TOOLS_OUTPUT_GUARD_H

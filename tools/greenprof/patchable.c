@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "patchable.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which runtimes of a program can be hooked by entry patches (runtime-hooks/patch).
 #ifndef GP_TOOLS_PATCHABLE_H
 #define GP_TOOLS_PATCHABLE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What long work is doing, on standard error where that is a terminal.
 //
 // Model: a thread of its own draws, first after half a second; work that is shorter shows nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables of `greenprof report`.
 #ifndef GP_TOOLS_REPORT_H
 #define GP_TOOLS_REPORT_H

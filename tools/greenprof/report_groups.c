@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The tables by coroutine and by trace.
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
     [GP_COUNTER_UNWRITTEN] = "not in the capture: it could not be written fast enough",
     [GP_COUNTER_LOST_WAITS] = "samples of waiting lost, the collector could not keep up",
     [GP_COUNTER_LOST_HOGS] = "long slices, or delays by them, lost",
-    [GP_COUNTER_MERGED_SPANS] = "waits missing in the timeline",
+    [GP_COUNTER_MERGED_ACTIVITIES] = "waits missing in the timeline",
     [GP_COUNTER_SIGNAL_MOVED] = "changes of the sampling signal: the program handles the one before",
     [GP_COUNTER_LOST_SPAWNS] = "coroutines without a recorded place of creation: --stitch cannot show it",
     [GP_COUNTER_POLL_MISFIT] = "amid a switch, of coroutines that are polled",

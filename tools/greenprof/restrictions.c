@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "restrictions.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The restrictions of a command line: -r, --callers, --callees, -n.
 #ifndef GP_TOOLS_RESTRICTIONS_H
 #define GP_TOOLS_RESTRICTIONS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // greenprof run: check everything, set the environment that libgreenprof-core reads, and become the
 // program. The process keeps its id, so that its exit status is the program's.
 #include <errno.h>
@@ -8,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/signal_name.h"
 #include "command.h"
 #include "message.h"
 #include "patchable.h"
-#include "profile/signal_name.h"
 #include "run.h"
 
 static void set_environment(const gp_arguments_t *arguments, const char *output, const char *core)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What `greenprof run` checks and prepares before it becomes the program.
 #ifndef GP_TOOLS_RUN_H
 #define GP_TOOLS_RUN_H

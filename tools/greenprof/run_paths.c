@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run: where the capture goes, and where the library is.
 #include <errno.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run: whether the program can be run, and whether a preloaded library will be loaded into it.
 #include <elf.h>
 #include <errno.h>

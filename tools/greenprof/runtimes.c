@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // greenprof runtimes: which runtimes are hooked and how; and which of them a program or a process has.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: MIT
 // What `greenprof runtimes` knows, for others.
 #ifndef GP_TOOLS_RUNTIMES_H
 #define GP_TOOLS_RUNTIMES_H
 
-#include "export/dataset.h"
+#include "report/dataset.h"
 
 // Why a stack was not announced, and what would name it, as far as the capture's modules tell: those that are still
 // there are searched for runtimes that are linked in without their hook.

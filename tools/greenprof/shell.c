@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The shell's state: which files, what of them, in which order.
 #include "shell.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The interactive shell: `greenprof report -i`.
 #ifndef GP_TOOLS_SHELL_H
 #define GP_TOOLS_SHELL_H

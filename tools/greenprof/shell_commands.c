@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The shell's commands: those of Python's pstats browser, with its words, then greenprof's own.
 // Source: ProfileBrowser in Lib/pstats.py of CPython 3.11.
 #include <errno.h>

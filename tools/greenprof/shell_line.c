@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reading the shell's command lines. On a terminal libedit does it.
 #include <editline/readline.h>
 #include <locale.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The sort keys of pstats and their abbreviations.
 // Source: Lib/pstats.py of CPython 3.11, Stats.sort_arg_dict_default.
 #ifndef GP_TOOLS_SORT_KEY_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "source.h"
 
 #include <errno.h>
@@ -9,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/spill.h"
 #include "merge.h"
 #include "message.h"
 #include "progress.h"
+#include "report/spill.h"
 
 // A killed process' capture ends up to 0.2 s before it did.
 #define PERF_MAP_SLACK_NS 1000000000u

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: MIT
 // Where `report`, `export` and their kind take their data from: a capture file, and the options
 // that choose a part of it.
 #ifndef GP_TOOLS_SOURCE_H
 #define GP_TOOLS_SOURCE_H
 
 #include "choice.h"
-#include "export/report.h"
 #include "options.h"
+#include "report/build.h"
 
 typedef struct gp_source {
     const char *path; // for messages

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions with calls, times and callers, as pstats.Stats of Python has them: what `report` prints
 // and what `report -i` works on.
 //
@@ -7,11 +8,11 @@
 #ifndef GP_TOOLS_STATS_H
 #define GP_TOOLS_STATS_H
 
+#include "base/index.h"
+#include "base/memory.h"
 #include "export/function_table.h"
 #include "restriction.h"
 #include "sort_key.h"
-#include "symbol/index.h"
-#include "symbol/memory.h"
 
 typedef struct gp_stat_caller {
     uint32_t function; // number in the stats

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tables of functions, laid out as pstats lays them out.
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Moments on the command line: --from, --to.
 #ifndef GP_TOOLS_TIME_TEXT_H
 #define GP_TOOLS_TIME_TEXT_H

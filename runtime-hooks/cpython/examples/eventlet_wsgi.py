@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A service on eventlet.wsgi that writes a .prof for each request.
 
     python3 eventlet_wsgi.py PORT DIRECTORY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A service as OpenStack's are: a Paste pipeline served by oslo.service, a .prof for each request, nothing changed in its code.
 
     python3 oslo_wsgi.py PORT DIRECTORY

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The extension module behind the package greenprof: one type, Profile, over <greenprof/prof.h>.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,7 +13,7 @@
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
 #include "greenprof/trace.h"
-#include "profile/snapshot.h"
+#include "interface.h"
 
 typedef struct profile {
     PyObject_HEAD prof_t *profile; // NULL until it is started for the first time

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #define PY_SSIZE_T_CLEAN
 #include "census.h"
 
@@ -5,7 +6,8 @@
 
 #include "greenprof/coro.h"
 #include "greenprof/trace.h"
-#include "profile/snapshot.h"
+#include "interface.h"
+#include "model/kinds.h"
 
 static const char *const states[] = {
     [GP_CENSUS_UNKNOWN] = "unknown", [GP_CENSUS_RUNNING] = "running", [GP_CENSUS_BLOCKED] = "blocked",

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // greenprof.coroutines(): the live coroutines as Python objects.
 #ifndef GP_CPYTHON_CENSUS_H
 #define GP_CPYTHON_CENSUS_H

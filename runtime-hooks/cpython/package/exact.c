@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #define Py_BUILD_CORE 1 // the code of a frame, without a reference taken and dropped at every call
 #include "exact.h"
 
@@ -11,7 +12,7 @@
 #include "exact_others.h"
 #include "exact_profile.h"
 #include "exact_stack.h"
-#include "profile/snapshot.h"
+#include "interface.h"
 
 #if PY_VERSION_HEX >= 0x030d0000
 #define CODE_OF(frame) ((frame)->f_frame->f_executable)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Exact mode: every call of Python and built-in functions counted and timed, for each green thread by itself.
 //
 // Model: CPython calls back at each call and return. An exact profile keeps a shadow stack for every green thread in

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: MIT
 #include "exact_context.h"
 
 #include <stdlib.h>
 
 #include "exact_profile.h"
-#include "profile/snapshot.h"
+#include "interface.h"
 
 enum { BUCKETS = 4096 };
 

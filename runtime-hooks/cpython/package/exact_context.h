@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which profiles a green thread, a task, or a thread's own stack is in.
 //
 // Model: each has a context, with its shadow stack in every profile that it is in. Made by one that is in profiles, it

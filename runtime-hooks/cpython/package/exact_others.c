@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #define Py_BUILD_CORE 1
 #include "exact_others.h"
 

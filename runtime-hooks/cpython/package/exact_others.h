@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Other profilers of the same threads: CPython calls one function a thread (before 3.12 that is cProfile's as well).
 //
 // Model: who profiled a thread before an exact profile came is called by it, and gets the thread back after it. While

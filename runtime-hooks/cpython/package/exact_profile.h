@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An exact profile. Private to exact*.c.
 #ifndef GP_CPYTHON_EXACT_PROFILE_H
 #define GP_CPYTHON_EXACT_PROFILE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "exact_stack.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The shadow stack of one green thread in one exact profile.
 #ifndef GP_CPYTHON_EXACT_STACK_H
 #define GP_CPYTHON_EXACT_STACK_H

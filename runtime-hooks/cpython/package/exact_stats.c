@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An exact profile as pstats wants it. Source: Lib/pstats.py, Lib/cProfile.py.
 #include "exact_profile.h"
 #include "exact_stack.h"

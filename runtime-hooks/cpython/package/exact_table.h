@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What an exact profile knows of functions, and of pairs of caller and callee.
 #ifndef GP_CPYTHON_EXACT_TABLE_H
 #define GP_CPYTHON_EXACT_TABLE_H

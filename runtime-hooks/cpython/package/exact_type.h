@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The Python type over exact.h.
 #ifndef GP_CPYTHON_EXACT_TYPE_H
 #define GP_CPYTHON_EXACT_TYPE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes a large capture of an imagined service, through the library's own writer: bench_make_samples OUT SAMPLES
 // SYMBOLS
 // [--raw RAW] [--script SCRIPT]

@@ -1,4 +1,5 @@
 #!/usr/bin/perl
+# SPDX-License-Identifier: MIT
 # Folds what `perf script` prints, as the scripts that are around do: one line of text after the other. The measure for
 # `greenprof export --format folded`.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """6. Captures: what writing one costs, and how long a large one takes to read."""
 import os
 import statistics

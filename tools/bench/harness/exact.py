@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """7. What exact mode costs a call of an instrumented function: enter and exit together."""
 from . import table
 from .rounds import Comparison

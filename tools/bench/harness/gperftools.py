@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The peer: gperftools' CPU profiler, preloaded."""
 import glob
 import struct

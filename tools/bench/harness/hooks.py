@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """7. What a hooked runtime's switch costs, beside the bare runtime."""
 import collections
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """8. What the ledger costs a switch: about five million of them a second, with work in between, and in a tight loop."""
 from . import switch, table
 from .rounds import Comparison

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """3. What profiling costs a program that does what services do, and how much of its CPU time the profile reports."""
 import os
 import re

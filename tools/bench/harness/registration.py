@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """5. What announcing a coroutine costs."""
 from . import table
 from .rounds import Comparison, Estimate

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """4. What a profile per request costs, in a program where the sampler already runs."""
 from . import table
 from .rounds import Estimate

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Let variants work in turns, and compare them round by round.
 
 Two processes of one program differ by a few percent for as long as they live (where their memory happens to lie), so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """2. What a sample costs beyond an empty SIGPROF handler driven by the same timer."""
 from . import table
 from .rounds import Comparison, Estimate, amount_for

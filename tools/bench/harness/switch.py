@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """1. What a coroutine switch costs: greenprof absent, resting, sampling."""
 from . import table
 from .rounds import Comparison

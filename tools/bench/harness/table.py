@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figures, one a line, with the bound that must hold beside those that have one."""
 
 

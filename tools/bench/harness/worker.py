@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Benchmark processes: started once per variant, each does a block of work when it is told to (see worker.h)."""
 import collections
 import os

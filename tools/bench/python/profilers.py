@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The profilers that are compared: start(), and stop(), which returns the cumulative seconds of each function by its name."""
 import marshal
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The programs that are profiled, in units of work of some milliseconds; KINDS are the functions that share each one's time."""
 import json
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ns of a greenlet switch: best of many short loops, bare, at rest (greenprof imported, nothing profiled) and while sampling.
 
 Prints the three. GREENPROF_GREENLETS chooses how switches are seen.

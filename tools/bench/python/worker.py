@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A process that works in turns: `worker.py PROGRAM PROFILER`, spoken to as ../worker.h describes; CPU is of all its threads.
 
 For each line "amount which" it does so many units of work and answers "wall cpu process signals figures". Amount 0 ends

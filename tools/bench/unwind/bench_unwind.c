@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What does a frame cost? Frame pointers, greenprof, libunwind and gperftools climb the same stack
 // in the same run. Prints nanoseconds per frame and the ratios that count; asserts nothing.
 //

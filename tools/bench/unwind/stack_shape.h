@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stacks of known depth for the walkers to climb.
 #ifndef BENCH_UNWIND_STACK_SHAPE_H
 #define BENCH_UNWIND_STACK_SHAPE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the CPU time of a request goes, also when it shares its threads with thousands of others.
 
     profile = greenprof.Profile()

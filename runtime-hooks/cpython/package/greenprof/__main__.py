@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """python3 -m greenprof [-o FILE] [-F HZ] [--clock cpu|wall] [--exact] [--native] [-s KEY] script.py [ARGUMENT...] | -m MODULE [ARGUMENT...]"""
 import argparse
 import io

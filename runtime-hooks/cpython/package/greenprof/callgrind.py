@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What an exact profile counted, as KCachegrind and callgrind_annotate read it.
 
 Readers take a function's inclusive cost to be the sum of the calls into it, so a function "[root]" makes those that nobody was

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Files that no reader sees half of; the rules are those of prof_dump()."""
 import os
 import stat

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A profile of every request of a WSGI application, one file each."""
 import itertools
 import os

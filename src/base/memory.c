@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE // Linux 5.14, glibc 2.35
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum {
+    ALIGNMENT = 16,
+    PAGE = 4096,
+    LARGE_PAGE = 2 * 1024 * 1024,
+    WHOLE_MIN = 128 * 1024,
+    BLOCK_MIN = 64 * 1024, // with the header
+    BLOCK_MAX = LARGE_PAGE,
+};
+
+struct gp_arena_block {
+    struct gp_arena_block *next;
+    _Alignas(ALIGNMENT) uint8_t data[];
+};
+
+// The memory is not zeroed: each piece is, when it is in use at once.
+static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
+{
+    struct gp_arena_block *block = gp_memory_whole(sizeof(*block) + bytes);
+    if (block == NULL)
+        return NULL;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    return block->data;
+}
+
+// Blocks double: few for much, small ones for little.
+static void next_block(gp_arena_t *arena)
+{
+    size_t bytes = arena->block_bytes ? arena->block_bytes * 2 : BLOCK_MIN;
+    if (bytes > BLOCK_MAX)
+        bytes = BLOCK_MAX;
+    arena->block_bytes = bytes;
+    bytes -= sizeof(struct gp_arena_block);
+    arena->free_at = block_add(arena, bytes);
+    arena->free_len = arena->free_at ? bytes : 0;
+}
+
+static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
+{
+    size_t skip = (size_t)(-(uintptr_t)arena->free_at) & (alignment - 1);
+    if (bytes > arena->block_bytes / 4 && bytes > BLOCK_MIN / 4)
+        return block_add(arena, bytes);
+    if (arena->free_at == NULL || bytes + skip > arena->free_len) {
+        next_block(arena);
+        skip = 0;
+    }
+    if (arena->free_at == NULL)
+        return NULL;
+    void *at = arena->free_at + skip;
+    arena->free_at += skip + bytes;
+    arena->free_len -= skip + bytes;
+    return at;
+}
+
+void *gp_arena_alloc(gp_arena_t *arena, size_t bytes)
+{
+    void *memory = take(arena, bytes ? bytes : 1, ALIGNMENT);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+char *gp_arena_text(gp_arena_t *arena, const char *text, size_t len)
+{
+    char *copy = take(arena, len + 1, 1);
+    if (copy == NULL)
+        return NULL;
+    copy[len] = '\0';
+    return memcpy(copy, text, len);
+}
+
+void *gp_arena_copy(gp_arena_t *arena, const void *bytes, size_t len)
+{
+    void *copy = take(arena, len ? len : 1, ALIGNMENT);
+    if (copy != NULL && len > 0)
+        memcpy(copy, bytes, len);
+    return copy;
+}
+
+void gp_arena_free(gp_arena_t *arena)
+{
+    struct gp_arena_block *next;
+    for (struct gp_arena_block *block = arena->blocks; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+    memset(arena, 0, sizeof(*arena));
+}
+
+// Ask the kernel for all of it at once. What fails here changes nothing.
+static void populate(char *memory, size_t bytes)
+{
+    int error = errno;
+    char *first = memory + (size_t)(-(uintptr_t)memory & (PAGE - 1));
+    madvise(first, (bytes - (size_t)(first - memory)) & ~(size_t)(PAGE - 1), MADV_POPULATE_WRITE);
+    errno = error;
+}
+
+// Large pages as far as at least half of the last one is needed.
+static void *large_pages(size_t bytes)
+{
+    size_t large = (bytes + LARGE_PAGE / 2) & ~(size_t)(LARGE_PAGE - 1);
+    int error = errno;
+    void *memory;
+    if (posix_memalign(&memory, LARGE_PAGE, large > bytes ? large : bytes) != 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    madvise(memory, large, MADV_HUGEPAGE);
+    errno = error;
+    return memory;
+}
+
+void *gp_memory_whole(size_t bytes)
+{
+    char *memory = bytes > SIZE_MAX / 2 ? NULL : bytes >= LARGE_PAGE ? large_pages(bytes) : malloc(bytes);
+    if (memory != NULL && bytes >= WHOLE_MIN)
+        populate(memory, bytes);
+    return memory;
+}
+
+void *gp_memory_zeroed(size_t bytes)
+{
+    void *memory = gp_memory_whole(bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+static int resize(void **array, size_t *capacity, size_t larger, size_t element_bytes)
+{
+    void *grown = reallocarray(*array, larger, element_bytes);
+    if (grown == NULL)
+        return -ENOMEM;
+    *array = grown;
+    *capacity = larger;
+    return 0;
+}
+
+int gp_enlarge(void *array, size_t *capacity, size_t element_bytes)
+{
+    size_t larger = *capacity < 16 ? 16 : *capacity + *capacity / 2;
+    return resize(array, capacity, larger, element_bytes);
+}
+
+int gp_reserve(void *array, size_t *capacity, size_t count, size_t element_bytes)
+{
+    return count > *capacity ? resize(array, capacity, count, element_bytes) : 0;
+}

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: MIT
+#include "collect/collector.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/found_stack.h"
+#include "collect/hog_samples.h"
+#include "collect/polled.h"
+#include "collect/sampler.h"
+#include "collect/sleepers.h"
+#include "coro/coro_name.h"
+#include "coro/registry.h"
+#include "coro/scope.h"
+#include "coro/threads.h"
+#include "exact/exact_site.h"
+#include "profile/profile.h"
+#include "profile/profile_pool.h"
+#include "signal/handler.h"
+#include "signal/language.h"
+#include "signal/ticks.h"
+#include "signal/wait.h"
+
+enum {
+    ROUND_NS = 50000000, // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
+    // A thread that is reached is sampled every 1.5 periods at the latest; by CPU timers, every 1.5 kernel ticks (HZ >=
+    // 100).
+    UNREACHED_PERIODS = 4,
+    UNREACHED_CPU_TIMER_NS = 20000000,
+    UNREACHED_BY_CHANCE = 5,     // times that, where samples are drawn on the wall clock: e^-20 of the threads
+    COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
+    HOUSEKEEPING_NS = 500000000, // look for threads without a timer, for exited ones
+};
+
+pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const gp_sink_t *sink;
+static void (*errand)(void);
+static _Atomic bool running; // changed under the sampler lock
+// `wanted` is raised by those who wait for a round, `done` follows it when a round that began later has ended.
+static _Atomic uint32_t wanted, done, kicks;
+static uint64_t gone_counters[GP_COUNTER_COUNT];
+static bool is_forked; // the process is a fork of one that was profiled
+
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+{
+    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
+}
+
+void gp_collector_kick(void)
+{
+    atomic_fetch_add_explicit(&kicks, 1, memory_order_release);
+    futex(&kicks, FUTEX_WAKE, 1, NULL);
+}
+
+int gp_collector_sync_within(uint64_t limit_ns)
+{
+    if (!atomic_load_explicit(&running, memory_order_acquire))
+        return -ESRCH;
+    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC);
+    uint32_t mine = atomic_fetch_add_explicit(&wanted, 1, memory_order_acq_rel) + 1;
+    gp_collector_kick();
+    for (;;) {
+        // Acquire: partner of the release in round_over(): what the round changed is visible.
+        uint32_t now = atomic_load_explicit(&done, memory_order_acquire);
+        uint64_t waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
+        if ((int32_t)(now - mine) >= 0)
+            return 0;
+        if (waited >= limit_ns)
+            return -ETIMEDOUT;
+        uint64_t left = limit_ns - waited;
+        struct timespec timeout = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
+        futex(&done, FUTEX_WAIT, now, &timeout);
+    }
+}
+
+void gp_collector_sync(void)
+{
+    gp_collector_sync_within(UINT64_MAX / 2);
+}
+
+static void round_over(uint32_t answered)
+{
+    if (atomic_load_explicit(&done, memory_order_relaxed) == answered)
+        return;
+    atomic_store_explicit(&done, answered, memory_order_release);
+    futex(&done, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+void gp_collector_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    size_t depth = 0;
+    stack->flags = 0;
+    if (sample->flags & GP_SAMPLE_SWITCHING) {
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
+        stack->flags |= GP_STACK_SWITCHING;
+    }
+    for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
+        bool is_language = gp_language_is_frame(sample->frames[i]);
+        gp_loc_t loc = is_language ? language->locate(sample->frames[i]) : gp_modules_locate(sample->frames[i]);
+        if (is_language && loc == GP_LANGUAGE_CUT)
+            break;
+        if (loc == GP_LOC_OWN) {
+            if (is_language)
+                continue; // what it calls is the program
+            if (!gp_thread_is_entry(sample->frames[i]))
+                depth = 0; // what greenprof calls on behalf of its caller is the caller's time
+            continue;
+        }
+        locs[depth++] = loc;
+        if (i == 0 && (sample->flags & GP_UNWIND_TRUNCATED)) { // the leaf, then what is missing, then the root end
+            locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TRUNCATED);
+            stack->flags |= GP_STACK_TRUNCATED;
+        }
+    }
+    if ((sample->flags & GP_UNWIND_INCOMPLETE) && !(sample->flags & GP_SAMPLE_SWITCHING)) {
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
+        stack->flags |= GP_STACK_INCOMPLETE;
+    }
+    if (depth == 0) // all of it was greenprof's own, on the way into or out of the program
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
+    stack->locs = locs;
+    stack->depth = depth;
+}
+
+void gp_collector_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language == NULL || gp_coro_is_named(coro) || coro->kind == GP_CORO_THREAD)
+        return;
+    const char *name = language->coro_name(stack->locs, stack->depth);
+    if (name != NULL && gp_coro_name_default(coro, id, name))
+        coro->written_id = 0; // the capture gets it with its next record of it
+}
+
+static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
+
+static void hand_on(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
+                    uint64_t weight_ns)
+{
+    if (weight_ns == 0 && kind != GP_KIND_CPU)
+        return;
+    gp_profiles_take(sample, thread, stack, kind, weight_ns);
+    if (sink != NULL)
+        sink->sample(sample, thread, stack, kind, weight_ns);
+}
+
+// A sample on a stack that nobody announced is that stack's, or whose the runtime says that it is.
+static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
+{
+    uint64_t id;
+    bool polled = sample->flags & (GP_SAMPLE_POLLED | GP_SAMPLE_MISFIT);
+    prof_coro_t *coro =
+        polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(sample->frames[sample->depth], &id);
+    if (coro == NULL)
+        return;
+    sample->coro = coro;
+    sample->coro_id = id;
+    sample->trace[0] = sample->trace[1] = 0;
+}
+
+static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
+{
+    gp_stack_t stack;
+    if (sample->flags & (GP_SAMPLE_OUTSIDE | GP_SAMPLE_POLLED))
+        find_owner(thread, sample);
+    gp_collector_locate(sample, sample_locs, &stack);
+    gp_collector_name(sample->coro, sample->coro_id, &stack);
+    gp_hog_keep_sample(thread, sample, &stack);
+    hand_on(sample, thread, &stack, GP_KIND_CPU, sample->weight_ns);
+    hand_on(sample, thread, &stack, GP_KIND_PREEMPTED, sample->off_ns);
+}
+
+void gp_collector_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    gp_stack_t stack;
+    gp_collector_locate(sample, sample_locs, &stack);
+    gp_hog_keep_sample(thread, sample, &stack);
+    hand_on(sample, thread, &stack, GP_KIND_BLOCKED, sample->weight_ns);
+}
+
+void gp_collector_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    gp_stack_t stack = {.locs = sample_locs};
+    if (sample->depth > 0) {
+        gp_collector_locate(sample, sample_locs, &stack);
+        gp_collector_name(sample->coro, sample->coro_id, &stack);
+    }
+    if (sample->flags & GP_SAMPLE_BLIND) {
+        hand_on(sample, thread, &stack, GP_KIND_WAITING, sample->weight_ns);
+    } else {
+        hand_on(sample, thread, &stack, GP_KIND_READY, sample->off_ns);
+        hand_on(sample, thread, &stack, GP_KIND_PARKED, sample->weight_ns - sample->off_ns);
+    }
+}
+
+static void take_hog(gp_thread_t *thread, const gp_hog_mark_t *mark)
+{
+    size_t count;
+    const gp_hog_sample_t *samples = gp_hog_samples(thread, mark->start, &count);
+    if (sink != NULL)
+        sink->hog(mark, thread, samples, count);
+}
+
+static void drain(gp_thread_t *thread)
+{
+    for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;) {
+        void *record = header;
+        switch (atomic_load_explicit(&header->committed, memory_order_relaxed)) {
+        case GP_RING_SAMPLE:
+            take_sample(thread, record);
+            break;
+        case GP_RING_WAIT:
+            gp_collector_take_wait(thread, record);
+            break;
+        case GP_RING_HOG:
+            take_hog(thread, record);
+            break;
+        case GP_RING_TRACE_MARK:
+            if (sink != NULL)
+                sink->trace_mark(record);
+            break;
+        case GP_RING_ACTIVITY:
+            if (sink != NULL)
+                sink->activity(record, thread);
+            break;
+        case GP_RING_DELAY:
+            if (sink != NULL)
+                sink->delay(record, thread);
+            break;
+        default:
+            break;
+        }
+        gp_ring_consume(&thread->ring, header);
+    }
+}
+
+// CPU time since the last sample of a thread. A few periods are the normal end of things; more means that no signal
+// reached it: the thread blocks it, or has no timer.
+static uint64_t unsampled_ns(gp_thread_t *thread)
+{
+    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    if (cpu_ns == 0)
+        cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    uint64_t sampled = thread->sample_cpu_ns, longest = UNREACHED_PERIODS * thread->timer.period_ns;
+    if (gp_sampler_engine() == GP_ENGINE_MONOTONIC)
+        longest *= UNREACHED_BY_CHANCE;
+    if (gp_sampler_engine() == GP_ENGINE_CPU && longest < UNREACHED_CPU_TIMER_NS)
+        longest = UNREACHED_CPU_TIMER_NS;
+    return cpu_ns > sampled + longest ? cpu_ns - sampled : 0;
+}
+
+static void end_thread(gp_thread_t *thread)
+{
+    gone_counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
+    gp_profiles_thread_over(thread);
+    gp_hog_forget(thread);
+    if (sink != NULL)
+        sink->thread_over(thread);
+    for (int i = 0; i < GP_COUNTER_COUNT; i++)
+        gone_counters[i] += atomic_exchange_explicit(&thread->counters[i], 0, memory_order_relaxed);
+    gp_thread_recycle(thread);
+}
+
+static bool is_gone(const gp_thread_t *thread)
+{
+    return syscall(SYS_tgkill, getpid(), atomic_load_explicit(&thread->tid, memory_order_relaxed), 0) != 0 &&
+           errno == ESRCH;
+}
+
+// Threads that were found, not created under our eyes, end without telling.
+static void find_exited(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread)) {
+            prof_coro_t *root = thread->root;
+            gp_sampler_disarm(thread);
+            atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
+            gp_coro_retire(root);
+        }
+    }
+}
+
+// A stack pointer that was on no known stack: give its mapping a record, so that the next sample finds it.
+static void look_up_unknown(gp_thread_t *thread)
+{
+    uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
+    uint64_t id;
+    if (sp != 0)
+        gp_found_stack(sp, &id);
+}
+
+static void drain_all(void)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->before_drain();
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
+        int state = atomic_load_explicit(&thread->state, memory_order_acquire);
+        drain(thread);
+        look_up_unknown(thread);
+        if (state == GP_THREAD_EXITED)
+            end_thread(thread);
+    }
+    if (language != NULL)
+        language->after_drain();
+}
+
+// What samples are located in, as it is now: before they are drained.
+static void refresh(void)
+{
+    if (gp_modules_refresh())
+        gp_exact_functions_recheck();
+    gp_exact_functions_locate();
+}
+
+static void round_of_all(void)
+{
+    pthread_mutex_lock(&gp_drain_lock);
+    refresh();
+    prof_coro_t *retired = gp_coro_take_retired();
+    drain_all();
+    for (prof_coro_t *coro = retired; coro != NULL && sink != NULL; coro = coro->next)
+        sink->coro_over(coro);
+    gp_coro_recycle(retired);
+    gp_scope_recycle();
+    if (sink != NULL)
+        sink->round();
+    gp_polled_round();
+    pthread_mutex_unlock(&gp_drain_lock);
+}
+
+static void look_at_sleepers(void)
+{
+    pthread_mutex_lock(&gp_drain_lock);
+    gp_thread_t *const first = atomic_load_explicit(&gp_thread_list, memory_order_acquire), *thread;
+    bool any = false;
+    for (thread = first; thread != NULL && !any; thread = thread->next)
+        any = gp_sleepers_wants(thread);
+    if (any) { // a slice's samples in the order in which they were taken
+        refresh();
+        drain_all();
+    }
+    for (thread = first; thread != NULL; thread = thread->next)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            gp_sleepers_look(thread);
+    pthread_mutex_unlock(&gp_drain_lock);
+}
+
+// Until somebody kicks, or for a round; with looks at sleepers where somebody wants to know.
+static void wait_for_next(uint32_t seen_kicks)
+{
+    bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
+    bool looks = sampling && (sink != NULL || gp_profiles_want_waits());
+    if (!sampling) {
+        futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
+        return;
+    }
+    for (uint64_t waited = 0, step; waited < ROUND_NS; waited += step) {
+        step = looks ? gp_sleepers_next_ns() : ROUND_NS;
+        struct timespec time = {.tv_nsec = (long)step};
+        if (futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
+            return;
+        if (looks)
+            look_at_sleepers();
+    }
+}
+
+static int is_sampling(void)
+{
+    return atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
+}
+
+// A daemon closes all descriptors right after its fork and counts on the lowest ones for those that it opens next: the
+// collector's own, which live for some microseconds, must not be among them.
+static void let_daemon_begin(void)
+{
+    struct timespec time = {.tv_nsec = ROUND_NS};
+    uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
+    // Acquire: partner of gp_collector_sync(), who raises `wanted` before the kick: nobody is let wait, as at a short
+    // child's end.
+    if (atomic_load_explicit(&wanted, memory_order_acquire) == atomic_load_explicit(&done, memory_order_relaxed))
+        futex(&kicks, FUTEX_WAIT, seen_kicks, &time);
+}
+
+static void *collect(void *unused)
+{
+    (void)unused;
+    uint64_t housekeeping = 0;
+    if (is_forked)
+        let_daemon_begin();
+    for (;;) {
+        uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
+        // Acquire: partner of gp_collector_sync(): samples committed before it was called are seen by this round.
+        uint32_t answered = atomic_load_explicit(&wanted, memory_order_acquire);
+        bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
+        uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+        if (sampling)
+            gp_sampler_look_at_signal();
+        if (sampling && now - housekeeping > HOUSEKEEPING_NS) {
+            find_exited();
+            gp_sampler_look_for_threads();
+            housekeeping = now;
+        }
+        round_of_all();
+        round_over(answered);
+        gp_sampler_stop_if_idle();
+        if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire)) {
+            round_of_all(); // what was still in the rings
+            gp_coro_set_draining(is_sampling);
+        }
+        if (errand != NULL)
+            errand();
+        wait_for_next(seen_kicks);
+    }
+    return NULL;
+}
+
+int gp_collector_start(void)
+{
+    gp_coro_set_draining(NULL);
+    if (atomic_load_explicit(&running, memory_order_relaxed)) {
+        gp_collector_kick();
+        return 0;
+    }
+    pthread_t thread;
+    int error = gp_thread_start_own(collect, NULL, &thread);
+    if (error != 0)
+        return error;
+    pthread_detach(thread);
+    atomic_store_explicit(&running, true, memory_order_release);
+    return 0;
+}
+
+void gp_collector_set_errand(void (*new_errand)(void))
+{
+    errand = new_errand;
+}
+
+void gp_collector_set_sink(const gp_sink_t *new_sink)
+{
+    pthread_mutex_lock(&gp_drain_lock);
+    gp_wait_want((new_sink != NULL) - (sink != NULL));
+    sink = new_sink;
+    pthread_mutex_unlock(&gp_drain_lock);
+}
+
+// A handler in progress has counted its signal, but not yet what became of it. Such a signal is left for the next time.
+static void add_counters(gp_thread_t *thread, uint64_t counters[GP_COUNTER_COUNT])
+{
+    uint64_t now[GP_COUNTER_COUNT];
+    bool quiet = false;
+    for (int i = 0; i < COUNTER_TRIES && !quiet; i++) {
+        bool before = atomic_load_explicit(&thread->in_handler, memory_order_acquire);
+        for (int j = GP_COUNTER_COUNT - 1; j >= 0; j--) // the signals last
+            now[j] = atomic_load_explicit(&thread->counters[j], memory_order_acquire);
+        uint64_t known = now[GP_COUNTER_SAMPLES];
+        for (int j = GP_COUNTER_DROP_FIRST; j <= GP_COUNTER_DROP_LAST; j++)
+            known += now[j];
+        quiet = now[GP_COUNTER_SIGNALS] == known;
+        if (!quiet && before && now[GP_COUNTER_SIGNALS] == known + 1 && i == COUNTER_TRIES - 1)
+            now[GP_COUNTER_SIGNALS] = known; // preempted in its handler
+    }
+    for (int i = 0; i < GP_COUNTER_COUNT; i++)
+        counters[i] += now[i];
+}
+
+void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (int i = 0; i < GP_COUNTER_COUNT; i++)
+        counters[i] = gone_counters[i] + atomic_load_explicit(&gp_thread_orphan_counters[i], memory_order_relaxed);
+    for (; thread != NULL; thread = thread->next) {
+        add_counters(thread, counters);
+        if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed) &&
+            atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
+    }
+}
+
+uint64_t gp_collector_unsampled_ns(void)
+{
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_collector_counters(counters);
+    return counters[GP_COUNTER_UNSAMPLED_NS];
+}
+
+void gp_collector_after_fork(void)
+{
+    atomic_store_explicit(&running, false, memory_order_relaxed);
+    atomic_store_explicit(&wanted, 0, memory_order_relaxed);
+    atomic_store_explicit(&done, 0, memory_order_relaxed);
+    memset(gone_counters, 0, sizeof(gone_counters));
+    is_forked = true;
+}

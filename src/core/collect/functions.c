@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "collect/functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { FIRST_ROOM = 256 };
+
+static gp_function_name_t *functions; // by number - 1
+static uint32_t count, room;
+static uint32_t *slots; // open addressing, 2 * room: number, 0 = empty
+
+static uint64_t hash_of(const char *name, size_t name_len, const char *file, size_t file_len, uint32_t first_line)
+{
+    return XXH3_64bits_withSeed(file, file_len, XXH3_64bits_withSeed(name, name_len, first_line));
+}
+
+static uint64_t hash_at(uint32_t number)
+{
+    const gp_function_name_t *function = &functions[number - 1];
+    return hash_of(function->name, strlen(function->name), function->file, strlen(function->file),
+                   function->first_line);
+}
+
+static int grow(void)
+{
+    uint32_t bigger = room > 0 ? room * 2 : FIRST_ROOM;
+    if (bigger > GP_LANGUAGE_FUNCTIONS_MAX)
+        return 0;
+    gp_function_name_t *grown = realloc(functions, bigger * sizeof(*grown));
+    if (grown == NULL)
+        return 0;
+    functions = grown;
+    uint32_t *table = calloc((size_t)bigger * 2, sizeof(*table));
+    if (table == NULL)
+        return 0;
+    free(slots);
+    slots = table;
+    room = bigger;
+    for (uint32_t number = 1; number <= count; number++) {
+        uint32_t slot = (uint32_t)hash_at(number) & (room * 2 - 1);
+        while (slots[slot] != 0)
+            slot = (slot + 1) & (room * 2 - 1);
+        slots[slot] = number;
+    }
+    return 1;
+}
+
+static int is_same(const gp_function_name_t *function, const char *name, size_t name_len, const char *file,
+                   size_t file_len, uint32_t first_line)
+{
+    return function->first_line == first_line && strncmp(function->name, name, name_len) == 0 &&
+           function->name[name_len] == '\0' && strncmp(function->file, file, file_len) == 0 &&
+           function->file[file_len] == '\0';
+}
+
+uint32_t gp_functions_number(const char *name, size_t name_len, const char *file, size_t file_len, uint32_t first_line)
+{
+    name_len = strnlen(name, name_len); // a NUL within would make two of one
+    file_len = strnlen(file, file_len);
+    if (count == room && !grow())
+        return 0;
+    uint32_t slot = (uint32_t)hash_of(name, name_len, file, file_len, first_line) & (room * 2 - 1);
+    for (uint32_t number; (number = slots[slot]) != 0; slot = (slot + 1) & (room * 2 - 1))
+        if (is_same(&functions[number - 1], name, name_len, file, file_len, first_line))
+            return number;
+    char *texts = malloc(name_len + file_len + 2);
+    if (texts == NULL)
+        return 0;
+    memcpy(texts, name, name_len);
+    texts[name_len] = '\0';
+    memcpy(texts + name_len + 1, file, file_len);
+    texts[name_len + 1 + file_len] = '\0';
+    functions[count] = (gp_function_name_t){texts, texts + name_len + 1, first_line};
+    slots[slot] = ++count;
+    return count;
+}
+
+const gp_function_name_t *gp_functions_at(uint32_t number)
+{
+    return number >= 1 && number <= count ? &functions[number - 1] : NULL;
+}
+
+uint32_t gp_functions_count(void)
+{
+    return count;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Functions of language runtimes, numbered by what they are called and where they stand.
+//
+// Model: (name, file, first line) is a function, however often its code object is made anew; its number stays. Caller
+// holds the drain lock everywhere.
+#ifndef GP_COLLECT_FUNCTIONS_H
+#define GP_COLLECT_FUNCTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/location.h"
+
+typedef struct gp_function_name {
+    const char *name, *file; // never freed, UTF-8
+    uint32_t first_line;
+} gp_function_name_t;
+
+// The number of a function, from 1; 0 when memory is short or there are too many.
+uint32_t gp_functions_number(const char *name, size_t name_len, const char *file, size_t file_len, uint32_t first_line);
+
+// A function by number, valid until the next gp_functions_number(); NULL = there is none.
+const gp_function_name_t *gp_functions_at(uint32_t number);
+
+// The highest number given out.
+uint32_t gp_functions_count(void);
+
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Keeps the samples of every thread's latest slice, until it is known whether that slice was long (see signal/hog.h).
+// Caller holds the drain lock everywhere.
+#ifndef GP_COLLECT_HOG_SAMPLES_H
+#define GP_COLLECT_HOG_SAMPLES_H
+
+#include "collect/collector.h"
+
+// A sample of a slice; what was kept of the thread's slice before is forgotten.
+void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *stack);
+
+// The samples of the slice that began at `start` (ticks): gp_hog_sample_t[*count], valid until the next call.
+const gp_hog_sample_t *gp_hog_samples(gp_thread_t *thread, uint64_t start, size_t *count);
+
+// The thread is over.
+void gp_hog_forget(gp_thread_t *thread);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "collect/modules.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    MODULES_MAX = 65533,
+    CACHE_SIZE = 4096, // program counter -> location, direct-mapped
+};
+
+static gp_module_t *modules;
+static size_t module_count, module_room;
+static uint32_t *sorted; // indices of loaded modules by start
+static size_t sorted_count;
+static unsigned long long seen_adds, seen_subs;
+static struct {
+    uintptr_t pc;
+    gp_loc_t loc;
+} cache[CACHE_SIZE];
+
+static void read_build_id(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
+{
+    const char *at = (const char *)(info->dlpi_addr + header->p_vaddr), *end = at + header->p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+        const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
+        const char *name = at + sizeof(*note), *desc = name + ((note->n_namesz + 3u) & ~3u);
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
+            desc + note->n_descsz <= end) {
+            module->build_id_len = note->n_descsz < 20 ? note->n_descsz : 20;
+            memcpy(module->build_id, desc, module->build_id_len);
+            return;
+        }
+        at = desc + ((note->n_descsz + 3u) & ~3u);
+    }
+}
+
+static void measure(gp_module_t *module, const struct dl_phdr_info *info)
+{
+    memset(module, 0, sizeof(*module));
+    module->bias = info->dlpi_addr;
+    module->start = UINTPTR_MAX;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type == PT_LOAD) {
+            uintptr_t lo = info->dlpi_addr + header->p_vaddr, hi = lo + header->p_memsz;
+            module->start = lo < module->start ? lo : module->start;
+            module->end = hi > module->end ? hi : module->end;
+        } else if (header->p_type == PT_NOTE) {
+            read_build_id(module, info, header);
+        }
+    }
+}
+
+static char *path_of(const struct dl_phdr_info *info, const gp_module_t *module)
+{
+    if (info->dlpi_name != NULL && info->dlpi_name[0] != '\0') {
+        if (strncmp(info->dlpi_name, "linux-vdso", 10) == 0)
+            return strdup("[vdso]");
+        char *absolute = info->dlpi_name[0] == '/' ? NULL : realpath(info->dlpi_name, NULL);
+        return absolute != NULL ? absolute : strdup(info->dlpi_name);
+    }
+    if (module_count > 0 && module->start > 0 && modules[0].bias != module->bias)
+        return strdup("[vdso]"); // nameless but not the first: older loaders leave the vDSO's name empty
+    char path[4096];
+    // Not /proc/self: it has no image any more once the main thread ended by pthread_exit().
+    ssize_t len = readlink("/proc/thread-self/exe", path, sizeof(path) - 1);
+    path[len > 0 ? len : 0] = '\0';
+    return strdup(path);
+}
+
+static bool is_own(const gp_module_t *module)
+{
+    uintptr_t here = (uintptr_t)gp_modules_locate;
+    if (here >= module->start && here < module->end)
+        return true;
+    const char *base = strrchr(module->path, '/');
+    base = base != NULL ? base + 1 : module->path;
+    return strncmp(base, "libgreenprof.so", 15) == 0 || strncmp(base, "libgreenprof-core.so", 20) == 0;
+}
+
+static gp_module_t *find_same(const gp_module_t *module, const char *path)
+{
+    for (size_t i = 0; i < module_count; i++) {
+        gp_module_t *other = &modules[i];
+        if (other->start == module->start && other->end == module->end && other->bias == module->bias &&
+            other->build_id_len == module->build_id_len &&
+            memcmp(other->build_id, module->build_id, module->build_id_len) == 0 && strcmp(other->path, path) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static bool make_room(void)
+{
+    if (module_count < module_room)
+        return true;
+    size_t room = module_room > 0 ? module_room * 2 : 64;
+    gp_module_t *grown = realloc(modules, room * sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    modules = grown;
+    uint32_t *order = realloc(sorted, room * sizeof(*order));
+    if (order == NULL)
+        return false;
+    sorted = order;
+    module_room = room;
+    return true;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    gp_module_t module;
+    measure(&module, info);
+    char *path = module.end != 0 ? path_of(info, &module) : NULL;
+    if (path == NULL)
+        return 0;
+    gp_module_t *same = find_same(&module, path);
+    if (same != NULL) {
+        same->loaded = true;
+        free(path);
+    } else if (module_count < MODULES_MAX && make_room()) {
+        module.path = path;
+        module.loaded = true;
+        module.own = is_own(&module);
+        module.id = (uint32_t)module_count + 1;
+        modules[module_count++] = module;
+    } else {
+        free(path);
+    }
+    return 0;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *changed)
+{
+    (void)size;
+    *(bool *)changed = info->dlpi_adds != seen_adds || info->dlpi_subs != seen_subs;
+    seen_adds = info->dlpi_adds;
+    seen_subs = info->dlpi_subs;
+    return 1;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    uintptr_t x = modules[*(const uint32_t *)a].start, y = modules[*(const uint32_t *)b].start;
+    return (x > y) - (x < y);
+}
+
+bool gp_modules_refresh(void)
+{
+    bool changed = false;
+    dl_iterate_phdr(look, &changed);
+    if (!changed)
+        return false;
+    for (size_t i = 0; i < module_count; i++)
+        modules[i].loaded = false;
+    dl_iterate_phdr(visit, NULL);
+    sorted_count = 0;
+    for (size_t i = 0; i < module_count; i++)
+        if (modules[i].loaded)
+            sorted[sorted_count++] = (uint32_t)i;
+    if (sorted_count > 0)
+        qsort(sorted, sorted_count, sizeof(*sorted), by_start);
+    memset(cache, 0, sizeof(cache));
+    return true;
+}
+
+static gp_loc_t locate(uintptr_t pc)
+{
+    size_t lo = 0, hi = sorted_count;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        const gp_module_t *module = &modules[sorted[mid]];
+        if (pc < module->start)
+            hi = mid;
+        else if (pc >= module->end)
+            lo = mid + 1;
+        else
+            return module->own ? GP_LOC_OWN : GP_LOC(module->id, pc - module->bias);
+    }
+    return GP_LOC(0, pc);
+}
+
+gp_loc_t gp_modules_locate(uintptr_t pc)
+{
+    size_t slot = (pc * 0x9e3779b97f4a7c15ull) >> 52; // 4096 slots
+    if (cache[slot].pc != pc) {
+        cache[slot].loc = locate(pc);
+        cache[slot].pc = pc;
+    }
+    return cache[slot].loc;
+}
+
+const gp_module_t *gp_modules_all(size_t *count)
+{
+    *count = module_count;
+    return modules;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "collect/pacer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coro/threads.h"
+#include "signal/clock_paced.h"
+#include "signal/ticks.h"
+
+enum {
+    // A signal that no handler got for so long is sent again: sigwait() has taken it. The next one has twice as long:
+    // the thread
+    // blocks it, and real-time signals queue.
+    LOST_MIN_NS = 1000000,
+    LOST_MAX_NS = 1000000000,
+    DESCRIPTORS_MAX = 1 << 16, // closed one by one where the kernel (before 5.9) does not close them all
+};
+
+static bool running; // sampler's lock
+static _Atomic uint32_t changes;
+static bool sees_states; // the kernel can be asked whether a thread sleeps
+
+static void wake(void)
+{
+    atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+    syscall(SYS_futex, &changes, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+static void sleep_until(uint64_t ns, uint32_t seen)
+{
+    struct timespec until = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    syscall(SYS_futex, &changes, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, ns != 0 ? &until : NULL, NULL,
+            FUTEX_BITSET_MATCH_ANY);
+}
+
+// Source: close_range(2), unshare(2).
+static bool own_descriptors(void)
+{
+    if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) == 0)
+        return true;
+    if (unshare(CLONE_FILES) != 0)
+        return false;
+    for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
+        syscall(SYS_close, fd); // of the copy
+    return true;
+}
+
+// Source: proc_pid_stat(5): the state follows the name, which may have parentheses itself.
+static bool is_runnable(pid_t tid)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = syscall(SYS_read, fd, text, sizeof(text) - 1);
+    syscall(SYS_close, fd);
+    text[length > 0 ? length : 0] = '\0';
+    const char *end = strrchr(text, ')');
+    return end != NULL && end[1] != '\0' && end[2] == 'R';
+}
+
+// On a processor, or waiting for one: the clock of a thread goes on while it has one, to be read from another.
+static bool runs(gp_timer_t *timer, pid_t tid)
+{
+    uint64_t before_ns = atomic_load_explicit(&timer->seen_cpu_ns, memory_order_relaxed);
+    uint64_t used_ns = gp_clock_ns(gp_thread_clock(tid));
+    if (used_ns == before_ns) // it has not run since it was looked at last
+        return false;
+    bool goes_on = gp_clock_ns(gp_thread_clock(tid)) > used_ns || (sees_states && is_runnable(tid));
+    atomic_store_explicit(&timer->seen_cpu_ns, gp_clock_ns(gp_thread_clock(tid)), memory_order_relaxed);
+    atomic_store_explicit(&timer->seen_ns, gp_clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+    return goes_on;
+}
+
+static bool is_under_way(gp_timer_t *timer, uint64_t now)
+{
+    if (!atomic_load_explicit(&timer->sent, memory_order_relaxed)) {
+        timer->lost_ns = LOST_MIN_NS;
+        return false;
+    }
+    if (now - timer->sent_ns < timer->lost_ns)
+        return true;
+    if (timer->lost_ns < LOST_MAX_NS)
+        timer->lost_ns *= 2;
+    return false;
+}
+
+static void send(gp_timer_t *timer, pid_t tid, uint64_t now)
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = atomic_load_explicit(&timer->paced_signal, memory_order_relaxed);
+    info.si_code = SI_TIMER;
+    info.si_value.sival_ptr = timer;
+    timer->sent_ns = now;
+    atomic_store_explicit(&timer->sent, true, memory_order_relaxed);
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, &info);
+}
+
+// Returns when it is due again; 0 = never.
+static uint64_t look_at(gp_timer_t *timer, uint64_t now)
+{
+    // Acquire: partner of the release in arm().
+    uint64_t due = atomic_load_explicit(&timer->due_ns, memory_order_acquire);
+    if (due == 0 || due > now)
+        return due;
+    uint64_t next = now + atomic_load_explicit(&timer->interval_ns, memory_order_relaxed);
+    if (!atomic_compare_exchange_strong_explicit(&timer->due_ns, &due, next, memory_order_acq_rel,
+                                                 memory_order_acquire))
+        return due;
+    // In one order with disarm()'s.
+    atomic_store_explicit(&gp_clock_pacing, timer, memory_order_seq_cst);
+    pid_t tid = atomic_load_explicit(&timer->paced_tid, memory_order_relaxed);
+    if (atomic_load_explicit(&timer->due_ns, memory_order_seq_cst) != 0 && !is_under_way(timer, now) &&
+        runs(timer, tid))
+        send(timer, tid, now);
+    atomic_store_explicit(&gp_clock_pacing, NULL, memory_order_release);
+    return next;
+}
+
+static void *pace(void *unused)
+{
+    (void)unused;
+    sees_states = own_descriptors();
+    prctl(PR_SET_TIMERSLACK, 1);
+    for (;;) {
+        // Acquire: partner of the release in wake().
+        uint32_t seen = atomic_load_explicit(&changes, memory_order_acquire);
+        uint64_t now = gp_clock_ns(CLOCK_MONOTONIC), next = 0;
+        gp_timer_t *timer = atomic_load_explicit(&gp_clock_paced, memory_order_acquire);
+        for (; timer != NULL; timer = timer->next_paced) {
+            uint64_t due = look_at(timer, now);
+            if (due != 0 && (next == 0 || due < next))
+                next = due;
+        }
+        sleep_until(next, seen);
+    }
+    return NULL;
+}
+
+int gp_pacer_start(void)
+{
+    pthread_t thread;
+    if (running)
+        return 0;
+    int error = gp_thread_start_own(pace, NULL, &thread);
+    if (error != 0)
+        return error;
+    pthread_detach(thread);
+    gp_clock_paced_wake = wake;
+    running = true;
+    return 0;
+}
+
+void gp_pacer_after_fork(void)
+{
+    running = false;
+    gp_clock_paced_wake = NULL;
+    atomic_store_explicit(&gp_clock_pacing, NULL, memory_order_relaxed);
+}

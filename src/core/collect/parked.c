@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "collect/parked.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "coro/registry.h"
+#include "signal/edge.h"
+#include "signal/language.h"
+#include "signal/scope_record.h"
+
+enum { COPY_BYTES = 256 << 10 }; // of a deeper stack the outermost frames are missing
+
+static uintptr_t copy[COPY_BYTES / sizeof(uintptr_t)];
+
+typedef struct wait { // as it was found
+    uint64_t id, since;
+    uintptr_t lo, hi, object;
+    gp_unwind_regs_t regs;
+} wait_t;
+
+static bool find_wait(prof_coro_t *coro, wait_t *wait)
+{
+    // Acquire: partner of the release in gp_edge_leave(): what it left is complete.
+    bool running = atomic_load_explicit(&coro->running, memory_order_acquire) != 0;
+    wait->id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    wait->since = gp_edge_load(&coro->since);
+    wait->lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
+    wait->hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
+    wait->object = coro->object;
+    wait->regs = (gp_unwind_regs_t){
+        .pc = atomic_load_explicit(&coro->park_pc, memory_order_relaxed),
+        .sp = atomic_load_explicit(&coro->park_sp, memory_order_relaxed),
+        .fp = atomic_load_explicit(&coro->park_fp, memory_order_relaxed),
+    };
+    bool current = atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==
+                   atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    if (!current)
+        wait->regs.pc = 0; // left there when nobody sampled
+    return wait->id != 0 && !(running && current);
+}
+
+static bool is_unchanged(prof_coro_t *coro, const wait_t *wait)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return gp_edge_load(&coro->since) == wait->since && gp_edge_load(&coro->id) == wait->id &&
+           atomic_load_explicit(&coro->park_sp, memory_order_relaxed) == wait->regs.sp;
+}
+
+// Copy [sp, hi), as far as there is room, and make what points into it point into the copy. Returns the bytes copied.
+static size_t copy_stack(uintptr_t sp, uintptr_t hi)
+{
+    size_t length = hi - sp < COPY_BYTES ? hi - sp : COPY_BYTES;
+    struct iovec to = {.iov_base = copy, .iov_len = length}, from = {.iov_base = (void *)sp, .iov_len = length};
+    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)length)
+        return 0;
+    uintptr_t move = (uintptr_t)copy - sp;
+    for (size_t i = 0; i < length / sizeof(copy[0]); i++)
+        if (copy[i] >= sp && copy[i] < hi)
+            copy[i] += move;
+    return length;
+}
+
+size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t hi, uintptr_t *frames, size_t max,
+                           unsigned *flags)
+{
+    *flags = 0;
+    size_t length = copy_stack(regs->sp, hi);
+    if (length == 0)
+        return 0;
+    uintptr_t move = (uintptr_t)copy - regs->sp;
+    gp_unwind_regs_t moved = {.pc = regs->pc, .sp = (uintptr_t)copy, .fp = regs->fp};
+    if (moved.fp >= regs->sp && moved.fp < hi)
+        moved.fp += move;
+    size_t (*walk)(const gp_unwind_regs_t *, uintptr_t, uintptr_t, uintptr_t *, size_t, unsigned *) =
+        exact ? gp_unwind_walk : gp_unwind_walk_parked;
+    return walk(&moved, (uintptr_t)copy, (uintptr_t)copy + length, frames, max, flags);
+}
+
+static int walk_wait(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, size_t max, unsigned *flags)
+{
+    size_t depth = 0;
+    *flags = 0;
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (wait->regs.pc != 0 && wait->regs.sp >= wait->lo && wait->regs.sp < wait->hi)
+        depth = gp_parked_walk_from(&wait->regs, false, wait->hi, frames, max, flags);
+    else if (wait->object != 0 && language != NULL)
+        depth = language->walk_parked(wait->object, frames, max, flags);
+    return is_unchanged(coro, wait) ? (int)depth : -EAGAIN;
+}
+
+int gp_parked_walk(prof_coro_t *coro, uintptr_t *frames, size_t max, unsigned *flags)
+{
+    wait_t wait;
+    return find_wait(coro, &wait) ? walk_wait(coro, &wait, frames, max, flags) : -EAGAIN;
+}
+
+void gp_parked_trace(prof_coro_t *coro, uint64_t trace[2])
+{
+    for (int i = 0; i < 2; i++)
+        trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
+}
+
+uint32_t gp_parked_scope(prof_coro_t *coro)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed);
+    uint32_t index = scope != NULL ? scope->index : 0;
+    pthread_mutex_unlock(&gp_registry_lock);
+    return index;
+}
+
+static void fill(gp_sample_t *sample, prof_coro_t *coro, uint64_t from, uint64_t now)
+{
+    uint64_t ready = gp_edge_load(&coro->ready_ticks);
+    ready = ready == 0 || ready > from ? ready : from;
+    sample->ticks = now;
+    sample->slice = from;
+    sample->weight_ns = gp_ticks_to_ns(now - from);
+    sample->off_ns = ready != 0 && now > ready ? gp_ticks_to_ns(now - ready) : 0;
+    sample->coro = coro;
+    gp_parked_trace(coro, sample->trace);
+    sample->scope = gp_parked_scope(coro);
+    sample->flags |= ready == 0 && !gp_edge_is_told(coro) ? GP_SAMPLE_BLIND : 0;
+}
+
+void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)
+{
+    static gp_sample_buffer_t buffer; // guarded by the drain lock
+    wait_t wait;
+    unsigned flags;
+    if (coro->kind == GP_CORO_THREAD || !find_wait(coro, &wait))
+        return;
+    uint64_t now = gp_ticks(), from = gp_edge_load(&coro->unsampled_from), start = gp_edge_load(&gp_edge_epoch_ticks);
+    uint64_t begin = from > start ? from : start;
+    if (from == UINT64_MAX || now <= begin || now - begin < least_ticks)
+        return;
+    int depth = walk_wait(coro, &wait, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+    if (depth < 0)
+        return;
+    buffer.sample = (gp_sample_t){.coro_id = wait.id, .depth = (uint64_t)depth, .flags = flags};
+    fill(&buffer.sample, coro, begin, now);
+    // Exchange: the thread that resumes it may be about to take the wait as a whole (gp_wait_over()).
+    if (atomic_compare_exchange_strong_explicit(&coro->unsampled_from, &from, now, memory_order_acq_rel,
+                                                memory_order_relaxed))
+        gp_collector_take_wait(NULL, &buffer.sample);
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: MIT
+#include "collect/sampler.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect/collector.h"
+#include "collect/pacer.h"
+#include "collect/sampling_signal.h"
+#include "coro/registry.h"
+#include "coro/threads.h"
+#include "greenprof/coro.h"
+#include "signal/handler.h"
+#include "signal/hog.h"
+#include "signal/mask.h"
+#include "signal/slice.h"
+#include "signal/wait.h"
+#include "unwind/unwind.h"
+
+enum { HOG_DEFAULT_NS = 10000000 };
+
+pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint32_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
+static unsigned user_count, frequency;            // frequency 0 = resting
+static uint64_t idle_since_ns;
+static const gp_clock_engine_t *engine; // chosen, or NULL
+static sigset_t mask_before_fork;
+static _Atomic uint64_t yielded_ns; // process CPU time when the host took the signal; 0 = it did not
+static bool leave_children;         // forked children are not sampled
+static bool leaving;                // exec is under way: nobody gets a timer any more
+
+uint64_t gp_sampler_thread_cpu_ns(int tid)
+{
+    return gp_clock_ns(gp_thread_clock(tid));
+}
+
+uint64_t gp_sampler_own_cpu_ns(void)
+{
+    return gp_thread_own_cpu_ns();
+}
+
+uint64_t gp_sampler_process_cpu_ns(void)
+{
+    uint64_t until = atomic_load_explicit(&yielded_ns, memory_order_relaxed);
+    if (until != 0) // what ran since then was not sampled
+        return until;
+    uint64_t own = gp_sampler_own_cpu_ns(), all = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    return all > own ? all - own : 0;
+}
+
+enum gp_engine gp_sampler_engine(void)
+{
+    return engine != NULL ? engine->id : GP_ENGINE_NONE;
+}
+
+int gp_sampler_choose_engine(const char *name)
+{
+    const gp_clock_engine_t *found = gp_clock_engine_find(name);
+    if (found == NULL)
+        return -EINVAL;
+    engine = found;
+    return 0;
+}
+
+static int arm(gp_thread_t *thread)
+{
+    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
+    // One that is met while sampling is younger than that: what it has used is in its first sample, or in no profile.
+    bool is_new = prof_coro_active != 0 && thread->start_cpu_ns == 0;
+    if (!is_new)
+        thread->start_cpu_ns = thread->sample_cpu_ns = gp_sampler_thread_cpu_ns(tid);
+    return engine->arm(&thread->timer, tid, gp_sampling_signal());
+}
+
+static void arm_or_count(gp_thread_t *thread)
+{
+    int error = leaving || thread->timer.armed ? 0 : arm(thread);
+    // A main thread that has ended by itself stays in the list of threads; it has no time to measure.
+    if (error != 0 && error != -ESRCH)
+        gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
+}
+
+static void arm_if_sampling(gp_thread_t *thread)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0)
+        arm_or_count(thread);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+static void on_exit_of(gp_thread_t *thread)
+{
+    sigset_t signals;
+    gp_sampling_signal_set(&signals);
+    gp_mask_change(SIG_BLOCK, &signals, NULL); // for good: the thread ends
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (engine != NULL)
+        engine->disarm(&thread->timer);
+    if (frequency != 0)
+        gp_slice_settle_now(thread);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
+
+static void each_task(void (*visit)(pid_t tid))
+{
+    DIR *directory = opendir("/proc/self/task");
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        int tid = atoi(entry->d_name);
+        if (tid > 0 && !gp_thread_is_own(tid))
+            visit(tid);
+    }
+    closedir(directory);
+}
+
+static void arm_task(pid_t tid)
+{
+    gp_thread_t *thread = gp_thread_foresee(tid);
+    if (thread == NULL)
+        return;
+    if (!leaving && thread->timer.armed && !engine->is_alive(&thread->timer)) {
+        // The host closed it. The accounts go on: what passed meanwhile is in the next sample's weight.
+        gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
+        engine->arm(&thread->timer, tid, gp_sampling_signal());
+    }
+    arm_or_count(thread);
+}
+
+static void disarm_all(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        engine->disarm(&thread->timer);
+}
+
+static int arm_first(gp_thread_t *self)
+{
+    int error = engine == &gp_clock_monotonic ? gp_pacer_start() : 0;
+    return error != 0 ? error : arm(self);
+}
+
+// Arm the calling thread, with the chosen engine or the first that works.
+static int arm_self(gp_thread_t *self)
+{
+    int error = -ENOSYS;
+    if (engine != NULL)
+        return arm_first(self);
+    for (int i = 0; gp_clock_engines[i] != NULL && error != 0; i++) {
+        engine = gp_clock_engines[i];
+        error = arm_first(self);
+    }
+    if (error != 0)
+        engine = NULL;
+    return error;
+}
+
+static uint64_t hog_threshold_ns(void)
+{
+    const char *text = getenv("GREENPROF_HOG_MS");
+    char *end;
+    double ms = text != NULL ? strtod(text, &end) : 0;
+    return text != NULL && end != text && *end == '\0' && ms > 0 && ms < 1e9 ? (uint64_t)(ms * 1e6) : HOG_DEFAULT_NS;
+}
+
+static int start_locked(gp_thread_t *self, unsigned hz)
+{
+    int error = gp_unwind_init();
+    if (error == 0)
+        error = gp_sampling_signal_take(0);
+    if (error == 0)
+        error = gp_collector_start();
+    if (error != 0)
+        return error;
+    gp_ticks_init();
+    gp_hog_set_threshold(hog_threshold_ns());
+    gp_slice_init();
+    gp_wait_set_frequency(hz);
+    gp_handler_kick = gp_collector_kick;
+    frequency = hz;
+    gp_slice_new_epoch();
+    error = arm_self(self);
+    if (error != 0) {
+        frequency = 0;
+        return error;
+    }
+    atomic_store_explicit(&gp_handler_engine, engine, memory_order_release);
+    // Release: partner of the acquire in handle().
+    atomic_store_explicit(&gp_handler_sampling, true, memory_order_release);
+    gp_coro_set_draining(NULL); // again: the collector may just have found that nobody samples
+    atomic_store_explicit(&gp_thread_watch, &watch, memory_order_release);
+    each_task(arm_task);
+    atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
+    __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static void stop_locked(void)
+{
+    __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
+    disarm_all();
+    frequency = 0;
+}
+
+// Where the thread blocks the signal one may be pending, and would stay so: take it off.
+static void take_off_pending(int number)
+{
+    sigset_t signals;
+    struct timespec now = {0};
+    sigemptyset(&signals);
+    sigaddset(&signals, number);
+    while (syscall(SYS_rt_sigtimedwait, &signals, NULL, &now, sizeof(uint64_t)) > 0)
+        ;
+}
+
+// Give every timer the present signal. The accounts go on: what passes meanwhile is in the next sample's weight.
+static void rearm_all(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !thread->timer.armed)
+            continue;
+        engine->disarm(&thread->timer);
+        pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+        gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
+        if (engine->arm(&thread->timer, tid, gp_sampling_signal()) != 0)
+            gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
+    }
+}
+
+static void yield_locked(int host)
+{
+    bool moved = gp_sampling_signal_take(host) == 0;
+    if (frequency != 0 && moved) {
+        rearm_all();
+    } else if (frequency != 0) {
+        uint64_t now = gp_sampler_process_cpu_ns();
+        stop_locked();
+        atomic_store_explicit(&yielded_ns, now, memory_order_relaxed);
+    }
+}
+
+void gp_sampler_yield(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    int host = gp_sampling_signal();
+    yield_locked(host);
+    take_off_pending(host);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_look_at_signal(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0 && !gp_sampling_signal_is_ours())
+        yield_locked(gp_sampling_signal());
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+bool gp_sampler_has_yielded(void)
+{
+    return atomic_load_explicit(&yielded_ns, memory_order_relaxed) != 0;
+}
+
+static void change_frequency(unsigned hz)
+{
+    if (hz == frequency || hz == 0)
+        return;
+    frequency = hz;
+    gp_wait_set_frequency(hz);
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (!thread->timer.armed)
+            continue;
+        // The period alone: the handler draws the next interval from it; the accounts go on.
+        thread->timer.period_ns = 1000000000u / hz;
+        thread->timer.block_left = 0;
+        engine->set_interval(&thread->timer, thread->timer.period_ns);
+    }
+}
+
+static unsigned highest_wanted(void)
+{
+    for (unsigned hz = PROF_FREQUENCY_MAX_HZ; hz > 0; hz--)
+        if (users[hz] > 0)
+            return hz;
+    return 0;
+}
+
+int gp_sampler_acquire(unsigned hz)
+{
+    int error = 0;
+    gp_thread_t *self =
+        gp_thread_attach(); // before the lock: a thread nobody knows yet is announced to arm_if_sampling()
+    if (self == NULL)
+        return -ENOMEM;
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency == 0)
+        error = start_locked(self, hz);
+    else if (hz > frequency || user_count == 0)
+        change_frequency(hz);
+    if (error == 0) {
+        users[hz]++;
+        user_count++;
+    }
+    pthread_mutex_unlock(&gp_sampler_lock);
+    return error;
+}
+
+void gp_sampler_release(unsigned hz)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    users[hz]--;
+    user_count--;
+    if (user_count == 0)
+        idle_since_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    else if (hz == frequency && users[hz] == 0)
+        change_frequency(highest_wanted());
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_stop_if_idle(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0 && user_count == 0 && gp_clock_ns(CLOCK_MONOTONIC) - idle_since_ns > GP_SAMPLER_LINGER_NS)
+        stop_locked();
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_look_for_threads(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (frequency != 0)
+        each_task(arm_task);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_disarm(gp_thread_t *thread)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    if (engine != NULL)
+        engine->disarm(&thread->timer);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_begin_here(void)
+{
+    gp_thread_t *self = gp_thread_self;
+    if (self == NULL)
+        return;
+    self->start_cpu_ns = self->sample_cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    gp_slice_new_epoch();
+}
+
+void gp_sampler_before_exec(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
+    // delivered on the way out of the system call that removes it.
+    // Nor may the collector, which looks for threads without a timer, give it a new one.
+    leaving = true;
+    if (frequency != 0 && gp_thread_self != NULL) {
+        engine->disarm(&gp_thread_self->timer);
+        take_off_pending(gp_sampling_signal());
+    }
+    pthread_mutex_unlock(&gp_sampler_lock);
+}
+
+void gp_sampler_after_failed_exec(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    leaving = false;
+    pthread_mutex_unlock(&gp_sampler_lock);
+    if (gp_thread_self != NULL)
+        arm_if_sampling(gp_thread_self);
+}
+
+void gp_sampler_before_fork(void)
+{
+    pthread_mutex_lock(&gp_sampler_lock);
+    // A signal during fork() makes the kernel start it over: a big process at a high rate would never get through.
+    sigset_t signals;
+    gp_sampling_signal_set(&signals);
+    gp_mask_change(SIG_BLOCK, &signals, &mask_before_fork);
+}
+
+void gp_sampler_abandon_timers(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL && engine != NULL; thread = thread->next)
+        engine->abandon(&thread->timer);
+    gp_pacer_after_fork();
+}
+
+void gp_sampler_follow_forks(bool follow)
+{
+    leave_children = !follow;
+}
+
+static void restart_in_child(void)
+{
+    gp_thread_t *self = gp_thread_self;
+    if (frequency == 0)
+        return;
+    if (leave_children || gp_collector_start() != 0 || (self != NULL && arm_first(self) != 0)) {
+        stop_locked();
+        return;
+    }
+    gp_slice_new_epoch();
+}
+
+void gp_sampler_after_fork(bool child)
+{
+    if (child)
+        restart_in_child();
+    gp_mask_change(SIG_SETMASK, &mask_before_fork, NULL);
+    pthread_mutex_unlock(&gp_sampler_lock);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The sampler: installs the handler, gives every thread a timer, and takes it all back when nobody samples any more.
+//
+// Users acquire and release it; it goes on for GP_SAMPLER_LINGER_NS after the last release, because requests come one
+// after the other. The collector ends it. Lock order: sampler lock -> drain lock -> registry lock.
+#ifndef GP_COLLECT_SAMPLER_H
+#define GP_COLLECT_SAMPLER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/kinds.h"
+#include "signal/thread.h"
+
+#define GP_SAMPLER_LINGER_NS 500000000ull
+
+extern pthread_mutex_t gp_sampler_lock;
+
+// The host takes the sampling signal for itself: go on by another; where there is none, stop until it gives the signal
+// back. Signals: not safe.
+void gp_sampler_yield(void);
+bool gp_sampler_has_yielded(void);
+
+// Has somebody put a handler where ours was, past the calls that tell (host_signal.c)? Then the same. Collector only.
+void gp_sampler_look_at_signal(void);
+
+// Does sampling go on in children that are forked? It does, unless told otherwise. Before the first fork.
+void gp_sampler_follow_forks(bool follow);
+
+// Start sampling, or join in, at `frequency_hz` or above.
+// Returns 0; -EBUSY (the host handles every signal that would do), -ENOSYS (no engine works), -EAGAIN, -ENOMEM.
+int gp_sampler_acquire(unsigned frequency_hz);
+void gp_sampler_release(unsigned frequency_hz);
+
+// Use only this engine (by name); before the first acquire. Returns 0 or -EINVAL.
+int gp_sampler_choose_engine(const char *name);
+
+enum gp_engine gp_sampler_engine(void);
+
+// Stop if nobody used it for a while. Collector only.
+void gp_sampler_stop_if_idle(void);
+
+// Give threads timers that have none (host closed descriptors, threads created past the hook). Cost: ~20 us and 1 us a
+// thread.
+void gp_sampler_look_for_threads(void);
+
+// Take the timer of a thread that is gone away. Collector only.
+void gp_sampler_disarm(gp_thread_t *thread);
+
+// CPU time of this process, greenprof's own threads left out; and of those. ns.
+uint64_t gp_sampler_process_cpu_ns(void);
+uint64_t gp_sampler_own_cpu_ns(void);
+
+// CPU time of a thread of this process, ns; 0 when it is gone.
+uint64_t gp_sampler_thread_cpu_ns(int tid);
+
+// Let the calling thread's time count from now: what it did so far was greenprof's start.
+void gp_sampler_begin_here(void);
+
+// Around exec of this process' image: take the calling thread's timer away, give it back when exec failed.
+void gp_sampler_before_exec(void);
+void gp_sampler_after_failed_exec(void);
+
+// Around fork, on the forking thread (see process.c).
+void gp_sampler_before_fork(void);
+void gp_sampler_abandon_timers(void);
+void gp_sampler_after_fork(bool child);
+
+#endif

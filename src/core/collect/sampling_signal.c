@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "collect/sampling_signal.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/signal_name.h"
+#include "model/counters.h"
+#include "signal/handler.h"
+#include "signal/thread.h"
+
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
+
+static _Atomic int present = SIGPROF;
+static _Atomic bool wanted; // a handler is installed for it
+
+int gp_sampling_signal(void)
+{
+    return atomic_load_explicit(&present, memory_order_acquire);
+}
+
+bool gp_sampling_signal_is_wanted(void)
+{
+    return atomic_load_explicit(&wanted, memory_order_acquire);
+}
+
+void gp_sampling_signal_set(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, gp_sampling_signal());
+}
+
+static bool is_ours(int number)
+{
+    struct sigaction now;
+    return __sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == gp_handler;
+}
+
+bool gp_sampling_signal_is_ours(void)
+{
+    return is_ours(gp_sampling_signal());
+}
+
+static int install(int number)
+{
+    struct sigaction old, mine;
+    if (is_ours(number))
+        return 0;
+    if (__sigaction(number, NULL, &old) != 0)
+        return -errno;
+    if ((old.sa_flags & SA_SIGINFO) || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN))
+        return -EBUSY;
+    memset(&mine, 0, sizeof(mine));
+    mine.sa_sigaction = gp_handler;
+    // A handler of the host's that switches stacks or jumps away must not interrupt ours.
+    sigfillset(&mine.sa_mask);
+    mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    return __sigaction(number, &mine, NULL) == 0 ? 0 : -errno;
+}
+
+static int try(int number, int not_this)
+{
+    int error = number != not_this ? install(number) : -EBUSY;
+    if (error == 0 && atomic_exchange_explicit(&present, number, memory_order_acq_rel) != number)
+        atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_SIGNAL_MOVED], 1, memory_order_relaxed);
+    return error;
+}
+
+int gp_sampling_signal_take(int not_this)
+{
+    int error = try(gp_sampling_signal(), not_this);
+    if (error == -EBUSY)
+        error = try(SIGPROF, not_this);
+    if (error == -EBUSY)
+        error = try(SIGSTKFLT, not_this);
+    for (int number = SIGRTMAX; error == -EBUSY && number >= SIGRTMIN; number--)
+        error = try(number, not_this);
+    atomic_store_explicit(&wanted, error == 0, memory_order_release);
+    return error;
+}
+
+int gp_sampling_signal_choose(const char *text)
+{
+    int number = gp_signal_by_name(text);
+    if (number < 0)
+        return number;
+    atomic_store_explicit(&present, number, memory_order_release);
+    return 0;
+}

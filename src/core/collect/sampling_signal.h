@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Which signal samples are taken by.
+//
+// SIGPROF, unless the host handles it or GREENPROF_SIGNAL names another: then the first of the others that nobody
+// handles. Those are SIGSTKFLT, which nothing on Linux raises, and then real-time signals from the last one down. The
+// latter are the second choice because they queue: while a thread blocks one, every period adds to its queue, and a
+// full queue makes the kernel send SIGIO instead (fcntl(2), F_SETSIG), which kills.
+#ifndef GP_COLLECT_SAMPLING_SIGNAL_H
+#define GP_COLLECT_SAMPLING_SIGNAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+// The present one. Threads: any. Signals: safe.
+int gp_sampling_signal(void);
+
+// Are samples taken by it, so that threads should let it through? Signals: safe.
+bool gp_sampling_signal_is_wanted(void);
+
+// Make `set` hold the present one alone.
+void gp_sampling_signal_set(sigset_t *set);
+
+// Is gp_handler() installed for it?
+bool gp_sampling_signal_is_ours(void);
+
+// Install gp_handler() for the present one, or for another where the host handles that.
+//   not_this: do not take this one, 0 = any will do.
+// Returns 0, -EBUSY where all are taken, or another negative errno value. Caller holds the sampler's lock.
+int gp_sampling_signal_take(int not_this);
+
+// Choose by name (signal_name.h), before the first is taken. Returns 0 or -EINVAL.
+int gp_sampling_signal_choose(const char *text);
+
+#endif

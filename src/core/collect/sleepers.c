@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "collect/sleepers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/parked.h"
+#include "collect/sampler.h"
+#include "coro/registry.h"
+#include "signal/edge.h"
+#include "signal/language.h"
+#include "signal/scope_record.h"
+
+enum { AWAKE_NS = 50000 }; // a thread that was off the CPU for less since the last look is not worth asking about
+
+typedef struct sleep { // of a thread, in a system call
+    long call;
+    uintptr_t sp, pc;
+} sleep_t;
+
+uint64_t gp_sleepers_next_ns(void)
+{
+    static uint32_t random = 2463534242u; // xorshift32, the collector's own
+    random ^= random << 13;
+    random ^= random >> 17;
+    random ^= random << 5;
+    return GP_LOOK_NS / 2 + random % GP_LOOK_NS;
+}
+
+static bool read_task_file(pid_t tid, const char *name, char *text, size_t size)
+{
+    snprintf(text, size, "/proc/self/task/%d/%s", (int)tid, name);
+    int fd = open(text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, text, size - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+// Source: proc_pid_stat(5): the state follows the name, which may have parentheses itself.
+static bool is_asleep(pid_t tid)
+{
+    char text[256];
+    const char *end = read_task_file(tid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+    return end != NULL && (end[2] == 'S' || end[2] == 'D');
+}
+
+// Source: proc_pid_syscall(5): "running", or the number, six arguments, the stack pointer and the program counter.
+static bool find_sleep(pid_t tid, sleep_t *sleep)
+{
+    char text[256];
+    if (!is_asleep(tid) || !read_task_file(tid, "syscall", text, sizeof(text)))
+        return false;
+    return sscanf(text, "%ld %*s %*s %*s %*s %*s %*s %lx %lx", &sleep->call, &sleep->sp, &sleep->pc) == 3 &&
+           sleep->call >= 0;
+}
+
+// The time since the look before, as far as the present slice goes; 0 where the thread hardly slept.
+static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
+{
+    uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    uint64_t from = thread->look_ticks > since ? thread->look_ticks : since;
+    uint64_t wall = now > from ? gp_ticks_to_ns(now - from) : 0, used = cpu_ns - thread->look_cpu_ns;
+    bool first = thread->look_ticks == 0;
+    thread->look_ticks = now;
+    thread->look_cpu_ns = cpu_ns;
+    // `used` may be from before this slice as well: then it was hardly asleep in it.
+    return first || wall < used + AWAKE_NS ? 0 : wall;
+}
+
+static size_t walk_language(gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? language->walk_asleep(thread, frames, max, flags) : 0;
+}
+
+int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
+                     unsigned *flags)
+{
+    sleep_t sleep, after;
+    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    *flags = 0;
+    if (!find_sleep(tid, &sleep))
+        return -EAGAIN;
+    uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
+    uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
+    if (lo == hi) { // shares the thread's stack
+        lo = atomic_load_explicit(&thread->root->lo, memory_order_relaxed);
+        hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
+    }
+    gp_unwind_regs_t regs = {.pc = sleep.pc, .sp = sleep.sp};
+    if (sleep.sp < lo || sleep.sp >= hi)
+        return 0;
+    size_t depth = walk_language(thread, frames, max, flags);
+    if (depth == 0)
+        depth = gp_parked_walk_from(&regs, true, hi, frames, max, flags);
+    if (!find_sleep(tid, &after) || after.sp != sleep.sp || after.pc != sleep.pc || gp_edge_load(&coro->since) != since)
+        return -EAGAIN;
+    return (int)depth;
+}
+
+static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
+{
+    static gp_sample_buffer_t buffer; // guarded by the drain lock
+    unsigned flags;
+    int depth = gp_sleepers_walk(thread, coro, since, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+    if (depth <= 0)
+        return;
+    buffer.sample = (gp_sample_t){
+        .coro = coro,
+        .coro_id = id,
+        .slice = since,
+        .ticks = thread->look_ticks,
+        .weight_ns = weight_ns,
+        .depth = (uint64_t)depth,
+        .flags = flags,
+        .scope = gp_parked_scope(coro),
+    };
+    gp_parked_trace(coro, buffer.sample.trace);
+    gp_collector_take_sleep(thread, &buffer.sample);
+}
+
+bool gp_sleepers_wants(gp_thread_t *thread)
+{
+    return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
+           atomic_load_explicit(&thread->current, memory_order_relaxed) != thread->root;
+}
+
+void gp_sleepers_look(gp_thread_t *thread)
+{
+    prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
+    if (coro == NULL || gp_edge_load(&coro->id) != id)
+        return;
+    uint64_t since = gp_edge_load(&coro->since), unseen = unseen_ns(thread, since, gp_ticks());
+    if (unseen > 0 && coro != thread->root)
+        hand_on(thread, coro, id, since, unseen);
+}

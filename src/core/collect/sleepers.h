@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Where threads sleep while a coroutine has them: the stack of a system call that holds up a whole event loop.
+//
+// Model: on-CPU timers do not fire in a thread that sleeps, and a signal sent to it would cut its system call short. So
+// the collector looks at it from outside, every 5 ms on average, at irregular intervals: /proc says whether it sleeps
+// in a system call, and where its stack pointer is. A thread found asleep is charged with the time since the look
+// before, so that what a coroutine sleeps is charged to where it sleeps, on average. Nothing is done to the thread.
+// Threads that are on their own stack are left out: event loops sleep there.
+#ifndef GP_COLLECT_SLEEPERS_H
+#define GP_COLLECT_SLEEPERS_H
+
+#include "collect/collector.h"
+
+enum { GP_LOOK_NS = 5000000 }; // mean time between two looks
+
+// How long to wait until the next look, ns: between half and one and a half of the mean.
+uint64_t gp_sleepers_next_ns(void);
+
+// Walk the stack of a thread that sleeps in a system call while it has `coro`, or its own stack, since `since` (ticks).
+//   frames: uintptr_t[max], innermost first. flags: enum gp_unwind_flag.
+// Returns the number of frames, 0 where the stack is not known; -EAGAIN where it does not sleep, or went on meanwhile.
+// Caller holds the drain lock. Cost: ~10 us.
+int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
+                     unsigned *flags);
+
+// Does a coroutine have the thread? Its ring is to be drained then before it is looked at.
+bool gp_sleepers_wants(gp_thread_t *thread);
+
+// Look at one thread, whose ring was drained. Caller holds the drain lock. Collector only.
+// Cost: ~1 us; ~10 us for one that sleeps.
+void gp_sleepers_look(gp_thread_t *thread);
+
+#endif

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Locations of the places where coroutines are created (coro/spawn.h).
+#ifndef GP_COLLECT_SPAWN_LOCATE_H
+#define GP_COLLECT_SPAWN_LOCATE_H
+
+#include <stdbool.h>
+
+// Make sure that every site has its locations. Caller holds the drain lock; modules are up to date. Signals: not safe.
+void gp_spawn_locate(void);
+
+// It is at it: what is looked up belongs to a site, and stays. Drain lock.
+extern bool gp_spawn_is_locating;
+
+#endif

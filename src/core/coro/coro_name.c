@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "coro/coro_name.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "coro/registry.h"
+#include "model/kinds.h"
+
+enum { WORDS = GP_CORO_NAME_SIZE / sizeof(uint64_t), TRIES = 400, QUICK_TRIES = 200, PAUSE_NS = 50000 };
+
+_Static_assert(sizeof(((prof_coro_t *)NULL)->name) == GP_CORO_NAME_SIZE, "a name fits");
+
+// As many bytes as fit, and no half of a character.
+static size_t fitting(const char *name)
+{
+    size_t length = name != NULL ? strnlen(name, GP_CORO_NAME_SIZE) : 0;
+    if (length < GP_CORO_NAME_SIZE)
+        return length;
+    for (length = GP_CORO_NAME_SIZE - 1; length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80;)
+        length--;
+    return length > 0 ? length : GP_CORO_NAME_SIZE - 1; // no UTF-8 at all
+}
+
+void gp_coro_name_set(prof_coro_t *coro, const char *name)
+{
+    uint64_t words[WORDS] = {0};
+    if (name != NULL)
+        memcpy(words, name, fitting(name));
+    uint32_t sequence = atomic_load_explicit(&coro->name_seq, memory_order_relaxed);
+    atomic_store_explicit(&coro->name_seq, sequence + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); // partner of the fence in gp_coro_name_get()
+    for (size_t i = 0; i < WORDS; i++)
+        atomic_store_explicit(&coro->name[i], words[i], memory_order_relaxed);
+    // Release: partner of the first acquire in gp_coro_name_get().
+    atomic_store_explicit(&coro->name_seq, sequence + 2, memory_order_release);
+}
+
+void gp_coro_name_get(prof_coro_t *coro, char name[GP_CORO_NAME_SIZE])
+{
+    uint64_t words[WORDS];
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t before = atomic_load_explicit(&coro->name_seq, memory_order_acquire);
+        for (size_t w = 0; w < WORDS; w++)
+            words[w] = atomic_load_explicit(&coro->name[w], memory_order_relaxed);
+        atomic_thread_fence(memory_order_acquire);
+        if (!(before & 1) && atomic_load_explicit(&coro->name_seq, memory_order_relaxed) == before)
+            break;
+        if (i >= QUICK_TRIES) // the writer was preempted
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    // Of a thread that has been stopped for good in the middle of it, by a fatal signal: a part of each.
+    memcpy(name, words, GP_CORO_NAME_SIZE);
+    name[GP_CORO_NAME_SIZE - 1] = '\0';
+}
+
+bool gp_coro_name_default(prof_coro_t *coro, uint64_t id, const char *name)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    bool is_due = atomic_load_explicit(&coro->id, memory_order_relaxed) == id && !gp_coro_is_named(coro);
+    if (is_due)
+        gp_coro_name_set(coro, name);
+    pthread_mutex_unlock(&gp_registry_lock);
+    return is_due;
+}
+
+void prof_coro_name(prof_coro_t *coro, const char *name)
+{
+    if (coro == NULL)
+        coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro == NULL || coro->kind == GP_CORO_THREAD)
+        return;
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_coro_name_set(coro, name);
+    // The capture gets it with its next record of it. Release: partner of gp_recording_coro().
+    atomic_store_explicit(&coro->written_id, 0, memory_order_release);
+    pthread_mutex_unlock(&gp_registry_lock);
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "coro/ledger.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "signal/edge.h"
+
+void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
+{
+    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,         &coro->blocked_ns,
+                                      &coro->switches,         &coro->slice_ticks,    &coro->told_ticks,
+                                      &coro->ready_wait_ticks, &coro->longest_ticks,  &coro->spawned,
+                                      &coro->polled_cpu_ns,    &coro->polled_slice_ns};
+    for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+        gp_edge_store(sums[i], 0);
+    atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
+    gp_edge_store(&coro->begun, now);
+    gp_edge_store(&coro->since, now);
+    gp_edge_store(&coro->settled, now);
+    gp_edge_store(&coro->unsampled_from, now);
+    gp_edge_store(&coro->activity_start, now);
+    gp_edge_store(&coro->activity_slice, 0);
+    atomic_store_explicit(&coro->activity_thread, 0, memory_order_relaxed);
+    atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
+    atomic_store_explicit(&coro->epoch, atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed),
+                          memory_order_relaxed);
+}
+
+static uint64_t since_edge(prof_coro_t *coro, uint64_t now)
+{
+    uint64_t since = gp_edge_load(&coro->since);
+    if (atomic_load_explicit(&coro->epoch, memory_order_acquire) !=
+        atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed))
+        since = gp_edge_load(&gp_edge_epoch_ticks); // it has done nothing since sampling started
+    return now > since ? now - since : 0;
+}
+
+static bool is_running(prof_coro_t *coro)
+{
+    // Acquire: partner of the releases in edge.h.
+    return atomic_load_explicit(&coro->running, memory_order_acquire) != 0 &&
+           atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==
+               atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+}
+
+static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64_t ready, uint64_t blind,
+                      gp_ledger_t *ledger)
+{
+    uint64_t longest = gp_ticks_to_ns(gp_edge_load(&coro->longest_ticks));
+    *ledger = (gp_ledger_t){
+        .cpu_ns = gp_edge_settled_cpu_ns(coro) + gp_edge_load(&coro->polled_cpu_ns),
+        .blocked_ns = gp_edge_load(&coro->blocked_ns),
+        .slice_ns = gp_ticks_to_ns(slice) + gp_edge_load(&coro->polled_slice_ns),
+        .ready_ns = gp_ticks_to_ns(ready),
+        .waiting_ns = gp_ticks_to_ns(blind),
+        .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
+        .switches = gp_edge_load(&coro->switches),
+        .spawned = gp_edge_load(&coro->spawned),
+        .longest_ns = longest > coro->longest_before ? longest : coro->longest_before,
+    };
+}
+
+static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
+{
+    uint64_t slice = gp_edge_load(&coro->slice_ticks), waited = gp_edge_waited(coro);
+    uint64_t ready = gp_edge_load(&coro->ready_wait_ticks), told = gp_edge_load(&coro->told_ticks);
+    uint64_t blind = waited > told ? waited - told : 0;
+    uint64_t open = since_edge(coro, now), since_ready = gp_edge_load(&coro->ready_ticks);
+    if (is_running(coro)) {
+        slice += open;
+    } else if (with_wait) {
+        uint64_t runnable = since_ready != 0 && now > since_ready ? now - since_ready : 0;
+        waited += open;
+        ready += runnable < open ? runnable : open;
+        blind += since_ready == 0 && !gp_edge_is_told(coro) ? open : 0;
+    }
+    if (coro->kind == GP_CORO_THREAD || coro->kind == GP_CORO_POLLED)
+        waited = ready = blind = 0;
+    to_ledger(coro, slice, waited, ready, blind, ledger);
+    if (is_running(coro) && gp_ticks_to_ns(open) > ledger->longest_ns)
+        ledger->longest_ns = gp_ticks_to_ns(open);
+}
+
+void gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
+{
+    read_at(coro, now, true, ledger);
+}
+
+void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
+{
+    read_at(coro, now, false, ledger);
+}
+
+void gp_ledger_add(gp_ledger_t *sum, const gp_ledger_t *more)
+{
+    sum->cpu_ns += more->cpu_ns;
+    sum->blocked_ns += more->blocked_ns;
+    sum->slice_ns += more->slice_ns;
+    sum->ready_ns += more->ready_ns;
+    sum->parked_ns += more->parked_ns;
+    sum->waiting_ns += more->waiting_ns;
+    sum->switches += more->switches;
+    sum->spawned += more->spawned;
+    if (more->longest_ns > sum->longest_ns)
+        sum->longest_ns = more->longest_ns;
+}
+
+void gp_ledger_subtract(gp_ledger_t *from, const gp_ledger_t *less)
+{
+    from->cpu_ns -= less->cpu_ns;
+    from->blocked_ns -= less->blocked_ns;
+    from->slice_ns -= less->slice_ns;
+    from->ready_ns -= less->ready_ns;
+    from->parked_ns -= less->parked_ns;
+    from->waiting_ns -= less->waiting_ns;
+    from->switches -= less->switches;
+    from->spawned -= less->spawned;
+}
+
+// A difference of clocks that were read one after the other may be a little below zero.
+static uint64_t not_below_zero(uint64_t value)
+{
+    return (int64_t)value > 0 ? value : 0;
+}
+
+int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
+{
+    if (out == NULL || out->size < sizeof(size_t) || out->size > sizeof(*out))
+        return -EINVAL;
+    prof_ledger_t full = {
+        .size = out->size,
+        .cpu_ns = not_below_zero(ledger->cpu_ns),
+        .blocked_ns = not_below_zero(ledger->blocked_ns),
+        .preempted_ns = not_below_zero(ledger->slice_ns - ledger->cpu_ns - ledger->blocked_ns),
+        .ready_ns = not_below_zero(ledger->ready_ns),
+        .parked_ns = not_below_zero(ledger->parked_ns),
+        .waiting_ns = not_below_zero(ledger->waiting_ns),
+        .longest_ns = ledger->longest_ns,
+        .switches = ledger->switches,
+        .spawned = ledger->spawned,
+    };
+    full.wall_ns = full.cpu_ns + full.blocked_ns + full.preempted_ns + full.ready_ns + full.parked_ns + full.waiting_ns;
+    memcpy(out, &full, out->size);
+    return 0;
+}
+
+uint64_t gp_ledger_longest_since_entry(prof_coro_t *coro, uint64_t now)
+{
+    uint64_t longest = gp_edge_load(&coro->longest_ticks);
+    uint64_t open = is_running(coro) ? since_edge(coro, now) : 0;
+    return gp_ticks_to_ns(open > longest ? open : longest);
+}

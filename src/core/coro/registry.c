@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+#include "coro/registry.h"
+
+#include <string.h>
+
+#include "coro/coro_name.h"
+#include "coro/ledger.h"
+#include "coro/own_memory.h"
+#include "coro/scope.h"
+#include "coro/spawn.h"
+#include "coro/threads.h"
+#include "signal/edge.h"
+#include "signal/language.h"
+#include "signal/region.h"
+#include "signal/ticks.h"
+#include "unwind/unwind.h"
+
+enum { RECORDS_PER_CHUNK = 1024 };
+
+typedef struct chunk {
+    struct chunk *next;
+    prof_coro_t records[RECORDS_PER_CHUNK];
+} chunk_t;
+
+pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Atomic(chunk_t *) chunks; // append-only
+static prof_coro_t *free_records, *retired_records;
+_Atomic bool gp_coro_any_shared;
+static uint64_t last_id;
+static gp_ledger_t gone; // of all that were retired
+static bool draining;
+
+static bool grow(void)
+{
+    chunk_t *chunk = gp_own_map(sizeof(chunk_t));
+    if (chunk == NULL)
+        return false;
+    for (int i = RECORDS_PER_CHUNK - 1; i >= 0; i--) {
+        chunk->records[i].next = free_records;
+        free_records = &chunk->records[i];
+    }
+    chunk->next = atomic_load_explicit(&chunks, memory_order_relaxed);
+    // Release: partner of the acquire in gp_coro_each().
+    atomic_store_explicit(&chunks, chunk, memory_order_release);
+    return true;
+}
+
+static void inherit(prof_coro_t *coro, prof_coro_t *spawner)
+{
+    gp_scope_inherit(coro, spawner != NULL ? atomic_load_explicit(&spawner->scope, memory_order_relaxed) : NULL);
+    for (int i = 0; i < 2; i++) {
+        coro->birth_trace[i] = spawner != NULL ? atomic_load_explicit(&spawner->trace[i], memory_order_relaxed) : 0;
+        atomic_store_explicit(&coro->trace[i], coro->birth_trace[i], memory_order_relaxed);
+    }
+    coro->parent_id = spawner != NULL ? spawner->id : 0;
+    if (spawner != NULL)
+        gp_coro_add(&spawner->spawned, 1);
+}
+
+static void add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
+{
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, now, &ledger);
+    gp_ledger_add(sum, &ledger);
+}
+
+static void retire_locked(prof_coro_t *coro)
+{
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    if (id == 0)
+        return;
+    if (coro->lo != coro->hi)
+        gp_region_remove(coro);
+    coro->final_id = id;
+    atomic_store_explicit(&coro->id, 0, memory_order_release);
+    coro->final_ticks = gp_ticks();
+    add_ledger(coro, coro->final_ticks, &gone);
+    gp_scope_quit(coro);
+    prof_coro_t **list = draining ? &retired_records : &free_records;
+    coro->next = *list;
+    *list = coro;
+}
+
+static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
+{
+    atomic_store_explicit(&coro->lo, birth->lo, memory_order_relaxed);
+    atomic_store_explicit(&coro->hi, birth->hi, memory_order_relaxed);
+    atomic_store_explicit(&coro->trace_seq, 0, memory_order_relaxed);
+    coro->kind = birth->kind;
+    coro->hook_mark = 0;
+    coro->shares_stack = birth->shares_stack;
+    coro->entry = birth->entry;
+    coro->object = birth->object;
+    coro->birth_ticks = gp_ticks();
+    gp_ledger_begin(coro, coro->birth_ticks);
+    coro->spawn_site = birth->spawn_site;
+    coro->region_kind = birth->region_kind;
+    gp_coro_name_set(coro, birth->name);
+    inherit(coro, birth->spawner);
+}
+
+// A stack carved out of the calling thread's own?
+static void note_nesting(const gp_coro_birth_t *birth)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (thread != NULL && birth->lo < atomic_load_explicit(&thread->root->hi, memory_order_relaxed) &&
+        birth->hi > atomic_load_explicit(&thread->root->lo, memory_order_relaxed))
+        atomic_store_explicit(&gp_thread_nested, true, memory_order_relaxed);
+}
+
+prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    if (birth->lo != birth->hi && birth->kind == GP_CORO_ANNOUNCED) {
+        for (prof_coro_t *old; (old = gp_region_overlap(birth->lo, birth->hi)) != NULL;)
+            retire_locked(old);
+        note_nesting(birth);
+    }
+    prof_coro_t *coro = NULL;
+    if (free_records != NULL || grow()) {
+        coro = free_records;
+        free_records = coro->next;
+        fill(coro, birth);
+        // Release: partner of the acquires of `id` by handlers.
+        atomic_store_explicit(&coro->id, ++last_id, memory_order_release);
+        // A thread's own stack is compared with directly, one that is polled with what the runtime says: they are never
+        // looked up by others.
+        if (birth->lo != birth->hi && birth->kind != GP_CORO_THREAD && birth->kind != GP_CORO_POLLED &&
+            !birth->shares_stack)
+            gp_region_insert(coro);
+    }
+    pthread_mutex_unlock(&gp_registry_lock);
+    return coro;
+}
+
+prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    prof_coro_t *coro = gp_region_overlap(lo, hi);
+    if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 ||
+                         gp_edge_settled_cpu_ns(coro) != 0))
+        coro = NULL;
+    if (coro != NULL)
+        coro->entry = entry;
+    pthread_mutex_unlock(&gp_registry_lock);
+    return coro;
+}
+
+void gp_coro_retire(prof_coro_t *coro)
+{
+    if (coro == NULL)
+        return;
+    pthread_mutex_lock(&gp_registry_lock);
+    retire_locked(coro);
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+prof_coro_t *gp_coro_take_retired(void)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    prof_coro_t *list = retired_records;
+    retired_records = NULL;
+    pthread_mutex_unlock(&gp_registry_lock);
+    return list;
+}
+
+void gp_coro_recycle(prof_coro_t *list)
+{
+    if (list == NULL)
+        return;
+    prof_coro_t *last = list;
+    while (last->next != NULL)
+        last = last->next;
+    pthread_mutex_lock(&gp_registry_lock);
+    last->next = free_records;
+    free_records = list;
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument)
+{
+    // Acquire: partner of the release in grow().
+    chunk_t *chunk = atomic_load_explicit(&chunks, memory_order_acquire);
+    for (; chunk != NULL; chunk = chunk->next) {
+        for (int i = 0; i < RECORDS_PER_CHUNK; i++)
+            if (atomic_load_explicit(&chunk->records[i].id, memory_order_acquire) != 0)
+                visit(&chunk->records[i], argument);
+    }
+}
+
+typedef struct total {
+    uint64_t now;
+    gp_ledger_t *sum;
+} total_t;
+
+static void add_live(prof_coro_t *coro, void *argument)
+{
+    const total_t *total = argument;
+    add_ledger(coro, total->now, total->sum);
+}
+
+void gp_coro_total(uint64_t now, gp_ledger_t *sum)
+{
+    total_t total = {now, sum};
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_ledger_add(sum, &gone);
+    gp_coro_each(add_live, &total);
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+void gp_coro_set_draining(int (*sampling)(void))
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    draining = sampling == NULL || sampling();
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+prof_coro_t *gp_coro_of_caller(uintptr_t sp)
+{
+    gp_thread_t *thread = gp_thread_attach();
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    uint64_t id;
+    bool outside;
+    if (language != NULL) {
+        language->enter();
+        bool reported = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
+        prof_coro_t *current = reported ? NULL : language->current();
+        if (current != NULL)
+            return current;
+    }
+    return thread != NULL ? gp_thread_coro_at(thread, sp, &id, &outside) : NULL;
+}
+
+// On behalf of `caller`, who calls the runtime or greenprof.
+static prof_coro_t *create(gp_coro_birth_t *birth, const gp_park_t *caller)
+{
+    birth->spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    birth->spawn_site = gp_spawn_site_here(birth->spawner, caller);
+    return gp_coro_new(birth);
+}
+
+static gp_coro_birth_t birth_on(const void *stack_low, size_t stack_size, const char *name)
+{
+    uintptr_t lo = (uintptr_t)stack_low;
+    if (stack_low == NULL || stack_size == 0 || lo + stack_size < lo)
+        lo = stack_size = 0;
+    return (gp_coro_birth_t){.lo = lo, .hi = lo + stack_size, .kind = GP_CORO_ANNOUNCED, .name = name};
+}
+
+prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name)
+{
+    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
+    gp_park_t caller = gp_spawn_caller();
+    return create(&birth, &caller);
+}
+
+prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, const char *name)
+{
+    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
+    gp_park_t caller = gp_spawn_caller();
+    birth.shares_stack = true;
+    atomic_store_explicit(&gp_coro_any_shared, true, memory_order_relaxed);
+    return create(&birth, &caller);
+}
+
+prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name,
+                                   const gp_park_t *caller)
+{
+    if (lo == 0 || hi <= lo)
+        return NULL;
+    gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_ANNOUNCED, .entry = entry, .name = name};
+    prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
+    return coro != NULL ? coro : create(&birth, caller);
+}
+
+int prof_coro_entry(const void *code_low, const void *code_high)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    int error = gp_unwind_entry_add((uintptr_t)code_low, (uintptr_t)code_high);
+    pthread_mutex_unlock(&gp_registry_lock);
+    return error;
+}
+
+prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name)
+{
+    gp_park_t caller = gp_spawn_caller();
+    return gp_coro_announce_from(lo, hi, entry, name, &caller);
+}
+
+prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_size, const void *entry, const char *name)
+{
+    gp_park_t caller = gp_spawn_caller();
+    return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name,
+                                 &caller);
+}
+
+prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, const void *entry, const char *name,
+                                    const prof_park_t *creator)
+{
+    gp_park_t caller = {.pc = creator->pc, .sp = creator->sp, .fp = creator->fp};
+    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
+    birth.entry = (uintptr_t)entry;
+    if (birth.lo == birth.hi)
+        return create(&birth, &caller);
+    return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name,
+                                 &caller);
+}
+
+void prof_coro_destroy(prof_coro_t *coro)
+{
+    gp_coro_retire(coro);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// The registry of coroutines: creates, retires and recycles their records.
+//
+// One lock (gp_registry_lock) serializes all changes: of records, regions, scopes and the list of threads. The handler
+// never takes it. Lock order: sampler lock -> drain lock -> registry lock.
+#ifndef GP_CORO_REGISTRY_H
+#define GP_CORO_REGISTRY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "signal/coro_record.h"
+
+extern pthread_mutex_t gp_registry_lock;
+
+typedef struct gp_coro_birth { // what a new coroutine starts with
+    uintptr_t lo, hi;          // its stack; equal: none of its own
+    uint32_t kind;             // enum gp_coro_kind
+    bool shares_stack;         // see prof_coro_create_shared()
+    uintptr_t entry;           // 0 = unknown
+    uintptr_t object;          // of its language, 0 = none
+    const char *name;          // NULL = none
+    prof_coro_t *spawner;      // whose trace and scope it inherits, NULL = none
+    uint32_t spawn_site;       // where, see spawn.h; 0 = not known
+    uint32_t region_kind;      // enum gp_region_kind bits, of GP_CORO_FOUND
+} gp_coro_birth_t;
+
+// Make a live record. Regions of the same size class that it overlaps are retired. Returns NULL when memory is short.
+prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth);
+
+// A live record of exactly this region on which nothing has run yet: it is given the entry function and kept. NULL:
+// none.
+prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);
+
+// Announce a coroutine on the stack [lo, hi) on behalf of whoever calls the runtime. A record that the program has made
+// of this very stack itself is kept.
+//   entry: its entry function, 0 = unknown.    name: NULL = none.
+// Returns NULL where there is no such stack, or memory is short.
+prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
+
+// The same; `caller` is who is shown to have created it (spawn.h), else the caller of this.
+prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name,
+                                   const gp_park_t *caller);
+
+// Was there ever one that shares its stack? Then switches have more to keep.
+extern _Atomic bool gp_coro_any_shared;
+
+// Retire a record; no-op on NULL and on records that are not live.
+void gp_coro_retire(prof_coro_t *coro);
+
+// Take all retired records off the registry; they stay readable until gp_coro_recycle(). Collector only.
+prof_coro_t *gp_coro_take_retired(void);
+void gp_coro_recycle(prof_coro_t *list);
+
+// Call `visit` for every live record. Collector only (records may be retired meanwhile, none is recycled).
+void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument);
+
+// Add the ledgers of all coroutines that were retired, and of all live ones, up to `now` (ticks). Takes the registry's
+// lock. Cost: O(records).
+void gp_coro_total(uint64_t now, gp_ledger_t *sum);
+
+// While the collector rests there is nobody to drain for: retired records are recycled at once.
+// `sampling`: asked under the registry's lock whether samples may be on their way; NULL = they may.
+void gp_coro_set_draining(int (*sampling)(void));
+
+// The record of the coroutine that the caller runs on, attaching the thread if need be; NULL when memory is short.
+prof_coro_t *gp_coro_of_caller(uintptr_t sp);
+
+#endif

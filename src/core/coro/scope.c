@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "coro/scope.h"
+
+#include <stddef.h>
+
+#include "coro/ledger.h"
+#include "coro/own_memory.h"
+#include "coro/registry.h"
+#include "signal/ticks.h"
+
+enum { SLOTS_PER_CHUNK = 1024, CHUNKS_MAX = 4096 };
+
+static _Atomic(gp_scope_t *) chunks[CHUNKS_MAX];
+static uint32_t chunk_count;
+static gp_scope_t *free_slots, *retired_slots, *drained_slots;
+
+static int grow(void)
+{
+    if (chunk_count == CHUNKS_MAX)
+        return 0;
+    gp_scope_t *chunk = gp_own_map(SLOTS_PER_CHUNK * sizeof(gp_scope_t));
+    if (chunk == NULL)
+        return 0;
+    for (uint32_t i = SLOTS_PER_CHUNK; i-- > 0;) {
+        chunk[i].index = chunk_count * SLOTS_PER_CHUNK + i;
+        if (chunk[i].index == 0)
+            continue; // index 0 means no scope
+        chunk[i].next_free = free_slots;
+        free_slots = &chunk[i];
+    }
+    // Release: partner of the acquire in gp_scope_at().
+    atomic_store_explicit(&chunks[chunk_count++], chunk, memory_order_release);
+    return 1;
+}
+
+static void link_child(gp_scope_t *parent, gp_scope_t *child)
+{
+    child->parent = parent;
+    child->prev_sibling = NULL;
+    child->next_sibling = parent != NULL ? parent->first_child : NULL;
+    if (child->next_sibling != NULL)
+        child->next_sibling->prev_sibling = child;
+    if (parent != NULL)
+        parent->first_child = child;
+}
+
+static void unlink_child(gp_scope_t *child)
+{
+    if (child->prev_sibling != NULL)
+        child->prev_sibling->next_sibling = child->next_sibling;
+    else if (child->parent != NULL)
+        child->parent->first_child = child->next_sibling;
+    if (child->next_sibling != NULL)
+        child->next_sibling->prev_sibling = child->prev_sibling;
+}
+
+static void retire(gp_scope_t *scope)
+{
+    scope->next_free = retired_slots;
+    retired_slots = scope;
+}
+
+static void join(prof_coro_t *coro, gp_scope_t *scope, uint64_t now)
+{
+    atomic_store_explicit(&coro->scope, scope, memory_order_release);
+    if (scope == NULL)
+        return;
+    gp_ledger_read(coro, now, &coro->at_entry);
+    coro->longest_before = coro->at_entry.longest_ns;
+    atomic_store_explicit(&coro->longest_ticks, 0, memory_order_relaxed);
+    coro->prev_in_scope = NULL;
+    coro->next_in_scope = scope->members;
+    if (scope->members != NULL)
+        scope->members->prev_in_scope = coro;
+    scope->members = coro;
+}
+
+// What the coroutine did since it joined.
+static void add_member(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
+{
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, now, &ledger);
+    gp_ledger_subtract(&ledger, &coro->at_entry);
+    ledger.longest_ns = gp_ledger_longest_since_entry(coro, now);
+    gp_ledger_add(sum, &ledger);
+}
+
+static gp_scope_t *part(prof_coro_t *coro, uint64_t now)
+{
+    gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed);
+    if (scope == NULL)
+        return NULL;
+    add_member(coro, now, &scope->ledger);
+    if (coro->next_in_scope != NULL)
+        coro->next_in_scope->prev_in_scope = coro->prev_in_scope;
+    if (coro->prev_in_scope != NULL)
+        coro->prev_in_scope->next_in_scope = coro->next_in_scope;
+    else
+        scope->members = coro->next_in_scope;
+    coro->next_in_scope = coro->prev_in_scope = NULL;
+    return scope;
+}
+
+void gp_scope_inherit(prof_coro_t *coro, gp_scope_t *scope)
+{
+    gp_scope_ref(scope);
+    coro->longest_before = 0;
+    join(coro, scope, gp_ticks());
+}
+
+void gp_scope_quit(prof_coro_t *coro)
+{
+    gp_scope_t *scope = part(coro, gp_ticks());
+    atomic_store_explicit(&coro->scope, NULL, memory_order_release);
+    gp_scope_unref(scope);
+}
+
+gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile)
+{
+    if (free_slots == NULL && !grow())
+        return NULL;
+    gp_scope_t *scope = free_slots;
+    free_slots = scope->next_free;
+    // The coroutine's reference to what it had becomes the new scope's reference to its parent.
+    uint64_t now = gp_ticks();
+    link_child(part(coro, now), scope);
+    scope->first_child = NULL;
+    scope->members = NULL;
+    scope->ledger = (gp_ledger_t){0};
+    scope->profile = profile;
+    scope->references = 2; // the coroutine and the profile
+    join(coro, scope, now);
+    return scope;
+}
+
+int gp_scope_covers(prof_coro_t *coro, const struct prof *profile)
+{
+    for (gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed); scope != NULL;
+         scope = scope->parent)
+        if (scope->profile == profile)
+            return 1;
+    return 0;
+}
+
+void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile, const prof_coro_t *coro))
+{
+    gp_scope_t *scope;
+    while ((scope = atomic_load_explicit(&coro->scope, memory_order_relaxed)) != NULL &&
+           (scope->profile == NULL || is_over(scope->profile, coro))) {
+        uint64_t now = gp_ticks();
+        gp_scope_ref(scope->parent);
+        part(coro, now);
+        join(coro, scope->parent, now);
+        gp_scope_unref(scope);
+    }
+}
+
+void gp_scope_ref(gp_scope_t *scope)
+{
+    if (scope != NULL)
+        scope->references++;
+}
+
+// A scope that only its children keep alive (its profile is freed, no coroutine is in it any more) is taken out of the
+// tree: otherwise profiles that overlap on one coroutine would grow a chain for ever.
+static void splice_if_dead(gp_scope_t *scope)
+{
+    uint32_t children = 0;
+    for (gp_scope_t *child = scope->first_child; child != NULL; child = child->next_sibling)
+        children++;
+    if (scope->profile != NULL || children == 0 || scope->references != children)
+        return;
+    gp_scope_t *parent = scope->parent;
+    unlink_child(scope);
+    while (scope->first_child != NULL) {
+        gp_scope_t *child = scope->first_child;
+        scope->first_child = child->next_sibling;
+        link_child(parent, child);
+    }
+    if (parent != NULL) {
+        gp_ledger_add(&parent->ledger, &scope->ledger);
+        parent->references += children - 1;
+    }
+    retire(scope);
+}
+
+void gp_scope_unref(gp_scope_t *scope)
+{
+    while (scope != NULL && --scope->references == 0) {
+        gp_scope_t *parent = scope->parent;
+        unlink_child(scope);
+        if (parent != NULL)
+            gp_ledger_add(&parent->ledger, &scope->ledger);
+        retire(scope);
+        scope = parent;
+    }
+    if (scope != NULL)
+        splice_if_dead(scope);
+}
+
+// The scope after `scope` in the tree below `top`: children first, then siblings, then up. NULL at the end. No
+// recursion, the caller's stack may be small.
+static gp_scope_t *next_below(gp_scope_t *scope, const gp_scope_t *top)
+{
+    if (scope->first_child != NULL)
+        return scope->first_child;
+    while (scope != top && scope->next_sibling == NULL)
+        scope = scope->parent;
+    return scope == top ? NULL : scope->next_sibling;
+}
+
+void gp_scope_total(gp_scope_t *top, uint64_t now, gp_ledger_t *sum)
+{
+    for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top)) {
+        gp_ledger_add(sum, &scope->ledger);
+        for (prof_coro_t *coro = scope->members; coro != NULL; coro = coro->next_in_scope)
+            add_member(coro, now, sum);
+    }
+}
+
+void gp_scope_each(gp_scope_t *top, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
+{
+    for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top))
+        for (prof_coro_t *coro = scope->members; coro != NULL; coro = coro->next_in_scope)
+            visit(coro, argument);
+}
+
+int gp_scope_is_within(const gp_scope_t *inner, const gp_scope_t *outer)
+{
+    for (; inner != NULL; inner = inner->parent)
+        if (inner == outer)
+            return 1;
+    return 0;
+}
+
+gp_scope_t *gp_scope_at(uint32_t index)
+{
+    if (index == 0 || index >= CHUNKS_MAX * SLOTS_PER_CHUNK)
+        return NULL;
+    // Acquire: partner of the release in grow().
+    gp_scope_t *chunk = atomic_load_explicit(&chunks[index / SLOTS_PER_CHUNK], memory_order_acquire);
+    return chunk != NULL ? &chunk[index % SLOTS_PER_CHUNK] : NULL;
+}
+
+void gp_scope_recycle(void)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    // A slot retired now may be named by a sample that is drained in the next round: two rounds make it free.
+    while (drained_slots != NULL) {
+        gp_scope_t *slot = drained_slots;
+        drained_slots = slot->next_free;
+        slot->next_free = free_slots;
+        free_slots = slot;
+    }
+    drained_slots = retired_slots;
+    retired_slots = NULL;
+    pthread_mutex_unlock(&gp_registry_lock);
+}

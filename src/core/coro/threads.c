@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include "coro/threads.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "coro/own_memory.h"
+#include "coro/registry.h"
+#include "signal/aside.h"
+#include "signal/ticks.h"
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+
+enum {
+    HANDLER_STACK_BYTES = 32 << 10, // what the handler itself may use, generously
+    GUARD_BYTES = 4096,
+    FALLBACK_MINSIGSTKSZ = 8192,
+};
+
+const gp_thread_watch_t *_Atomic gp_thread_watch;
+
+static pthread_key_t exit_key;
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+static uint32_t last_index;
+static _Atomic int free_blocks;
+
+static void on_thread_exit(void *unused)
+{
+    (void)unused;
+    gp_thread_detach();
+}
+
+static void make_exit_key(void)
+{
+    pthread_key_create(&exit_key, on_thread_exit);
+}
+
+static size_t signal_stack_bytes(void)
+{
+    size_t minimum = getauxval(AT_MINSIGSTKSZ);
+    if (minimum < FALLBACK_MINSIGSTKSZ)
+        minimum = FALLBACK_MINSIGSTKSZ;
+    return (minimum + HANDLER_STACK_BYTES + 4095) & ~(size_t)4095;
+}
+
+// One mapping: [block | guard | alternate stack | guard | stack aside | ring].
+static gp_thread_t *map_block(void)
+{
+    size_t block = (sizeof(gp_thread_t) + 4095) & ~(size_t)4095, stack = signal_stack_bytes();
+    unsigned char *memory = gp_own_map(block + GUARD_BYTES + stack + GUARD_BYTES + GP_ASIDE_BYTES + GP_RING_BYTES);
+    if (memory == NULL)
+        return NULL;
+    unsigned char *aside = memory + block + GUARD_BYTES + stack + GUARD_BYTES;
+    mprotect(memory + block, GUARD_BYTES, PROT_NONE);
+    mprotect(aside - GUARD_BYTES, GUARD_BYTES, PROT_NONE);
+    gp_thread_t *thread = (gp_thread_t *)(void *)memory;
+    thread->alternate_stack.ss_sp = memory + block + GUARD_BYTES;
+    thread->alternate_stack.ss_size = stack;
+    thread->aside = aside + GP_ASIDE_BYTES;
+    thread->ring.data = thread->aside;
+    thread->ring.capacity = GP_RING_BYTES;
+    return thread;
+}
+
+static gp_thread_t *take_block_locked(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
+    if (atomic_load_explicit(&free_blocks, memory_order_relaxed) == 0)
+        thread = NULL; // nothing to look for
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_FREE) {
+            atomic_fetch_sub_explicit(&free_blocks, 1, memory_order_relaxed);
+            return thread;
+        }
+    }
+    thread = map_block();
+    if (thread == NULL)
+        return NULL;
+    thread->next = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
+    // Release: partner of the acquires of the list's readers.
+    atomic_store_explicit(&gp_thread_list, thread, memory_order_release);
+    return thread;
+}
+
+static void reset_block(gp_thread_t *thread, prof_coro_t *root)
+{
+    thread->root = root;
+    thread->root_id = root->id;
+    atomic_store_explicit(&thread->current, root, memory_order_relaxed);
+    atomic_store_explicit(&thread->current_id, root->id, memory_order_relaxed);
+    atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
+    atomic_store_explicit(&thread->busy, false, memory_order_relaxed);
+    atomic_store_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
+    thread->ended = NULL;
+    atomic_store_explicit(&thread->is_aside, false, memory_order_relaxed);
+    thread->hog_count = 0;
+    thread->hog_end = 0;
+    thread->exact_stack = NULL;
+    atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
+    thread->adopted = thread->keyed = false;
+    thread->epoch = 0;
+    thread->sample_cpu_ns = thread->start_cpu_ns = 0;
+    thread->timer.armed = false;
+    thread->start_ticks = gp_ticks();
+    thread->end_ticks = 0;
+    thread->generation++;
+    atomic_store_explicit(&thread->language_state, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->language_base, 0, memory_order_relaxed);
+    memset(thread->name, 0, sizeof(thread->name));
+    thread->written_cpu_ns = UINT64_MAX;
+    thread->name_age = 0;
+}
+
+static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi)
+{
+    gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_THREAD};
+    prof_coro_t *root = gp_coro_new(&birth);
+    if (root == NULL)
+        return NULL;
+    pthread_mutex_lock(&gp_registry_lock);
+    // The thread itself and the collector may meet here: the second finds the first one's block.
+    gp_thread_t *thread = gp_thread_find(tid), *known = thread;
+    if (thread == NULL)
+        thread = take_block_locked();
+    if (thread != NULL && thread != known) {
+        reset_block(thread, root);
+        thread->index = ++last_index;
+        atomic_store_explicit(&thread->tid, tid, memory_order_relaxed);
+        // Release: partner of the acquire in gp_thread_find().
+        atomic_store_explicit(&thread->state, GP_THREAD_LIVE, memory_order_release);
+    }
+    pthread_mutex_unlock(&gp_registry_lock);
+    if (thread == NULL || thread == known)
+        gp_coro_retire(root);
+    return thread;
+}
+
+static void announce(gp_thread_t *thread)
+{
+    const gp_thread_watch_t *watch = atomic_load_explicit(&gp_thread_watch, memory_order_acquire);
+    if (watch != NULL)
+        watch->attached(thread);
+}
+
+// Make the calling thread the owner of `thread`: pointer, alternate stack, end of life.
+static void settle_in(gp_thread_t *thread)
+{
+    stack_t old;
+    if (sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE))
+        sigaltstack(&thread->alternate_stack, NULL);
+    thread->adopted = true;
+    gp_thread_self = thread;
+    pthread_once(&exit_key_once, make_exit_key);
+    pthread_setspecific(exit_key, thread);
+    thread->keyed = true;
+}
+
+// Whoever foresaw the thread could not ask where its stack is.
+static void set_own_stack(prof_coro_t *root)
+{
+    uintptr_t lo, hi;
+    if (atomic_load_explicit(&root->hi, memory_order_relaxed) != 0)
+        return;
+    gp_thread_own_stack(&lo, &hi);
+    atomic_store_explicit(&root->lo, lo, memory_order_relaxed);
+    atomic_store_explicit(&root->hi, hi, memory_order_relaxed);
+}
+
+static gp_thread_t *attach(void)
+{
+    gp_thread_t *thread;
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    if (gp_thread_is_own(tid))
+        return NULL;
+    thread = gp_thread_find(tid);
+    if (thread != NULL) { // foreseen by the sampler
+        set_own_stack(thread->root);
+        settle_in(thread);
+        return thread;
+    }
+    uintptr_t lo, hi;
+    gp_thread_own_stack(&lo, &hi);
+    thread = new_block(tid, lo, hi);
+    if (thread == NULL)
+        return NULL;
+    settle_in(thread);
+    announce(thread);
+    return thread;
+}
+
+gp_thread_t *gp_thread_attach(void)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (__builtin_expect(thread != NULL && thread->keyed, 1))
+        return thread;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); // locks are taken
+    if (thread != NULL)
+        settle_in(thread); // the handler has adopted it; what only the thread itself can do remains
+    else
+        thread = attach();
+    pthread_setcancelstate(cancel, NULL);
+    return thread;
+}
+
+gp_thread_t *gp_thread_foresee(pid_t tid)
+{
+    gp_thread_t *thread = gp_thread_find(tid);
+    if (thread != NULL)
+        return thread;
+    uintptr_t lo = 0, hi = 0;
+    if (tid == (pid_t)syscall(SYS_gettid))
+        gp_thread_own_stack(&lo, &hi);
+    return new_block(tid, lo, hi); // for other threads the stack is found when its pointer is first seen
+}
+
+void gp_thread_detach(void)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (thread == NULL)
+        return;
+    const gp_thread_watch_t *watch = atomic_load_explicit(&gp_thread_watch, memory_order_acquire);
+    if (watch != NULL)
+        watch->exiting(thread);
+    stack_t now, off = {.ss_flags = SS_DISABLE};
+    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == thread->alternate_stack.ss_sp)
+        sigaltstack(&off, NULL);
+    gp_thread_self = NULL;
+    thread->end_ticks = gp_ticks();
+    atomic_store_explicit(&thread->final_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
+    prof_coro_t *root = thread->root;
+    // Release: partner of the acquire in the collector, which drains the ring one last time; the block may be reused
+    // from here on. The root goes after it: the collector still reads it through the block.
+    bool must_drain = prof_coro_active || gp_ring_fill(&thread->ring) > 0;
+    if (!must_drain)
+        atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
+    atomic_store_explicit(&thread->state, must_drain ? GP_THREAD_EXITED : GP_THREAD_FREE, memory_order_release);
+    gp_coro_retire(root);
+}
+
+void gp_thread_recycle(gp_thread_t *thread)
+{
+    atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
+    atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_release);
+}
+
+void gp_thread_after_fork(void)
+{
+    gp_thread_t *self = gp_thread_self;
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
+    for (; thread != NULL; thread = thread->next) {
+        if (gp_ring_fill(&thread->ring) > 0) // what is not in use is zero already
+            memset(thread->ring.data, 0, thread->ring.capacity);
+        atomic_store_explicit(&thread->ring.head, 0, memory_order_relaxed);
+        atomic_store_explicit(&thread->ring.tail, 0, memory_order_relaxed);
+        memset(thread->counters, 0, sizeof(thread->counters));
+        if (thread != self && atomic_exchange(&thread->state, GP_THREAD_FREE) != GP_THREAD_FREE)
+            atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
+    }
+    if (self != NULL)
+        atomic_store_explicit(&self->tid, (pid_t)syscall(SYS_gettid), memory_order_relaxed);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The list of threads: attaches threads that call in, prepares blocks for threads that others found, detaches at exit.
+//
+// A block holds the thread's alternate signal stack and its ring; blocks are reused, so a thread costs one mapping the
+// first time and two system calls after that.
+#ifndef GP_CORO_THREADS_H
+#define GP_CORO_THREADS_H
+
+#include "signal/thread.h"
+
+typedef struct gp_thread_watch {           // the sampler's: arms and disarms timers. May be NULL.
+    void (*attached)(gp_thread_t *thread); // on the thread itself, or on whoever found it
+    void (*exiting)(gp_thread_t *thread);  // on the thread itself, the sampling signal blocked
+} gp_thread_watch_t;
+
+extern const gp_thread_watch_t *_Atomic gp_thread_watch;
+
+// Bounds of the calling thread's own stack: [lo, hi). Signals: not safe.
+void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi);
+
+// The calling thread's block, made if need be. NULL when memory is short or on greenprof's own threads.
+gp_thread_t *gp_thread_attach(void);
+
+// A block for thread `tid` that somebody else found; it adopts the block at its first signal or call.
+// Returns the block, existing or new; NULL when memory is short.
+gp_thread_t *gp_thread_foresee(pid_t tid);
+
+// Give the calling thread's block back.
+void gp_thread_detach(void);
+
+// Let a block whose thread is gone be reused; after its ring was drained. Collector only.
+void gp_thread_recycle(gp_thread_t *thread);
+
+// In a forked child: greenprof's own threads are gone.
+void gp_thread_forget_own(void);
+
+// In a forked child: only the calling thread lives on.
+void gp_thread_after_fork(void);
+
+// Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
+int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out);
+
+// Is `tid` one of greenprof's own threads?
+bool gp_thread_is_own(pid_t tid);
+
+// CPU time of greenprof's own threads so far, those that ended included, ns.
+uint64_t gp_thread_own_cpu_ns(void);
+
+// A function of greenprof's through which threads or coroutines of the program start: its frame is not shown, but what
+// it calls is the program's.
+#define GP_ENTRY_CODE __attribute__((section("gp_thread_entry"), noinline))
+
+// Is `pc` in such a function?
+bool gp_thread_is_entry(uintptr_t pc);
+
+// The program's threads get blocks as they start (thread_hook.c); resolve the real pthread_create.
+void gp_thread_hook_init(void);
+
+#endif

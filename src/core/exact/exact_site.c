@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "exact/exact_site.h"
+
+#include "collect/modules.h"
+#include "exact/exact_memory.h"
+
+enum {
+    CHUNK = 1024,
+    CHUNKS_MAX = 4096,
+    FIRST_SHIFT = 64 - 11, // 2048 slots
+    FIRST_INDEX_SLOTS = 512,
+    SITES_PER_BLOCK = 256,
+};
+
+gp_exact_sites_t *_Atomic gp_exact_sites;
+
+static gp_exact_function_t *_Atomic functions[CHUNKS_MAX];
+static _Atomic uint32_t function_count;       // numbers 1..count are in use
+static uint32_t located_count;                // under the drain lock
+static uint32_t *function_index, index_slots; // numbers by address; open addressing, at most half full
+static gp_exact_site_t *spare_sites;
+static uint32_t spare_count;
+
+gp_exact_function_t *gp_exact_function(uint32_t number)
+{
+    // Acquire: partner of the release in function_of().
+    gp_exact_function_t *chunk = atomic_load_explicit(&functions[number / CHUNK], memory_order_acquire);
+    return &chunk[number % CHUNK];
+}
+
+static size_t table_bytes(uint32_t slots)
+{
+    return sizeof(gp_exact_sites_t) + (size_t)slots * sizeof(gp_exact_site_t *);
+}
+
+static gp_exact_sites_t *new_table(uint32_t shift)
+{
+    uint32_t slots = 1u << (64 - shift);
+    gp_exact_sites_t *table = gp_exact_alloc(table_bytes(slots));
+    if (table != NULL) {
+        table->shift = shift;
+        table->mask = slots - 1;
+    }
+    return table;
+}
+
+static void place(gp_exact_sites_t *table, const gp_exact_site_t *site)
+{
+    uint32_t slot = gp_exact_site_slot(table, site->address, site->pc);
+    while (atomic_load_explicit(&table->slots[slot], memory_order_relaxed) != NULL)
+        slot = (slot + 1) & table->mask;
+    // Release: partner of the acquire in gp_exact_site_find(): the site is complete.
+    atomic_store_explicit(&table->slots[slot], site, memory_order_release);
+    table->count++;
+}
+
+static bool is_unloaded(const gp_exact_site_t *site)
+{
+    return gp_exact_function(site->function)->unloaded;
+}
+
+// A table with what is still loaded. Old tables are left to their readers: all of them together are as large as the
+// last.
+static gp_exact_sites_t *rebuild(const gp_exact_sites_t *old, uint32_t shift)
+{
+    gp_exact_sites_t *table = new_table(shift);
+    for (uint32_t i = 0; table != NULL && old != NULL && i <= old->mask; i++) {
+        const gp_exact_site_t *site = atomic_load_explicit(&old->slots[i], memory_order_relaxed);
+        if (site != NULL && !is_unloaded(site))
+            place(table, site);
+    }
+    if (table != NULL)
+        atomic_store_explicit(&gp_exact_sites, table, memory_order_release);
+    return table;
+}
+
+static uint32_t *index_slot(uintptr_t address)
+{
+    uint32_t slot = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (index_slots - 1);
+    for (; function_index[slot] != 0; slot = (slot + 1) & (index_slots - 1)) {
+        const gp_exact_function_t *function = gp_exact_function(function_index[slot]);
+        if (function->address == address && !function->unloaded)
+            break;
+    }
+    return &function_index[slot];
+}
+
+// Room for one function more than `count`; those that were unloaded are left out.
+static bool grow_index(uint32_t count)
+{
+    uint32_t slots = index_slots == 0 ? FIRST_INDEX_SLOTS : index_slots;
+    if (index_slots != 0 && (count + 1) * 2 < index_slots)
+        return true;
+    slots *= 2;
+    uint32_t *grown = gp_exact_alloc(slots * sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    gp_exact_release(function_index, index_slots * sizeof(*function_index));
+    function_index = grown;
+    index_slots = slots;
+    for (uint32_t number = 1; number <= count; number++)
+        if (!gp_exact_function(number)->unloaded)
+            *index_slot(gp_exact_function(number)->address) = number;
+    return true;
+}
+
+// A function's number, new if need be. 0 when memory is short.
+static uint32_t function_of(uintptr_t address)
+{
+    uint32_t count = atomic_load_explicit(&function_count, memory_order_relaxed), number = count + 1;
+    if (!grow_index(count))
+        return 0;
+    uint32_t *slot = index_slot(address);
+    if (*slot != 0)
+        return *slot;
+    if (number >= CHUNK * CHUNKS_MAX)
+        return 0;
+    if (atomic_load_explicit(&functions[number / CHUNK], memory_order_relaxed) == NULL) {
+        gp_exact_function_t *chunk = gp_exact_alloc(CHUNK * sizeof(*chunk));
+        if (chunk == NULL)
+            return 0;
+        // Release: partner of the acquire in gp_exact_function().
+        atomic_store_explicit(&functions[number / CHUNK], chunk, memory_order_release);
+    }
+    gp_exact_function(number)->address = address;
+    *slot = number;
+    // Release: partner of the acquire in gp_exact_functions_locate().
+    atomic_store_explicit(&function_count, number, memory_order_release);
+    return number;
+}
+
+static gp_exact_site_t *new_site(void)
+{
+    if (spare_count == 0) {
+        spare_sites = gp_exact_alloc(SITES_PER_BLOCK * sizeof(*spare_sites));
+        spare_count = spare_sites != NULL ? SITES_PER_BLOCK : 0;
+    }
+    if (spare_count == 0)
+        return NULL;
+    spare_count--;
+    return spare_sites++;
+}
+
+static const gp_exact_site_t *add_locked(uintptr_t address, uintptr_t pc, bool manual)
+{
+    const gp_exact_site_t *known = gp_exact_site_find(address, pc);
+    if (known != NULL)
+        return known; // another thread was faster
+    gp_exact_sites_t *table = atomic_load_explicit(&gp_exact_sites, memory_order_relaxed);
+    if (table == NULL || table->count >= (table->mask + 1) / 2)
+        table = rebuild(table, table == NULL ? FIRST_SHIFT : table->shift - 1);
+    gp_exact_site_t *site = table != NULL ? new_site() : NULL;
+    if (site == NULL)
+        return NULL;
+    site->address = address;
+    site->pc = pc;
+    site->function = function_of(address);
+    if (site->function == 0)
+        return NULL;
+    gp_exact_site_read_frame(site, manual);
+    place(table, site);
+    return site;
+}
+
+const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool manual)
+{
+    gp_exact_guard_t guard;
+    gp_exact_lock(&guard);
+    const gp_exact_site_t *site = add_locked(address, pc, manual);
+    gp_exact_unlock(&guard);
+    return site;
+}
+
+void gp_exact_functions_locate(void)
+{
+    // Acquire: partner of the release in function_of().
+    uint32_t count = atomic_load_explicit(&function_count, memory_order_acquire);
+    for (; located_count < count; located_count++) {
+        gp_exact_function_t *function = gp_exact_function(located_count + 1);
+        function->loc = gp_modules_locate(function->address);
+    }
+}
+
+void gp_exact_functions_recheck(void)
+{
+    gp_exact_guard_t guard;
+    bool changed = false;
+    gp_exact_lock(&guard);
+    for (uint32_t number = 1; number <= located_count; number++) {
+        gp_exact_function_t *function = gp_exact_function(number);
+        if (!function->unloaded && gp_modules_locate(function->address) != function->loc)
+            changed = function->unloaded = true;
+    }
+    gp_exact_sites_t *table = atomic_load_explicit(&gp_exact_sites, memory_order_relaxed);
+    if (changed && table != NULL)
+        rebuild(table, table->shift);
+    gp_exact_unlock(&guard);
+}

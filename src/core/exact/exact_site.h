@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// The functions that exact mode has seen, and the places from which they report.
+//
+// A site is one call of an instrumentation hook: it names a function and says where, at that very instruction, the
+// frame of the function ends (its canonical frame address, CFA), read once from the unwind tables. Comparing CFAs is
+// how frames that longjmp() or an exception left are told from live ones: a function that is called cannot lie above
+// its caller. Several functions share one physical frame where some were inlined into another.
+//
+// Producers: anybody who meets a new site, under the lock of exact mode. Consumers: anybody, without it. Sites and
+// functions are never freed; those of a module that was unloaded are taken out of the table.
+#ifndef GP_EXACT_EXACT_SITE_H
+#define GP_EXACT_EXACT_SITE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/location.h"
+
+enum gp_exact_cfa {
+    GP_EXACT_CFA_SP,      // stack pointer at the call + offset
+    GP_EXACT_CFA_FP,      // frame pointer + offset
+    GP_EXACT_CFA_REALIGN, // the word at frame pointer + offset
+};
+
+typedef struct gp_exact_site {
+    uintptr_t pc;      // where the hook returns to
+    uintptr_t address; // of the function, as the hook was told
+    uintptr_t
+        physical; // start of the function whose frame it is: another one's where `address` was inlined; 0 = unknown
+    uint32_t function; // number
+    uint16_t cfa;      // enum gp_exact_cfa
+    bool first;        // the function's own frame: nothing can have entered it before
+    bool loose;        // prof_enter() in some other function, a helper perhaps: no frame to compare
+    int32_t offset;
+} gp_exact_site_t;
+
+typedef struct gp_exact_function {
+    uintptr_t address;
+    gp_loc_t loc;  // 0 = not looked up yet
+    bool unloaded; // its module is gone
+} gp_exact_function_t;
+
+typedef struct gp_exact_sites { // open addressing, at most half full
+    uint32_t shift, mask, count;
+    const gp_exact_site_t *_Atomic slots[];
+} gp_exact_sites_t;
+
+extern gp_exact_sites_t *_Atomic gp_exact_sites;
+
+static inline uint32_t gp_exact_site_slot(const gp_exact_sites_t *sites, uintptr_t address, uintptr_t pc)
+{
+    return (uint32_t)(((pc + address * 31) * 0x9e3779b97f4a7c15ull) >> sites->shift);
+}
+
+// A site seen before, or NULL. Threads: any. Signals: safe. Cost: ~2 ns.
+static inline const gp_exact_site_t *gp_exact_site_find(uintptr_t address, uintptr_t pc)
+{
+    // Acquire: partner of the releases in exact_site.c.
+    const gp_exact_sites_t *sites = atomic_load_explicit(&gp_exact_sites, memory_order_acquire);
+    if (sites == NULL)
+        return NULL;
+    for (uint32_t slot = gp_exact_site_slot(sites, address, pc);; slot = (slot + 1) & sites->mask) {
+        const gp_exact_site_t *site = atomic_load_explicit(&sites->slots[slot], memory_order_acquire);
+        if (site == NULL || (site->pc == pc && site->address == address))
+            return site;
+    }
+}
+
+// Make one. `manual`: prof_enter(), not a compiler's hook. NULL when memory is short. Takes the lock. Signals: safe.
+// Cost: ~2 us and 3 KiB of stack.
+const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool manual);
+
+// Fill in what the unwind tables say of the site's frame (exact_frame.c). Signals: safe.
+void gp_exact_site_read_frame(gp_exact_site_t *site, bool manual);
+
+// A function by number (1, 2, ...).
+gp_exact_function_t *gp_exact_function(uint32_t number);
+
+// Look up where functions are that are new. Caller holds the drain lock, which guards gp_exact_function_t.loc.
+void gp_exact_functions_locate(void);
+
+// The set of modules has changed: forget sites in those that are gone. Caller holds the drain lock.
+void gp_exact_functions_recheck(void);
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Exact mode: every call of an instrumented function is counted, per profile.
+//
+// Model: while at least one recorder runs, each coroutine that a running recorder covers has a shadow stack of the
+// instrumented functions it is in (exact_stack.h). A call is counted when it begins, its times are added when it ends,
+// in every recorder that covers the coroutine, and only if it began while that recorder ran. So profiles that overlap
+// do not see each other, and a function entered before one began is not in it.
+//
+// A recorder is of one profile, or of the capture. Whatever runs, starts and stops: gp_exact_epoch moves with it, and
+// shadow stacks look up anew who covers them. gp_exact_stop() waits until no thread is in an event that began before.
+#ifndef GP_EXACT_RECORDER_H
+#define GP_EXACT_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "exact/exact_table.h"
+#include "greenprof/exact.h"
+#include "model/call_count.h"
+#include "model/counters.h"
+
+typedef struct gp_exact {
+    struct gp_exact *next; // running ones of thread or process scope
+    prof_scope_t scope;
+    uint32_t thread_index;    // PROF_SCOPE_THREAD
+    uint64_t run;             // odd while it runs; no two runs of any recorder have the same number
+    gp_exact_table_t *tables; // what threads have counted in this run
+    gp_exact_table_t *total;  // and all in earlier ones
+} gp_exact_t;
+
+// Raised whenever a recorder starts or stops.
+extern _Atomic uint64_t gp_exact_epoch;
+
+// Time without an event after which the thread's CPU clock is read (~0.6 us), in ticks; set by gp_exact_start().
+extern uint64_t gp_exact_gap_ticks;
+
+// Count an event that found no memory.
+static inline void gp_exact_lose(void)
+{
+    atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_LOST_CALLS], 1, memory_order_relaxed);
+}
+
+// Recorders of thread and process scope that run. Under the lock of exact mode.
+extern gp_exact_t *gp_exact_broad;
+
+// A recorder that does not run, or NULL. Below: threads: any; signals: not safe; each takes the lock of exact mode.
+gp_exact_t *gp_exact_new(prof_scope_t scope);
+void gp_exact_free(gp_exact_t *recorder); // NULL is accepted; must not run
+
+// Count from now on. The sampler has been acquired: its accounts give the CPU time. Of a request profile, its scope
+// already points to it.
+void gp_exact_start(gp_exact_t *recorder, uint32_t thread_index);
+
+// Count no more: all of it is in `total` on return; calls in progress have the time until now.
+void gp_exact_stop(gp_exact_t *recorder);
+
+// Forget what was counted so far, also of calls in progress.
+void gp_exact_restart(gp_exact_t *recorder);
+
+// What was counted so far.
+//   calls: gp_call_count_t[*count], allocated by malloc(), in no order; caller frees.
+// Returns 0 or -ENOMEM. Caller holds the drain lock.
+int gp_exact_collect(gp_exact_t *recorder, gp_call_count_t **calls, size_t *count);
+
+// Around fork, on the forking thread: before it all other locks are held, after it still all.
+void gp_exact_before_fork(void);
+void gp_exact_after_fork(bool child);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// What the active core offers to the dump half of the library and to the Python package.
+//
+// libgreenprof-core may be preloaded while the host links libgreenprof: then two copies of the core are in the process
+// and only the first in symbol order is active. Others therefore never touch core state directly; they ask whichever
+// core is active through the table that prof_core_interface() returns.
+#ifndef GP_CORE_INTERFACE_H
+#define GP_CORE_INTERFACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/snapshot.h"
+#include "signal/language.h"
+
+typedef struct gp_coro_view { // a live coroutine, for a language to show; see capture/census.h
+    uint64_t id, parent_id, trace[2];
+    uint64_t state_ns;
+    uint32_t state; // enum gp_census_state
+    bool is_thread;
+    char name[48];
+    size_t depth;
+    struct gp_coro_view_frame {
+        const char *function, *file; // kept by the core for good
+        uint32_t line;
+    } * frames; // [depth], innermost first, of the language
+} gp_coro_view_t;
+
+// Every live coroutine. Returns gp_coro_view_t[*count], NULL when memory is short. Set by what takes censuses.
+typedef gp_coro_view_t *gp_coro_views_t(size_t *count);
+extern gp_coro_views_t *gp_coro_views;
+
+typedef struct gp_core_interface {
+    size_t size;
+    // Take a snapshot; the samples taken so far are in it. Returns it, or NULL and errno.
+    gp_snapshot_t *(*snapshot)(prof_t *profile);
+    void (*release)(gp_snapshot_t *snapshot);
+    // Start a thread that is never sampled, all signals blocked. Returns 0 or a negative errno value.
+    int (*thread_start)(void *(*run)(void *), void *argument, void *pthread_out);
+    // Hook the language runtime (CPython) that the caller runs in; it holds the interpreter lock. Idempotent.
+    // Returns 0, -ENOTSUP where its version is not supported.
+    int (*language_attach)(void);
+    // Tell `watch` of coroutines, on the calling thread and wherever new ones are made; NULL ends it. To be called on
+    // each thread that is of interest. The caller holds the interpreter lock. Returns 0 or -ENOTSUP.
+    int (*language_watch)(gp_language_watch_t *watch);
+    // Show native frames among the language's, in all that is sampled: from +1 until as many -1.
+    void (*language_native)(int change);
+    // Has sampling ended, because the host took every signal that it could use?
+    bool (*has_yielded)(void);
+    // Every live coroutine, to be freed by views_free(); NULL when memory is short. Where the caller holds its
+    // language's lock, none of the language's moves meanwhile.
+    gp_coro_view_t *(*views)(size_t *count);
+    void (*views_free)(gp_coro_view_t *views, size_t count);
+    // See gp_profile_detach(): what the calling thread runs.
+    void (*detach)(void);
+    // See gp_language_t; NULL where there is no language.
+    const void *(*language_running)(void);
+    gp_language_place_of_running_t (*language_place_of_running)(void);
+} gp_core_interface_t;
+
+PROF_API const gp_core_interface_t *prof_core_interface(void);
+
+// This very copy's table, whichever is active.
+const gp_core_interface_t *gp_core_own_interface(void);
+
+#endif

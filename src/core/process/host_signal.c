@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// The host's own use of the sampling signal: sigaction() and signal() are interposed.
+//
+// A host that installs a handler of its own gets the signal at once: sampling moves to another one (sampling_signal.h),
+// or where there is none ends for good, and the capture says so. One that resets the signal to its default or ignores
+// it (daemons reset all of them) means no harm, but the next sample would kill it: it is told that this was done, and
+// the handler stays.
+//
+// Handlers of all signals return by way of gp_restart_restorer (../signal/restart.h).
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect/sampler.h"
+#include "collect/sampling_signal.h"
+#include "greenprof/prof.h"
+#include "process/host_calls.h"
+#include "process/host_mask.h"
+#include "signal/restart.h"
+
+// glibc's own name, which nobody interposes. Needs no look-up: sigaction() may be called from a handler.
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
+
+static struct sigaction told; // what the host believes is installed; all zero is SIG_DFL
+
+static bool handles(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+#if defined(__x86_64__)
+
+typedef struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+} kernel_action_t;
+
+enum { RESTORER = 0x04000000, INTERNAL_FIRST = 32, INTERNAL_LAST = 33 }; // SA_RESTORER; signals that are glibc's own
+
+static long change(int number, const kernel_action_t *action, kernel_action_t *old)
+{
+    return syscall(SYS_rt_sigaction, number, action, old, sizeof(action->mask));
+}
+
+// As __sigaction(), but that a handler returns by way of gp_restart_restorer.
+static int install(int number, const struct sigaction *action, struct sigaction *old)
+{
+    kernel_action_t mine, before;
+    if (action == NULL || !handles(action) || number == INTERNAL_FIRST || number == INTERNAL_LAST)
+        return __sigaction(number, action, old);
+    mine = (kernel_action_t){action->sa_handler, (unsigned)action->sa_flags | RESTORER, gp_restart_restorer, 0};
+    memcpy(&mine.mask, &action->sa_mask, sizeof(mine.mask));
+    if (change(number, &mine, &before) != 0)
+        return -1;
+    if (old != NULL) {
+        memset(old, 0, sizeof(*old));
+        old->sa_handler = before.handler;
+        old->sa_flags = (int)before.flags;
+        old->sa_restorer = before.restorer;
+        memcpy(&old->sa_mask, &before.mask, sizeof(before.mask));
+    }
+    return 0;
+}
+
+// A handler that glibc has just installed.
+static void let_return_here(int number)
+{
+    kernel_action_t now;
+    if (change(number, NULL, &now) != 0 || now.handler == SIG_DFL || now.handler == SIG_IGN)
+        return;
+    now.restorer = gp_restart_restorer;
+    change(number, &now, NULL);
+}
+
+#else
+
+static int install(int number, const struct sigaction *action, struct sigaction *old)
+{
+    return __sigaction(number, action, old);
+}
+
+static void let_return_here(int number)
+{
+    (void)number;
+}
+
+#endif
+
+// `action` may be where `old` is.
+static int answer(int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct sigaction before = told;
+    int result = 0;
+    if (action != NULL && handles(action)) {
+        gp_sampler_yield();
+        memset(&told, 0, sizeof(told)); // of the signal that is taken next, nothing
+        result = install(number, action, NULL);
+    } else if (action != NULL) {
+        told = *action;
+    }
+    if (old != NULL)
+        *old = before;
+    return result;
+}
+
+int gp_host_sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    if (number == gp_sampling_signal() && gp_sampling_signal_is_ours())
+        return answer(number, action, old);
+    struct sigaction filtered;
+    bool believed = gp_host_mask_action_is_believed(number);
+    if (action != NULL) {
+        filtered = *action; // `old` may be where it is
+        gp_host_mask_filter_action(number, &filtered);
+    }
+    int result = install(number, action != NULL ? &filtered : NULL, old);
+    if (result == 0 && old != NULL && believed)
+        sigaddset(&old->sa_mask, gp_sampling_signal());
+    return result;
+}
+
+PROF_API int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    return gp_host_sigaction(number, action, old);
+}
+
+// BSD semantics, as glibc's has: system calls are restarted, the signal is blocked in its handler.
+PROF_API sighandler_t signal(int number, sighandler_t handler)
+{
+    extern sighandler_t bsd_signal(int, sighandler_t);
+    if (number != gp_sampling_signal() || handler == SIG_ERR || !gp_sampling_signal_is_ours()) {
+        sighandler_t before = bsd_signal(number, handler);
+        if (before != SIG_ERR)
+            let_return_here(number);
+        return before;
+    }
+    struct sigaction action, old;
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigaddset(&action.sa_mask, number);
+    return answer(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+// prof_start() and what follows it. Lock order: sampler lock -> drain lock -> registry lock.
+#include <errno.h>
+#include <string.h>
+
+#include "collect/sampler.h"
+#include "coro/ledger.h"
+#include "coro/registry.h"
+#include "coro/scope.h"
+#include "coro/threads.h"
+#include "exact/recorder.h"
+#include "greenprof/trace.h"
+#include "profile/profile.h"
+#include "profile/profile_pool.h"
+#include "signal/language.h"
+#include "signal/slice.h"
+
+static int check_options(const prof_options_t *given, prof_options_t *options)
+{
+    *options = (prof_options_t)PROF_OPTIONS_INIT;
+    if (given == NULL)
+        return 0;
+    if (given->size < offsetof(prof_options_t, scope))
+        return -EINVAL;
+    const unsigned char *bytes = (const unsigned char *)given;
+    for (size_t i = sizeof(*options); i < given->size; i++)
+        if (i >= 4096 || bytes[i] != 0)
+            return -E2BIG;
+    memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
+    options->size = sizeof(*options);
+    if (options->frequency_hz < 1 || options->frequency_hz > PROF_FREQUENCY_MAX_HZ ||
+        (unsigned)options->scope > PROF_SCOPE_PROCESS || (unsigned)options->clock > PROF_CLOCK_WALL ||
+        (unsigned)options->mode > PROF_MODE_EXACT)
+        return -EINVAL;
+    return 0;
+}
+
+// Time of slices in progress on other threads that lie in `profile`, ns.
+static uint64_t open_slices_ns(const prof_t *profile)
+{
+    uint64_t sum = 0;
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+        if (thread == gp_thread_self || coro == NULL ||
+            atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE ||
+            !gp_scope_covers(coro, profile))
+            continue;
+        sum += gp_slice_open_ns(thread, &coro);
+    }
+    return sum;
+}
+
+static uint64_t thread_clock_ns(const prof_t *profile)
+{
+    const gp_thread_t *thread = profile->thread;
+    if (thread == NULL || thread->index != profile->thread_index)
+        return profile->thread_final_ns; // it ended, and its block may be another thread's
+    uint64_t final_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    return final_ns != 0 ? final_ns : gp_sampler_thread_cpu_ns(profile->thread_tid);
+}
+
+static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    bool shared = false; // may other threads run in it now?
+    for (gp_scope_t *scope = profile->scopes; scope != NULL; scope = scope->next_in_profile) {
+        gp_scope_total(scope, now, sum);
+        shared |= scope->references > 2 || scope->first_child != NULL || scope->next_in_profile != NULL;
+    }
+    gp_thread_t *self = gp_thread_self; // NULL: a dump's own thread
+    if (shared || self == NULL || profile->owner != atomic_load_explicit(&self->current, memory_order_relaxed))
+        sum->cpu_ns += open_slices_ns(profile);
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+static void thread_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
+{
+    uint64_t cpu_ns = thread_clock_ns(profile);
+    sum->cpu_ns = cpu_ns > profile->base.cpu_ns ? cpu_ns : profile->base.cpu_ns;
+    sum->slice_ns = gp_ticks_to_ns(now);
+    sum->blocked_ns = sum->slice_ns - sum->cpu_ns;
+}
+
+// Running total of a profile's scope. Caller has settled its own slice.
+static void scope_ledger(const prof_t *profile, gp_ledger_t *sum)
+{
+    uint64_t now = gp_ticks();
+    *sum = (gp_ledger_t){0};
+    switch (profile->options.scope) {
+    case PROF_SCOPE_PROCESS:
+        gp_coro_total(now, sum);
+        // The ledger's own sum is this too, but for slices in progress.
+        sum->cpu_ns = gp_sampler_process_cpu_ns() - gp_collector_unsampled_ns();
+        break;
+    case PROF_SCOPE_THREAD:
+        thread_ledger(profile, now, sum);
+        break;
+    default:
+        request_ledger(profile, now, sum);
+    }
+}
+
+static int is_over(const struct prof *profile, const prof_coro_t *coro)
+{
+    (void)coro;
+    return atomic_load_explicit(&((prof_t *)(uintptr_t)profile)->state, memory_order_relaxed) != GP_PROFILE_RUNNING;
+}
+
+// Let the calling coroutine belong to a request profile from now on.
+static int enter_scope(prof_t *profile, prof_coro_t *coro)
+{
+    int error = 0;
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_scope_pop(coro, is_over);
+    if (!gp_scope_covers(coro, profile)) {
+        gp_scope_t *scope = gp_scope_push(coro, profile);
+        if (scope != NULL) {
+            scope->next_in_profile = profile->scopes;
+            profile->scopes = scope;
+        } else {
+            error = -ENOMEM;
+        }
+    }
+    profile->owner = coro;
+    profile->owner_id = coro->id;
+    pthread_mutex_unlock(&gp_registry_lock);
+    return error;
+}
+
+static void leave_scope(prof_t *profile, prof_coro_t *caller)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_scope_pop(caller, is_over);
+    if (profile->owner != NULL && profile->owner != caller && profile->owner->id == profile->owner_id)
+        gp_scope_pop(profile->owner, is_over);
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+static int is_inherited(const struct prof *profile, const prof_coro_t *coro)
+{
+    return profile->owner != coro || profile->owner_id != coro->id;
+}
+
+void gp_profile_detach(prof_coro_t *coro)
+{
+    if (gp_thread_self != NULL && atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL) {
+        gp_slice_settle_now(gp_thread_self);
+        pthread_mutex_lock(&gp_registry_lock);
+        gp_scope_pop(coro, is_inherited);
+        pthread_mutex_unlock(&gp_registry_lock);
+    }
+    uint64_t trace[2] = {atomic_load_explicit(&coro->trace[0], memory_order_relaxed),
+                         atomic_load_explicit(&coro->trace[1], memory_order_relaxed)};
+    if ((trace[0] | trace[1]) != 0 && trace[0] == coro->birth_trace[0] && trace[1] == coro->birth_trace[1])
+        prof_trace_clear();
+}
+
+// Before a ledger is read: the caller's slice up to now; for the process, threads that were made behind our back are
+// met.
+static void settle(const prof_t *profile, gp_thread_t *thread)
+{
+    gp_slice_settle_now(thread);
+    if (profile->options.scope == PROF_SCOPE_PROCESS)
+        gp_sampler_look_for_threads();
+}
+
+// Begin a run on the calling coroutine; the sampler is acquired. Caller holds the drain lock.
+static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
+{
+    int stopped = GP_PROFILE_STOPPED;
+    // Running before its scope is entered: otherwise it would count as over and be popped at once.
+    if (!atomic_compare_exchange_strong_explicit(&profile->state, &stopped, GP_PROFILE_RUNNING, memory_order_acq_rel,
+                                                 memory_order_relaxed))
+        return -EALREADY; // another thread was faster
+    if (profile->options.scope == PROF_SCOPE_REQUEST) {
+        int error = enter_scope(profile, coro);
+        if (error != 0) {
+            atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+            return error;
+        }
+    } else if (profile->thread_index == 0) {
+        profile->thread = thread;
+        profile->thread_index = thread->index;
+        profile->thread_tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    }
+    profile->start_ticks = gp_ticks();
+    profile->base = (gp_ledger_t){0};
+    scope_ledger(profile, &profile->base);
+    profile->base.longest_ns = 0;
+    if (profile->options.scope != PROF_SCOPE_REQUEST)
+        gp_profile_list(profile);
+    if (profile->options.clock == PROF_CLOCK_WALL)
+        gp_profiles_count_wall(1);
+    if (profile->exact != NULL)
+        gp_exact_start(profile->exact, profile->thread_index);
+    return 0;
+}
+
+static int start_uncancelled(prof_t *profile)
+{
+    int error = gp_sampler_acquire(profile->options.frequency_hz);
+    if (error != 0)
+        return error;
+    gp_thread_t *thread = gp_thread_attach();
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->enter();
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    error = -ENOMEM;
+    if (thread != NULL && coro != NULL) {
+        settle(profile, thread);
+        pthread_mutex_lock(&gp_drain_lock);
+        error = begin_run(profile, thread, coro);
+        pthread_mutex_unlock(&gp_drain_lock);
+    }
+    if (error != 0)
+        gp_sampler_release(profile->options.frequency_hz);
+    return error;
+}
+
+// A thread that is cancelled while it holds our locks would take them along.
+static int start_run(prof_t *profile)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    int error = start_uncancelled(profile);
+    pthread_setcancelstate(cancel, NULL);
+    return error;
+}
+
+prof_t *prof_start(const prof_options_t *given)
+{
+    prof_options_t options;
+    int error = check_options(given, &options);
+    prof_t *profile = NULL;
+    if (error == 0) {
+        pthread_mutex_lock(&gp_drain_lock);
+        profile = gp_profile_new();
+        if (profile != NULL)
+            atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+        pthread_mutex_unlock(&gp_drain_lock);
+        error = profile != NULL ? 0 : -ENOMEM;
+    }
+    if (error == 0) {
+        const char *name = options.name != NULL ? options.name : "profile";
+        memcpy(profile->name, name, strnlen(name, sizeof(profile->name) - 1));
+        options.name = NULL;
+        profile->options = options;
+        profile->start_realtime_ns = gp_clock_ns(CLOCK_REALTIME);
+        if (options.mode == PROF_MODE_EXACT && (profile->exact = gp_exact_new(options.scope)) == NULL)
+            error = -ENOMEM;
+        else
+            error = start_run(profile);
+    }
+    if (error == 0)
+        return profile;
+    prof_free(profile);
+    errno = -error;
+    return NULL;
+}
+
+int prof_resume(prof_t *profile)
+{
+    if (!gp_profile_is_valid(profile))
+        return -EINVAL;
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
+        return -EALREADY;
+    int saved_errno = errno, error = start_run(profile);
+    errno = saved_errno;
+    return error;
+}
+
+// Of the present run.
+static void running_ledger(prof_t *profile, gp_ledger_t *ledger)
+{
+    scope_ledger(profile, ledger);
+    gp_ledger_subtract(ledger, &profile->base);
+    if ((int64_t)ledger->cpu_ns < 0)
+        ledger->cpu_ns = 0;
+}
+
+void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger)
+{
+    *ledger = (gp_ledger_t){0};
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING)
+        running_ledger(profile, ledger);
+    gp_ledger_add(ledger, &profile->total);
+}
+
+static void end_run(prof_t *profile)
+{
+    gp_ledger_t run;
+    running_ledger(profile, &run);
+    gp_ledger_add(&profile->total, &run);
+    profile->duration_ns += gp_ticks_to_ns(profile->stop_ticks - profile->start_ticks);
+}
+
+static const gp_thread_t *ended_thread; // argument of note_thread_over(); drain lock held
+
+static void note_thread_over(prof_t *profile)
+{
+    if (profile->options.scope != PROF_SCOPE_THREAD || profile->thread != ended_thread ||
+        profile->thread_index != ended_thread->index)
+        return;
+    profile->thread_final_ns = atomic_load_explicit(&ended_thread->final_cpu_ns, memory_order_relaxed);
+    profile->thread = NULL;
+}
+
+void gp_profiles_thread_over(const gp_thread_t *thread)
+{
+    ended_thread = thread;
+    gp_profiles_each_broad(note_thread_over);
+}
+
+static void note_so_far(prof_t *profile)
+{
+    running_ledger(profile, &profile->before_fork);
+}
+
+static void keep_in_child(prof_t *profile)
+{
+    gp_ledger_add(&profile->total, &profile->before_fork);
+    gp_ledger_add(&profile->base, &profile->before_fork);
+    profile->base.cpu_ns = 0; // that clock starts anew in a child
+    if (profile->thread == gp_thread_self)
+        profile->thread_tid = gp_thread_self != NULL ? (int)gp_thread_self->tid : 0;
+}
+
+void gp_profiles_before_fork(void)
+{
+    gp_profiles_each_broad(note_so_far);
+}
+
+void gp_profiles_in_child(void)
+{
+    gp_profiles_each_broad(keep_in_child);
+}
+
+int prof_stop(prof_t *profile)
+{
+    if (!gp_profile_is_valid(profile))
+        return -EINVAL;
+    int expected = GP_PROFILE_RUNNING, saved_errno = errno;
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_RUNNING)
+        return -EALREADY;
+    gp_thread_t *thread = gp_thread_attach();
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (thread == NULL || coro == NULL)
+        return -ENOMEM;
+    settle(profile, thread);
+    pthread_mutex_lock(&gp_drain_lock);
+    uint64_t stop_ticks = gp_ticks();
+    if (!atomic_compare_exchange_strong_explicit(&profile->state, &expected, GP_PROFILE_STOPPING, memory_order_acq_rel,
+                                                 memory_order_relaxed)) {
+        pthread_mutex_unlock(&gp_drain_lock);
+        return -EALREADY;
+    }
+    profile->stop_ticks = stop_ticks;
+    if (profile->options.clock == PROF_CLOCK_WALL)
+        gp_profiles_count_wall(-1);
+    end_run(profile);
+    leave_scope(profile, coro);
+    pthread_mutex_unlock(&gp_drain_lock);
+    if (profile->exact != NULL)
+        gp_exact_stop(profile->exact);
+    gp_collector_sync();
+    pthread_mutex_lock(&gp_drain_lock);
+    if (profile->options.scope != PROF_SCOPE_REQUEST)
+        gp_profile_unlist(profile);
+    atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
+    pthread_mutex_unlock(&gp_drain_lock);
+    gp_sampler_release(profile->options.frequency_hz);
+    errno = saved_errno;
+    return 0;
+}
+
+static void read_ledger(prof_t *profile, gp_ledger_t *ledger)
+{
+    bool running = atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING;
+    if (running && gp_thread_attach() != NULL)
+        settle(profile, gp_thread_self);
+    pthread_mutex_lock(&gp_drain_lock);
+    gp_profile_ledger(profile, ledger);
+    pthread_mutex_unlock(&gp_drain_lock);
+}
+
+uint64_t prof_total_ns(prof_t *profile)
+{
+    gp_ledger_t ledger;
+    if (!gp_profile_is_valid(profile))
+        return 0;
+    read_ledger(profile, &ledger);
+    return ledger.cpu_ns;
+}
+
+int prof_ledger(prof_t *profile, prof_ledger_t *out)
+{
+    gp_ledger_t ledger;
+    if (!gp_profile_is_valid(profile))
+        return -EINVAL;
+    read_ledger(profile, &ledger);
+    return gp_ledger_give(&ledger, out);
+}
+
+static void forget_scopes(prof_t *profile)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    while (profile->scopes != NULL) {
+        gp_scope_t *scope = profile->scopes;
+        profile->scopes = scope->next_in_profile;
+        scope->profile = NULL;
+        gp_scope_unref(scope);
+    }
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+void prof_free(prof_t *profile)
+{
+    if (!gp_profile_is_valid(profile))
+        return;
+    prof_stop(profile); // -EALREADY where it is stopped
+    pthread_mutex_lock(&gp_drain_lock);
+    forget_scopes(profile);
+    gp_exact_t *exact = profile->exact;
+    __atomic_store_n(&profile->exact, NULL, __ATOMIC_RELEASE);
+    gp_exact_free(exact);
+    gp_call_tree_free(&profile->tree);
+    gp_profile_recycle(profile);
+    pthread_mutex_unlock(&gp_drain_lock);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "profile/profile_pool.h"
+
+#include <string.h>
+
+#include "coro/own_memory.h"
+#include "coro/registry.h"
+#include "coro/scope.h"
+#include "signal/wait.h"
+
+enum { PROFILES_PER_CHUNK = 128, NESTING_MAX = 256 };
+
+typedef struct chunk {
+    struct chunk *next;
+    prof_t profiles[PROFILES_PER_CHUNK];
+} chunk_t;
+
+static _Atomic(chunk_t *) chunks; // append-only
+static _Atomic int wall_profiles;
+static prof_t *free_profiles;
+static prof_t *broad; // running profiles of thread or process scope
+
+static bool grow(void)
+{
+    chunk_t *chunk = gp_own_map(sizeof(*chunk));
+    if (chunk == NULL)
+        return false;
+    for (int i = PROFILES_PER_CHUNK - 1; i >= 0; i--) {
+        chunk->profiles[i].next_free = free_profiles;
+        free_profiles = &chunk->profiles[i];
+    }
+    chunk->next = atomic_load_explicit(&chunks, memory_order_relaxed);
+    // Release: partner of the acquire in gp_profile_is_valid().
+    atomic_store_explicit(&chunks, chunk, memory_order_release);
+    return true;
+}
+
+prof_t *gp_profile_new(void)
+{
+    if (free_profiles == NULL && !grow())
+        return NULL;
+    prof_t *profile = free_profiles;
+    free_profiles = profile->next_free;
+    memset((void *)profile, 0, sizeof(*profile));
+    return profile;
+}
+
+void gp_profile_recycle(prof_t *profile)
+{
+    atomic_store_explicit(&profile->state, GP_PROFILE_FREE, memory_order_release);
+    profile->next_free = free_profiles;
+    free_profiles = profile;
+}
+
+bool gp_profile_is_valid(const prof_t *profile)
+{
+    uintptr_t address = (uintptr_t)profile;
+    // Acquire: partner of the release in grow().
+    for (chunk_t *chunk = atomic_load_explicit(&chunks, memory_order_acquire); chunk != NULL; chunk = chunk->next) {
+        uintptr_t first = (uintptr_t)&chunk->profiles[0], end = (uintptr_t)&chunk->profiles[PROFILES_PER_CHUNK];
+        if (address >= first && address < end)
+            return (address - first) % sizeof(prof_t) == 0 &&
+                   atomic_load_explicit(&((prof_t *)address)->state, memory_order_acquire) != GP_PROFILE_FREE;
+    }
+    return false;
+}
+
+bool gp_profiles_want_waits(void)
+{
+    return atomic_load_explicit(&wall_profiles, memory_order_relaxed) > 0;
+}
+
+void gp_profiles_count_wall(int change)
+{
+    atomic_fetch_add_explicit(&wall_profiles, change, memory_order_relaxed);
+    gp_wait_want(change);
+}
+
+void gp_profile_list(prof_t *profile)
+{
+    profile->prev_broad = NULL;
+    profile->next_broad = broad;
+    if (broad != NULL)
+        broad->prev_broad = profile;
+    broad = profile;
+}
+
+void gp_profile_unlist(prof_t *profile)
+{
+    if (profile->prev_broad != NULL)
+        profile->prev_broad->next_broad = profile->next_broad;
+    else if (broad == profile)
+        broad = profile->next_broad;
+    if (profile->next_broad != NULL)
+        profile->next_broad->prev_broad = profile->prev_broad;
+    profile->next_broad = profile->prev_broad = NULL;
+}
+
+void gp_profiles_each_broad(void (*visit)(prof_t *profile))
+{
+    for (prof_t *profile = broad; profile != NULL; profile = profile->next_broad)
+        visit(profile);
+}
+
+static bool is_wait(enum gp_sample_kind kind)
+{
+    return kind == GP_KIND_PARKED || kind == GP_KIND_READY || kind == GP_KIND_WAITING;
+}
+
+// A wait may have begun before the profile did: what of it lies within.
+static uint64_t within(const prof_t *profile, const gp_sample_t *sample, uint64_t weight_ns)
+{
+    if (sample->slice >= profile->start_ticks || sample->ticks <= sample->slice)
+        return weight_ns;
+    uint64_t inside = sample->ticks - profile->start_ticks, all = sample->ticks - sample->slice;
+    return (uint64_t)((unsigned __int128)weight_ns * inside / all);
+}
+
+static int add(prof_t *profile, const gp_stack_t *stack, enum gp_sample_kind kind, uint64_t weight_ns)
+{
+    static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 3]; // guarded by the drain lock
+    if (kind == GP_KIND_CPU)
+        return gp_call_tree_add(&profile->tree, stack->locs, stack->depth, weight_ns);
+    locs[0] = GP_LOC(GP_MODULE_PSEUDO, gp_kind_leaf(kind));
+    memcpy(locs + 1, stack->locs, stack->depth * sizeof(*locs));
+    return gp_call_tree_add(&profile->tree, locs, stack->depth + 1, weight_ns);
+}
+
+static void take(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack, enum gp_sample_kind kind,
+                 uint64_t weight_ns)
+{
+    int state = atomic_load_explicit(&profile->state, memory_order_relaxed);
+    bool in_time =
+        sample->ticks >= profile->start_ticks &&
+        (state == GP_PROFILE_RUNNING || (state == GP_PROFILE_STOPPING && sample->ticks <= profile->stop_ticks));
+    if (!in_time || (kind != GP_KIND_CPU && profile->options.clock != PROF_CLOCK_WALL))
+        return;
+    if (is_wait(kind))
+        weight_ns = within(profile, sample, weight_ns);
+    if (add(profile, stack, kind, weight_ns) != 0)
+        return;
+    if (kind == GP_KIND_CPU) {
+        profile->samples++;
+        profile->sampled_ns += weight_ns;
+    }
+}
+
+// Profiles of the scopes from `index` up to the root. The collector holds the drain lock, so none of them goes away.
+static int collect_profiles(uint32_t index, prof_t *found[NESTING_MAX])
+{
+    int count = 0;
+    pthread_mutex_lock(&gp_registry_lock);
+    for (gp_scope_t *scope = gp_scope_at(index); scope != NULL && count < NESTING_MAX; scope = scope->parent)
+        if (scope->profile != NULL)
+            found[count++] = scope->profile;
+    pthread_mutex_unlock(&gp_registry_lock);
+    return count;
+}
+
+void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
+                      uint64_t weight_ns)
+{
+    prof_t *found[NESTING_MAX];
+    int count = sample->scope != 0 ? collect_profiles(sample->scope, found) : 0;
+    for (int i = 0; i < count; i++)
+        take(found[i], sample, stack, kind, weight_ns);
+    for (prof_t *profile = broad; profile != NULL; profile = profile->next_broad) {
+        // A thread does not wait: its coroutines do, wherever they are resumed.
+        bool mine = thread != NULL && profile->thread_index == thread->index && !is_wait(kind);
+        if (profile->options.scope == PROF_SCOPE_PROCESS || mine)
+            take(profile, sample, stack, kind, weight_ns);
+    }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+#include "interface.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/functions.h"
+#include "collect/sampler.h"
+#include "coro/registry.h"
+#include "coro/threads.h"
+#include "exact/recorder.h"
+#include "profile/profile.h"
+#include "profile/profile_pool.h"
+#include "signal/handler.h"
+#include "signal/language.h"
+#include "signal/slice.h"
+
+typedef struct owned { // a snapshot and what it points to
+    gp_snapshot_t snapshot;
+    uint64_t counters[GP_COUNTER_COUNT];
+} owned_t;
+
+static void release(gp_snapshot_t *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    for (uint32_t i = 0; i < snapshot->module_count; i++)
+        free((char *)(uintptr_t)snapshot->modules[i].path);
+    free((void *)(uintptr_t)snapshot->modules);
+    free((void *)(uintptr_t)snapshot->nodes);
+    free((void *)(uintptr_t)snapshot->calls);
+    free((void *)(uintptr_t)snapshot->functions);
+    free(snapshot);
+}
+
+static int copy_modules(gp_snapshot_t *snapshot)
+{
+    size_t count;
+    const gp_module_t *all = gp_modules_all(&count);
+    gp_snapshot_module_t *copies = calloc(count > 0 ? count : 1, sizeof(*copies));
+    if (copies == NULL)
+        return -ENOMEM;
+    snapshot->modules = copies;
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = (gp_snapshot_module_t){
+            .id = all[i].id,
+            .build_id_len = all[i].build_id_len,
+            .start = all[i].start,
+            .end = all[i].end,
+            .bias = all[i].bias,
+            .path = strdup(all[i].path),
+        };
+        memcpy(copies[i].build_id, all[i].build_id, sizeof(copies[i].build_id));
+        if (copies[i].path == NULL)
+            return -ENOMEM;
+        snapshot->module_count++;
+    }
+    return 0;
+}
+
+static int copy_nodes(gp_snapshot_t *snapshot, const gp_call_tree_t *tree)
+{
+    uint32_t count = tree->count > 0 ? tree->count : 1;
+    gp_snapshot_node_t *nodes = calloc(count, sizeof(*nodes));
+    if (nodes == NULL)
+        return -ENOMEM;
+    if (tree->count > 0)
+        memcpy(nodes, tree->nodes, count * sizeof(*nodes));
+    snapshot->nodes = nodes;
+    snapshot->node_count = count;
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+// The numbers of the functions that nodes refer to, each once. Returns how many; the caller frees *numbers.
+static uint32_t used_functions(const gp_snapshot_t *snapshot, uint32_t **numbers)
+{
+    uint32_t count = 0, distinct = 0;
+    *numbers = malloc((snapshot->node_count + 1) * sizeof(**numbers));
+    if (*numbers == NULL)
+        return 0;
+    for (uint32_t i = 1; i < snapshot->node_count; i++) {
+        gp_loc_t loc = snapshot->nodes[i].loc;
+        if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
+            (*numbers)[count++] = GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(loc));
+    }
+    if (count > 0)
+        qsort(*numbers, count, sizeof(**numbers), by_value);
+    for (uint32_t i = 0; i < count; i++)
+        if (distinct == 0 || (*numbers)[distinct - 1] != (*numbers)[i])
+            (*numbers)[distinct++] = (*numbers)[i];
+    return distinct;
+}
+
+static int copy_functions(gp_snapshot_t *snapshot)
+{
+    uint32_t *numbers, count = used_functions(snapshot, &numbers);
+    gp_snapshot_function_t *copies = calloc(count + 1, sizeof(*copies));
+    for (uint32_t i = 0; i < count && copies != NULL; i++) {
+        const gp_function_name_t *function = gp_functions_at(numbers[i]);
+        if (function != NULL)
+            copies[snapshot->function_count++] =
+                (gp_snapshot_function_t){numbers[i], function->first_line, function->name, function->file};
+    }
+    snapshot->functions = copies;
+    int error = numbers != NULL && copies != NULL ? 0 : -ENOMEM;
+    free(numbers);
+    return error;
+}
+
+static void copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
+{
+    gp_profile_ledger(profile, &snapshot->ledger);
+    snapshot->total_ns = snapshot->ledger.cpu_ns;
+    snapshot->clock = profile->options.clock;
+    snapshot->sampled_ns = profile->sampled_ns;
+    snapshot->samples = profile->samples;
+    snapshot->duration_ns = profile->duration_ns;
+    snapshot->start_realtime_ns = profile->start_realtime_ns;
+    snapshot->frequency_hz = profile->options.frequency_hz;
+    memcpy(snapshot->name, profile->name, sizeof(snapshot->name));
+    if (atomic_load_explicit(&profile->state, memory_order_relaxed) == GP_PROFILE_RUNNING)
+        snapshot->duration_ns += gp_ticks_to_ns(gp_ticks() - profile->start_ticks);
+}
+
+static int copy_calls(gp_snapshot_t *snapshot, prof_t *profile)
+{
+    gp_call_count_t *calls = NULL;
+    snapshot->exact = profile->exact != NULL;
+    int error = snapshot->exact ? gp_exact_collect(profile->exact, &calls, &snapshot->call_count) : 0;
+    snapshot->calls = calls;
+    return error;
+}
+
+static int fill(owned_t *owned, prof_t *profile)
+{
+    int error = copy_nodes(&owned->snapshot, &profile->tree);
+    if (error == 0)
+        error = copy_modules(&owned->snapshot);
+    if (error == 0)
+        error = copy_functions(&owned->snapshot);
+    if (error == 0)
+        error = copy_calls(&owned->snapshot, profile);
+    copy_totals(&owned->snapshot, profile);
+    gp_collector_counters(owned->counters);
+    owned->snapshot.counters = owned->counters;
+    owned->snapshot.counter_count = GP_COUNTER_COUNT;
+    return error;
+}
+
+static gp_snapshot_t *take(prof_t *profile)
+{
+    owned_t *owned = gp_profile_is_valid(profile) ? calloc(1, sizeof(*owned)) : NULL;
+    if (owned == NULL) {
+        errno = gp_profile_is_valid(profile) ? ENOMEM : EINVAL;
+        return NULL;
+    }
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING) {
+        if (gp_thread_self != NULL)
+            gp_slice_settle_now(gp_thread_self);
+        gp_collector_sync();
+    }
+    pthread_mutex_lock(&gp_drain_lock);
+    int error = fill(owned, profile);
+    pthread_mutex_unlock(&gp_drain_lock);
+    if (error == 0)
+        return &owned->snapshot;
+    release(&owned->snapshot);
+    errno = -error;
+    return NULL;
+}
+
+static int attach_language(void)
+{
+    int (*attach)(void) = atomic_load_explicit(&gp_language_attach, memory_order_acquire);
+    return attach != NULL ? attach() : -ENOTSUP;
+}
+
+static int watch_language(gp_language_watch_t *watch)
+{
+    int (*watching)(gp_language_watch_t *) = atomic_load_explicit(&gp_language_watching, memory_order_acquire);
+    return watching != NULL ? watching(watch) : -ENOTSUP;
+}
+
+static const void *language_running(void)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? language->running() : NULL;
+}
+
+static gp_language_place_of_running_t language_place_of_running(void)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? language->place_of_running() : NULL;
+}
+
+static void detach(void)
+{
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro != NULL)
+        gp_profile_detach(coro);
+}
+
+static void change_native(int change)
+{
+    atomic_fetch_add_explicit(&gp_handler_native, change, memory_order_relaxed);
+}
+
+gp_coro_views_t *gp_coro_views;
+
+static gp_coro_view_t *views(size_t *count)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->enter();
+    *count = 0;
+    return gp_coro_views != NULL ? gp_coro_views(count) : NULL;
+}
+
+static void views_free(gp_coro_view_t *views, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(views[i].frames);
+    free(views);
+}
+
+static const gp_core_interface_t interface = {
+    .size = sizeof(interface),
+    .snapshot = take,
+    .release = release,
+    .thread_start = gp_thread_start_own,
+    .language_attach = attach_language,
+    .language_watch = watch_language,
+    .language_native = change_native,
+    .has_yielded = gp_sampler_has_yielded,
+    .views = views,
+    .views_free = views_free,
+    .detach = detach,
+    .language_running = language_running,
+    .language_place_of_running = language_place_of_running,
+};
+
+const gp_core_interface_t *prof_core_interface(void)
+{
+    return &interface;
+}
+
+const gp_core_interface_t *gp_core_own_interface(void)
+{
+    return &interface;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "session/census.h"
+
+#include <errno.h>
+
+#include "collect/parked.h"
+#include "collect/sleepers.h"
+#include "coro/registry.h"
+#include "signal/edge.h"
+#include "signal/handler.h"
+#include "signal/language.h"
+
+enum { TRIES = 3 }; // at a coroutine that is switched meanwhile
+
+typedef struct census {
+    const gp_census_fatal_t *fatal;
+    bool sampling;
+    gp_census_visit_t *visit;
+    void *argument;
+} census_t;
+
+typedef struct look { // what was seen of one coroutine
+    enum gp_census_state state;
+    unsigned flags; // enum gp_census_flag
+    uint64_t since; // ticks
+    gp_thread_t *thread;
+    int depth;       // -EAGAIN: it was switched meanwhile
+    unsigned walked; // enum gp_unwind_flag
+} look_t;
+
+static gp_sample_buffer_t walk; // guarded by the drain lock
+static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 2];
+
+static bool is_live(const gp_thread_t *thread)
+{
+    return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
+}
+
+// The thread that has a coroutine, or whose own stack it is.
+static gp_thread_t *find_thread(const prof_coro_t *coro, uint64_t id)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        bool has = coro->kind == GP_CORO_THREAD
+                       ? thread->root == coro
+                       : atomic_load_explicit(&thread->current, memory_order_relaxed) == coro &&
+                             atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id;
+        if (has && is_live(thread))
+            return thread;
+    }
+    return NULL;
+}
+
+// On a thread: asleep with a stack, where the signal came in, or at work, where no stack is to be had from outside.
+static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *look)
+{
+    const gp_census_fatal_t *fatal = census->fatal;
+    uint64_t since = gp_edge_load(&coro->since);
+    pid_t tid = look->thread != NULL ? atomic_load_explicit(&look->thread->tid, memory_order_relaxed) : 0;
+    look->state = GP_CENSUS_RUNNING;
+    look->depth = 0;
+    if (tid == 0)
+        return;
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (look->thread == gp_thread_self && language != NULL) { // whoever asks
+        look->depth =
+            (int)language->walk_asleep(look->thread, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+        return;
+    }
+    if (fatal != NULL && fatal->tid == tid) {
+        uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
+        uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
+        look->flags |= GP_CENSUS_FATAL;
+        if (fatal->regs.sp >= lo && fatal->regs.sp < hi)
+            look->depth = (int)gp_parked_walk_from(&fatal->regs, true, hi, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT,
+                                                   &look->walked);
+        return;
+    }
+    int depth = gp_sleepers_walk(look->thread, coro, since, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+    if (depth >= 0) {
+        look->state = GP_CENSUS_BLOCKED;
+        look->depth = depth;
+    }
+}
+
+static void look_at_waiting(prof_coro_t *coro, bool is_current, look_t *look)
+{
+    uint64_t ready = is_current ? gp_edge_load(&coro->ready_ticks) : 0;
+    look->state = gp_edge_is_told(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
+    if (ready > gp_ticks()) {
+        look->state = GP_CENSUS_PARKED; // until then, as far as is known
+    } else if (ready != 0) {
+        look->state = GP_CENSUS_READY;
+        look->since = ready > look->since ? ready : look->since;
+    } else if (gp_edge_load(&coro->switches) == 0 && coro->birth_ticks >= gp_edge_load(&gp_edge_epoch_ticks)) {
+        look->state = GP_CENSUS_NEW;
+    }
+    look->depth = gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+}
+
+static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look_t *look)
+{
+    *look = (look_t){.since = coro->birth_ticks};
+    if (coro->kind == GP_CORO_THREAD)
+        look->thread = find_thread(coro, id);
+    if (!census->sampling || coro->kind == GP_CORO_POLLED) { // a language knows where its coroutines wait all the same
+        look->depth =
+            coro->object != 0 ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked) : 0;
+        return;
+    }
+    bool is_current = atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==
+                      atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    // Acquire: partner of the release in gp_edge_leave().
+    bool runs = is_current && atomic_load_explicit(&coro->running, memory_order_acquire) != 0;
+    uint64_t epoch_ticks = gp_edge_load(&gp_edge_epoch_ticks);
+    if (is_current)
+        look->since = gp_edge_load(&coro->since);
+    if (look->since < epoch_ticks) {
+        look->since = epoch_ticks;
+        look->flags |= GP_CENSUS_AT_LEAST;
+    }
+    if (coro->kind == GP_CORO_THREAD)
+        runs = look->thread != NULL && atomic_load_explicit(&look->thread->current, memory_order_relaxed) == coro;
+    else if (runs)
+        look->thread = find_thread(coro, id);
+    if (runs)
+        look_at_running(census, coro, look);
+    else if (coro->kind == GP_CORO_THREAD)
+        look->state = GP_CENSUS_AWAY;
+    else
+        look_at_waiting(coro, is_current, look);
+}
+
+// What was walked, as locations. stack->depth 0 = nothing is known.
+static void locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_t *stack)
+{
+    *stack = (gp_stack_t){.locs = locs};
+    if (look->depth <= 0)
+        return;
+    walk.sample.depth = (uint64_t)look->depth;
+    walk.sample.flags = look->walked;
+    gp_collector_locate(&walk.sample, locs, stack);
+    gp_collector_name(coro, id, stack);
+}
+
+static void count_one(prof_coro_t *coro, void *argument)
+{
+    const census_t *census = argument;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    look_t look;
+    look_at(census, coro, id, &look);
+    for (int i = 1; i < TRIES && look.depth == -EAGAIN; i++)
+        look_at(census, coro, id, &look);
+    gp_census_seen_t seen = {
+        .coro = coro,
+        .id = id,
+        .ticks = gp_ticks(),
+        .state = look.state,
+        .flags = look.flags,
+        .thread = look.thread,
+    };
+    seen.state_ns = seen.ticks > look.since ? gp_ticks_to_ns(seen.ticks - look.since) : 0;
+    locate(coro, id, &look, &seen.stack);
+    gp_parked_trace(coro, seen.trace);
+    if (id != 0 && atomic_load_explicit(&coro->id, memory_order_acquire) == id) // else it is over
+        census->visit(&seen, census->argument);
+}
+
+void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void *argument)
+{
+    census_t census = {
+        .fatal = fatal,
+        .sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire),
+        .visit = visit,
+        .argument = argument,
+    };
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->before_drain(); // it forgets what is not true any more
+    gp_coro_each(count_one, &census);
+}
+
+typedef struct writing {
+    gp_recording_t *recording;
+    uint32_t number;
+    size_t count;
+} writing_t;
+
+static void write_one(const gp_census_seen_t *seen, void *argument)
+{
+    writing_t *writing = argument;
+    gp_recording_t *recording = writing->recording;
+    uint32_t thread = seen->thread != NULL ? seen->thread->index : 0;
+    gp_recording_coro(recording, seen->coro, seen->id, seen->coro->kind == GP_CORO_THREAD ? thread : 0);
+    uint32_t trace = gp_recording_trace(recording, seen->trace);
+    uint32_t stack = seen->stack.depth > 0 ? gp_recording_stack(recording, &seen->stack) : 0;
+    gp_census_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_CENSUS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->coro_id = seen->id;
+    record->time_ns = gp_recording_since(recording, seen->ticks);
+    record->state_ns = seen->state_ns;
+    record->number = writing->number;
+    record->trace = trace;
+    record->stack_id = stack;
+    record->thread = thread;
+    record->state = (uint16_t)seen->state;
+    record->flags = (uint16_t)seen->flags;
+    writing->count++;
+}
+
+size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal)
+{
+    writing_t writing = {.recording = recording, .number = number};
+    gp_census_each(fatal, write_one, &writing);
+    return writing.count;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The census: every live coroutine at one moment, with its state, how long it has been in it, its trace and its stack.
+//
+// Model: the collector's thread takes it, from outside: coroutines that wait are walked from the registers that their
+// switch left (src/core/collect/parked.h), those whose thread sleeps from where it sleeps. Nobody is stopped; a
+// coroutine that was switched while it was looked at is looked at again. What the program does meanwhile makes the
+// census of thousands of coroutines a matter of milliseconds, not of one instant: each has the time at which it was
+// looked at. It is written as a capture file of its own, with one reader and one symbolizer for both, and into the
+// session's capture now and then, so that a capture tells who was alive at its end.
+#ifndef GP_SESSION_CENSUS_H
+#define GP_SESSION_CENSUS_H
+
+#include "session/recording.h"
+
+typedef struct gp_census_fatal { // where a fatal signal came in; pc 0 = none did
+    int tid;
+    gp_unwind_regs_t regs;
+} gp_census_fatal_t;
+
+typedef struct gp_census_seen { // one coroutine
+    prof_coro_t *coro;
+    uint64_t id, ticks; // when it was looked at
+    enum gp_census_state state;
+    uint64_t state_ns;   // for so long
+    unsigned flags;      // enum gp_census_flag
+    gp_thread_t *thread; // that has it, or whose own stack it is; NULL = none
+    uint64_t trace[2];
+    gp_stack_t stack; // depth 0 = not known
+} gp_census_seen_t;
+
+typedef void gp_census_visit_t(const gp_census_seen_t *seen, void *argument);
+
+// Look at every live coroutine and thread. Caller holds the drain lock.
+void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void *argument);
+
+// Take a census into a recording, as number `number`. Caller holds the drain lock; modules are up to date.
+//   fatal: NULL = none.
+// Returns how many records there are. Cost: ~2 us a coroutine.
+size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal);
+
+#endif

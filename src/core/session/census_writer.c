@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "session/census_writer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect/sampler.h"
+#include "signal/ticks.h"
+
+static gp_recording_t recording = {.writer = GP_WRITER_INIT, .is_brief = true};
+static int recording_pid;
+
+static void record_threads(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
+            continue;
+        gp_recording_name_thread(thread);
+        gp_recording_thread(&recording, thread, gp_sampler_thread_cpu_ns(thread->tid));
+    }
+}
+
+static void record_end(void)
+{
+    gp_end_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_END, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->time_ns = gp_recording_since(&recording, gp_ticks());
+    record->reason = GP_END_CENSUS;
+}
+
+static int take(const char *path, const gp_census_fatal_t *fatal)
+{
+    if (recording_pid != getpid()) { // a parent's: in which state it was when we were forked nobody knows
+        memset(&recording, 0, sizeof(recording));
+        recording = (gp_recording_t){.writer = GP_WRITER_INIT, .is_brief = true};
+        recording_pid = getpid();
+    }
+    pthread_mutex_lock(&gp_drain_lock);
+    gp_modules_refresh();
+    gp_recording_begin(&recording, 0);
+    gp_writer_open_later(&recording.writer, path, &recording.header);
+    gp_recording_meta(&recording);
+    record_threads();
+    gp_census_take(&recording, 1, fatal);
+    gp_recording_definitions(&recording);
+    record_end();
+    bool taken = gp_writer_hand_over(&recording.writer);
+    pthread_mutex_unlock(&gp_drain_lock);
+    return taken ? 0 : -ENOMEM;
+}
+
+int gp_census_write(const char *path, const gp_census_fatal_t *fatal)
+{
+    char aside[PATH_MAX + 32];
+    struct stat status;
+    bool direct = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    snprintf(aside, sizeof(aside), direct ? "%s" : "%s.%d.part", path, (int)getpid());
+    int error = take(aside, fatal);
+    if (error == 0)
+        error = gp_writer_write(&recording.writer);
+    gp_recording_abandon(&recording);
+    if (error == 0 && !direct && rename(aside, path) != 0)
+        error = -errno;
+    if (error != 0 && !direct)
+        unlink(aside);
+    return error;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Writing a census as a capture file of its own.
+#ifndef GP_SESSION_CENSUS_WRITER_H
+#define GP_SESSION_CENSUS_WRITER_H
+
+#include "session/census.h"
+
+// Take a census and write it, under a temporary name in the same directory that is then renamed; what is no regular
+// file (a pipe) is written directly. Holds the drain lock while it is taken, not while it is written.
+//   fatal: NULL = none.
+// Returns 0 or a negative errno value; nothing is left behind on failure. Collector's thread only.
+int gp_census_write(const char *path, const gp_census_fatal_t *fatal);
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "session/follow.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// What starts other programs and is not what one wants to know about.
+static const char *const launchers[] = {
+    "sh",     "bash",   "dash",   "zsh",     "ksh",       "fish",    "busybox", "env",       "nice",
+    "nohup",  "time",   "setsid", "timeout", "sudo",      "su",      "xargs",   "taskset",   "chrt",
+    "ionice", "stdbuf", "flock",  "tini",    "dumb-init", "numactl", "setarch", "catchsegv", NULL,
+};
+
+static bool mode_is(const char *mode)
+{
+    const char *wanted = getenv("GREENPROF_FOLLOW");
+    return strcmp(wanted != NULL && wanted[0] != '\0' ? wanted : "programs", mode) == 0;
+}
+
+static const char *executable(char path[PATH_MAX])
+{
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[len > 0 ? len : 0] = '\0';
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool is_launcher(const char *name)
+{
+    for (size_t i = 0; launchers[i] != NULL; i++)
+        if (strcmp(name, launchers[i]) == 0)
+            return true;
+    return false;
+}
+
+bool gp_follow_image(void)
+{
+    char path[PATH_MAX];
+    const char *pattern = getenv("GREENPROF_FOLLOW_NAME"), *main_pid = getenv("GREENPROF_PID"),
+               *name = executable(path);
+    bool own = main_pid == NULL || atoi(main_pid) == getpid(), first = own && getenv("GREENPROF_STARTED") == NULL;
+    setenv("GREENPROF_STARTED", "1", 1);
+    if (pattern != NULL && pattern[0] != '\0' && fnmatch(pattern, name, 0) != 0)
+        return false;
+    if (first || mode_is("all"))
+        return true;
+    return mode_is("exec") ? own : mode_is("none") ? false : !is_launcher(name);
+}
+
+bool gp_follow_forks(void)
+{
+    return !mode_is("exec") && !mode_is("none");
+}

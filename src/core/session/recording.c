@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#include "session/recording.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "collect/functions.h"
+#include "collect/sampler.h"
+#include "collect/spawn_locate.h"
+#include "coro/coro_name.h"
+#include "coro/spawn.h"
+#include "signal/ticks.h"
+
+void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
+{
+    gp_file_header_t *header = &recording->header;
+    recording->start_ticks = gp_ticks();
+    memcpy(header->magic, GP_FILE_MAGIC, sizeof(header->magic));
+    header->version = GP_FILE_VERSION;
+    header->header_bytes = sizeof(*header);
+    header->start_realtime_ns = gp_clock_ns(CLOCK_REALTIME);
+    header->start_monotonic_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    header->pid = (uint32_t)getpid();
+    header->ppid = (uint32_t)getppid();
+    header->frequency_hz = frequency_hz;
+    const char *clock = getenv("GREENPROF_CLOCK");
+    header->clock = clock != NULL && strcmp(clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
+    header->engine = (uint32_t)gp_sampler_engine();
+    header->tick_hz = gp_ticks_hz();
+#if defined(__x86_64__)
+    header->elf_machine = EM_X86_64;
+#else
+    header->elf_machine = EM_AARCH64;
+#endif
+    const char *session = getenv("GREENPROF_SESSION");
+    for (int i = 0; session != NULL && i < 16 && strlen(session) >= 32; i++) {
+        unsigned byte;
+        char digits[3] = {session[2 * i], session[2 * i + 1], '\0'};
+        if (sscanf(digits, "%2x", &byte) == 1)
+            header->session[i] = (uint8_t)byte;
+    }
+}
+
+void gp_recording_abandon(gp_recording_t *recording)
+{
+    gp_writer_abandon(&recording->writer);
+    memset(&recording->writer, 0, sizeof(recording->writer));
+    recording->writer.fd = -1;
+    gp_intern_reset(&recording->traces);
+    gp_intern_reset(&recording->stacks);
+    free(recording->site_stacks);
+    recording->site_stacks = NULL;
+    recording->site_room = 0;
+    recording->modules_written = 0;
+    recording->functions_written = 0;
+}
+
+uint64_t gp_recording_since(const gp_recording_t *recording, uint64_t ticks)
+{
+    return ticks > recording->start_ticks ? gp_ticks_to_ns(ticks - recording->start_ticks) : 0;
+}
+
+static void write_modules(gp_recording_t *recording)
+{
+    size_t count;
+    const gp_module_t *all = gp_modules_all(&count);
+    for (; recording->modules_written < count; recording->modules_written++) {
+        const gp_module_t *module = &all[recording->modules_written];
+        size_t path_len = strlen(module->path);
+        gp_module_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_MODULES, sizeof(*record) + path_len);
+        if (record == NULL)
+            return;
+        record->id = module->id;
+        record->build_id_len = (uint16_t)module->build_id_len;
+        record->path_len = (uint16_t)path_len;
+        record->start = module->start;
+        record->end = module->end;
+        record->bias = module->bias;
+        memcpy(record->build_id, module->build_id, sizeof(record->build_id));
+        memcpy(record + 1, module->path, path_len);
+    }
+}
+
+static void write_functions(gp_recording_t *recording)
+{
+    for (; recording->functions_written < gp_functions_count(); recording->functions_written++) {
+        const gp_function_name_t *function = gp_functions_at(recording->functions_written + 1);
+        size_t name_len = strlen(function->name), file_len = strlen(function->file);
+        gp_function_record_t *record =
+            gp_writer_add(&recording->writer, GP_CHUNK_FUNCTIONS, sizeof(*record) + name_len + file_len);
+        if (record == NULL)
+            return;
+        record->number = recording->functions_written + 1;
+        record->first_line = function->first_line;
+        record->name_len = (uint32_t)name_len;
+        record->file_len = (uint32_t)file_len;
+        memcpy(record + 1, function->name, name_len);
+        memcpy((char *)(record + 1) + name_len, function->file, file_len);
+    }
+}
+
+void gp_recording_definitions(gp_recording_t *recording)
+{
+    write_modules(recording);
+    write_functions(recording);
+}
+
+static bool make_site_room(gp_recording_t *recording, uint32_t site)
+{
+    if (site < recording->site_room)
+        return true;
+    size_t room = 2 * (size_t)site;
+    uint32_t *grown = realloc(recording->site_stacks, room * sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    memset(grown + recording->site_room, 0, (room - recording->site_room) * sizeof(*grown));
+    recording->site_stacks = grown;
+    recording->site_room = room;
+    return true;
+}
+
+// The number of the stack at which a coroutine was created; 0 = not known.
+static uint32_t stack_of_site(gp_recording_t *recording, uint32_t number)
+{
+    if (number == 0 || !make_site_room(recording, number))
+        return 0;
+    if (recording->site_stacks[number] == 0) {
+        gp_spawn_locate();
+        const gp_spawn_site_t *site = gp_spawn_site_at(number);
+        gp_stack_t stack = {.locs = site->locs, .depth = site->loc_depth, .flags = site->loc_flags};
+        recording->site_stacks[number] = gp_recording_stack(recording, &stack);
+    }
+    return recording->site_stacks[number];
+}
+
+static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uint64_t id)
+{
+    uint32_t stack = stack_of_site(recording, coro->spawn_site);
+    if (stack == 0 && coro->region_kind == 0)
+        return;
+    gp_origin_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_ORIGINS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->coro_id = id;
+    record->stack_id = stack;
+    record->region = coro->region_kind;
+}
+
+void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint32_t thread_index)
+{
+    char name[GP_CORO_NAME_SIZE];
+    if (!recording->is_brief && atomic_load_explicit(&coro->written_id, memory_order_relaxed) == id)
+        return;
+    gp_coro_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_COROS, sizeof(*record));
+    if (record == NULL)
+        return;
+    // Before the name is read. Acquire: partner of the release in prof_coro_name(), which asks for the record anew.
+    if (!recording->is_brief)
+        atomic_exchange_explicit(&coro->written_id, id, memory_order_acq_rel);
+    gp_coro_name_get(coro, name);
+    record->id = id;
+    record->parent_id = coro->parent_id;
+    record->entry = coro->entry != 0 ? gp_modules_locate(coro->entry) : 0;
+    record->stack_lo = coro->lo;
+    record->stack_bytes = coro->hi - coro->lo;
+    record->birth_ns = gp_recording_since(recording, coro->birth_ticks);
+    record->kind = coro->kind;
+    record->thread = thread_index;
+    memcpy(record->name, name, sizeof(record->name));
+    write_origin(recording, coro, id);
+}
+
+void gp_recording_name_thread(gp_thread_t *thread)
+{
+    char path[64], name[sizeof(thread->name)];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return; // gone: it keeps the name it had
+    ssize_t length = read(fd, name, sizeof(name) - 1);
+    close(fd);
+    if (length <= 0)
+        return;
+    name[length] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    memcpy(thread->name, name, sizeof(name));
+}
+
+void gp_recording_thread(gp_recording_t *recording, gp_thread_t *thread, uint64_t cpu_ns)
+{
+    gp_recording_coro(recording, thread->root, thread->root_id, thread->index);
+    gp_thread_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_THREADS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->index = thread->index;
+    record->tid = (uint32_t)thread->tid;
+    record->start_ns = gp_recording_since(recording, thread->start_ticks);
+    record->end_ns = thread->end_ticks != 0 ? gp_recording_since(recording, thread->end_ticks) : 0;
+    record->cpu_ns = cpu_ns > thread->start_cpu_ns ? cpu_ns - thread->start_cpu_ns : 0;
+    record->coro_id = thread->root_id;
+    memcpy(record->name, thread->name, sizeof(record->name));
+}
+
+uint32_t gp_recording_trace(gp_recording_t *recording, const uint64_t id[2])
+{
+    bool is_new;
+    if (id[0] == 0 && id[1] == 0)
+        return 0;
+    uint32_t index = gp_intern(&recording->traces, id[0], id[1], &is_new);
+    if (is_new) {
+        gp_trace_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_TRACES, sizeof(*record));
+        if (record == NULL)
+            return 0;
+        record->index = index;
+        memcpy(record->id, id, sizeof(record->id));
+    }
+    return index;
+}
+
+uint32_t gp_recording_stack(gp_recording_t *recording, const gp_stack_t *stack)
+{
+    bool is_new;
+    uint64_t key[2];
+    gp_intern_key(stack->locs, stack->depth * sizeof(gp_loc_t), key);
+    uint32_t id = gp_intern(&recording->stacks, key[0], key[1], &is_new);
+    if (is_new) {
+        size_t bytes = stack->depth * sizeof(gp_loc_t);
+        gp_stack_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_STACKS, sizeof(*record) + bytes);
+        if (record == NULL)
+            return 0;
+        record->id = id;
+        record->depth = (uint16_t)stack->depth;
+        record->flags = (uint16_t)stack->flags;
+        memcpy(record + 1, stack->locs, bytes);
+    }
+    return id;
+}
+
+static void add_meta(gp_recording_t *recording, const char *key, const char *value, size_t value_len)
+{
+    size_t key_len = strlen(key);
+    gp_meta_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_META, sizeof(*record) + key_len + value_len);
+    if (record == NULL)
+        return;
+    record->key_len = (uint16_t)key_len;
+    record->value_len = (uint32_t)value_len;
+    memcpy(record + 1, key, key_len);
+    memcpy((char *)(record + 1) + key_len, value, value_len);
+}
+
+void gp_recording_meta(gp_recording_t *recording)
+{
+    char text[4096];
+    ssize_t len = readlink("/proc/self/exe", text, sizeof(text));
+    if (len > 0)
+        add_meta(recording, "exe", text, (size_t)len);
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    if (file != NULL) {
+        size_t got = fread(text, 1, sizeof(text), file);
+        add_meta(recording, "cmdline", text, got > 0 && text[got - 1] == '\0' ? got - 1 : got);
+        fclose(file);
+    }
+    struct utsname names;
+    if (uname(&names) == 0)
+        add_meta(recording, "hostname", names.nodename, strlen(names.nodename));
+    snprintf(text, sizeof(text), "%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
+    add_meta(recording, "greenprof", text, strlen(text));
+}
+
+bool gp_recording_path(const char *pattern, char *path, size_t size)
+{
+    const char *main_pid = getenv("GREENPROF_PID");
+    if (pattern == NULL)
+        return false;
+    size_t length = 0;
+    bool has_pid = false;
+    for (; *pattern != '\0' && length + 24 < size; pattern++) {
+        if (pattern[0] == '%' && pattern[1] == 'p') {
+            length += (size_t)snprintf(path + length, size - length, "%d", (int)getpid());
+            has_pid = true;
+            pattern++;
+        } else {
+            path[length++] = *pattern;
+        }
+    }
+    path[length] = '\0';
+    if (!has_pid && main_pid != NULL && atoi(main_pid) != getpid())
+        snprintf(path + length, size - length, ".%d", (int)getpid());
+    return *pattern == '\0';
+}

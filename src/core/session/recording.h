@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// What every capture that this process writes about itself begins with, and what its records refer to: definitions of
+// modules, threads, coroutines, traces and stacks, each written before the first record that needs it.
+//
+// Model: a recording is a writer and what it has been told. gp_recording_begin(), gp_writer_open(), records in any
+// order, gp_writer_hand_over(). Caller holds the drain lock everywhere. Signals: not safe.
+#ifndef GP_SESSION_RECORDING_H
+#define GP_SESSION_RECORDING_H
+
+#include "capture/intern.h"
+#include "capture/writer.h"
+#include "collect/collector.h"
+
+typedef struct gp_recording {
+    gp_writer_t writer;
+    gp_file_header_t header;
+    gp_intern_t traces, stacks;
+    uint64_t start_ticks;
+    size_t modules_written;
+    uint32_t functions_written;
+    uint32_t *site_stacks; // by number of a creation site (coro/spawn.h): its stack, 0 = not written
+    size_t site_room;
+    // It writes each coroutine once by itself; else coroutines remember that they are written, which is for one
+    // recording.
+    bool is_brief;
+} gp_recording_t;
+
+// Make the header, of a recording that starts now.
+void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz);
+
+// Forget everything, in a forked child or for the next use; the file stays as it is.
+void gp_recording_abandon(gp_recording_t *recording);
+
+// ns since the start.
+uint64_t gp_recording_since(const gp_recording_t *recording, uint64_t ticks);
+
+// The texts about the process.
+void gp_recording_meta(gp_recording_t *recording);
+
+// Modules and functions that were found since the last call.
+void gp_recording_definitions(gp_recording_t *recording);
+
+// A coroutine.
+//   thread_index: of a thread's own stack, else 0.
+void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint32_t thread_index);
+
+// The path that a pattern stands for: %p is the process id; where there is none, a process other than GREENPROF_PID
+// appends its own. Returns whether there is a pattern, and room. Needs no lock.
+bool gp_recording_path(const char *pattern, char *path, size_t size);
+
+// Ask the system what a thread is called.
+void gp_recording_name_thread(gp_thread_t *thread);
+
+// A thread, and its own stack.
+void gp_recording_thread(gp_recording_t *recording, gp_thread_t *thread, uint64_t cpu_ns);
+
+// The numbers of a trace and of a stack; 0 = no trace, or memory is short.
+uint32_t gp_recording_trace(gp_recording_t *recording, const uint64_t id[2]);
+uint32_t gp_recording_stack(gp_recording_t *recording, const gp_stack_t *stack);
+
+#endif

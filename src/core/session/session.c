@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: MIT
+#include "session/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/collector.h"
+#include "collect/functions.h"
+#include "collect/parked.h"
+#include "collect/sampler.h"
+#include "collect/sampling_signal.h"
+#include "coro/ledger.h"
+#include "coro/registry.h"
+#include "coro/spawn.h"
+#include "process/process.h"
+#include "session/census.h"
+#include "session/census_service.h"
+#include "session/follow.h"
+#include "session/recording.h"
+#include "session/session_calls.h"
+#include "session/writing.h"
+#include "signal/activity.h"
+#include "signal/slice.h"
+
+enum {
+    FLUSH_NS = 200000000, // at most this much is lost when the process is killed
+    FLUSH_BYTES = 1 << 20,
+    NAME_EVERY = 5,    // records of a thread between two looks at its name
+    LEDGER_SHARE = 50, // the ledger's scan takes at most 1/50 of the collector's time
+    ENDING_LIMIT_NS = 1000000000,
+    PARKED_SHARE = 100, // looking at parked stacks takes at most 1/100
+    CENSUS_PART = 8,    // the next census after 1/8 of the time so far: the file stays small
+};
+
+// A wait in progress is told once it has lasted this long, and again each time that it has gone on for as long.
+#define LONG_WAIT_NS 5000000000ull
+#define CENSUS_NS    5000000000ull // least time between two censuses
+
+enum ending { ENDING_NOT, ENDING_EXIT, ENDING_EXEC };
+
+static gp_recording_t recording = {.writer = GP_WRITER_INIT};
+static uint64_t last_flush_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
+static uint32_t last_census;
+static uint64_t unwritten; // samples that there was no room for
+static bool opened;
+static _Atomic int ending;
+static uint64_t last_hog;
+
+static void write_thread(gp_thread_t *thread)
+{
+    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    if (cpu_ns == 0)
+        cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
+    if (cpu_ns == thread->written_cpu_ns)
+        return; // idle threads cost nothing
+    thread->written_cpu_ns = cpu_ns;
+    if (thread->name_age++ % NAME_EVERY == 0)
+        gp_recording_name_thread(thread);
+    gp_recording_thread(&recording, thread, cpu_ns);
+}
+
+// From here on, what the coroutine did is reported under `trace`.
+static void begin_ledger(prof_coro_t *coro, uint64_t id)
+{
+    if (coro->ledger_id == id)
+        return;
+    coro->ledger_id = id;
+    coro->reported = (gp_ledger_t){0};
+    memcpy(coro->ledger_trace, coro->birth_trace, sizeof(coro->ledger_trace));
+}
+
+static void report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
+{
+    gp_ledger_t more = *now;
+    begin_ledger(coro, id);
+    gp_ledger_subtract(&more, &coro->reported);
+    if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
+        return;
+    gp_recording_coro(&recording, coro, id, 0);
+    uint32_t trace = gp_recording_trace(&recording, coro->ledger_trace);
+    gp_ledger_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_LEDGER, sizeof(*record));
+    if (record == NULL)
+        return;
+    *record = (gp_ledger_record_t){
+        .coro_id = id,
+        .trace = trace,
+        .cpu_ns = more.cpu_ns,
+        .switches = more.switches,
+        .time_ns = gp_recording_since(&recording, gp_ticks()),
+        .slice_ns = more.slice_ns,
+        .blocked_ns = more.blocked_ns,
+        .ready_ns = more.ready_ns,
+        .parked_ns = more.parked_ns,
+        .waiting_ns = more.waiting_ns,
+        .spawned = more.spawned,
+        .longest_ns = more.longest_ns,
+    };
+    coro->reported = *now;
+}
+
+// One that was renamed since it was written is written again, whatever it does.
+static void report_name(prof_coro_t *coro, uint64_t id)
+{
+    if (coro->ledger_id == id && coro->kind != GP_CORO_THREAD)
+        gp_recording_coro(&recording, coro, id, 0);
+}
+
+// Waits in progress are told at the end, and now and then where they last.
+static void report_live(prof_coro_t *coro, void *unused)
+{
+    (void)unused;
+    gp_ledger_t ledger;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks();
+    if (id == 0)
+        return;
+    report_name(coro, id);
+    if (atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT) {
+        gp_ledger_read(coro, now, &ledger);
+        report_ledger(coro, id, &ledger);
+        return;
+    }
+    gp_ledger_read_closed(coro, now, &ledger);
+    if (coro->ledger_id == id && ledger.switches == coro->reported.switches && ledger.cpu_ns == coro->reported.cpu_ns) {
+        gp_ledger_t open;
+        gp_ledger_read(coro, now, &open);
+        uint64_t told = coro->reported.ready_ns + coro->reported.parked_ns + coro->reported.waiting_ns;
+        if (open.ready_ns + open.parked_ns + open.waiting_ns - told < LONG_WAIT_NS)
+            return;
+        ledger = open;
+    }
+    report_ledger(coro, id, &ledger);
+}
+
+static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack,
+                        enum gp_sample_kind kind, uint64_t weight_ns)
+{
+    bool own = thread != NULL && sample->coro == thread->root;
+    gp_recording_coro(&recording, sample->coro, sample->coro_id, own ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&recording, sample->trace),
+             id = stack->depth > 0 ? gp_recording_stack(&recording, stack) : 0;
+    gp_sample_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SAMPLES, sizeof(*record));
+    if (record == NULL) {
+        unwritten++;
+        return;
+    }
+    record->time_ns = gp_recording_since(&recording, sample->ticks);
+    record->weight_ns = weight_ns;
+    record->coro_id = sample->coro_id;
+    record->thread = thread != NULL ? thread->index : 0;
+    record->stack_id = id;
+    record->trace = trace;
+    record->kind = kind;
+}
+
+static void take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_hog_sample_t *samples, size_t count)
+{
+    uint32_t stacks_of[count + 1];
+    for (size_t i = 0; i < count; i++)
+        stacks_of[i] = gp_recording_stack(&recording, &samples[i].stack);
+    gp_recording_coro(&recording, mark->coro, mark->coro_id, mark->coro == thread->root ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&recording, mark->trace);
+    gp_hog_record_t *record =
+        gp_writer_add(&recording.writer, GP_CHUNK_HOGS, sizeof(*record) + count * sizeof(gp_hog_stack_t));
+    if (record == NULL)
+        return;
+    unsigned slot = thread->written_hog_count++ % GP_HOGS;
+    thread->written_hogs[slot].start = mark->start;
+    thread->written_hogs[slot].id = record->id = ++last_hog;
+    record->coro_id = mark->coro_id;
+    record->start_ns = gp_recording_since(&recording, mark->start);
+    record->duration_ns = gp_ticks_to_ns(mark->end - mark->start);
+    record->trace = trace;
+    record->thread = thread->index;
+    record->stack_count = (uint32_t)count;
+    gp_hog_stack_t *out = (gp_hog_stack_t *)(void *)(record + 1);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (gp_hog_stack_t){.stack_id = stacks_of[i], .weight_ns = samples[i].weight_ns};
+}
+
+static uint64_t hog_id(const gp_thread_t *thread, uint64_t start)
+{
+    for (unsigned i = 0; i < GP_HOGS; i++)
+        if (thread->written_hogs[i].start == start)
+            return thread->written_hogs[i].id;
+    return 0;
+}
+
+static void take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
+{
+    uint64_t hog = hog_id(thread, mark->hog_start);
+    if (hog == 0)
+        return;
+    gp_recording_coro(&recording, mark->coro, mark->coro_id, 0);
+    uint32_t trace = gp_recording_trace(&recording, mark->trace);
+    gp_delay_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_DELAYS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->hog_id = hog;
+    record->coro_id = mark->coro_id;
+    record->delay_ns = gp_ticks_to_ns(mark->delay_ticks);
+    record->trace = trace;
+}
+
+static void take_activity(const gp_activity_mark_t *mark, gp_thread_t *thread)
+{
+    gp_recording_coro(&recording, mark->coro, mark->coro_id,
+                      thread != NULL && mark->coro == thread->root ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&recording, mark->trace);
+    gp_activity_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_ACTIVITIES, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->coro_id = mark->coro_id;
+    record->start_ns = gp_recording_since(&recording, mark->start);
+    record->left_ns = gp_recording_since(&recording, mark->left);
+    record->end_ns = gp_recording_since(&recording, mark->end);
+    record->slice_ns = gp_ticks_to_ns(mark->slice_ticks);
+    uint64_t ready = mark->ready > mark->left ? mark->ready : mark->left;
+    record->ready_ns = mark->ready != 0 ? gp_recording_since(&recording, ready < mark->end ? ready : mark->end) : 0;
+    record->waker_id = mark->ready != 0 ? mark->waker : 0;
+    record->trace = trace;
+    record->thread = mark->thread;
+    record->is_open = mark->is_open;
+}
+
+static void take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now)
+{
+    gp_activity_mark_t mark;
+    if (gp_activity_last(coro, id, now, &mark))
+        take_activity(&mark, NULL);
+}
+
+static void take_trace_mark(const gp_trace_mark_t *mark)
+{
+    report_ledger(mark->coro, mark->coro_id, &mark->ledger);
+    memcpy(mark->coro->ledger_trace, mark->trace, sizeof(mark->trace));
+}
+
+static void take_coro_over(prof_coro_t *coro)
+{
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, coro->final_ticks, &ledger);
+    report_name(coro, coro->final_id);
+    report_ledger(coro, coro->final_id, &ledger);
+    take_last_activity(coro, coro->final_id, coro->final_ticks);
+}
+
+static void write_counters(void)
+{
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_collector_counters(counters);
+    counters[GP_COUNTER_UNWRITTEN] = unwritten;
+    counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
+    gp_counters_record_t *record =
+        gp_writer_add(&recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
+    if (record == NULL)
+        return;
+    uint64_t process_ns = gp_sampler_process_cpu_ns();
+    record->time_ns = gp_recording_since(&recording, gp_ticks());
+    record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
+    record->own_cpu_ns = gp_sampler_own_cpu_ns();
+    record->count = GP_COUNTER_COUNT;
+    memcpy(record + 1, counters, sizeof(counters));
+}
+
+static void write_end(uint32_t reason)
+{
+    gp_end_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_END, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->time_ns = gp_recording_since(&recording, gp_ticks());
+    record->reason = reason;
+}
+
+// Of a forked child: the writing thread opens it, which may take as long as the file system pleases.
+static void open_later(void)
+{
+    char path[4096];
+    opened = true;
+    if (gp_recording_path(getenv("GREENPROF_OUTPUT"), path, sizeof(path)))
+        gp_writer_open_later(&recording.writer, path, &recording.header);
+    gp_recording_meta(&recording);
+}
+
+static int open_now(void)
+{
+    char path[4096];
+    opened = true;
+    int error = gp_recording_path(getenv("GREENPROF_OUTPUT"), path, sizeof(path))
+                    ? gp_writer_open(&recording.writer, path, &recording.header)
+                    : -ENAMETOOLONG;
+    if (error == 0)
+        gp_recording_meta(&recording);
+    return error;
+}
+
+static void write_ledger(uint64_t now)
+{
+    if (now < next_ledger_ns && atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT)
+        return;
+    gp_coro_each(report_live, NULL);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_ledger_ns = now + (took * LEDGER_SHARE > FLUSH_NS ? took * LEDGER_SHARE : FLUSH_NS);
+}
+
+static void take_parked(prof_coro_t *coro, void *least_ticks)
+{
+    gp_parked_take(coro, *(const uint64_t *)least_ticks);
+}
+
+// Waits that go on: samples of what they were so far.
+static void write_waits(uint64_t now)
+{
+    bool is_end = atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT;
+    uint64_t least_ticks = is_end ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);
+    if (now < next_waits_ns && !is_end)
+        return;
+    gp_coro_each(take_parked, &least_ticks);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_waits_ns = now + (took * PARKED_SHARE > LONG_WAIT_NS ? took * PARKED_SHARE : LONG_WAIT_NS);
+}
+
+// What goes on when the process ends. Called once all rings are empty, or nearly so.
+static void take_open_activity(prof_coro_t *coro, void *now)
+{
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    if (id != 0)
+        take_last_activity(coro, id, *(const uint64_t *)now);
+}
+
+// Who is alive, now and then: a capture tells it of its end, or of not long before where the process was killed.
+static void write_census(uint64_t now)
+{
+    bool is_end = atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT;
+    if (now < next_census_ns && !is_end)
+        return;
+    gp_census_take(&recording, ++last_census, NULL);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    uint64_t pause = gp_recording_since(&recording, gp_ticks()) / CENSUS_PART;
+    pause = pause > CENSUS_NS ? pause : CENSUS_NS;
+    next_census_ns = now + (took * PARKED_SHARE > pause ? took * PARKED_SHARE : pause);
+}
+
+// What is reported every time: threads, the ledger, the counters.
+static void report(uint64_t now)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            write_thread(thread);
+    write_ledger(now);
+    write_waits(gp_clock_ns(CLOCK_MONOTONIC));
+    gp_session_calls_write(&recording.writer, now, atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT);
+    uint64_t ticks = gp_ticks();
+    if (atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT)
+        gp_coro_each(take_open_activity, &ticks);
+    write_census(gp_clock_ns(CLOCK_MONOTONIC));
+    write_counters();
+}
+
+static void end_of_round(void)
+{
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+    int end = atomic_load_explicit(&ending, memory_order_acquire);
+    if (end == ENDING_NOT && now - last_flush_ns < FLUSH_NS && gp_writer_pending(&recording.writer) < FLUSH_BYTES)
+        return;
+    if (!opened && gp_writer_pending(&recording.writer) == 0) { // a child that has done nothing leaves no file
+        atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
+        return;
+    }
+    if (gp_writer_is_busy(&recording.writer))
+        return; // the disk is slow: records wait where they are
+    if (!opened)
+        open_later();
+    gp_recording_definitions(&recording);
+    report(now);
+    gp_recording_definitions(&recording); // what coroutines were found waiting in
+    if (end != ENDING_NOT)
+        write_end(end == ENDING_EXEC ? GP_END_EXEC : gp_sampler_has_yielded() ? GP_END_STOPPED : GP_END_EXIT);
+    if (gp_writer_hand_over(&recording.writer))
+        gp_writing_begin(&recording.writer);
+    last_flush_ns = now;
+    if (end != ENDING_NOT)
+        atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
+}
+
+static const gp_sink_t session_sink = {
+    .sample = take_sample,
+    .hog = take_hog,
+    .delay = take_delay,
+    .activity = take_activity,
+    .trace_mark = take_trace_mark,
+    .coro_over = take_coro_over,
+    .thread_over = write_thread,
+    .round = end_of_round,
+};
+
+static void end(int how)
+{
+    gp_thread_t *self = gp_thread_self;
+    if (self != NULL && !atomic_load_explicit(&self->busy, memory_order_relaxed))
+        gp_slice_settle_now(self);
+    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
+    atomic_store_explicit(&ending, how, memory_order_release);
+    // A round hands the last records over, as soon as those before are written; then they are written, too.
+    while (waited < ENDING_LIMIT_NS && atomic_load_explicit(&ending, memory_order_acquire) != ENDING_NOT &&
+           gp_collector_sync_within(ENDING_LIMIT_NS - waited) == 0) {
+        waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
+        gp_writing_wait(&recording.writer, waited < ENDING_LIMIT_NS ? ENDING_LIMIT_NS - waited : 0);
+        waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
+    }
+}
+
+static void on_exec(void)
+{
+    end(ENDING_EXEC);
+}
+
+static void on_ending(void)
+{
+    end(ENDING_EXIT);
+    gp_census_service_end();
+}
+
+static void forget_parents(prof_coro_t *coro, void *unused)
+{
+    (void)unused;
+    // What it has done so far is in the parent's capture.
+    coro->written_id = 0;
+    coro->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    gp_ledger_read(coro, gp_ticks(), &coro->reported);
+}
+
+static void on_forked_child(void)
+{
+    unsigned hz = recording.header.frequency_hz;
+    gp_recording_abandon(&recording);
+    gp_writing_after_fork();
+    unwritten = 0;
+    atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
+    opened = false;
+    last_flush_ns = next_ledger_ns = start_process_ns = 0;
+    gp_recording_begin(&recording, hz);
+    gp_coro_each(forget_parents, NULL);
+    gp_session_calls_after_fork();
+}
+
+static const gp_process_watch_t session_watch = {on_forked_child, on_exec, on_ending};
+
+static unsigned wanted_frequency(void)
+{
+    const char *text = getenv("GREENPROF_FREQUENCY");
+    long hz = text != NULL ? strtol(text, NULL, 10) : PROF_FREQUENCY_DEFAULT_HZ;
+    return hz >= 1 && hz <= PROF_FREQUENCY_MAX_HZ ? (unsigned)hz : PROF_FREQUENCY_DEFAULT_HZ;
+}
+
+static int start(void)
+{
+    const char *engine = getenv("GREENPROF_ENGINE");
+    if (engine != NULL && engine[0] != '\0' && gp_sampler_choose_engine(engine) != 0)
+        return -EINVAL;
+    const char *signal_text = getenv("GREENPROF_SIGNAL");
+    if (signal_text != NULL && signal_text[0] != '\0' && gp_sampling_signal_choose(signal_text) != 0)
+        return -EINVAL;
+    unsigned hz = wanted_frequency();
+    atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
+    int error = gp_sampler_acquire(hz);
+    if (error != 0)
+        return error;
+    gp_recording_begin(&recording, hz);
+    error = open_now();
+    if (error != 0) {
+        gp_sampler_release(hz);
+        return error;
+    }
+    last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    gp_process_set_watch(&session_watch);
+    gp_collector_set_sink(&session_sink);
+    atomic_store_explicit(&gp_spawn_wanted, true, memory_order_relaxed);
+    gp_session_calls_start();
+    return 0;
+}
+
+int gp_session_start(void)
+{
+    if (getenv("GREENPROF_OUTPUT") == NULL || !gp_follow_image())
+        return 0;
+    gp_sampler_follow_forks(gp_follow_forks());
+    // No sample before all is in place: the time that it takes to get there is not the program's.
+    sigset_t signals, old;
+    sigfillset(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, &old);
+    int error = start();
+    gp_sampler_begin_here();
+    recording.start_ticks = gp_ticks();
+    start_process_ns = gp_sampler_process_cpu_ns();
+    pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: where it was blocked before, it is no more
+    return error;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The timeline: when a coroutine was active, and when it waited.
+//
+// Model: slices of a coroutine with short waits between them are one activity: it was active. A wait of at least the
+// thread's `activity_least` ends the activity, and activity and wait are told together when the coroutine is switched
+// to again. So nothing is done at a common switch but one comparison. Where a thread tells more than
+// ACTIVITIES_PER_SECOND, its `activity_least` is doubled: the timeline gets coarser, but has no holes. Each activity
+// says how much of it were slices, exactly. A mark that finds no room in the ring is not lost either: the activity goes
+// on through the wait.
+#ifndef GP_SIGNAL_ACTIVITY_H
+#define GP_SIGNAL_ACTIVITY_H
+
+#include "signal/sample.h"
+#include "signal/thread.h"
+
+// Somebody reads activities: before that, none is told. Before sampling starts.
+extern _Atomic bool gp_activity_wanted;
+
+// A thread's sampling starts. Signals: safe.
+void gp_activity_begin(gp_thread_t *thread);
+
+// What a coroutine that is over, or whose process is, did last. Returns false where that is not known.
+bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark);
+
+#endif

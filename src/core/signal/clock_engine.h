@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Clock engines: what makes a thread receive the sampling signal after so much of its time.
+//
+// Model: one engine is chosen when sampling starts; each thread gets a timer of it that signals that very thread. The
+// interval is drawn anew, uniformly from [0.5, 1.5) periods, every few samples, so that work in lock-step with the
+// period is sampled at every phase; samples are weighted by the CPU time that really passed, so the period itself is no
+// weight.
+//   perf       software task-clock: on-CPU time of the thread, kernel time included, any rate up to ~20 kHz
+//   cpu        timer on the thread's CPU clock: at most the kernel's tick (250/s at HZ=250)
+//   monotonic  a thread of greenprof's own, by CLOCK_MONOTONIC, signals threads that run: any rate; costs that thread's
+//   time,
+//              also while all others wait
+// setitimer() is no engine: it survives exec and kills the next program.
+#ifndef GP_SIGNAL_CLOCK_ENGINE_H
+#define GP_SIGNAL_CLOCK_ENGINE_H
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include "model/kinds.h"
+#include "signal/thread.h"
+
+typedef struct gp_clock_engine {
+    const char *name;
+    enum gp_engine id;
+    // Give thread `tid` of this process a timer that signals it. Returns 0 or a negative errno value. Not in a handler.
+    int (*arm)(gp_timer_t *timer, pid_t tid, int signal_number);
+    // Take it away. Any thread. Not in a handler. Idempotent.
+    void (*disarm)(gp_timer_t *timer);
+    // Forget a timer that belongs to the parent, in a forked child: without stopping the parent's.
+    void (*abandon)(gp_timer_t *timer);
+    // Change the interval to `ns`. The handler, on the timer's own thread; or arm().
+    void (*set_interval)(gp_timer_t *timer, uint64_t ns);
+    // Does an armed timer still exist? Hosts close descriptors they do not know. Not in a handler.
+    bool (*is_alive)(const gp_timer_t *timer);
+    // Did this signal come from this timer? Signals: safe.
+    bool (*is_mine)(const gp_timer_t *timer, const siginfo_t *info);
+    // Is the thread not at work, as it was taken to be? NULL = it must be. The handler.
+    bool (*is_late)(gp_timer_t *timer, const ucontext_t *context);
+} gp_clock_engine_t;
+
+extern const gp_clock_engine_t gp_clock_perf, gp_clock_cpu, gp_clock_monotonic;
+
+// The table, in order of preference, ended by NULL.
+extern const gp_clock_engine_t *const gp_clock_engines[];
+
+// An engine by name, or NULL.
+const gp_clock_engine_t *gp_clock_engine_find(const char *name);
+
+// Prepare a timer for `frequency_hz` (1..20000); before arm().
+void gp_timer_prepare(gp_timer_t *timer, unsigned frequency_hz, uint32_t seed);
+
+// Count a sample and draw a new interval when it is due. Signals: safe. Cost: a system call at the end of
+// each block (clock_engine.c): every 8 samples at 1000 Hz, every sample at 5000 Hz.
+void gp_timer_tick(gp_timer_t *timer, const gp_clock_engine_t *engine);
+
+// The next interval, ns.
+uint64_t gp_timer_draw(gp_timer_t *timer);
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Clock engine `monotonic`: timers on the wall clock. No kernel timer: it would interrupt calls that wait, after they
+// have waited. What is armed here is sent by the pacer, a thread of greenprof's own (../profile/pacer.h), to threads
+// that run.
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "signal/clock_paced.h"
+#include "signal/restart.h"
+#include "signal/ticks.h"
+
+enum { LATE_NS = 2000 };
+
+_Atomic(gp_timer_t *) gp_clock_paced, gp_clock_pacing;
+void (*gp_clock_paced_wake)(void);
+
+static void set_interval(gp_timer_t *timer, uint64_t ns)
+{
+    atomic_store_explicit(&timer->interval_ns, ns, memory_order_relaxed);
+}
+
+// Timers are parts of blocks that are never unmapped: once in the list, there for good.
+static void enlist(gp_timer_t *timer)
+{
+    if (timer->listed)
+        return;
+    timer->listed = true;
+    timer->next_paced = atomic_load_explicit(&gp_clock_paced, memory_order_relaxed);
+    // Release: partner of the pacer's acquire.
+    while (!atomic_compare_exchange_weak_explicit(&gp_clock_paced, &timer->next_paced, timer, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+}
+
+static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
+{
+    uint64_t interval_ns = gp_timer_draw(timer);
+    if (syscall(SYS_tgkill, getpid(), tid, 0) != 0)
+        return -ESRCH;
+    atomic_store_explicit(&timer->paced_tid, tid, memory_order_relaxed);
+    atomic_store_explicit(&timer->paced_signal, signal_number, memory_order_relaxed);
+    atomic_store_explicit(&timer->sent, false, memory_order_relaxed);
+    set_interval(timer, interval_ns);
+    enlist(timer);
+    // Release: partner of the pacer's acquire.
+    atomic_store_explicit(&timer->due_ns, gp_clock_ns(CLOCK_MONOTONIC) + interval_ns, memory_order_release);
+    timer->armed = true;
+    if (gp_clock_paced_wake != NULL)
+        gp_clock_paced_wake();
+    return 0;
+}
+
+// Nothing is sent once this has returned.
+static void disarm(gp_timer_t *timer)
+{
+    if (!timer->armed)
+        return;
+    // In one order with the pacer's: either it sees that nothing is due, or this sees that it is at it.
+    atomic_store_explicit(&timer->due_ns, 0, memory_order_seq_cst);
+    while (atomic_load_explicit(&gp_clock_pacing, memory_order_seq_cst) == timer)
+        syscall(SYS_sched_yield);
+    timer->armed = false;
+}
+
+static void abandon(gp_timer_t *timer)
+{
+    atomic_store_explicit(&timer->due_ns, 0, memory_order_relaxed); // the pacer is the parent's
+    timer->armed = false;
+}
+
+static bool is_alive(const gp_timer_t *timer)
+{
+    return timer->armed;
+}
+
+static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
+{
+    return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
+}
+
+// What the pacer saw at work may have gone to sleep before the signal came; or it was about to wake up, and had to wait
+// for a processor. Then it is in the call that it waits in: a sample would show that, not what it does. A thread that
+// has not slept since the sample before was kept from its processor: what it does is that call.
+static bool is_late(gp_timer_t *timer, const ucontext_t *context)
+{
+    struct rusage usage;
+    long sleeps = getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0, before = timer->sleeps;
+    timer->sleeps = sleeps;
+    if (sleeps == before || !gp_restart_is_call(context))
+        return false;
+    uint64_t wall_ns = gp_clock_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&timer->seen_ns, memory_order_relaxed);
+    uint64_t used_ns =
+        gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - atomic_load_explicit(&timer->seen_cpu_ns, memory_order_relaxed);
+    return wall_ns > used_ns + LATE_NS;
+}
+
+const gp_clock_engine_t gp_clock_monotonic = {
+    "monotonic", GP_ENGINE_MONOTONIC, arm, disarm, abandon, set_interval, is_alive, is_mine, is_late};

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Clock engine `perf`: a software task-clock event per thread that signals the thread on overflow.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "signal/clock_engine.h"
+
+// Daemons close "all" low descriptors; ours live above.
+enum { DESCRIPTOR_FLOOR = 512 };
+
+// Not close(): that is a cancellation point, and a lock is held.
+static void close_event(int fd)
+{
+    syscall(SYS_close, fd);
+}
+
+// Is the descriptor still what we opened? A host that closes every descriptor may have reused the number.
+static bool is_perf_event(int fd)
+{
+    char path[40] = "/proc/thread-self/fd/", target[32]; // /proc/self is empty once the main thread has ended
+    char digits[12];
+    int n = 0;
+    for (int v = fd; v > 0 || n == 0; v /= 10)
+        digits[n++] = (char)('0' + v % 10);
+    size_t len = strlen(path);
+    while (n > 0)
+        path[len++] = digits[--n];
+    path[len] = '\0';
+    ssize_t got = readlink(path, target, sizeof(target));
+    static const char expected[] = "anon_inode:[perf_event]";
+    return got == (ssize_t)sizeof(expected) - 1 && memcmp(target, expected, sizeof(expected) - 1) == 0;
+}
+
+static int direct_to_thread(int fd, pid_t tid, int signal_number)
+{
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
+    if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETSIG, signal_number) != 0 ||
+        fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0)
+        return -errno;
+    return 0;
+}
+
+static int perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
+{
+    struct perf_event_attr attr;
+    memset(&attr, 0, sizeof(attr));
+    attr.size = sizeof(attr);
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    attr.sample_period = gp_timer_draw(timer);
+    attr.disabled = 1;
+    // Kernel time included: without it a tick inside a system call is lost and its time goes to whoever runs next.
+    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+    close_event(fd);
+    if (high < 0)
+        return -EMFILE; // the low ones are the host's
+    fd = high;
+    int error = direct_to_thread(fd, tid, signal_number);
+    if (error == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0)
+        error = -errno;
+    if (error != 0) {
+        close_event(fd);
+        return error;
+    }
+    timer->fd = fd;
+    timer->armed = true;
+    return 0;
+}
+
+static void perf_disarm(gp_timer_t *timer)
+{
+    if (!timer->armed)
+        return;
+    int fd = timer->fd;
+    timer->armed = false;
+    timer->fd = -1; // first: the handler may be about to use it
+    if (is_perf_event(fd)) {
+        ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+        close_event(fd);
+    }
+}
+
+static void perf_abandon(gp_timer_t *timer)
+{
+    // The event is shared with the parent: disabling it would stop the parent's.
+    if (timer->armed && is_perf_event(timer->fd))
+        close(timer->fd);
+    timer->armed = false;
+    timer->fd = -1;
+}
+
+static void perf_set_interval(gp_timer_t *timer, uint64_t ns)
+{
+    ioctl(timer->fd, PERF_EVENT_IOC_PERIOD, &ns);
+}
+
+static bool perf_is_alive(const gp_timer_t *timer)
+{
+    return is_perf_event(timer->fd);
+}
+
+static bool perf_is_mine(const gp_timer_t *timer, const siginfo_t *info)
+{
+    // Source: fcntl(2) F_SETSIG: si_code is a POLL_* value and si_fd the descriptor; a lost queue slot gives SI_KERNEL.
+    return info->si_code == SI_KERNEL || (info->si_code > 0 && info->si_fd == timer->fd);
+}
+
+const gp_clock_engine_t gp_clock_perf = {
+    "perf", GP_ENGINE_PERF, perf_arm, perf_disarm, perf_abandon, perf_set_interval, perf_is_alive, perf_is_mine, NULL};

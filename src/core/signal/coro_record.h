@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// The record of one coroutine, as the handler and the switch hook see it.
+//
+// Records live in a type-stable pool: their memory is never returned, so a stale pointer reads a record, if perhaps
+// another one's; `id` tells. Life: free -> live (registry, under its lock) -> retired (registry) -> free (collector,
+// after it drained every ring, so that no sample refers to it any more).
+#ifndef GP_SIGNAL_CORO_RECORD_H
+#define GP_SIGNAL_CORO_RECORD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "greenprof/coro.h"
+#include "model/kinds.h"
+#include "model/ledger.h"
+
+typedef struct gp_scope gp_scope_t;
+
+// A link of a record in one bucket of the region table.
+typedef struct gp_region_link {
+    struct prof_coro *coro;
+    _Atomic(struct gp_region_link *) next;
+    _Atomic(struct gp_region_link *) *bucket; // where it is linked, NULL = nowhere; writers only
+} gp_region_link_t;
+
+// Where a coroutine that switches away will go on.
+typedef struct gp_park {
+    uintptr_t pc; // return address
+    uintptr_t sp; // stack pointer once it has returned there
+    uintptr_t fp; // frame pointer then: callee-saved, so what it is now
+} gp_park_t;
+
+struct prof_coro {
+    // Identity. Written by the registry before `id` is released; read by handlers after acquiring `id`.
+    _Atomic uint64_t id;      // never reused in a process; 0 = free or retired
+    _Atomic uintptr_t lo, hi; // the stack region [lo, hi); lo == hi: it has none of its own
+
+    // The ledger, see src/core/signal/edge.h; written by the thread that runs it or switches to it, read by others.
+    _Atomic uint64_t since;                      // ticks of its last edge: when it was switched to, away from, or born
+    _Atomic uint32_t running;                    // which of the two
+    _Atomic uint32_t epoch;                      // sampling epoch for which those and `ready_ticks` hold
+    _Atomic uint64_t ready_ticks;                // prof_coro_ready() since it was switched to last; 0 = nobody said so
+    _Atomic uint64_t slice_ticks;                // of slices that are over, in all
+    _Atomic uint64_t settled;                    // ticks up to which `off_ns` has the slice in progress
+    _Atomic uint64_t unsampled_from;             // its present wait is in samples up to here
+    _Atomic uint64_t longest_ticks;              // longest slice
+    _Atomic uintptr_t park_pc, park_sp, park_fp; // where it will go on, while it does not run; pc 0 = not known
+    _Atomic uint64_t switches;                   // times it was switched to
+    _Atomic uint64_t off_ns;     // of its slices, what it was not on the CPU; may be a little below zero. See slice.h
+    _Atomic uint64_t blocked_ns; // of that, its thread slept in the kernel
+    _Atomic uint64_t begun;      // ticks: less the time between sampling epochs, when it was born
+    _Atomic uint64_t told_ticks; // of its waits, those of which somebody said when it became ready; of that:
+    _Atomic uint64_t ready_wait_ticks; // it was runnable
+
+    // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler and the
+    // collector read. Odd = being written.
+    _Atomic uint32_t trace_seq;
+    uint32_t kind; // enum gp_coro_kind
+    _Atomic uint64_t trace[2];
+
+    // Innermost request profile that covers it; NULL = none. Changed under the registry's lock.
+    _Atomic(gp_scope_t *) scope;
+
+    // Birth, constant while live.
+    uint64_t parent_id;
+    uintptr_t entry;  // address of its entry function, 0 = unknown
+    uintptr_t object; // of its language, for gp_language_t.walk_parked(); 0 = none. Or set before it runs
+    uint64_t birth_ticks;
+    uint64_t birth_trace[2];
+    uint32_t spawn_site;  // where it was created, see src/core/coro/spawn.h; 0 = not known
+    uint32_t region_kind; // of a stack nobody announced: enum gp_region_kind bits
+
+    // Its name, see src/core/coro/coro_name.h: under a sequence lock whose writers hold the registry's. Odd = being
+    // written.
+    _Atomic uint32_t name_seq;
+    _Atomic uint64_t name[6];
+
+    // Of samples that were found to be its (GP_CORO_POLLED), or another's than the thread's; modulo 2^64. Collector
+    // only.
+    _Atomic uint64_t polled_cpu_ns, polled_slice_ns;
+
+    struct gp_exact_stack
+        *exact_stack; // exact mode's, see src/core/exact/exact_stack.h; kept when the record is reused
+
+    // The timeline, see activity.h; by whom the ledger is written.
+    _Atomic uint64_t waker;           // id of the coroutine that set `ready_ticks`
+    _Atomic uint64_t activity_start;  // ticks at which its present activity began; and then:
+    _Atomic uint64_t activity_slice;  // slice_ticks
+    _Atomic uint32_t activity_thread; // index of the thread
+
+    uint32_t hook_mark;    // its runtime hook's, 0 at birth
+    uint32_t shares_stack; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
+
+    // Registry's lock.
+    gp_region_link_t links[2];
+    struct prof_coro *next;
+    struct prof_coro *next_in_scope, *prev_in_scope;
+    gp_ledger_t at_entry;     // its ledger when it came into its scope
+    uint64_t longest_before;  // its longest slice until then
+    _Atomic uint64_t spawned; // coroutines it created
+
+    // Collector only: what of the accounting it has reported, and under which trace.
+    _Atomic uint64_t written_id; // id under which its record is in the capture file
+    uint64_t ledger_id;          // id for which the fields below hold
+    gp_ledger_t reported;
+    uint64_t ledger_trace[2];
+    uint64_t final_id, final_ticks; // the id it had when it was retired, and when that was
+};
+
+// Add on-CPU time to a record; see slice.c for who may call it.
+static inline void gp_coro_add(_Atomic uint64_t *counter, uint64_t amount)
+{
+    // Single writer at a time: no locked instruction needed.
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "signal/edge.h"
+
+#include "signal/activity.h"
+#include "signal/hog.h"
+#include "signal/wait.h"
+
+_Atomic uint32_t gp_edge_epoch;
+_Atomic uint64_t gp_edge_epoch_ticks;
+
+void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
+{
+    uint64_t start = gp_edge_load(&gp_edge_epoch_ticks), waited = gp_edge_waited(coro);
+    if (atomic_load_explicit(&coro->running, memory_order_relaxed)) // what the account has of a slice that nobody ended
+        gp_coro_add(&coro->slice_ticks, gp_edge_load(&coro->settled) - gp_edge_load(&coro->since));
+    gp_edge_store(&coro->begun, start - waited - gp_edge_load(&coro->slice_ticks));
+    gp_edge_store(&coro->since, start);
+    gp_edge_store(&coro->settled, start);
+    gp_edge_store(&coro->unsampled_from, start);
+    gp_edge_store(&coro->ready_ticks, 0);
+    gp_edge_store(&coro->activity_start, start);
+    gp_edge_store(&coro->activity_slice, gp_edge_load(&coro->slice_ticks));
+    atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
+    atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
+    atomic_store_explicit(&coro->epoch, epoch, memory_order_release);
+}
+
+void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+{
+    uint64_t since = gp_edge_load(&coro->since), wait = now > since ? now - since : 0;
+    if (ready != 0) {
+        ready = ready > since ? ready : since;
+        ready = ready < now ? ready : now; // a timer that it was woken before
+        gp_edge_store(&coro->ready_ticks, 0);
+        gp_coro_add(&coro->told_ticks, wait);
+        gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);
+        if (thread->hog_end > ready)
+            gp_hog_victim(thread, coro, id, ready, now);
+    }
+    if (wait >= thread->activity_least)
+        gp_activity_over(thread, coro, id, ready, now);
+    if (thread->wait_left < 0)
+        gp_wait_over(thread, coro, id, ready, now);
+}

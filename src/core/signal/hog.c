@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "signal/hog.h"
+
+#include "signal/edge.h"
+#include "signal/sample.h"
+
+enum { ROOT_SHARE = 10 }; // of a loop's own stack, a delay below this share of the threshold is the end of its sleep
+
+_Atomic uint64_t gp_edge_hog_ticks = UINT64_MAX;
+
+void gp_hog_set_threshold(uint64_t ns)
+{
+    gp_edge_store(&gp_edge_hog_ticks, gp_ticks_from_ns(ns));
+}
+
+static void copy_trace(uint64_t trace[2], prof_coro_t *coro)
+{
+    for (int i = 0; i < 2; i++)
+        trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
+}
+
+static void tell(gp_thread_t *thread, gp_hog_t *hog)
+{
+    gp_hog_mark_t *mark = gp_ring_reserve(&thread->ring, sizeof(*mark));
+    if (mark == NULL) {
+        gp_thread_count(thread, GP_COUNTER_LOST_HOGS);
+        return;
+    }
+    mark->coro = hog->coro;
+    mark->coro_id = hog->coro_id;
+    copy_trace(mark->trace, hog->coro);
+    mark->start = hog->start;
+    mark->end = hog->end;
+    gp_ring_commit(mark, GP_RING_HOG);
+    hog->told = true;
+}
+
+void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t start, uint64_t now)
+{
+    gp_hog_t *hog = &thread->hogs[thread->hog_count++ % GP_HOGS];
+    *hog = (gp_hog_t){.coro = coro, .coro_id = id, .start = start, .end = now};
+    thread->hog_end = now;
+    if (coro != thread->root)
+        tell(thread, hog);
+}
+
+static void blame(gp_thread_t *thread, gp_hog_t *hog, prof_coro_t *victim, uint64_t id, uint64_t ticks)
+{
+    if (!hog->told)
+        tell(thread, hog);
+    gp_delay_mark_t *mark = hog->told ? gp_ring_reserve(&thread->ring, sizeof(*mark)) : NULL;
+    if (mark == NULL) {
+        gp_thread_count(thread, GP_COUNTER_LOST_HOGS);
+        return;
+    }
+    mark->coro = victim;
+    mark->coro_id = id;
+    copy_trace(mark->trace, victim);
+    mark->hog_start = hog->start;
+    mark->delay_ticks = ticks;
+    gp_ring_commit(mark, GP_RING_DELAY);
+}
+
+void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+{
+    unsigned count = thread->hog_count < GP_HOGS ? thread->hog_count : GP_HOGS;
+    for (unsigned i = 1; i <= count; i++) {
+        gp_hog_t *hog = &thread->hogs[(thread->hog_count - i) % GP_HOGS];
+        uint64_t from = hog->start > ready ? hog->start : ready, to = hog->end < now ? hog->end : now;
+        if (hog->end <= ready)
+            return; // and so did all before it
+        uint64_t least = hog->coro == thread->root ? gp_edge_load(&gp_edge_hog_ticks) / ROOT_SHARE : 0;
+        if (to > from && to - from > least && hog->coro != coro)
+            blame(thread, hog, coro, id, to - from);
+    }
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#include "signal/language.h"
+
+const gp_language_t *_Atomic gp_language;
+_Atomic bool gp_language_reads;
+int (*_Atomic gp_language_attach)(void);
+int (*_Atomic gp_language_watching)(gp_language_watch_t *watch);

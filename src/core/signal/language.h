@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// A language runtime inside the process (CPython): its frames stand for the native ones of its interpreter.
+//
+// Model: a runtime hook registers one gp_language_t. The handler asks it for the frames of the thread that it has
+// interrupted; a frame is one word, marked by GP_LANGUAGE_FRAME, that only the hook understands. The collector has it
+// turned into a location (module GP_MODULE_LANGUAGE, see model/location.h) while what it names still exists: the hook
+// puts what dies off until the rings have been drained once more.
+//
+// Order of calls: gp_language_register() once, then everything else in any order; never taken back.
+#ifndef GP_SIGNAL_LANGUAGE_H
+#define GP_SIGNAL_LANGUAGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+// Program counters of this process lie below: the mark tells language frames from them.
+#define GP_LANGUAGE_FRAME (1ull << 63)
+// The outermost frame of one run of the interpreter's loop: the next one further out belongs to a native frame of the
+// loop further out.
+#define GP_LANGUAGE_ENTRY (1ull << 62)
+
+typedef struct gp_language_place { // where a signal came in
+    uintptr_t pc, sp;
+    uintptr_t stack_hi; // end of the stack that it is on
+} gp_language_place_t;
+
+struct prof_coro;
+struct gp_thread;
+
+// Where a runtime keeps which coroutine runs on a thread: (*place)[1], once *place is an address. NULL = it cannot be
+// read.
+typedef const void *const *const *gp_language_place_of_running_t;
+
+static inline const void *gp_language_running(gp_language_place_of_running_t place)
+{
+    enum { ADDRESS_MIN = 4096 }; // below it is none: not made yet, or the thread ends
+    const void *const *state = place != NULL ? *place : NULL;
+    return (uintptr_t)state >= ADDRESS_MIN ? state[1] : NULL;
+}
+
+typedef struct gp_language {
+    const char *name;
+    // Frames of the calling thread, interrupted at `place`.
+    //   frames: uintptr_t[max], innermost first, each marked; of a stack deeper than `max` the leaf and the root end.
+    //   flags:  enum gp_unwind_flag bits are or-ed in.
+    // Returns how many were stored; 0 = none of the language's code is on this stack. Signals: safe, bounded work.
+    size_t (*walk)(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
+
+    // Is this program counter in the interpreter's loop? Signals: safe.
+    bool (*is_loop)(uintptr_t pc);
+    // The coroutine that runs on the calling thread, with its id, where the switch to it has not been reported yet;
+    // NULL = the one that was reported last. Signals: safe.
+    struct prof_coro *(*unreported)(uint64_t *id);
+
+    // The calling thread, which the registry knows, is about to use its current coroutine. Signals: not safe.
+    void (*enter)(void);
+    // The coroutine that runs on the calling thread; NULL = its own stack, or not known. While nobody samples, that is
+    // not reported. Signals: not safe.
+    struct prof_coro *(*current)(void);
+    // Its object, as gp_language_watch_t gives it. Signals: not safe.
+    const void *(*running)(void);
+    // Where that can be read; it may differ from the last event. Constant for a thread, once known.
+    gp_language_place_of_running_t (*place_of_running)(void);
+
+    // Below: the collector only, drain lock held.
+    void (*before_drain)(void);
+    void (*after_drain)(void);
+    // The location (gp_loc_t) of a frame word; 0 = a frame that is not to be shown; GP_LANGUAGE_CUT = nor are its
+    // callers.
+    uint64_t (*locate)(uintptr_t frame);
+    // Frames, as of walk(), of a coroutine without a stack of its own that waits. Its object may be freed meanwhile:
+    // whether the coroutine was left alone is for the caller to find out.
+    size_t (*walk_parked)(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
+    // The same of a thread that sleeps in a system call.
+    size_t (*walk_asleep)(const struct gp_thread *thread, uintptr_t *frames, size_t max, unsigned *flags);
+    // A name for a coroutine that has none, from its stack (gp_loc_t[depth], innermost first); NULL = this does not
+    // tell.
+    const char *(*coro_name)(const uint64_t *locs, size_t depth);
+} gp_language_t;
+
+enum { GP_LANGUAGE_CUT = 1 };
+
+// What happens to coroutines of the language, for who keeps books of its own (exact mode). The interpreter's lock is
+// held.
+typedef enum gp_language_event {
+    GP_LANGUAGE_MADE,
+    GP_LANGUAGE_SWITCHED_TO,
+    GP_LANGUAGE_GONE,
+    GP_LANGUAGE_DETACHED,    // it leaves what it has inherited
+    GP_LANGUAGE_CALL_BEGINS, // the calling thread is about to switch to one that somebody else's has made: a call
+    GP_LANGUAGE_CALL_HAS_ENDED,
+} gp_language_event_t;
+
+//   coroutine: its object; NULL = the thread's own.
+typedef void gp_language_watch_t(gp_language_event_t event, void *coroutine);
+
+// Set by a hook that can do more once the caller holds its interpreter's lock; NULL = there is none. Returns 0 or
+// -ENOTSUP.
+extern int (*_Atomic gp_language_attach)(void);
+
+// The same for gp_core_interface_t.language_watch.
+extern int (*_Atomic gp_language_watching)(gp_language_watch_t *watch);
+
+// NULL = no language is known in this process. Acquire to read.
+extern const gp_language_t *_Atomic gp_language;
+
+// Switches are not reported: who runs is what unreported() finds at each sample, and times are as good as the samples.
+extern _Atomic bool gp_language_reads;
+
+static inline bool gp_language_is_frame(uintptr_t word)
+{
+    return (word & GP_LANGUAGE_FRAME) != 0;
+}
+
+#endif

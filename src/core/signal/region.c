@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "signal/region.h"
+
+#include <stdbool.h>
+
+#include "model/kinds.h"
+
+typedef _Atomic(gp_region_link_t *) bucket_t;
+
+static bucket_t buckets[1u << GP_REGION_BUCKETS_LOG2];
+static _Atomic uint64_t classes; // bit k: a region of class k has been linked
+_Atomic uint64_t gp_region_version;
+
+static unsigned class_of(uintptr_t lo, uintptr_t hi)
+{
+    uint64_t size = hi - lo;
+    unsigned k = size > 1 ? 64u - (unsigned)__builtin_clzll(size - 1) : 0;
+    return k < GP_REGION_MIN_CLASS ? GP_REGION_MIN_CLASS : k;
+}
+
+static bucket_t *bucket_of(unsigned k, uintptr_t block)
+{
+    uint64_t hash = (block * 64 + k) * 0x9e3779b97f4a7c15ull;
+    return &buckets[hash >> (64 - GP_REGION_BUCKETS_LOG2)];
+}
+
+// The younger one is right where stacks were reused; but a region that was only found, a whole mapping perhaps, never
+// hides one that was announced.
+static bool outranks(const prof_coro_t *coro, uint64_t id, const prof_coro_t *best, uint64_t best_id)
+{
+    if (best != NULL && (coro->kind == GP_CORO_FOUND) != (best->kind == GP_CORO_FOUND))
+        return id != 0 && best->kind == GP_CORO_FOUND;
+    return id > best_id;
+}
+
+static prof_coro_t *find_in_bucket(bucket_t *bucket, uintptr_t address, prof_coro_t *best, uint64_t *best_id)
+{
+    // Acquire: partner of the release in link_in().
+    gp_region_link_t *link = atomic_load_explicit(bucket, memory_order_acquire);
+    for (int steps = 0; link != NULL && steps < GP_REGION_CHAIN_MAX; steps++) {
+        prof_coro_t *coro = link->coro;
+        uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
+        if (outranks(coro, id, best, *best_id) && gp_region_holds(coro, id, address)) {
+            best = coro;
+            *best_id = id;
+        }
+        link = atomic_load_explicit(&link->next, memory_order_acquire);
+    }
+    return best;
+}
+
+prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id)
+{
+    for (int tries = 0;; tries++) {
+        prof_coro_t *best = NULL;
+        *id = 0;
+        // Acquire: partner of the releases in begin_change() and end_change().
+        uint64_t before = atomic_load_explicit(&gp_region_version, memory_order_acquire);
+        uint64_t mask = atomic_load_explicit(&classes, memory_order_relaxed);
+        for (; mask != 0; mask &= mask - 1) {
+            unsigned k = (unsigned)__builtin_ctzll(mask);
+            best = find_in_bucket(bucket_of(k, address >> k), address, best, id);
+        }
+        // What was found is right whatever happened meanwhile; only a miss may be an accident.
+        if (best != NULL || tries == GP_REGION_TRIES)
+            return best;
+        atomic_thread_fence(memory_order_acquire);
+        if (!(before & 1) && atomic_load_explicit(&gp_region_version, memory_order_relaxed) == before)
+            return NULL;
+    }
+}
+
+static void begin_change(void)
+{
+    atomic_fetch_add_explicit(&gp_region_version, 1, memory_order_release);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void end_change(void)
+{
+    atomic_fetch_add_explicit(&gp_region_version, 1, memory_order_release);
+}
+
+static void link_in(gp_region_link_t *link, bucket_t *bucket)
+{
+    link->bucket = bucket;
+    atomic_store_explicit(&link->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
+    // Release: partner of the acquire in find_in_bucket(): the record is complete before it can be found.
+    atomic_store_explicit(bucket, link, memory_order_release);
+}
+
+static void unlink_from(gp_region_link_t *link)
+{
+    if (link->bucket == NULL)
+        return;
+    bucket_t *place = link->bucket;
+    for (gp_region_link_t *at; (at = atomic_load_explicit(place, memory_order_relaxed)) != NULL; place = &at->next) {
+        if (at == link) {
+            // The link keeps its own `next`: a reader that stands on it goes on along the chain.
+            atomic_store_explicit(place, atomic_load_explicit(&link->next, memory_order_relaxed), memory_order_release);
+            break;
+        }
+    }
+    link->bucket = NULL;
+}
+
+void gp_region_insert(prof_coro_t *coro)
+{
+    uintptr_t lo = coro->lo, hi = coro->hi;
+    unsigned k = class_of(lo, hi);
+    begin_change();
+    atomic_fetch_or_explicit(&classes, 1ull << k, memory_order_relaxed);
+    for (int i = 0; i < 2; i++) {
+        coro->links[i].coro = coro;
+        coro->links[i].bucket = NULL;
+    }
+    link_in(&coro->links[0], bucket_of(k, lo >> k));
+    if (lo >> k != (hi - 1) >> k)
+        link_in(&coro->links[1], bucket_of(k, (hi - 1) >> k));
+    end_change();
+}
+
+void gp_region_remove(prof_coro_t *coro)
+{
+    begin_change();
+    unlink_from(&coro->links[0]);
+    unlink_from(&coro->links[1]);
+    end_change();
+}
+
+prof_coro_t *gp_region_overlap(uintptr_t lo, uintptr_t hi)
+{
+    unsigned k = class_of(lo, hi);
+    for (uintptr_t block = lo >> k; block <= (hi - 1) >> k; block++) {
+        gp_region_link_t *link = atomic_load_explicit(bucket_of(k, block), memory_order_relaxed);
+        for (; link != NULL; link = atomic_load_explicit(&link->next, memory_order_relaxed)) {
+            prof_coro_t *coro = link->coro;
+            if (coro->id != 0 && coro->lo < hi && lo < coro->hi)
+                return coro;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Let a system call that our signal ended with EINTR go on, as if nothing had happened.
+//
+// Threads are signalled only while they run: one that ends a wait came on the way into it, before any
+// time of it had passed. So the call can be made again with the arguments it had: they are all still in the registers.
+// (One that was woken for nothing, as by an event that another thread took, waits its whole timeout once more where a
+// sample hits it just then.) The number is not: it is found in the code before the instruction, in all forms that
+// glibc, libaio, liburing and syscall() have; a call that does not look like a wait is left alone.
+#ifndef GP_SIGNAL_RESTART_H
+#define GP_SIGNAL_RESTART_H
+
+#include <stdbool.h>
+#include <ucontext.h>
+
+// Make the interrupted context repeat its system call, if that has just failed with EINTR and no other signal is
+// waiting whose handler may want it to. Signals: safe. Cost: nothing in other contexts, else one system call.
+void gp_restart_call(ucontext_t *context);
+
+// Was the interrupted context in a system call? Signals: safe.
+bool gp_restart_is_call(const ucontext_t *context);
+
+#if defined(__x86_64__)
+// A handler of the program's is about to return to `context`. Has it ended a call with EINTR, then no sample that is
+// taken the moment after may make that undone; has it come when ours had just decided to repeat one, then the call ends
+// after all. Called by gp_restart_restorer. Signals: safe.
+void gp_restart_forget(ucontext_t *context);
+
+// What the program's handlers return to, in place of glibc's: the above, then rt_sigreturn.
+void gp_restart_restorer(void);
+#endif
+
+#endif

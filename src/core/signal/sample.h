@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Records that travel through a thread's ring.
+#ifndef GP_SIGNAL_SAMPLE_H
+#define GP_SIGNAL_SAMPLE_H
+
+#include <stdbool.h>
+
+#include "model/kinds.h"
+#include "signal/coro_record.h"
+#include "signal/ring.h"
+
+enum gp_sample_flag {              // besides enum gp_unwind_flag, in the same word
+    GP_SAMPLE_SWITCHING = 1u << 8, // inside a switch routine that could not be walked
+    GP_SAMPLE_OUTSIDE = 1u << 9,   // the stack pointer was on no known stack: `coro` is the thread's own, see `frames`
+    GP_SAMPLE_BLIND = 1u << 10,    // a wait of which nobody said when it became ready
+    GP_SAMPLE_POLLED = 1u << 11,   // whose it is was read, see poll.h: `coro` is the thread's own, see `frames`
+    GP_SAMPLE_MISFIT = 1u << 12,   // with OUTSIDE: the runtime that is polled was about to change stacks
+};
+
+typedef struct gp_sample {
+    gp_ring_header_t header;
+    uint64_t ticks;
+    uint64_t weight_ns; // CPU time that passed on this thread since its sample before; a wait's, that it stands for
+    uint64_t off_ns;    // besides, time preempted in the same slice; of a wait, the part that was ready
+    uint64_t slice;     // ticks at which the slice, or the wait, began
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t trace[2];
+    uint32_t scope; // index in the scope table, 0 = none
+    uint32_t flags;
+    uint64_t depth;
+    uintptr_t frames[]; // [depth], innermost first, as gp_unwind_walk() leaves them; then, with GP_SAMPLE_OUTSIDE, the
+                        // stack pointer; with GP_SAMPLE_POLLED, a gp_poll_answer_t
+} gp_sample_t;
+
+typedef struct gp_trace_mark { // a coroutine's trace id changed
+    gp_ring_header_t header;
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    gp_ledger_t ledger; // at that moment
+    uint64_t trace[2];  // the new one
+} gp_trace_mark_t;
+
+typedef struct gp_hog_mark { // a slice was long
+    gp_ring_header_t header;
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t trace[2];
+    uint64_t start, end; // ticks
+} gp_hog_mark_t;
+
+typedef struct gp_delay_mark { // and this coroutine was ready meanwhile
+    gp_ring_header_t header;
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t trace[2];
+    uint64_t hog_start; // ticks: which slice of this thread
+    uint64_t delay_ticks;
+} gp_delay_mark_t;
+
+typedef struct gp_activity_mark { // a coroutine was active, then waited: see activity.h
+    gp_ring_header_t header;
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t trace[2];
+    uint64_t start, left, end; // ticks: active in [start, left), waited in [left, end)
+    uint64_t slice_ticks;      // of [start, left), in which it really ran
+    uint64_t ready;            // ticks; 0 = nobody said when
+    uint64_t waker;            // id of the coroutine that made it ready, 0 = not known
+    uint32_t thread;           // index of the thread at `start`
+    bool is_open;              // the last one: it had not ended
+    bool is_waiting;           // with is_open: in [left, end), else end = left
+} gp_activity_mark_t;
+
+#endif

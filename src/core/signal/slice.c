@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "signal/slice_switch.h"
+
+#include <sys/resource.h>
+
+#include "signal/activity.h"
+#include "signal/wait.h"
+
+uint64_t gp_slice_window_ticks;
+int64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_root_pending_ticks;
+
+// Every long slice of which hog.h wants to know is one here.
+static int64_t ticks_below_hogs(uint64_t ns)
+{
+    uint64_t ticks = gp_ticks_from_ns(ns), hog = gp_edge_load(&gp_edge_hog_ticks);
+    return (int64_t)(ticks < hog ? ticks : hog);
+}
+
+void gp_slice_init(void)
+{
+    gp_slice_long_ticks = ticks_below_hogs(GP_SLICE_LONG_NS);
+    gp_slice_long_root_ticks = ticks_below_hogs(GP_SLICE_LONG_ROOT_NS);
+    gp_slice_root_pending_ticks = (int64_t)gp_ticks_from_ns(GP_SLICE_ROOT_PENDING_NS);
+    gp_slice_window_ticks = gp_ticks_from_ns(GP_SLICE_WINDOW_NS);
+}
+
+void gp_slice_new_epoch(void)
+{
+    gp_edge_store(&gp_edge_epoch_ticks, gp_ticks());
+    atomic_fetch_add_explicit(&gp_edge_epoch, 1, memory_order_release);
+}
+
+// A coroutine destroyed by others while the hint still names it: the thread stands in for it from when it began on.
+__attribute__((noinline)) static void stand_in(gp_thread_t *thread)
+{
+    uint64_t since = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
+    gp_edge_enter(thread, thread->root, thread->root_id, since);
+    gp_slice_set_current(thread, thread->root, thread->root_id);
+}
+
+static inline prof_coro_t *current_of(gp_thread_t *thread)
+{
+    prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    if (__builtin_expect(gp_slice_is_live(thread, current), 1))
+        return current;
+    stand_in(thread);
+    return thread->root;
+}
+
+static uint64_t voluntary_switches(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? (uint64_t)usage.ru_nvcsw : 0;
+}
+
+// A coarse point: `current` runs, and is settled up to `now`.
+static void begin_interval(gp_thread_t *thread, prof_coro_t *current, uint64_t now, uint64_t cpu_ns)
+{
+    gp_edge_store(&current->settled, now);
+    atomic_store_explicit(&thread->coarse_cpu_ns, cpu_ns, memory_order_relaxed);
+    atomic_store_explicit(&thread->coarse_ticks, now, memory_order_relaxed);
+    atomic_store_explicit(&thread->slice_start, now, memory_order_relaxed);
+    thread->coarse_root_ticks = gp_edge_load(&thread->root->slice_ticks);
+    if (current == thread->root) // will be added when the slice ends
+        thread->coarse_root_ticks += now - gp_edge_load(&current->since);
+}
+
+void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
+{
+    uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
+    if (thread->epoch == epoch)
+        return;
+    thread->epoch = epoch;
+    thread->debt_ns = 0;
+    atomic_store_explicit(&thread->current, NULL, memory_order_relaxed);
+    uint64_t id;
+    bool outside;
+    prof_coro_t *coro = gp_thread_coro_at(thread, sp, &id, &outside);
+    gp_slice_set_current(thread, coro, id);
+    gp_edge_touch(coro);
+    uint64_t since = gp_edge_load(&coro->since); // long ago: charged by the CPU clock
+    atomic_store_explicit(&coro->activity_thread, thread->index, memory_order_relaxed);
+    atomic_store_explicit(&coro->running, 1, memory_order_release);
+    begin_interval(thread, coro, since, thread->start_cpu_ns);
+    thread->voluntary_switches = voluntary_switches();
+    gp_wait_begin(thread);
+    gp_activity_begin(thread);
+}
+
+// The coroutine that runs was off the CPU for `off_ns` since the last coarse point: asleep, or preempted? A thread's
+// own stack is where event loops wait. Returns how much of it was preempted.
+static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t off_ns)
+{
+    uint64_t before = thread->voluntary_switches;
+    thread->voluntary_switches = voluntary_switches();
+    if (thread->voluntary_switches == before)
+        return off_ns;
+    gp_coro_add(&coro->blocked_ns, off_ns);
+    return 0;
+}
+
+static int64_t ns_between(uint64_t from, uint64_t to)
+{
+    return to > from ? (int64_t)gp_ticks_to_ns(to - from) : 0;
+}
+
+// CPU time of the slice in progress since it was settled, ns. Below zero: those before it were not all on the CPU.
+static int64_t unsettled_cpu_ns(gp_thread_t *thread, prof_coro_t *current, uint64_t cpu_ns)
+{
+    uint64_t coarse_cpu_ns = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_relaxed);
+    int64_t before = ns_between(atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed),
+                                gp_edge_load(&current->settled)); // of slices since the last coarse point
+    return (int64_t)(cpu_ns - coarse_cpu_ns) - before - thread->debt_ns;
+}
+
+// Take `ns` off the accounts of slices since the last coarse point: first of the thread's own.
+static void take_back(gp_thread_t *thread, int64_t ns)
+{
+    int64_t root = ns_between(thread->coarse_root_ticks, gp_edge_load(&thread->root->slice_ticks));
+    int64_t back = ns < root ? ns : root;
+    gp_coro_add(&thread->root->off_ns, (uint64_t)back);
+    thread->debt_ns = ns - back;
+}
+
+uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
+{
+    prof_coro_t *current = current_of(thread);
+    int64_t wall = ns_between(gp_edge_load(&current->settled), now), used = unsettled_cpu_ns(thread, current, cpu_ns);
+    thread->debt_ns = 0;
+    if (used < 0) {
+        take_back(thread, -used);
+        used = 0;
+    }
+    gp_coro_add(&current->off_ns, (uint64_t)(wall - used));
+    begin_interval(thread, current, now, cpu_ns);
+    return wall > used + GP_SLICE_OFF_CPU_NS ? charge_off_cpu(thread, current, (uint64_t)(wall - used)) : 0;
+}
+
+static __attribute__((noinline)) void end_long_slice(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
+{
+    gp_slice_settle(thread, now, cpu_ns);
+    prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    uint64_t since = gp_edge_load(&coro->since);
+    if (now > since && now - since >= gp_edge_load(&gp_edge_hog_ticks))
+        gp_hog_over(thread, coro, atomic_load_explicit(&thread->current_id, memory_order_relaxed), since, now);
+}
+
+// When the switch was is not known. What CPU time there was since the last settlement is taken to have been the
+// other's; before that the thread slept.
+void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now, uint64_t cpu_ns)
+{
+    prof_coro_t *before = current_of(thread);
+    int64_t used = unsettled_cpu_ns(thread, before, cpu_ns);
+    uint64_t settled = gp_edge_load(&before->settled), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
+    uint64_t at = now > settled + ran ? now - ran : settled;
+    end_long_slice(thread, at, cpu_ns - (used > 0 ? (uint64_t)used : 0));
+    gp_edge_leave(before, at, &(gp_park_t){0});
+    atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed); // it has gone on since
+    gp_edge_enter(thread, coro, id, at);
+    gp_slice_set_current(thread, coro, id);
+}
+
+// Who runs? The stack pointer knows better than the hint, which misses switches of other kinds.
+static void correct_current(gp_thread_t *thread, uintptr_t sp, uint64_t now)
+{
+    bool outside;
+    uint64_t id;
+    prof_coro_t *current = current_of(thread), *coro = gp_thread_coro_at(thread, sp, &id, &outside);
+    if (!outside && coro != current)
+        gp_slice_correct(thread, coro, id, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now)
+{
+    gp_slice_begin(thread, sp);
+    correct_current(thread, sp, now);
+    prof_coro_t *from = current_of(thread);
+    if (!gp_slice_is_short(thread, from, now))
+        end_long_slice(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    return from;
+}
+
+void gp_slice_settle_now(gp_thread_t *thread)
+{
+    gp_slice_enter(thread);
+    uint64_t now = gp_ticks();
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    gp_slice_begin(thread, sp);
+    correct_current(thread, sp, now);
+    gp_slice_settle(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    gp_slice_leave(thread);
+}
+
+uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro)
+{
+    *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    if (!gp_slice_is_live(thread, *coro))
+        *coro = thread->root;
+    uint64_t coarse = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_relaxed);
+    int64_t before = ns_between(atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed),
+                                atomic_load_explicit(&thread->slice_start, memory_order_relaxed));
+    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    int64_t open = (int64_t)(gp_clock_ns(gp_thread_clock(tid)) - coarse) - before;
+    return thread->epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) && open > 0 ? (uint64_t)open : 0;
+}

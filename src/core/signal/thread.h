@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// What greenprof keeps of one thread. Blocks are mapped once and reused, never unmapped.
+//
+// Written by the thread itself and its handler unless a field says otherwise.
+#ifndef GP_SIGNAL_THREAD_H
+#define GP_SIGNAL_THREAD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "model/counters.h"
+#include "signal/coro_record.h"
+#include "signal/ring.h"
+#include "unwind/unwind.h"
+
+enum { GP_RING_BYTES = 1 << 18 };
+
+enum gp_thread_state { GP_THREAD_FREE, GP_THREAD_LIVE, GP_THREAD_EXITED };
+
+// A thread's timer, as its clock engine left it.
+typedef struct gp_timer {
+    bool armed;
+    int fd;              // perf: the event
+    timer_t id;          // cpu
+    uint64_t period_ns;  // mean period asked for
+    uint32_t block_left; // samples until the period is drawn anew
+    uint32_t random;     // state of the generator that draws it
+
+    // monotonic: see ../profile/pacer.h.
+    _Atomic uint64_t due_ns; // on CLOCK_MONOTONIC; 0 = not armed
+    _Atomic uint64_t interval_ns;
+    _Atomic pid_t paced_tid;
+    _Atomic int paced_signal;
+    _Atomic bool sent;                     // a signal of it is under way
+    uint64_t sent_ns, lost_ns;             // pacer only: when that was; how long it waits before it sends the next one
+    _Atomic uint64_t seen_ns, seen_cpu_ns; // when its thread was last looked at, and its CPU clock then
+    long sleeps;                 // handler only: voluntary context switches of its thread when it was there last
+    struct gp_timer *next_paced; // list of all such timers
+    bool listed;
+} gp_timer_t;
+
+enum { GP_HOGS = 16 };
+
+typedef struct gp_hog { // a long slice
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t start, end; // ticks
+    bool told;           // the collector knows it
+} gp_hog_t;
+
+// Where a thread has lately switched to, by page: right as long as the table of regions has not changed. Pages, so that
+// a stack which was carved out of another one is not taken for that. Here and not in a thread-local of its own: a
+// process that loads the library late (Python) has room for next to none.
+typedef struct gp_lately {
+    uint64_t version, id;
+    uintptr_t lo, hi; // within one page
+    prof_coro_t *coro;
+} gp_lately_t;
+
+enum { GP_THREAD_LATELY = 64 };
+
+typedef struct gp_thread {
+    _Atomic int state; // enum gp_thread_state
+    _Atomic pid_t tid;
+    uint32_t index; // never reused in a process
+    _Atomic bool in_handler;
+    bool adopted; // the thread has set its own pointer to this block
+    bool keyed;   // and will give it back when it ends
+
+    // Identity. `current` is a hint, see gp_thread_coro_at().
+    prof_coro_t *root; // record of the thread's own stack
+    uint64_t root_id;
+    _Atomic(prof_coro_t *) current;
+    _Atomic uint64_t current_id;
+
+    // Accounting, see slice.c.
+    _Atomic bool busy; // the thread is changing the fields below: its handler leaves them alone
+    uint32_t epoch;    // sampling epoch for which they hold
+    _Atomic uint64_t
+        slice_start; // ticks at which the current coroutine was switched to, or its account was settled last
+    _Atomic uint64_t coarse_cpu_ns; // thread CPU clock at the last coarse point
+    _Atomic uint64_t coarse_ticks;  // when that was; and then:
+    uint64_t coarse_root_ticks;     // slice_ticks of the thread's own stack
+    int64_t debt_ns;                // charged too much so far, to be taken off what comes
+    uint64_t voluntary_switches;    // context switches of the thread when it was last found off the CPU
+
+    // Waits in samples, see wait.c; by the thread itself.
+    int64_t wait_left;                // ticks of waiting until the next sampled point
+    uint64_t wait_period;             // ticks of waiting a sample stands for
+    uint64_t wait_rest;               // ticks from the last sampled point to the end of its period
+    uint32_t wait_random, wait_count; // generator; samples since wait_window
+    uint64_t wait_window;
+    uint64_t activity_least; // ticks: longer waits end a activity, see activity.h
+    uint64_t activity_window;
+    uint32_t activity_count; // activities since activity_window
+    gp_hog_t hogs[GP_HOGS];  // latest long slices, see hog.c
+    unsigned hog_count;      // in all
+    uint64_t hog_end;        // when the latest ended, 0 = none
+    unsigned char *aside;    // top of a stack for work that a coroutine's stack may be too small for
+    _Atomic bool is_aside;   // the thread is on it
+
+    uint64_t sample_cpu_ns;        // thread CPU clock at the last sample
+    uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began
+    _Atomic uint64_t final_cpu_ns; // thread CPU clock when it exited
+
+    gp_timer_t timer; // whoever holds the sampler's lock, besides the handler's redraw
+    gp_ring_t ring;
+    _Atomic uint64_t counters[GP_COUNTER_COUNT];
+    _Atomic(prof_coro_t *) sharer; // the last that was switched to of those that share a stack by copying; NULL = none
+    _Atomic uint64_t sharer_id;
+    _Atomic uint64_t unknown_sp; // a stack pointer on no known stack, for the collector to look up; 0 = none
+
+    gp_lately_t lately[GP_THREAD_LATELY]; // by the switch hook
+    uintptr_t handler_entry;              // stack address at which the handler began
+    uintptr_t registers[33];
+    uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];
+    uintptr_t parked_frames[GP_UNWIND_DEPTH_DEFAULT];
+    uintptr_t language_frames[GP_UNWIND_DEPTH_DEFAULT], mixed_frames[GP_UNWIND_DEPTH_DEFAULT];
+
+    // Its language's state of this thread, and the frame at which those of the coroutine that it shares its stack with
+    // begin; for gp_language_t.walk_asleep(); 0 = none is known.
+    _Atomic uintptr_t language_state, language_base;
+
+    prof_coro_t *ended; // a coroutine that is over but whose stack the thread may still be on; by its hook
+    uint64_t ended_id;
+
+    struct gp_exact_stack *exact_stack;          // exact mode's: of the last event, a hint
+    _Atomic(struct gp_exact_stack *) exact_busy; // on which an event is being taken in
+
+    // Registry and collector only.
+    stack_t alternate_stack;
+    void *(*start_routine)(void *);
+    void *start_argument;
+    uint64_t start_ticks, end_ticks;
+    uint32_t generation; // of the block
+    char name[24];
+    uint64_t look_ticks, look_cpu_ns; // when it was last looked at, see src/core/collect/sleepers.c
+    uint64_t written_cpu_ns;          // CPU time in its last record of the capture
+    unsigned name_age;                // records since its name was read
+    struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/core/collect/hog_samples.c
+    struct {
+        uint64_t start, id; // ticks at which a hog began, its number in the capture
+    } written_hogs[GP_HOGS];
+    unsigned written_hog_count;
+    struct gp_thread *next; // list of all blocks, append-only
+} gp_thread_t;
+
+// The calling thread's block, or NULL before it is known.
+extern __thread gp_thread_t *gp_thread_self __attribute__((tls_model("initial-exec")));
+
+// All blocks; append-only. Acquire to read.
+extern _Atomic(gp_thread_t *) gp_thread_list;
+
+// Some coroutine's stack may lie within a thread's own: then being on the thread's stack is not the whole answer.
+extern _Atomic bool gp_thread_nested;
+
+// Counts for signals that reach a thread without a block, and what else belongs to no thread.
+extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
+
+// Find a live block by thread id. Signals: safe. Cost: ~5 ns for one found before, else O(threads).
+gp_thread_t *gp_thread_find(pid_t tid);
+
+// The coroutine whose stack holds `sp` for a context of this thread: the current one where its region does (or where it
+// has none and `sp` is on the thread's own stack), else whichever region does, else the thread's own.
+//   outside: set to true where no known stack holds it. Signals: safe.
+prof_coro_t *gp_thread_coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id, bool *outside);
+
+static inline void gp_thread_count(gp_thread_t *thread, enum gp_counter counter)
+{
+    gp_coro_add(&thread->counters[counter], 1);
+}
+
+#endif

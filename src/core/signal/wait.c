@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "signal/wait.h"
+
+#include <string.h>
+
+#include "signal/aside.h"
+#include "signal/edge.h"
+#include "signal/handler.h"
+#include "signal/language.h"
+#include "signal/sample.h"
+#include "signal/scope_record.h"
+
+enum {
+    WINDOWS_PER_SECOND = 10, // how often the rate is looked at
+    PER_HERTZ = 4,           // samples for each of the sampler's: without a signal they cost a fourth
+    FEW = 4,                 // a window with a fourth of what is aimed at halves the period
+};
+
+static _Atomic uint64_t shortest_period = 1, window_ticks = 1;
+static _Atomic uint32_t window_samples = 1;
+static _Atomic int wanted;
+
+void gp_wait_want(int change)
+{
+    atomic_fetch_add_explicit(&wanted, change, memory_order_relaxed);
+}
+
+void gp_wait_set_frequency(unsigned hz)
+{
+    uint64_t second = gp_ticks_from_ns(1000000000u);
+    gp_edge_store(&shortest_period, second / hz);
+    gp_edge_store(&window_ticks, second / WINDOWS_PER_SECOND);
+    atomic_store_explicit(&window_samples, PER_HERTZ * hz / WINDOWS_PER_SECOND + 1, memory_order_relaxed);
+}
+
+// xorshift32. Source: Marsaglia, Xorshift RNGs.
+static uint64_t draw_below(gp_thread_t *thread, uint64_t limit)
+{
+    uint32_t x = thread->wait_random;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    thread->wait_random = x;
+    return (uint64_t)(((unsigned __int128)limit * x) >> 32);
+}
+
+// Draw the point of the next period.
+static void next_point(gp_thread_t *thread)
+{
+    uint64_t at = draw_below(thread, thread->wait_period);
+    thread->wait_left += (int64_t)(thread->wait_rest + at);
+    thread->wait_rest = thread->wait_period - at;
+}
+
+void gp_wait_begin(gp_thread_t *thread)
+{
+    if (thread->wait_random == 0)
+        thread->wait_random = ((uint32_t)gp_ticks() ^ thread->index * 2654435761u) | 1;
+    thread->wait_period = gp_edge_load(&shortest_period);
+    thread->wait_window = gp_ticks();
+    thread->wait_count = 0;
+    thread->wait_left = 0;
+    thread->wait_rest = 0;
+    next_point(thread);
+}
+
+static void adapt(gp_thread_t *thread, uint64_t now)
+{
+    uint32_t aim = atomic_load_explicit(&window_samples, memory_order_relaxed);
+    bool over = now - thread->wait_window >= gp_edge_load(&window_ticks);
+    thread->wait_count++;
+    if (!over && thread->wait_count < aim)
+        return;
+    if (!over)
+        thread->wait_period *= 2;
+    else if (thread->wait_count < aim / FEW && thread->wait_period / 2 >= gp_edge_load(&shortest_period))
+        thread->wait_period /= 2;
+    thread->wait_window = now;
+    thread->wait_count = 0;
+}
+
+// What the wait stands for, ticks; moves the clock on.
+static uint64_t weigh(gp_thread_t *thread, uint64_t wait)
+{
+    if (wait >= 2 * thread->wait_period) {
+        thread->wait_left += (int64_t)wait;
+        return wait;
+    }
+    uint64_t weight = 0;
+    while (thread->wait_left < 0) {
+        weight += thread->wait_period;
+        next_point(thread);
+    }
+    return weight;
+}
+
+typedef struct ended_wait {
+    gp_thread_t *thread;
+    prof_coro_t *coro;
+    uint64_t id, from, now;
+    uint64_t weight, ready; // ticks
+    bool blind;
+} ended_wait_t;
+
+// Coroutines of a language that share the thread's stack: the one that goes on has its frames back by now.
+static size_t walk_language(gp_thread_t *thread, unsigned *flags)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language == NULL)
+        return 0;
+    gp_language_place_t place = {
+        // all of the thread's stack: this may run aside of it
+        .sp = atomic_load_explicit(&thread->root->lo, memory_order_relaxed),
+        .stack_hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed),
+    };
+    return language->walk(&place, thread->parked_frames, atomic_load_explicit(&gp_handler_depth, memory_order_relaxed),
+                          flags);
+}
+
+static size_t walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
+{
+    uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
+    uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
+    gp_unwind_regs_t regs = {
+        .pc = atomic_load_explicit(&coro->park_pc, memory_order_relaxed),
+        .sp = atomic_load_explicit(&coro->park_sp, memory_order_relaxed),
+        .fp = atomic_load_explicit(&coro->park_fp, memory_order_relaxed),
+    };
+    *flags = 0;
+    if (regs.pc == 0 && (lo == hi || coro == thread->root))
+        return walk_language(thread, flags);
+    if (regs.pc == 0 || regs.sp < lo || regs.sp >= hi)
+        return 0; // it has not run yet, or has no stack of its own
+    return gp_unwind_walk_parked(&regs, regs.sp, hi, thread->parked_frames,
+                                 atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+}
+
+static void record(void *argument)
+{
+    const ended_wait_t *wait = argument;
+    gp_thread_t *thread = wait->thread;
+    unsigned flags;
+    size_t depth = walk(thread, wait->coro, &flags);
+    gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(*sample) + depth * sizeof(uintptr_t)));
+    if (sample == NULL) {
+        gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
+        return;
+    }
+    gp_scope_t *scope = atomic_load_explicit(&wait->coro->scope, memory_order_acquire);
+    sample->ticks = wait->now;
+    sample->weight_ns = gp_ticks_to_ns(wait->weight);
+    sample->off_ns = gp_ticks_to_ns(wait->ready);
+    sample->slice = wait->from;
+    sample->coro = wait->coro;
+    sample->coro_id = wait->id;
+    for (int i = 0; i < 2; i++)
+        sample->trace[i] = atomic_load_explicit(&wait->coro->trace[i], memory_order_relaxed);
+    sample->scope = scope != NULL ? scope->index : 0;
+    sample->flags = flags | (wait->blind ? GP_SAMPLE_BLIND : 0);
+    sample->depth = depth;
+    memcpy(sample->frames, thread->parked_frames, depth * sizeof(uintptr_t));
+    gp_ring_commit(sample, GP_RING_WAIT);
+    gp_thread_count(thread, GP_COUNTER_WAIT_SAMPLES);
+    if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+        gp_handler_kick();
+}
+
+void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+{
+    // Exchange: the collector may be about to take what the wait was so far (gp_parked_take()).
+    uint64_t from = atomic_exchange_explicit(&coro->unsampled_from, UINT64_MAX, memory_order_acq_rel);
+    uint64_t wait = now > from ? now - from : 0, weight = weigh(thread, wait);
+    if (weight == 0)
+        return;
+    adapt(thread, now);
+    if (atomic_load_explicit(&wanted, memory_order_relaxed) <= 0)
+        return;
+    uint64_t runnable = ready == 0 ? 0 : now - (ready > from ? ready : from);
+    ended_wait_t ended = {
+        .thread = thread,
+        .coro = coro,
+        .id = id,
+        .from = from,
+        .now = now,
+        .weight = weight,
+        .ready = wait > 0 ? (uint64_t)((unsigned __int128)weight * runnable / wait) : 0,
+        .blind = ready == 0,
+    };
+    if (!gp_aside(thread, record, &ended))
+        gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
+}

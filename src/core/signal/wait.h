@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Samples of waiting: where a coroutine was parked, with how long.
+//
+// Model: all waits of the coroutines that a thread resumes, laid end to end, are a clock. It is cut into periods of
+// `wait_period`, and one point is drawn in each, uniformly. A wait of at least two periods is kept out of that clock
+// and sampled with its own length as weight; any other is sampled with the weight of one period for each point that
+// falls into it. So the expected weight of every wait is its length: the points have density 1 / period everywhere,
+// whatever came before. The period is doubled when more samples come than asked for, halved when far fewer do; that
+// depends on the past only and leaves the expectation as it is. (Cost of the common case, a short wait without a point:
+// one subtraction.)
+//
+// The stack is walked from where the coroutine parked, by the thread that resumes it, right before it goes on: until
+// then nobody touches it. The walk runs aside, not on the switching coroutine's stack, which may be small.
+#ifndef GP_SIGNAL_WAIT_H
+#define GP_SIGNAL_WAIT_H
+
+#include "signal/thread.h"
+
+// Samples per second and thread to aim at, and the shortest period that gives them; from the sampler's frequency.
+void gp_wait_set_frequency(unsigned hz);
+
+// One more, or one less, of those who want waits in samples: wall-clock profiles, a capture. While there is none, the
+// clock goes on and nothing is walked. Signals: safe.
+void gp_wait_want(int change);
+
+// Begin a thread's clock. Signals: safe.
+void gp_wait_begin(gp_thread_t *thread);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Waiting for a word to change, and saying that it has: futex(2), within the process. Signals: safe.
+#ifndef GP_SIGNAL_WAKE_H
+#define GP_SIGNAL_WAKE_H
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+// Sleep while `*word` is `value`, for `limit_ns` at most; UINT64_MAX = no limit. May return early. Changes errno.
+static inline void gp_wake_wait(_Atomic uint32_t *word, uint32_t value, uint64_t limit_ns)
+{
+    struct timespec limit = {.tv_sec = (time_t)(limit_ns / 1000000000u), .tv_nsec = (long)(limit_ns % 1000000000u)};
+    syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, value, limit_ns != UINT64_MAX ? &limit : NULL, NULL, 0);
+}
+
+static inline void gp_wake_all(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
+}
+
+#endif

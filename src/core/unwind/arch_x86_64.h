@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What the walker must know about x86-64. Source: System V psABI, "DWARF Register Number Mapping".
+#ifndef GP_UNWIND_ARCH_X86_64_H
+#define GP_UNWIND_ARCH_X86_64_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GP_REG_FP = 6, // rbp
+    GP_REG_SP = 7, // rsp
+    GP_REG_RA = 16,
+    GP_REG_PC = 16,
+    GP_REG_COUNT = 17,
+    GP_REG_EH_DATA = 0,    // saved by functions that end in __builtin_eh_return only
+    GP_RA_IN_REGISTER = 0, // a call leaves the return address on the stack
+    GP_RECORD_AT_SP = 0,   // a frame record stands at the upper end of its frame
+};
+
+#define GP_ADDR_BITS 47
+
+// A cache key of 48 bits. The row of a return address is not that of an interrupted pc at the same
+// place: the first may be a forged stack bottom, the second is always real.
+static inline uint64_t gp_arch_key(uintptr_t lookup_pc, bool is_return)
+{
+    return (uint64_t)lookup_pc << 1 | is_return;
+}
+
+static inline uintptr_t gp_arch_strip(uintptr_t pc)
+{
+    return pc;
+}
+
+// Length of the `ff /2` call (with an optional REX) whose last byte is before `end`: does one fit?
+static inline bool gp_arch_indirect_call(const uint8_t *modrm, size_t len)
+{
+    static const uint8_t disp_len[4] = {0, 1, 4, 0};
+    unsigned mod = modrm[0] >> 6, rm = modrm[0] & 7;
+    if ((modrm[0] >> 3 & 7) != 2)
+        return false;
+    size_t want = 1 + disp_len[mod];
+    if (mod != 3 && rm == 4) {
+        want++;
+        want += (mod == 0 && len > 1 && (modrm[1] & 7) == 5) ? 4 : 0;
+    } else if (mod == 0 && rm == 5) {
+        want += 4;
+    }
+    return want == len;
+}
+
+// Does a call instruction end at `pc`? Reads up to 7 bytes before it, never below `lo`.
+static inline bool gp_arch_follows_call(uintptr_t pc, uintptr_t lo)
+{
+    const uint8_t *code = (const uint8_t *)pc;
+    size_t room = pc - lo;
+    if (room >= 5 && code[-5] == 0xe8)
+        return true;
+    for (size_t len = 2; len <= 7 && len <= room; len++)
+        if (code[-(ptrdiff_t)len] == 0xff && gp_arch_indirect_call(code - len + 1, len - 1))
+            return true;
+    return false;
+}
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The caller of interrupted code that has no unwind rows: hand-written assembly.
+#ifndef GP_UNWIND_LEAF_H
+#define GP_UNWIND_LEAF_H
+
+#include "unwind/step.h"
+
+// Step out of an interrupted frame without rows by finding the call that led into it: the return
+// address right at the stack pointer of a routine that has pushed nothing, or the first one further
+// up whose call instruction leads to code a little before the interrupted pc. The frame pointer is
+// taken to be the caller's still. Returns GP_STEP_LOST where no such call is found. Signals: safe.
+// Cost: bounded, ~1 us.
+enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack);
+
+// Could the call before the return address `ra` have entered the function that starts at `start`?
+// True where that cannot be told: a call through a register. Signals: safe.
+bool gp_call_may_enter(uintptr_t ra, uintptr_t start);
+
+#endif

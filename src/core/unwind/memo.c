@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// The pool of stack memos.
+#include "unwind/memo.h"
+
+#include <string.h>
+
+#include "unwind/row_cache.h"
+
+// About 2 MiB of zero pages; a memo's pages are touched when its stack is first walked.
+static gp_memo_t memos[GP_MEMO_COUNT];
+
+static gp_memo_t *memo_of(const gp_stack_t *stack)
+{
+    return &memos[(stack->lo >> 4) * 0x9e3779b97f4a7c15u >> 56];
+}
+
+static bool can_trust(const gp_memo_t *memo, const gp_stack_t *stack, unsigned epoch)
+{
+    return memo->epoch == epoch && memo->stack.lo == stack->lo && memo->stack.hi == stack->hi;
+}
+
+void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
+{
+    gp_memo_t *memo = memo_of(stack);
+    use->memo = NULL;
+    use->record = use->record_end = NULL;
+    use->next = NULL;
+    use->run = use->last = NULL;
+    use->gap = false;
+    // Acquire: pairs with gp_memo_release().
+    if (atomic_exchange_explicit(&memo->busy, 1, memory_order_acquire) != 0)
+        return;
+    use->memo = memo;
+    unsigned epoch = gp_cache_epoch();
+    if (!can_trust(memo, stack, epoch)) {
+        memo->epoch = epoch;
+        memo->stack = *stack;
+        memo->start = memo->end = GP_MEMO_HEADROOM;
+    }
+    use->next = memo->chain[memo->current] + memo->start;
+    use->last = memo->chain[memo->current] + memo->end;
+    use->record = memo->chain[!memo->current] + GP_MEMO_HEADROOM;
+    use->record_end = memo->chain[!memo->current] + GP_MEMO_FRAMES;
+}
+
+void gp_memo_leave(gp_memo_use_t *use)
+{
+    size_t count = (size_t)(use->next - use->run);
+    size_t room = (size_t)(use->record_end - use->record);
+    // Frames beyond the room are dropped, and all that follow with them: a chain has no holes.
+    if (use->gap)
+        count = 0;
+    memcpy(use->record, use->run, (count < room ? count : room) * sizeof *use->record);
+    use->record += count < room ? count : room;
+    use->gap |= count > room;
+    use->run = NULL;
+}
+
+bool gp_memo_may_record(gp_memo_use_t *use)
+{
+    if (use->memo == NULL || (use->run != NULL && use->next == use->memo->chain[use->memo->current] + GP_MEMO_FRAMES))
+        return false; // beyond the end of a full chain
+    if (use->run != NULL)
+        gp_memo_leave(use);
+    use->gap |= use->record == use->record_end;
+    return !use->gap;
+}
+
+// Put the recorded frames right before the old frame that was met.
+static void prepend(gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
+{
+    unsigned met = (unsigned)(use->run - memo->chain[memo->current]);
+    memcpy(memo->chain[memo->current] + met - count, use->record - count, count * sizeof *use->record);
+    memo->start = met - count;
+}
+
+// Is there room for `count` frames before the old one that was met, and do they belong there?
+static bool can_prepend(const gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
+{
+    return use->run != NULL && !use->gap && count <= (unsigned)(use->run - memo->chain[memo->current]);
+}
+
+static unsigned recorded(const gp_memo_use_t *use)
+{
+    const gp_memo_t *memo = use->memo;
+    return (unsigned)(use->record - memo->chain[!memo->current]) - (unsigned)GP_MEMO_HEADROOM;
+}
+
+static void replace(gp_memo_t *memo, unsigned count)
+{
+    memo->current = !memo->current;
+    memo->start = GP_MEMO_HEADROOM;
+    memo->end = GP_MEMO_HEADROOM + count;
+}
+
+void gp_memo_release(gp_memo_use_t *use)
+{
+    gp_memo_t *memo = use->memo;
+    if (memo == NULL)
+        return;
+    if (can_prepend(memo, use, recorded(use))) {
+        prepend(memo, use, recorded(use));
+    } else {
+        if (use->run != NULL && !use->gap)
+            gp_memo_leave(use);
+        replace(memo, recorded(use));
+    }
+    // Release: pairs with the exchange in gp_memo_take().
+    atomic_store_explicit(&memo->busy, 0, memory_order_release);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Loaded modules as the walker sees them: where their code is and where their unwind tables are.
+//
+// Model: gp_module_locate() asks the loader (lock-free) which mapping holds an address. What must
+// be parsed from the module's headers is kept in an append-only table of immutable descriptors, so
+// that a row can name its module by a small number. A module of the startup set is never unloaded
+// ("fixed"); the rows of any other are trusted only after gp_module_check() found the very same
+// module still in place.
+//
+// Descriptor table: anybody who parses a new module produces (handlers too), claiming a free
+// descriptor with a compare-and-swap; readers see it once its state is READY; nobody ever frees or
+// changes one. Signals: everything here is safe unless it says otherwise.
+#ifndef GP_UNWIND_MODULE_H
+#define GP_UNWIND_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GP_MODULE_TABLE_LEN = 2048, // a power of two
+    GP_MODULE_ID_BYTES = 16,
+    GP_MODULE_UNLISTED = -1, // found, but the table is full or busy: its rows must not be cached
+    GP_MODULE_NONE = -2,
+};
+
+// What the loader says about an address.
+typedef struct gp_location {
+    uintptr_t lo, hi;     // the module's mapping
+    const void *link_map; // identifies the load, as far as the allocator lets it
+    const uint8_t *hdr;   // .eh_frame_hdr or NULL
+} gp_location_t;
+
+// .eh_frame_hdr, decoded.
+typedef struct gp_eh_index {
+    const uint8_t *hdr;      // base of datarel pointers
+    const uint8_t *table;    // sorted pairs (pc, FDE), int32 each relative to hdr; NULL: none
+    uint32_t count;          // pairs
+    const uint8_t *eh_frame; // first CIE or FDE
+    const uint8_t *eh_end;   // readable up to here
+} gp_eh_index_t;
+
+typedef struct gp_module {
+    gp_location_t where;
+    uintptr_t text_lo, text_hi; // hull of the executable segments
+    gp_eh_index_t eh;
+    const uint8_t *id_at; // build id inside the first page, or NULL
+    uint8_t id[GP_MODULE_ID_BYTES];
+    bool fixed;
+} gp_module_t;
+
+// Find the mapping that holds `pc`. Returns false where no module is. Source: _dl_find_object(3),
+// glibc 2.35 (module_dlfo.c), or the latest dl_iterate_phdr snapshot (module_snapshot.c).
+bool gp_module_locate(uintptr_t pc, gp_location_t *where);
+
+// Look at the modules again where they cannot be asked for lock-free. Signals: not safe.
+void gp_module_locate_prepare(void);
+
+// Find the module with `pc` in its executable segments. `*module` points to the table or to
+// `*storage`. Returns the descriptor's number, GP_MODULE_UNLISTED or GP_MODULE_NONE. Cost: ~50 ns
+// once it is listed.
+int gp_module_find(uintptr_t pc, gp_module_t *storage, const gp_module_t **module);
+
+// Is descriptor `number` still the module that is mapped at `pc`? Cost: ~30 ns.
+bool gp_module_check(unsigned number, uintptr_t pc);
+
+// Note which modules can never be unloaded. Called before walks, once. Signals: not safe.
+void gp_module_fixed_prepare(void);
+
+// The set itself, filled by gp_module_fixed_prepare() and read-only afterwards. A full set takes no
+// more.
+void gp_module_fixed_add(const void *link_map);
+const void *gp_module_fixed_get(size_t index); // NULL past the last
+bool gp_module_is_fixed(const void *link_map);
+
+// Decode the ELF and .eh_frame_hdr headers of the mapping `where`. Returns false for a mapping
+// without readable ELF headers.
+bool gp_module_parse(const gp_location_t *where, gp_module_t *module);
+
+#endif

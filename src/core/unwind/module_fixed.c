@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// The startup set: the program, what it needs by DT_NEEDED, and what LD_PRELOAD added. The loader
+// never unloads these, so their rows never expire. Whoever is missed here is only checked more
+// often.
+#define _GNU_SOURCE
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/module.h"
+
+static uintptr_t dynamic_value(const struct link_map *map, ElfW(Sxword) tag)
+{
+    for (const ElfW(Dyn) *dyn = map->l_ld; dyn != NULL && dyn->d_tag != DT_NULL; dyn++)
+        if (dyn->d_tag == tag)
+            return dyn->d_un.d_ptr;
+    return 0;
+}
+
+// glibc relocates DT_STRTAB in place, except where the dynamic section is read-only (the vDSO).
+static const char *string_table(const struct link_map *map)
+{
+    uintptr_t at = dynamic_value(map, DT_STRTAB);
+    return (const char *)(at < map->l_addr ? at + map->l_addr : at);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool is_called(const struct link_map *map, const char *name)
+{
+    uintptr_t soname = dynamic_value(map, DT_SONAME);
+    return (soname != 0 && strcmp(string_table(map) + soname, name) == 0) ||
+           (map->l_name != NULL && strcmp(base_name(map->l_name), base_name(name)) == 0);
+}
+
+static void add_called(const struct link_map *first, const char *name)
+{
+    for (const struct link_map *map = first; map != NULL; map = map->l_next) {
+        if (map->l_ld != NULL && is_called(map, name)) {
+            gp_module_fixed_add(map);
+            return;
+        }
+    }
+}
+
+static void add_preloads(const struct link_map *first)
+{
+    char name[256];
+    const char *list = getenv("LD_PRELOAD");
+    while (list != NULL && *list != '\0') {
+        size_t len = strcspn(list, " :");
+        if (len > 0 && len < sizeof name) {
+            memcpy(name, list, len);
+            name[len] = '\0';
+            add_called(first, name);
+        }
+        list += len + (list[len] != '\0');
+    }
+}
+
+// dl_iterate_phdr is called for the loader's list lock only: the list itself is walked by hand,
+// because DT_NEEDED is not in what the callback gets.
+static int collect(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)info, (void)size, (void)unused;
+    const struct link_map *first = _r_debug.r_map;
+    if (first == NULL)
+        return 1;
+    gp_module_fixed_add(first);
+    add_preloads(first);
+    // The set grows while it is gone through: what the needed ones need is needed too.
+    const struct link_map *map;
+    for (size_t i = 0; (map = gp_module_fixed_get(i)) != NULL; i++) {
+        const ElfW(Dyn) *dyn = map->l_ld;
+        for (; dyn != NULL && dyn->d_tag != DT_NULL; dyn++)
+            if (dyn->d_tag == DT_NEEDED)
+                add_called(first, string_table(map) + dyn->d_un.d_val);
+    }
+    return 1;
+}
+
+void gp_module_fixed_prepare(void)
+{
+    if (gp_module_fixed_get(0) == NULL)
+        dl_iterate_phdr(collect, NULL);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Decode what a module's own headers say: segments, build id, .eh_frame_hdr.
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "unwind/arch.h"
+#include "unwind/module.h"
+
+enum {
+    FIRST_PAGE = 4096, // where linkers put ELF headers and the build-id note
+    TABLE_ENCODING = GP_ENC_DATAREL | GP_ENC_SDATA4,
+};
+
+static const ElfW(Phdr) * program_headers(uintptr_t lo, size_t *count)
+{
+    const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)lo;
+    if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_phentsize != sizeof(ElfW(Phdr)) ||
+        ehdr->e_phoff + ehdr->e_phnum * sizeof(ElfW(Phdr)) > FIRST_PAGE)
+        return NULL;
+    *count = ehdr->e_phnum;
+    return (const ElfW(Phdr) *)(lo + ehdr->e_phoff);
+}
+
+// The first PT_LOAD's page is where the mapping starts.
+static uintptr_t load_bias(const ElfW(Phdr) * phdr, size_t count, uintptr_t lo)
+{
+    for (size_t i = 0; i < count; i++)
+        if (phdr[i].p_type == PT_LOAD)
+            return lo - (phdr[i].p_vaddr & ~(uintptr_t)(FIRST_PAGE - 1));
+    return lo;
+}
+
+// End of the readable segment that holds `at`, or 0.
+static uintptr_t readable_end(const ElfW(Phdr) * phdr, size_t count, uintptr_t bias, uintptr_t at)
+{
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t start = bias + phdr[i].p_vaddr;
+        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_R) && at >= start && at - start < phdr[i].p_memsz)
+            return start + phdr[i].p_memsz;
+    }
+    return 0;
+}
+
+static void parse_text(gp_module_t *module, const ElfW(Phdr) * phdr, size_t count, uintptr_t bias)
+{
+    module->text_lo = UINTPTR_MAX;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t start = bias + phdr[i].p_vaddr, end = start + phdr[i].p_memsz;
+        // Code that cannot be read cannot be checked for calls: treat it as no code of ours.
+        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_X) && (phdr[i].p_flags & PF_R)) {
+            module->text_lo = start < module->text_lo ? start : module->text_lo;
+            module->text_hi = end > module->text_hi ? end : module->text_hi;
+        }
+    }
+}
+
+static void parse_build_id(gp_module_t *module, const ElfW(Nhdr) * note, size_t len)
+{
+    while (len >= sizeof *note) {
+        size_t name = (note->n_namesz + 3u) & ~3u, desc = (note->n_descsz + 3u) & ~3u;
+        size_t size = sizeof *note + name + desc;
+        if (size > len)
+            return;
+        const uint8_t *body = (const uint8_t *)(note + 1) + name;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && note->n_descsz >= GP_MODULE_ID_BYTES) {
+            module->id_at = body;
+            memcpy(module->id, body, GP_MODULE_ID_BYTES);
+            return;
+        }
+        note = (const ElfW(Nhdr) *)(body + desc);
+        len -= size;
+    }
+}
+
+static void parse_notes(gp_module_t *module, const ElfW(Phdr) * phdr, size_t count, uintptr_t bias)
+{
+    for (size_t i = 0; i < count && module->id_at == NULL; i++) {
+        uintptr_t start = bias + phdr[i].p_vaddr;
+        if (phdr[i].p_type == PT_NOTE && start >= module->where.lo &&
+            start - module->where.lo + phdr[i].p_filesz <= FIRST_PAGE)
+            parse_build_id(module, (const ElfW(Nhdr) *)start, phdr[i].p_filesz);
+    }
+}
+
+// Source: LSB Core, ".eh_frame_hdr Section".
+static bool parse_eh_frame_hdr(gp_eh_index_t *eh, const uint8_t *hdr, const uint8_t *end)
+{
+    gp_cursor_t r = gp_cursor_over(hdr, end);
+    uint8_t version = gp_read_u8(&r);
+    uint8_t frame_encoding = gp_read_u8(&r);
+    uint8_t count_encoding = gp_read_u8(&r);
+    uint8_t table_encoding = gp_read_u8(&r);
+    if (r.bad || version != 1 || frame_encoding == GP_ENC_OMIT)
+        return false;
+    eh->hdr = hdr;
+    eh->eh_frame = (const uint8_t *)gp_read_encoded(&r, frame_encoding, (uintptr_t)hdr, 0);
+    uint64_t count = 0;
+    if (count_encoding != GP_ENC_OMIT && table_encoding == TABLE_ENCODING)
+        count = gp_read_encoded(&r, count_encoding, (uintptr_t)hdr, 0);
+    if (!r.bad && count > 0 && count <= (uint64_t)(r.end - r.pos) / 8) {
+        eh->table = r.pos;
+        eh->count = (uint32_t)count;
+    }
+    return true;
+}
+
+bool gp_module_parse(const gp_location_t *where, gp_module_t *module)
+{
+    memset(module, 0, sizeof *module);
+    module->where = *where;
+    size_t count = 0;
+    const ElfW(Phdr) *phdr = program_headers(where->lo, &count);
+    if (phdr == NULL)
+        return false;
+    uintptr_t bias = load_bias(phdr, count, where->lo);
+    parse_text(module, phdr, count, bias);
+    parse_notes(module, phdr, count, bias);
+    module->fixed = gp_module_is_fixed(where->link_map);
+    uintptr_t hdr_end = readable_end(phdr, count, bias, (uintptr_t)where->hdr);
+    if (where->hdr != NULL && hdr_end != 0 && parse_eh_frame_hdr(&module->eh, where->hdr, (const uint8_t *)hdr_end)) {
+        uintptr_t frames = (uintptr_t)module->eh.eh_frame;
+        module->eh.eh_end = (const uint8_t *)readable_end(phdr, count, bias, frames);
+    }
+    return true;
+}

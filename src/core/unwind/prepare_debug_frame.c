@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Read .debug_frame sections from files and index them.
+#define _GNU_SOURCE
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unwind/cfi.h"
+#include "unwind/debug_frame.h"
+#include "unwind/module.h"
+
+enum { SEEN_MAX = 1024, FILES_A_TURN = 256 };
+
+// Modules that were looked at: one prepare at a time, so no lock (see gp_unwind_refresh()).
+static const void *seen[SEEN_MAX];
+static size_t seen_count;
+
+typedef struct module_file {
+    gp_location_t where;
+    uintptr_t bias;
+    char path[512];
+} module_file_t;
+
+typedef struct collection {
+    module_file_t *files;
+    size_t count;
+} collection_t;
+
+static bool is_new(const void *link_map)
+{
+    for (size_t i = 0; i < seen_count; i++)
+        if (seen[i] == link_map)
+            return false;
+    if (seen_count < SEEN_MAX) {
+        seen[seen_count++] = link_map;
+        return true;
+    }
+    return false;
+}
+
+// Under the loader's lock only names are noted; files are opened afterwards.
+static int collect(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    collection_t *all = arg;
+    module_file_t *file = &all->files[all->count];
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum && all->count < FILES_A_TURN; i++) {
+        const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];
+        if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X))
+            continue;
+        if (gp_module_locate(info->dlpi_addr + phdr->p_vaddr, &file->where) && is_new(file->where.link_map)) {
+            const char *name = info->dlpi_name != NULL && *info->dlpi_name != '\0' ? info->dlpi_name : "/proc/self/exe";
+            file->bias = info->dlpi_addr;
+            strncpy(file->path, name, sizeof file->path - 1);
+            all->count++;
+        }
+        break;
+    }
+    return 0;
+}
+
+static const uint8_t *map_file(const char *path, size_t *len)
+{
+    struct stat st;
+    const uint8_t *bytes = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > (off_t)sizeof(ElfW(Ehdr))) {
+        *len = (size_t)st.st_size;
+        void *map = mmap(NULL, *len, PROT_READ, MAP_PRIVATE, fd, 0);
+        bytes = map == MAP_FAILED ? NULL : map;
+    }
+    if (fd >= 0)
+        close(fd);
+    return bytes;
+}
+
+static bool inside(size_t len, uint64_t at, uint64_t count)
+{
+    return at <= len && count <= len - at;
+}
+
+// The uncompressed .debug_frame of a mapped file, or NULL.
+static const ElfW(Shdr) * find_section(const uint8_t *file, size_t len)
+{
+    const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)file;
+    if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_shentsize != sizeof(ElfW(Shdr)) ||
+        !inside(len, ehdr->e_shoff, (uint64_t)ehdr->e_shnum * sizeof(ElfW(Shdr))) ||
+        ehdr->e_shstrndx >= ehdr->e_shnum || ehdr->e_shoff % sizeof(uintptr_t) != 0)
+        return NULL;
+    const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(file + ehdr->e_shoff);
+    const ElfW(Shdr) *names = &sections[ehdr->e_shstrndx];
+    static const char name[] = ".debug_frame";
+    for (unsigned i = 0; i < ehdr->e_shnum; i++) {
+        const ElfW(Shdr) *section = &sections[i];
+        if (section->sh_type == SHT_PROGBITS && !(section->sh_flags & SHF_COMPRESSED) &&
+            inside(len, section->sh_offset, section->sh_size) &&
+            inside(len, names->sh_offset + section->sh_name, sizeof name) &&
+            memcmp(file + names->sh_offset + section->sh_name, name, sizeof name) == 0)
+            return section;
+    }
+    return NULL;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const gp_debug_range_t *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+// Fill `ranges` where not NULL. Returns how many FDEs there are.
+static size_t list_ranges(const gp_cfi_section_t *section, gp_debug_range_t *ranges)
+{
+    size_t count = 0;
+    const uint8_t *at = section->start;
+    while (at != NULL && at < section->end) {
+        gp_fde_t fde;
+        const uint8_t *next;
+        if (gp_cfi_decode(section, at, &fde, &next)) {
+            if (ranges != NULL) {
+                ranges[count] =
+                    (gp_debug_range_t){.start = fde.start, .end = fde.end, .fde = (uint32_t)(at - section->start)};
+            }
+            count++;
+        }
+        at = next;
+    }
+    return count;
+}
+
+static bool index_section(const module_file_t *file, const uint8_t *start, size_t len)
+{
+    gp_cfi_section_t section = {.start = start, .end = start + len, .bias = file->bias, .debug_frame = true};
+    size_t count = list_ranges(&section, NULL);
+    gp_debug_range_t *ranges = count > 0 ? malloc(count * sizeof *ranges) : NULL;
+    if (ranges == NULL)
+        return false;
+    list_ranges(&section, ranges);
+    qsort(ranges, count, sizeof *ranges, by_start);
+    gp_debug_frame_publish(&(gp_debug_frame_t){
+        .lo = file->where.lo,
+        .link_map = file->where.link_map,
+        .bias = file->bias,
+        .section = start,
+        .section_end = start + len,
+        .ranges = ranges,
+        .count = count,
+    });
+    return true;
+}
+
+static void read_module(const module_file_t *file)
+{
+    size_t len = 0;
+    const uint8_t *bytes = map_file(file->path, &len);
+    if (bytes == NULL)
+        return;
+    const ElfW(Shdr) *section = find_section(bytes, len);
+    // What is indexed stays mapped for good: a handler may be reading it.
+    if (section == NULL || !index_section(file, bytes + section->sh_offset, section->sh_size))
+        munmap((void *)(uintptr_t)bytes, len);
+}
+
+void gp_debug_frame_prepare(void)
+{
+    collection_t all = {.files = calloc(FILES_A_TURN + 1, sizeof *all.files)};
+    if (all.files == NULL)
+        return;
+    dl_iterate_phdr(collect, &all);
+    for (size_t i = 0; i < all.count; i++)
+        read_module(&all.files[i]);
+    free(all.files);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// One frame at a time, the slow and complete way.
+#ifndef GP_UNWIND_STEP_H
+#define GP_UNWIND_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/expr.h"
+#include "unwind/packed_row.h"
+#include "unwind/stack_read.h"
+
+enum gp_step {
+    GP_STEP_OK,
+    GP_STEP_END,       // the stack's bottom, clean
+    GP_STEP_LOST,      // no rule that can be trusted
+    GP_STEP_NEED_REGS, // a register is needed that is not known
+};
+
+// A frame whose registers were followed all along. `exact`: pc is an interrupted one, not a return
+// address.
+typedef struct gp_cursor {
+    gp_regfile_t regs;
+    bool exact;
+} gp_cursor_t;
+
+// Replace the registers of `cursor` by those of its caller. Not changed unless GP_STEP_OK is
+// returned. Signals: safe. Cost: 0.3-1 us.
+enum gp_step gp_step_full(gp_cursor_t *cursor, const gp_stack_t *stack);
+
+// The registers that a packed row speaks of.
+typedef struct gp_frame {
+    uintptr_t pc, sp, fp, lr;
+    bool exact;
+} gp_frame_t;
+
+// Step by a packed row that is neither special nor volatile, or by GP_SPECIAL_REALIGN.
+enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, const gp_stack_t *stack);
+
+// Step out of code without a row, by the frame pointer if it can be trusted: inside the stack,
+// above the stack pointer, and the word beside it is a return address. Signals: safe.
+enum gp_step gp_step_fallback(gp_frame_t *frame, const gp_stack_t *stack);
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Stack walking without frame pointers, usable in a signal handler.
+//
+// Model: a walk starts from the registers of an interrupted (or parked) context and the bounds [lo,
+// hi) of the stack that its stack pointer is on. It finds each caller through unwind rows that are
+// read from .eh_frame once per program counter and cached; it never reads outside [lo, hi), never
+// goes backwards, takes no lock, allocates nothing.
+//
+// Order of calls: gp_unwind_init() once, outside any handler, before the first walk; everything
+// else in any order.
+#ifndef GP_UNWIND_UNWIND_H
+#define GP_UNWIND_UNWIND_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+enum {
+    GP_UNWIND_DEPTH_DEFAULT = 512, // frames kept of one stack
+    GP_UNWIND_STEPS_MAX = 65536,   // frames walked at most: bounds the handler at well under a millisecond
+};
+
+// What a walk can say about its result, or-ed together.
+enum gp_unwind_flag {
+    GP_UNWIND_TRUNCATED = 1u << 0,  // deeper than max frames: the root end is kept, the leaf frame too
+    GP_UNWIND_INCOMPLETE = 1u << 1, // gave up before the stack's bottom: no row, no frame pointer to trust
+};
+
+// Registers to walk from. `gp`: all general registers in DWARF order (x86-64: 17, aarch64: 33), or
+// NULL where only these four are known (a parked coroutine). `lr` is used on aarch64 only.
+typedef struct gp_unwind_regs {
+    uintptr_t pc, sp, fp, lr;
+    const uintptr_t *gp;
+} gp_unwind_regs_t;
+
+// Prepare the row cache and the vDSO's rows. Idempotent.
+// Returns 0 or a negative errno value. Threads: any. Signals: not safe. Cost: one mmap.
+int gp_unwind_init(void);
+
+// Take the registers out of a signal's context. `gp` is storage for 33 registers that `regs` keeps
+// pointing to.
+void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33], const ucontext_t *context);
+
+// Walk the stack [lo, hi) from `regs`.
+//   frames: uintptr_t[max], innermost first; frames[0] is the interrupted program counter itself,
+//   every other
+//           one is return address - 1 (the interrupted pc again for the caller of a signal frame).
+//   flags:  enum gp_unwind_flag bits are stored here; not NULL.
+// Returns the number of frames stored (at least 1 when max > 0). Threads: any. Signals: safe.
+size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
+                      unsigned *flags);
+
+// Walk a parked coroutine's stack. As gp_unwind_walk(), except that regs->pc is the return address
+// at which it will go on, so frames[0] is that address - 1. regs->gp may be NULL, or give the
+// callee-saved registers too. Returns the number of frames stored: 0 for a coroutine that has not
+// run yet. Threads: any, as long as the coroutine stays parked. Signals: safe.
+size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
+                             unsigned *flags);
+
+// Look at the modules again after dlopen() or dlclose(): prepares .debug_frame indexes and, where
+// the C library has no lock-free lookup, the list of modules. Calling it late costs rows of new
+// modules, never a wrong one. Threads: any. Signals: not safe (takes the loader's lock). Cost: a
+// lock when nothing changed.
+void gp_unwind_refresh(void);
+
+// Tell the walker that code [lo, hi) is where coroutines start: a frame in it is the last one and
+// is not shown. Returns 0 or -ENOSPC. Threads: any, serialized by the caller. Signals: not safe,
+// but walks may run meanwhile.
+int gp_unwind_entry_add(uintptr_t lo, uintptr_t hi);
+
+#endif

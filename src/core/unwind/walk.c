@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// A walk from its first frame to its last.
+#include "unwind/walk.h"
+
+static enum gp_step run(gp_walk_t *w)
+{
+    enum gp_step status = GP_STEP_OK;
+    if (w->frame.exact)
+        gp_walk_look_up(w);
+    while (status == GP_STEP_OK && w->steps < GP_UNWIND_STEPS_MAX) {
+        if (!w->frame.exact)
+            status = gp_walk_fast(w);
+        if (status == GP_STEP_OK)
+            status = gp_walk_thorough(w);
+        if (status == GP_STEP_OK && w->frame.exact)
+            gp_walk_look_up(w);
+    }
+    return status;
+}
+
+static void reverse(uintptr_t *from, uintptr_t *to)
+{
+    while (from < --to) {
+        uintptr_t word = *from;
+        *from++ = *to;
+        *to = word;
+    }
+}
+
+// Once the ring has wrapped, its oldest frame stands at `out`: turn it so that it stands first.
+static size_t unroll(gp_walk_t *w)
+{
+    size_t max = (size_t)(w->end - w->frames);
+    if (w->steps <= max)
+        return w->steps;
+    reverse(w->frames + 1, w->out);
+    reverse(w->out, w->end);
+    reverse(w->frames + 1, w->end);
+    return max;
+}
+
+static size_t walk(const gp_unwind_regs_t *regs, bool exact, gp_stack_t stack, uintptr_t *frames, size_t max,
+                   unsigned *flags)
+{
+    gp_walk_t w;
+    *flags = 0;
+    if (max < 2) {
+        *flags = GP_UNWIND_TRUNCATED;
+        if (max == 1)
+            frames[0] = regs->pc - !exact;
+        return max;
+    }
+    w.stack = stack;
+    w.frame = (gp_frame_t){.pc = regs->pc, .sp = regs->sp, .fp = regs->fp, .lr = regs->lr, .exact = exact};
+    w.frames = w.out = frames;
+    w.end = frames + max;
+    w.steps = w.base_steps = 0;
+    w.checked_module = UINT32_MAX;
+    w.start = regs;
+    w.start_exact = exact;
+    w.base_known = false;
+    gp_memo_take(&w.memo, &w.stack);
+    if (run(&w) != GP_STEP_END)
+        *flags |= GP_UNWIND_INCOMPLETE;
+    gp_memo_release(&w.memo);
+    if (w.steps > max)
+        *flags |= GP_UNWIND_TRUNCATED;
+    return unroll(&w);
+}
+
+size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
+                      unsigned *flags)
+{
+    gp_stack_t stack = {.lo = lo, .hi = hi & ~(uintptr_t)7};
+    return walk(regs, true, stack, frames, max, flags);
+}
+
+size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
+                             unsigned *flags)
+{
+    gp_stack_t stack = {.lo = lo, .hi = hi & ~(uintptr_t)7};
+    return walk(regs, false, stack, frames, max, flags);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The exact account of a coroutine, a trace or a profile.
+#ifndef GP_MODEL_LEDGER_H
+#define GP_MODEL_LEDGER_H
+
+#include <stdint.h>
+
+// Where time went, in ns; sums of it may be taken and differences, modulo 2^64.
+// wall = cpu + blocked + preempted + ready + parked + waiting, where preempted = slice - cpu - blocked.
+typedef struct gp_ledger {
+    uint64_t cpu_ns;     // on the CPU
+    uint64_t blocked_ns; // its thread slept in the kernel
+    uint64_t slice_ns;   // between being switched to and away from: on the CPU, blocked or preempted
+    uint64_t ready_ns;   // runnable, waiting for the loop
+    uint64_t parked_ns;  // waiting for something to happen
+    uint64_t waiting_ns; // ready or parked: nobody said which
+    uint64_t switches;   // times it was switched to
+    uint64_t spawned;    // coroutines created
+    uint64_t longest_ns; // longest slice: sums and differences take the larger one
+} gp_ledger_t;
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Where a frame is, as both halves write it down.
+#ifndef GP_MODEL_LOCATION_H
+#define GP_MODEL_LOCATION_H
+
+#include <stdint.h>
+
+// A location: where a frame is, independent of where its module was loaded.
+//   bits 63..48  module id; 0 = no module, the low bits are the absolute address;
+//                GP_MODULE_PSEUDO = a pseudo-frame, the low bits are an enum gp_pseudo;
+//                GP_MODULE_LANGUAGE = code of a language runtime, the low bits are GP_LANGUAGE_OFFSET(function, line)
+//   bits 47..0   address as in the module's ELF file (program counter - bias)
+typedef uint64_t gp_loc_t;
+#define GP_LOC(module, offset) (((uint64_t)(module) << 48) | ((uint64_t)(offset)&0xffffffffffffull))
+#define GP_LOC_MODULE(loc)     ((uint32_t)((loc) >> 48))
+#define GP_LOC_OFFSET(loc)     ((loc)&0xffffffffffffull)
+#define GP_MODULE_PSEUDO       0xffffu
+#define GP_MODULE_LANGUAGE     0xfffeu
+
+// Function number (gp_function_record_t) and line, 0 = unknown, in the low bits of a location.
+#define GP_LANGUAGE_LINE_MAX      0xfffffu
+#define GP_LANGUAGE_FUNCTIONS_MAX 0xfffffffu
+#define GP_LANGUAGE_OFFSET(function, line)                                                                             \
+    ((uint64_t)(function) << 20 | ((line) <= GP_LANGUAGE_LINE_MAX ? (uint64_t)(line) : 0))
+#define GP_LANGUAGE_FUNCTION(offset) ((uint32_t)((offset) >> 20))
+#define GP_LANGUAGE_LINE(offset)     ((uint32_t)((offset)&GP_LANGUAGE_LINE_MAX))
+
+enum gp_pseudo {
+    GP_PSEUDO_SWITCHING = 1, // leaf: inside a switch routine that cannot be walked: "[switching]"
+    GP_PSEUDO_TRUNCATED = 2, // stands for the frames left out of a stack that was too deep: "[truncated]"
+    GP_PSEUDO_UNKNOWN = 3,   // outermost: the walk gave up here: "[incomplete]"
+    // Leaves that say what else than running on the CPU took the time:
+    GP_PSEUDO_PARKED = 4,    // "[parked]"
+    GP_PSEUDO_READY = 5,     // "[ready]"
+    GP_PSEUDO_WAITING = 6,   // ready or parked, nobody said: "[waiting]"
+    GP_PSEUDO_PREEMPTED = 7, // its thread could run but did not: "[preempted]"
+    GP_PSEUDO_BLOCKED = 8,   // its thread was asleep in the kernel: "[blocked]"
+};
+
+#endif

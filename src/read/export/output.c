@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "export/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+enum { BUFFER_BYTES = 128 * 1024, NAME_TRIES = 16 };
+
+static int open_stream(gp_output_t *output, int fd)
+{
+    output->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (output->file == NULL) {
+        int result = -errno;
+        if (fd >= 0)
+            close(fd);
+        return result;
+    }
+    // glibc takes the size only together with a buffer. Without one it stays with a small one.
+    output->buffer = malloc(BUFFER_BYTES);
+    if (output->buffer != NULL)
+        setvbuf(output->file, output->buffer, _IOFBF, BUFFER_BYTES);
+    // One thread writes to it: a lock for each byte would be a third of a dump's time.
+    __fsetlocking(output->file, FSETLOCKING_BYCALLER);
+    return 0;
+}
+
+// The temporary name: hidden, beside the final one, different every time.
+static char *temporary_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int directory = slash ? (int)(slash - path) + 1 : 0;
+    uint64_t random = 0;
+    char *name = NULL;
+    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+        random = (uint64_t)(uintptr_t)&random ^ (uint64_t)getpid() << 32;
+    // A name may be 255 bytes; ours is the final one with a prefix and a suffix.
+    if (asprintf(&name, "%.*s.%.200s.%08x", directory, path, path + directory, (unsigned)(random ^ random >> 32)) < 0)
+        return NULL;
+    return name;
+}
+
+static int open_temporary(gp_output_t *output, mode_t mode)
+{
+    int fd = -1;
+    for (int i = 0; i < NAME_TRIES && fd < 0; i++) {
+        free(output->temporary);
+        output->temporary = temporary_name(output->path);
+        if (output->temporary == NULL)
+            return -ENOMEM;
+        fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (fd < 0) {
+        int result = -errno;
+        free(output->temporary);
+        output->temporary = NULL;
+        return result;
+    }
+    return open_stream(output, fd);
+}
+
+static int open_path(gp_output_t *output, const char *path)
+{
+    struct stat status;
+    mode_t mode = 0666;
+    // Through a symbolic link the file it points to is replaced, not the link.
+    output->path = realpath(path, NULL);
+    if (output->path == NULL && errno != ENOENT)
+        return -errno;
+    if (output->path == NULL)
+        output->path = strdup(path);
+    if (output->path == NULL)
+        return -ENOMEM;
+    if (stat(output->path, &status) == 0) {
+        if (S_ISDIR(status.st_mode))
+            return -EISDIR;
+        if (!S_ISREG(status.st_mode))
+            return open_stream(output, open(output->path, O_WRONLY | O_CLOEXEC));
+        if (access(output->path, W_OK) < 0) // a rename would go around the file's own permissions
+            return -errno;
+        mode = status.st_mode & 0777;
+    }
+    return open_temporary(output, mode);
+}
+
+// The stream of the process that a path names, or -1: where it goes to a file, that one must not be replaced.
+static int stream_named(const char *path)
+{
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    return strcmp(path, "/dev/stderr") == 0 ? STDERR_FILENO : -1;
+}
+
+int gp_output_open(gp_output_t *output, const char *path)
+{
+    int result, stream = stream_named(path);
+    memset(output, 0, sizeof(*output));
+    if (stream >= 0)
+        result = open_stream(output, fcntl(stream, F_DUPFD_CLOEXEC, 3));
+    else if (path[0] == '\0')
+        result = -ENOENT;
+    else
+        result = open_path(output, path);
+    if (result < 0)
+        gp_output_abort(output);
+    return result;
+}
+
+int gp_output_commit(gp_output_t *output)
+{
+    int result = gp_output_state(output->file); // of what has left the buffer already
+    errno = 0;
+    if (fflush(output->file) != 0 && result == 0)
+        result = errno ? -errno : -EIO;
+    if (fclose(output->file) != 0 && result == 0)
+        result = errno ? -errno : -EIO;
+    output->file = NULL;
+    if (result == 0 && output->temporary != NULL && rename(output->temporary, output->path) < 0)
+        result = -errno;
+    if (result == 0) {
+        free(output->temporary);
+        output->temporary = NULL;
+    }
+    gp_output_abort(output);
+    return result;
+}
+
+int gp_output_state(FILE *file)
+{
+    return !ferror(file) ? 0 : errno > 0 ? -errno : -EIO;
+}
+
+void gp_output_abort(gp_output_t *output)
+{
+    if (output->file != NULL)
+        fclose(output->file);
+    if (output->temporary != NULL)
+        unlink(output->temporary);
+    free(output->temporary);
+    free(output->buffer);
+    free(output->path);
+    memset(output, 0, sizeof(*output));
+}
+
+int gp_output_write(const gp_exporter_t *exporter, const gp_report_t *report, const char *path)
+{
+    gp_output_t output;
+    int result = gp_output_open(&output, path);
+    if (result < 0)
+        return result;
+    result = exporter->write(report, output.file);
+    if (result < 0) {
+        gp_output_abort(&output);
+        return result;
+    }
+    return gp_output_commit(&output);
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+// pprof: google/pprof's profile.proto, gzipped.
+//
+// Sample types are samples/count and cpu/nanoseconds (or wall, delay), the latter is the default. A location is an
+// address with its mapping where the report has addresses (inlined functions are lines of the one
+// location), else a function and line. Labels: coroutine, coroutine_id, thread, thread_id,
+// trace_id. What was lost is in the comments, one "name=value" each.
+//
+// Source: google/pprof, proto/profile.proto: the field numbers in the enums below.
+#include "export/formats.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "export/function_table.h"
+#include "export/gzip.h"
+#include "export/output.h"
+#include "export/protobuf.h"
+#include "export/string_table.h"
+#include "report/counter_names.h"
+
+enum profile_field {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_MAPPING = 3,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING_TABLE = 6,
+    PROFILE_TIME_NANOS = 9,
+    PROFILE_DURATION_NANOS = 10,
+    PROFILE_PERIOD_TYPE = 11,
+    PROFILE_PERIOD = 12,
+    PROFILE_COMMENT = 13,
+    PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+};
+enum value_type_field { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
+enum sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+enum label_field { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
+enum mapping_field {
+    MAPPING_ID = 1,
+    MAPPING_MEMORY_START = 2,
+    MAPPING_MEMORY_LIMIT = 3,
+    MAPPING_FILENAME = 5,
+    MAPPING_BUILD_ID = 6,
+    MAPPING_HAS_FUNCTIONS = 7,
+    MAPPING_HAS_FILENAMES = 8,
+    MAPPING_HAS_LINE_NUMBERS = 9,
+    MAPPING_HAS_INLINE_FRAMES = 10,
+};
+enum location_field {
+    LOCATION_ID = 1,
+    LOCATION_MAPPING_ID = 2,
+    LOCATION_ADDRESS = 3,
+    LOCATION_LINE = 4,
+};
+enum label_key { COROUTINE, COROUTINE_ID, THREAD, THREAD_ID, TRACE_ID, LABEL_KEYS };
+enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
+enum function_field {
+    FUNCTION_ID = 1,
+    FUNCTION_NAME = 2,
+    FUNCTION_FILENAME = 4,
+    FUNCTION_START_LINE = 5,
+};
+
+typedef struct label_strings { // numbers of the texts; 0 = none
+    uint32_t coroutine, thread, trace;
+} label_strings_t;
+
+typedef struct pprof {
+    const gp_report_t *report;
+    gp_function_table_t *functions;
+    bool *located;             // by frame: its location was written
+    label_strings_t *labels;   // by label: rows have few different ones
+    uint32_t keys[LABEL_KEYS]; // their texts' numbers
+    gp_string_table_t strings;
+    gp_gzip_t *out;
+    FILE *file;
+    gp_text_t whole;          // a field of Profile, with its tag: what is written at once
+    gp_text_t message, inner; // that field's content, and what is within it
+    bool failed;
+} pprof_t;
+
+static uint64_t as_int64(uint64_t value)
+{
+    return value <= INT64_MAX ? value : INT64_MAX;
+}
+
+static void flush(pprof_t *pprof)
+{
+    pprof->failed =
+        pprof->failed || pprof->whole.failed || pprof->message.failed || pprof->inner.failed || pprof->strings.failed;
+    if (!pprof->failed && pprof->whole.len > 0)
+        gp_gzip_write(pprof->out, pprof->whole.data, pprof->whole.len);
+    gp_text_clear(&pprof->whole);
+    gp_text_clear(&pprof->message);
+}
+
+// Write `message` as a field of Profile.
+static void write_field(pprof_t *pprof, enum profile_field field)
+{
+    gp_pb_message(&pprof->whole, field, &pprof->message);
+    flush(pprof);
+}
+
+static void write_number(pprof_t *pprof, enum profile_field field, uint64_t value)
+{
+    gp_pb_uint(&pprof->whole, field, as_int64(value));
+    flush(pprof);
+}
+
+static void put_string(pprof_t *pprof, unsigned field, const char *text)
+{
+    gp_pb_uint(&pprof->message, field, gp_string_table_number(&pprof->strings, text));
+}
+
+static void write_value_type(pprof_t *pprof, enum profile_field field, const char *type, const char *unit)
+{
+    put_string(pprof, VALUE_TYPE_TYPE, type);
+    put_string(pprof, VALUE_TYPE_UNIT, unit);
+    write_field(pprof, field);
+}
+
+static void write_mapping(pprof_t *pprof, uint32_t number)
+{
+    const gp_mapping_t *mapping = &pprof->report->mappings[number];
+    gp_pb_uint(&pprof->message, MAPPING_ID, (uint64_t)number + 1);
+    gp_pb_uint(&pprof->message, MAPPING_MEMORY_START, mapping->start);
+    gp_pb_uint(&pprof->message, MAPPING_MEMORY_LIMIT, mapping->end);
+    put_string(pprof, MAPPING_FILENAME, mapping->path);
+    put_string(pprof, MAPPING_BUILD_ID, mapping->build_id);
+    // All of it was looked up already: readers need not try.
+    gp_pb_uint(&pprof->message, MAPPING_HAS_FUNCTIONS, 1);
+    gp_pb_uint(&pprof->message, MAPPING_HAS_FILENAMES, 1);
+    gp_pb_uint(&pprof->message, MAPPING_HAS_LINE_NUMBERS, 1);
+    gp_pb_uint(&pprof->message, MAPPING_HAS_INLINE_FRAMES, 1);
+    write_field(pprof, PROFILE_MAPPING);
+}
+
+// system_name stays empty: with one, pprof would demangle, and shorten, what is demangled.
+static void write_function(pprof_t *pprof, uint32_t number)
+{
+    const gp_frame_t *frame = pprof->functions->functions[number].frame;
+    gp_pb_uint(&pprof->message, FUNCTION_ID, (uint64_t)number + 1);
+    put_string(pprof, FUNCTION_NAME, frame->function);
+    put_string(pprof, FUNCTION_FILENAME, frame->pseudo ? "" : frame->file);
+    gp_pb_uint(&pprof->message, FUNCTION_START_LINE, frame->first_line);
+    write_field(pprof, PROFILE_FUNCTION);
+}
+
+static void put_line(pprof_t *pprof, uint32_t frame)
+{
+    gp_text_clear(&pprof->inner);
+    gp_pb_uint(&pprof->inner, LINE_FUNCTION_ID, (uint64_t)pprof->functions->of_frame[frame] + 1);
+    gp_pb_uint(&pprof->inner, LINE_LINE, pprof->report->frames[frame].line);
+    gp_pb_message(&pprof->message, LOCATION_LINE, &pprof->inner);
+}
+
+// Write the location whose innermost frame is `at` on the row. Returns its outermost frame's place
+// on the row.
+static uint32_t write_location(pprof_t *pprof, const gp_row_t *row, uint32_t at)
+{
+    const gp_frame_t *frames = pprof->report->frames;
+    uint32_t innermost = row->frames[at], outermost = at;
+    bool is_new = !pprof->located[innermost];
+    while (outermost > 0 && frames[row->frames[outermost]].inlined)
+        outermost--;
+    if (!is_new)
+        return outermost;
+    pprof->located[innermost] = true;
+    gp_pb_uint(&pprof->message, LOCATION_ID, (uint64_t)innermost + 1);
+    gp_pb_uint(&pprof->message, LOCATION_MAPPING_ID, frames[innermost].mapping);
+    gp_pb_uint(&pprof->message, LOCATION_ADDRESS, frames[innermost].address);
+    for (uint32_t i = at + 1; i > outermost; i--)
+        put_line(pprof, row->frames[i - 1]);
+    write_field(pprof, PROFILE_LOCATION);
+    return outermost;
+}
+
+// A label that is a text or a number; 0 = there is none.
+static void put_label(pprof_t *pprof, enum label_key key, enum label_field field, uint64_t value)
+{
+    if (value == 0)
+        return;
+    gp_text_clear(&pprof->inner);
+    gp_pb_uint(&pprof->inner, LABEL_KEY, pprof->keys[key]);
+    gp_pb_uint(&pprof->inner, field, as_int64(value));
+    gp_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+}
+
+static void put_labels(pprof_t *pprof, uint32_t number)
+{
+    const gp_label_t *label = &pprof->report->labels[number];
+    const label_strings_t *strings = &pprof->labels[number];
+    put_label(pprof, COROUTINE, LABEL_STR, strings->coroutine);
+    put_label(pprof, COROUTINE_ID, LABEL_NUM, label->coroutine_id);
+    put_label(pprof, THREAD, LABEL_STR, strings->thread);
+    put_label(pprof, THREAD_ID, LABEL_NUM, label->thread_id);
+    put_label(pprof, TRACE_ID, LABEL_STR, strings->trace);
+}
+
+static uint32_t string_number(pprof_t *pprof, const char *text)
+{
+    return text != NULL ? gp_string_table_number(&pprof->strings, text) : 0;
+}
+
+// Look the texts of all labels up: once a label, not once a row.
+static void find_label_strings(pprof_t *pprof)
+{
+    static const char *const keys[LABEL_KEYS] = {
+        [COROUTINE] = "coroutine", [COROUTINE_ID] = "coroutine_id", [THREAD] = "thread",
+        [THREAD_ID] = "thread_id", [TRACE_ID] = "trace_id",
+    };
+    const gp_report_t *report = pprof->report;
+    for (size_t i = 0; i < LABEL_KEYS && report->label_count > 0; i++)
+        pprof->keys[i] = string_number(pprof, keys[i]);
+    for (uint32_t i = 0; i < report->label_count; i++)
+        pprof->labels[i] = (label_strings_t){
+            .coroutine = string_number(pprof, report->labels[i].coroutine),
+            .thread = string_number(pprof, report->labels[i].thread),
+            .trace = string_number(pprof, report->labels[i].trace),
+        };
+}
+
+static void write_locations(pprof_t *pprof, const gp_row_t *row)
+{
+    for (uint32_t i = row->depth; i > 0;)
+        i = write_location(pprof, row, i - 1);
+}
+
+static void write_sample(pprof_t *pprof, const gp_row_t *row)
+{
+    write_locations(pprof, row);
+    gp_text_clear(&pprof->inner);
+    for (uint32_t i = row->depth; i > 0; i--) {
+        gp_pb_varint(&pprof->inner, (uint64_t)row->frames[i - 1] + 1);
+        while (i > 1 && pprof->report->frames[row->frames[i - 1]].inlined)
+            i--;
+    }
+    gp_pb_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->inner);
+    gp_text_clear(&pprof->inner);
+    gp_pb_varint(&pprof->inner, as_int64(row->samples));
+    gp_pb_varint(&pprof->inner, as_int64(row->weight_ns));
+    gp_pb_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
+    if (row->label != 0)
+        put_labels(pprof, row->label - 1);
+    write_field(pprof, PROFILE_SAMPLE);
+}
+
+static void write_comment(pprof_t *pprof, const char *text)
+{
+    write_number(pprof, PROFILE_COMMENT, gp_string_table_number(&pprof->strings, text));
+}
+
+static void write_comment_number(pprof_t *pprof, const char *name, uint64_t value)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%s=%" PRIu64, name, value);
+    write_comment(pprof, text);
+}
+
+static void write_head(pprof_t *pprof)
+{
+    const gp_report_t *report = pprof->report;
+    write_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
+    const char *measure = gp_measure_name(report->measure);
+    write_value_type(pprof, PROFILE_SAMPLE_TYPE, measure, "nanoseconds");
+    write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, gp_string_table_number(&pprof->strings, measure));
+    write_number(pprof, PROFILE_TIME_NANOS, report->start_realtime_ns);
+    write_number(pprof, PROFILE_DURATION_NANOS, report->duration_ns);
+    write_value_type(pprof, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
+    write_number(pprof, PROFILE_PERIOD, report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
+    write_comment_number(pprof, "total_ns", report->total_ns);
+    write_comment_number(pprof, "sampled_ns", report->sampled_ns);
+    if (report->cpu_ns > 0)
+        write_comment_number(pprof, "cpu_ns", report->cpu_ns);
+    if (report->basis == GP_BASIS_ESTIMATED)
+        write_comment(pprof, "basis=estimated");
+    if (report->basis == GP_BASIS_SAMPLED)
+        write_comment(pprof, "basis=sampled");
+    for (uint32_t i = 0; i < report->counter_count; i++)
+        if (report->counters[i] > 0 && gp_counter_name(i) != NULL)
+            write_comment_number(pprof, gp_counter_name(i), report->counters[i]);
+}
+
+static int write_part(void *context, const gp_row_t *rows, size_t count)
+{
+    pprof_t *pprof = context;
+    for (size_t i = 0; i < count && !pprof->failed; i++)
+        write_sample(pprof, &rows[i]);
+    return pprof->failed ? -ENOMEM : gp_output_state(pprof->file);
+}
+
+static int write_all(pprof_t *pprof)
+{
+    write_head(pprof);
+    for (uint32_t i = 0; i < pprof->report->mapping_count; i++)
+        write_mapping(pprof, i);
+    for (uint32_t i = 0; i < pprof->functions->function_count; i++)
+        write_function(pprof, i);
+    find_label_strings(pprof);
+    int result = gp_report_each_part(pprof->report, write_part, pprof);
+    for (size_t i = 0; i < pprof->strings.count; i++) {
+        gp_pb_text(&pprof->whole, PROFILE_STRING_TABLE, pprof->strings.texts[i]);
+        flush(pprof);
+    }
+    return result == 0 && pprof->failed ? -ENOMEM : result;
+}
+
+int gp_pprof_write(const gp_report_t *report, FILE *out)
+{
+    pprof_t pprof = {
+        .report = report,
+        .functions = gp_function_table_create_uncharged(report),
+        .located = calloc((size_t)report->frame_count + 1, sizeof(bool)),
+        .labels = calloc((size_t)report->label_count + 1, sizeof(label_strings_t)),
+        .out = gp_gzip_open(out),
+        .file = out,
+    };
+    int result = -ENOMEM;
+    if (pprof.functions != NULL && pprof.located != NULL && pprof.labels != NULL && pprof.out != NULL)
+        result = write_all(&pprof);
+    gp_gzip_close(pprof.out);
+    gp_function_table_free(pprof.functions);
+    gp_string_table_free(&pprof.strings);
+    gp_text_free(&pprof.whole);
+    gp_text_free(&pprof.message);
+    gp_text_free(&pprof.inner);
+    free(pprof.located);
+    free(pprof.labels);
+    return result;
+}

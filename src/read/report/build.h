@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Building a gp_report_t: names for locations, distinct rows, weights scaled to the exact total.
+//
+// Threads: one report at a time a thread; the symbolizer may be shared. Signals: not safe.
+#ifndef GP_REPORT_BUILD_H
+#define GP_REPORT_BUILD_H
+
+#include "model/snapshot.h"
+#include "report/dataset.h"
+#include "report/report.h"
+#include "report/report_filter.h"
+#include "symbol/symbolizer.h"
+
+typedef enum gp_by { GP_BY_NONE, GP_BY_COROUTINE, GP_BY_TRACE } gp_by_t;
+
+// On-CPU samples of each coroutine or trace that are in the rows, before they are scaled.
+typedef struct gp_group_sum {
+    uint64_t ns, samples;
+    double squares; // of the samples' weights
+} gp_group_sum_t;
+
+typedef struct gp_group_sums {
+    gp_group_sum_t *items; // by number of the coroutine or trace, zeros at first
+    bool by_trace;
+} gp_group_sums_t;
+
+// What to take of a capture, and what to put at the root of every stack.
+typedef struct gp_report_options {
+    gp_by_t by;
+    gp_selection_t selection;
+    bool stitch; // put the stack at which a coroutine was created above its own, and its creator's
+                 // above that
+    gp_stack_filter_t stacks;
+    gp_measure_t measure;        // delays need GP_KEEP_HOGS; what they are chosen by is who had to wait
+    unsigned wants;              // enum gp_want bits
+    const gp_group_sums_t *sums; // to be added to; NULL = nobody asks
+} gp_report_options_t;
+
+// Build a report from a capture, which is read again for it. The dataset and what the options point
+// to must outlive the report.
+// total_ns is the exact CPU time of what was chosen: of the process (last counters record), of
+// threads, or of coroutines and traces by the ledger. Where no exact time is known (a part of the
+// time, threads and coroutines at once) it is what the samples add up to; of what `stacks` leaves
+// it is the samples' share of an exact time. `basis` says which. Without a single
+// sample there is one row, "[no samples]", that has the whole total. Returns NULL and errno.
+gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                                    gp_symbolizer_t *symbolizer);
+
+// Build a report from a profile of this process.
+//   wants:      enum gp_want bits; labels there are none.
+//   symbolizer: outlives the report, which has its texts.
+// Returns NULL and errno.
+gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants, gp_symbolizer_t *symbolizer);
+
+void gp_report_free(gp_report_t *report);
+
+// "[coroutine 12 name]" or "[thread name]" for a coroutine of a dataset, as --by coroutine shows
+// it; "12 name" without the word and the brackets where `bare` is true. Returns the length, which
+// is less than `size`.
+size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, bool bare,
+                            char *text, size_t size);
+
+// "[trace 32hex]" or "[no trace]"; without the word and the brackets where `bare` is true.
+size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text, size_t size);
+
+// What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
+const char *gp_report_pseudo_name(uint64_t pseudo);
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// A capture, summed up: definitions, sums by (coroutine, trace), the ledger, the counters.
+//
+// Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number
+// of distinct stacks, coroutines and traces, not with the number of samples: those who want to know
+// more of them than sums read them again, gp_dataset_read_again(), when it is known what is chosen
+// and what each is scaled by. References to definitions that were lost with a damaged chunk get a
+// placeholder, so that no time disappears.
+//
+// Order of calls: load -> any reads -> free. Threads: one at a time. Signals: not safe.
+#ifndef GP_REPORT_DATASET_H
+#define GP_REPORT_DATASET_H
+
+#include "base/id_map.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "capture/format.h"
+#include "capture/reader.h"
+
+typedef struct gp_dataset_module {
+    uint32_t id;
+    const char *path;
+    uint8_t build_id[20];
+    uint32_t build_id_len;
+    uint64_t start, end, bias;
+} gp_dataset_module_t;
+
+typedef struct gp_dataset_function { // of a language runtime
+    uint32_t number, first_line;
+    const char *name, *file;
+} gp_dataset_function_t;
+
+// The ledger besides cpu_ns: where the rest of the time went. Sums modulo 2^64 until all is read.
+// wall = slice + ready + parked + waiting; slice = cpu + blocked + preempted
+typedef struct gp_waits {
+    uint64_t slice_ns;   // between being switched to and away from
+    uint64_t blocked_ns; // its thread slept in the kernel meanwhile
+    uint64_t ready_ns, parked_ns;
+    uint64_t waiting_ns; // ready or parked: the runtime does not say
+    uint64_t spawned, longest_ns;
+} gp_waits_t;
+
+enum { GP_FORMER_NAMES_MAX = 16 };
+
+typedef struct gp_former_name { // of a coroutine that was renamed
+    const char *name;
+    const struct gp_former_name *before;
+    uint32_t count; // this one and those before
+} gp_former_name_t;
+
+typedef struct gp_sampled {
+    uint64_t ns, samples;
+} gp_sampled_t;
+
+typedef struct gp_dataset_coro {
+    gp_coro_record_t record; // zeros but the id when its definition was lost; with its last name
+    bool defined;
+    uint32_t spawn_stack;           // number of the stack at which it was created; 0 = not known
+    uint32_t region;                // enum gp_region_kind bits
+    const gp_former_name_t *former; // the latest, at most GP_FORMER_NAMES_MAX; NULL = it was never renamed
+    uint64_t cpu_ns, switches;      // ledger
+    gp_waits_t waits;
+    uint32_t traces; // how many traces it worked for
+    uint32_t trace;  // the last one of them: number in `traces`
+    uint32_t share;  // the last one of its shares that was looked for, plus 1
+} gp_dataset_coro_t;
+
+typedef struct gp_dataset_trace { // number 0 is "no trace"
+    uint32_t index;               // in the capture
+    bool defined;
+    uint8_t id[16];
+    uint64_t cpu_ns, switches;
+    gp_waits_t waits;
+    uint32_t coros; // how many coroutines worked for it
+} gp_dataset_trace_t;
+
+typedef struct gp_dataset_stack { // number 0 is "no stack"
+    uint32_t id;
+    uint16_t depth, flags;
+    bool defined;
+    const gp_loc_t *frames; // gp_loc_t[depth], innermost first
+} gp_dataset_stack_t;
+
+typedef struct gp_dataset_share { // one (coroutine, trace)
+    uint32_t coro, trace;
+    uint64_t cpu_ns, switches; // ledger
+    gp_waits_t waits;
+    gp_sampled_t sampled[GP_KIND_COUNT]; // samples
+} gp_dataset_share_t;
+
+typedef struct gp_dataset_thread_sum { // on-CPU samples on one thread
+    uint32_t index;                    // in the capture: see gp_dataset_thread_find()
+    gp_sampled_t sampled;
+} gp_dataset_thread_sum_t;
+
+typedef struct gp_dataset_hog { // a long slice
+    uint64_t id;
+    uint32_t coro, trace; // numbers
+    uint32_t thread;      // index in the capture
+    uint64_t start_ns, duration_ns;
+    const gp_hog_stack_t *stacks; // [stack_count]; stack_id is the number in `stacks`
+    uint32_t stack_count;
+} gp_dataset_hog_t;
+
+typedef struct gp_dataset_delay { // a coroutine that was ready meanwhile
+    uint32_t hog, coro, trace;    // numbers
+    uint64_t delay_ns;
+} gp_dataset_delay_t;
+
+typedef struct gp_dataset_meta { // a text of the capture: "cmdline", "hostname", ...
+    const char *key, *value;
+    size_t value_len; // "cmdline" has NULs between its arguments
+} gp_dataset_meta_t;
+
+// A part of the capture's time, ns since its start: [from_ns, to_ns).
+typedef struct gp_dataset_window {
+    uint64_t from_ns, to_ns;
+} gp_dataset_window_t;
+
+// What is kept beyond that only where it will be looked at.
+enum gp_dataset_keep {
+    GP_KEEP_HOGS = 1, // long slices and delays
+};
+
+typedef struct gp_dataset {
+    unsigned keep; // enum gp_dataset_keep bits
+    int fd;        // the capture, to be read again from `start` on
+    int64_t start; // -1: it can be read only once
+    // Samples outside it are left out. How much exact time lies within it nobody knows, so that
+    // the shares have none; counters and threads are those of the whole capture.
+    gp_dataset_window_t window;
+    bool windowed;
+    gp_file_header_t header;
+    gp_reader_summary_t summary;
+    const char *exe; // "" when unknown
+    gp_dataset_meta_t *metas;
+    size_t meta_count, meta_capacity;
+    gp_dataset_module_t *modules;
+    size_t module_count, module_capacity;
+    gp_dataset_function_t *functions;
+    size_t function_count, function_capacity;
+    gp_thread_record_t *threads;
+    size_t thread_count, thread_capacity;
+    gp_dataset_coro_t *coros;
+    size_t coro_count, coro_capacity;
+    gp_dataset_trace_t *traces;
+    size_t trace_count, trace_capacity;
+    gp_dataset_stack_t *stacks;
+    size_t stack_count, stack_capacity;
+    gp_dataset_share_t *shares;
+    size_t share_count, share_capacity;
+    gp_dataset_thread_sum_t *thread_sums;
+    size_t thread_sum_count, thread_sum_capacity;
+    gp_dataset_hog_t *hogs;
+    size_t hog_count, hog_capacity;
+    gp_dataset_delay_t *delays;
+    size_t delay_count, delay_capacity;
+    gp_call_count_t *calls; // exact mode: the last record of each pair of functions
+    size_t call_count, call_capacity;
+    gp_counters_record_t totals; // of the last counters record; zeros when there was none
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_census_record_t *census; // of the latest one in the file, as it was written
+    size_t census_count, census_capacity;
+    uint32_t census_number;
+    uint64_t sampled_ns, samples;           // on-CPU samples within the window
+    uint64_t samples_read, activities_read; // of all kinds, those outside the window included
+    uint64_t end_ns;                        // the latest time seen
+    uint32_t end_reason;                    // of the end record, where summary.ended
+    uint32_t end_error;                     // errno value, with GP_END_FAILED
+
+    gp_id_map_t coro_map, trace_map, stack_map;
+    gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index, share_index,
+        thread_sum_index, hog_index, call_index;
+    gp_arena_t arena;
+} gp_dataset_t;
+
+// Read a capture.
+//   fd:    stays the caller's. From a pipe it cannot be read again.
+//   keep:  enum gp_dataset_keep bits.
+//   error: what is wrong when NULL is returned.
+// Returns the dataset (dataset->summary says what is missing), or NULL and errno.
+gp_dataset_t *gp_dataset_load(const char *path, unsigned keep, char error[GP_READER_ERROR_SIZE]);
+gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERROR_SIZE]);
+// The same for a part of its time; NULL = all of it.
+gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_window_t *window,
+                                     char error[GP_READER_ERROR_SIZE]);
+
+// Read the samples and activities of the capture again, as many as there were when it was loaded: a
+// process that still runs may have written more.
+//   handlers: of these `samples` and `activity` are called, for those outside the window, too. Coroutines,
+//             traces and stacks that they refer to are all known.
+// Returns 0, or a negative errno value and what is wrong.
+int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
+                          char error[GP_READER_ERROR_SIZE]);
+
+// Whether a sample or a activity is within the window.
+bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
+bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_record_t *activity);
+
+// A text of the capture; NULL when it has none of that key.
+const gp_dataset_meta_t *gp_dataset_meta(const gp_dataset_t *dataset, const char *key);
+
+// Numbers in the tables, GP_INDEX_NONE when unknown.
+uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id);
+uint32_t gp_dataset_function_find(const gp_dataset_t *dataset, uint32_t number);
+uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id);
+uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]);
+uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);
+//   index, id: in the capture.
+uint32_t gp_dataset_trace_index_find(const gp_dataset_t *dataset, uint32_t index);
+uint32_t gp_dataset_stack_find(const gp_dataset_t *dataset, uint32_t id);
+
+// Exact CPU time of the process on threads that were sampled; 0 = not known. Threads that no signal
+// reached ran code that no sample shows: their time is said apart, not spread over others.
+uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
+
+// A ledger's time of one kind of sample, ns. Of a thread's own stack, what it
+// slept is not told: loops wait there.
+uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind);
+
+void gp_dataset_free(gp_dataset_t *dataset);
+
+#endif

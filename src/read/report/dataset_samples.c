@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// What a dataset makes of samples and of the ledger.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/dataset_private.h"
+
+static bool same_share(const void *owner, uint32_t number, const void *key)
+{
+    const gp_dataset_share_t *a = &((const gp_dataset_t *)owner)->shares[number], *b = key;
+    return a->coro == b->coro && a->trace == b->trace;
+}
+
+// Find or add the sums for (coro, trace); a new one also counts who worked for whom.
+static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+{
+    gp_dataset_share_t key = {.coro = coro, .trace = trace};
+    uint64_t hash = gp_hash_u64((uint64_t)coro << 32 | trace);
+    uint32_t number = gp_index_find(&dataset->share_index, hash, same_share, dataset, &key);
+    if (number != GP_INDEX_NONE)
+        return &dataset->shares[number];
+    if (gp_grow(&dataset->shares, &dataset->share_capacity, dataset->share_count, sizeof(*dataset->shares)) < 0 ||
+        gp_index_add(&dataset->share_index, hash, (uint32_t)dataset->share_count) < 0)
+        return NULL;
+    dataset->traces[trace].coros++;
+    if (dataset->traces[trace].index != 0) {
+        dataset->coros[coro].traces++;
+        dataset->coros[coro].trace = trace;
+    }
+    dataset->shares[dataset->share_count] = key;
+    return &dataset->shares[dataset->share_count++];
+}
+
+// A coroutine mostly goes on working for the same trace.
+static gp_dataset_share_t *share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+{
+    uint32_t last = dataset->coros[coro].share;
+    if (last != 0 && dataset->shares[last - 1].trace == trace)
+        return &dataset->shares[last - 1];
+    gp_dataset_share_t *share = share_find(dataset, coro, trace);
+    if (share != NULL)
+        dataset->coros[coro].share = (uint32_t)(share - dataset->shares) + 1;
+    return share;
+}
+
+void gp_dataset_seen_at(gp_dataset_t *dataset, uint64_t time_ns)
+{
+    if (time_ns > dataset->end_ns)
+        dataset->end_ns = time_ns;
+}
+
+static bool same_thread_sum(const void *owner, uint32_t number, const void *key)
+{
+    return ((const gp_dataset_t *)owner)->thread_sums[number].index == *(const uint32_t *)key;
+}
+
+static gp_dataset_thread_sum_t *thread_sum_of(gp_dataset_t *dataset, uint32_t index)
+{
+    uint64_t hash = gp_hash_u64(index);
+    uint32_t number = gp_index_find(&dataset->thread_sum_index, hash, same_thread_sum, dataset, &index);
+    if (number != GP_INDEX_NONE)
+        return &dataset->thread_sums[number];
+    if (gp_grow(&dataset->thread_sums, &dataset->thread_sum_capacity, dataset->thread_sum_count,
+                sizeof(*dataset->thread_sums)) < 0 ||
+        gp_index_add(&dataset->thread_sum_index, hash, (uint32_t)dataset->thread_sum_count) < 0)
+        return NULL;
+    dataset->thread_sums[dataset->thread_sum_count] = (gp_dataset_thread_sum_t){.index = index};
+    return &dataset->thread_sums[dataset->thread_sum_count++];
+}
+
+static void add_sampled(gp_sampled_t *sum, const gp_sample_record_t *sample)
+{
+    sum->ns += sample->weight_ns;
+    sum->samples++;
+}
+
+static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, gp_dataset_thread_sum_t **thread)
+{
+    gp_dataset_seen_at(dataset, sample->time_ns);
+    if (sample->kind >= GP_KIND_COUNT || !gp_dataset_has_sample(dataset, sample))
+        return 0; // a later version has added kinds
+    uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
+    uint32_t trace = gp_dataset_trace_quick(dataset, sample->trace);
+    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE ||
+        gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_dataset_share_t *share = share_of(dataset, coro, trace);
+    if (share == NULL)
+        return -ENOMEM;
+    add_sampled(&share->sampled[sample->kind], sample);
+    if (sample->kind != GP_KIND_CPU)
+        return 0;
+    if (*thread == NULL || (*thread)->index != sample->thread)
+        *thread = thread_sum_of(dataset, sample->thread);
+    if (*thread == NULL)
+        return -ENOMEM;
+    add_sampled(&(*thread)->sampled, sample);
+    return 0;
+}
+
+int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    gp_dataset_t *dataset = context;
+    gp_dataset_thread_sum_t *thread = NULL; // samples come by thread
+    int result = 0;
+    dataset->samples_read += count;
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = add_sample(dataset, &samples[i], &thread);
+    return result;
+}
+
+static void add_waits(gp_waits_t *sum, const gp_waits_t *more)
+{
+    sum->slice_ns += more->slice_ns;
+    sum->blocked_ns += more->blocked_ns;
+    sum->ready_ns += more->ready_ns;
+    sum->parked_ns += more->parked_ns;
+    sum->waiting_ns += more->waiting_ns;
+    sum->spawned += more->spawned;
+    if (more->longest_ns > sum->longest_ns)
+        sum->longest_ns = more->longest_ns;
+}
+
+static uint64_t at_least_zero(uint64_t difference)
+{
+    return (int64_t)difference > 0 ? difference : 0;
+}
+
+uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)
+{
+    const gp_waits_t *waits = &share->waits;
+    bool is_thread = dataset->coros[share->coro].record.kind == GP_CORO_THREAD;
+    switch (kind) {
+    case GP_KIND_CPU:
+        return share->cpu_ns;
+    case GP_KIND_PREEMPTED:
+        return is_thread ? 0 : at_least_zero(waits->slice_ns - share->cpu_ns - waits->blocked_ns);
+    case GP_KIND_BLOCKED:
+        return is_thread ? 0 : at_least_zero(waits->blocked_ns);
+    case GP_KIND_PARKED:
+        return at_least_zero(waits->parked_ns);
+    case GP_KIND_READY:
+        return at_least_zero(waits->ready_ns);
+    default:
+        return at_least_zero(waits->waiting_ns);
+    }
+}
+
+int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
+{
+    gp_dataset_t *dataset = context;
+    gp_dataset_seen_at(dataset, ledger->time_ns);
+    if (dataset->windowed)
+        return 0;
+    uint32_t coro = gp_dataset_coro_quick(dataset, ledger->coro_id);
+    uint32_t trace = gp_dataset_trace_quick(dataset, ledger->trace);
+
+    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_dataset_share_t *share = share_of(dataset, coro, trace);
+    if (share == NULL)
+        return -ENOMEM;
+    share->cpu_ns += ledger->cpu_ns;
+    share->switches += ledger->switches;
+    const gp_waits_t waits = {
+        .slice_ns = ledger->slice_ns,
+        .blocked_ns = ledger->blocked_ns,
+        .ready_ns = ledger->ready_ns,
+        .parked_ns = ledger->parked_ns,
+        .waiting_ns = ledger->waiting_ns,
+        .spawned = ledger->spawned,
+        .longest_ns = ledger->longest_ns,
+    };
+    add_waits(&share->waits, &waits);
+    return 0;
+}
+
+void gp_dataset_sum_up(gp_dataset_t *dataset)
+{
+    for (size_t i = 0; i < dataset->share_count; i++) {
+        gp_dataset_share_t *share = &dataset->shares[i];
+        gp_dataset_coro_t *coro = &dataset->coros[share->coro];
+        // A host that says of one coroutine that it runs on two threads gets its accounts mixed up.
+        share->cpu_ns = at_least_zero(share->cpu_ns);
+        gp_dataset_trace_t *trace = &dataset->traces[share->trace];
+        coro->cpu_ns += share->cpu_ns;
+        coro->switches += share->switches;
+        add_waits(&coro->waits, &share->waits);
+        add_waits(&trace->waits, &share->waits);
+        trace->cpu_ns += share->cpu_ns;
+        trace->switches += share->switches;
+        dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
+        dataset->samples += share->sampled[GP_KIND_CPU].samples;
+    }
+}
+
+uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
+{
+    uint64_t all = dataset->totals.process_cpu_ns;
+    uint64_t unsampled = dataset->counters[GP_COUNTER_UNSAMPLED_NS];
+    return !dataset->windowed && all > unsampled ? all - unsampled : 0;
+}
+
+typedef struct second_pass {
+    const gp_dataset_t *dataset;
+    const gp_reader_handlers_t *handlers;
+    void *context;
+    uint64_t samples, activities; // seen
+} second_pass_t;
+
+enum { SEEN_ENOUGH = -ECANCELED };
+
+static int again_samples(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    second_pass_t *pass = context;
+    uint64_t left = pass->dataset->samples_read - pass->samples;
+    if (left == 0)
+        return SEEN_ENOUGH;
+    if (count > left)
+        count = (size_t)left;
+    pass->samples += count;
+    return pass->handlers->samples(pass->context, samples, count);
+}
+
+static int again_activity(void *context, const gp_activity_record_t *activity)
+{
+    second_pass_t *pass = context;
+    if (pass->activities == pass->dataset->activities_read)
+        return 0;
+    pass->activities++;
+    return pass->handlers->activity(pass->context, activity);
+}
+
+int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
+                          char error[GP_READER_ERROR_SIZE])
+{
+    const gp_reader_handlers_t again = {
+        .samples = handlers->samples != NULL ? again_samples : NULL,
+        .activity = handlers->activity != NULL ? again_activity : NULL,
+    };
+    second_pass_t pass = {.dataset = dataset, .handlers = handlers, .context = context};
+    gp_reader_summary_t summary;
+    if (dataset->start < 0 || lseek(dataset->fd, dataset->start, SEEK_SET) < 0) {
+        int result = dataset->start < 0 ? -ESPIPE : -errno;
+        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
+        return result;
+    }
+    int result = gp_reader_read(dataset->fd, &again, &pass, &summary, error);
+    return result == SEEN_ENOUGH ? 0 : result;
+}

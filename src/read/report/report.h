@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// What every exporter is given: weighted stacks with names, from a capture file or from a profile
+// in this process.
+//
+// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and
+// totals. It is built by gp_report_from_capture() or gp_report_from_snapshot(), is immutable
+// afterwards, owns all its memory and is freed whole. Weights are nanoseconds of the chosen clock
+// and already scaled: the rows' weights sum to total_ns exactly.
+#ifndef GP_REPORT_REPORT_H
+#define GP_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct gp_frame {
+    const char *function; // demangled name, "module+0x1234" where there is none, "[switching]" for
+                          // a pseudo-frame
+    const char *file;     // source file, else the module's path, "~" for a pseudo-frame
+    uint32_t line;        // line of the program counter, 0 = unknown
+    uint32_t first_line;  // line at which the function is defined, 0 = unknown
+    const char *module;   // path of the module, "" for a pseudo-frame
+    bool pseudo;          // "[switching]", "[thread NAME]", ...: no code behind it
+    // Only where the exporter wants GP_WANT_ADDRESSES, else zeros:
+    bool inlined;     // into the frame before it on the stack, which has the same address
+    uint32_t mapping; // number in `mappings` plus 1; 0 = none
+    uint64_t address; // in the process, within the instruction; 0 = unknown
+} gp_frame_t;
+
+// A module as it was mapped.
+typedef struct gp_mapping {
+    const char *path;
+    uint64_t start, end;  // [start, end)
+    const char *build_id; // lower-case hex, "" when unknown
+} gp_mapping_t;
+
+// Whose samples a row holds. What is not known, or does not apply, is NULL and 0.
+typedef struct gp_label {
+    const char *coroutine; // name as in "[coroutine 12 NAME]"; "[thread NAME]" for a thread's stack
+    uint64_t coroutine_id; // number in the capture, 1, 2, ...
+    const char *thread;    // name of the thread that it ran on
+    uint32_t thread_id;    // that thread's id in the system
+    const char *trace;     // trace id, 32 hex digits
+} gp_label_t;
+
+typedef struct gp_row {
+    const uint32_t *frames; // frame indices [depth], ROOT FIRST
+    uint32_t depth;
+    uint32_t label; // number in `labels` plus 1; 0 = none. Only where it is wanted
+    uint64_t weight_ns;
+    uint64_t samples;
+    double squares_ns2; // sum of the squares of the samples' weights, which its error rests on; 0 =
+                        // not known (a profile of this process)
+} gp_row_t;
+
+// What rows weigh.
+typedef enum gp_measure {
+    GP_MEASURE_CPU,   // on-CPU time
+    GP_MEASURE_WALL,  // wall clock: stacks that do not run end in "[parked]", "[ready]", ...
+    GP_MEASURE_DELAY, // for how long others were ready meanwhile and had to wait
+} gp_measure_t;
+
+// The timeline: what happened when, for the formats that want it. All times are ns since the start.
+enum { GP_NO_TRACK = UINT32_MAX };
+
+typedef struct gp_track { // a coroutine, or a thread's own stack
+    const char *name;     // "[coroutine 12 NAME]" or "[thread NAME]"
+    uint64_t coroutine_id;
+    uint32_t parent; // number of the track of its spawner, or GP_NO_TRACK
+    bool is_thread;
+    uint64_t birth_ns;
+} gp_track_t;
+
+// Active in [start_ns, left_ns), then waiting in [left_ns, end_ns); either may be empty. Active is:
+// it ran, for slice_ns in all, and waited for short times only. The next activity of the track starts
+// at end_ns, but for those that nobody recorded.
+typedef struct gp_activity {
+    uint32_t track;
+    uint32_t waker; // number of the track that made it ready, or GP_NO_TRACK
+    uint64_t start_ns, left_ns, end_ns, slice_ns;
+    uint64_t ready_ns;       // from when on it was runnable, in [left_ns, end_ns]
+    bool is_ready_known;     // else nobody said when
+    bool goes_on;            // at end_ns it was not switched to: the coroutine ended, or the record
+    uint32_t thread_id;      // system's id of the thread it started on, 0 = not known
+    const char *thread_name; // "" = not known
+    const char *trace;       // trace id, 32 hex digits, or NULL
+} gp_activity_t;
+
+typedef struct gp_timed_stack { // a distinct stack
+    const uint32_t *frames;     // frame indices [depth], ROOT FIRST
+    uint32_t depth;
+} gp_timed_stack_t;
+
+typedef struct gp_timed_sample { // a sample
+    uint64_t time_ns;
+    uint64_t weight_ns; // as sampled: unlike the rows', not scaled to the exact total
+    uint32_t stack, track;
+    bool is_cpu;
+} gp_timed_sample_t;
+
+typedef struct gp_timeline {
+    uint32_t pid;
+    const gp_track_t *tracks;
+    uint32_t track_count;
+    const gp_timed_stack_t *stacks;
+    uint32_t stack_count;
+    // Activities by track, then by start, and samples as they were recorded, in no order: may be more than
+    // memory should hold. gp_timeline_each_activity() and _sample() hand them out.
+    struct gp_timeline_source *source; // who reads them anew; NULL = they are here:
+    const gp_activity_t *activities;
+    size_t activity_count;
+    const gp_timed_sample_t *samples;
+    size_t sample_count;
+} gp_timeline_t;
+
+// What a report's total rests on.
+typedef enum gp_basis {
+    GP_BASIS_EXACT,     // exact CPU time of what was asked for
+    GP_BASIS_ESTIMATED, // a part of an exact time (scope_ns), as the samples divide it
+    GP_BASIS_SAMPLED,   // what the samples add up to: no exact time is known
+} gp_basis_t;
+
+#define GP_CALL_NO_CALLER UINT32_MAX
+
+// What exact mode counted of one function as called by another. "Primitive": not while another call
+// of the same kind was in progress on the coroutine.
+typedef struct gp_call {
+    uint32_t caller, callee; // frames; caller GP_CALL_NO_CALLER: nobody who was seen
+    uint64_t calls;
+    uint64_t primitive_calls;           // of callee, by whomever
+    uint64_t primitive_edge_calls;      // of callee by caller
+    uint64_t self_cpu_ns, self_wait_ns; // in callee itself; waiting: all time off the CPU
+    uint64_t cpu_ns, wait_ns;           // in all, of the callee's primitive calls
+    uint64_t edge_cpu_ns, edge_wait_ns; // in all, of this pair's primitive calls
+} gp_call_t;
+
+typedef struct gp_report {
+    const gp_frame_t *frames;
+    uint32_t frame_count;
+    const gp_row_t *rows; // distinct stacks (and labels), heaviest first
+    uint32_t row_count;
+    bool in_parts;            // rows are too many to be kept: gp_report_each_part() makes them
+    bool rooted;              // of what they are divided into, which is their first frame (--by)
+    const gp_label_t *labels; // NULL unless wanted
+    uint32_t label_count;
+    const gp_mapping_t *mappings; // NULL unless wanted
+    uint32_t mapping_count;
+    const gp_timeline_t *timeline; // NULL unless wanted; a profile of this process has none
+    uint64_t total_ns;             // CPU time of what was asked for: what the rows add up to
+    gp_basis_t basis;              // whether it is exact
+    uint64_t scope_ns;             // total_ns before stacks were left out by what is on them
+    gp_measure_t measure;
+    uint64_t sampled_ns; // what the on-CPU samples alone add up to: the self-audit's other half,
+    uint64_t cpu_ns;     // and of what: exact on-CPU time of the same scope, 0 = not known
+    double variance_ns2; // that chance gives sampled_ns; 0 = not known
+    uint64_t samples;
+    uint64_t duration_ns; // wall time covered
+    uint64_t start_realtime_ns;
+    uint32_t frequency_hz;
+    const char *title;        // program name or profile name
+    const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
+    uint32_t counter_count;
+    // Exact mode: what was counted, by caller and callee; a pair may come more than once. Rows are
+    // samples all the same.
+    bool exact_calls; // call counts are real, else they are numbers of samples
+    const gp_call_t *calls;
+    uint32_t call_count;
+} gp_report_t;
+
+// Hand out all rows, in one part or several: those that have the same label and the same root are
+// in one part, and where the report is `rooted`, all those that have the same root. In it the heaviest come first; it
+// is gone when the call returns.
+//   take: rows gp_row_t[count]; returns 0, or a negative errno value that ends it and is returned.
+// Returns 0 or a negative errno value: what `take` returned, -ENOMEM, or that of a temporary file.
+typedef int gp_rows_taker_t(void *context, const gp_row_t *rows, size_t count);
+int gp_report_each_part(const gp_report_t *report, gp_rows_taker_t *take, void *context);
+
+// Whether there is no row at all.
+bool gp_report_is_empty(const gp_report_t *report);
+
+// What an exporter wants besides stacks of functions and lines.
+enum gp_want {
+    GP_WANT_LABELS = 1,    // rows apart by coroutine, thread and trace; a profile of this process
+                           // has none
+    GP_WANT_ADDRESSES = 2, // frames apart by address, and the mappings they are in
+    GP_WANT_TIMELINE = 4,  // activities and single samples
+    GP_WANT_HEAVIEST = 8,  // rows of the GP_HEAVIEST_MAX heaviest coroutines apart, with labels that
+                           // have no thread and no trace
+};
+
+enum { GP_HEAVIEST_MAX = 50 }; // more make a menu that nobody reads
+
+// One output format: a row of the exporter table.
+typedef struct gp_exporter {
+    const char *name;   // as in --format
+    const char *suffix; // usual file name suffix, ".prof"
+    const char *what;   // one line for help texts
+    bool binary;        // refuse to write it to a terminal
+    unsigned wants;     // enum gp_want bits
+    // Write `report` to `out`. Returns 0 or a negative errno value (-ENOTSUP: the format wants a
+    // timeline and there is none); the caller checks ferror() and
+    // closes.
+    int (*write)(const gp_report_t *report, FILE *out);
+} gp_exporter_t;
+
+// Find an exporter by name; NULL when there is none.
+const gp_exporter_t *gp_exporter_find(const char *name);
+// The whole table, ended by an entry with a NULL name.
+const gp_exporter_t *gp_exporter_table(void);
+
+#endif

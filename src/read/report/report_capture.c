@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "report/report_calls.h"
+#include "report/report_pass.h"
+#include "report/report_timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct capture_report {
+    gp_builder_t *builder;
+    gp_pass_t *pass;
+    const gp_dataset_t *dataset;
+    const gp_report_options_t *options;
+} capture_report_t;
+
+// Time other than on the CPU of which there is no sample.
+static int add_unsampled(capture_report_t *from)
+{
+    bool filtered = from->options->stacks.focus_count > 0;
+    int result = 0;
+    for (uint32_t kind = GP_KIND_CPU + 1; kind < GP_KIND_COUNT && result == 0; kind++) {
+        const gp_scaling_t *scaling = &from->pass->scaling;
+        if (scaling->exact_ns[kind] == 0 || scaling->sampled_ns[kind] > 0 || filtered)
+            continue;
+        gp_builder_row_begin(from->builder);
+        result = gp_pass_add_leaf(from->pass, kind);
+        if (result == 0)
+            result = gp_builder_row_end(from->builder, scaling->exact_ns[kind], 0, 0);
+    }
+    return result;
+}
+
+// One row for each stack of a long slice: its share of the delays that were chosen.
+static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns, uint64_t victims)
+{
+    const gp_dataset_stack_t *stacks = from->dataset->stacks;
+    uint64_t weight_ns = 0, before = 0, given = 0;
+    int result = 0;
+    for (uint32_t i = 0; i < hog->stack_count; i++)
+        weight_ns += hog->stacks[i].weight_ns;
+    for (uint32_t i = 0; i < hog->stack_count && result >= 0 && weight_ns > 0; i++) {
+        before += hog->stacks[i].weight_ns;
+        uint64_t upto = (uint64_t)((unsigned __int128)delay_ns * before / weight_ns);
+        gp_builder_row_begin(from->builder);
+        result = gp_pass_add_creators(from->pass, hog->coro);
+        if (result == 0)
+            result = gp_pass_add_stack(from->pass, &stacks[hog->stacks[i].stack_id]);
+        if (result == 0)
+            result = gp_builder_row_passes(from->builder, &from->options->stacks, 0);
+        if (result > 0)
+            result = gp_builder_row_end(from->builder, upto - given, i == 0 ? victims : 0, 0);
+        given = upto;
+    }
+    if (result < 0 || weight_ns > 0 || from->options->stacks.focus_count > 0)
+        return result < 0 ? result : 0;
+    gp_builder_row_begin(from->builder);
+    result = gp_builder_row_pseudo(from->builder, "[no samples]");
+    return result < 0 ? result : gp_builder_row_end(from->builder, delay_ns, victims, 0);
+}
+
+static int add_hogs(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    uint64_t *delays = calloc(2 * dataset->hog_count + 1, sizeof(*delays));
+    int result = delays != NULL ? 0 : -ENOMEM;
+    for (size_t i = 0; i < dataset->delay_count && result == 0; i++) {
+        const gp_dataset_delay_t *delay = &dataset->delays[i];
+        gp_dataset_share_t who = {.coro = delay->coro, .trace = delay->trace};
+        if (!gp_selection_has_share(&from->options->selection, &who))
+            continue;
+        delays[2 * delay->hog] += delay->delay_ns;
+        delays[2 * delay->hog + 1]++;
+    }
+    for (size_t i = 0; i < dataset->hog_count && result == 0; i++)
+        if (delays[2 * i] > 0)
+            result = add_hog(from, &dataset->hogs[i], delays[2 * i], delays[2 * i + 1]);
+    free(delays);
+    return result;
+}
+
+static int add_rows(capture_report_t *from)
+{
+    const gp_stack_filter_t *stacks = &from->options->stacks;
+    bool delays = from->options->measure == GP_MEASURE_DELAY;
+    int result = delays ? add_hogs(from) : gp_pass_read(from->pass);
+    if (result == 0 && !delays)
+        result = add_unsampled(from);
+    if (result == 0 && (stacks->focus_count > 0 || stacks->ignore_count > 0))
+        result = gp_builder_drop_unused_frames(from->builder);
+    return result == 0 && !delays ? gp_pass_finish(from->pass) : result;
+}
+
+// The frame of a function that was called: the outermost one at its first instruction.
+static uint32_t called_frame(capture_report_t *from, gp_loc_t loc)
+{
+    gp_builder_row_begin(from->builder);
+    return loc != 0 && gp_pass_add_loc(from->pass, loc) == 0 ? from->builder->path[0] : GP_INDEX_NONE;
+}
+
+// Calls are counted for the whole process: of a part of it the samples must tell.
+static bool is_whole(const capture_report_t *from)
+{
+    const gp_report_options_t *options = from->options;
+    return options->selection.coros == NULL && options->selection.traces == NULL &&
+           options->selection.threads == NULL && options->stacks.focus_count == 0 &&
+           options->stacks.ignore_count == 0 && options->by == GP_BY_NONE && !options->stitch &&
+           !from->dataset->windowed && options->measure != GP_MEASURE_DELAY;
+}
+
+static int add_calls(capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    int result = 0;
+    if (dataset->call_count == 0 || !is_whole(from))
+        return 0;
+    for (size_t i = 0; i < dataset->call_count && result == 0; i++) {
+        const gp_call_count_t *call = &dataset->calls[i];
+        uint32_t caller = called_frame(from, call->caller_loc);
+        uint32_t callee = called_frame(from, call->callee_loc);
+        result = gp_builder_call(from->builder, call, caller, callee);
+    }
+    if (result < 0)
+        return result;
+    return gp_builder_calls_finish(
+        from->builder, from->options->measure == GP_MEASURE_WALL ? 0 : gp_scaling_exact_ns(&from->pass->scaling));
+}
+
+static gp_basis_t basis_of(const capture_report_t *from, uint64_t scope, bool filtered)
+{
+    if (from->options->measure == GP_MEASURE_DELAY)
+        return GP_BASIS_EXACT;
+    if (scope == 0)
+        return GP_BASIS_SAMPLED;
+    return filtered ? GP_BASIS_ESTIMATED : GP_BASIS_EXACT;
+}
+
+// The filter has left a part of an exact time, as large as the samples say.
+static gp_report_t *finish(capture_report_t *from)
+{
+    const gp_pass_t *pass = from->pass;
+    bool filtered = from->options->stacks.focus_count > 0 || from->options->stacks.ignore_count > 0;
+    bool delays = from->options->measure == GP_MEASURE_DELAY;
+    uint64_t scope = delays ? 0 : gp_scaling_exact_ns(&pass->scaling);
+    uint64_t kept = from->builder->report.sampled_ns;
+    uint64_t all = kept + gp_whole_ns(pass->left_out_ns), total = scope;
+    if (filtered && all > 0)
+        total = (uint64_t)((unsigned __int128)scope * kept / all);
+    gp_report_t *report = gp_builder_finish(from->builder, total);
+    if (report == NULL) {
+        from->builder = NULL;
+        return NULL;
+    }
+    report->sampled_ns = pass->sampled_ns;
+    report->scope_ns = scope > 0 ? scope : all;
+    report->measure = from->options->measure;
+    report->cpu_ns = filtered || delays ? 0 : pass->scaling.exact_ns[GP_KIND_CPU];
+    // A sum of samples taken at random has the sum of their squares as its variance.
+    report->variance_ns2 = filtered ? 0 : pass->squares;
+    report->basis = basis_of(from, scope, filtered);
+    return report;
+}
+
+static int describe(const capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    gp_report_t *report = &from->builder->report;
+    const char *slash = strrchr(dataset->exe, '/');
+    const char *name = slash ? slash + 1 : dataset->exe;
+    if (name[0] == '\0')
+        name = "profile";
+    report->duration_ns = dataset->end_ns;
+    report->start_realtime_ns = dataset->header.start_realtime_ns;
+    if (dataset->windowed) {
+        uint64_t to = dataset->window.to_ns < dataset->end_ns ? dataset->window.to_ns : dataset->end_ns;
+        report->duration_ns = to > dataset->window.from_ns ? to - dataset->window.from_ns : 0;
+        report->start_realtime_ns += dataset->window.from_ns;
+    }
+    report->frequency_hz = dataset->header.frequency_hz;
+    report->title = gp_arena_text(&from->builder->arena, name, strlen(name));
+    report->counters = gp_arena_copy(&from->builder->arena, dataset->counters, sizeof(dataset->counters));
+    report->counter_count = GP_COUNTER_COUNT;
+    return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;
+}
+
+gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                                    gp_symbolizer_t *symbolizer)
+{
+    capture_report_t from = {
+        .builder = gp_builder_create(symbolizer, options->wants),
+        .dataset = dataset,
+        .options = options,
+    };
+    int result = -ENOMEM;
+    if (from.builder != NULL)
+        from.pass = gp_pass_create(from.builder, dataset, options);
+    if (from.pass != NULL)
+        result = add_rows(&from);
+    if (result == 0)
+        result = add_calls(&from);
+    if (result == 0)
+        result = describe(&from);
+    if (result == 0 && options->wants & GP_WANT_TIMELINE)
+        result = gp_report_timeline(from.pass);
+    gp_report_t *report = result == 0 ? finish(&from) : NULL;
+    if (report == NULL) {
+        gp_builder_free(from.builder);
+        errno = result < 0 ? -result : ENOMEM;
+    }
+    return report;
+}

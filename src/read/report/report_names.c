@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "report/report_names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+uint32_t gp_report_module(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t number)
+{
+    if (number == GP_INDEX_NONE)
+        return GP_SYMBOLIZER_NO_MODULE;
+    const gp_dataset_module_t *module = &dataset->modules[number];
+    return gp_symbolizer_module(symbolizer, module->path, strlen(module->path), module->build_id, module->build_id_len);
+}
+
+static const char *entry_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t entry)
+{
+    if (entry == 0 || GP_LOC_MODULE(entry) == GP_MODULE_PSEUDO)
+        return NULL;
+    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(entry));
+    const gp_symbol_t *symbol =
+        gp_symbolizer_resolve(symbolizer, gp_report_module(dataset, symbolizer, number), GP_LOC_OFFSET(entry));
+    return symbol ? gp_symbol_outermost(symbol)->function : NULL;
+}
+
+// What snprintf() returned, as the length of what is there.
+static size_t cut(int len, size_t size)
+{
+    return len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1;
+}
+
+static size_t thread_label(const gp_dataset_t *dataset, const gp_coro_record_t *record, char *text, size_t size)
+{
+    uint32_t number = gp_dataset_thread_find(dataset, record->thread);
+    const char *name = number != GP_INDEX_NONE ? dataset->threads[number].name : record->name;
+    uint32_t tid = number != GP_INDEX_NONE ? dataset->threads[number].tid : record->thread;
+    if (name[0] == '\0')
+        return cut(snprintf(text, size, "[thread %" PRIu32 "]", tid), size);
+    return cut(snprintf(text, size, "[thread %s]", name), size);
+}
+
+size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, bool bare,
+                            char *text, size_t size)
+{
+    const gp_coro_record_t *record = &dataset->coros[coro].record;
+    const char *name = record->name;
+    char address[48];
+    if (record->kind == GP_CORO_THREAD)
+        return thread_label(dataset, record, text, size);
+    if (name[0] == '\0')
+        name = entry_name(dataset, symbolizer, record->entry);
+    if (name == NULL && dataset->coros[coro].defined && record->stack_bytes == 0) {
+        name = "unnamed"; // it shares its stack with others
+    } else if (name == NULL && dataset->coros[coro].defined) {
+        snprintf(address, sizeof(address), "stack@0x%" PRIx64 "-0x%" PRIx64, record->stack_lo,
+                 record->stack_lo + record->stack_bytes);
+        name = address;
+    }
+    if (name == NULL)
+        name = "unknown"; // its definition was lost
+    if (bare)
+        return cut(snprintf(text, size, "%s", name), size);
+    return cut(snprintf(text, size, "[coroutine %" PRIu64 " %s]", record->id, name), size);
+}
+
+size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text, size_t size)
+{
+    const gp_dataset_trace_t *item = &dataset->traces[trace];
+    char id[40];
+    if (item->index == 0)
+        return cut(snprintf(text, size, bare ? "no trace" : "[no trace]"), size);
+    snprintf(id, sizeof(id), "#%" PRIu32, item->index); // where its definition was lost
+    for (size_t i = 0; i < 16 && item->defined; i++)
+        snprintf(id + 2 * i, 3, "%02x", item->id[i]);
+    return cut(snprintf(text, size, bare ? "%s" : "[trace %s]", id), size);
+}
+
+typedef struct label_text {
+    char coro[256], trace[40];
+} label_text_t;
+
+static gp_label_t coro_label(const gp_dataset_t *dataset, const gp_builder_t *builder, uint32_t coro,
+                             label_text_t *text)
+{
+    gp_report_coro_label(dataset, coro, builder->symbolizer, true, text->coro, sizeof(text->coro));
+    return (gp_label_t){
+        .coroutine = text->coro,
+        .coroutine_id = dataset->coros[coro].record.id,
+    };
+}
+
+uint32_t gp_report_coro_only_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro)
+{
+    label_text_t text;
+    gp_label_t label = coro_label(dataset, builder, coro, &text);
+    return gp_builder_label(builder, &label);
+}
+
+uint32_t gp_report_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro, uint32_t trace,
+                         uint32_t thread)
+{
+    label_text_t text;
+    gp_label_t label = coro_label(dataset, builder, coro, &text);
+    uint32_t number = gp_dataset_thread_find(dataset, thread);
+    if (number != GP_INDEX_NONE) {
+        label.thread_id = dataset->threads[number].tid;
+        if (dataset->threads[number].name[0] != '\0')
+            label.thread = dataset->threads[number].name;
+    }
+    if (dataset->traces[trace].index != 0) {
+        gp_report_trace_label(dataset, trace, true, text.trace, sizeof(text.trace));
+        label.trace = text.trace;
+    }
+    return gp_builder_label(builder, &label);
+}

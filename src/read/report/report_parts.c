@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// The rows of a report: made at once, or part by part.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report_pass.h"
+
+typedef struct part { // while it is handed out
+    const gp_pass_t *pass;
+    gp_pass_weights_t weights;
+    gp_row_t *rows;
+    gp_arena_t arena;
+    size_t last;    // number of the last part that is not empty
+    double running; // unscaled, of all rows so far
+    uint64_t given; // scaled
+} part_t;
+
+// A path below the root frame of its group.
+static int set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena, gp_row_t *row)
+{
+    const gp_builder_path_t *path = &pass->builder->paths[weight->path];
+    uint32_t root = pass->group_count > 0 ? pass->groups[weight->group].root : GP_INDEX_NONE;
+    row->frames = path->frames;
+    row->depth = path->depth;
+    if (root == GP_INDEX_NONE)
+        return 0;
+    uint32_t *frames = gp_arena_alloc(arena, ((size_t)path->depth + 1) * sizeof(*frames));
+    if (frames == NULL)
+        return -ENOMEM;
+    frames[0] = root;
+    memcpy(frames + 1, path->frames, path->depth * sizeof(*frames));
+    row->frames = frames;
+    row->depth = path->depth + 1;
+    return 0;
+}
+
+static int make_row(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena, gp_row_t *row)
+{
+    *row = (gp_row_t){
+        .label = pass->group_count > 0 ? pass->groups[weight->group].label : 0,
+        .weight_ns = gp_whole_ns(weight->ns),
+        .samples = weight->samples,
+        .squares_ns2 = weight->squares,
+    };
+    return set_frames(pass, weight, arena, row);
+}
+
+// All rows, as the builder's.
+static int add_rows(gp_pass_t *pass)
+{
+    gp_builder_t *builder = pass->builder;
+    const gp_pass_weights_t *weights = &pass->weights;
+    gp_row_t *rows = realloc(builder->rows, (builder->row_count + weights->count + 1) * sizeof(*rows));
+    if (rows == NULL)
+        return -ENOMEM;
+    builder->rows = rows;
+    builder->row_capacity = builder->row_count + weights->count + 1;
+    for (size_t i = 0; i < weights->count; i++) {
+        if (weights->items[i].samples == 0)
+            continue; // a path of a sample that was looked at but not weighed
+        gp_row_t *row = &rows[builder->row_count++];
+        if (make_row(pass, &weights->items[i], &builder->arena, row) < 0)
+            return -ENOMEM;
+        builder->report.sampled_ns += row->weight_ns;
+        builder->report.samples += row->samples;
+    }
+    gp_pass_weights_free(&pass->weights);
+    return 0;
+}
+
+int gp_pass_finish(gp_pass_t *pass)
+{
+    gp_report_t *report = &pass->builder->report;
+    if (pass->spill.count == 0)
+        return add_rows(pass);
+    gp_pass_weights_free(&pass->weights);
+    report->in_parts = true;
+    report->rooted = pass->options.by != GP_BY_NONE;
+    report->sampled_ns += gp_whole_ns(pass->kept_ns);
+    report->samples += pass->samples;
+    return 0;
+}
+
+// Scale so that the sum of all rows is exactly the total: each row gets the difference of two
+// rounded running sums.
+static void scale_row(part_t *part, gp_row_t *row, double ns)
+{
+    uint64_t total = part->pass->builder->report.total_ns;
+    double upto = (part->running += ns) * part->pass->scale;
+    uint64_t most = upto < (double)total ? (uint64_t)(upto + 0.5) : total;
+    row->weight_ns = most > part->given ? most - part->given : 0;
+    row->squares_ns2 *= part->pass->scale * part->pass->scale;
+    part->given += row->weight_ns;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    const gp_row_t *a = left, *b = right;
+    return a->weight_ns > b->weight_ns ? -1 : a->weight_ns < b->weight_ns;
+}
+
+static int take_weights(void *context, const void *bytes, size_t len)
+{
+    part_t *part = context;
+    const gp_pass_weight_t *weights = bytes;
+    for (size_t i = 0; i < len / sizeof(*weights); i++)
+        if (gp_pass_weigh(&part->weights, &weights[i]) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+static int hand_out(part_t *part, size_t count, gp_rows_taker_t *take, void *context)
+{
+    if (count > 0)
+        qsort(part->rows, count, sizeof(*part->rows), compare_rows);
+    return take(context, part->rows, count);
+}
+
+// The rows that the builder has of its own: they are few.
+static int first_part(part_t *part, gp_rows_taker_t *take, void *context)
+{
+    const gp_builder_t *builder = part->pass->builder;
+    part->rows = calloc(builder->row_count + 1, sizeof(*part->rows));
+    if (part->rows == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < builder->row_count; i++) {
+        part->rows[i] = builder->rows[i];
+        scale_row(part, &part->rows[i], (double)builder->rows[i].weight_ns);
+    }
+    return hand_out(part, builder->row_count, take, context);
+}
+
+static int next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *context)
+{
+    const gp_pass_t *pass = part->pass;
+    int result = gp_spill_read(&pass->spill, number, sizeof(gp_pass_weight_t), take_weights, part);
+    gp_index_free(&part->weights.index);
+    if (result == 0)
+        part->rows = malloc((part->weights.count + 1) * sizeof(*part->rows));
+    if (result == 0 && part->rows == NULL)
+        result = -ENOMEM;
+    for (size_t i = 0; i < part->weights.count && result == 0; i++) {
+        result = make_row(pass, &part->weights.items[i], &part->arena, &part->rows[i]);
+        scale_row(part, &part->rows[i], part->weights.items[i].ns);
+    }
+    // The sums of the pass and of the parts were rounded in another order.
+    if (result == 0 && number == part->last && part->weights.count > 0)
+        part->rows[0].weight_ns += pass->builder->report.total_ns - part->given;
+    return result == 0 ? hand_out(part, part->weights.count, take, context) : result;
+}
+
+static void drop(part_t *part)
+{
+    free(part->rows);
+    part->rows = NULL;
+    gp_pass_weights_free(&part->weights);
+    gp_arena_free(&part->arena);
+    part->arena = (gp_arena_t){0};
+}
+
+static int each_part(const gp_pass_t *pass, gp_rows_taker_t *take, void *context)
+{
+    part_t part = {.pass = pass};
+    int result = first_part(&part, take, context);
+    for (size_t i = 0; i < pass->spill.count; i++)
+        if (gp_spill_bytes(&pass->spill, i) > 0)
+            part.last = i;
+    drop(&part);
+    for (size_t i = 0; i < pass->spill.count && result == 0; i++) {
+        result = next_part(&part, i, take, context);
+        drop(&part);
+    }
+    return result;
+}
+
+int gp_report_each_part(const gp_report_t *report, gp_rows_taker_t *take, void *context)
+{
+    if (report->in_parts) // the report is the builder's first member
+        return each_part(((const gp_builder_t *)report)->pass, take, context);
+    return take(context, report->rows, report->row_count);
+}
+
+bool gp_report_is_empty(const gp_report_t *report)
+{
+    return report->row_count == 0 && !report->in_parts;
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT
+#include "report/report_pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/report_names.h"
+#include "report/report_timeline.h"
+
+// What stands in `paths` for a stack and a kind.
+enum { PATH_NOT_YET, PATH_LEFT_OUT, PATH_FIRST };
+
+// More weights than this are put by; they take 16 MiB with their index. What is then made part by part
+// is more than weights: parts are smaller.
+enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 25000, PARTS_MAX = 1024 };
+
+static bool same_weight(const void *owner, uint32_t number, const void *key)
+{
+    const gp_pass_weight_t *a = &((const gp_pass_weights_t *)owner)->items[number], *b = key;
+    return a->group == b->group && a->path == b->path;
+}
+
+static gp_pass_weight_t *new_weight(gp_pass_weights_t *weights, uint32_t group, uint32_t path)
+{
+    if (gp_grow(&weights->items, &weights->capacity, weights->count, sizeof(*weights->items)) < 0)
+        return NULL;
+    weights->items[weights->count] = (gp_pass_weight_t){.group = group, .path = path};
+    return &weights->items[weights->count++];
+}
+
+int gp_pass_weigh(gp_pass_weights_t *weights, const gp_pass_weight_t *more)
+{
+    uint64_t hash = gp_hash_u64((uint64_t)more->group << 32 | more->path);
+    uint32_t number = gp_index_find(&weights->index, hash, same_weight, weights, more);
+    gp_pass_weight_t *weight = number != GP_INDEX_NONE ? &weights->items[number] : NULL;
+    if (weight == NULL) {
+        weight = new_weight(weights, more->group, more->path);
+        if (weight == NULL || gp_index_add(&weights->index, hash, (uint32_t)weights->count - 1) < 0)
+            return -ENOMEM;
+    }
+    weight->samples += more->samples;
+    weight->ns += more->ns;
+    weight->squares += more->squares;
+    return 0;
+}
+
+void gp_pass_weights_free(gp_pass_weights_t *weights)
+{
+    free(weights->items);
+    gp_index_free(&weights->index);
+    *weights = (gp_pass_weights_t){0};
+}
+
+// The same stack is in one part: there are more of them than should be kept, with a root.
+static size_t part_of(const gp_pass_t *pass, const gp_pass_weight_t *weight)
+{
+    uint32_t root = pass->groups[weight->group].root;
+    return (size_t)(gp_hash_u64(root != GP_INDEX_NONE ? root : weight->group) % pass->spill.count);
+}
+
+// Put the table by, and begin another.
+static int put_by(gp_pass_t *pass)
+{
+    gp_pass_weights_t *weights = &pass->weights;
+    uint64_t parts = pass->dataset->samples_read / PART_SAMPLES + 2;
+    int result = 0;
+    if (pass->spill.count == 0)
+        result = gp_spill_init(&pass->spill, parts < PARTS_MAX ? (size_t)parts : PARTS_MAX);
+    for (size_t i = 0; i < weights->count && result == 0; i++)
+        result = gp_spill_add(&pass->spill, part_of(pass, &weights->items[i]), &weights->items[i],
+                              sizeof(weights->items[i]));
+    weights->count = 0;
+    gp_index_free(&weights->index);
+    return result;
+}
+
+static bool same_group(const void *owner, uint32_t number, const void *key)
+{
+    const gp_pass_group_t *a = &((const gp_pass_t *)owner)->groups[number], *b = key;
+    return a->label == b->label && a->root == b->root;
+}
+
+static bool same_whose(const void *owner, uint32_t number, const void *key)
+{
+    const gp_pass_whose_t *a = &((const gp_pass_t *)owner)->whose[number], *b = key;
+    return a->coro == b->coro && a->trace == b->trace && a->thread == b->thread;
+}
+
+// The frame that --by puts at the root, GP_INDEX_NONE without it.
+static int find_root(gp_pass_t *pass, const gp_pass_whose_t *whose, uint32_t *root)
+{
+    char text[256];
+    *root = GP_INDEX_NONE;
+    if (pass->options.by == GP_BY_NONE)
+        return 0;
+    if (pass->options.by == GP_BY_TRACE)
+        gp_report_trace_label(pass->dataset, whose->trace, false, text, sizeof(text));
+    else
+        gp_report_coro_label(pass->dataset, whose->coro, pass->builder->symbolizer, false, text, sizeof(text));
+    gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
+    *root = gp_builder_frame(pass->builder, &frame);
+    return *root != GP_INDEX_NONE ? 0 : -ENOMEM;
+}
+
+static int find_label(gp_pass_t *pass, const gp_pass_whose_t *whose, uint32_t *label)
+{
+    unsigned wants = pass->options.wants;
+    *label = 0;
+    if (wants & GP_WANT_LABELS)
+        *label = gp_report_label(pass->dataset, pass->builder, whose->coro, whose->trace, whose->thread);
+    else if (wants & GP_WANT_HEAVIEST && pass->heaviest[whose->coro])
+        *label = gp_report_coro_only_label(pass->dataset, pass->builder, whose->coro);
+    else
+        return 0;
+    return *label != 0 ? 0 : -ENOMEM;
+}
+
+// Returns the number of the group, GP_INDEX_NONE when memory is short.
+static uint32_t find_group(gp_pass_t *pass, const gp_pass_whose_t *whose)
+{
+    gp_pass_group_t key;
+    if (find_root(pass, whose, &key.root) < 0 || find_label(pass, whose, &key.label) < 0)
+        return GP_INDEX_NONE;
+    uint64_t hash = gp_hash_u64((uint64_t)key.root << 32 | key.label);
+    uint32_t number = gp_index_find(&pass->group_index, hash, same_group, pass, &key);
+    if (number != GP_INDEX_NONE)
+        return number;
+    if (gp_grow(&pass->groups, &pass->group_capacity, pass->group_count, sizeof(key)) < 0 ||
+        gp_index_add(&pass->group_index, hash, (uint32_t)pass->group_count) < 0)
+        return GP_INDEX_NONE;
+    pass->groups[pass->group_count] = key;
+    return (uint32_t)pass->group_count++;
+}
+
+static const gp_pass_whose_t *find_whose(gp_pass_t *pass, gp_pass_whose_t key)
+{
+    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.coro << 32 | key.trace), key.thread);
+    uint32_t number = gp_index_find(&pass->whose_index, hash, same_whose, pass, &key);
+    if (number != GP_INDEX_NONE)
+        return &pass->whose[number];
+    key.group = find_group(pass, &key);
+    if (key.group == GP_INDEX_NONE ||
+        gp_grow(&pass->whose, &pass->whose_capacity, pass->whose_count, sizeof(key)) < 0 ||
+        gp_index_add(&pass->whose_index, hash, (uint32_t)pass->whose_count) < 0)
+        return NULL;
+    pass->whose[pass->whose_count] = key;
+    return &pass->whose[pass->whose_count++];
+}
+
+// A coroutine mostly goes on working for the same trace on the same thread.
+static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, uint32_t thread)
+{
+    const gp_pass_whose_t key = {
+        .coro = pass->by_coro ? seen->coro : 0,
+        .trace = pass->by_trace ? seen->trace : 0,
+        .thread = pass->by_thread ? thread : 0,
+    };
+    uint32_t *last = &pass->last_whose[pass->by_coro ? seen->coro : seen->trace];
+    if (*last != 0 && same_whose(pass, *last - 1, &key))
+        return pass->whose[*last - 1].group;
+    const gp_pass_whose_t *whose = find_whose(pass, key);
+    if (whose == NULL)
+        return GP_INDEX_NONE;
+    *last = (uint32_t)(whose - pass->whose) + 1;
+    return whose->group;
+}
+
+// Paths are numbered one after the other: while there is one group, they are the weights' numbers.
+static int weigh_path(gp_pass_t *pass, uint32_t path, double ns)
+{
+    gp_pass_weights_t *weights = &pass->weights;
+    while (weights->count <= path)
+        if (new_weight(weights, 0, (uint32_t)weights->count) == NULL)
+            return -ENOMEM;
+    gp_pass_weight_t *weight = &weights->items[path];
+    weight->samples++;
+    weight->ns += ns;
+    weight->squares += ns * ns;
+    return 0;
+}
+
+static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
+{
+    if (pass->last_whose == NULL)
+        return weigh_path(pass, seen->path, seen->ns);
+    const gp_pass_weight_t more = {
+        .group = group_of(pass, seen, sample->thread),
+        .path = seen->path,
+        .samples = 1,
+        .ns = seen->ns,
+        .squares = seen->ns * seen->ns,
+    };
+    if (more.group == GP_INDEX_NONE)
+        return -ENOMEM;
+    int result = pass->weights.count >= WEIGHTS_MAX ? put_by(pass) : 0;
+    return result < 0 ? result : gp_pass_weigh(&pass->weights, &more);
+}
+
+static void add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
+{
+    gp_group_sum_t *sum = &sums->items[sums->by_trace ? seen->trace : seen->coro];
+    sum->ns += sample->weight_ns;
+    sum->samples++;
+    sum->squares += (double)sample->weight_ns * (double)sample->weight_ns;
+}
+
+static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
+{
+    gp_pass_sample_t seen;
+    int result = gp_pass_look(pass, sample, &seen);
+    if (result <= 0)
+        return result;
+    if (seen.path == GP_INDEX_NONE) {
+        pass->left_out_ns += seen.ns;
+        return 0;
+    }
+    pass->kept_ns += seen.ns;
+    pass->samples++;
+    if (pass->coros_seen != NULL)
+        pass->coros_seen[seen.coro] = true;
+    if (sample->kind == GP_KIND_CPU) {
+        pass->sampled_ns += sample->weight_ns;
+        pass->squares += (double)sample->weight_ns * (double)sample->weight_ns;
+        if (pass->options.sums != NULL)
+            add_group_sum(pass->options.sums, sample, &seen);
+    }
+    return weigh(pass, sample, &seen);
+}
+
+static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    int result = 0;
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = take(context, &samples[i]);
+    return result;
+}
+
+int gp_pass_read(gp_pass_t *pass)
+{
+    const gp_reader_handlers_t handlers = {.samples = take_samples};
+    char error[GP_READER_ERROR_SIZE];
+    int result = gp_dataset_read_again(pass->dataset, &handlers, pass, error);
+    if (result == 0 && pass->spill.count > 0)
+        result = put_by(pass);
+    // All groups are found.
+    gp_index_free(&pass->group_index);
+    gp_index_free(&pass->whose_index);
+    free(pass->last_whose);
+    free(pass->whose);
+    pass->last_whose = NULL;
+    pass->whose = NULL;
+    return result;
+}
+
+// The frames of a stack, of what stands above it and of what it ended with, as a path of the
+// builder's.
+static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *stack, uint32_t kind, uint32_t *path)
+{
+    gp_builder_row_begin(pass->builder);
+    int result = gp_pass_add_creators(pass, coro);
+    if (result == 0 && (kind == GP_KIND_CPU || stack->id != 0))
+        result = gp_pass_add_stack(pass, stack);
+    if (result == 0)
+        result = gp_pass_add_leaf(pass, kind);
+    if (result == 0)
+        result = gp_builder_row_passes(pass->builder, &pass->options.stacks, 0);
+    if (result == 0)
+        *path = PATH_LEFT_OUT;
+    if (result <= 0)
+        return result;
+    uint32_t number = gp_builder_path(pass->builder);
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    *path = PATH_FIRST + number;
+    return 0;
+}
+
+static bool same_stitched(const void *owner, uint32_t number, const void *key)
+{
+    const gp_pass_stitched_t *a = &((const gp_pass_t *)owner)->stitched[number], *b = key;
+    return a->stitch == b->stitch && a->slot == b->slot;
+}
+
+// Where the path of a coroutine's stack and kind stands. Returns NULL when memory is short.
+static uint32_t *path_place(gp_pass_t *pass, uint32_t coro, uint32_t slot)
+{
+    if (pass->stitches.of_coro == NULL || pass->stitches.of_coro[coro] == 0)
+        return &pass->paths[slot];
+    const gp_pass_stitched_t key = {.stitch = pass->stitches.of_coro[coro], .slot = slot};
+    uint64_t hash = gp_hash_u64((uint64_t)key.stitch << 32 | slot);
+    uint32_t number = gp_index_find(&pass->stitched_index, hash, same_stitched, pass, &key);
+    if (number != GP_INDEX_NONE)
+        return &pass->stitched[number].path;
+    if (gp_grow(&pass->stitched, &pass->stitched_capacity, pass->stitched_count, sizeof(key)) < 0 ||
+        gp_index_add(&pass->stitched_index, hash, (uint32_t)pass->stitched_count) < 0)
+        return NULL;
+    pass->stitched[pass->stitched_count] = key;
+    return &pass->stitched[pass->stitched_count++].path;
+}
+
+static uint32_t thread_number(gp_pass_t *pass, uint32_t index)
+{
+    if (pass->last_thread != index) {
+        pass->last_thread = index;
+        pass->last_thread_number = gp_dataset_thread_find(pass->dataset, index);
+    }
+    return pass->last_thread_number;
+}
+
+static uint32_t coro_number(const gp_dataset_t *dataset, uint64_t id)
+{
+    uint32_t number = gp_id_map_find(&dataset->coro_map, id);
+    return number != GP_INDEX_NONE ? number : gp_dataset_coro_find(dataset, id);
+}
+
+static uint32_t stack_number(const gp_dataset_t *dataset, uint32_t id)
+{
+    uint32_t number = gp_id_map_find(&dataset->stack_map, id);
+    return number != GP_INDEX_NONE ? number : gp_dataset_stack_find(dataset, id);
+}
+
+// Whether whose it is was chosen; its numbers.
+static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen, uint32_t *thread)
+{
+    const gp_selection_t *selection = &pass->options.selection;
+    const gp_dataset_t *dataset = pass->dataset;
+    seen->coro = coro_number(dataset, sample->coro_id);
+    seen->trace = 0;
+    if (pass->by_trace || selection->traces != NULL)
+        seen->trace = gp_dataset_trace_index_find(dataset, sample->trace);
+    if (seen->coro == GP_INDEX_NONE || seen->trace == GP_INDEX_NONE)
+        return false; // the file is another one by now
+    if (gp_scaling_is_loop(&dataset->coros[seen->coro], sample->kind) ||
+        (selection->coros != NULL && !selection->coros[seen->coro]) ||
+        (selection->traces != NULL && !selection->traces[seen->trace]))
+        return false;
+    *thread = GP_INDEX_NONE;
+    if (selection->threads == NULL)
+        return true;
+    *thread = thread_number(pass, sample->thread);
+    return *thread != GP_INDEX_NONE && selection->threads[*thread];
+}
+
+int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen)
+{
+    const gp_dataset_t *dataset = pass->dataset;
+    uint32_t thread;
+    if (sample->kind >= GP_KIND_COUNT || !gp_scaling_has_kind(&pass->options, sample->kind) ||
+        !gp_dataset_has_sample(dataset, sample) || !is_chosen(pass, sample, seen, &thread))
+        return 0;
+    uint32_t stack = stack_number(dataset, sample->stack_id);
+    if (stack == GP_INDEX_NONE)
+        return 0;
+    // By kind, then by stack: what is mostly on-CPU samples stays close together.
+    uint32_t *path = path_place(pass, seen->coro, sample->kind * (uint32_t)dataset->stack_count + stack);
+    if (path == NULL)
+        return -ENOMEM;
+    if (*path == PATH_NOT_YET) {
+        int result = make_path(pass, seen->coro, &dataset->stacks[stack], sample->kind, path);
+        if (result < 0)
+            return result;
+    }
+    seen->path = *path == PATH_LEFT_OUT ? GP_INDEX_NONE : *path - PATH_FIRST;
+    seen->ns = (double)sample->weight_ns * gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
+    return 1;
+}
+
+static int map_modules(gp_pass_t *pass)
+{
+    const gp_dataset_t *dataset = pass->dataset;
+    int result = 0;
+    for (size_t i = 0; i < dataset->module_count && result == 0; i++) {
+        const gp_dataset_module_t *module = &dataset->modules[i];
+        gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
+        pass->modules[i] = gp_report_module(dataset, pass->builder->symbolizer, (uint32_t)i);
+        result = gp_builder_mapping(pass->builder, pass->modules[i], module->bias, &mapping, module->build_id,
+                                    module->build_id_len);
+    }
+    return result;
+}
+
+static int init(gp_pass_t *pass)
+{
+    const gp_dataset_t *dataset = pass->dataset;
+    const gp_report_options_t *options = &pass->options;
+    bool labels = options->wants & GP_WANT_LABELS, heaviest = options->wants & GP_WANT_HEAVIEST;
+    bool grouped = labels || heaviest || options->by != GP_BY_NONE;
+    pass->by_coro = labels || heaviest || options->by == GP_BY_COROUTINE;
+    pass->by_trace = labels || options->by == GP_BY_TRACE || (options->sums != NULL && options->sums->by_trace);
+    pass->by_thread = labels;
+    pass->modules = calloc(dataset->module_count + 1, sizeof(*pass->modules));
+    pass->paths = calloc((dataset->stack_count + 1) * GP_KIND_COUNT, sizeof(*pass->paths));
+    if (options->wants & GP_WANT_TIMELINE)
+        pass->coros_seen = calloc(dataset->coro_count + 1, sizeof(*pass->coros_seen));
+    if (grouped)
+        pass->last_whose = calloc((pass->by_coro ? dataset->coro_count : dataset->trace_count) + 1, sizeof(uint32_t));
+    if (pass->modules == NULL || pass->paths == NULL ||
+        (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) || (grouped && pass->last_whose == NULL) ||
+        (options->stitch && gp_stitches_init(&pass->stitches, dataset) < 0) ||
+        gp_scaling_init(&pass->scaling, dataset, options) < 0 || map_modules(pass) < 0)
+        return -ENOMEM;
+    return heaviest ? gp_pass_find_heaviest(pass) : 0;
+}
+
+gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset, const gp_report_options_t *options)
+{
+    gp_pass_t *pass = calloc(1, sizeof(*pass));
+    if (pass == NULL)
+        return NULL;
+    pass->builder = builder;
+    builder->pass = pass;
+    pass->dataset = dataset;
+    pass->options = *options;
+    pass->last_thread_number = GP_INDEX_NONE;
+    if (init(pass) == 0)
+        return pass;
+    errno = ENOMEM;
+    return NULL;
+}
+
+void gp_pass_free(gp_pass_t *pass)
+{
+    if (pass == NULL)
+        return;
+    gp_pass_weights_free(&pass->weights);
+    gp_scaling_free(&pass->scaling);
+    gp_spill_free(&pass->spill);
+    gp_timeline_source_free(pass->timeline);
+    gp_index_free(&pass->group_index);
+    gp_index_free(&pass->whose_index);
+    gp_index_free(&pass->stitched_index);
+    gp_stitches_free(&pass->stitches);
+    free(pass->stitched);
+    free(pass->modules);
+    free(pass->heaviest);
+    free(pass->paths);
+    free(pass->groups);
+    free(pass->whose);
+    free(pass->last_whose);
+    free(pass->coros_seen);
+    free(pass);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "report/scaling.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/strata.h"
+
+// Exact CPU time of the process, or of threads.
+static uint64_t exact_of_threads(const gp_dataset_t *dataset, const bool *threads)
+{
+    uint64_t total = 0;
+    if (threads == NULL)
+        return gp_dataset_exact_ns(dataset);
+    for (size_t i = 0; i < dataset->thread_count; i++)
+        total += threads[i] ? dataset->threads[i].cpu_ns : 0;
+    return total;
+}
+
+// Exact time of what was chosen; 0 = not known.
+static uint64_t exact_of_kind(const gp_dataset_t *dataset, const gp_selection_t *selection, enum gp_sample_kind kind)
+{
+    bool any = selection->coros != NULL || selection->traces != NULL;
+    uint64_t total = 0;
+    if (dataset->windowed || ((any || kind != GP_KIND_CPU) && selection->threads != NULL))
+        return 0;
+    if (!any && kind == GP_KIND_CPU)
+        return exact_of_threads(dataset, selection->threads);
+    for (size_t i = 0; i < dataset->share_count; i++)
+        if (gp_selection_has_share(selection, &dataset->shares[i]))
+            total += gp_dataset_share_ns(dataset, &dataset->shares[i], kind);
+    return total;
+}
+
+static void add_shares(gp_strata_t *strata, const gp_dataset_t *dataset, const gp_selection_t *selection,
+                       enum gp_sample_kind kind)
+{
+    for (size_t i = 0; i < dataset->share_count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares[i];
+        if (!gp_selection_has_share(selection, share))
+            continue;
+        gp_strata_add_exact(strata, share->coro, gp_dataset_share_ns(dataset, share, kind));
+        if (!gp_scaling_is_loop(&dataset->coros[share->coro], kind))
+            gp_strata_add_samples(strata, share->coro, &share->sampled[kind]);
+    }
+}
+
+static void add_threads(gp_strata_t *strata, const gp_dataset_t *dataset, const bool *threads)
+{
+    for (size_t i = 0; i < dataset->thread_count; i++)
+        if (threads[i])
+            gp_strata_add_exact(strata, (uint32_t)i, dataset->threads[i].cpu_ns);
+    for (size_t i = 0; i < dataset->thread_sum_count; i++) {
+        const gp_dataset_thread_sum_t *sum = &dataset->thread_sums[i];
+        uint32_t thread = gp_dataset_thread_find(dataset, sum->index);
+        if (thread != GP_INDEX_NONE && threads[thread])
+            gp_strata_add_samples(strata, thread, &sum->sampled);
+    }
+}
+
+// The factors of a kind, which together make its exact time of its samples.
+static int make_factors(gp_scaling_t *scaling, const gp_strata_t *strata, enum gp_sample_kind kind)
+{
+    double *factors = calloc(strata->count + 1, sizeof(*factors));
+    double sum = 0;
+    if (factors == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < strata->count; i++) {
+        factors[i] = gp_strata_factor(strata, (uint32_t)i);
+        sum += factors[i] * (double)strata->each[i].sampled_ns;
+    }
+    for (size_t i = 0; i < strata->count && sum > 0; i++)
+        factors[i] *= (double)scaling->exact_ns[kind] / sum;
+    scaling->factors[kind] = factors;
+    return 0;
+}
+
+static int scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp_selection_t *selection,
+                      enum gp_sample_kind kind)
+{
+    gp_strata_t strata;
+    if (scaling->exact_ns[kind] == 0)
+        return 0;
+    if (gp_strata_init(&strata, scaling->by_thread ? dataset->thread_count : dataset->coro_count) < 0)
+        return -ENOMEM;
+    if (scaling->by_thread)
+        add_threads(&strata, dataset, selection->threads);
+    else
+        add_shares(&strata, dataset, selection, kind);
+    gp_strata_divide(&strata, scaling->exact_ns[kind]);
+    int result = make_factors(scaling, &strata, kind);
+    gp_strata_free(&strata);
+    return result;
+}
+
+int gp_scaling_init(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp_report_options_t *options)
+{
+    const gp_selection_t *selection = &options->selection;
+    int result = 0;
+    *scaling = (gp_scaling_t){.by_thread = selection->threads != NULL};
+    for (uint32_t kind = 0; kind < GP_KIND_COUNT && result == 0; kind++) {
+        if (!gp_scaling_has_kind(options, kind))
+            continue;
+        scaling->exact_ns[kind] = exact_of_kind(dataset, selection, kind);
+        for (size_t i = 0; i < dataset->share_count; i++)
+            if (gp_selection_has_share(selection, &dataset->shares[i]) &&
+                !gp_scaling_is_loop(&dataset->coros[dataset->shares[i].coro], kind))
+                scaling->sampled_ns[kind] += dataset->shares[i].sampled[kind].ns;
+        result = scale_kind(scaling, dataset, selection, kind);
+    }
+    return result;
+}
+
+uint64_t gp_scaling_exact_ns(const gp_scaling_t *scaling)
+{
+    uint64_t total = 0;
+    for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
+        total += scaling->exact_ns[kind];
+    return total;
+}
+
+void gp_scaling_free(gp_scaling_t *scaling)
+{
+    for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
+        free(scaling->factors[kind]);
+    *scaling = (gp_scaling_t){0};
+}

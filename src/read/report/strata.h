@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Scales samples to the exact CPU time of the coroutine (or, where threads were chosen, of the
+// thread) they belong to.
+//
+// Model, of coroutines: the ledger knows each coroutine's CPU time exactly, samples know it with an
+// error of 1/sqrt(samples). A coroutine with enough samples is a stratum of its own: its samples
+// are scaled to its ledger, and only how the time is distributed within it stays a matter of
+// chance. All other coroutines are one stratum together. Where ledger and samples differ by more
+// than chance allows (a runtime whose switches nobody hooks) the samples are believed.
+#ifndef GP_REPORT_STRATA_H
+#define GP_REPORT_STRATA_H
+
+#include <stdbool.h>
+
+#include "report/dataset.h"
+
+typedef struct gp_stratum {
+    uint64_t samples, sampled_ns, exact_ns;
+    bool own;
+} gp_stratum_t;
+
+typedef struct gp_strata {
+    gp_stratum_t *each; // by coroutine number, or by thread number
+    gp_stratum_t rest;  // all that are no stratum of their own
+    size_t count;
+} gp_strata_t;
+
+// Returns 0 or -ENOMEM. Add what was chosen, then divide, then scale.
+int gp_strata_init(gp_strata_t *strata, size_t count);
+void gp_strata_add_samples(gp_strata_t *strata, uint32_t stratum, const gp_sampled_t *sampled);
+void gp_strata_add_exact(gp_strata_t *strata, uint32_t stratum, uint64_t cpu_ns);
+
+// Decide what is a stratum. total_ns: exact CPU time of everything chosen; 0 = not known: nothing
+// is scaled.
+void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns);
+
+// What the weights of a stratum are scaled by.
+double gp_strata_factor(const gp_strata_t *strata, uint32_t stratum);
+
+void gp_strata_free(gp_strata_t *strata);
+
+#endif

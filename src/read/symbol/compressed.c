@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "symbol/compressed.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libdeflate.h> // unpacks what zlib packed, in half of zlib's time
+#include <lzma.h>
+#include <zstd.h>
+
+#include "base/memory.h"
+
+#ifndef ELFCOMPRESS_ZSTD // glibc 2.37
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+enum {
+    RATIO_MAX = 1 << 15,               // more than either packer reaches on anything but zeros
+    XZ_MEMORY_MAX = 128 * 1024 * 1024, // for the dictionary
+    XZ_BYTES_MAX = 256 * 1024 * 1024,  // of symbols only
+};
+
+static bool inflate_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
+{
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    enum libdeflate_result result = LIBDEFLATE_BAD_DATA;
+    if (decompressor != NULL) // without room for a length only that many bytes are right
+        result = libdeflate_zlib_decompress(decompressor, from, from_len, to, to_len, NULL);
+    libdeflate_free_decompressor(decompressor);
+    return result == LIBDEFLATE_SUCCESS;
+}
+
+void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
+{
+    Elf64_Chdr header;
+    bool done = false;
+    errno = ENOEXEC;
+    if (len < sizeof(header))
+        return NULL;
+    memcpy(&header, bytes, sizeof(header));
+    const uint8_t *packed = (const uint8_t *)bytes + sizeof(header);
+    size_t packed_len = len - sizeof(header);
+    if (header.ch_size / RATIO_MAX > packed_len)
+        return NULL;
+    uint8_t *unpacked = gp_memory_whole(header.ch_size + 1);
+    if (unpacked == NULL)
+        return NULL;
+    if (header.ch_type == ELFCOMPRESS_ZLIB)
+        done = inflate_all(unpacked, header.ch_size, packed, packed_len);
+    else if (header.ch_type == ELFCOMPRESS_ZSTD)
+        done = ZSTD_decompress(unpacked, header.ch_size, packed, packed_len) == header.ch_size;
+    if (!done) {
+        free(unpacked);
+        errno = ENOEXEC;
+        return NULL;
+    }
+    unpacked[header.ch_size] = '\0';
+    *unpacked_len = header.ch_size;
+    return unpacked;
+}
+
+// Unpack until the end of the stream; the buffer grows.
+static bool unpack(lzma_stream *stream, uint8_t **buffer)
+{
+    size_t capacity = 0;
+    lzma_ret state = LZMA_OK;
+    while (state == LZMA_OK) {
+        size_t larger = capacity ? capacity * 2 : 1 << 20;
+        uint8_t *grown = larger <= XZ_BYTES_MAX ? realloc(*buffer, larger) : NULL;
+        if (grown == NULL)
+            return false;
+        *buffer = grown;
+        stream->next_out = grown + stream->total_out;
+        stream->avail_out = larger - (size_t)stream->total_out;
+        capacity = larger;
+        state = lzma_code(stream, LZMA_FINISH);
+    }
+    return state == LZMA_STREAM_END && stream->avail_out > 0;
+}
+
+void *gp_compressed_xz(const void *bytes, size_t len, size_t *unpacked_len)
+{
+    lzma_stream stream = LZMA_STREAM_INIT;
+    uint8_t *buffer = NULL;
+    if (lzma_stream_decoder(&stream, XZ_MEMORY_MAX, 0) != LZMA_OK) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    stream.next_in = bytes;
+    stream.avail_in = len;
+    if (unpack(&stream, &buffer)) {
+        *unpacked_len = (size_t)stream.total_out;
+        buffer[*unpacked_len] = '\0';
+    } else {
+        free(buffer);
+        buffer = NULL;
+        errno = ENOEXEC;
+    }
+    lzma_end(&stream);
+    return buffer;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Compressed parts of ELF files: sections (zlib, zstd) and mini debug information (xz).
+//
+// Threads: any. Signals: not safe.
+// Source: gABI, "Section Compression"; GDB manual, "Debugging information in a special section".
+#ifndef GP_SYMBOL_COMPRESSED_H
+#define GP_SYMBOL_COMPRESSED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Unpack the bytes of a section that has SHF_COMPRESSED. Returns malloc()ed bytes with a NUL behind
+// them, *unpacked_len without it; NULL and errno (ENOEXEC: damaged, or packed in an unknown way).
+void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len);
+
+// Unpack an xz stream, of unknown size. Returns as above.
+void *gp_compressed_xz(const void *bytes, size_t len, size_t *unpacked_len);
+
+#endif

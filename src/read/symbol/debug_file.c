@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "symbol/debug_file.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libdeflate.h>
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+typedef struct wanted {
+    uint8_t build_id[GP_BUILD_ID_MAX];
+    size_t build_id_len;
+    uint32_t crc; // used where there is no build-id
+} wanted_t;
+
+static bool crc_matches(const gp_elf_t *file, uint32_t crc)
+{
+    uint8_t bytes[16384];
+    uint32_t sum = 0;
+    for (uint64_t at = 0; at < file->size;) {
+        size_t len = file->size - at < sizeof(bytes) ? (size_t)(file->size - at) : sizeof(bytes);
+        if (gp_elf_read(file, at, bytes, len) < 0)
+            return false;
+        sum = libdeflate_crc32(sum, bytes, len);
+        at += len;
+    }
+    return sum == crc;
+}
+
+static int open_if_right(const char *path, const wanted_t *wanted, gp_elf_t *found)
+{
+    uint8_t build_id[GP_BUILD_ID_MAX];
+    if (gp_elf_open(found, path) < 0)
+        return -ENOENT;
+    size_t len = gp_elf_build_id(found, build_id);
+    bool right = wanted->build_id_len > 0 ? len == wanted->build_id_len && memcmp(build_id, wanted->build_id, len) == 0
+                                          : crc_matches(found, wanted->crc);
+    if (right)
+        return 0;
+    gp_elf_close(found);
+    return -ENOENT;
+}
+
+static int open_by_build_id(const wanted_t *wanted, gp_elf_t *found, char path[GP_DEBUG_PATH_SIZE])
+{
+    int len = snprintf(path, GP_DEBUG_PATH_SIZE, DEBUG_ROOT "/.build-id/");
+    if (wanted->build_id_len < 2)
+        return -ENOENT;
+    for (size_t i = 0; i < wanted->build_id_len; i++)
+        len += snprintf(path + len, GP_DEBUG_PATH_SIZE - (size_t)len, i == 0 ? "%02x/" : "%02x", wanted->build_id[i]);
+    snprintf(path + len, GP_DEBUG_PATH_SIZE - (size_t)len, ".debug");
+    return open_if_right(path, wanted, found);
+}
+
+// .gnu_debuglink: a NUL-terminated name, padding to 4, the CRC of the debug file.
+static char *read_debuglink(const gp_elf_t *elf, uint32_t *crc)
+{
+    const Elf64_Shdr *section = gp_elf_section(elf, ".gnu_debuglink");
+    size_t len = 0;
+    char *name = section ? gp_elf_section_read(elf, section, &len) : NULL;
+    if (name == NULL)
+        return NULL;
+    size_t at = (strlen(name) + 4) & ~(size_t)3;
+    if (at + sizeof(*crc) > len || strchr(name, '/') != NULL || name[0] == '\0') {
+        free(name);
+        return NULL;
+    }
+    memcpy(crc, name + at, sizeof(*crc));
+    return name;
+}
+
+static int open_by_debuglink(const gp_elf_t *elf, const char *of, wanted_t *wanted, gp_elf_t *found,
+                             char path[GP_DEBUG_PATH_SIZE])
+{
+    static const char *const places[] = {"%.*s/%s", "%.*s/.debug/%s", DEBUG_ROOT "%.*s/%s"};
+    const char *slash = strrchr(of, '/');
+    char *name = read_debuglink(elf, &wanted->crc);
+    int result = -ENOENT;
+    for (size_t i = 0; name != NULL && slash != NULL && i < 3 && result < 0; i++) {
+        int len = snprintf(path, GP_DEBUG_PATH_SIZE, places[i], (int)(slash - of), of, name);
+        if (len > 0 && len < GP_DEBUG_PATH_SIZE && strcmp(path, of) != 0)
+            result = open_if_right(path, wanted, found);
+    }
+    free(name);
+    return result;
+}
+
+int gp_debug_file_open_by_build_id(const uint8_t *build_id, size_t build_id_len, gp_elf_t *found,
+                                   char found_path[GP_DEBUG_PATH_SIZE])
+{
+    wanted_t wanted = {.build_id_len = build_id_len};
+    memcpy(wanted.build_id, build_id, build_id_len);
+    return open_by_build_id(&wanted, found, found_path);
+}
+
+int gp_debug_file_open(const gp_elf_t *elf, const char *path, gp_elf_t *found, char found_path[GP_DEBUG_PATH_SIZE])
+{
+    wanted_t wanted = {0};
+    wanted.build_id_len = gp_elf_build_id(elf, wanted.build_id);
+    if (open_by_build_id(&wanted, found, found_path) == 0)
+        return 0;
+    return open_by_debuglink(elf, path, &wanted, found, found_path);
+}
+
+// .gnu_debugaltlink: a NUL-terminated name, the build-id.
+static char *read_altlink(const gp_elf_t *elf, wanted_t *wanted)
+{
+    const Elf64_Shdr *section = gp_elf_section(elf, ".gnu_debugaltlink");
+    size_t len = 0;
+    char *name = section ? gp_elf_section_read(elf, section, &len) : NULL;
+    if (name == NULL)
+        return NULL;
+    size_t at = strlen(name) + 1;
+    if (at >= len || name[0] == '\0' || len - at > GP_BUILD_ID_MAX) {
+        free(name);
+        return NULL;
+    }
+    wanted->build_id_len = len - at;
+    memcpy(wanted->build_id, name + at, len - at);
+    return name;
+}
+
+int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *found)
+{
+    char there[GP_DEBUG_PATH_SIZE];
+    const char *slash = strrchr(path, '/');
+    wanted_t wanted = {0};
+    char *name = read_altlink(elf, &wanted);
+    int result = -ENOENT;
+    if (name == NULL)
+        return -ENOENT;
+    int directory_len = name[0] != '/' && slash != NULL ? (int)(slash - path) + 1 : 0;
+    int len = snprintf(there, sizeof(there), "%.*s%s", directory_len, path, name);
+    if (len > 0 && len < GP_DEBUG_PATH_SIZE)
+        result = open_if_right(there, &wanted, found);
+    if (result < 0)
+        result = open_by_build_id(&wanted, found, there);
+    free(name);
+    return result;
+}

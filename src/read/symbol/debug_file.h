@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Where the debug information of a stripped file is.
+#ifndef GP_SYMBOL_DEBUG_FILE_H
+#define GP_SYMBOL_DEBUG_FILE_H
+
+#include "symbol/elf_file.h"
+
+enum { GP_DEBUG_PATH_SIZE = 4200 };
+
+// Open the separate debug file that belongs to `elf`: by build-id below /usr/lib/debug, then by
+// .gnu_debuglink in the file's directory, its .debug/ and /usr/lib/debug. A file counts only when
+// its build-id (or, where `elf` has none, the link's CRC) is right.
+//   path: of `elf`.
+//   found: opened on success. found_path: its path.
+// Returns 0 or -ENOENT. Source: GDB manual, "Debugging Information in Separate Files".
+int gp_debug_file_open(const gp_elf_t *elf, const char *path, gp_elf_t *found, char found_path[GP_DEBUG_PATH_SIZE]);
+
+// The same by a build-id alone, for a module whose own file is not there, or is of another build.
+int gp_debug_file_open_by_build_id(const uint8_t *build_id, size_t build_id_len, gp_elf_t *found,
+                                   char found_path[GP_DEBUG_PATH_SIZE]);
+
+// Open the supplementary file that dwz put what several debug files share into (.gnu_debugaltlink).
+// A file counts only when its build-id is the one in the link.
+//   path: of `elf`; a relative name in the link starts from its directory.
+// Returns 0 or -ENOENT.
+int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *found);
+
+#endif

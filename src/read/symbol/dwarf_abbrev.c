@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "symbol/dwarf_unit.h"
+
+enum { SCAN_BYTES = 2048 }; // of a table, for the first DIE's abbreviation: most tables are smaller
+
+// Inlined below, where all attributes of all units pass.
+static inline bool next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute)
+{
+    uint64_t name = gp_read_uleb(attributes), form = gp_read_uleb(attributes);
+    attribute->name = (uint16_t)name;
+    attribute->form = (uint16_t)form;
+    attribute->implicit = form == DW_FORM_implicit_const ? gp_read_sleb(attributes) : 0;
+    if (name > UINT16_MAX || form > UINT16_MAX)
+        gp_cursor_fail(attributes);
+    return !attributes->bad && (name | form) != 0;
+}
+
+bool gp_dwarf_attribute_next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute)
+{
+    return next(attributes, attribute);
+}
+
+typedef struct reading { // of a table
+    gp_dwarf_t *dwarf;   // which has the room
+    const gp_dwarf_unit_t *unit;
+    gp_cursor_t cursor;
+    size_t count, step_count;
+} reading_t;
+
+// Where a value of such a DIE goes in gp_dwarf_die_t.
+static inline uint8_t slot_of(uint16_t tag, uint16_t name)
+{
+    static const uint8_t slots[] = {
+        [DW_AT_sibling] = GP_DWARF_SIBLING,        [DW_AT_low_pc] = GP_DWARF_LOW,
+        [DW_AT_high_pc] = GP_DWARF_HIGH,           [DW_AT_ranges] = GP_DWARF_RANGES,
+        [DW_AT_abstract_origin] = GP_DWARF_ORIGIN, [DW_AT_call_file] = GP_DWARF_CALL_FILE,
+        [DW_AT_call_line] = GP_DWARF_CALL_LINE,
+    };
+    uint8_t slot = name < sizeof(slots) ? slots[name] : GP_DWARF_UNWANTED;
+    bool code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+    return code || slot == GP_DWARF_SIBLING ? slot : GP_DWARF_UNWANTED;
+}
+
+static gp_dwarf_step_t *next_step(reading_t *reading)
+{
+    gp_dwarf_t *dwarf = reading->dwarf;
+    if (gp_grow(&dwarf->steps, &dwarf->step_capacity, reading->step_count, sizeof(*dwarf->steps)) < 0)
+        return NULL;
+    gp_dwarf_step_t *step = &dwarf->steps[reading->step_count++];
+    *step = (gp_dwarf_step_t){0};
+    return step;
+}
+
+// What goes past one more value: more bytes in the last step, or its end. Returns the step that is
+// open then, or NULL.
+static inline gp_dwarf_step_t *add_value(reading_t *reading, gp_dwarf_step_t *step, uint16_t tag,
+                                         const gp_dwarf_attribute_t *attribute)
+{
+    uint32_t bytes = gp_dwarf_form_bytes(attribute->form, reading->unit);
+    uint8_t slot = slot_of(tag, attribute->name);
+    if (slot == GP_DWARF_UNWANTED && bytes != GP_DWARF_VARIABLE) {
+        step->bytes += bytes;
+        return step;
+    }
+    step->form = attribute->form;
+    step->slot = slot;
+    step->size = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 ? (uint8_t)bytes : 0;
+    if (attribute->form == DW_FORM_implicit_const) {
+        step = next_step(reading);
+        if (step == NULL)
+            return NULL;
+        step->bytes =
+            attribute->implicit >= 0 && attribute->implicit < UINT32_MAX ? (uint32_t)attribute->implicit : UINT32_MAX;
+    }
+    return next_step(reading);
+}
+
+static bool read_attributes(reading_t *reading, gp_dwarf_abbrev_t *abbrev)
+{
+    gp_dwarf_attribute_t attribute;
+    abbrev->step = (uint32_t)reading->step_count;
+    gp_dwarf_step_t *step = next_step(reading);
+    while (step != NULL && next(&reading->cursor, &attribute)) {
+        abbrev->sibling |= attribute.name == DW_AT_sibling;
+        step = add_value(reading, step, abbrev->tag, &attribute);
+    }
+    return step != NULL && !reading->cursor.bad;
+}
+
+static int compare_codes(const void *left, const void *right)
+{
+    const gp_dwarf_abbrev_t *a = left, *b = right;
+    return a->code < b->code ? -1 : a->code > b->code;
+}
+
+// Copy what was read to where it stays.
+static void keep(const reading_t *reading, gp_dwarf_abbrevs_t *table)
+{
+    gp_dwarf_t *dwarf = reading->dwarf;
+    table->items = gp_arena_copy(&dwarf->memory, dwarf->abbrev_items, reading->count * sizeof(*table->items));
+    table->steps = gp_arena_copy(&dwarf->memory, dwarf->steps, reading->step_count * sizeof(*table->steps));
+    table->count = table->items != NULL && table->steps != NULL ? reading->count : 0;
+}
+
+// What is read before something cannot be read counts.
+static void read_table(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
+{
+    reading_t reading = {.dwarf = dwarf, .unit = unit};
+    reading.cursor = gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], table->offset);
+    const uint8_t *start = reading.cursor.pos;
+    for (;;) {
+        gp_dwarf_abbrev_t abbrev = {.code = gp_read_uleb(&reading.cursor)};
+        if (abbrev.code == 0)
+            break;
+        abbrev.tag = (uint16_t)gp_read_uleb(&reading.cursor);
+        abbrev.children = gp_read_u8(&reading.cursor) != 0;
+        uint64_t at = (uint64_t)(reading.cursor.pos - start);
+        if (at > UINT32_MAX || !read_attributes(&reading, &abbrev) ||
+            gp_grow(&dwarf->abbrev_items, &dwarf->abbrev_item_capacity, reading.count, sizeof(*dwarf->abbrev_items)) <
+                0)
+            break;
+        abbrev.attributes = (uint32_t)at;
+        dwarf->abbrev_items[reading.count++] = abbrev;
+    }
+    gp_sort(dwarf->abbrev_items, reading.count, sizeof(*dwarf->abbrev_items), compare_codes);
+    keep(&reading, table);
+}
+
+const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table, uint64_t code)
+{
+    const gp_dwarf_abbrev_t wanted = {.code = code};
+    if (table->count == 0)
+        return NULL;
+    return bsearch(&wanted, table->items, table->count, sizeof(wanted), compare_codes);
+}
+
+static bool same_table(const void *owner, uint32_t number, const void *key)
+{
+    const gp_dwarf_abbrevs_t *a = ((const gp_dwarf_t *)owner)->abbrevs[number], *b = key;
+    return a->offset == b->offset && a->format == b->format;
+}
+
+static const gp_dwarf_abbrevs_t *find_table(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit)
+{
+    const gp_dwarf_abbrevs_t key = {
+        .offset = unit->abbrev_offset,
+        .format = (uint32_t)unit->version << 16 | (uint32_t)unit->address_bytes << 8 | unit->offset_bytes,
+    };
+    uint64_t hash = gp_hash_more(gp_hash_u64(key.offset), key.format);
+    uint32_t number = gp_index_find(&dwarf->abbrev_index, hash, same_table, dwarf, &key);
+    if (number != GP_INDEX_NONE)
+        return dwarf->abbrevs[number];
+    if (key.offset >= dwarf->sections[GP_DEBUG_ABBREV].len ||
+        gp_grow(&dwarf->abbrevs, &dwarf->abbrev_capacity, dwarf->abbrev_count, sizeof(gp_dwarf_abbrevs_t *)) < 0)
+        return NULL;
+    gp_dwarf_abbrevs_t *table = gp_arena_alloc(&dwarf->memory, sizeof(*table));
+    if (table == NULL || gp_index_add(&dwarf->abbrev_index, hash, (uint32_t)dwarf->abbrev_count))
+        return NULL;
+    *table = key;
+    dwarf->abbrevs[dwarf->abbrev_count++] = table;
+    read_table(dwarf, unit, table);
+    return table;
+}
+
+bool gp_dwarf_abbrevs_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+{
+    if (unit->abbrevs == NULL)
+        unit->abbrevs = find_table(dwarf, unit);
+    return unit->abbrevs != NULL;
+}
+
+gp_cursor_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_abbrev_t *abbrev)
+{
+    return gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], unit->abbrev_offset + abbrev->attributes);
+}
+
+bool gp_dwarf_attributes_find(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t code, gp_cursor_t *attributes)
+{
+    gp_cursor_t cursor = gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], unit->abbrev_offset);
+    const uint8_t *start = cursor.pos;
+    gp_dwarf_attribute_t attribute;
+    while (unit->abbrevs == NULL && !cursor.bad && cursor.pos - start < SCAN_BYTES) {
+        uint64_t found = gp_read_uleb(&cursor);
+        gp_read_uleb(&cursor); // tag
+        gp_read_u8(&cursor);   // has it children?
+        *attributes = cursor;
+        if (found == 0 || found == code)
+            return found != 0 && !cursor.bad;
+        while (next(&cursor, &attribute))
+            ;
+    }
+    const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrevs_load(dwarf, unit) ? gp_dwarf_abbrev(unit->abbrevs, code) : NULL;
+    if (abbrev != NULL)
+        *attributes = gp_dwarf_attributes(dwarf, unit, abbrev);
+    return abbrev != NULL;
+}
+
+void gp_dwarf_abbrevs_free(gp_dwarf_t *dwarf)
+{
+    free(dwarf->abbrevs);
+    free(dwarf->abbrev_items);
+    free(dwarf->steps);
+    gp_index_free(&dwarf->abbrev_index);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// What is inlined into a function: which instance of which function is innermost at which address.
+#include "symbol/dwarf_unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { NESTING_MAX = 512 }; // of DIEs
+
+typedef struct reading {
+    gp_dwarf_t *dwarf; // which has the room
+    const gp_dwarf_unit_t *unit;
+    uint32_t count;              // of instances
+    uint32_t scope[NESTING_MAX]; // the instance around the DIEs of each level
+} reading_t;
+
+static int add_range(void *context, uint64_t lo, uint64_t hi)
+{
+    reading_t *reading = context;
+    uint32_t number = reading->count - 1;
+    return gp_dwarf_ranges_add(&reading->dwarf->ranges,
+                               &(gp_dwarf_range_t){lo, hi, number, reading->dwarf->instances[number].depth});
+}
+
+static uint32_t number_of(const gp_dwarf_value_t *value, uint32_t otherwise)
+{
+    uint64_t number;
+    return gp_dwarf_value_constant(value, &number) && number < GP_DWARF_NONE ? (uint32_t)number : otherwise;
+}
+
+static int add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_t *die, uint32_t outer)
+{
+    gp_dwarf_t *dwarf = reading->dwarf;
+    uint64_t origin = GP_DWARF_NO_DIE;
+    if (gp_grow(&dwarf->instances, &dwarf->instance_capacity, reading->count, sizeof(*dwarf->instances)) < 0)
+        return -ENOMEM;
+    if (outer != GP_DWARF_NONE) // its own DIE says nothing but this
+        origin = gp_dwarf_reference(reading->unit, &die->values[GP_DWARF_ORIGIN]);
+    dwarf->instances[reading->count++] = (gp_dwarf_instance_t){
+        .die = origin != GP_DWARF_NO_DIE ? origin : offset,
+        .outer = outer,
+        .call_file = number_of(&die->values[GP_DWARF_CALL_FILE], GP_DWARF_NONE),
+        .call_line = number_of(&die->values[GP_DWARF_CALL_LINE], 0),
+        .depth = outer != GP_DWARF_NONE ? dwarf->instances[outer].depth + 1 : 0,
+    };
+    const gp_dwarf_extent_t extent = gp_dwarf_die_extent(die);
+    return gp_dwarf_ranges(dwarf, reading->unit, &extent, add_range, reading);
+}
+
+// Nothing that is inlined here is below such a DIE.
+static bool may_be_left(uint16_t tag)
+{
+    switch (tag) {
+    case DW_TAG_array_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_subroutine_type:
+    case DW_TAG_call_site:
+    case DW_TAG_GNU_call_site:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_subprogram: // another function
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
+{
+    const gp_dwarf_abbrev_t *abbrev = walk->abbrev;
+    size_t level = walk->level - abbrev->children;
+    bool first = level == 0, inlined = abbrev->tag == DW_TAG_inlined_subroutine;
+    uint32_t scope = first ? GP_DWARF_NONE : reading->scope[level];
+    bool leave = !first && abbrev->children && abbrev->sibling && may_be_left(abbrev->tag);
+    gp_dwarf_die_t die;
+    int result = 0;
+    if (!first && !inlined && !leave) {
+        gp_dwarf_walk_skip(walk);
+    } else {
+        gp_dwarf_walk_read(walk, &die);
+        if (walk->cursor.bad || (leave && gp_dwarf_walk_leave(walk, &die.values[GP_DWARF_SIBLING])))
+            return 0;
+    }
+    if (first ||
+        (inlined && scope != GP_DWARF_NONE && reading->dwarf->instances[scope].depth + 1 < GP_DWARF_PLACES_MAX)) {
+        result = add_instance(reading, walk->die, &die, scope);
+        scope = reading->count - 1;
+    } else if (abbrev->tag == DW_TAG_subprogram) {
+        scope = GP_DWARF_NONE;
+    }
+    if (walk->level == NESTING_MAX)
+        gp_cursor_fail(&walk->cursor);
+    else if (abbrev->children)
+        reading->scope[walk->level] = scope;
+    return result;
+}
+
+// Copy what was read to where it stays.
+static int keep(gp_dwarf_t *dwarf, gp_dwarf_function_t *function, size_t instances)
+{
+    gp_dwarf_ranges_t *ranges = &dwarf->ranges;
+    function->instances = gp_arena_copy(&dwarf->memory, dwarf->instances, instances * sizeof(*dwarf->instances));
+    function->ranges.items = gp_arena_copy(&dwarf->memory, ranges->items, ranges->count * sizeof(*ranges->items));
+    if (function->instances == NULL || function->ranges.items == NULL)
+        return -ENOMEM;
+    function->ranges.count = ranges->count;
+    return 0;
+}
+
+int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function)
+{
+    reading_t reading;
+    gp_dwarf_walk_t walk = gp_dwarf_walk(dwarf, unit, function->die);
+    int result = 0;
+    reading.dwarf = dwarf;
+    reading.unit = unit;
+    reading.count = 0; // the scopes are set as they are entered
+    function->loaded = true;
+    dwarf->ranges.count = 0;
+    while (result == 0 && gp_dwarf_walk_next(&walk))
+        result = visit(&reading, &walk);
+    if (result == 0)
+        result = gp_dwarf_flatten(&dwarf->ranges);
+    return result == 0 ? keep(dwarf, function, reading.count) : result;
+}

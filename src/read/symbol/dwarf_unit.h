@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+// The parts of the DWARF reader: abbreviations, attribute values, units, their line tables, their
+// functions. Private to src/read/symbol/dwarf*.c.
+#ifndef GP_SYMBOL_DWARF_UNIT_H
+#define GP_SYMBOL_DWARF_UNIT_H
+
+#include "base/buckets.h"
+#include "base/cursor.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "symbol/dwarf.h"
+#include "symbol/dwarf_constants.h"
+
+#define GP_DWARF_NONE UINT32_MAX // no file, no function
+
+enum gp_dwarf_section {
+    GP_DEBUG_INFO,
+    GP_DEBUG_ABBREV,
+    GP_DEBUG_LINE,
+    GP_DEBUG_STR,
+    GP_DEBUG_LINE_STR,
+    GP_DEBUG_RANGES,
+    GP_DEBUG_RNGLISTS,
+    GP_DEBUG_ADDR,
+    GP_DEBUG_STR_OFFSETS,
+    GP_DEBUG_SECTIONS
+};
+
+// --- abbreviations (dwarf_abbrev.c)
+
+typedef struct gp_dwarf_attribute {
+    uint16_t name, form;
+    int64_t implicit; // value of DW_FORM_implicit_const
+} gp_dwarf_attribute_t;
+
+typedef struct gp_dwarf_abbrev {
+    uint64_t code;
+    uint32_t attributes; // where they are, from the start of the table
+    uint32_t step;       // where in the table's steps those that go past all its values begin
+    uint16_t tag;
+    bool children;
+    bool sibling; // has DW_AT_sibling
+} gp_dwarf_abbrev_t;
+
+typedef enum gp_dwarf_slot { // what is wanted of DIEs that are walked through
+    GP_DWARF_UNWANTED,
+    GP_DWARF_LOW,
+    GP_DWARF_HIGH,
+    GP_DWARF_RANGES,
+    GP_DWARF_ORIGIN,
+    GP_DWARF_CALL_FILE,
+    GP_DWARF_CALL_LINE,
+    GP_DWARF_SIBLING,
+    GP_DWARF_SLOTS,
+} gp_dwarf_slot_t;
+
+// Of going past a DIE's values: so many bytes, then one value of that form. An implicit constant
+// is in the next step, instead of the bytes (UINT32_MAX: it is none of 32 bits).
+typedef struct gp_dwarf_step {
+    uint32_t bytes;
+    uint16_t form; // 0 = done
+    uint8_t size;  // of the value, if that is 1, 2, 4 or 8, else 0
+    uint8_t slot;  // gp_dwarf_slot_t: which value it is. Of DIEs with code, and siblings
+} gp_dwarf_step_t;
+
+typedef struct gp_dwarf_abbrevs { // of one or more units
+    uint64_t offset;
+    uint32_t format; // of those units: sizes of addresses and offsets, version
+    const gp_dwarf_abbrev_t *items;
+    size_t count;
+    const gp_dwarf_step_t *steps;
+} gp_dwarf_abbrevs_t;
+
+typedef struct gp_dwarf_unit gp_dwarf_unit_t;
+
+// Find or read the abbreviations of a unit, before any of its DIEs but the first is read. Returns
+// false when there are none.
+bool gp_dwarf_abbrevs_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+void gp_dwarf_abbrevs_free(gp_dwarf_t *dwarf);
+
+const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table, uint64_t code);
+
+static inline const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t *table, uint64_t code)
+{
+    if (code - 1 < table->count && table->items[code - 1].code == code)
+        return &table->items[code - 1]; // compilers number them 1, 2, ...
+    return gp_dwarf_abbrev_search(table, code);
+}
+
+// The attributes of an abbreviation, to be read one by one; of the first DIE, which has this code,
+// if possible without reading all of them.
+gp_cursor_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_abbrev_t *abbrev);
+bool gp_dwarf_attributes_find(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t code, gp_cursor_t *attributes);
+
+// Returns false at the end.
+bool gp_dwarf_attribute_next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute);
+
+// --- attribute values (dwarf_form.c)
+
+typedef struct gp_dwarf_value {
+    uint16_t form;    // 0 = there is no such attribute
+    uint64_t number;  // constant, address, offset or index, as the form has it
+    const char *text; // of DW_FORM_string
+} gp_dwarf_value_t;
+
+#define GP_DWARF_VARIABLE UINT32_MAX
+
+// Size of a form's value in a unit; GP_DWARF_VARIABLE when it differs from value to value.
+enum { GP_DWARF_FORMS = DW_FORM_addrx4 + 1, GP_DWARF_SIZE_MAX = 16 }; // of the standard ones
+extern const uint8_t gp_dwarf_form_sizes[GP_DWARF_FORMS];             // 1 to 16 where it is always that
+uint32_t gp_dwarf_form_other_bytes(uint16_t form, const gp_dwarf_unit_t *unit);
+
+static inline uint32_t gp_dwarf_form_bytes(uint16_t form, const gp_dwarf_unit_t *unit)
+{
+    unsigned size = form < GP_DWARF_FORMS ? gp_dwarf_form_sizes[form] : 0;
+    return size - 1 < GP_DWARF_SIZE_MAX ? size : gp_dwarf_form_other_bytes(form, unit);
+}
+
+// Read one value and go past it. An unknown form makes the cursor bad.
+gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit,
+                                const gp_dwarf_attribute_t *attribute);
+void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form);
+
+// What a value means. Returns false / NULL when it is not of that kind, or not there.
+bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value,
+                            uint64_t *address);
+bool gp_dwarf_value_constant(const gp_dwarf_value_t *value, uint64_t *number);
+const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value);
+// Entry `index` of a table of addresses.
+bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t index, uint64_t *address);
+
+// --- units (dwarf_unit.c)
+
+typedef struct gp_dwarf_line { // holds up to the next row's address
+    uint64_t address;
+    uint32_t file; // number in the unit's files; GP_DWARF_NONE behind a sequence
+    uint32_t line; // 0: no code of this unit from here on
+} gp_dwarf_line_t;
+
+typedef struct gp_dwarf_file {
+    const char *directory, *name; // directory may be NULL
+    uint32_t number;              // in gp_dwarf.files; GP_DWARF_NONE = not looked up yet
+} gp_dwarf_file_t;
+
+#define GP_DWARF_SUPPLEMENT (1ull << 63) // added to the place of a DIE of the supplement
+#define GP_DWARF_NO_DIE     UINT64_MAX
+
+typedef struct gp_dwarf_title { // what a function is called: one for all of its instances
+    uint64_t die;
+    const char *name;
+    const char *shown; // see gp_dwarf_place_t
+    const char *first_file;
+    uint32_t first_line;
+} gp_dwarf_title_t;
+
+typedef struct gp_dwarf_instance { // of a function: out of line, or inlined at one place
+    uint64_t die;                  // that says what it is called: its own, or its abstract one
+    gp_dwarf_title_t *title;       // NULL = not looked up yet
+    uint32_t outer;                // the instance it is inlined into; GP_DWARF_NONE = none
+    uint32_t call_file, call_line; // where; number in the unit's files
+    uint32_t depth;                // number of functions that it is inlined into, at all levels
+    gp_dwarf_memo_t outside;       // the place of the call, and those around it
+} gp_dwarf_instance_t;
+
+typedef struct gp_dwarf_range { // code, and the number of what has it innermost
+    uint64_t lo, hi;
+    uint32_t number;
+    uint32_t depth;
+} gp_dwarf_range_t;
+
+typedef struct gp_dwarf_ranges {
+    gp_dwarf_range_t *items; // sorted and disjoint once they are flattened
+    size_t count, capacity;
+} gp_dwarf_ranges_t;
+
+typedef struct gp_dwarf_function { // out of line, and what is inlined into it
+    uint64_t die;
+    bool loaded;                    // the rest is read
+    gp_dwarf_instance_t *instances; // the first one is the function itself
+    gp_dwarf_ranges_t ranges;       // of instances
+    size_t last_range;
+} gp_dwarf_function_t;
+
+struct gp_dwarf_unit {
+    uint64_t start, die, end; // in .debug_info: header, first DIE, end
+    uint16_t version;
+    uint8_t address_bytes, offset_bytes;
+    uint64_t abbrev_offset;
+    const gp_dwarf_abbrevs_t *abbrevs; // NULL = not read yet
+    // From its first DIE:
+    uint64_t low_pc;
+    uint64_t str_offsets_base, addr_base, rnglists_base;
+    gp_dwarf_value_t line_table; // DW_AT_stmt_list
+    const char *directory;       // it was compiled in; NULL = unknown
+    // Read when needed:
+    bool files_loaded, code_loaded;
+    bool searched; // all of it, for functions; else only where compilers put them
+    gp_dwarf_file_t *files;
+    size_t file_count, file_capacity;
+    gp_dwarf_line_t *lines; // sorted
+    size_t line_count;
+    gp_buckets_t line_buckets;
+    size_t last_line; // see gp_buckets_upto_near()
+    gp_dwarf_function_t *functions;
+    size_t function_count, function_capacity;
+    gp_dwarf_ranges_t ranges; // of functions
+    gp_buckets_t range_buckets;
+    size_t last_range;
+};
+
+typedef struct gp_dwarf_span { // code of a unit
+    uint64_t lo, hi;
+    uint32_t unit;
+} gp_dwarf_span_t;
+
+typedef struct gp_dwarf_names { // interned file names
+    gp_arena_t texts;
+    const char **files;
+    size_t count, capacity;
+    gp_index_t index;
+} gp_dwarf_names_t;
+
+struct gp_dwarf {
+    gp_bytes_t sections[GP_DEBUG_SECTIONS]; // malloc()ed, a NUL behind each
+    gp_dwarf_names_t names;
+    gp_dwarf_t *supplement; // of dwz; NULL = none
+    gp_dwarf_unit_t *units; // by their place in .debug_info
+    size_t unit_count, unit_capacity;
+    gp_dwarf_span_t *spans; // sorted by lo
+    size_t span_count, span_capacity;
+    gp_buckets_t span_buckets;
+    size_t last_span;
+    gp_dwarf_abbrevs_t **abbrevs;
+    size_t abbrev_count, abbrev_capacity;
+    gp_index_t abbrev_index;
+    gp_dwarf_title_t **titles;
+    size_t title_count, title_capacity;
+    gp_index_t title_index;
+    gp_arena_t memory; // of abbreviations, lines, functions and titles
+    // Where such are put together before they are copied:
+    gp_dwarf_abbrev_t *abbrev_items;
+    size_t abbrev_item_capacity;
+    gp_dwarf_step_t *steps;
+    size_t step_capacity;
+    gp_dwarf_line_t *rows;
+    size_t row_capacity;
+    gp_dwarf_instance_t *instances;
+    size_t instance_capacity;
+    gp_dwarf_ranges_t ranges;
+};
+
+// Free all that was made of the sections, but not them (dwarf.c).
+void gp_dwarf_free_read(gp_dwarf_t *dwarf);
+
+// Read the headers and first DIEs of all units. Returns 0 or -ENOMEM; what cannot be read is left
+// out.
+int gp_dwarf_units_load(gp_dwarf_t *dwarf);
+
+// The unit that a place in .debug_info belongs to, or NULL.
+gp_dwarf_unit_t *gp_dwarf_unit_at(gp_dwarf_t *dwarf, uint64_t offset);
+
+void gp_dwarf_unit_free(gp_dwarf_unit_t *unit);
+
+// --- address ranges (dwarf_ranges.c)
+
+typedef struct gp_dwarf_extent { // how a DIE says where its code is
+    gp_dwarf_value_t low, high, ranges;
+} gp_dwarf_extent_t;
+
+// Call `visit` for every address range [lo, hi). Ranges that the linker threw away are left out.
+// Returns 0 or what `visit` returned when it was not 0.
+typedef int (*gp_dwarf_range_visit_t)(void *context, uint64_t lo, uint64_t hi);
+int gp_dwarf_ranges(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_extent_t *extent,
+                    gp_dwarf_range_visit_t visit, void *context);
+
+// --- what is read when it is needed
+
+typedef struct gp_dwarf_line_header { // of a unit's line table (dwarf_lines.c)
+    gp_dwarf_unit_t format;           // only its version and sizes
+    uint8_t instruction_bytes, line_range, opcode_base;
+    int8_t line_base;
+    uint8_t operands[256]; // number of operands of the standard opcodes
+    gp_cursor_t tables;    // directories and files
+    gp_cursor_t program;
+} gp_dwarf_line_header_t;
+
+// Returns false when the unit has no line table that can be read.
+bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_line_header_t *header);
+
+// The file names of a unit's line table (dwarf_files.c). Returns 0 or -ENOMEM.
+int gp_dwarf_files_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+
+// The name of file `number` of a unit, as all units have it; NULL when there is none.
+//   names: where it is interned, which may be another gp_dwarf_t's.
+const char *gp_dwarf_file_name(gp_dwarf_names_t *names, gp_dwarf_unit_t *unit, uint64_t number);
+void gp_dwarf_names_free(gp_dwarf_names_t *names);
+
+// The rows of a unit's line table (dwarf_lines.c). Returns 0 or -ENOMEM.
+int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+
+// --- walking through DIEs (dwarf_walk.c)
+
+typedef struct gp_dwarf_walk {
+    const gp_dwarf_t *dwarf;
+    const gp_dwarf_unit_t *unit;
+    gp_cursor_t cursor;
+    size_t level; // of the next DIE
+    // The DIE that is being visited:
+    uint64_t die;
+    const gp_dwarf_abbrev_t *abbrev;
+} gp_dwarf_walk_t;
+
+typedef struct gp_dwarf_die {                // what is wanted of one; code, origin and call only where it has some
+    gp_dwarf_value_t values[GP_DWARF_SLOTS]; // the first one is not used
+} gp_dwarf_die_t;
+
+static inline gp_dwarf_extent_t gp_dwarf_die_extent(const gp_dwarf_die_t *die)
+{
+    return (gp_dwarf_extent_t){die->values[GP_DWARF_LOW], die->values[GP_DWARF_HIGH], die->values[GP_DWARF_RANGES]};
+}
+
+// Begin at a DIE of the unit; it and all below it are visited.
+gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die);
+
+// Go to the next DIE, whose values are to be read or skipped before its children come. Returns
+// false at the end.
+bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk);
+
+void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die);
+void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk); // its values, not its children
+
+// Leave out the children, where the DIE says what comes behind them. Returns whether it does.
+bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling);
+
+// --- functions
+
+// Find the functions of a unit: those that are not within others, or types; all of them with
+// `everywhere` (dwarf_functions.c). Returns 0 or -ENOMEM.
+int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, bool everywhere);
+
+// Read what is inlined into a function (dwarf_inlined.c). Returns 0 or -ENOMEM.
+int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function);
+
+// Cut nested ranges into disjoint ones (dwarf_flatten.c): the innermost one counts, of equal ones
+// the later. Returns 0 or -ENOMEM.
+int gp_dwarf_flatten(gp_dwarf_ranges_t *ranges);
+int gp_dwarf_ranges_add(gp_dwarf_ranges_t *ranges, const gp_dwarf_range_t *range);
+
+// A function's name and where it is declared (dwarf_origin.c).
+//   die: see gp_dwarf_instance_t.
+// Returns NULL when memory is short.
+gp_dwarf_title_t *gp_dwarf_title(gp_dwarf_t *dwarf, uint64_t die);
+
+// The place of the DIE that a value refers to (dwarf_origin.c); GP_DWARF_NO_DIE when it is no
+// reference.
+uint64_t gp_dwarf_reference(const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value);
+
+#endif

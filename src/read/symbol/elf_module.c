@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "symbol/elf_module.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "symbol/debug_file.h"
+
+static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
+{
+    uint8_t build_id[GP_BUILD_ID_MAX];
+    size_t len = gp_elf_build_id(elf, build_id);
+    return len == module->build_id_len && memcmp(build_id, module->build_id, len) == 0;
+}
+
+// The kernel maps the vDSO whole: all of its pages, up to the end of its last segment, can be read.
+static size_t vdso_size(const Elf64_Ehdr *header)
+{
+    const Elf64_Phdr *segments = (const void *)((const char *)header + header->e_phoff);
+    uint64_t end = 0;
+    for (unsigned i = 0; i < header->e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD && segments[i].p_offset + segments[i].p_memsz > end)
+            end = segments[i].p_offset + segments[i].p_memsz;
+    return (size_t)((end + 4095) & ~4095ull);
+}
+
+// This process's own vDSO is the module's when the build-ids are equal: the same kernel made both.
+static void load_vdso(gp_elf_module_t *module)
+{
+    const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+    gp_elf_t elf;
+    if (image == NULL || gp_elf_open_image(&elf, image, vdso_size(image)) < 0)
+        return;
+    const gp_symbol_source_t source = {&elf, true};
+    if (module->build_id_len > 0 && is_the_one(&elf, module))
+        gp_symbol_table_load(&module->symbols, &source, 1, &module->functions);
+    gp_elf_close(&elf);
+}
+
+// Without a full table: what the dynamic linker needs, and the mini debug information with the
+// rest.
+static void load_small_tables(gp_elf_module_t *module, const gp_elf_t *elf)
+{
+    gp_elf_t inner;
+    const gp_symbol_source_t sources[] = {{elf, true}, {&inner, false}};
+    bool mini = gp_elf_open_debugdata(&inner, elf) == 0;
+    gp_symbol_table_load(&module->symbols, sources, mini ? 2 : 1, &module->functions);
+    if (mini)
+        gp_elf_close(&inner);
+}
+
+// Symbols come from the best table there is; lines from whichever file has them.
+static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path, const gp_elf_t *debug,
+                        const char *debug_path)
+{
+    const gp_symbol_source_t sources[] = {{elf, false}, {debug, false}};
+    int result = -ENOENT;
+    gp_eh_functions_load(&module->functions, elf);
+    for (size_t i = 0; i < 2 && result == -ENOENT; i++)
+        if (sources[i].elf != NULL)
+            result = gp_symbol_table_load(&module->symbols, &sources[i], 1, &module->functions);
+    if (result == -ENOENT)
+        load_small_tables(module, elf);
+    gp_symbol_table_add_plt(&module->symbols, elf);
+
+    if (gp_elf_section(elf, ".debug_info") != NULL)
+        module->dwarf = gp_dwarf_open(elf, path);
+    else if (debug != NULL)
+        module->dwarf = gp_dwarf_open(debug, debug_path);
+}
+
+// Without the module's own file its debug file says nearly as much.
+static void load_debug_only(gp_elf_module_t *module)
+{
+    char path[GP_DEBUG_PATH_SIZE];
+    gp_elf_t debug;
+    if (gp_debug_file_open_by_build_id(module->build_id, module->build_id_len, &debug, path) < 0)
+        return;
+    load_tables(module, &debug, path, NULL, NULL);
+    gp_elf_close(&debug);
+    module->changed = false;
+}
+
+void gp_elf_module_load(gp_elf_module_t *module)
+{
+    char debug_path[GP_DEBUG_PATH_SIZE];
+    gp_elf_t elf, debug;
+    module->loaded = true;
+    if (strcmp(module->path, "[vdso]") == 0) {
+        load_vdso(module);
+        return;
+    }
+    if (module->path[0] != '/' || gp_elf_open(&elf, module->path) < 0) {
+        load_debug_only(module);
+        return;
+    }
+    module->changed = !is_the_one(&elf, module);
+    if (!module->changed) {
+        bool separate = gp_debug_file_open(&elf, module->path, &debug, debug_path) == 0;
+        load_tables(module, &elf, module->path, separate ? &debug : NULL, debug_path);
+        if (separate)
+            gp_elf_close(&debug);
+    } else {
+        load_debug_only(module);
+    }
+    gp_elf_close(&elf);
+}
+
+void gp_elf_module_free(gp_elf_module_t *module)
+{
+    gp_symbol_table_free(&module->symbols);
+    gp_eh_functions_free(&module->functions);
+    gp_dwarf_close(module->dwarf);
+    module->dwarf = NULL;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What is known about one ELF module: its symbols and its lines, each read when first needed.
+//
+// Threads: one at a time (the symbolizer's lock). Signals: not safe.
+#ifndef GP_SYMBOL_ELF_MODULE_H
+#define GP_SYMBOL_ELF_MODULE_H
+
+#include <stdbool.h>
+
+#include "symbol/dwarf.h"
+#include "symbol/elf_file.h"
+#include "symbol/symbol_table.h"
+
+typedef struct gp_elf_module {
+    const char *path;     // "[vdso]" for the vDSO
+    const char *basename; // in path
+    uint8_t build_id[GP_BUILD_ID_MAX];
+    size_t build_id_len;
+    bool loaded;
+    bool changed; // there is a file of that name, but it is another build
+    gp_symbol_table_t symbols;
+    gp_eh_functions_t functions; // for code without a symbol
+    gp_dwarf_t *dwarf;           // NULL = none
+} gp_elf_module_t;
+
+// Read the module's symbols and find its DWARF. A file whose build-id is not the module's is
+// another file: nothing of it is used. What cannot be read leaves the module without names; that is
+// no error.
+void gp_elf_module_load(gp_elf_module_t *module);
+
+void gp_elf_module_free(gp_elf_module_t *module);
+
+#endif

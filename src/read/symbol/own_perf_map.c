@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbol/symbolizer.h"
+
+enum { START_FIELD = 22, NS = 1000000000 }; // proc(5), /proc/pid/stat: (22) starttime
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
+}
+
+// When this process started, CLOCK_REALTIME; 0 when it cannot be known. An exec does not change it.
+static uint64_t process_start_ns(void)
+{
+    char text[1024];
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[len > 0 ? len : 0] = '\0';
+    char *at = strrchr(text, ')'); // the name before it may hold anything
+    for (int field = 2; at != NULL && field < START_FIELD; field++)
+        at = strchr(at + 1, ' ');
+    long ticks_hz = sysconf(_SC_CLK_TCK);
+    if (at == NULL || ticks_hz <= 0)
+        return 0;
+    uint64_t since_boot_ns = strtoull(at, NULL, 10) * (NS / (uint64_t)ticks_hz);
+    return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + since_boot_ns;
+}
+
+void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/tmp/perf-%ld.map", (long)getpid());
+    gp_symbolizer_perf_map(symbolizer, path, process_start_ns(), UINT64_MAX);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "symbol/symbol_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct candidate {
+    uint64_t lo, hi; // hi == lo: no size
+    bool dynamic;    // of a .dynsym: without a size it covers nothing
+    uint64_t section_end;
+    const char *name;
+    uint32_t rank; // smaller is the better of several names for one range
+} candidate_t;
+
+typedef struct candidates {
+    candidate_t *items;
+    size_t count, capacity;
+} candidates_t;
+
+// Which of several names for the same code a reader would expect: the one with the fewest leading
+// underscores, then the global one, then the shortest.
+static uint32_t name_rank(const Elf64_Sym *symbol, const char *name)
+{
+    uint32_t underscores = (uint32_t)strspn(name, "_");
+    uint32_t bind = ELF64_ST_BIND(symbol->st_info);
+    uint32_t local = bind == STB_GLOBAL ? 0 : bind == STB_WEAK ? 1 : 2;
+    size_t len = strlen(name);
+    if (underscores >= 2 && name[underscores] == 'Z')
+        underscores = 0;
+    else if (underscores == 1 && name[1] == 'Z') // a mangled C++ name
+        underscores = 0;
+    return (underscores < 15 ? underscores : 15) << 24 | local << 20 | (uint32_t)(len < 0xfffff ? len : 0xfffff);
+}
+
+static bool is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char *name)
+{
+    unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC)
+        return false;
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= elf->section_count)
+        return false;
+    if ((elf->sections[symbol->st_shndx].sh_flags & SHF_EXECINSTR) == 0)
+        return false;
+    return name[0] != '\0' && name[0] != '@' && name[0] != '$'; // "$x": mapping symbols of aarch64
+}
+
+static int collect(candidates_t *all, const gp_symbol_source_t *source, const Elf64_Sym *symbols, size_t count,
+                   const char *names, size_t names_len)
+{
+    const gp_elf_t *elf = source->elf;
+    for (size_t i = 0; i < count; i++) {
+        const Elf64_Sym *symbol = &symbols[i];
+        const char *name = symbol->st_name < names_len ? names + symbol->st_name : "";
+        if (!is_function(elf, symbol, name))
+            continue;
+        const Elf64_Shdr *section = &elf->sections[symbol->st_shndx];
+        uint64_t end = section->sh_addr + section->sh_size;
+        if (symbol->st_value < section->sh_addr || symbol->st_value >= end)
+            continue;
+        if (gp_grow(&all->items, &all->capacity, all->count, sizeof(*all->items)) < 0)
+            return -ENOMEM;
+        uint64_t size = symbol->st_size < end - symbol->st_value ? symbol->st_size : end - symbol->st_value;
+        all->items[all->count++] = (candidate_t){
+            .lo = symbol->st_value,
+            .hi = symbol->st_value + size,
+            .dynamic = source->dynamic,
+            .section_end = end,
+            .name = name,
+            .rank = name_rank(symbol, name),
+        };
+    }
+    return 0;
+}
+
+// The texts stay until the table is made.
+static int collect_source(candidates_t *all, const gp_symbol_source_t *source, char **names)
+{
+    const gp_elf_t *elf = source->elf;
+    const Elf64_Shdr *section = gp_elf_section_of_type(elf, source->dynamic ? SHT_DYNSYM : SHT_SYMTAB);
+    size_t symbols_len = 0, names_len = 0;
+    if (section == NULL || section->sh_link >= elf->section_count)
+        return -ENOENT;
+    Elf64_Sym *symbols = gp_elf_section_read(elf, section, &symbols_len);
+    *names = gp_elf_section_read(elf, &elf->sections[section->sh_link], &names_len);
+    int result = symbols != NULL && *names != NULL
+                     ? collect(all, source, symbols, symbols_len / sizeof(*symbols), *names, names_len)
+                     : -ENOEXEC;
+    free(symbols);
+    return result;
+}
+
+// By start, then the larger first (it is the outer one), then the better name.
+static int compare_candidates(const void *left, const void *right)
+{
+    const candidate_t *a = left, *b = right;
+    if (a->lo != b->lo)
+        return a->lo < b->lo ? -1 : 1;
+    if (a->hi != b->hi)
+        return a->hi > b->hi ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+// Give symbols without a size the code up to whatever comes next, unless they are labels inside a
+// sized one.
+static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions)
+{
+    uint64_t covered = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        candidate_t *item = &all->items[i];
+        if (item->hi > item->lo) {
+            covered = item->hi > covered ? item->hi : covered;
+            continue;
+        }
+        if (item->lo < covered || item->dynamic)
+            continue;
+        size_t next = i + 1;
+        while (next < all->count && all->items[next].lo == item->lo)
+            next++;
+        item->hi = item->section_end;
+        if (next < all->count && all->items[next].lo < item->hi)
+            item->hi = all->items[next].lo;
+        item->hi = gp_eh_functions_limit(functions, item->lo, item->hi);
+    }
+}
+
+static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, const candidate_t *candidate)
+{
+    int result = 0;
+    if (*position < end)
+        result = gp_symbol_table_add(table, *position, end, candidate->lo, candidate->name,
+                                     strcspn(candidate->name, "@")); // "memcpy@@GLIBC_2.14"
+    if (*position < end)
+        *position = end;
+    return result;
+}
+
+// Cut nested ranges into disjoint ones: a sweep with the stack of those that are open.
+static int flatten(gp_symbol_table_t *table, const candidates_t *all)
+{
+    size_t *open = calloc(all->count + 1, sizeof(*open));
+    size_t depth = 0;
+    uint64_t position = 0;
+    int result = open ? 0 : -ENOMEM;
+    for (size_t i = 0; result == 0 && i <= all->count; i++) {
+        const candidate_t *item = i < all->count ? &all->items[i] : NULL;
+        if (item != NULL && item->hi == item->lo)
+            continue;
+        if (item != NULL && i > 0 && item->lo == item[-1].lo && item->hi == item[-1].hi)
+            continue; // another name for the same code; the best came first
+        for (; result == 0 && depth > 0; depth--) {
+            const candidate_t *top = &all->items[open[depth - 1]];
+            if (item != NULL && top->hi > item->lo)
+                break;
+            result = emit(table, &position, top->hi, top);
+        }
+        if (result < 0 || item == NULL)
+            break;
+        if (depth > 0)
+            result = emit(table, &position, item->lo, &all->items[open[depth - 1]]);
+        position = item->lo > position ? item->lo : position;
+        open[depth++] = i;
+    }
+    free(open);
+    return result;
+}
+
+int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sources, size_t count,
+                         const gp_eh_functions_t *functions)
+{
+    char *names[GP_SYMBOL_SOURCES_MAX] = {NULL};
+    candidates_t all = {0};
+    int result = 0;
+    size_t found = 0;
+    for (size_t i = 0; i < count && i < GP_SYMBOL_SOURCES_MAX && result != -ENOMEM; i++) {
+        result = collect_source(&all, &sources[i], &names[i]);
+        found += result == 0;
+    }
+    if (result != -ENOMEM)
+        result = found > 0 ? 0 : -ENOENT;
+    if (result == 0 && all.count > 0) {
+        gp_sort(all.items, all.count, sizeof(*all.items), compare_candidates);
+        extend_unsized(&all, functions);
+        result = flatten(table, &all);
+        gp_symbol_table_sort(table);
+    }
+    for (size_t i = 0; i < GP_SYMBOL_SOURCES_MAX; i++)
+        free(names[i]);
+    free(all.items);
+    return result;
+}
+
+int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint64_t start, const char *name,
+                        size_t name_len)
+{
+    const char *copy = gp_arena_text(&table->names, name, name_len);
+    if (copy == NULL || gp_grow(&table->ranges, &table->capacity, table->count, sizeof(*table->ranges)) < 0)
+        return -ENOMEM;
+    table->ranges[table->count++] = (gp_range_t){lo, hi, start, copy, NULL};
+    gp_buckets_free(&table->buckets); // of fewer ranges
+    return 0;
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+    const gp_range_t *a = left, *b = right;
+    return a->lo < b->lo ? -1 : a->lo > b->lo;
+}
+
+void gp_symbol_table_sort(gp_symbol_table_t *table)
+{
+    gp_sort(table->ranges, table->count, sizeof(*table->ranges), compare_ranges);
+    gp_buckets_free(&table->buckets);
+    gp_buckets_make(&table->buckets, table->ranges, table->count, sizeof(*table->ranges));
+}
+
+gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address)
+{
+    size_t upto = gp_buckets_upto(&table->buckets, table->ranges, table->count, sizeof(*table->ranges), address);
+    return upto > 0 && address < table->ranges[upto - 1].hi ? &table->ranges[upto - 1] : NULL;
+}
+
+void gp_symbol_table_free(gp_symbol_table_t *table)
+{
+    free(table->ranges);
+    gp_buckets_free(&table->buckets);
+    gp_arena_free(&table->names);
+    memset(table, 0, sizeof(*table));
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+#include "symbol/symbolizer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/index.h"
+#include "symbol/demangle.h"
+#include "symbol/elf_module.h"
+#include "symbol/perf_map.h"
+
+enum { NAME_SIZE = 512, PERF_MAPS_MAX = 2, ANSWERS_IN_BLOCK = 256 };
+
+// Modules' numbers are far below: says that a key is a text's address.
+#define TEXT_KEY 0x80000000u
+
+typedef struct answer { // with its question
+    uint64_t address;
+    uint32_t module;
+    gp_symbol_t symbol; // the innermost one
+} answer_t;
+
+typedef struct function { // texts are made once a function, not once an address
+    uint64_t start;
+    uint32_t module;
+    const char *name;
+} function_t;
+
+struct gp_symbolizer {
+    pthread_mutex_t lock;
+    gp_arena_t arena;
+    gp_elf_module_t *modules;
+    size_t module_count, module_capacity;
+    answer_t **answers; // blocks of them, in the arena
+    size_t answer_count, answer_capacity;
+    gp_index_t answer_index;
+    function_t *functions;
+    size_t function_count, function_capacity;
+    gp_index_t function_index;
+    gp_perf_map_t perf_maps[PERF_MAPS_MAX];
+    size_t perf_map_count;
+    bool perf_maps_stale; // to be looked at before the next use
+};
+
+gp_symbolizer_t *gp_symbolizer_create(void)
+{
+    gp_symbolizer_t *symbolizer = calloc(1, sizeof(*symbolizer));
+    if (symbolizer != NULL)
+        pthread_mutex_init(&symbolizer->lock, NULL);
+    return symbolizer;
+}
+
+static uint32_t module_find(const gp_symbolizer_t *symbolizer, const char *path, size_t path_len,
+                            const uint8_t *build_id, size_t build_id_len)
+{
+    for (size_t i = 0; i < symbolizer->module_count; i++) {
+        const gp_elf_module_t *module = &symbolizer->modules[i];
+        if (module->build_id_len == build_id_len && memcmp(module->build_id, build_id, build_id_len) == 0 &&
+            strlen(module->path) == path_len && memcmp(module->path, path, path_len) == 0)
+            return (uint32_t)i;
+    }
+    return GP_SYMBOLIZER_NO_MODULE;
+}
+
+static uint32_t module_add(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
+                           size_t build_id_len)
+{
+    char *copy = gp_arena_text(&symbolizer->arena, path, path_len);
+    if (copy == NULL || gp_grow(&symbolizer->modules, &symbolizer->module_capacity, symbolizer->module_count,
+                                sizeof(*symbolizer->modules)) < 0)
+        return GP_SYMBOLIZER_NO_MODULE;
+    gp_elf_module_t *module = &symbolizer->modules[symbolizer->module_count];
+    char *slash = strrchr(copy, '/');
+    *module = (gp_elf_module_t){
+        .path = copy,
+        .basename = slash ? slash + 1 : copy,
+        .build_id_len = build_id_len,
+    };
+    memcpy(module->build_id, build_id, build_id_len);
+    return (uint32_t)symbolizer->module_count++;
+}
+
+uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
+                              size_t build_id_len)
+{
+    if (build_id_len > GP_BUILD_ID_MAX)
+        build_id_len = GP_BUILD_ID_MAX;
+    pthread_mutex_lock(&symbolizer->lock);
+    uint32_t module = module_find(symbolizer, path, path_len, build_id, build_id_len);
+    if (module == GP_SYMBOLIZER_NO_MODULE)
+        module = module_add(symbolizer, path, path_len, build_id, build_id_len);
+    pthread_mutex_unlock(&symbolizer->lock);
+    return module;
+}
+
+typedef struct place { // key of both indexes: a module and an address in it
+    uint32_t module;
+    uint64_t address;
+} place_t;
+
+// Places near one another lie near one another in the index: 64 bytes of code begin at the same
+// cache line of it. Whoever asks about many goes through them in their order, or comes back to the
+// same ones.
+static uint64_t place_hash(place_t place)
+{
+    uint64_t line = gp_hash_more(gp_hash_u64(place.address >> 6), place.module);
+    uint64_t within = place.address & 63; // tells those in a line from one another
+    return (line & 0x03fffff800000000ull) | within << 58;
+}
+
+static answer_t *answer_at(const gp_symbolizer_t *symbolizer, size_t number)
+{
+    return &symbolizer->answers[number / ANSWERS_IN_BLOCK][number % ANSWERS_IN_BLOCK];
+}
+
+static bool same_answer(const void *owner, uint32_t number, const void *key)
+{
+    const answer_t *item = answer_at(owner, number);
+    const place_t *place = key;
+    return item->address == place->address && item->module == place->module;
+}
+
+static bool same_function(const void *owner, uint32_t number, const void *key)
+{
+    const function_t *item = &((const gp_symbolizer_t *)owner)->functions[number];
+    const place_t *place = key;
+    return item->start == place->address && item->module == place->module;
+}
+
+// The name of the function that starts at place.address: made once.
+static const char *function_name(gp_symbolizer_t *symbolizer, place_t place, const char *name)
+{
+    uint64_t hash = place_hash(place);
+    uint32_t number = gp_index_find(&symbolizer->function_index, hash, same_function, symbolizer, &place);
+    if (number != GP_INDEX_NONE)
+        return symbolizer->functions[number].name;
+    const char *made = gp_demangle(&symbolizer->arena, name);
+    if (made == NULL ||
+        gp_grow(&symbolizer->functions, &symbolizer->function_capacity, symbolizer->function_count,
+                sizeof(*symbolizer->functions)) < 0 ||
+        gp_index_add(&symbolizer->function_index, hash, (uint32_t)symbolizer->function_count) < 0)
+        return made;
+    symbolizer->functions[symbolizer->function_count++] = (function_t){place.address, place.module, made};
+    return made;
+}
+
+static const char *no_name(gp_symbolizer_t *symbolizer, const char *module, uint64_t address)
+{
+    char text[NAME_SIZE];
+    int len = module != NULL ? snprintf(text, sizeof(text), "%.400s+0x%" PRIx64, module, address)
+                             : snprintf(text, sizeof(text), "0x%" PRIx64, address);
+    return gp_arena_text(&symbolizer->arena, text, (size_t)len);
+}
+
+// Is it the same file? Names from one compilation are the same pointer. Those from another
+// (link-time optimization, which runs elsewhere) may have what the build cut off with
+// -ffile-prefix-map.
+static bool same_file(const char *a, const char *b)
+{
+    size_t a_len, b_len;
+    if (a == b || a == NULL || b == NULL)
+        return a == b;
+    a_len = strlen(a);
+    b_len = strlen(b);
+    if (b[0] == '/' || b_len >= a_len)
+        return false;
+    return a[a_len - b_len - 1] == '/' && memcmp(a + a_len - b_len, b, b_len) == 0;
+}
+
+// A function is identified by where it is defined. Code of another file in it (from a macro or an
+// #include) keeps the function but not a line number, which would be read as one of the wrong file.
+static void fill_place(gp_symbol_t *symbol, const gp_dwarf_place_t *place)
+{
+    const char *file = place->first_file ? place->first_file : place->file;
+    if (file == NULL)
+        return;
+    symbol->file = file;
+    symbol->first_line = place->first_line;
+    if (same_file(place->file, file))
+        symbol->line = place->line;
+}
+
+// A name that is no symbol's, but DWARF's: its text is its identity.
+static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const gp_dwarf_place_t *known)
+{
+    if (known->name == NULL)
+        return "[inlined]";
+    if (*known->shown == NULL)
+        *known->shown = function_name(symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)known->name}, known->name);
+    return *known->shown;
+}
+
+// The function that has the code: its symbol's name, which is the one that others call it by; else
+// the one that DWARF knows; else "module+0x1234".
+static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, place_t place,
+                                  gp_range_t *range, const gp_dwarf_place_t *known)
+{
+    if (range != NULL && range->shown == NULL)
+        range->shown = function_name(symbolizer, (place_t){place.module, range->start}, range->name);
+    if (range != NULL)
+        return range->shown;
+    if (known != NULL && known->name != NULL)
+        return text_name(symbolizer, place.module, known);
+    // A function without a symbol is one function all the same, if .eh_frame knows it: named by its
+    // start.
+    const gp_eh_function_t *function = gp_eh_functions_find(&module->functions, place.address);
+    return no_name(symbolizer, module->basename, function ? function->lo : place.address);
+}
+
+typedef struct question { // what make_outer() and make_chain() need
+    gp_symbolizer_t *symbolizer;
+    const gp_elf_module_t *module;
+    place_t place;
+    gp_range_t *range; // of the symbol that covers it; NULL = none
+    gp_dwarf_place_t known[GP_DWARF_PLACES_MAX];
+    size_t count; // of those
+} question_t;
+
+// Fill in what is known of one place.
+static bool fill_symbol(const question_t *question, size_t number, gp_symbol_t *symbol)
+{
+    const gp_dwarf_place_t *known = number < question->count ? &question->known[number] : NULL;
+    symbol->file = symbol->module = question->module->path;
+    if (known != NULL)
+        fill_place(symbol, known);
+    if (number + 1 < question->count)
+        symbol->function = text_name(question->symbolizer, question->place.module, known);
+    else
+        symbol->function =
+            outermost_name(question->symbolizer, question->module, question->place, question->range, known);
+    return symbol->function != NULL;
+}
+
+// What a function is inlined into is the same for all of its addresses that one symbol covers: made
+// once. Places before `number` are inside. Returns NULL when memory is short.
+static const gp_symbol_t *make_outer(const question_t *question, size_t number)
+{
+    const gp_symbol_t *outer = NULL;
+    size_t at = number;
+    while (at < question->count && (question->range == NULL || question->known[at].memo->key != question->range))
+        at++;
+    if (at < question->count)
+        outer = question->known[at].memo->value;
+    while (at-- > number) {
+        gp_symbol_t *symbol = gp_arena_alloc(&question->symbolizer->arena, sizeof(*symbol));
+        if (symbol == NULL || !fill_symbol(question, at, symbol))
+            return NULL;
+        symbol->outer = outer;
+        outer = symbol;
+        *question->known[at].memo = (gp_dwarf_memo_t){question->range, symbol};
+    }
+    return outer;
+}
+
+// One symbol for each place, the innermost first, each leading to the next.
+static bool make_chain(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *symbol)
+{
+    const gp_elf_module_t *module = &symbolizer->modules[place.module];
+    question_t question; // what is known is filled in as far as it is
+    question.symbolizer = symbolizer;
+    question.module = module;
+    question.place = place;
+    question.range = gp_symbol_table_find(&module->symbols, place.address);
+    question.count = module->dwarf ? gp_dwarf_find(module->dwarf, place.address, question.known) : 0;
+    if (question.count > 1) {
+        symbol->outer = make_outer(&question, 1);
+        if (symbol->outer == NULL)
+            return false;
+    }
+    return fill_symbol(&question, 0, symbol);
+}
+
+static bool make_unknown(gp_symbolizer_t *symbolizer, uint64_t address, gp_symbol_t *symbol)
+{
+    symbol->file = symbol->module = "[unknown]";
+    symbol->function = no_name(symbolizer, NULL, address);
+    return symbol->function != NULL;
+}
+
+static bool make_symbol(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *symbol)
+{
+    if (place.module >= symbolizer->module_count)
+        return make_unknown(symbolizer, place.address, symbol);
+    if (!symbolizer->modules[place.module].loaded)
+        gp_elf_module_load(&symbolizer->modules[place.module]);
+    return make_chain(symbolizer, place, symbol);
+}
+
+static const gp_symbol_t *piece_symbol(gp_symbolizer_t *symbolizer, gp_perf_piece_t *piece)
+{
+    if (piece->symbol != NULL)
+        return piece->symbol;
+    gp_symbol_t *symbol = gp_arena_alloc(&symbolizer->arena, sizeof(*symbol));
+    if (symbol == NULL)
+        return NULL;
+    symbol->file = symbol->module = "[jit]";
+    symbol->function = gp_arena_text(&symbolizer->arena, piece->name, strlen(piece->name));
+    piece->symbol = symbol->function ? symbol : NULL;
+    return piece->symbol;
+}
+
+// What a just-in-time compiler says of an address; NULL when it says nothing.
+static const gp_symbol_t *resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t address)
+{
+    const gp_symbol_t *symbol = NULL;
+    for (size_t i = 0; i < symbolizer->perf_map_count && symbolizer->perf_maps_stale; i++)
+        gp_perf_map_update(&symbolizer->perf_maps[i]);
+    symbolizer->perf_maps_stale = false;
+    for (size_t i = 0; i < symbolizer->perf_map_count && symbol == NULL; i++) {
+        gp_perf_piece_t *piece = gp_perf_map_find(&symbolizer->perf_maps[i], address);
+        if (piece != NULL)
+            symbol = piece_symbol(symbolizer, piece);
+    }
+    return symbol;
+}
+
+// Returns room for one more answer, or NULL.
+static answer_t *next_answer(gp_symbolizer_t *symbolizer)
+{
+    size_t block = symbolizer->answer_count / ANSWERS_IN_BLOCK;
+    if (symbolizer->answer_count % ANSWERS_IN_BLOCK == 0) {
+        answer_t *answers = gp_arena_alloc(&symbolizer->arena, ANSWERS_IN_BLOCK * sizeof(*answers));
+        if (answers == NULL ||
+            gp_grow(&symbolizer->answers, &symbolizer->answer_capacity, block, sizeof(*symbolizer->answers)) < 0)
+            return NULL;
+        symbolizer->answers[block] = answers;
+    }
+    return answer_at(symbolizer, symbolizer->answer_count);
+}
+
+static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t place)
+{
+    const gp_symbol_t *compiled =
+        place.module < symbolizer->module_count ? NULL : resolve_compiled(symbolizer, place.address);
+    if (compiled != NULL)
+        return compiled;
+    uint64_t hash = place_hash(place);
+    uint32_t number = gp_index_find(&symbolizer->answer_index, hash, same_answer, symbolizer, &place);
+
+    if (number != GP_INDEX_NONE)
+        return &answer_at(symbolizer, number)->symbol;
+    answer_t *answer = next_answer(symbolizer);
+    if (answer == NULL)
+        return NULL;
+    *answer = (answer_t){.address = place.address, .module = place.module};
+    if (!make_symbol(symbolizer, place, &answer->symbol) ||
+        gp_index_add(&symbolizer->answer_index, hash, (uint32_t)symbolizer->answer_count) < 0)
+        return NULL;
+    symbolizer->answer_count++;
+    return &answer->symbol;
+}
+
+const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    const gp_symbol_t *symbol = resolve_locked(symbolizer, (place_t){module, address});
+    pthread_mutex_unlock(&symbolizer->lock);
+    return symbol;
+}
+
+void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns)
+{
+    size_t i = 0;
+    pthread_mutex_lock(&symbolizer->lock);
+    symbolizer->perf_maps_stale = true;
+    while (i < symbolizer->perf_map_count && strcmp(symbolizer->perf_maps[i].path, path) != 0)
+        i++;
+    if (i == symbolizer->perf_map_count && i < PERF_MAPS_MAX) {
+        symbolizer->perf_maps[i].path = gp_arena_text(&symbolizer->arena, path, strlen(path));
+        symbolizer->perf_maps[i].from_ns = from_ns;
+        symbolizer->perf_maps[i].to_ns = to_ns;
+        symbolizer->perf_map_count += symbolizer->perf_maps[i].path != NULL;
+    }
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
+void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    symbolizer->perf_maps_stale = true;
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
+const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next)
+{
+    const char *path = NULL;
+    pthread_mutex_lock(&symbolizer->lock);
+    for (; *next < symbolizer->module_count && path == NULL; ++*next)
+        if (symbolizer->modules[*next].changed)
+            path = symbolizer->modules[*next].path;
+    pthread_mutex_unlock(&symbolizer->lock);
+    return path;
+}
+
+void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
+{
+    if (symbolizer == NULL)
+        return;
+    for (size_t i = 0; i < symbolizer->module_count; i++)
+        gp_elf_module_free(&symbolizer->modules[i]);
+    free(symbolizer->modules);
+    free(symbolizer->answers);
+    free(symbolizer->functions);
+    for (size_t i = 0; i < symbolizer->perf_map_count; i++)
+        gp_perf_map_clear(&symbolizer->perf_maps[i]);
+    gp_index_free(&symbolizer->answer_index);
+    gp_index_free(&symbolizer->function_index);
+    gp_arena_free(&symbolizer->arena);
+    pthread_mutex_destroy(&symbolizer->lock);
+    free(symbolizer);
+}

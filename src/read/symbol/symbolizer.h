@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Names for addresses.
+//
+// Model: a symbolizer knows modules by (path, build-id), whatever process or capture they come
+// from, and resolves an address within a module once: the answer is kept and stays valid, also when
+// a file later changes, until the symbolizer is destroyed. An address that no symbol covers is
+// "module+0x1234", never its neighbour's name.
+//
+// Order of calls: create -> module -> resolve... -> destroy.
+// Threads: any number at once; one lock. Signals: not safe.
+// Cost: ~100 ns for an address seen before; ~1 us for one in a table that is loaded; loading a
+// table ~1-100 ms.
+#ifndef GP_SYMBOL_SYMBOLIZER_H
+#define GP_SYMBOL_SYMBOLIZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gp_symbolizer gp_symbolizer_t;
+
+typedef struct gp_symbol {
+    const char *function; // demangled, or "module+0x1234"
+    const char *file;     // source file that defines the function, else the module's path
+    uint32_t line;        // of the address, where it is in `file`; 0 = unknown
+    uint32_t first_line;  // at which the function is defined; 0 = unknown
+    const char *module;   // path
+    // The function that this one is inlined into, at the place of the call; NULL = none.
+    const struct gp_symbol *outer;
+} gp_symbol_t;
+
+// The function that has the code of a symbol, whatever is inlined there.
+static inline const gp_symbol_t *gp_symbol_outermost(const gp_symbol_t *symbol)
+{
+    while (symbol != NULL && symbol->outer != NULL)
+        symbol = symbol->outer;
+    return symbol;
+}
+
+// A module number that says "no module": addresses are absolute.
+#define GP_SYMBOLIZER_NO_MODULE UINT32_MAX
+
+// Returns NULL and errno.
+gp_symbolizer_t *gp_symbolizer_create(void);
+
+// Make a module known. Returns its number, the same one for the same (path, build-id);
+// GP_SYMBOLIZER_NO_MODULE when memory is short.
+uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
+                              size_t build_id_len);
+
+// Resolve an address as in the module's ELF file. Returns NULL when memory is short.
+const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address);
+
+// Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a
+// module has names from there. The first two paths count; of those that name an address, the one
+// that was given first.
+//   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,
+//   or made after, is another's. 0 and UINT64_MAX = whenever.
+void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns);
+
+// The same for this very process.
+void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer);
+
+// Say that these files may have grown: they are looked at again before the next use.
+void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer);
+
+// Go through the modules that have no names because their file is another build than the one that
+// was asked about.
+//   next: 0 at first; updated.
+// Returns a module's path, or NULL when there are no more.
+const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next);
+
+void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer);
+
+#endif
