@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""Dependencies point downwards only: the rooms of the source tree, and what each may name.
+
+The graph is drawn from the sources (#include "...") and from the objects that were built of them (symbols that one room
+defines and another one needs). An arrow that ALLOWED does not have is a failure; `python3 test_layers.py --draw BUILD`
+prints the graph.
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.environ.get("GREENPROF_BUILD", os.path.join(ROOT, "build", "release"))
+
+# Room: the rooms right below it. It may name these, and all that they may name.
+ALLOWED = {
+    "include": [],                                          # the public headers
+    "base": [],
+    "model": ["include", "base"],
+    "capture": ["model", "base"],
+    # Runs in the host; none of it names src/read.
+    "core/unwind": ["base"],
+    "core/signal": ["core/unwind", "model"],
+    "core": ["core/signal"],                                # settings, and interface.h: what the core offers to others
+    "core/coro": ["core"],
+    "core/trace": ["core/coro"],
+    "core/collect": ["core/coro"],
+    "core/exact": ["core/collect"],
+    "core/profile": ["core/collect", "core/exact", "core/trace"],
+    "core/session": ["core/profile", "capture"],
+    "core/process": ["core/session"],
+    "runtime-hooks": ["core/process"],
+    # Reads captures and snapshots; none of it names src/core.
+    "read/symbol": ["base"],
+    "read/report": ["read/symbol", "capture"],
+    "read/export": ["read/report"],
+    # The library's one file that knows both halves, and the programs.
+    "dump.c": ["read/export", "core"],
+    "tools/greenprof": ["read/export", "capture"],
+    "tools/demo-service": ["include"],
+}
+
+# Files of runtime-hooks that say what can be hooked, without the hooks themselves: the command lists them.
+HOOK_TABLES = ("runtime-hooks", "tools/greenprof")
+
+SEARCHED = ("src", "src/core", "src/read", "include", "runtime-hooks", "tools/greenprof")
+SOURCE = re.compile(r"\.(c|h|S|inc)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
+
+
+def room_of(path):
+    """The room of a file of the tree, the longest that contains it; None where no room does (tests, benchmarks)."""
+    path = path[len("src/"):] if path.startswith("src/") else path
+    while path and path not in ALLOWED:
+        path = os.path.dirname(path)
+    return path or None
+
+
+def below(room):
+    """All that a room may name."""
+    seen, todo = {room}, [room]
+    while todo:
+        for lower in ALLOWED[todo.pop()]:
+            if lower not in seen:
+                seen.add(lower)
+                todo.append(lower)
+    return seen
+
+
+def sources():
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "src", "include", "runtime-hooks", "tools"],
+                            cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        paths = listed.stdout.splitlines()
+    else:  # no checkout: an unpacked archive
+        paths = [os.path.relpath(os.path.join(folder, name), ROOT)
+                 for top in ("src", "include", "runtime-hooks", "tools")
+                 for folder, _, names in os.walk(os.path.join(ROOT, top)) for name in names]
+    return [path for path in paths if SOURCE.search(path) and os.path.exists(os.path.join(ROOT, path))]
+
+
+def included_file(path, name):
+    """The file of the tree that `path` includes as `name`; None for a header of the system, or a generated one."""
+    for folder in (os.path.dirname(path),) + SEARCHED:
+        candidate = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(os.path.join(ROOT, candidate)):
+            return candidate
+    return None
+
+
+def include_edges():
+    """{(room, room): {"file includes file", ...}}"""
+    edges = collections.defaultdict(set)
+    for path in sources():
+        with open(os.path.join(ROOT, path), encoding="utf-8") as source:
+            names = INCLUDE.findall(source.read())
+        for name in names:
+            target = included_file(path, name)
+            if target and room_of(path) and room_of(target):
+                edges[room_of(path), room_of(target)].add(f"{path} includes {name}")
+    return edges
+
+
+def objects():
+    """(room, object file) of all that was built of a room's sources; a build of another target keeps its own."""
+    for folder, _, names in os.walk(BUILD):
+        match = re.search(r"(?:^|/)((?:src|runtime-hooks|tools)(?:/[^/]+)*)/CMakeFiles/[^/]+\.dir", folder)
+        for name in names:
+            if match and name.endswith(".o") and "__" not in folder:
+                source = os.path.join(match[1], name[:-len(".o")])
+                if os.path.exists(os.path.join(ROOT, source)) and room_of(source):
+                    yield room_of(source), os.path.join(folder, name)
+
+
+def symbol_edges():
+    """{(room, room): {"object needs symbol", ...}}"""
+    found = list(objects())
+    listing = subprocess.run(["nm", "-A", "-P"] + [path for _, path in found], capture_output=True, text=True, check=True)
+    rooms = {path: room for room, path in found}
+    defined, needed = collections.defaultdict(set), []
+    for line in listing.stdout.splitlines():
+        path, symbol, kind = line.split()[:3]
+        room = rooms[path.rstrip(":")]
+        if kind in "Uw":
+            needed.append((room, path.rstrip(":"), symbol))
+        elif kind.isupper() and symbol.startswith(("gp_", "prof_")):
+            defined[symbol].add(room)
+    edges = collections.defaultdict(set)
+    for room, path, symbol in needed:
+        owners = defined.get(symbol, set())
+        if not owners & below(room):  # a symbol that two rooms define is taken from the one that may be named
+            for owner in owners:
+                edges[room, owner].add(f"{os.path.basename(path)} needs {symbol}")
+    return edges
+
+
+def upward(edges):
+    return sorted(f"{room} -> {target}: {what}" for (room, target), whats in edges.items() for what in whats
+                  if target not in below(room) and (target, room) != HOOK_TABLES)
+
+
+class Layers(unittest.TestCase):
+    maxDiff = None
+
+    def test_includes(self):
+        edges = include_edges()
+        self.assertGreater(len(edges), 40, "the graph of the sources")
+        self.assertEqual(upward(edges), [])
+
+    def test_symbols(self):
+        self.assertGreater(len(list(objects())), 200, "objects of the build")
+        self.assertEqual(upward(symbol_edges()), [])
+
+    def test_table_has_no_circle(self):
+        for room in ALLOWED:
+            for lower in ALLOWED[room]:
+                self.assertNotIn(room, below(lower))
+
+    def test_halves(self):
+        """Core never names read, read never names core."""
+        for room in ALLOWED:
+            if room.startswith("core"):
+                self.assertFalse([lower for lower in below(room) if lower.startswith("read")])
+            if room.startswith("read"):
+                self.assertFalse([lower for lower in below(room) if lower.startswith("core")])
+
+    def test_upward_include_is_found(self):
+        self.assertEqual(len(upward({("core/signal", "core/session"): {"a.c includes session/session.h"},
+                                     ("core/session", "core/signal"): {"b.c includes signal/ring.h"}})), 1)
+
+
+def draw():
+    edges = include_edges()
+    order = list(ALLOWED)
+    print("includes, row names column:")
+    for room in order:
+        row = [f"{target} {len(edges[room, target])}" for target in order if target != room and edges.get((room, target))]
+        print(f"  {room:20} {', '.join(row)}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3 and sys.argv[1] == "--draw":
+        BUILD = sys.argv[2]
+        draw()
+    else:
+        unittest.main()
