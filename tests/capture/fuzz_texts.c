@@ -7,7 +7,7 @@
 #include "export/text.h"
 #include "fuzz.h"
 #include "greenprof/trace.h"
-#include "report.h"
+#include "tables.h"
 #include "restriction.h"
 #include "time_text.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A worker's coroutines: one that accepts, one a connection, one a request.
-#include "profile.h"
+#include "request_profile.h"
 #include "service.h"
 #include "socket.h"
 

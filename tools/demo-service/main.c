@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A little HTTP service: starts the workers, and ends them on SIGTERM or SIGINT.
 #include "database.h"
-#include "options.h"
+#include "service_options.h"
 #include "socket.h"
 
 #include <errno.h>

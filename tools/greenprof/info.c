@@ -13,7 +13,7 @@
 #include "message.h"
 #include "print.h"
 #include "progress.h"
-#include "report.h"
+#include "tables.h"
 #include "runtimes.h"
 
 static const char *machine_name(uint32_t machine)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report.h"
+#include "tables.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "print.h"
-#include "report.h"
+#include "tables.h"
 #include "runtimes.h"
 
 enum { NAME_SIZE = 256, HINT_SIZE = 256 };

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "print.h"
-#include "report.h"
+#include "tables.h"
 
 // What each counter says in words; NULL = not shown by itself.
 static const char *const counter_texts[GP_COUNTER_COUNT] = {

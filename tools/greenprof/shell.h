@@ -3,7 +3,7 @@
 #ifndef GP_TOOLS_SHELL_H
 #define GP_TOOLS_SHELL_H
 
-#include "report.h"
+#include "tables.h"
 
 typedef struct gp_shell {
     gp_arguments_t arguments; // the options that choose, as the shell's commands have set them

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coro/coro_name.h"
-#include "coro/ledger.h"
+#include "coro/coro_ledger.h"
 #include "coro/own_memory.h"
 #include "coro/scope.h"
 #include "coro/spawn.h"

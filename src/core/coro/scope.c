@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "coro/ledger.h"
+#include "coro/coro_ledger.h"
 #include "coro/own_memory.h"
 #include "coro/registry.h"
 #include "signal/ticks.h"

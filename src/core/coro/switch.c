@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "coro/ledger.h"
+#include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "signal/handler.h"

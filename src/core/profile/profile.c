@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collect/sampler.h"
-#include "coro/ledger.h"
+#include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"

@@ -13,7 +13,7 @@
 #include "collect/parked.h"
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
-#include "coro/ledger.h"
+#include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
 #include "process/process.h"

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "coro/ledger.h"
+#include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "greenprof/trace.h"
 #include "signal/sample.h"

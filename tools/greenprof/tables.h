@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tables of `greenprof report`.
-#ifndef GP_TOOLS_REPORT_H
-#define GP_TOOLS_REPORT_H
+#ifndef GP_TOOLS_TABLES_H
+#define GP_TOOLS_TABLES_H
 
 #include "source.h"
 #include "stats.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The command line.
-#ifndef DEMO_OPTIONS_H
-#define DEMO_OPTIONS_H
+#ifndef DEMO_SERVICE_OPTIONS_H
+#define DEMO_SERVICE_OPTIONS_H
 
 #include "service.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "options.h"
+#include "service_options.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -2,8 +2,8 @@
 // Reading the ledger that src/core/signal/edge.h keeps: where a coroutine's time went, up to any moment.
 //
 // Threads: any; the parts of one reading may be a switch apart where the coroutine runs meanwhile. Signals: safe.
-#ifndef GP_CORO_LEDGER_H
-#define GP_CORO_LEDGER_H
+#ifndef GP_CORO_CORO_LEDGER_H
+#define GP_CORO_CORO_LEDGER_H
 
 #include <stdbool.h>
 

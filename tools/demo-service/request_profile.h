@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where the service meets greenprof: one trace id and, with --profile-dir, one profile a request.
-#ifndef DEMO_PROFILE_H
-#define DEMO_PROFILE_H
+#ifndef DEMO_REQUEST_PROFILE_H
+#define DEMO_REQUEST_PROFILE_H
 
 #include "service.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "coro/ledger.h"
+#include "coro/coro_ledger.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "profile.h"
+#include "request_profile.h"
 
 #include <greenprof/coro.h>
 
