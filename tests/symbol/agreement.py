@@ -1,6 +1,8 @@
-"""Names and inlined functions held against addr2line and llvm-symbolizer: used by test_symbols.py and tools/bench/symbols.
+"""Names and inlined functions held against addr2line and llvm-symbolizer: used by test_symbols.py and tools/bench/symbols,
+which also asks libdw and libdwarf.
 
-Neither of the two reads the names that dwz moved to a file that several binaries share; gdb does. All are asked about the same addresses. Names are compared as c++filt writes them, without the suffixes of copies
+Neither of the first two reads the names that dwz moved to a file that several binaries share, nor does libdwarf; libdw and
+gdb do. All are asked about the same addresses. Names are compared as c++filt writes them, without the suffixes of copies
 that a compiler made of a function (".constprop.0"), which some show and others do not.
 """
 import bisect, collections, os, random, re, resource, shutil, subprocess, tempfile
@@ -23,8 +25,11 @@ def greenprof(resolve, path, addresses):
     return Tool([tuple(line.split("\t")[0::4]) for line in out.splitlines()], seconds)
 
 
-def addr2line(path, addresses):
-    out, seconds = run(["addr2line", "-a", "-i", "-f", "-e", path], addresses)
+def addr2line(path, addresses, program="addr2line"):
+    """binutils' (libbfd); or elfutils' eu-addr2line (libdw), which prints the same."""
+    if shutil.which(program) is None:
+        return None
+    out, seconds = run([program, "-a", "-i", "-f", "-e", path], addresses)
     chains = []
     for line in out.splitlines():
         if re.fullmatch(r"0x[0-9a-f]{16}", line):
@@ -32,7 +37,7 @@ def addr2line(path, addresses):
             name = True
         else:  # names and places take turns
             if name:
-                chains[-1].append(line)
+                chains[-1].append(line.split(" inlined at ")[0])  # which elfutils adds
             name = not name
     return Tool([tuple(chain) for chain in chains], seconds)
 
@@ -43,6 +48,14 @@ def llvm_symbolizer(path, addresses):
         return None
     out, seconds = run([program, "-e", path, "-f", "-i", "--no-demangle"], addresses)
     return Tool([tuple(block.split("\n")[0::2]) for block in out.rstrip("\n").split("\n\n")], seconds)
+
+
+def libdwarf(ask, path, addresses):
+    """Functions of their own or inlined, as DWARF names them; symbols are not asked."""
+    if not os.path.exists(ask) or is_shared_by_dwz(path):
+        return None
+    out, seconds = run([ask, debug_file(path) or path], addresses)
+    return Tool([tuple(line.split("\t")) for line in out.splitlines()], seconds)
 
 
 # What gdb is to do: for each address, the function of each block around it.

@@ -76,13 +76,14 @@ uint64_t gp_dwarf_reference(const gp_dwarf_unit_t *unit, const gp_dwarf_value_t 
 }
 
 static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *from, gp_dwarf_unit_t *unit,
-                     const description_t *description)
+                     const description_t *description, bool *linked)
 {
     uint64_t number;
-    // The linkage name says more (class, arguments); a plain name is kept only until one comes.
-    if (description->linkage_name.form != 0) {
+    // The first linkage name counts (of a constructor's copies each has its own); it says more than a plain name.
+    if (description->linkage_name.form != 0 && !*linked) {
         const char *name = gp_dwarf_value_text(from, unit, &description->linkage_name);
         title->name = name ? name : title->name;
+        *linked = name != NULL;
     } else if (title->name == NULL) {
         title->name = gp_dwarf_value_text(from, unit, &description->name);
     }
@@ -98,6 +99,7 @@ static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
     gp_dwarf_t *from = dwarf; // whose .debug_info
     uint64_t die = title->die;
     description_t description;
+    bool linked = false;
     for (int hops = 0; hops < HOPS_MAX && die != GP_DWARF_NO_DIE; hops++) {
         if (die & GP_DWARF_SUPPLEMENT)
             from = from->supplement;
@@ -105,8 +107,8 @@ static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
         gp_dwarf_unit_t *unit = from ? gp_dwarf_unit_at(from, die) : NULL;
         if (unit == NULL || !gp_dwarf_abbrevs_load(from, unit) || !read_die(from, unit, die, &description))
             break;
-        complete(dwarf, title, from, unit, &description);
-        if (description.linkage_name.form != 0 && title->first_line != 0 && title->first_file != NULL)
+        complete(dwarf, title, from, unit, &description, &linked);
+        if (linked && title->first_line != 0 && title->first_file != NULL)
             break;
         die = gp_dwarf_reference(unit, &description.reference);
     }
