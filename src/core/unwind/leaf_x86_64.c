@@ -22,13 +22,12 @@ static int32_t read_i32(const uint8_t *at)
 // unloaded, so only modules that never are, or the interrupted one, will do.
 static bool in_text(uintptr_t address, uintptr_t pc)
 {
-    gp_module_t storage;
-    const gp_module_t *module;
+    gp_module_t module;
     gp_location_t where;
     if (!gp_addr_plausible(address) || !gp_module_locate(address, &where) ||
         !(gp_module_is_fixed(where.link_map) || (pc >= where.lo && pc < where.hi)))
         return false;
-    return gp_module_find(address, &storage, &module) != GP_MODULE_NONE && address + 16 <= module->text_hi;
+    return gp_module_find(address, &module) != GP_MODULE_NONE && address + 16 <= module.text_hi;
 }
 
 // Where code at `target` goes at once: through `jmp rel32`, or `jmp *slot(%rip)` as PLT entries do;

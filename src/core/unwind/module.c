@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: MIT
-// The append-only table of module descriptors.
+// The table of module descriptors.
 #include "unwind/module.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "unwind/arch.h"
 
-enum descriptor_state { FREE, BUSY, READY };
+enum {
+    SLOTS = 4096, // a power of two
+    WAYS = 8,     // slots that a module may be in
+    MODULE_WORDS = sizeof(gp_module_t) / sizeof(uintptr_t),
+};
 
-typedef struct descriptor {
-    _Atomic unsigned state; // enum descriptor_state, only ever rises
-    gp_module_t module;
-} descriptor_t;
+static_assert(sizeof(gp_module_t) % sizeof(uintptr_t) == 0, "copied by words");
 
-static descriptor_t table[GP_MODULE_TABLE_LEN];
+// A sequence lock: odd while a descriptor is being written, 0 before the first one. A writer takes it with a
+// compare-and-swap, so there is one at a time; none waits for it.
+typedef struct slot {
+    _Atomic uint32_t version;
+    _Atomic uintptr_t words[MODULE_WORDS]; // a gp_module_t
+} slot_t;
+
+static slot_t table[SLOTS];
 
 enum { FIXED_MAX = 512 };
 
@@ -40,75 +49,108 @@ const void *gp_module_fixed_get(size_t index)
     return index < fixed_count ? fixed[index] : NULL;
 }
 
-static unsigned start_of(const gp_location_t *where)
+// The number of a descriptor in a slot: the next one there has another number, so that a row that names the former one
+// is not taken for its own.
+static int number_of(uint32_t at, uint32_t version)
 {
-    return (unsigned)((where->lo >> 12) * 0x9e3779b97f4a7c15u >> 40) % GP_MODULE_TABLE_LEN;
+    return (int)((at | version / 2 * SLOTS) & INT32_MAX);
 }
 
+static uint32_t first_way(const gp_location_t *where)
+{
+    return (uint32_t)((where->lo >> 12) * 0x9e3779b97f4a7c15u >> 40) % (SLOTS / WAYS) * WAYS;
+}
+
+// Copy a slot's descriptor. Returns its version, 0 where there is none or it is being written. Acquire: pairs with
+// publish()'s release; the fence keeps the words before the version's second look.
+static uint32_t read_slot(const slot_t *slot, gp_module_t *module)
+{
+    uint32_t version = atomic_load_explicit(&slot->version, memory_order_acquire);
+    uintptr_t words[MODULE_WORDS];
+    if (version == 0 || version % 2 != 0)
+        return 0;
+    for (size_t i = 0; i < MODULE_WORDS; i++)
+        words[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    memcpy(module, words, sizeof words);
+    return atomic_load_explicit(&slot->version, memory_order_relaxed) == version ? version : 0;
+}
+
+static bool same_place(const gp_location_t *a, const gp_location_t *b)
+{
+    return a->lo == b->lo && a->hi == b->hi && a->link_map == b->link_map && a->hdr == b->hdr;
+}
+
+//   where: what is mapped now, so that the build id may be read if it is the same
 static bool same_module(const gp_module_t *module, const gp_location_t *where)
 {
-    const gp_location_t *was = &module->where;
-    if (was->lo != where->lo || was->hi != where->hi || was->link_map != where->link_map || was->hdr != where->hdr)
-        return false;
     // A rebuilt plugin may reload with the same size at the same address: its build id tells.
-    return module->fixed || module->id_at == NULL || memcmp(module->id_at, module->id, GP_MODULE_ID_BYTES) == 0;
+    return same_place(&module->where, where) &&
+           (module->fixed || module->id_at == NULL || memcmp(module->id_at, module->id, GP_MODULE_ID_BYTES) == 0);
 }
 
-// Copy a parsed module into the table. The release pairs with find_listed()'s acquire.
-static bool publish(descriptor_t *slot, const gp_module_t *module)
+static bool is_gone(const gp_module_t *module)
 {
-    unsigned expected = FREE;
-    if (!atomic_compare_exchange_strong_explicit(&slot->state, &expected, BUSY, memory_order_relaxed,
-                                                 memory_order_relaxed))
-        return false;
-    slot->module = *module;
-    atomic_store_explicit(&slot->state, READY, memory_order_release);
-    return true;
+    gp_location_t now;
+    return !module->fixed && (!gp_module_locate(module->where.lo, &now) || !same_module(module, &now));
 }
 
-// Returns the descriptor's number, or GP_MODULE_NONE with `*free_slot` where it could go.
-static int find_listed(const gp_location_t *where, unsigned *free_slot)
+// Put a parsed module where no other one is, or one that is not loaded any more. The release pairs with read_slot()'s
+// acquire. Returns the descriptor's number or GP_MODULE_UNLISTED.
+static int publish(const gp_module_t *module)
 {
-    unsigned start = start_of(where);
-    for (unsigned i = 0; i < GP_MODULE_TABLE_LEN; i++) {
-        unsigned number = (start + i) % GP_MODULE_TABLE_LEN;
-        // Acquire: pairs with publish()'s release.
-        unsigned state = atomic_load_explicit(&table[number].state, memory_order_acquire);
-        if (state == FREE) {
-            *free_slot = number;
-            return GP_MODULE_NONE;
-        }
-        if (state == READY && same_module(&table[number].module, where))
-            return (int)number;
+    uint32_t way = first_way(&module->where);
+    uintptr_t words[MODULE_WORDS];
+    memcpy(words, module, sizeof words);
+    for (uint32_t at = way; at < way + WAYS; at++) {
+        slot_t *slot = &table[at];
+        gp_module_t was;
+        uint32_t version = atomic_load_explicit(&slot->version, memory_order_relaxed);
+        if (version != 0 && (read_slot(slot, &was) != version || !is_gone(&was)))
+            continue;
+        if (!atomic_compare_exchange_strong_explicit(&slot->version, &version, version + 1, memory_order_acquire,
+                                                     memory_order_relaxed))
+            continue;
+        atomic_thread_fence(memory_order_release); // an odd version is seen by those who see one of the new words
+        for (size_t i = 0; i < MODULE_WORDS; i++)
+            atomic_store_explicit(&slot->words[i], words[i], memory_order_relaxed);
+        atomic_store_explicit(&slot->version, version + 2, memory_order_release);
+        return number_of(at, version + 2);
     }
-    *free_slot = GP_MODULE_TABLE_LEN;
-    return GP_MODULE_NONE;
+    return GP_MODULE_UNLISTED;
 }
 
-int gp_module_find(uintptr_t pc, gp_module_t *storage, const gp_module_t **module)
+static int find_listed(const gp_location_t *where, gp_module_t *module)
+{
+    uint32_t way = first_way(where);
+    for (uint32_t at = way; at < way + WAYS; at++) {
+        uint32_t version = read_slot(&table[at], module);
+        if (version != 0 && same_module(module, where))
+            return number_of(at, version);
+    }
+    return GP_MODULE_UNLISTED;
+}
+
+int gp_module_find(uintptr_t pc, gp_module_t *module)
 {
     gp_location_t where;
     if (!gp_module_locate(pc, &where))
         return GP_MODULE_NONE;
-    unsigned free_slot;
-    int number = find_listed(&where, &free_slot);
-    if (number >= 0) {
-        *module = &table[number].module;
-    } else {
-        if (!gp_module_parse(&where, storage))
+    int number = find_listed(&where, module);
+    if (number < 0) {
+        if (!gp_module_parse(&where, module))
             return GP_MODULE_NONE;
-        *module = storage;
-        bool listed = free_slot < GP_MODULE_TABLE_LEN && publish(&table[free_slot], storage);
-        number = listed ? (int)free_slot : GP_MODULE_UNLISTED;
+        number = publish(module);
     }
-    bool code = pc >= (*module)->text_lo && pc < (*module)->text_hi;
+    bool code = pc >= module->text_lo && pc < module->text_hi;
     return code ? number : GP_MODULE_NONE;
 }
 
-bool gp_module_check(unsigned number, uintptr_t pc)
+bool gp_module_check(uint32_t number, uintptr_t pc)
 {
     gp_location_t where;
-    if (number >= GP_MODULE_TABLE_LEN || atomic_load_explicit(&table[number].state, memory_order_acquire) != READY)
-        return false;
-    return gp_module_locate(pc, &where) && same_module(&table[number].module, &where);
+    gp_module_t module;
+    uint32_t version = read_slot(&table[number % SLOTS], &module);
+    return version != 0 && (uint32_t)number_of(number % SLOTS, version) == number && gp_module_locate(pc, &where) &&
+           same_module(&module, &where);
 }

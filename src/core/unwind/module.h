@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Loaded modules as the walker sees them: where their code is and where their unwind tables are.
 //
-// Model: gp_module_locate() asks the loader (lock-free) which mapping holds an address. What must
-// be parsed from the module's headers is kept in an append-only table of immutable descriptors, so
-// that a row can name its module by a small number. A module of the startup set is never unloaded
-// ("fixed"); the rows of any other are trusted only after gp_module_check() found the very same
-// module still in place.
+// Model: gp_module_locate() asks the loader (lock-free) which mapping holds an address. What must be parsed from the
+// module's headers is kept in a table of descriptors, so that a row can name its module by a number. A module of the
+// startup set is never unloaded ("fixed"); the rows of any other are trusted only after gp_module_check() found the
+// very same module still in place. The descriptor of a module that is gone gives its slot to a new one, with another
+// number: a process that loads and unloads plugins for ever needs no more room than those that are loaded at once.
 //
-// Descriptor table: anybody who parses a new module produces (handlers too), claiming a free
-// descriptor with a compare-and-swap; readers see it once its state is READY; nobody ever frees or
-// changes one. Signals: everything here is safe unless it says otherwise.
+// Descriptor table: each thread that parses a new module produces (handlers too); each slot is a sequence lock that is
+// tried and never waited for, and a reader copies what it holds. Signals: everything here is safe unless it says
+// otherwise.
 #ifndef GP_UNWIND_MODULE_H
 #define GP_UNWIND_MODULE_H
 
@@ -18,9 +18,8 @@
 #include <stdint.h>
 
 enum {
-    GP_MODULE_TABLE_LEN = 2048, // a power of two
     GP_MODULE_ID_BYTES = 16,
-    GP_MODULE_UNLISTED = -1, // found, but the table is full or busy: its rows must not be cached
+    GP_MODULE_UNLISTED = -1, // found, but its slots are taken or busy: its rows must not be cached
     GP_MODULE_NONE = -2,
 };
 
@@ -56,13 +55,12 @@ bool gp_module_locate(uintptr_t pc, gp_location_t *where);
 // Look at the modules again where they cannot be asked for lock-free. Signals: not safe.
 void gp_module_locate_prepare(void);
 
-// Find the module with `pc` in its executable segments. `*module` points to the table or to
-// `*storage`. Returns the descriptor's number, GP_MODULE_UNLISTED or GP_MODULE_NONE. Cost: ~50 ns
-// once it is listed.
-int gp_module_find(uintptr_t pc, gp_module_t *storage, const gp_module_t **module);
+// Find the module with `pc` in its executable segments, and copy its descriptor. Returns the descriptor's number,
+// GP_MODULE_UNLISTED or GP_MODULE_NONE. Cost: ~60 ns once it is listed.
+int gp_module_find(uintptr_t pc, gp_module_t *module);
 
 // Is descriptor `number` still the module that is mapped at `pc`? Cost: ~30 ns.
-bool gp_module_check(unsigned number, uintptr_t pc);
+bool gp_module_check(uint32_t number, uintptr_t pc);
 
 // Note which modules can never be unloaded. Called before walks, once. Signals: not safe.
 void gp_module_fixed_prepare(void);

@@ -51,20 +51,19 @@ static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_
 
 gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module)
 {
-    gp_module_t storage;
-    const gp_module_t *found;
+    gp_module_t found;
     *slot = GP_CACHE_SLOTS;
     *module = UINT32_MAX;
     if (!gp_addr_plausible(pc))
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
     unsigned epoch = gp_cache_epoch();
-    int number = gp_module_find(pc - is_return, &storage, &found);
+    int number = gp_module_find(pc - is_return, &found);
     if (number == GP_MODULE_NONE)
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
-    gp_packed_row_t row = compute(found, pc, is_return) | (found->fixed ? 0 : GP_ROW_VOLATILE);
+    gp_packed_row_t row = compute(&found, pc, is_return) | (found.fixed ? 0 : GP_ROW_VOLATILE);
     if (number >= 0)
         *module = (uint32_t)number;
-    if (number >= 0 || found->fixed) {
+    if (number >= 0 || found.fixed) {
         uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
         *slot = gp_cache_store(hash, row, *module, epoch);
     }
@@ -87,22 +86,20 @@ static bool is_readable(uintptr_t at, size_t len)
 
 bool gp_is_return_address(uintptr_t pc)
 {
-    gp_module_t storage;
+    gp_module_t module;
     gp_location_t where;
-    const gp_module_t *module;
     enum { CALL_MAX = 8 };
     if (!gp_addr_plausible(pc) || !gp_module_locate(pc - 1, &where) || pc - where.lo < CALL_MAX ||
         (!gp_module_is_fixed(where.link_map) && !is_readable(pc - CALL_MAX, CALL_MAX)))
         return false;
-    return gp_module_find(pc - 1, &storage, &module) != GP_MODULE_NONE && gp_arch_follows_call(pc, module->text_lo);
+    return gp_module_find(pc - 1, &module) != GP_MODULE_NONE && gp_arch_follows_call(pc, module.text_lo);
 }
 
 bool gp_resolve_full(uintptr_t pc, bool is_return, gp_module_t *storage, const gp_module_t **module, gp_row_t *row)
 {
     *module = NULL;
-    if (!gp_addr_plausible(pc) || gp_module_find(pc - is_return, storage, module) == GP_MODULE_NONE) {
-        *module = NULL;
+    if (!gp_addr_plausible(pc) || gp_module_find(pc - is_return, storage) == GP_MODULE_NONE)
         return false;
-    }
+    *module = storage;
     return gp_fde_row(*module, pc - is_return, row);
 }
