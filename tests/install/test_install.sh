@@ -17,7 +17,7 @@ g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror user.cpp "${flags[@]}" -o by_pkg
 ./by_pkg_config
 test -s user.prof
 
-cmake -S . -B cmake-build -DCMAKE_PREFIX_PATH="$tmp/usr" >log 2>&1 || { cat log; exit 1; }
+cmake -S . -B cmake-build -G Ninja -DCMAKE_PREFIX_PATH="$tmp/usr" >log 2>&1 || { cat log; exit 1; }
 cmake --build cmake-build >log 2>&1 || { cat log; exit 1; }
 cmake-build/user
 
