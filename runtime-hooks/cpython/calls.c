@@ -3,14 +3,14 @@
 
 #include <dlfcn.h>
 
-#include "api.h"
 #include "collect/sampler.h"
 #include "greenprof/coro.h"
-#include "handed.h"
+#include "interpreter/api.h"
+#include "interpreter/frame_walk.h"
+#include "interpreter/redirect.h"
+#include "pools/pool_calls.h"
 #include "process/host_calls.h"
 #include "process/process.h"
-#include "redirect.h"
-#include "walk.h"
 
 // Both kinds of fast call; the one without keywords does not look at the last argument.
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords);
@@ -41,7 +41,7 @@ static gp_py_t *execve_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, 
 // The thread gets its timer now, not when the collector next looks for new ones.
 static gp_py_t *start_of(gp_py_t *self, gp_py_t *args)
 {
-    gp_handed_look(); // a pool's first thread
+    gp_pools_look(); // a pool's first thread
     gp_py_t *result = real_start(self, args);
     if (!interposed && result != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_mine())
         gp_sampler_look_for_threads();

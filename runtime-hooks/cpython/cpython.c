@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MIT
-#include "cpython.h"
+// CPython in this process: found by its symbols, 3.11 to 3.13.
+//
+// Where it is there when the core is loaded (`greenprof run python3`), all is in place before the first line runs. Else
+// the walker is registered when it is found, and greenlets are hooked when the package greenprof is imported.
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <stddef.h>
 
-#include "api.h"
-#include "asyncio.h"
+#include "asyncio/asyncio.h"
 #include "calls.h"
-#include "code_objects.h"
 #include "collect/collector.h"
-#include "greenlet.h"
-#include "greenlet_map.h"
-#include "handed.h"
+#include "greenlet/greenlet.h"
+#include "greenlet/greenlet_map.h"
+#include "greenlet/walk_parked.h"
 #include "imports.h"
 #include "interface.h"
-#include "parked.h"
+#include "interpreter/api.h"
+#include "interpreter/code_objects.h"
+#include "interpreter/frame_walk.h"
+#include "pools/pool_calls.h"
 #include "signal/edge.h"
-#include "walk.h"
 
 static int (*is_initialized)(void);
 static bool has_api;
@@ -33,7 +36,7 @@ static void enter(void)
         gp_asyncio_enter();
     if (is_attached && looked != epoch && gp_py.gil_check()) {
         looked = epoch;
-        gp_handed_look();
+        gp_pools_look();
     }
 }
 
@@ -94,7 +97,8 @@ static void find_generators(void)
         gp_cpython_runtime.generator_frame = *gp_py_size(generator) - gp_cpython_runtime.layout->frame_bytes;
 }
 
-bool gp_cpython_look(void)
+// Register the walker where the interpreter is there. Idempotent; one thread at a time.
+static bool look(void)
 {
     if (atomic_load_explicit(&gp_language, memory_order_relaxed) != NULL)
         return true;
@@ -119,7 +123,7 @@ bool gp_cpython_look(void)
 
 static int attach(void)
 {
-    if (!gp_cpython_look() || !has_api)
+    if (!look() || !has_api)
         return -ENOTSUP;
     atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(),
                           memory_order_relaxed);
@@ -128,8 +132,16 @@ static int attach(void)
     gp_greenlet_look();
     gp_asyncio_look();
     is_attached = true;
-    gp_handed_look();
+    gp_pools_look();
     return 0;
+}
+
+static int watch_language(gp_language_watch_t *watch)
+{
+    int status = gp_greenlet_watch(watch);
+    if (watch != NULL)
+        gp_pools_look();
+    return status;
 }
 
 __attribute__((constructor)) static void load(void)
@@ -138,7 +150,7 @@ __attribute__((constructor)) static void load(void)
     if (first() != gp_core_own_interface())
         return;
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
-    atomic_store_explicit(&gp_language_watching, gp_greenlet_watch, memory_order_release);
-    if (gp_cpython_look() && has_api && is_initialized != NULL && !is_initialized())
+    atomic_store_explicit(&gp_language_watching, watch_language, memory_order_release);
+    if (look() && has_api && is_initialized != NULL && !is_initialized())
         gp_imports_foresee();
 }

@@ -4,9 +4,9 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "api.h"
-#include "asyncio.h"
-#include "greenlet.h"
+#include "asyncio/asyncio.h"
+#include "greenlet/greenlet.h"
+#include "interpreter/api.h"
 
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count);
 

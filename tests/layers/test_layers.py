@@ -33,6 +33,12 @@ ALLOWED = {
     "core/session": ["core/profile", "capture"],
     "core/process": ["core/session"],
     "runtime-hooks": ["core/process"],
+    "runtime-hooks/cpython/interpreter": ["runtime-hooks"],
+    "runtime-hooks/cpython/greenlet": ["runtime-hooks/cpython/interpreter"],
+    "runtime-hooks/cpython/asyncio": ["runtime-hooks/cpython/greenlet"],
+    "runtime-hooks/cpython/pools": ["runtime-hooks/cpython/greenlet"],
+    "runtime-hooks/cpython/package": ["core/process", "dump.c"],  # it is linked with the library
+    "runtime-hooks/cpython": ["runtime-hooks/cpython/asyncio", "runtime-hooks/cpython/pools"],
     # Reads captures and snapshots; none of it names src/core.
     "read/symbol": ["base"],
     "read/report": ["read/symbol", "capture"],
@@ -46,7 +52,7 @@ ALLOWED = {
 # Files of runtime-hooks that say what can be hooked, without the hooks themselves: the command lists them.
 HOOK_TABLES = ("runtime-hooks", "tools/greenprof")
 
-SEARCHED = ("src", "src/core", "src/read", "include", "runtime-hooks", "tools/greenprof")
+SEARCHED = ("src", "src/core", "src/read", "include", "runtime-hooks", "runtime-hooks/cpython", "tools/greenprof")
 SOURCE = re.compile(r"\.(c|h|S|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
@@ -71,13 +77,13 @@ def below(room):
 
 
 def sources():
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "src", "include", "runtime-hooks", "tools"],
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "src", "include", "runtime-hooks", "runtime-hooks/cpython", "tools"],
                             cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0:
         paths = listed.stdout.splitlines()
     else:  # no checkout: an unpacked archive
         paths = [os.path.relpath(os.path.join(folder, name), ROOT)
-                 for top in ("src", "include", "runtime-hooks", "tools")
+                 for top in ("src", "include", "runtime-hooks", "runtime-hooks/cpython", "tools")
                  for folder, _, names in os.walk(os.path.join(ROOT, top)) for name in names]
     return [path for path in paths if SOURCE.search(path) and os.path.exists(os.path.join(ROOT, path))]
 

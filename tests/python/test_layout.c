@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "cpython/layout.h"
+#include "cpython/interpreter/layout.h"
 
 static int failures;
 

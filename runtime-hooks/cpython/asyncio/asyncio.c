@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+#include "asyncio/asyncio.h"
+
+#include <string.h>
+
+#include "asyncio/asyncio_probe.h"
+#include "coro/registry.h"
+#include "coro/switch.h"
+#include "coro/threads.h"
+#include "greenlet/greenlet.h"
+#include "greenlet/greenlet_map.h"
+#include "greenlet/walk_parked.h"
+#include "interpreter/frame_walk.h"
+#include "interpreter/spawn_site.h"
+#include "interpreter/task_step.h"
+
+enum { ARGUMENTS_OFFSET_BIT = 63 }; // PY_VECTORCALL_ARGUMENTS_OFFSET
+
+typedef int init_t(gp_py_t *task, gp_py_t *args, gp_py_t *keywords);
+typedef void dealloc_t(gp_py_t *task);
+typedef gp_py_t *call_t(gp_py_t *callable, gp_py_t *args, gp_py_t *keywords);
+typedef gp_py_t *method_t(gp_py_t *self, gp_py_t *argument);
+
+static gp_asyncio_steps_t steps; // step_type NULL = asyncio is not hooked
+static init_t *real_init;
+static dealloc_t *real_dealloc;
+static call_t *real_step;
+static method_t *real_wakeup, *real_set_name, *get_name, *get_coro, *is_done;
+static gp_py_vectorcall_t *real_call_soon;
+static gp_py_t *qualname, *is_true;
+
+static bool is_sampling(void)
+{
+    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
+}
+
+// "Task-1", as asyncio calls those that have no name.
+static bool is_made_up(const char *name)
+{
+    size_t digits = strncmp(name, "Task-", 5) == 0 ? strspn(name + 5, "0123456789") : 0;
+    return digits > 0 && name[5 + digits] == '\0';
+}
+
+// The name that the program gave it, else that of its coroutine function. Returns a text object, NULL = neither.
+static gp_py_t *name_of(gp_py_t *task)
+{
+    gp_py_t *name = get_name(task, NULL);
+    const char *text = name != NULL ? gp_py.utf8(name, NULL) : NULL;
+    if (text != NULL && text[0] != '\0' && !is_made_up(text))
+        return name;
+    gp_py_t *coroutine = get_coro(task, NULL),
+            *function = coroutine != NULL ? gp_py.get_attr_of(coroutine, qualname) : NULL;
+    gp_py.drop(coroutine);
+    if (function != NULL && gp_py.utf8(function, NULL) != NULL) {
+        gp_py.drop(name);
+        return function;
+    }
+    gp_py.drop(function);
+    gp_py.error_clear();
+    return name;
+}
+
+static void add(gp_py_t *task, prof_coro_t *spawner)
+{
+    gp_py_t *name = name_of(task), *coroutine = get_coro(task, NULL); // which the task keeps
+    gp_coro_birth_t birth = {
+        .kind = GP_CORO_ANNOUNCED,
+        .spawner = spawner,
+        .spawn_site = spawner != NULL ? gp_cpython_spawn_site() : 0,
+        .object = coroutine != NULL ? (uintptr_t)coroutine | GP_CPYTHON_IS_TASK : 0,
+        .name = name != NULL ? gp_py.utf8(name, NULL) : NULL,
+    };
+    prof_coro_t *coro = gp_coro_new(&birth);
+    gp_coro_retire(gp_greenlet_take(task));
+    if (coro != NULL)
+        gp_greenlet_put(&(gp_greenlet_t){task, coro, coro->id, task});
+    gp_py.drop(name);
+    gp_py.drop(coroutine);
+}
+
+static void forget(gp_py_t *task)
+{
+    prof_coro_t *coro = gp_greenlet_take(task);
+    if (coro == NULL)
+        return;
+    gp_coro_retire(coro);
+    gp_greenlet_tell(GP_LANGUAGE_GONE, task);
+}
+
+static void mark_ready(gp_py_t *task)
+{
+    const gp_greenlet_t *found = gp_greenlet_find(task);
+    if (found != NULL)
+        prof_coro_ready(found->coro);
+}
+
+static void begin(gp_step_t *outer, gp_py_t *task)
+{
+    if (gp_greenlet_find(task) == NULL)
+        add(task, NULL); // older than the hook
+    const gp_greenlet_t *found = gp_greenlet_find(task);
+    gp_py_t *coroutine = is_sampling() ? get_coro(task, NULL) : NULL;
+    gp_greenlet_t record = found != NULL ? *found : (gp_greenlet_t){.object = task};
+    gp_step_begin(outer, &record, (uintptr_t)coroutine);
+    gp_py.drop(coroutine);
+}
+
+static void end(const gp_step_t *outer, gp_py_t *task)
+{
+    gp_step_end(outer);
+    gp_py_t *done = is_done(task, NULL);
+    if (done == is_true) // it waits for nothing any more, however long its object is kept
+        forget(task);
+    gp_py.drop(done);
+}
+
+static void end_with(gp_py_t *result, const gp_step_t *outer, gp_py_t *task)
+{
+    gp_py_t *error[3];
+    if (result != NULL) {
+        end(outer, task);
+        return;
+    }
+    gp_py.error_fetch(&error[0], &error[1], &error[2]); // SystemExit and the like go through the loop
+    end(outer, task);
+    gp_py.error_restore(error[0], error[1], error[2]);
+}
+
+static gp_py_t *task_of_step(gp_py_t *step)
+{
+    return *(gp_py_t **)(void *)((char *)step + GP_ASYNCIO_STEP_TASK);
+}
+
+static gp_py_t *on_step(gp_py_t *step, gp_py_t *args, gp_py_t *keywords)
+{
+    gp_py_t *task = task_of_step(step);
+    gp_step_t outer;
+    if (task == NULL)
+        return real_step(step, args, keywords);
+    begin(&outer, task);
+    gp_py_t *result = real_step(step, args, keywords);
+    end_with(result, &outer, task);
+    return result;
+}
+
+static gp_py_t *on_wakeup(gp_py_t *task, gp_py_t *future)
+{
+    gp_step_t outer;
+    begin(&outer, task);
+    gp_py_t *result = real_wakeup(task, future);
+    end_with(result, &outer, task);
+    return result;
+}
+
+// The task whose step a callback is, NULL = something else.
+static gp_py_t *task_of_callback(gp_py_t *callback)
+{
+    if (gp_py_type(callback) == steps.step_type)
+        return task_of_step(callback);
+    if (gp_py_type(callback) == steps.builtin_type && gp_py_definition(callback) == steps.wakeup)
+        return *(gp_py_t **)(void *)((char *)callback + GP_PY_BUILTIN_SELF);
+    return NULL;
+}
+
+static gp_py_t *on_call_soon(gp_py_t *function, gp_py_t *const *args, size_t count, gp_py_t *names)
+{
+    gp_py_t *result = real_call_soon(function, args, count, names);
+    if (result == NULL || !is_sampling() || (count & ~((size_t)1 << ARGUMENTS_OFFSET_BIT)) < 2)
+        return result;
+    gp_py_t *task = task_of_callback(args[1]); // behind the loop
+    if (task != NULL)
+        mark_ready(task);
+    return result;
+}
+
+// Calls of call_soon() by C code, which the steps of C tasks are, go by this slot of the function; the function is
+// otherwise left as it is.
+static void look_for_loop(void)
+{
+    static bool looked;
+    gp_py_t *module = looked ? NULL : gp_py.dict_get(gp_py.module_dict(), "asyncio.base_events");
+    gp_py_t *type = module != NULL ? gp_py.get_attr(module, "BaseEventLoop") : NULL;
+    gp_py_t *function = type != NULL ? gp_py.get_attr(type, "call_soon") : NULL;
+    if (function == NULL) {
+        gp_py.error_clear(); // half imported: the next task will look again
+        gp_py.drop(type);
+        return;
+    }
+    looked = true;
+    real_call_soon = gp_py_replace_vectorcall(function, on_call_soon);
+    gp_py.drop(function);
+    gp_py.drop(type);
+}
+
+static int on_init(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
+{
+    look_for_loop();
+    int error = real_init(task, args, keywords);
+    if (error != 0)
+        return error;
+    add(task, gp_greenlet_spawner());
+    mark_ready(task); // its first step has been asked for
+    gp_greenlet_tell(GP_LANGUAGE_MADE, task);
+    return 0;
+}
+
+static void on_dealloc(gp_py_t *task)
+{
+    forget(task);
+    real_dealloc(task);
+}
+
+static gp_py_t *on_set_name(gp_py_t *task, gp_py_t *value)
+{
+    gp_py_t *result = real_set_name(task, value);
+    const gp_greenlet_t *found = result != NULL ? gp_greenlet_find(task) : NULL;
+    gp_py_t *name = found != NULL ? name_of(task) : NULL;
+    if (name != NULL)
+        prof_coro_name(found->coro, gp_py.utf8(name, NULL));
+    gp_py.drop(name);
+    return result;
+}
+
+void gp_asyncio_enter(void)
+{
+    const gp_step_t *step = &gp_step_here;
+    gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
+    gp_thread_t *thread = step->coro != NULL && is_sampling() ? gp_thread_attach() : NULL;
+    if (thread != NULL && (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
+                           step->coro != atomic_load_explicit(&thread->current, memory_order_relaxed)))
+        gp_switch_to(step->coro, step->coro_id, &park);
+}
+
+// Types that were derived before have a copy of tp_init, and __init__ is a copy of it, too.
+static void replace_init(gp_py_t *type)
+{
+    void **slot = gp_py_slot(type, GP_PY_TYPE_INIT);
+    if (*slot != (void *)(uintptr_t)real_init)
+        return;
+    *slot = (void *)(uintptr_t)on_init;
+    gp_py_t *derived = gp_py.call_method(type, "__subclasses__", NULL);
+    for (ptrdiff_t i = 0; derived != NULL && i < gp_py.list_size(derived); i++)
+        replace_init(gp_py.list_item(derived, i));
+    if (derived == NULL)
+        gp_py.error_clear();
+    gp_py.drop(derived);
+}
+
+static void replace_wrapped_init(gp_py_t *type)
+{
+    gp_py_t *wrapper = gp_py.get_attr(type, "__init__");
+    void **wrapped = wrapper != NULL ? gp_py_slot(wrapper, GP_PY_WRAPPER_WRAPPED) : NULL;
+    if (wrapped != NULL && *wrapped == (void *)(uintptr_t)real_init)
+        *wrapped = (void *)(uintptr_t)on_init;
+    gp_py.drop(wrapper);
+}
+
+static gp_py_method_t *find_method(gp_py_t *type, const char *name, int flags)
+{
+    gp_py_method_t *method = gp_py_type_method(type, name);
+    return method != NULL && method->flags == flags ? method : NULL;
+}
+
+static void *replace(void *function, void *mine)
+{
+    void **at = function, *before = *at;
+    *at = mine;
+    return before;
+}
+
+static void hook(gp_py_t *module)
+{
+    gp_py_t *type = gp_py.get_attr(module, "Task");
+    if (type == NULL)
+        return;
+    gp_py_method_t *name = find_method(type, "get_name", GP_PY_NOARGS),
+                   *coro = find_method(type, "get_coro", GP_PY_NOARGS);
+    gp_py_method_t *done = find_method(type, "done", GP_PY_NOARGS), *set_name = find_method(type, "set_name", GP_PY_O);
+    qualname = gp_py.text("__qualname__");
+    is_true = gp_py.true_object;
+    if (name != NULL && coro != NULL && done != NULL && set_name != NULL && qualname != NULL &&
+        gp_asyncio_probe(module, &steps)) {
+        get_name = (method_t *)(uintptr_t)name->function;
+        get_coro = (method_t *)(uintptr_t)coro->function;
+        is_done = (method_t *)(uintptr_t)done->function;
+        real_init = (init_t *)(uintptr_t)*gp_py_slot(type, GP_PY_TYPE_INIT);
+        real_dealloc =
+            (dealloc_t *)(uintptr_t)replace(gp_py_slot(type, GP_PY_TYPE_DEALLOC), (void *)(uintptr_t)on_dealloc);
+        real_step =
+            (call_t *)(uintptr_t)replace(gp_py_slot(steps.step_type, GP_PY_TYPE_CALL), (void *)(uintptr_t)on_step);
+        real_wakeup = (method_t *)(uintptr_t)replace(&steps.wakeup->function, (void *)(uintptr_t)on_wakeup);
+        real_set_name = (method_t *)(uintptr_t)replace(&set_name->function, (void *)(uintptr_t)on_set_name);
+        replace_init(type);
+        replace_wrapped_init(type);
+    }
+    gp_py.drop(type);
+}
+
+void gp_asyncio_hook(gp_py_t *module)
+{
+    gp_py_t *error[3];
+    static bool tried;
+    if (tried)
+        return;
+    tried = true;
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    hook(module);
+    gp_py.error_restore(error[0], error[1], error[2]);
+}
+
+void gp_asyncio_look(void)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_asyncio");
+    if (module != NULL)
+        gp_asyncio_hook(module);
+}

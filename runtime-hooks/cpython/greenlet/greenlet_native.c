@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#include "greenlet/greenlet_native.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coro/registry.h"
+#include "greenlet/greenlet_map.h"
+#include "interpreter/peek_text.h"
+#include "unwind/unwind.h"
+
+enum {
+    TLS_WORDS = 2,     // variables of each thread that the module has: a guard, and the one that is looked for
+    NATIVE = 32,       // in a greenlet object: its C++ object. Source: greenlet.h
+    SLOTS = 32,        // of a table of virtual functions
+    NATIVE_WORDS = 24, // of a C++ object, at most: one of them is its greenlet. Source: greenlet_greenlet.hpp
+};
+
+static void *symbol_in(const void *in_module, const char *name, size_t *size)
+{
+    Dl_info info;
+    ElfW(Sym) *symbol = NULL;
+    void *library = dladdr(in_module, &info) != 0 ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *found = library != NULL ? dlsym(library, name) : NULL;
+    if (found != NULL && (dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL))
+        found = NULL;
+    if (found != NULL)
+        *size = symbol->st_size;
+    if (library != NULL)
+        dlclose(library);
+    dlerror(); // the host asks for its own errors only
+    return found;
+}
+
+void gp_greenlet_mark_bootstrap(const void *in_module)
+{
+    static const char *const names[] = {
+        // UserGreenlet::inner_bootstrap(), of 2.0 and of 3.x
+        "_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenletXadL_ZNS1_15"
+        "GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOpCheckerES4_EEEE",
+        "_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t size;
+        void *start = symbol_in(in_module, names[i], &size);
+        if (start != NULL)
+            gp_unwind_entry_add((uintptr_t)start, (uintptr_t)start + size);
+    }
+}
+
+static int find_variable(struct dl_phdr_info *info, size_t size, void *current)
+{
+    (void)size;
+    const char *base = info->dlpi_name != NULL ? strrchr(info->dlpi_name, '/') : NULL;
+    if (base == NULL || strncmp(base, "/_greenlet.", 11) != 0 || info->dlpi_tls_data == NULL)
+        return 0;
+    // The calling thread's variables of the module: one of them is the address of its state, whose first members are
+    // the main greenlet and the current one.
+    const void *const *const *variables = info->dlpi_tls_data;
+    for (int i = 0; i < TLS_WORDS && gp_greenlet_here.state == NULL; i++) {
+        const void *members[2];
+        if (gp_cpython_peek((uintptr_t)variables[i], members, sizeof(members)) && members[1] == current)
+            gp_greenlet_here.state = &variables[i];
+    }
+    return 1;
+}
+
+void gp_greenlet_find_state(gp_py_t *current)
+{
+    if (gp_greenlet_here.state == NULL && current != NULL)
+        dl_iterate_phdr(find_variable, current);
+}
+
+#if defined(__x86_64__)
+
+// Member functions that return an object: the caller says where it goes. Source: the psABI, and the Itanium C++ ABI.
+typedef void *g_switch_t(void *result, void *native);
+typedef void *g_initialstub_t(void *result, void *native, void *mark);
+
+enum { FUNCTIONS = 3, UNWANTED_MAX = 1000 };
+
+static g_switch_t *main_switch, *other_switch;
+static g_initialstub_t *initialstub;
+static void **replaceable[FUNCTIONS]; // slots of these three
+static bool replaced;
+uint32_t gp_greenlet_seeing;
+static unsigned unwanted; // switches in a row
+static size_t greenlet_word,
+    start_word; // in a C++ object: its greenlet; where its stack starts, NULL = it does not run
+
+static bool are_wanted(void)
+{
+    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_greenlet_watched;
+}
+
+// Tables are read-only to the process, but not to the kernel. The interpreter lock is held: nobody switches meanwhile.
+static bool write_slots(const uintptr_t values[FUNCTIONS])
+{
+    int memory = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);
+    bool done = memory >= 0;
+    for (size_t i = 0; i < FUNCTIONS && done; i++)
+        done = pwrite(memory, &values[i], sizeof(values[i]), (off_t)(uintptr_t)replaceable[i]) ==
+               (ssize_t)sizeof(values[i]);
+    if (memory >= 0)
+        close(memory);
+    return done;
+}
+
+static void put_back(void)
+{
+    const uintptr_t theirs[] = {(uintptr_t)main_switch, (uintptr_t)other_switch, (uintptr_t)initialstub};
+    replaced = false;
+    write_slots(theirs);
+}
+
+__attribute__((noinline)) static void not_wanted(void)
+{
+    if (++unwanted < UNWANTED_MAX || !replaced)
+        return;
+    int error = errno;
+    put_back();
+    errno = error;
+}
+
+// C++ exceptions pass through the functions below, thrown on the greenlet that has been switched to: an error is raised
+// there. As their personality it is called on the way. Source: the Itanium C++ ABI, "Exception Handling".
+__attribute__((used)) static int on_unwind(int version, int actions, uint64_t class, void *exception, void *context)
+{
+    enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
+    (void)version, (void)class, (void)exception, (void)context;
+    if ((actions & CLEANUP_PHASE) && are_wanted())
+        gp_greenlet_switched();
+    return CONTINUE_UNWIND;
+}
+
+#define UNWOUND_BY_ON_UNWIND() __asm__ volatile(".cfi_personality 0x1b, on_unwind") // 0x1b: relative to itself, 4 bytes
+
+// The greenlet that runs.
+static gp_py_t *current(void)
+{
+    return (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
+}
+
+// This thread's own.
+static gp_py_t *main_greenlet(void)
+{
+    return current() != NULL ? (gp_py_t *)(uintptr_t)(*gp_greenlet_here.state)[0] : NULL;
+}
+
+static void *word_of(const gp_py_t *greenlet, size_t word)
+{
+    void *const *const *native = (void *const *const *)(const void *)((const char *)greenlet + NATIVE);
+    return (*native)[word];
+}
+
+__attribute__((always_inline)) static inline void *switch_by(g_switch_t *real, void *result, void *native, gp_py_t *to)
+{
+    gp_py_t *from = current();
+    if (!are_wanted())
+        not_wanted();
+    else if (from != NULL)
+        gp_greenlet_leaving(from, word_of(from, start_word) == NULL, to);
+    result = real(result, native);
+    if (are_wanted())
+        gp_greenlet_switched();
+    return result;
+}
+
+__attribute__((noinline)) static void *on_main_switch(void *result, void *native)
+{
+    UNWOUND_BY_ON_UNWIND();
+    return switch_by(main_switch, result, native, main_greenlet());
+}
+
+__attribute__((noinline)) static void *on_other_switch(void *result, void *native)
+{
+    UNWOUND_BY_ON_UNWIND();
+    return switch_by(other_switch, result, native, ((gp_py_t **)native)[greenlet_word]);
+}
+
+__attribute__((noinline)) static void *on_initialstub(void *result, void *native, void *mark)
+{
+    UNWOUND_BY_ON_UNWIND();
+    if (are_wanted())
+        gp_greenlet_starting(((gp_py_t **)native)[greenlet_word]);
+    return initialstub(result, native, mark);
+}
+
+// The slot of a function in the table of an object's virtual functions; NULL = it is not there.
+static void **find_slot(gp_py_t *greenlet, const void *function)
+{
+    void *native, **table, *slots[SLOTS];
+    if (function == NULL || !gp_cpython_peek((uintptr_t)greenlet + NATIVE, &native, sizeof(native)) ||
+        !gp_cpython_peek((uintptr_t)native, &table, sizeof(table)) ||
+        !gp_cpython_peek((uintptr_t)table, slots, sizeof(slots)))
+        return NULL;
+    for (size_t i = 0; i < SLOTS; i++)
+        if (slots[i] == function)
+            return &table[i];
+    return NULL;
+}
+
+static bool read_native(gp_py_t *greenlet, uintptr_t words[NATIVE_WORDS])
+{
+    uintptr_t native;
+    return gp_cpython_peek((uintptr_t)greenlet + NATIVE, &native, sizeof(native)) &&
+           gp_cpython_peek(native, words, NATIVE_WORDS * sizeof(*words));
+}
+
+// The stack of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.
+static bool find_words(gp_py_t *main, gp_py_t *other)
+{
+    uintptr_t of_main[NATIVE_WORDS], of_other[NATIVE_WORDS];
+    if (!read_native(main, of_main) || !read_native(other, of_other))
+        return false;
+    for (greenlet_word = 0; greenlet_word < NATIVE_WORDS && of_other[greenlet_word] != (uintptr_t)other;)
+        greenlet_word++;
+    for (start_word = 0; start_word + 1 < NATIVE_WORDS; start_word++)
+        if (of_main[start_word] != 0 && of_main[start_word + 1] == UINTPTR_MAX && of_other[start_word] == 0 &&
+            of_other[start_word + 1] == 0)
+            return greenlet_word < NATIVE_WORDS;
+    return false;
+}
+
+bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *other)
+{
+    size_t size;
+    void *of_main = symbol_in(in_module, "_ZN8greenlet12MainGreenlet8g_switchEv", &size);
+    void *of_other = symbol_in(in_module, "_ZN8greenlet12UserGreenlet8g_switchEv", &size);
+    void *stub = symbol_in(in_module, "_ZN8greenlet12UserGreenlet13g_initialstubEPv", &size);
+    replaceable[0] = find_slot(main, of_main);
+    replaceable[1] = find_slot(other, of_other);
+    replaceable[2] = find_slot(other, stub);
+    main_switch = (g_switch_t *)(uintptr_t)of_main;
+    other_switch = (g_switch_t *)(uintptr_t)of_other;
+    initialstub = (g_initialstub_t *)(uintptr_t)stub;
+    return replaceable[0] != NULL && replaceable[1] != NULL && replaceable[2] != NULL && find_words(main, other);
+}
+
+bool gp_greenlet_see_switches(void)
+{
+    const uintptr_t mine[] = {(uintptr_t)on_main_switch, (uintptr_t)on_other_switch, (uintptr_t)on_initialstub};
+    unwanted = 0;
+    if (replaced)
+        return true;
+    replaced = write_slots(mine);
+    gp_greenlet_seeing++;
+    if (!replaced)
+        put_back();
+    return replaced;
+}
+
+#else
+
+bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *other)
+{
+    (void)in_module, (void)main, (void)other;
+    return false;
+}
+
+bool gp_greenlet_see_switches(void)
+{
+    return false;
+}
+
+#endif

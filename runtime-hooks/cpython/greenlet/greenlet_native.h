@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What is known of greenlet's own C++ side: where its stacks begin, where it keeps which greenlet runs, and the virtual
+// functions through which every switch goes.
+//
+// Model: a switch is g_switch(), called on the target's C++ object; it returns, or throws, on whichever greenlet has
+// been switched to. A greenlet that is switched to for the first time begins in g_initialstub(), called by g_switch().
+// Both are replaced in the tables of virtual functions. So no trace callable is needed, for which greenlet makes two
+// tuples and parses a format (56 ns a switch), and which is one a thread only. What was suspended before that returns
+// past the functions that replace: it is told of before the switch to it. Where the tables are not as expected (other
+// processors, other versions of greenlet), nothing is changed.
+//
+// Caller holds the interpreter lock.
+#ifndef GP_CPYTHON_GREENLET_NATIVE_H
+#define GP_CPYTHON_GREENLET_NATIVE_H
+
+#include "interpreter/api.h"
+
+// Find greenlet's state of the calling thread: gp_greenlet_here.state.
+//   current: the greenlet that runs.
+void gp_greenlet_find_state(gp_py_t *current);
+
+// Find the functions. in_module: any address in greenlet's module; main, other: a main greenlet, and one that is not.
+// Returns whether they can be replaced. Once.
+bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *other);
+
+// Replace them, where they are not. Returns whether they are now. They are put back by themselves after a thousand
+// switches that nobody wanted to know of.
+bool gp_greenlet_see_switches(void);
+
+// Called by what replaces them, while profiles run or gp_greenlet_watched is set (greenlet.c).
+extern bool gp_greenlet_watched;
+extern uint32_t gp_greenlet_seeing;                                 // how often they have been replaced
+void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to); // `from`, which runs, is about to switch to `to`
+void gp_greenlet_starting(gp_py_t *to);                             // `to` is about to begin
+void gp_greenlet_switched(void); // some greenlet runs, and it may be another one than before
+
+// Let native stacks of greenlets end where greenlet starts them: what lies beyond is whatever else was on the shared
+// stack.
+void gp_greenlet_mark_bootstrap(const void *in_module);
+
+#endif

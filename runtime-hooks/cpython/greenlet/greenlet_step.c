@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "coro/switch.h"
+#include "greenlet/greenlet.h"
+#include "interpreter/frame_walk.h"
+
+// For who looks at this thread from outside.
+static void set_base(uintptr_t base)
+{
+    if (gp_thread_self == NULL)
+        return;
+    atomic_store_explicit(&gp_thread_self->language_state, (uintptr_t)gp_cpython_runtime.thread_state(),
+                          memory_order_relaxed);
+    atomic_store_explicit(&gp_thread_self->language_base, base, memory_order_relaxed);
+}
+
+void gp_step_begin(gp_step_t *outer, const gp_greenlet_t *record, uintptr_t waiting)
+{
+    gp_park_t park = {
+        .sp = (uintptr_t)__builtin_frame_address(0)}; // no place to go on: who steps, is walked from its frames
+    *outer = gp_step_here;
+    gp_step_here = (gp_step_t){
+        .task = record->object,
+        .greenlet = gp_greenlet_current(),
+        .base = gp_cpython_leaf(),
+        .coro = record->coro,
+        .coro_id = record->coro_id,
+        .waiting = waiting,
+    };
+    atomic_signal_fence(memory_order_seq_cst);
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        gp_switch_to(gp_step_here.coro, gp_step_here.coro_id, &park);
+    atomic_signal_fence(memory_order_seq_cst);
+    gp_step_here.waiting = 0;
+    set_base(gp_step_here.base);
+    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record->object);
+}
+
+void gp_step_end(const gp_step_t *outer)
+{
+    gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
+    gp_greenlet_t next = gp_greenlet_running(outer);
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        gp_switch_to(next.coro, next.coro_id, &park);
+    atomic_signal_fence(memory_order_seq_cst);
+    gp_step_here = *outer;
+    set_base(outer->base);
+    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)next.object);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include "greenlet/hubs.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "coro/switch.h"
+#include "greenlet/greenlet.h"
+#include "interpreter/api.h"
+#include "signal/ticks.h"
+
+typedef gp_py_t *one_t(gp_py_t *self, gp_py_t *argument);
+typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names);
+typedef gp_py_t *keywords_t(gp_py_t *self, gp_py_t *args, gp_py_t *keywords);
+
+static one_t *real_pop;
+static fastcall_t *real_poll;
+static keywords_t *real_run_callback, *real_timer_start;
+static gp_py_t *timer_type; // eventlet's
+static gp_py_t *self_name, *name_name, *at_name;
+
+// Of each thread: eventlet's hub, and since when what it switches to is ready.
+static __thread struct {
+    const void *hub;
+    uint64_t ticks;
+} cause __attribute__((tls_model("initial-exec")));
+
+static bool is_sampling(void)
+{
+    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
+}
+
+// A moment of time.monotonic(), in ticks.
+static uint64_t ticks_at(double seconds)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double ahead = seconds - (double)now.tv_sec - (double)now.tv_nsec * 1e-9;
+    uint64_t ticks = gp_ticks(), distance = gp_ticks_from_ns((uint64_t)((ahead < 0 ? -ahead : ahead) * 1e9));
+    if (ahead >= 0)
+        return ticks + distance;
+    return distance < ticks ? ticks - distance : 1;
+}
+
+static double number(gp_py_t *object)
+{
+    double value = gp_py.number(object);
+    if (value == -1.0)
+        gp_py.error_clear();
+    return value;
+}
+
+// heapq.heappop(): eventlet's hub takes (when, timer) off, and then calls the timer.
+static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
+{
+    gp_py_t *item = real_pop(self, heap);
+    if (item == NULL || !is_sampling() || gp_py_type(item) != gp_py.tuple_type || gp_py.tuple_size(item) != 2 ||
+        gp_py_type(gp_py.tuple_item(item, 1)) != timer_type)
+        return item;
+    cause.hub = gp_greenlet_current();
+    cause.ticks = ticks_at(number(gp_py.tuple_item(item, 0)));
+    return item;
+}
+
+static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
+{
+    gp_py_t *events = real_poll(self, args, count, names);
+    if (cause.hub != NULL && is_sampling() && cause.hub == gp_greenlet_current())
+        cause.ticks = gp_ticks();
+    return events;
+}
+
+void gp_hub_before_switch(const void *from, prof_coro_t *to)
+{
+    if (to != NULL && from != NULL && from == cause.hub &&
+        atomic_load_explicit(&to->ready_ticks, memory_order_relaxed) == 0)
+        atomic_store_explicit(&to->ready_ticks, cause.ticks, memory_order_relaxed);
+}
+
+static gp_py_t *type_in(const char *module_name, const char *name)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
+    gp_py_t *type = module != NULL ? gp_py.get_attr(module, name) : NULL;
+    if (module != NULL && type == NULL)
+        gp_py.error_clear(); // half imported
+    return type;
+}
+
+// gevent's is a greenlet.
+static bool is_gevents(gp_py_t *type)
+{
+    static gp_py_t *hub, *last_type;
+    static bool last_is;
+    if (type == last_type)
+        return last_is;
+    if (hub == NULL)
+        hub = type_in("gevent.hub", "Hub");
+    last_is = hub != NULL && gp_py.is_subtype(type, hub);
+    last_type = type;
+    return last_is;
+}
+
+// eventlet's has one, which runs its method.
+static bool is_eventlets(gp_py_t *args)
+{
+    static gp_py_t *hub;
+    gp_py_t *function = gp_py.tuple_size(args) > 0 ? gp_py.tuple_item(args, 0) : NULL;
+    if (function == NULL || gp_py_type(function) != gp_py.bound_type)
+        return false;
+    if (hub == NULL)
+        hub = type_in("eventlet.hubs.hub", "BaseHub");
+    return hub != NULL && gp_py.is_subtype(gp_py_type(gp_py_bound_self(function)), hub);
+}
+
+bool gp_hub_is_one(gp_py_t *type, gp_py_t *args)
+{
+    return is_gevents(type) || is_eventlets(args);
+}
+
+static bool is_switch(gp_py_t *callback)
+{
+    gp_py_t *name = gp_py.get_attr_of(callback, name_name);
+    const char *text = name != NULL ? gp_py.utf8(name, NULL) : NULL;
+    bool is = text != NULL && strcmp(text, "switch") == 0;
+    gp_py.drop(name);
+    return is;
+}
+
+// The greenlet that a callback switches to, or that waits for it: a greenlet's switch(), or that of a Waiter which the
+// calling greenlet will wait for. NULL = neither.
+static prof_coro_t *woken_by(gp_py_t *callback)
+{
+    gp_py_t *owner = is_switch(callback) ? gp_py.get_attr_of(callback, self_name) : NULL;
+    const gp_greenlet_t *found = owner != NULL ? gp_greenlet_find(owner) : NULL;
+    prof_coro_t *coro = found != NULL ? found->coro : NULL;
+    if (coro == NULL && owner != NULL && strstr(gp_py_type_name(owner), "Waiter") != NULL)
+        coro = gp_greenlet_running(&gp_step_here).coro;
+    gp_py.drop(owner);
+    gp_py.error_clear();
+    return coro;
+}
+
+static prof_coro_t *woken_by_first(gp_py_t *args)
+{
+    return gp_py.tuple_size(args) > 0 ? woken_by(gp_py.tuple_item(args, 0)) : NULL;
+}
+
+static gp_py_t *on_run_callback(gp_py_t *loop, gp_py_t *args, gp_py_t *keywords)
+{
+    gp_py_t *result = real_run_callback(loop, args, keywords);
+    if (result != NULL && is_sampling())
+        prof_coro_ready(woken_by_first(args));
+    return result;
+}
+
+static gp_py_t *on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
+{
+    gp_py_t *result = real_timer_start(timer, args, keywords);
+    prof_coro_t *coro = result != NULL && is_sampling() ? woken_by_first(args) : NULL;
+    gp_py_t *at = coro != NULL ? gp_py.get_attr_of(timer, at_name) : NULL; // of libev: when it is due, CLOCK_MONOTONIC
+    if (at != NULL)
+        atomic_store_explicit(&coro->ready_ticks, ticks_at(number(at)), memory_order_relaxed);
+    else if (coro != NULL)
+        gp_py.error_clear();
+    gp_py.drop(at);
+    return result;
+}
+
+static void *replace(gp_py_method_t *method, int flags, void *mine)
+{
+    void *before = method != NULL && method->flags == flags ? method->function : NULL;
+    if (before != NULL)
+        method->function = mine;
+    return before;
+}
+
+static gp_py_method_t *method_in(const char *module_name, const char *type_name, const char *name)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
+    gp_py_t *type = module != NULL ? gp_py.get_attr(module, type_name) : NULL;
+    gp_py_method_t *method = type != NULL ? gp_py_type_method(type, name) : NULL;
+    gp_py.drop(type);
+    return method;
+}
+
+static void look_for_eventlet(void)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "eventlet.hubs.timer");
+    gp_py_t *heap = module != NULL ? gp_py.dict_get(gp_py.module_dict(), "_heapq") : NULL;
+    timer_type = heap != NULL ? gp_py.get_attr(module, "Timer") : NULL;
+    if (timer_type == NULL)
+        return;
+    real_pop = (one_t *)(uintptr_t)replace(gp_py_method(heap, "heappop"), GP_PY_O, (void *)(uintptr_t)on_pop);
+    real_poll = (fastcall_t *)(uintptr_t)replace(method_in("select", "epoll", "poll"), GP_PY_FASTCALL | GP_PY_KEYWORDS,
+                                                 (void *)(uintptr_t)on_poll);
+}
+
+static void look_for_gevent(void)
+{
+    static const char loop[] = "gevent.libev.corecext";
+    if (gp_py.dict_get(gp_py.module_dict(), loop) == NULL)
+        return;
+    const int flags = GP_PY_VARARGS | GP_PY_KEYWORDS;
+    self_name = gp_py.text("__self__");
+    name_name = gp_py.text("__name__");
+    at_name = gp_py.text("at");
+    real_run_callback = (keywords_t *)(uintptr_t)replace(method_in(loop, "loop", "run_callback"), flags,
+                                                         (void *)(uintptr_t)on_run_callback);
+    real_timer_start =
+        (keywords_t *)(uintptr_t)replace(method_in(loop, "timer", "start"), flags, (void *)(uintptr_t)on_timer_start);
+}
+
+void gp_hub_look(void)
+{
+    gp_py_t *error[3];
+    if (timer_type != NULL && self_name != NULL)
+        return;
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    if (timer_type == NULL)
+        look_for_eventlet();
+    if (self_name == NULL)
+        look_for_gevent();
+    gp_py.error_restore(error[0], error[1], error[2]);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "greenlet/walk_parked.h"
+
+#include "interpreter/awaits.h"
+#include "interpreter/frame_walk.h"
+#include "interpreter/peek_text.h"
+
+enum {
+    GREENLET_IMPLEMENTATION = 32, // PyGreenlet.pimpl; source: greenlet.h
+    FRAME_OBJECT_FRAME = 24,      // PyFrameObject.f_frame
+    IMPLEMENTATION_WORDS = 48,    // of it, those in which the frame may be
+    THREADS_MAX = 65536,
+};
+
+static _Atomic size_t frame_at; // where a greenlet's implementation has its innermost frame object; 0 = not known
+
+static uintptr_t word_at(uintptr_t address)
+{
+    uintptr_t word;
+    return address >= 4096 && gp_cpython_peek(address, &word, sizeof(word)) ? word : 0;
+}
+
+static uintptr_t frame_of(uintptr_t greenlet)
+{
+    size_t at = atomic_load_explicit(&frame_at, memory_order_relaxed);
+    uintptr_t implementation = at != 0 ? word_at(greenlet + GREENLET_IMPLEMENTATION) : 0;
+    return implementation != 0 ? word_at(implementation + at) : 0;
+}
+
+uintptr_t gp_cpython_parked_frame(const void *greenlet)
+{
+    uintptr_t frame = frame_of((uintptr_t)greenlet);
+    return frame != 0 ? word_at(frame + FRAME_OBJECT_FRAME) : 0;
+}
+
+size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags)
+{
+    (void)flags;
+    if (object & GP_CPYTHON_IS_TASK)
+        return gp_cpython_walk_awaits(gp_cpython_peek, object & ~(uintptr_t)GP_CPYTHON_IS_TASK, frames, max);
+    uintptr_t frame = frame_of(object);
+    size_t depth =
+        frame != 0 ? gp_cpython_walk_frames(gp_cpython_peek, word_at(frame + FRAME_OBJECT_FRAME), 0, frames, max) : 0;
+    return frame_of(object) == frame ? depth : 0;
+}
+
+// The state of a thread that has not told its own: one of those that another thread's is linked to.
+static uintptr_t find_state(pid_t tid)
+{
+    enum { PREVIOUS = 0, NEXT = 8 }; // PyThreadState.prev, .next
+    static const size_t links[] = {PREVIOUS, NEXT};
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        uintptr_t state = atomic_load_explicit(&gp_cpython_runtime.any_state, memory_order_relaxed);
+        for (int n = 0; n < THREADS_MAX && state != 0; n++) {
+            if (word_at(state + gp_cpython_runtime.layout->state_native_id) == (uintptr_t)tid)
+                return state;
+            state = word_at(state + links[i]);
+        }
+    }
+    return 0;
+}
+
+size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    uintptr_t state = atomic_load_explicit(&thread->language_state, memory_order_relaxed);
+    uintptr_t base = atomic_load_explicit(&thread->language_base, memory_order_relaxed);
+    (void)flags;
+    if (state == 0 && (state = find_state(atomic_load_explicit(&thread->tid, memory_order_relaxed))) == 0)
+        return 0;
+    uintptr_t at = state + layout->state_frame;
+    if (layout->state_cframe != GP_CPYTHON_NONE)
+        at = word_at(state + layout->state_cframe) + layout->cframe_frame;
+    return gp_cpython_walk_frames(gp_cpython_peek, word_at(at), base, frames, max);
+}
+
+bool gp_cpython_parked_is_known(void)
+{
+    return atomic_load_explicit(&frame_at, memory_order_relaxed) != 0;
+}
+
+void gp_cpython_parked_learn(gp_py_t *greenlet)
+{
+    gp_py_t *error[3];
+    gp_py.error_fetch(&error[0], &error[1], &error[2]); // of whatever goes on where this is called
+    gp_py_t *frame = gp_py.get_attr(greenlet, "gr_frame");
+    uintptr_t words[IMPLEMENTATION_WORDS], implementation = word_at((uintptr_t)greenlet + GREENLET_IMPLEMENTATION);
+    size_t count = 0;
+    if (frame == NULL)
+        gp_py.error_clear();
+    while (frame != NULL && frame != gp_py.none && count < IMPLEMENTATION_WORDS &&
+           gp_cpython_peek(implementation + count * sizeof(words[0]), &words[count], sizeof(words[0])))
+        count++;
+    for (size_t i = 1; i < count; i++) {
+        if (words[i] == (uintptr_t)frame) {
+            atomic_store_explicit(&frame_at, i * sizeof(words[0]), memory_order_relaxed);
+            break;
+        }
+    }
+    gp_py.drop(frame);
+    gp_py.error_restore(error[0], error[1], error[2]);
+}

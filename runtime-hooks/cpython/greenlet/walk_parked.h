@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Stacks of greenlets and tasks that wait, and of threads that sleep, read from another thread that does not hold the
+// interpreter lock.
+#ifndef GP_CPYTHON_WALK_PARKED_H
+#define GP_CPYTHON_WALK_PARKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interpreter/api.h"
+#include "signal/thread.h"
+
+// prof_coro.object is the address of a greenlet, or of a task's coroutine object with this bit.
+enum { GP_CPYTHON_IS_TASK = 1 };
+
+// See gp_language_t.walk_parked.
+size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
+
+// The innermost frame of a greenlet that is suspended; 0 = not known.
+uintptr_t gp_cpython_parked_frame(const void *greenlet);
+
+// See gp_language_t.walk_asleep.
+size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags);
+
+// Find out, with a greenlet that is suspended, where greenlets keep their frames. Caller holds the interpreter lock.
+void gp_cpython_parked_learn(gp_py_t *greenlet);
+bool gp_cpython_parked_is_known(void);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "interpreter/awaits.h"
+
+#include <string.h>
+
+#include "interpreter/frame_walk.h"
+
+enum {
+    STEPS_MAX = 4096,     // of a chain, frames or not
+    SLOTS_MAX = 1 << 20,  // of a frame
+    FRAME_STACK_TOP = 64, // _PyInterpreterFrame.stacktop: slots in use of those behind the frame; 3.11 to 3.13
+    WRAPPED = 16,         // async_gen_asend.ags_gen, async_gen_athrow.agt_gen, PyCoroWrapper.cw_coroutine
+    FRAME_BYTES_MAX = 128,
+    AWAITING = 2, // of RESUME's argument: behind an await (3) or a yield from (2), not a plain yield
+};
+
+typedef struct suspended { // a generator's frame, read
+    unsigned char bytes[FRAME_BYTES_MAX];
+    uintptr_t address;
+    signed char state;
+} suspended_t;
+
+bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes)
+{
+    memcpy(to, (const void *)from, bytes); // NOLINT(performance-no-int-to-ptr)
+    return true;
+}
+
+static uintptr_t field(const suspended_t *frame, unsigned offset)
+{
+    uintptr_t value;
+    memcpy(&value, frame->bytes + offset, sizeof(value));
+    return value;
+}
+
+static bool read_word(gp_cpython_read_t *read, uintptr_t from, uintptr_t *word)
+{
+    return from % 8 == 0 && from >= 4096 && read(from, word, sizeof(*word));
+}
+
+// The generator that an object is, or stands for; 0 = none.
+static uintptr_t generator_of(gp_cpython_read_t *read, uintptr_t object)
+{
+    const uintptr_t *types = gp_cpython_runtime.generator_types;
+    uintptr_t type;
+    for (int i = 0; i < 2; i++) {
+        if (object == 0 || !read_word(read, object + GP_CPYTHON_OBJECT_TYPE, &type) || type == 0)
+            return 0;
+        if (type == types[GP_CPYTHON_COROUTINE] || type == types[GP_CPYTHON_GENERATOR] ||
+            type == types[GP_CPYTHON_ASYNC_GENERATOR])
+            return object;
+        if (type != types[GP_CPYTHON_ASEND] && type != types[GP_CPYTHON_ATHROW] && type != types[GP_CPYTHON_WRAPPER])
+            return 0;
+        if (!read_word(read, object + WRAPPED, &object))
+            return 0;
+    }
+    return 0;
+}
+
+static bool read_frame(gp_cpython_read_t *read, uintptr_t generator, suspended_t *frame)
+{
+    enum { BEFORE = 8 }; // what of the generator's head is read with it
+    unsigned char bytes[BEFORE + FRAME_BYTES_MAX];
+    size_t size = gp_cpython_runtime.layout->frame_bytes;
+    frame->address = generator + gp_cpython_runtime.generator_frame;
+    if (!read(frame->address - BEFORE, bytes, BEFORE + size))
+        return false;
+    frame->state = (signed char)bytes[BEFORE + GP_CPYTHON_GENERATOR_STATE];
+    memcpy(frame->bytes, bytes + BEFORE, size);
+    return true;
+}
+
+// Is it suspended by an await, or a yield from, not by a plain yield?
+static bool is_awaiting(gp_cpython_read_t *read, const suspended_t *frame)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    unsigned char resume[2]; // the next instruction, and its argument
+    if (layout->awaiting_state != 0)
+        return frame->state == layout->awaiting_state;
+    return frame->state < 0 && read(field(frame, layout->frame_instruction) + 2, resume, sizeof(resume)) &&
+           resume[1] >= AWAITING;
+}
+
+// What it awaits, 0 = nothing: that is on top of its stack.
+static uintptr_t awaited(gp_cpython_read_t *read, const suspended_t *frame)
+{
+    uintptr_t object = 0;
+    int32_t top;
+    memcpy(&top, frame->bytes + FRAME_STACK_TOP, sizeof(top));
+    if (top <= 0 || top > SLOTS_MAX || !is_awaiting(read, frame))
+        return 0;
+    read_word(read, frame->address + gp_cpython_runtime.layout->frame_bytes + 8 * (uintptr_t)(top - 1), &object);
+    return object;
+}
+
+static void reverse(uintptr_t *frames, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        uintptr_t word = frames[i];
+        frames[i] = frames[count - 1 - i];
+        frames[count - 1 - i] = word;
+    }
+}
+
+size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr_t *frames, size_t max)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    size_t count = 0;
+    suspended_t frame;
+    while (count < max && (object = generator_of(read, object)) != 0 && read_frame(read, object, &frame)) {
+        if (frame.state > 0) // it has ended: its frame is no more
+            break;
+        frames[count++] =
+            gp_cpython_word(layout, field(&frame, layout->frame_code), field(&frame, layout->frame_instruction));
+        object = awaited(read, &frame);
+    }
+    reverse(frames, count);
+    return count;
+}
+
+size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    unsigned char bytes[FRAME_BYTES_MAX];
+    size_t count = 0;
+    for (int i = 0; i < STEPS_MAX && frame != 0 && (frame != base || count == 0) && count < max; i++) {
+        uintptr_t code, instruction;
+        if (frame % 8 != 0 || frame < 4096 || !read(frame, bytes, layout->frame_bytes))
+            break;
+        memcpy(&code, bytes + layout->frame_code, sizeof(code));
+        memcpy(&instruction, bytes + layout->frame_instruction, sizeof(instruction));
+        memcpy(&frame, bytes + layout->frame_previous, sizeof(frame));
+        if (bytes[layout->frame_owner] != GP_CPYTHON_OWNER_C_STACK)
+            frames[count++] = gp_cpython_word(layout, code, instruction);
+    }
+    return count;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Frames of what is suspended: of coroutine objects and what they await, of greenlets that are switched away from.
+#ifndef GP_CPYTHON_AWAITS_H
+#define GP_CPYTHON_AWAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Copies memory of this process; false where there is none. One for a thread that holds the interpreter lock, another
+// (gp_cpython_peek) for everybody else.
+typedef bool gp_cpython_read_t(uintptr_t from, void *to, size_t bytes);
+
+bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes);
+
+// Frames of a suspended coroutine object and of those that it awaits.
+//   object: a coroutine, generator, or what wraps them; of anything else there are no frames.
+//   frames: uintptr_t[max], innermost first, as gp_language_t.walk() gives them.
+// Returns how many. Signals: safe with gp_cpython_read_own() on a thread that holds the interpreter lock.
+size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr_t *frames, size_t max);
+
+// Frames from a suspended one on outwards, as a greenlet that is switched away from has them.
+//   base: the walk ends before it; 0 = at the outermost one.
+size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max);
+
+#endif

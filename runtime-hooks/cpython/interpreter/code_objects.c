@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "interpreter/code_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "collect/functions.h"
+#include "collect/spawn_locate.h"
+#include "interpreter/frame_walk.h"
+#include "interpreter/lines.h"
+#include "interpreter/peek_text.h"
+#include "signal/handler.h"
+
+enum {
+    LIMBO_MAX = 1 << 15, // deaths between two rounds: 650,000 a second
+    FREED_AT_ONCE = 64,  // of those that wait, per death: no long pause
+    TEXT_SIZE = 2048,
+    CACHE_SIZE = 4096,
+    LINES_MAX = 1 << 20,
+    HEAD_SIZE = 256,
+};
+
+#define REFERENCES_MAX                                                                                                 \
+    (1ull << 33) // of a live object, the immortal ones of 3.12 included: else it is a free block's link
+
+typedef struct code {
+    uintptr_t address;
+    uint32_t function, first_line;
+    uint64_t fixed; // what locate() answers whatever the line is; 0 = nothing
+    bool hidden;
+    bool in_site; // of creation: see gp_spawn_locate()
+    uint8_t *lines;
+    size_t lines_len;
+    UT_hash_handle hh;
+} code_t;
+
+static code_t *codes; // by address
+static struct {
+    uintptr_t frame;
+    uint64_t loc;
+} cache[CACHE_SIZE];
+static uint32_t epoch; // sampling epoch for which `codes` holds
+_Atomic uint32_t gp_cpython_code_generation;
+
+static uintptr_t limbo[LIMBO_MAX];
+static _Atomic uint64_t put, scanned; // see code_objects.h
+static uint64_t freed, draining_up_to;
+static _Atomic bool lost;    // an address was freed without waiting: what it meant is not known any more
+static _Atomic bool resting; // nothing that was sampled is left in the rings
+static atomic_flag busy = ATOMIC_FLAG_INIT;
+static void (*real_dealloc)(void *code);
+
+extern _Atomic uint32_t gp_edge_epoch;
+
+static void free_waiting(void)
+{
+    uint64_t upto = atomic_load_explicit(&scanned, memory_order_acquire);
+    for (int i = 0; i < FREED_AT_ONCE && freed < upto; i++)
+        real_dealloc((void *)limbo[freed++ % LIMBO_MAX]); // may come back here for nested code objects
+}
+
+// Holds the interpreter lock. Sub-interpreters with locks of their own may meet here: the second one does not wait.
+static void on_dealloc(void *code)
+{
+    bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
+    bool must_wait = sampling || !atomic_load_explicit(&resting, memory_order_acquire);
+    if (!must_wait && freed == atomic_load_explicit(&put, memory_order_relaxed)) {
+        atomic_store_explicit(&lost, true, memory_order_release); // for who looks at coroutines while nobody samples
+        real_dealloc(code);
+        return;
+    }
+    if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
+        atomic_store_explicit(&lost, true, memory_order_release);
+        real_dealloc(code);
+        return;
+    }
+    uint64_t at = atomic_load_explicit(&put, memory_order_relaxed);
+    bool full = at - freed >= LIMBO_MAX;
+    if (must_wait && !full) {
+        limbo[at % LIMBO_MAX] = (uintptr_t)code;
+        // Release: partner of the acquires by the collector.
+        atomic_store_explicit(&put, at + 1, memory_order_release);
+    }
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+    if (full)
+        atomic_store_explicit(&lost, true, memory_order_release);
+    if (full || !must_wait)
+        real_dealloc(code);
+    free_waiting();
+}
+
+void gp_cpython_code_watch(void (**slot)(void *code))
+{
+    real_dealloc = *slot;
+    atomic_store_explicit(&resting, true, memory_order_relaxed);
+    __atomic_store_n(slot, on_dealloc, __ATOMIC_RELEASE);
+}
+
+static void forget(code_t *code)
+{
+    if (code->in_site) // before its address is free: partner of the acquire in gp_cpython_spawn_site()
+        atomic_fetch_add_explicit(&gp_cpython_code_generation, 1, memory_order_release);
+    HASH_DEL(codes, code);
+    free(code->lines);
+    free(code);
+}
+
+static void forget_all(void)
+{
+    code_t *code, *next;
+    HASH_ITER(hh, codes, code, next)
+    forget(code);
+    memset(cache, 0, sizeof(cache));
+}
+
+void gp_cpython_code_before_drain(void)
+{
+    uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
+    bool was_lost = atomic_exchange_explicit(&lost, false, memory_order_acq_rel);
+    if (now != epoch || was_lost) // nobody kept count of deaths while nothing was sampled
+        forget_all();
+    epoch = now;
+    draining_up_to = atomic_load_explicit(&put, memory_order_acquire);
+    if (atomic_load_explicit(&gp_handler_sampling, memory_order_acquire))
+        atomic_store_explicit(&resting, false, memory_order_release);
+}
+
+void gp_cpython_code_after_drain(void)
+{
+    bool any = false;
+    gp_spawn_locate(); // what a site names may be among what has died
+    uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
+    for (uint64_t i = from; i < draining_up_to; i++) {
+        code_t *code;
+        HASH_FIND(hh, codes, &limbo[i % LIMBO_MAX], sizeof(uintptr_t), code);
+        if (code != NULL) {
+            forget(code);
+            any = true;
+        }
+    }
+    if (any)
+        memset(cache, 0, sizeof(cache));
+    // Release: partner of the acquire in free_waiting().
+    atomic_store_explicit(&scanned, draining_up_to, memory_order_release);
+    if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire))
+        atomic_store_explicit(&resting, true, memory_order_release);
+}
+
+static bool is_in_limbo(uintptr_t address)
+{
+    uint64_t upto = atomic_load_explicit(&put, memory_order_acquire);
+    for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < upto; i++)
+        if (limbo[i % LIMBO_MAX] == address)
+            return true;
+    return false;
+}
+
+static uint64_t field(const unsigned char *head, unsigned offset)
+{
+    uint64_t value;
+    memcpy(&value, head + offset, sizeof(value));
+    return value;
+}
+
+static bool is_code(uintptr_t address, const unsigned char *head)
+{
+    uint64_t references = field(head, 0);
+    return field(head, GP_CPYTHON_OBJECT_TYPE) == gp_cpython_runtime.code_type && references < REFERENCES_MAX &&
+           (references > 0 || is_in_limbo(address));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+// greenprof's own package is not shown, nor what started the program for `python3 -m greenprof`.
+static void look_at_file(code_t *code, const char *file)
+{
+    if (ends_with(file, "/greenprof/__main__.py"))
+        code->fixed = GP_LANGUAGE_CUT;
+    else if (ends_with(file, "/greenprof/__init__.py") || ends_with(file, "/greenprof/wsgi.py"))
+        code->hidden = true;
+}
+
+static void read_lines(code_t *code, uintptr_t bytes)
+{
+    uint64_t length = 0;
+    if (!gp_cpython_peek(bytes + GP_CPYTHON_OBJECT_SIZE, &length, sizeof(length)) || length > LINES_MAX)
+        return;
+    code->lines = malloc(length + 1);
+    if (code->lines != NULL && gp_cpython_peek(bytes + GP_CPYTHON_BYTES_DATA, code->lines, length))
+        code->lines_len = length;
+}
+
+static code_t *read_code(uintptr_t address)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    unsigned char head[HEAD_SIZE];
+    char name[TEXT_SIZE], file[TEXT_SIZE];
+    if (!gp_cpython_peek(address, head, layout->code_instructions) || !is_code(address, head))
+        return NULL;
+    int name_len = gp_cpython_peek_text(layout, field(head, layout->code_name), name, sizeof(name));
+    int file_len = gp_cpython_peek_text(layout, field(head, layout->code_file), file, sizeof(file));
+    code_t *code = name_len >= 0 && file_len >= 0 ? calloc(1, sizeof(*code)) : NULL;
+    if (code == NULL)
+        return NULL;
+    code->address = address;
+    code->first_line = (uint32_t)field(head, layout->code_first_line);
+    code->function = gp_functions_number(name, (size_t)name_len, file, (size_t)file_len, code->first_line);
+    look_at_file(code, file);
+    read_lines(code, field(head, layout->code_lines));
+    HASH_ADD(hh, codes, address, sizeof(code->address), code);
+    return code;
+}
+
+static uint64_t locate(uintptr_t frame)
+{
+    uintptr_t address = gp_cpython_word_code(frame);
+    code_t *code;
+    HASH_FIND(hh, codes, &address, sizeof(address), code);
+    if (code == NULL)
+        code = read_code(address);
+    if (code != NULL)
+        code->in_site |= gp_spawn_is_locating;
+    if (code == NULL || code->function == 0)
+        return GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
+    if (code->hidden || code->fixed != 0)
+        return code->fixed;
+    int index = gp_cpython_word_index(frame);
+    uint32_t line = index == -2 ? 0 : gp_cpython_line(code->lines, code->lines_len, code->first_line, index);
+    return GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(code->function, line));
+}
+
+uint64_t gp_cpython_code_locate(uintptr_t frame)
+{
+    frame &= ~(uintptr_t)GP_LANGUAGE_ENTRY;
+    size_t slot = (frame * 0x9e3779b97f4a7c15ull) >> 52; // 4096 slots
+    if (cache[slot].frame != frame || gp_spawn_is_locating) {
+        cache[slot].loc = locate(frame);
+        cache[slot].frame = frame;
+    }
+    return cache[slot].loc;
+}
+
+// Files of the libraries that start coroutines: what they call is what the coroutine runs.
+static bool is_starter(const char *file)
+{
+    static const char *const starters[] = {"/eventlet/greenthread.py", "/eventlet/greenpool.py",
+                                           "/eventlet/tpool.py",       "/gevent/greenlet.py",
+                                           "/gevent/pool.py",          "/gevent/threadpool.py"};
+    for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]); i++)
+        if (ends_with(file, starters[i]))
+            return true;
+    return false;
+}
+
+const char *gp_cpython_coro_name(const uint64_t *locs, size_t depth)
+{
+    while (depth-- > 0) {
+        if (GP_LOC_MODULE(locs[depth]) != GP_MODULE_LANGUAGE)
+            return NULL;
+        const gp_function_name_t *function = gp_functions_at(GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(locs[depth])));
+        if (function == NULL)
+            return NULL;
+        if (strstr(function->file, "/eventlet/hubs/") != NULL || ends_with(function->file, "/gevent/hub.py"))
+            return "[hub]";
+        if (!is_starter(function->file))
+            return function->name;
+    }
+    return NULL;
+}

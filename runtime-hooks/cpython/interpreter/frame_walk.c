@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT
+#include "interpreter/frame_walk.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interpreter/awaits.h"
+#include "interpreter/task_step.h"
+#include "signal/thread.h"
+#include "unwind/arch.h"
+#include "unwind/unwind.h"
+
+enum {
+    FRAMES_MAX = 16384, // walked at most: ~100 us
+    CHUNKS_MAX = 4096,
+    SCAN_CHUNKS_MAX = 64, // of a forward scan
+    PAGE = 4096,
+    RED_ZONE = 128,
+    CFRAME_BYTES = 24,
+};
+
+gp_cpython_runtime_t gp_cpython_runtime;
+
+typedef struct walk {
+    const gp_cpython_layout_t *layout;
+    const gp_language_place_t *place;
+    uintptr_t state;                // PyThreadState
+    uintptr_t base;                 // of a task's step: the walk ends before this frame; 0 = at the outermost one
+    uintptr_t chunks_lo, chunks_hi; // all chunks lie within
+    uintptr_t chunk, data, top;     // the chunk that the walk has reached: used part [data, top)
+    uintptr_t pages[4];             // found mapped in this walk
+    unsigned next_page;
+    uintptr_t *frames;
+    size_t max, count; // count may pass max: see keep()
+} walk_t;
+
+GP_UNSANITIZED static inline uintptr_t word_at(uintptr_t address)
+{
+    return *(const volatile uintptr_t *)address; // NOLINT(performance-no-int-to-ptr)
+}
+
+GP_UNSANITIZED static inline unsigned char byte_at(uintptr_t address)
+{
+    return *(const volatile unsigned char *)address; // NOLINT(performance-no-int-to-ptr)
+}
+
+GP_UNSANITIZED static inline int int_at(uintptr_t address)
+{
+    return *(const volatile int *)address; // NOLINT(performance-no-int-to-ptr)
+}
+
+// Is the page of `address` mapped? A system call that reads 8 bytes there and then fails tells. Cost: ~140 ns.
+static bool page_is_mapped(walk_t *walk, uintptr_t address)
+{
+    uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+    for (unsigned i = 0; i < sizeof(walk->pages) / sizeof(walk->pages[0]); i++)
+        if (walk->pages[i] == page)
+            return true;
+    if (address < PAGE || address > UINTPTR_MAX / 2)
+        return false;
+    if (syscall(SYS_rt_sigprocmask, -1, page, NULL, 8) == 0 || errno != EINVAL)
+        return false;
+    walk->pages[walk->next_page++ % (sizeof(walk->pages) / sizeof(walk->pages[0]))] = page;
+    return true;
+}
+
+static bool is_mapped(walk_t *walk, uintptr_t address, size_t bytes)
+{
+    return page_is_mapped(walk, address) && page_is_mapped(walk, address + bytes - 1);
+}
+
+// Go to a chunk: 0 = none is left.
+static void enter_chunk(walk_t *walk, uintptr_t chunk)
+{
+    walk->chunk = chunk;
+    if (chunk == 0)
+        return;
+    uintptr_t end = chunk + word_at(chunk + GP_CPYTHON_CHUNK_SIZE);
+    walk->data = chunk + GP_CPYTHON_CHUNK_DATA;
+    walk->top = walk->data + 8 * word_at(chunk + GP_CPYTHON_CHUNK_TOP);
+    if (chunk == word_at(walk->state + walk->layout->state_chunk)) // the newest: its top is the thread's
+        walk->top = word_at(walk->state + walk->layout->state_top);
+    if (walk->top < walk->data || walk->top > end) // it is just being put there: nothing is in it
+        walk->top = walk->data;
+}
+
+// The thread's own list of chunks is changed by the thread alone, in an order that keeps it sound.
+static void survey_chunks(walk_t *walk)
+{
+    uintptr_t chunk = word_at(walk->state + walk->layout->state_chunk);
+    enter_chunk(walk, chunk);
+    walk->chunks_lo = UINTPTR_MAX;
+    walk->chunks_hi = 0;
+    for (int i = 0; i < CHUNKS_MAX && chunk != 0; i++) {
+        uintptr_t end = chunk + word_at(chunk + GP_CPYTHON_CHUNK_SIZE);
+        walk->chunks_lo = chunk < walk->chunks_lo ? chunk : walk->chunks_lo;
+        walk->chunks_hi = end > walk->chunks_hi ? end : walk->chunks_hi;
+        chunk = word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS);
+    }
+}
+
+// Does a frame lie in the used part of the chunk that the walk has reached, or of an older one? Frames further out lie
+// further down: what the walk has passed is not looked at again.
+static bool in_data_stack(walk_t *walk, uintptr_t frame)
+{
+    if (frame < walk->chunks_lo || frame >= walk->chunks_hi)
+        return false;
+    uintptr_t chunk = walk->chunk, data = walk->data, top = walk->top;
+    for (int i = 0; i < CHUNKS_MAX && walk->chunk != 0; i++) {
+        if (frame >= walk->data && frame + walk->layout->frame_bytes <= walk->top) {
+            walk->top = frame; // the next one lies below
+            return true;
+        }
+        enter_chunk(walk, word_at(walk->chunk + GP_CPYTHON_CHUNK_PREVIOUS));
+    }
+    walk->chunk = chunk; // a generator's between chunks, or nothing
+    walk->data = data;
+    walk->top = top;
+    return false;
+}
+
+// May this frame be read, and does it look like one that is being executed?
+static bool is_sound(walk_t *walk, uintptr_t frame, bool leaf)
+{
+    const gp_cpython_layout_t *layout = walk->layout;
+    if (frame % 8 != 0)
+        return false;
+    if (in_data_stack(walk, frame))
+        return byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_THREAD;
+    if (frame >= walk->place->sp - RED_ZONE && frame + layout->frame_bytes <= walk->place->stack_hi)
+        return byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
+    if (!is_mapped(walk, frame - 8, layout->frame_bytes + 8u) ||
+        byte_at(frame + layout->frame_owner) != GP_CPYTHON_OWNER_GENERATOR)
+        return false;
+    // Executing; the leaf may just be on its way in or out.
+    signed char state = (signed char)byte_at(frame + (uintptr_t)(intptr_t)GP_CPYTHON_GENERATOR_STATE);
+    return state == 0 || (leaf && state < 0 && state >= -3);
+}
+
+// Keep the leaf and the last max - 1 frames: from the max-th on, the oldest of those is overwritten.
+static void keep(walk_t *walk, uintptr_t word)
+{
+    size_t at = walk->count++;
+    if (at >= walk->max)
+        at = 1 + (at - 1) % (walk->max - 1);
+    walk->frames[at] = word;
+}
+
+// Where keep() has put the last one.
+static size_t last_at(const walk_t *walk)
+{
+    return walk->count <= walk->max ? walk->count - 1 : 1 + (walk->count - 2) % (walk->max - 1);
+}
+
+static void reverse(uintptr_t *frames, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        uintptr_t word = frames[i];
+        frames[i] = frames[count - 1 - i];
+        frames[count - 1 - i] = word;
+    }
+}
+
+// Put what keep() has wrapped around into order.
+static size_t finish(walk_t *walk, unsigned *flags)
+{
+    if (walk->count <= walk->max)
+        return walk->count;
+    size_t ring = walk->max - 1, first = (walk->count - 1) % ring;
+    reverse(walk->frames + 1, first);
+    reverse(walk->frames + 1 + first, ring - first);
+    reverse(walk->frames + 1, ring);
+    *flags |= GP_UNWIND_TRUNCATED;
+    return walk->max;
+}
+
+// Scan the used part of one chunk from its bottom; false where something is not a frame.
+static bool scan_chunk(walk_t *walk, uintptr_t chunk)
+{
+    const gp_cpython_layout_t *layout = walk->layout;
+    enter_chunk(walk, chunk);
+    uintptr_t frame = walk->data;
+    if (word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS) == 0)
+        frame += 8; // the first word of the oldest chunk is left out, so that the chunk is never given back
+    while (frame + layout->frame_bytes <= walk->top) {
+        if (frame == walk->base)
+            walk->count = 0; // what comes behind it is the task's
+        uintptr_t code = word_at(frame + layout->frame_code);
+        if (code % 8 != 0 || !is_mapped(walk, code, layout->code_instructions) ||
+            word_at(code + GP_CPYTHON_OBJECT_TYPE) != gp_cpython_runtime.code_type)
+            return false;
+        keep(walk, gp_cpython_word(walk->layout, code, word_at(frame + layout->frame_instruction)));
+        int slots = int_at(code + layout->code_locals) + int_at(code + layout->code_stack);
+        if (slots < 0)
+            return false;
+        frame += layout->frame_bytes + 8 * (uintptr_t)slots;
+    }
+    return true;
+}
+
+// The frames of plain calls, without the list. Marked incomplete: generators are missing.
+static size_t scan(walk_t *walk, unsigned *flags)
+{
+    uintptr_t chunks[SCAN_CHUNKS_MAX], chunk = word_at(walk->state + walk->layout->state_chunk);
+    size_t count = 0;
+    for (; chunk != 0 && count < SCAN_CHUNKS_MAX; count++) {
+        chunks[count] = chunk;
+        chunk = word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS);
+    }
+    walk->count = 0;
+    *flags |= GP_UNWIND_INCOMPLETE;
+    if (chunk != 0)
+        return 0;
+    while (count > 0 && walk->count < walk->max && scan_chunk(walk, chunks[count - 1]))
+        count--;
+    if (walk->count >= walk->max) // outermost first: what would be missing is the leaf
+        return 0;
+    reverse(walk->frames, walk->count);
+    return walk->count;
+}
+
+static bool is_cframe(const walk_t *walk, uintptr_t cframe)
+{
+    if (cframe == walk->state + walk->layout->state_root_cframe)
+        return true;
+    return cframe >= walk->place->sp - RED_ZONE && cframe + CFRAME_BYTES <= walk->place->stack_hi && cframe % 8 == 0;
+}
+
+// The leaf, 0 = there is none. False: it cannot be known.
+static bool find_leaf(walk_t *walk, uintptr_t *leaf)
+{
+    const gp_cpython_layout_t *layout = walk->layout;
+    if (layout->state_cframe == GP_CPYTHON_NONE) {
+        *leaf = word_at(walk->state + layout->state_frame);
+        return true;
+    }
+    uintptr_t cframe = word_at(walk->state + layout->state_cframe);
+    if (!is_cframe(walk, cframe))
+        return false; // a greenlet switch is under way
+    *leaf = word_at(cframe + layout->cframe_frame);
+    return true;
+}
+
+// A called frame becomes current a few instructions before its caller is written into it. It has not run yet then; what
+// stands in the place of the caller must be the frame just below it, or a generator's.
+static bool caller_is_written(walk_t *walk, uintptr_t leaf)
+{
+    const gp_cpython_layout_t *layout = walk->layout;
+    uintptr_t pc = walk->place->pc;
+    if (!layout->late_previous || pc < gp_cpython_runtime.loop || pc >= gp_cpython_runtime.loop_end ||
+        byte_at(leaf + layout->frame_owner) != GP_CPYTHON_OWNER_THREAD)
+        return true;
+    uintptr_t code = word_at(leaf + layout->frame_code), caller = word_at(leaf + layout->frame_previous);
+    uintptr_t instruction = word_at(leaf + layout->frame_instruction);
+    if (instruction >= code + layout->code_instructions || caller == 0)
+        return true; // it has run
+    if (caller < walk->chunks_lo || caller >= walk->chunks_hi)
+        return true; // is_sound() will see
+    if (caller >= leaf || caller < walk->data)
+        return leaf - walk->data <= 8; // the first of its chunk
+    uintptr_t caller_code = word_at(caller + layout->frame_code);
+    if (caller_code % 8 != 0 || !is_mapped(walk, caller_code, layout->code_instructions) ||
+        word_at(caller_code + GP_CPYTHON_OBJECT_TYPE) != gp_cpython_runtime.code_type)
+        return false;
+    int slots = int_at(caller_code + layout->code_locals) + int_at(caller_code + layout->code_stack);
+    return caller + layout->frame_bytes + 8 * (uintptr_t)(unsigned)slots == leaf;
+}
+
+// The evaluation loop is being entered: the cframe that is current may be the new one, not written yet. It is true if
+// the frame at which this entry began was called by the frame that is current in the cframe before.
+static bool may_be_unwritten(const walk_t *walk)
+{
+    return walk->place->pc - gp_cpython_runtime.loop < walk->layout->entry_window;
+}
+
+static bool is_entry(const walk_t *walk, uintptr_t frame)
+{
+    if (walk->layout->frame_is_entry == GP_CPYTHON_NONE)
+        return byte_at(frame + walk->layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
+    return byte_at(frame + walk->layout->frame_is_entry) != 0;
+}
+
+static bool entry_fits(const walk_t *walk, uintptr_t entry)
+{
+    const gp_cpython_layout_t *layout = walk->layout;
+    uintptr_t cframe = word_at(walk->state + layout->state_cframe);
+    uintptr_t before = word_at(cframe + layout->cframe_frame + 8);
+    return is_cframe(walk, before) && before != cframe &&
+           word_at(before + layout->cframe_frame) == word_at(entry + layout->frame_previous);
+}
+
+static bool follow(walk_t *walk)
+{
+    const gp_cpython_layout_t *layout = walk->layout;
+    uintptr_t frame = 0;
+    if (!find_leaf(walk, &frame))
+        return false;
+    bool leaf = true, doubtful = may_be_unwritten(walk);
+    for (int i = 0; i < FRAMES_MAX && frame != 0; i++) {
+        bool is_base = frame == walk->base;
+        if (is_base && walk->count > 0)
+            return true;
+        if (!is_sound(walk, frame, leaf))
+            return false;
+        if (leaf && !caller_is_written(walk, frame))
+            return false;
+        if (doubtful && is_entry(walk, frame)) {
+            if (!entry_fits(walk, frame))
+                return false;
+            doubtful = false;
+        }
+        bool is_shim = byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
+        if (!is_shim) {
+            keep(walk, gp_cpython_word(layout, word_at(frame + layout->frame_code),
+                                       word_at(frame + layout->frame_instruction)));
+            leaf = false;
+        }
+        if (is_entry(walk, frame) && walk->count > 0)
+            walk->frames[last_at(walk)] |= GP_LANGUAGE_ENTRY;
+        if (is_base) // the step is about to begin, or is being ended: what it does there is the task's as well
+            return true;
+        frame = word_at(frame + layout->frame_previous);
+    }
+    return frame == 0;
+}
+
+bool gp_cpython_is_loop(uintptr_t pc)
+{
+    return pc >= gp_cpython_runtime.loop && pc < gp_cpython_runtime.loop_end;
+}
+
+uintptr_t gp_cpython_leaf(void)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    uintptr_t state = (uintptr_t)gp_cpython_runtime.thread_state();
+    if (state == 0)
+        return 0;
+    if (layout->state_cframe == GP_CPYTHON_NONE)
+        return word_at(state + layout->state_frame);
+    return word_at(word_at(state + layout->state_cframe) + layout->cframe_frame);
+}
+
+// Where the frames of the current coroutine end, if it is a task; 0 = it is not.
+static uintptr_t base_of_current(void)
+{
+    const gp_step_t *step = &gp_step_here;
+    const gp_thread_t *thread = gp_thread_self;
+    if (step->coro_id == 0 || thread == NULL ||
+        atomic_load_explicit(&thread->current_id, memory_order_relaxed) != step->coro_id)
+        return 0;
+    return step->base;
+}
+
+size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
+{
+    const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
+    uintptr_t waiting =
+        place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet
+    if (waiting & GP_STEP_IS_FRAME)
+        return gp_cpython_walk_frames(gp_cpython_read_own, waiting & ~(uintptr_t)GP_STEP_IS_FRAME, 0, frames, max);
+    if (waiting != 0)
+        return gp_cpython_walk_awaits(gp_cpython_read_own, waiting, frames, max);
+    walk_t walk = {
+        .layout = runtime->layout,
+        .place = place,
+        .state = (uintptr_t)runtime->thread_state(),
+        .base = base_of_current(),
+        .frames = frames,
+        .max = max,
+    };
+    if (walk.state == 0 || word_at(walk.state + walk.layout->state_chunk) == 0)
+        return 0;
+    if (gp_thread_self != NULL)
+        atomic_store_explicit(&gp_thread_self->language_state, walk.state, memory_order_relaxed);
+    atomic_store_explicit(&gp_cpython_runtime.any_state, walk.state, memory_order_relaxed);
+    survey_chunks(&walk);
+    if (follow(&walk))
+        return finish(&walk, flags);
+    unsigned scanned = 0;
+    size_t depth = scan(&walk, &scanned);
+    if (depth > 0)
+        *flags |= scanned;
+    return depth;
+}

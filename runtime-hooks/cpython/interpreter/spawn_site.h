@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Where greenlets, tasks and calls for other threads are made: the Python frames of who makes them, for `--stitch`.
+#ifndef GP_CPYTHON_SPAWN_SITE_H
+#define GP_CPYTHON_SPAWN_SITE_H
+
+#include <stdint.h>
+
+// The number of the site at which the calling thread is, see src/core/coro/spawn.h; 0 = nobody wants to know. Caller
+// holds the interpreter lock. Cost: a walk of the frames, 128 at most, and a look-up.
+uint32_t gp_cpython_spawn_site(void);
+
+#endif

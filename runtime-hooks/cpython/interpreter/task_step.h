@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The step of an asyncio task: what runs between two of its waits, on the thread of its loop and above the loop's
+// frames. Or a call that a thread makes for somebody else (pools/pool_calls.h).
+//
+// Written by the thread that steps (step.c); its handler, and the switch hook on it, read.
+#ifndef GP_CPYTHON_TASK_STEP_H
+#define GP_CPYTHON_TASK_STEP_H
+
+#include <stdint.h>
+
+#include "signal/coro_record.h"
+
+typedef struct gp_step {
+    const void *task;     // or the call; NULL = none
+    const void *greenlet; // on which it runs; NULL = the thread's main one, or there is no such thing
+    uintptr_t base;       // the frame that makes the step: those of the task end before it
+    prof_coro_t *coro;    // the task's record, and its id; NULL and 0 = not known
+    uint64_t coro_id;
+    uintptr_t
+        waiting; // while a coroutine is being switched to that has not its frames yet: a task's coroutine object, whose
+                 // awaits are its stack; or its innermost frame, with a bit; 0 = the frames that are there are its
+} gp_step_t;
+
+enum {
+    GP_STEP_HAS_NOT_BEGUN = 1, // instead of `waiting`: it has no stack yet, or it is not known
+    GP_STEP_IS_FRAME = 2,      // the bit
+};
+
+extern __thread gp_step_t gp_step_here __attribute__((tls_model("initial-exec")));
+
+#endif

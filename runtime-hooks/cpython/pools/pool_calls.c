@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+#include "pools/pool_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coro/registry.h"
+#include "greenlet/greenlet.h"
+#include "greenlet/greenlet_native.h"
+#include "interpreter/api.h"
+#include "interpreter/spawn_site.h"
+#include "interpreter/task_step.h"
+#include "profile/profile.h"
+
+static const char name[] = "greenprof"; // of our functions and capsules
+
+typedef struct call {  // handed over, and not made yet
+    prof_coro_t *coro; // NULL = it has been made
+    uint64_t id;
+} call_t;
+
+typedef struct place { // where a call is made
+    gp_step_t outer;
+    gp_greenlet_t before;
+    bool is_lent;
+} place_t;
+
+static bool is_wanted(void)
+{
+    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_greenlet_watched;
+}
+
+// Is there anything to be carried to the calling thread, or for it to leave?
+static bool matters(const prof_coro_t *coro)
+{
+    return gp_greenlet_watched || gp_greenlet_running(&gp_step_here).coro != NULL ||
+           atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL ||
+           (coro->birth_trace[0] | coro->birth_trace[1]) != 0;
+}
+
+static void begin(place_t *place, gp_py_t *capsule, const call_t *call)
+{
+    const gp_greenlet_t record = {.coro = call->coro, .coro_id = call->id, .object = capsule};
+    gp_greenlet_enter();
+    const gp_greenlet_t pools = gp_greenlet_running(&gp_step_here);
+    if (pools.coro != NULL && pools.coro_id != call->coro->parent_id) { // who has handed it over may make it as well
+        gp_profile_detach(pools.coro);
+        gp_greenlet_tell(GP_LANGUAGE_DETACHED, (void *)(uintptr_t)pools.object);
+    }
+    gp_greenlet_tell(GP_LANGUAGE_CALL_BEGINS, capsule);
+    place->is_lent = gp_greenlet_lend(&record, &place->before);
+    if (!place->is_lent)
+        gp_step_begin(&place->outer, &record, GP_STEP_HAS_NOT_BEGUN);
+}
+
+static void end(const place_t *place)
+{
+    gp_py_t *error[3];
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    if (place->is_lent)
+        gp_greenlet_give_back(&place->before);
+    else
+        gp_step_end(&place->outer);
+    gp_greenlet_tell(GP_LANGUAGE_CALL_HAS_ENDED, NULL);
+    gp_py.error_restore(error[0], error[1], error[2]);
+}
+
+// self: (function, capsule)
+static gp_py_t *on_call(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+{
+    gp_py_t *function = gp_py.tuple_item(self, 0), *capsule = gp_py.tuple_item(self, 1);
+    call_t *call = gp_py.capsule_pointer(capsule, name);
+    if (call == NULL || call->coro == NULL || !is_wanted() || !matters(call->coro))
+        return gp_py.call_with(function, args, keywords);
+    place_t place;
+    prof_coro_t *coro = call->coro;
+    begin(&place, capsule, call);
+    call->coro = NULL;
+    gp_py_t *result = gp_py.call_with(function, args, keywords);
+    end(&place);
+    gp_coro_retire(coro);
+    return result;
+}
+
+static void forget(gp_py_t *capsule)
+{
+    call_t *call = gp_py.capsule_pointer(capsule, name);
+    gp_greenlet_tell(GP_LANGUAGE_GONE, capsule);
+    gp_coro_retire(call->coro); // nobody has made it
+    free(call);
+}
+
+static gp_py_t *new_function(gp_py_method_t *definition, gp_py_t *self)
+{
+    return self != NULL ? gp_py.function_new(definition, self, NULL) : NULL;
+}
+
+// The function to be called instead of `function`. New reference, never NULL: where it cannot be, itself.
+static gp_py_t *hand_over(gp_py_t *function)
+{
+    static gp_py_method_t definition = {name, NULL, GP_PY_VARARGS | GP_PY_KEYWORDS, NULL};
+    definition.function = (void *)(uintptr_t)on_call;
+    call_t *call = is_wanted() ? calloc(1, sizeof(*call)) : NULL;
+    gp_py_t *capsule = call != NULL ? gp_py.capsule_new(call, name, forget) : NULL;
+    gp_py_t *self = capsule != NULL ? gp_py.tuple_pack(2, function, capsule) : NULL,
+            *mine = new_function(&definition, self);
+    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = mine != NULL ? gp_greenlet_spawner() : NULL};
+    birth.spawn_site = birth.spawner != NULL ? gp_cpython_spawn_site() : 0;
+    if (mine != NULL && (call->coro = gp_coro_new(&birth)) != NULL) {
+        call->id = call->coro->id;
+        prof_coro_ready(call->coro);
+        gp_greenlet_tell(GP_LANGUAGE_MADE, capsule);
+    }
+    if (call != NULL && capsule == NULL)
+        free(call);
+    gp_py.drop(self);
+    gp_py.drop(capsule);
+    if (mine == NULL) {
+        gp_py.error_clear();
+        gp_py.incref(function);
+        return function;
+    }
+    return mine;
+}
+
+// A tuple with the function at `at` handed over; NULL and an error when memory is short.
+static gp_py_t *with_handed(gp_py_t *tuple, ptrdiff_t at)
+{
+    enum { ITEMS_MAX = 5 };
+    gp_py_t *items[ITEMS_MAX] = {NULL}, *mine = hand_over(gp_py.tuple_item(tuple, at));
+    ptrdiff_t count = gp_py.tuple_size(tuple);
+    for (ptrdiff_t i = 0; i < count && i < ITEMS_MAX; i++)
+        items[i] = i == at ? mine : gp_py.tuple_item(tuple, i);
+    gp_py_t *copy = gp_py.tuple_pack(count, items[0], items[1], items[2], items[3], items[4]);
+    gp_py.drop(mine);
+    return copy;
+}
+
+static gp_py_t *call_with_handed(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at)
+{
+    gp_py_t *copy = with_handed(args, at);
+    gp_py_t *result = copy != NULL ? gp_py.call_with(real, copy, keywords) : NULL;
+    gp_py.drop(copy);
+    return result;
+}
+
+// _WorkItem.__init__(item, future, function, args, keywords)
+static gp_py_t *on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+{
+    if (!is_wanted() || gp_py.tuple_size(args) != 5)
+        return gp_py.call_with(real, args, keywords);
+    return call_with_handed(real, args, keywords, 2);
+}
+
+// The last argument of a queue's put(), where it is a tuple of four: with its function handed over.
+static gp_py_t *put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at)
+{
+    ptrdiff_t count = gp_py.tuple_size(args);
+    gp_py_t *item = count > 0 ? gp_py.tuple_item(args, count - 1) : NULL;
+    if (!is_wanted() || item == NULL || gp_py_type(item) != gp_py.tuple_type || gp_py.tuple_size(item) != 4)
+        return gp_py.call_with(real, args, keywords);
+    gp_py_t *handed = with_handed(item, at), *copy = NULL, *result = NULL;
+    if (handed != NULL)
+        copy = count == 1 ? gp_py.tuple_pack(1, handed) : gp_py.tuple_pack(2, gp_py.tuple_item(args, 0), handed);
+    if (copy != NULL)
+        result = gp_py.call_with(real, copy, keywords);
+    gp_py.drop(copy);
+    gp_py.drop(handed);
+    return result;
+}
+
+// eventlet.tpool: queue.put((event, function, args, keywords))
+static gp_py_t *on_tpool_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+{
+    return put(real, args, keywords, 1);
+}
+
+// gevent: Queue.put(queue, (function, args, keywords, result))
+static gp_py_t *on_gevent_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+{
+    return put(real, args, keywords, 0);
+}
+
+// Replace an attribute of a module's object by a function that has the one before as its self.
+//   binds: as a method of a class does.
+// Returns whether that is done.
+static bool replace(const char *module_name, const char *holder_name, const char *attribute, gp_py_method_t *mine,
+                    bool binds)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
+    gp_py_t *holder = module != NULL ? gp_py.get_attr(module, holder_name) : NULL;
+    gp_py_t *real = holder != NULL && holder != gp_py.none ? gp_py.get_attr(holder, attribute) : NULL;
+    bool is_ours = real != NULL && gp_py_type(real) == gp_py.builtin_type && gp_py_definition(real) == mine;
+    gp_py_t *function = !is_ours ? new_function(mine, real) : NULL;
+    gp_py_t *method = function != NULL && binds ? gp_py.instance_method(function) : NULL,
+            *put_there = binds ? method : function;
+    bool done = is_ours || (put_there != NULL && gp_py.set_attr(holder, attribute, put_there) == 0);
+    if (!done)
+        gp_py.error_clear(); // half imported, or another kind of thing
+    gp_py.drop(method);
+    gp_py.drop(function);
+    gp_py.drop(real);
+    gp_py.drop(holder);
+    return done;
+}
+
+static void look(void)
+{
+    enum { KINDS = GP_PY_VARARGS | GP_PY_KEYWORDS };
+    static gp_py_method_t item = {name, NULL, KINDS, NULL}, tpool = {name, NULL, KINDS, NULL},
+                          gevent = {name, NULL, KINDS, NULL};
+    static bool has_futures, has_futurist, has_gevent;
+    item.function = (void *)(uintptr_t)on_item;
+    tpool.function = (void *)(uintptr_t)on_tpool_put;
+    gevent.function = (void *)(uintptr_t)on_gevent_put;
+    has_futures = has_futures || replace("concurrent.futures.thread", "_WorkItem", "__init__", &item, true);
+    has_futurist = has_futurist || replace("futurist._utils", "WorkItem", "__init__", &item, true);
+    has_gevent = has_gevent || replace("gevent._threading", "Queue", "put", &gevent, true);
+    replace("eventlet.tpool", "_reqq", "put", &tpool,
+            false); // a queue that comes with its first thread, and again after killall()
+}
+
+static gp_py_vectorcall_t *real_find;
+
+// importlib's _find_and_load(): a module has been imported.
+static gp_py_t *on_find(gp_py_t *function, gp_py_t *const *args, size_t count, gp_py_t *names)
+{
+    gp_py_t *module = real_find(function, args, count, names);
+    if (module != NULL)
+        gp_pools_look();
+    return module;
+}
+
+static void watch_imports(void)
+{
+    static bool tried;
+    gp_py_t *module = tried ? NULL : gp_py.dict_get(gp_py.module_dict(), "_frozen_importlib");
+    gp_py_t *function = module != NULL ? gp_py.get_attr(module, "_find_and_load") : NULL;
+    tried = true;
+    if (function != NULL)
+        real_find = gp_py_replace_vectorcall(function, on_find);
+    gp_py.drop(function);
+}
+
+void gp_pools_look(void)
+{
+    gp_py_t *error[3];
+    if (!is_wanted())
+        return;
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    watch_imports();
+    look();
+    gp_py.error_restore(error[0], error[1], error[2]);
+}
