@@ -1,5 +1,8 @@
-// A figure that chance or a busy machine has a part in: where one is off, the program is run again from the start,
-// three times at most.
+// A comparison of measured numbers within a tolerance, and the only tests that may run again: where each failure of a
+// program is one of these, the program starts again, three times at most. Every other failure is final.
+//
+// Where MEASURED_LOG names a file, each comparison and each one that is out of tolerance appends a line: tools/test
+// counts the tests.
 #ifndef MEASURED_H
 #define MEASURED_H
 
@@ -9,20 +12,44 @@
 
 #define MEASURED_ATTEMPTS 3
 
-// To be called in the program's own process, not in a child. Returns `fine`; does not return where another attempt is
-// left.
-static inline int measured_again(int fine, const char *what, const char *file, int line)
+static int measured_chances; // tests that a measured number ended
+
+static inline void measured_note(const char *word, const char *file, const char *test)
 {
-    const char *text = getenv("MEASURED_ATTEMPT");
-    char next[2] = {text != NULL ? (char)(text[0] + 1) : '2', '\0'};
-    if (fine || next[0] > '0' + MEASURED_ATTEMPTS)
+    const char *path = getenv("MEASURED_LOG");
+    FILE *log = path != NULL ? fopen(path, "a") : NULL;
+    if (log == NULL)
+        return;
+    fprintf(log, "%s %s %s\n", word, file, test);
+    fclose(log);
+}
+
+// Returns `fine`.
+static inline int measured_compare(int fine, const char *what, const char *file, int line, const char *test)
+{
+    measured_note("measured", file, test);
+    if (fine)
         return fine;
-    fprintf(stderr, "%s:%d: out of tolerance, measured again: %s\n", file, line, what);
-    setenv("MEASURED_ATTEMPT", next, 1);
-    execl("/proc/self/exe", file, (char *)NULL);
+    fprintf(stderr, "%s:%d: out of tolerance: %s\n", file, line, what);
+    measured_note("again", file, test);
+    measured_chances++;
     return fine;
 }
 
-#define assert_measured(fine) assert_true(measured_again(fine, #fine, __FILE__, __LINE__))
+// In the program's own process, not in a child: ends the test where the numbers are off.
+#define assert_measured(fine) assert_true(measured_compare(fine, #fine, __FILE__, __LINE__, __func__))
+
+// failed: what cmocka_run_group_tests() returned. Returns main()'s status, or starts the program again.
+static inline int measured_status(int failed, char **argv)
+{
+    const char *text = getenv("MEASURED_ATTEMPT");
+    char next[2] = {text != NULL ? (char)(text[0] + 1) : '2', '\0'};
+    if (failed == 0 || failed != measured_chances || next[0] > '0' + MEASURED_ATTEMPTS)
+        return failed;
+    fprintf(stderr, "measured again\n");
+    setenv("MEASURED_ATTEMPT", next, 1);
+    execv("/proc/self/exe", argv);
+    return failed;
+}
 
 #endif

@@ -1,24 +1,36 @@
-"""Tests of live profiles: chance and a busy machine have a part in what is sampled.
+"""Comparisons of measured numbers, and the only tests that may run again.
 
-A test in which a check fails is run again from the start, ATTEMPTS times at most, and fails only where each attempt does; each
-is printed, and tools/test lists them at its end. What no chance excuses fails at once: a crash, a hang, and what stands under
-`with self.firm()`, a row of another request above all.
+What a live profile measures lies within a tolerance of the truth, and now and then outside it: near(), at_least() and
+at_most() compare such numbers and raise Chance. A test each of whose failures is a Chance runs again from the start,
+ATTEMPTS times at most. Everything else fails at once: a wrong owner, a phantom frame, a missing row, an exit status, an
+exception, a hang.
+
+Where MEASURED_LOG names a file, each test that compared measured numbers and each one that ran again appends a line:
+tools/test counts them.
 """
-import contextlib
+import os
+import sys
 import unittest
 
 ATTEMPTS = 3
-CHANCE = (AssertionError, LookupError, ValueError)  # what a check ends with, also where it looks for what was not sampled
 
 
-class Firm(AssertionError):
-    """What no chance excuses."""
+class Chance(AssertionError):
+    """A measured number lies outside its tolerance."""
+
+
+def note(word, test):
+    """Append one line to the log of the whole run."""
+    path = os.environ.get("MEASURED_LOG")
+    if path:
+        with open(path, "a", encoding="utf-8") as log:
+            log.write(f"{word} {os.path.basename(sys.argv[0])} {test.id()}\n")
 
 
 def check_status(done, status=0):
-    """done: a finished program; returned. One that a signal ended crashed."""
+    """done: a finished program; returned."""
     if done.returncode != status:
-        raise (Firm if done.returncode < 0 else AssertionError)(f"status {done.returncode}, not {status}", done.stdout, done.stderr)
+        raise AssertionError(f"status {done.returncode}, not {status}", done.stdout, done.stderr)
     return done
 
 
@@ -37,9 +49,9 @@ class _Attempt(unittest.TestResult):
         return [arguments[-1] for name, arguments in self.reports
                 if name in ("addError", "addFailure", "addSubTest") and arguments[-1] is not None]
 
-    def may_be_chance(self):
+    def is_chance(self):
         kinds = [error[0] for error in self.found()]
-        return bool(kinds) and all(issubclass(kind, CHANCE) and not issubclass(kind, Firm) for kind in kinds)
+        return bool(kinds) and all(issubclass(kind, Chance) for kind in kinds)
 
 
 def _report(name):
@@ -53,13 +65,26 @@ for _name in ("addSuccess", "addError", "addFailure", "addSkip", "addExpectedFai
 
 
 class Case(unittest.TestCase):
-    @contextlib.contextmanager
-    def firm(self):
-        """What is checked inside fails its test at once."""
-        try:
-            yield
-        except AssertionError as error:
-            raise Firm(*error.args) from None
+    has_measured = False  # has this test compared a measured number?
+
+    def near(self, what, got, expected, tolerance, slack=0.0):
+        """`got` lies within a share `tolerance` of `expected`, and `slack` in its unit."""
+        error = (got - expected) / expected if expected else 0.0
+        self._compare(abs(got - expected) <= tolerance * abs(expected) + slack, what, got,
+                      f"of {expected:.4f} ({error:+.2%}, bar {tolerance:.2%}{f' + {slack:.4f}' if slack else ''})")
+
+    def at_least(self, what, got, bar):
+        self._compare(got >= bar, what, got, f"(bar: at least {bar:.4f})")
+
+    def at_most(self, what, got, bar):
+        self._compare(got <= bar, what, got, f"(bar: at most {bar:.4f})")
+
+    def _compare(self, fine, what, got, bar):
+        self.has_measured = True
+        figure = f"{what}: {got:.4f} {bar}"
+        print(f"{self.id().split('.', 1)[-1]}: {figure}", flush=True)
+        if not fine:
+            raise Chance(figure)
 
     def run(self, result=None):
         result = result if result is not None else self.defaultTestResult()
@@ -67,12 +92,15 @@ class Case(unittest.TestCase):
         for number in range(1, ATTEMPTS + 1):
             attempt = _Attempt(result)
             super().run(attempt)
-            if number == ATTEMPTS or not attempt.may_be_chance():
+            if number == ATTEMPTS or not attempt.is_chance():
                 break
             for error in attempt.found():
                 print(f"measured again: {self.id()}: {error[1]!r}", flush=True)
+            note("again", self)
             type(self).tearDownClass()
             type(self).setUpClass()  # the run that all its tests look at
+        if self.has_measured:
+            note("measured", self)
         attempt.pass_on()
         result.stopTest(self)
         return result

@@ -152,8 +152,9 @@ static void a_million_short_lives(void **state)
     munmap(stack, STACK);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(current_is_who_runs),
         cmocka_unit_test(returning_from_the_entry_ends_the_account),
@@ -162,5 +163,5 @@ int main(void)
         cmocka_unit_test(null_is_accepted_everywhere),
         cmocka_unit_test(a_million_short_lives),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return measured_status(cmocka_run_group_tests(tests, NULL, NULL), argv);
 }

@@ -163,8 +163,9 @@ static void resting_takes_no_samples(void **state)
     assert_true(after[GP_COUNTER_SIGNALS] - before[GP_COUNTER_SIGNALS] <= 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_signal_is_accounted_for),
         cmocka_unit_test(nothing_is_allocated_in_it),
@@ -172,5 +173,5 @@ int main(void)
         cmocka_unit_test(hosts_alternate_stack_is_respected),
         cmocka_unit_test(resting_takes_no_samples),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return measured_status(cmocka_run_group_tests(tests, NULL, NULL), argv);
 }

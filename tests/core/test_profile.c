@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -268,35 +269,44 @@ static int with_hosts_handler(void)
     return now.sa_handler == hosts_handler ? 0 : 2;
 }
 
+typedef struct result {
+    int error;
+    uint64_t total_ns, used_ns;
+} result_t;
+
+static void go_on_in_the_child(prof_t *profile, uint64_t used, result_t *result)
+{
+    result->used_ns = used + burn(100000000);
+    result->error = prof_stop(profile);
+    result->total_ns = prof_total_ns(profile);
+    _exit(result->error == 0 && prof_dump_stats(profile, "child.prof") == 0 ? 0 : 1);
+}
+
 static void child_goes_on(void **state)
 {
     (void)state;
     prof_options_t options = PROF_OPTIONS_INIT;
     options.scope = PROF_SCOPE_PROCESS;
+    result_t *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(result, MAP_FAILED);
     prof_t *profile = prof_start(&options);
     uint64_t used = burn(50000000);
     pid_t child = fork();
-    if (child == 0) {
-        used += burn(100000000);
-        int error = prof_stop(profile);
-        fprintf(stderr, "child: stop %d, total %lu, used %lu\n", error, (unsigned long)prof_total_ns(profile),
-                (unsigned long)used);
-        if (error != 0 || prof_dump_stats(profile, "child.prof") != 0)
-            _exit(1);
-        _exit(close_to(prof_total_ns(profile), used, 0.02, 15000000) ? 0 : 2); // with the fork
-    }
+    if (child == 0)
+        go_on_in_the_child(profile, used, result);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
-    if (!WIFEXITED(status))
-        fail_msg("child: status %x", (unsigned)status);
-    assert_int_not_equal(WEXITSTATUS(status), 1);
-    assert_measured(WEXITSTATUS(status) == 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(result->error, 0);
     assert_int_equal(unlink("child.prof"), 0);
     assert_int_equal(prof_stop(profile), 0);
-    // The fork itself and the wait are the parent's time, too.
-    print_message("parent: total %lu, used %lu\n", (unsigned long)prof_total_ns(profile), (unsigned long)used);
+    // The fork itself and the wait are in both totals.
+    print_message("child: total %lu, used %lu; parent: total %lu, used %lu\n", (unsigned long)result->total_ns,
+                  (unsigned long)result->used_ns, (unsigned long)prof_total_ns(profile), (unsigned long)used);
+    assert_measured(close_to(result->total_ns, result->used_ns, 0.02, 15000000));
     assert_measured(close_to(prof_total_ns(profile), used, 0.05, 20000000));
     prof_free(profile);
+    munmap(result, sizeof(*result));
 }
 
 int main(int argc, char **argv)
@@ -316,5 +326,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(host_that_owns_the_signal_keeps_it),
         cmocka_unit_test(child_goes_on),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return measured_status(cmocka_run_group_tests(tests, NULL, NULL), argv);
 }

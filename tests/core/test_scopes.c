@@ -149,11 +149,12 @@ static void migration_loses_nothing(void **state)
     check_requests();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_request_gets_its_own),
         cmocka_unit_test(migration_loses_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return measured_status(cmocka_run_group_tests(tests, NULL, NULL), argv);
 }

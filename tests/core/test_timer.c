@@ -139,8 +139,9 @@ static void unknown_threads_and_names_are_errors(void **state)
     assert_null(gp_clock_engine_find("sundial"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(intervals_spread_around_the_period),
         cmocka_unit_test(perf_follows_cpu_time),
@@ -148,5 +149,5 @@ int main(void)
         cmocka_unit_test(monotonic_timer_follows_the_wall_clock),
         cmocka_unit_test(unknown_threads_and_names_are_errors),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return measured_status(cmocka_run_group_tests(tests, NULL, NULL), argv);
 }

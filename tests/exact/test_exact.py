@@ -131,7 +131,7 @@ class Signals(Case):
         for who, file in (("", "parent.prof"), ("child", "child.prof")):
             counts = check.counts(check.load(self.path(file)))
             self.assertEqual({name: calls for name, (_, calls, _) in counts.items()}, told[who])
-            self.assertGreater(told[who]["handler"], 20)
+            self.at_least("runs of the handler", told[who]["handler"], 21)
             self.assertEqual(counts["work"][:2], (told[who]["work"],) * 2)
             self.assertEqual(counts["leaf"][2]["work"][0], 2 * told[who]["work"])
             self.assertEqual(counts["handler_leaf"][2], {"handler": (told[who]["handler"],) * 2})
@@ -156,10 +156,10 @@ class Times(Case):
         for line in lines:
             name, cpu, wait = line.split()
             # 2 ms: clocks are read a moment before and after; a busy machine preempts in between.
-            self.assertAlmostEqual(found[name][0], int(cpu), delta=2e6 + 0.03 * int(cpu), msg=line)
-            self.assertAlmostEqual(found[name][1], int(wait), delta=5e6 + 0.03 * int(wait), msg=line)
+            self.near(f"{name} cpu", found[name][0], int(cpu), 0.03, 2e6)
+            self.near(f"{name} wait", found[name][1], int(wait), 0.03, 5e6)
         own = sum(call["self_cpu_ns"] for call in report["calls"])
-        self.assertAlmostEqual(own, report["total_ns"], delta=0.02 * report["total_ns"] + 1e6)
+        self.near("total", own, report["total_ns"], 0.02, 1e6)
 
 
 class Capture(Case):

@@ -1,7 +1,7 @@
 """Run a program of known truth under `greenprof run`, and hold what greenprof says against what the program says.
 
 A test passes where its figures lie within a stated tolerance; each figure is printed, so that `ctest -V` shows them.
-Truth is CPU time, never wall-clock time: a busy machine changes neither. What is off is measured again: measured.py.
+Truth is CPU time, never wall-clock time: a busy machine changes neither. measured.py compares the figures.
 """
 import collections
 import glob
@@ -158,20 +158,13 @@ class Case(measured.Case):
         """What holds for every capture, whatever ran: every signal is a sample or a counted drop."""
         counters = capture.counters
         self.assertTrue(counters, "no counters")
-        with self.firm():
-            self.assertTrue(capture.whole, "damaged")
-            self.assertEqual(counters["signals"], counters["samples"] + capture.drops, counters)
+        self.assertTrue(capture.whole, "damaged")
+        self.assertEqual(counters["signals"], counters["samples"] + capture.drops, counters)
+        self.assertEqual(counters["timer_failed"], 0, counters)
         if ended:
             # The program's threads go on while the last records are written.
-            self.assertAlmostEqual(counters["samples"], len(capture.samples), delta=10 + 0.001 * len(capture.samples))
-        self.assertLessEqual(counters["ring_full"], share_lost * counters["signals"] + 1, counters)
-        self.assertEqual(counters["timer_failed"], 0, counters)
-
-    def near(self, what, got, expected, tolerance, slack=0.0):
-        error = (got - expected) / expected if expected else 0.0
-        print(f"{self.id().split('.', 1)[-1]}: {what}: {got:.4f} of {expected:.4f} ({error:+.2%}, "
-              f"bar {tolerance:.2%}{f' + {slack:.4f}' if slack else ''})", flush=True)
-        self.assertLessEqual(abs(got - expected), tolerance * expected + slack, what)
+            self.near("samples in the capture", len(capture.samples), counters["samples"], 0.001, 10)
+        self.at_most("samples lost to a full ring", counters["ring_full"], share_lost * counters["signals"] + 1)
 
     def check_total(self, folded, truth, tolerance=TOTAL_TOLERANCE, slack=0.003):
         """slack: seconds of CPU before main() and after the program's last look at its clock."""

@@ -27,7 +27,7 @@ class Coroutines(check.Case):
             others = sum(seconds for function, seconds in inclusive.items()
                          if function.startswith("work_") and function != "work_" + name)
             self.assertEqual(others, 0, f"{root} holds another's work")
-            self.assertGreater(inclusive["work_" + name], 0.8 * own.total)  # the rest: switches, the loop
+            self.at_least(f"work on {root}", inclusive["work_" + name], 0.8 * own.total)  # the rest: switches, the loop
 
     def test_100_hz(self):
         self.check(seconds=6.0, hz=100)

@@ -28,7 +28,7 @@ class Explicit(check.Case):
             self.near(f"ledger of {name}", seconds, sum(exact.values()) / 3, 0.10)
         self.check_total(folded, run.truth)
         on_coroutines = sum(weight for root, weight in folded.roots().items() if root.startswith("[coroutine"))
-        self.assertGreater(on_coroutines, 0.95 * folded.total)
+        self.at_least("on coroutines", on_coroutines, 0.95 * folded.total)
         # Every leaf is a frame of the loop, or [switching]; never a guess.
         leaves = collections.Counter()
         for stack, weight in folded.stacks:
@@ -38,7 +38,7 @@ class Explicit(check.Case):
         own = {"loop_green", "leave_for", "bare_switch", "prof_coro_switch", "enter_green", "trampoline", "truth_clock_ns"}
         others = {"[switching]", "[incomplete]", "clock_gettime", "clock_gettime@plt", "prof_coro_switch_hook@plt"}
         self.assertLessEqual({leaf.partition("(")[0] for leaf in leaves}, own | others)
-        self.assertLess(leaves["[incomplete]"], 0.02 * on_coroutines)
+        self.at_most("incomplete", leaves["[incomplete]"], 0.02 * on_coroutines)
 
     def test_work(self):
         run = self.profile(["explicit", "work", 2.0])
@@ -57,7 +57,7 @@ class Explicit(check.Case):
         self.check_functions(folded, run.truth, len(run.capture().samples))
         self.check_total(folded, run.truth)
         roots = [root for root in folded.roots() if root.startswith("[coroutine")]
-        self.assertGreater(len(roots), 590)
+        self.at_least("lives in samples", len(roots), 590)
         for root in roots:
             wanted = "work_ping" if root.endswith(" odd]") else "work_pong"
             self.assertLessEqual(works_under(folded, root), {wanted}, root)

@@ -19,14 +19,23 @@ class QemuImg(check.Case):
                               timeout=check.LIMIT_SECONDS)
         return measured.check_status(done)
 
+    def insist(self, convert):
+        """convert(); again where qemu-img saw its own clock stand still, which it does with and without greenprof."""
+        for _ in range(4):
+            try:
+                return convert()
+            except AssertionError as error:
+                if "Unable to get accurate CPU usage" not in str(error):
+                    raise
+        return convert()
+
     def test_luks(self):
-        """On a busy machine it fails by itself, "Unable to get accurate CPU usage", with and without greenprof."""
         with open(os.path.join(self.directory, "source.raw"), "wb") as file:
             file.write(os.urandom(64 << 20))
         convert = ["convert", *SECRET, "-f", "raw", "-O", "qcow2", "-o",
                    "encrypt.format=luks,encrypt.key-secret=s0,encrypt.iter-time=500", "source.raw"]
-        alone = self.run_alone(*convert, "alone.qcow2")
-        run = self.profile([shutil.which("qemu-img"), *convert, "out.qcow2"])
+        alone = self.insist(lambda: self.run_alone(*convert, "alone.qcow2"))
+        run = self.insist(lambda: self.profile([shutil.which("qemu-img"), *convert, "out.qcow2"]))
         self.assertEqual((run.stdout, run.stderr), (alone.stdout.decode(), alone.stderr.decode()))
         encrypted = "encrypt.key-secret=s0,driver=qcow2,file.filename="
         self.run_alone("check", *SECRET, "--image-opts", encrypted + "out.qcow2")
@@ -40,12 +49,10 @@ class QemuImg(check.Case):
         workers = sum(seconds for _, seconds in threads) - main
         coroutines = folded.total - main - workers
         capture = run.capture()
-        print(f"threads that block every signal: {workers:.2f} s, not sampled {capture.counters['unsampled_ns'] / 1e9:.2f} s")
-        print(f"coroutines: {coroutines / (main + coroutines):.1%} of {main + coroutines:.2f} s (bar 90 %), "
-              f"incomplete walks: {capture.counters['incomplete']} of {len(capture.samples)}")
-        self.assertGreaterEqual(coroutines / (main + coroutines), 0.9)
-        self.assertGreater(workers, 0.1)
-        self.assertLess(capture.counters["unsampled_ns"] / 1e9, 0.05)
+        print(f"incomplete walks: {capture.counters['incomplete']} of {len(capture.samples)}")
+        self.at_least("coroutines' share", coroutines / (main + coroutines), 0.9)
+        self.at_least("threads that block every signal", workers, 0.1)
+        self.at_most("not sampled", capture.counters["unsampled_ns"] / 1e9, 0.05)
         self.check_weights(capture)
 
     def test_many_switches(self):

@@ -11,8 +11,8 @@ class SmallStacks(check.Case):
         folded, capture = run.folded(), run.capture()
         self.check_functions(folded, run.truth, len(capture.samples))
         self.check_total(folded, run.truth)
-        self.assertGreater(len(capture.samples), 5000)
-        self.assertLess(capture.counters["incomplete"] + capture.counters["outside"], 0.01 * len(capture.samples))
+        self.at_least("samples", len(capture.samples), 5000)
+        self.at_most("walks that ended early", capture.counters["incomplete"] + capture.counters["outside"], 0.01 * len(capture.samples))
         for stack, weight in folded.stacks:
             if "work_deep" in stack and weight > 0.01:
                 self.assertGreater(stack.count("descend"), 30, stack)

@@ -41,13 +41,13 @@ class Ledger(check.Case):
 
     # The service reads its clocks a few hundred ns before and after the hook does: that much is allowed a switch.
     def close(self, what, got, expected, share, switches):
-        self.assertLessEqual(abs(got - expected), share * expected + 0.0005 + switches * 3e-6, what)
+        self.near(what, got, expected, share, 0.0005 + switches * 3e-6)
 
     def check_ledger(self, books, booked=None):
         for row, booked in zip(books.ledger, booked or books.booked):
             name, switches = row["name"], row["switches"]
             self.assertEqual(switches, booked["switches"], name)
-            self.assertLessEqual(abs(sum(row[part] for part in PARTS[1:]) - row["wall"]), 0.001 * row["wall"], name)
+            self.near(f"parts of {name}", sum(row[part] for part in PARTS[1:]), row["wall"], 0.001)
             # The first resume comes a moment after the coroutine was made: the machine may be busy.
             self.close(name + " wall", row["wall"], booked["wall"], 0.005, switches)
             for part in PARTS[1:]:
@@ -59,7 +59,7 @@ class Ledger(check.Case):
         self.assertEqual(len(books.ledger), 12)
         self.check_ledger(books)
         blocked = next(row for row in books.booked if row["name"] == "request1")
-        self.assertGreater(blocked["off"], 0.1)
+        self.at_least("off", blocked["off"], 0.1)
         # Widths of the graph: where the coroutines waited, ready and parked together.
         for site, seconds in books.sites.items():
             got = width(folded, site) - width(folded, site, "compute")
@@ -69,7 +69,7 @@ class Ledger(check.Case):
             self.near(part, width(folded, leaf), sum(row[part] for row in books.booked), 0.02, slack=0.01)
         self.near("off", width(folded, "[blocked]") + width(folded, "[preempted]"),
                   sum(row["off"] for row in books.booked), 0.03, slack=0.02)
-        self.assertGreater(width(folded, "block", "[blocked]"), 0.9 * width(folded, "[blocked]"))
+        self.at_least("blocked in block()", width(folded, "block", "[blocked]"), 0.9 * width(folded, "[blocked]"))
 
     def test_tables(self):
         run = self.profile(["service", "waits", 1.5], options=("--clock", "wall"))
@@ -82,7 +82,7 @@ class Ledger(check.Case):
         self.assertEqual(len(rows), 12)
         for row in books.booked:
             wall, cpu, blocked, preempted, ready, parked, waiting, _ = rows[row["name"]]
-            self.assertLessEqual(abs(cpu + blocked + preempted + ready + parked + waiting - wall), 0.004)
+            self.near("parts of " + row["name"], cpu + blocked + preempted + ready + parked + waiting, wall, 0, slack=0.004)
             # The program ends a moment after its books do.
             self.near(row["name"], wall, row["wall"], 0.02, slack=0.004)
             self.near(row["name"], parked, row["parked"], 0.02, slack=0.004)
@@ -99,7 +99,7 @@ class Ledger(check.Case):
         for row, booked in zip(books.ledger, books.booked):
             self.assertEqual(row["switches"], booked["switches"])
             self.close("wall", row["wall"], booked["wall"], 0.005, row["switches"])
-            self.assertGreater(row["ready"], 20 * (row["parked"] + row["waiting"]))
+            self.at_least("ready", row["ready"], 20 * (row["parked"] + row["waiting"]))
             self.close("ready", row["ready"], booked["ready"], 0.05, row["switches"])
 
     def test_profile_of_the_wall_clock(self):
@@ -121,7 +121,7 @@ class Ledger(check.Case):
         run = self.profile(["service", "hog", 20, 10, 20, kind])
         expected, folded = Books(run).hog, run.folded("--by", "victim-time")
         self.near("delay", sum(weight for _, weight in folded.stacks), expected, 0.05)
-        self.assertGreater(width(folded, frame), share * expected, folded.stacks)
+        self.at_least(frame, width(folded, frame), share * expected)
         text = self.report(run, "--by", "victim-time", "-n", "3")
         self.assertIn("others were ready and waited", text)
 

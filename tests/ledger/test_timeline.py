@@ -45,12 +45,12 @@ class Timeline(check.Case):
             got, slack = sums[booked["name"]], 0.002 + booked["switches"] * 5e-6
             expected = {"running": booked["cpu"] + booked["off"], **{state: booked[state] for state in STATES[1:]}}
             for state in STATES:
-                self.assertLessEqual(abs(got[state] + (got["interleaved"] if state == "running" else 0) - expected[state]),
-                                     0.02 * expected[state] + slack, f"{booked['name']} {state}: {got} {expected}")
-            self.assertLessEqual(abs(sum(got.values()) - booked["wall"]), 0.01 * booked["wall"] + slack, booked["name"])
+                self.near(f"{booked['name']} {state}", got[state] + (got["interleaved"] if state == "running" else 0),
+                          expected[state], 0.02, slack)
+            self.near(f"{booked['name']} wall", sum(got.values()), booked["wall"], 0.01, slack)
         told = sum(row["switches"] for row in Books(run).booked if row["ready"] > 0)
         wakes = sum(event["ph"] == "f" and event["name"] == "wake" for event in events)
-        self.assertGreaterEqual(wakes, 0.8 * told) # the loop's: waits of less than 0.1 ms have none
+        self.at_least("wakes", wakes, 0.8 * told) # the loop's: waits of less than 0.1 ms have none
         self.assertLessEqual(wakes, told)
         self.assertEqual(sum(event["ph"] == "f" and event["name"] == "spawn" for event in events), 12)
 
@@ -58,8 +58,7 @@ class Timeline(check.Case):
         """A coroutine that is parked when the process ends."""
         run = self.profile(["service", "whole", 1])
         sums = self.sums(self.load(run))
-        self.assertLessEqual(abs(sums["sleeper"]["parked"] + sums["sleeper"]["waiting"] - Books(run).sites["wait_lock"]),
-                             0.25 * Books(run).sites["wait_lock"])
+        self.near("wait_lock", sums["sleeper"]["parked"] + sums["sleeper"]["waiting"], Books(run).sites["wait_lock"], 0.25)
 
     def test_coarser(self):
         """More switches than a timeline can hold: spans are merged, what they say of running is still exact."""
@@ -74,7 +73,7 @@ class Timeline(check.Case):
         self.assertGreater(inside, 0)
         self.assertLess(len(events), 30000)
         booked = sum(row["cpu"] + row["off"] for row in Books(run).booked)
-        self.assertLessEqual(abs(sum(running.values()) - booked), 0.02 * booked + 60000 * 1e-6, running)
+        self.near("running", sum(running.values()), booked, 0.02, 60000 * 1e-6)
 
 
 if __name__ == "__main__":

@@ -31,10 +31,10 @@ class Shares(measured.Case):
         self.assertEqual(sorted(workers), sorted(truth))
         for frame, roots in owners.items():  # nobody else's stack is charged to a coroutine,
             own = max(map(sum, roots.values()))  # but for the ~20 ns in which greenlet changes the two
-            self.assertLess(sum(map(sum, roots.values())) - own, 0.005 * folded.total, (frame, roots))
+            self.at_most(f"{frame} on another coroutine", sum(map(sum, roots.values())) - own, 0.005 * folded.total)
         for name, ns in truth.items():
             share, true = workers[name] / sum(workers.values()), ns / sum(truth.values())
-            self.assertLess(abs(share - true), tolerance, (name, share, true))
+            self.near(f"share of {name}", share, true, 0, tolerance)
         hub = {name for stack, _ in folded.stacks for name in stack[:1] if "[hub]" in name}
         self.assertEqual(len(hub), 1)
 
@@ -64,11 +64,11 @@ class Shares(measured.Case):
                             mine[stack[0]] += weight
                     most = max(mine, key=mine.get)
                     self.assertRegex(most, r"^\[thread " if owner == "main" else rf"^\[coroutine \d+ {owner}\]$", (function, mine))
-                    self.assertLess(abs(mine[most] - 0.1), 0.1 * tolerance + 0.001, (function, mine))
+                    self.near(function, mine[most], 0.1, tolerance, 0.001)
                 rows = [line.split() for line in run.report("--by", "coroutine").splitlines()]
                 exact = {row[-1]: float(row[0]) for row in rows if row and row[-1] in ("one", "three")}
-                self.assertLess(abs(exact["one"] - 0.4), 0.4 * tolerance, rows)
-                self.assertLess(abs(exact["three"] - 0.1), 0.1 * tolerance, rows)
+                self.near("one", exact["one"], 0.4, tolerance)
+                self.near("three", exact["three"], 0.1, tolerance)
 
 
 class Waits(measured.Case):
@@ -77,7 +77,7 @@ class Waits(measured.Case):
         truth = {name: float(seconds) for name, seconds in map(str.split, run.output.splitlines())}
         times = run.folded("--clock", "wall").cumulative()
         for name, seconds in truth.items():
-            self.assertLess(abs(times[name] - seconds), 0.1 * seconds, (name, times[name], seconds))
+            self.near(name, times[name], seconds, 0.1)
 
 
 class Ready(measured.Case):
@@ -89,9 +89,9 @@ class Ready(measured.Case):
             total += float(ready)
             for leaf, true in (("[ready]", float(ready)), ("[parked]", float(parked))):
                 seconds = sum(weight for stack, weight in folded.stacks if name in stack and stack[-1] == leaf)
-                self.assertLess(abs(seconds - true), 0.1 * true + 0.01, (name, leaf, seconds, true))
+                self.near(f"{name} {leaf}", seconds, true, 0.1, 0.01)
         kept_by = support.Folded(support.command("export", run.capture, "--format", "folded", "--by", "victim-time"))
-        self.assertGreater(kept_by.cumulative()["blocks"], 0.7 * total)
+        self.at_least("blocks", kept_by.cumulative()["blocks"], 0.7 * total)
 
     def test_eventlet_tells(self):
         self.check("eventlet")
@@ -126,7 +126,7 @@ class Programs(measured.Case):
         folded = run.folded("--by", "coroutine")
         foreign = sum(weight for stack, weight in folded.stacks
                       if stack[0].startswith("[coroutine") and "Py_BytesMain" in stack)
-        self.assertLess(foreign, 0.005 * folded.total)
+        self.at_most("below where a greenlet begins", foreign, 0.005 * folded.total)
 
 
 class Names(measured.Case):

@@ -34,7 +34,7 @@ class Threads(measured.Case):
                 self.assertRegex(stack[0], r"^\[coroutine ")
                 self.assertNotIn("tworker", stack)
         for kind, seconds in truth.items():  # times are exact but for what is not in these functions
-            self.assertLess(abs(seen[kind] - seconds), 0.2 * seconds, (kind, seen, truth))
+            self.near(kind, seen[kind], seconds, 0.2)
 
 
 class Processes(measured.Case):
@@ -56,7 +56,7 @@ class Processes(measured.Case):
         for name, (pid, seconds) in truth.items():
             path = run.capture if name == "parent" else f"{run.capture}.{pid}"
             self.assertEqual(set(found[path]), {name}, found)
-            self.assertLess(abs(found[path][name] - seconds), 0.1 * seconds, (name, found, seconds))
+            self.near(name, found[path][name], seconds, 0.1)
 
     def test_fork(self):
         self.check_captures("fork")
@@ -79,7 +79,7 @@ class Profiles(measured.Case):
             for _, name, seconds in rows_of(done.stdout):
                 times = {key[2]: row[3] for key, row in pstats.Stats(os.path.join(directory, f"{name}.prof")).stats.items()}
                 self.assertEqual(set(times) & Processes.NAMES, {name}, times)
-                self.assertLess(abs(times[name] - seconds), 0.1 * seconds, (name, times, seconds))
+                self.near(name, times[name], seconds, 0.1)
 
     def test_fork(self):
         self.check("fork")

@@ -17,7 +17,7 @@ class Names(measured.Case):
         long, short = by_line[14], by_line[16]
         truth, share = long_ns / (long_ns + short_ns), long / (long + short)
         # 1 percentage point, or three standard errors of some 1400 samples
-        self.assertLess(abs(share - truth), max(0.01, 3 * math.sqrt(truth * (1 - truth) / 1400)), (share, truth))
+        self.near("share of the long line", share, truth, 0, max(0.01, 3 * math.sqrt(truth * (1 - truth) / 1400)))
 
     def time_under(self, rows):
         """Time of leaf() by the line of burn() that calls it."""
@@ -32,7 +32,7 @@ class Names(measured.Case):
     def test_totals_and_source_places(self):
         run = support.Run("lines.py")
         folded = run.folded()
-        self.assertGreater(folded.cumulative()["burn"], 0.9 * folded.total)
+        self.at_least("burn", folded.cumulative()["burn"], 0.9 * folded.total)
         self.assertRegex(run.report("-n", "3"), r"lines\.py:5\(leaf\)")
 
     def test_threads_with_and_without_the_interpreter_lock(self):
@@ -40,7 +40,7 @@ class Names(measured.Case):
         truth = dict((name, float(seconds)) for name, seconds in map(str.split, run.output.splitlines()))
         times = run.folded().cumulative()
         for name, seconds in truth.items():
-            self.assertLess(abs(times[name] - seconds), 0.08 * seconds, (name, times[name], seconds))
+            self.near(name, times[name], seconds, 0.08)
 
 
 class Native(measured.Case):
@@ -54,8 +54,8 @@ class Native(measured.Case):
             mine = [(stack, weight) for stack, weight in stacks if stack[0].startswith(where) and "equals" in stack]
             right = sum(weight for stack, weight in mine
                         if "PyObject_RichCompare" in stack[stack.index("compares"):stack.index("equals")])
-            self.assertGreater(right, 0.99 * sum(weight for _, weight in mine))
-            self.assertGreater(right, 0.1)
+            self.at_least(f"comparisons in {where}", right, 0.99 * sum(weight for _, weight in mine))
+            self.at_least(f"comparisons in {where}", right, 0.1)
         packs = [stack for stack, _ in stacks if "packs" in stack and "deflate" in stack]
         self.assertTrue(packs)
         for stack in packs:
@@ -63,7 +63,7 @@ class Native(measured.Case):
         # Nothing of who resumed the greenlet, or made it; but for the ~20 ns in which greenlet changes stack and identity.
         foreign = sum(weight for stack, weight in stacks if stack[0].startswith("[coroutine") and
                       {"elsewhere", "Py_BytesMain", "<module>"} & set(stack))
-        self.assertLess(foreign, 0.005 * sum(weight for _, weight in stacks))
+        self.at_most("of whoever resumed", foreign, 0.005 * sum(weight for _, weight in stacks))
 
 
 class Hazards(measured.Case):
@@ -89,14 +89,14 @@ class Hazards(measured.Case):
         run = support.Run("ladder.py", 4, hz=10000)
         folded = run.folded()
         self.check_ladder(folded)
-        self.assertLess(folded.cumulative()["[incomplete]"], 0.02 * folded.total)
+        self.at_most("incomplete", folded.cumulative()["[incomplete]"], 0.02 * folded.total)
 
     def test_recursion_to_the_edge_of_a_chunk(self):
         run = support.Run("edge.py", 3, hz=10000)
         folded = run.folded()
         callers = {caller for (caller, callee) in folded.pairs() if callee == "gen"}
         self.assertEqual(callers, {"recurse"})
-        self.assertGreater(folded.cumulative()["recurse"], 0.9 * folded.total)
+        self.at_least("recurse", folded.cumulative()["recurse"], 0.9 * folded.total)
 
     def test_addresses_of_dead_code_are_reused_without_confusion(self):
         run = support.Run("reuse.py", 3, hz=10000)
@@ -104,7 +104,7 @@ class Hazards(measured.Case):
         wrong = [(caller, callee) for caller, callee in pairs if callee.startswith("child_")
                  and caller != callee.replace("child", "parent")]
         self.assertEqual(wrong, [])
-        self.assertGreater(sum(1 for _, callee in pairs if callee.startswith("child_")), 80)
+        self.at_least("functions in samples", sum(1 for _, callee in pairs if callee.startswith("child_")), 81)
 
 
 if __name__ == "__main__":

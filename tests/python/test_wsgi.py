@@ -45,12 +45,11 @@ class Overlapping(measured.Case):
     def check_request(self, i, truth, path):
         stats = pstats.Stats(path)
         # What it burns is known; what spawning, sleeping and sending take besides, is not.
-        self.assertGreater(stats.total_tt, 0.97 * truth)
-        self.assertLess(stats.total_tt, 1.03 * truth + 0.005)
-        with self.firm():
-            self.assertLessEqual({key[0] for key in stats.stats if key[0].startswith("request_")}, {f"request_{i}"})
+        self.at_least(f"total of {i}", stats.total_tt, 0.97 * truth)
+        self.at_most(f"total of {i}", stats.total_tt, 1.03 * truth + 0.005)
+        self.assertLessEqual({key[0] for key in stats.stats if key[0].startswith("request_")}, {f"request_{i}"})
         rows = {key[2]: row for key, row in stats.stats.items()}
-        self.assertLess(abs(rows[f"own_{i}"][3] - truth), 0.05 * truth)
+        self.near(f"own_{i}", rows[f"own_{i}"][3], truth, 0.05)
         self.assertIn(f"child_{i}", rows)
         self.assertIn(f"handle_{i}", rows)
         self.assertEqual(f"stream_{i}" in rows, i % 3 != 0)

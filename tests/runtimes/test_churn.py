@@ -16,7 +16,7 @@ class Churn(shares.Shares):
               f"alone {alone.values['PEAK'][0][0]}")
         self.assertEqual(len(entered), count)
         self.assertEqual(set(entered.values()), {1})  # none has what another did
-        self.assertLess(int(run.truth.values["PEAK"][0][0]) - int(alone.values["PEAK"][0][0]), limit_kib)
+        self.at_most("KiB more than alone", int(run.truth.values["PEAK"][0][0]) - int(alone.values["PEAK"][0][0]), limit_kib)
 
     def test_pool(self):
         self.check_churn(200000, 64, 64 << 10)
@@ -31,7 +31,7 @@ class Churn(shares.Shares):
         """As many as a busy server has in a minute, from one thread, and on no more memory than few have."""
         run = self.profile(self.prepare(["churn", 1000000, 1000]), hz=100, status=shares.STATUS, healthy=False)
         self.assertEqual(run.truth.values["RAN"], [["1000000"]])
-        self.assertLess(int(run.truth.values["PEAK"][0][0]), 96 << 10)
+        self.at_most("KiB", int(run.truth.values["PEAK"][0][0]), 96 << 10)
         text = check.greenprof("info", run.output).stdout.decode()
         self.assertIn(" 1000000 coroutines,", text)
         self.assertNotIn("dropped, the collector could not keep up", text)

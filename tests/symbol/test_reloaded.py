@@ -37,12 +37,12 @@ class Reloaded(measured.Case):
         for name, seconds in truth.items():
             found = sum(row[3] for key, row in rows.items() if key[2] == names.get(name, name))
             if names.get(name, name) is not None:
-                self.assertAlmostEqual(found, seconds, delta=0.25 * seconds + 0.02, msg=name)
+                self.near(name, found, seconds, 0.25, 0.02)
         vdso = [key for key in rows if key[0] == "[vdso]"]
         self.assertTrue(vdso and all("clock_gettime" in key[2] for key in vdso), vdso)
         spent = sum(row[2] for row in rows.values())
         unnamed = sum(row[2] for key, row in rows.items() if key[0] != "[vdso]" and "+0x" in key[2] and own is not None)
-        self.assertLess(unnamed, 0.05 * spent, [key for key in rows if "+0x" in key[2]])
+        self.at_most(f"without a name: {[key for key in rows if '+0x' in key[2]]}", unnamed, 0.05 * spent)
 
     def test_own_dump(self):
         for program in (RELOADED_DUMP, RELOADED_DUMP_FIXED):  # at a place of the loader's choice; at a fixed one
@@ -74,7 +74,7 @@ class Reloaded(measured.Case):
         rows = self.export(self.path("it.greenprof"))
         even, own_names = truth["work_plugin_even"], [key[2] for key in rows]
         lost = sum(row[2] for key, row in rows.items() if key[2].startswith("work_plugin_even.so+0x"))
-        self.assertAlmostEqual(lost, even, delta=0.25 * even + 0.02)
+        self.near("lost", lost, even, 0.25, 0.02)
         self.assertNotIn("work_plugin_odd", own_names)  # whose file lies there now, and is asked for nowhere else
 
 

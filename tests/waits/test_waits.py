@@ -15,15 +15,12 @@ class Waits(check.Case):
     def check(self, *command, calls=CALLS, engine="perf", clock="cpu"):
         alone = self.run_alone(["waits", *command])
         run = self.profile(["waits", *command], hz=10000, options=["--engine", engine, "--clock", clock])
-        with self.firm():
-            for truth in (alone, run.truth):
-                self.assertEqual(truth.values["BAD"], [])
-                self.assertEqual(truth.values["CALLS"], [[str(calls)]])
         for truth in (alone, run.truth):
-            self.assertEqual(truth.values["EARLY"], [])
-        samples = len(run.capture().samples)
-        print(f"{engine}, {clock}: {samples} samples")
-        self.assertGreater(samples, 500 if engine == "perf" else 20)
+            self.assertEqual(truth.values["BAD"], [])
+            self.assertEqual(truth.values["CALLS"], [[str(calls)]])
+        for truth in (alone, run.truth):
+            self.at_most(f"calls that ended early: {truth.values['EARLY']}", len(truth.values["EARLY"]), 0)
+        self.at_least(f"samples by {engine}, {clock}", len(run.capture().samples), 500 if engine == "perf" else 20)
 
     def test_none_ends_early(self):
         self.check("length", 150)
@@ -56,9 +53,8 @@ class Waits(check.Case):
             self.check_restarted(self.profile(["restarted", 100], hz=10000, options=["--engine", engine, "--clock", clock]).truth)
 
     def check_restarted(self, truth):
-        with self.firm():
-            self.assertEqual(truth.values["BAD"], [])
-        self.assertEqual(truth.values["MERGED"], [])  # signals that were to end a call each
+        self.assertEqual(truth.values["BAD"], [])
+        self.at_most("signals that came as one", len(truth.values["MERGED"]), 0)  # each was to end a call
 
 
 if __name__ == "__main__":
