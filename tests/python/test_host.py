@@ -21,6 +21,17 @@ def each_way(capture):
     return (("before", ()), ("after", ()), ("after", (support.GREENPROF, "run", "-F", "5000", "-o", capture, "--")))
 
 
+class Finalization(unittest.TestCase):
+    def test_threads_that_compute_while_the_interpreter_ends(self):
+        """-X dev fills freed memory: a thread state that is read after it was freed is a crash."""
+        with tempfile.TemporaryDirectory() as directory:
+            for attempt in range(3):
+                done = subprocess.run([support.GREENPROF, "run", "-F", "5000", "-o", os.path.join(directory, "c.greenprof"), "--",
+                                       support.PYTHON, "-B", "-X", "dev", os.path.join(support.PROGRAMS, "finalization.py")],
+                                      capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
+                self.assertEqual((done.returncode, done.stdout), (0, "over\n"), done.stderr)
+
+
 class Signals(measured.Case):
     def each(self, how):
         with tempfile.TemporaryDirectory() as directory:

@@ -16,6 +16,7 @@ enum {
     CHUNKS_MAX = 4096,
     SCAN_CHUNKS_MAX = 64, // of a forward scan
     PAGE = 4096,
+    ADDRESS_BITS = 47, // of user space
     RED_ZONE = 128,
     CFRAME_BYTES = 24,
 };
@@ -50,15 +51,20 @@ GP_UNSANITIZED static inline int int_at(uintptr_t address)
     return *(const volatile int *)address; // NOLINT(performance-no-int-to-ptr)
 }
 
+static bool is_address(uintptr_t word)
+{
+    return word >= PAGE && word % 8 == 0 && word < (uintptr_t)1 << ADDRESS_BITS;
+}
+
 // Is the page of `address` mapped? A system call that reads 8 bytes there and then fails tells. Cost: ~140 ns.
 static bool page_is_mapped(walk_t *walk, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+    if (page == 0 || address > UINTPTR_MAX / 2) // page 0 is what an unused place of the list holds
+        return false;
     for (unsigned i = 0; i < sizeof(walk->pages) / sizeof(walk->pages[0]); i++)
         if (walk->pages[i] == page)
             return true;
-    if (address < PAGE || address > UINTPTR_MAX / 2)
-        return false;
     if (syscall(SYS_rt_sigprocmask, -1, page, NULL, 8) == 0 || errno != EINVAL)
         return false;
     walk->pages[walk->next_page++ % (sizeof(walk->pages) / sizeof(walk->pages[0]))] = page;
@@ -70,11 +76,11 @@ static bool is_mapped(walk_t *walk, uintptr_t address, size_t bytes)
     return page_is_mapped(walk, address) && page_is_mapped(walk, address + bytes - 1);
 }
 
-// Go to a chunk: 0 = none is left.
+// Go to a chunk: 0 = none is left. What cannot be an address ends the list as well: the memory was freed.
 static void enter_chunk(walk_t *walk, uintptr_t chunk)
 {
-    walk->chunk = chunk;
-    if (chunk == 0)
+    walk->chunk = is_address(chunk) ? chunk : 0;
+    if (walk->chunk == 0)
         return;
     uintptr_t end = chunk + word_at(chunk + GP_CPYTHON_CHUNK_SIZE);
     walk->data = chunk + GP_CPYTHON_CHUNK_DATA;
@@ -92,7 +98,7 @@ static void survey_chunks(walk_t *walk)
     enter_chunk(walk, chunk);
     walk->chunks_lo = UINTPTR_MAX;
     walk->chunks_hi = 0;
-    for (int i = 0; i < CHUNKS_MAX && chunk != 0; i++) {
+    for (int i = 0; i < CHUNKS_MAX && is_address(chunk); i++) {
         uintptr_t end = chunk + word_at(chunk + GP_CPYTHON_CHUNK_SIZE);
         walk->chunks_lo = chunk < walk->chunks_lo ? chunk : walk->chunks_lo;
         walk->chunks_hi = end > walk->chunks_hi ? end : walk->chunks_hi;
@@ -204,7 +210,7 @@ static size_t scan(walk_t *walk, unsigned *flags)
 {
     uintptr_t chunks[SCAN_CHUNKS_MAX], chunk = word_at(walk->state + walk->layout->state_chunk);
     size_t count = 0;
-    for (; chunk != 0 && count < SCAN_CHUNKS_MAX; count++) {
+    for (; is_address(chunk) && count < SCAN_CHUNKS_MAX; count++) {
         chunks[count] = chunk;
         chunk = word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS);
     }
@@ -352,9 +358,18 @@ static uintptr_t base_of_current(void)
     return step->base;
 }
 
+// An interpreter that ends frees the states of all threads but the one that ends it, the main one as a rule, while they
+// still run code that needs no interpreter.
+static bool state_may_be_freed(const gp_cpython_runtime_t *runtime)
+{
+    return runtime->is_finalizing != NULL && runtime->is_finalizing() && syscall(SYS_gettid) != getpid();
+}
+
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
+    if (state_may_be_freed(runtime))
+        return 0;
     uintptr_t waiting =
         place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet
     if (waiting & GP_STEP_IS_FRAME)

@@ -18,6 +18,7 @@
 typedef struct gp_cpython_runtime { // filled once, before the walker is registered
     const gp_cpython_layout_t *layout;
     void *(*thread_state)(void); // PyGILState_GetThisThreadState: pthread_getspecific() at its heart
+    int (*is_finalizing)(void);  // Py_IsFinalizing, which reads one word; NULL = not known
     uintptr_t code_type;         // &PyCode_Type
     uintptr_t loop, loop_end;    // _PyEval_EvalFrameDefault, half-open
     uintptr_t generator_types[GP_CPYTHON_GENERATORS]; // 0 = there is none

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// CPython's walker over thread states that no interpreter made: what a signal may find in the middle of a change.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cpython/walk.h"
+
+enum { FRAMES = 16, WORDS = 512, VERSION = 0x030b02f0 };
+
+static uintptr_t state[WORDS], chunk[WORDS];
+
+static void *this_state(void)
+{
+    return state;
+}
+
+static void put(uintptr_t *object, size_t offset, uintptr_t value)
+{
+    object[offset / sizeof(uintptr_t)] = value;
+}
+
+// A thread in C code, with `leaf` as its innermost frame and `first_chunk` as its data stack.
+static size_t walk(uintptr_t leaf, uintptr_t first_chunk)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_layout_find(VERSION);
+    uintptr_t frames[FRAMES], root = (uintptr_t)state + layout->state_root_cframe;
+    unsigned flags = 0;
+    gp_language_place_t place = {.pc = 1, .sp = (uintptr_t)frames, .stack_hi = (uintptr_t)(frames + FRAMES)};
+    gp_cpython_runtime.layout = layout;
+    gp_cpython_runtime.thread_state = this_state;
+    memset(chunk, 0, sizeof(chunk));
+    put(chunk, GP_CPYTHON_CHUNK_SIZE, sizeof(chunk));
+    put(state, layout->state_chunk, first_chunk);
+    put(state, layout->state_top, (uintptr_t)chunk + GP_CPYTHON_CHUNK_DATA);
+    put(state, layout->state_cframe, root);
+    put(state, layout->state_root_cframe + (size_t)layout->cframe_frame, leaf);
+    return gp_cpython_walk(&place, frames, FRAMES, &flags);
+}
+
+static void test_frame_in_page_zero(void **unused)
+{
+    (void)unused;
+    assert_int_equal(walk(8, (uintptr_t)chunk), 0);
+    assert_int_equal(walk(2048, (uintptr_t)chunk), 0);
+}
+
+static void test_frame_nowhere(void **unused)
+{
+    (void)unused;
+    assert_int_equal(walk((uintptr_t)1 << 46, (uintptr_t)chunk), 0);
+    assert_int_equal(walk((uintptr_t)0xdddddddddddddddd, (uintptr_t)chunk), 0);
+}
+
+// What Python's debug allocator and glibc's leave in freed memory.
+static void test_freed_state(void **unused)
+{
+    (void)unused;
+    assert_int_equal(walk(0xdddddddddddddddd, 0xdddddddddddddddd), 0);
+    assert_int_equal(walk(0, 0xdddddddddddddddd), 0);
+    assert_int_equal(walk(8, 16), 0);
+}
+
+static int yes(void)
+{
+    return 1;
+}
+
+static void test_main_thread_of_an_interpreter_that_ends(void **unused)
+{
+    (void)unused;
+    gp_cpython_runtime.is_finalizing = yes;
+    assert_int_equal(walk(0, (uintptr_t)chunk), 0);
+    gp_cpython_runtime.is_finalizing = NULL;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frame_in_page_zero),
+        cmocka_unit_test(test_frame_nowhere),
+        cmocka_unit_test(test_freed_state),
+        cmocka_unit_test(test_main_thread_of_an_interpreter_that_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
