@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Schedulers tell greenprof about coroutines through these calls.
+// Schedulers report their coroutines to greenprof through these calls.
 //
 // Model: a coroutine is a stack region [stack_low, stack_low + stack_size) and what runs on it. The region that holds
-// the stack pointer decides to whom a sample belongs; the switch calls give exact on-CPU time, and identity to
-// coroutines that share a stack (created with stack_size 0). A scheduler whose runtime greenprof hooks by itself (see
-// the support table in README.md) needs none of this.
+// the stack pointer decides which coroutine a sample belongs to; the switch calls give exact on-CPU time, and identity
+// to coroutines that share a stack (created with stack_size 0). A scheduler on a hooked runtime (README.md lists
+// them) needs none of this.
 //
 // Order of calls: prof_coro_create -> prof_coro_switch... -> prof_coro_destroy.
 // None of them makes a system call, except that memory for records is mapped a thousand at a time.
@@ -36,12 +36,12 @@ PROF_API prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size,
 // "share stacks" of libaco, the copy-stack mode of Tencent's libco, coost. prof_coro_switch() alone says which of them
 // runs.
 //   stack_low, stack_size: the stack that they share; not NULL and 0. Other arguments, and the rest, as above.
-// Where it waits is not shown: its stack is not there then.
+// The place where it waits is not shown: its stack is copied away then.
 PROF_API prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, const char *name);
 
-// Say that the code [code_low, code_high) is what coroutines' entry functions are called by: stacks end there, it is
-// not shown, and neither is whatever an unwinder would find below. For schedulers that leave stale frames or none that
-// can be told from code on a fresh stack; once is enough. Returns 0 or -ENOSPC (a few hundred are kept).
+// Say that coroutines' entry functions are called from the code [code_low, code_high): stacks end there, and neither it
+// nor what an unwinder would find below is shown. For schedulers that leave stale frames, or words that look like code,
+// on a fresh stack; once is enough. Returns 0 or -ENOSPC (a few hundred are kept).
 PROF_API int prof_coro_entry(const void *code_low, const void *code_high);
 
 // 0 while no profile runs and none has for half a second: requests come one after another, and the sampler goes on
@@ -60,7 +60,7 @@ static inline void prof_coro_switch(prof_coro_t *to)
         prof_coro_switch_hook(to);
 }
 
-// For hooks of runtimes whose coroutines are known by their stacks, from here to prof_coro_switch_to_stack().
+// For hooks of runtimes with a stack for each coroutine, from here to prof_coro_switch_to_stack().
 //
 // Where the caller of a switch routine will go on when it is switched back to: its stack is walked from there.
 typedef struct prof_park {
@@ -77,7 +77,7 @@ PROF_API prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_siz
 
 // The same for a hook that stands between the program and its runtime; NULL and 0 are accepted as by
 // prof_coro_create().
-//   creator: where the hook's caller goes on, as that is who creates it; not NULL.
+//   creator: where the hook's caller goes on, as the caller is the creator; not NULL.
 PROF_API prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, const void *entry,
                                              const char *name, const prof_park_t *creator);
 
@@ -88,22 +88,21 @@ PROF_API prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack
 PROF_API void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park);
 
 // Say that a parked coroutine has become runnable (optional): from this moment on it waits for the loop. Called for a
-// coroutine that runs (a yield), its whole next wait is one for the loop. Where nobody calls this, ready and parked
+// coroutine that runs (a yield), its whole next wait is one for the loop. Where this is never called, ready and parked
 // time are shown as one. Signals: safe.
 PROF_API void prof_coro_ready(prof_coro_t *coro);
 
 // Say that a coroutine is over and its stack may be reused. Not while it runs on that stack.
 PROF_API void prof_coro_destroy(prof_coro_t *coro);
 
-// The coroutine whose stack the caller is on, else the one last switched to on this thread; NULL on the thread's own.
+// The coroutine on this stack, else the one last switched to on this thread; NULL on the thread's own stack.
 PROF_API prof_coro_t *prof_coro_current(void);
 
 // Name a coroutine, or rename it: a worker may be called after the request that it works for. Reports show the name
 // that it had last, for all of its time; `--name` finds it by its former names, too.
-//   coro: NULL = the calling one. A thread's own stack goes by the thread's name (pthread_setname_np(3)): nothing
-//   happens. name: UTF-8, copied; of more than 47 bytes the first whole characters are kept. NULL = called by its entry
-//   function, or
-//         its address.
+//   coro: NULL = the calling one. A thread's own stack has the thread's name (pthread_setname_np(3)): nothing happens.
+//   name: UTF-8, copied; of more than 47 bytes the first whole characters are kept. NULL = named by its entry function,
+//         or its address.
 // Threads: any, also while the coroutine runs elsewhere; not after its prof_coro_destroy(). Signals: not safe.
 // Cost: ~50 ns, and with a capture ~20 bytes in the file, five times a second at most.
 PROF_API void prof_coro_name(prof_coro_t *coro, const char *name);
@@ -114,7 +113,7 @@ PROF_API uint64_t prof_coro_cpu_ns(prof_coro_t *coro);
 // Number of times it was switched to while profiles ran; NULL = the calling one.
 PROF_API uint64_t prof_coro_switches(prof_coro_t *coro);
 
-// Where its time went while profiles ran; NULL = the calling one. Returns 0, -EINVAL (see prof_ledger()), -ENOMEM.
+// Read where its time went while profiles ran; NULL = the calling one. Returns 0, -EINVAL (see prof_ledger()), -ENOMEM.
 PROF_API int prof_coro_ledger(prof_coro_t *coro, prof_ledger_t *ledger);
 
 // Write a census: every live coroutine with its state, the time in it, its name, its trace and its stack, and the

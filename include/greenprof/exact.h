@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exact call counts: instrumented functions tell when they are entered and left.
+// Exact call counts: instrumented functions report when they are entered and left.
 //
 // Model: a program compiled with -finstrument-functions calls hooks that greenprof provides; every call of every
 // instrumented function is then counted in the profiles of mode PROF_MODE_EXACT that cover the coroutine it runs on,

@@ -7,7 +7,8 @@
 // stopping one never disturbs another.
 //
 // Order of calls: prof_start -> prof_stop [-> prof_resume -> prof_stop]... -> prof_dump_stats / prof_dump -> prof_free.
-// A dump of a running profile is allowed and holds what was sampled so far.
+// A dump of a running profile is allowed and holds what was sampled so far. A child of fork() inherits the running
+// profiles with what they hold, and goes on sampling into its own copies.
 //
 // Unless a declaration says otherwise: callable from any thread and any coroutine (4 KiB of free stack are enough), not
 // from a signal handler; functions that return int return 0 or a negative errno value and leave errno alone.
@@ -53,7 +54,7 @@ enum {
     PROF_FREQUENCY_MAX_HZ = 20000,
 };
 
-// Options of prof_start(). Start from PROF_OPTIONS_INIT; fields added later are zero there, and zero is their default.
+// Options of prof_start(). Start from PROF_OPTIONS_INIT, which sets the defaults; fields added later default to zero.
 typedef struct prof_options {
     size_t size;      // sizeof(prof_options_t) of the caller's headers
     const char *name; // shown in outputs; copied, at most 63 bytes are kept; NULL = "profile"
@@ -69,12 +70,11 @@ typedef struct prof_options {
 // clang-format on
 
 // Start a profile of the calling request, thread or process.
-//   options: NULL = all defaults. `size` smaller than this header's is an older caller's and accepted; larger is
-//   accepted
-//            where the bytes beyond are zero, else E2BIG.
+//   options: NULL = all defaults. A smaller `size` than this header's comes from an older caller and is accepted; a
+//            larger one is accepted where the bytes beyond are zero, else E2BIG.
 // Returns the running profile, or NULL and errno: EINVAL (frequency 0 or above the maximum, unknown scope, clock or
-//   mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that samples could be
-//   taken by; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine
+//   mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that could be used for
+//   sampling; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine
 //   works here).
 // Threads: any. Signals: not safe. Cost: ~2 us; the first one also starts the sampler (~1 ms).
 PROF_API prof_t *prof_start(const prof_options_t *options);
@@ -93,18 +93,20 @@ PROF_API int prof_resume(prof_t *profile);
 // Write a profile as pstats (what `python3 -m pstats`, SnakeViz and gprof2dot read); see prof_dump().
 PROF_API int prof_dump_stats(prof_t *profile, const char *path);
 
-// Write a profile in a format of the exporter table ("pstats", "folded", "flamegraph", ...).
+// Write a profile in another format.
+//   format: "callgrind", "firefox", "flamegraph" (SVG), "folded", "json", "otlp", "pprof", "pstats" or "speedscope":
+//         those that `greenprof export --help` lists, but for the timelines.
 //   path: written under a temporary name in the same directory, then renamed: no reader sees half a file and no failed
 //         dump leaves one. "-" and /dev/stdout are standard output.
-// Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP (a timeline, which a profile has not: "chrome",
-//   "perfetto"); -ENOMEM; -EAGAIN (no thread to be had); else the error of opening, writing or renaming (-ENOENT,
+// Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP (the timelines "chrome" and "perfetto", which need a
+//   capture); -ENOMEM; -EAGAIN (no thread to be had); else the error of opening, writing or renaming (-ENOENT,
 //   -EACCES, -ENOSPC, ...). libgreenprof has it, libgreenprof-core does not.
 // Threads: any; the work is done on a thread of its own, so a small coroutine stack is enough; the caller waits.
 // Signals: not safe.
 PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);
 
 // Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe. Cost: ~1 us; of the
-// process, ~20 us and 1 us a thread: those that were made behind its back are looked for.
+// process, ~20 us and 1 us a thread: it first scans /proc/self/task for threads that bypassed pthread_create().
 PROF_API uint64_t prof_total_ns(prof_t *profile);
 
 // Where time went, ns. wall_ns is the sum of all parts but longest_ns.

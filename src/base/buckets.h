@@ -32,7 +32,7 @@ static inline uint64_t gp_buckets_key(const void *elements, size_t number, size_
     return *(const uint64_t *)(const void *)((const char *)elements + number * stride);
 }
 
-// The number of elements whose address is `address` or lower. `elements`, `count`, `stride` as
+// The number of elements at `address` or lower. `elements`, `count`, `stride` as
 // above.
 static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *elements, size_t count, size_t stride,
                                      uint64_t address)
@@ -57,8 +57,8 @@ static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *el
     return lo;
 }
 
-// The same, with a look first at where the last search ended and a little further: for those who
-// ask in order.
+// The same, with a look first at where the last search ended and a little further: for addresses
+// in order.
 //   last: what it returned; 0 at first.
 static inline size_t gp_buckets_upto_near(const gp_buckets_t *buckets, const void *elements, size_t count,
                                           size_t stride, uint64_t address, size_t *last)

@@ -2,7 +2,7 @@
 // Numbers by id, for ids that are small on the whole: an array, where an index would hash and
 // compare.
 //
-// Model: ids far beyond what is dense are not kept; whoever needs them has an index as well.
+// Model: ids far beyond the dense ones are not kept; a caller that needs them has an index as well.
 // Threads: one at a time.
 #ifndef GP_BASE_ID_MAP_H
 #define GP_BASE_ID_MAP_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A hash index over somebody else's array: finds the number of an element that has the wanted key.
+// A hash index over an array of the caller: finds the number of an element that has the wanted key.
 //
 // Model: the index holds (hash, element number) pairs; the keys stay in the caller's array, and a
 // comparison function of the caller decides. Elements are never removed. Threads: one at a time.

@@ -32,7 +32,7 @@ static inline uintptr_t gp_arch_strip(uintptr_t pc)
     return pc;
 }
 
-// Length of the `ff /2` call (with an optional REX) whose last byte is before `end`: does one fit?
+// Does an `ff /2` call (with an optional REX) end right before `end`? Returns its length.
 static inline bool gp_arch_indirect_call(const uint8_t *modrm, size_t len)
 {
     static const uint8_t disp_len[4] = {0, 1, 4, 0};

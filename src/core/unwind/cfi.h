@@ -27,7 +27,7 @@ typedef struct gp_rule {
     int32_t value; // bytes, a register number, or where the expression is, relative to gp_row.base
 } gp_rule_t;
 
-// Which bytes an expression has: a block whose ULEB128 length stands at base + value.
+// Which bytes an expression has: a block; its ULEB128 length stands at base + value.
 typedef struct gp_row {
     bool cfa_is_expr;
     bool ra_signed; // aarch64: the return address carries an authentication code

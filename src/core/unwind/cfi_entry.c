@@ -89,8 +89,7 @@ static bool decode_cie(const gp_cfi_section_t *section, const uint8_t *at, gp_ci
     return true;
 }
 
-// The CIE of the entry whose CIE pointer field is at `field`, or NULL when the entry is a CIE
-// itself.
+// The CIE of the entry with its CIE pointer at `field`, or NULL when the entry is a CIE itself.
 static const uint8_t *cie_of(const gp_cfi_section_t *section, const uint8_t *field, uint64_t value, bool wide)
 {
     if (section->debug_frame) {

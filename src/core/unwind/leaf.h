@@ -7,7 +7,7 @@
 
 // Step out of an interrupted frame without rows by finding the call that led into it: the return
 // address right at the stack pointer of a routine that has pushed nothing, or the first one further
-// up whose call instruction leads to code a little before the interrupted pc. The frame pointer is
+// up with a call instruction that leads to code a little before the interrupted pc. The frame pointer is
 // taken to be the caller's still. Returns GP_STEP_LOST where no such call is found. Signals: safe.
 // Cost: bounded, ~1 us.
 enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack);

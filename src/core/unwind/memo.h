@@ -5,7 +5,7 @@
 // chain of frames that its last walk found by simple rows: where each return address (and saved
 // frame pointer) stood and what it was. A simple row is a function of pc, stack pointer, frame
 // pointer and those words; so once a new walk reaches a frame with the same three registers, every
-// further frame whose words still compare equal is proven, in any order and without a look at a
+// further frame with words that still compare equal is proven, in any order and without a look at a
 // row. A word that differs ends the proof there.
 //
 // Not covered by the words are the rows themselves. A memo ends with the cache's epoch; and a frame
@@ -13,7 +13,7 @@
 // proven, so that row is looked up, and its module checked, on every walk.
 //
 // Memos live in a fixed pool, chosen by the stack's address and owned by try-lock for the time of a
-// walk: who does not get it (a handler that interrupted a walk, two stacks with one memo) walks
+// walk: a walk that does not get it (a handler that interrupted a walk, two stacks with one memo) does
 // without. Signals: safe.
 #ifndef GP_UNWIND_MEMO_H
 #define GP_UNWIND_MEMO_H
@@ -76,7 +76,7 @@ static inline void gp_memo_unlink(gp_memo_frame_t *frame)
     frame->fp_word = 1;
 }
 
-// May the walk, whose present frame is not an old one, record it at `use->record`? Leaves the old
+// May the walk record its present frame, which is not an old one, at `use->record`? Leaves the old
 // chain.
 bool gp_memo_may_record(gp_memo_use_t *use);
 

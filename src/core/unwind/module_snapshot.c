@@ -59,7 +59,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *arg)
 void gp_module_locate_prepare(void)
 {
     unsigned idle = 0;
-    // Whoever comes second finds a snapshot that is being taken: as good as its own.
+    // The second caller finds a snapshot that is being taken: as good as its own.
     if (!atomic_compare_exchange_strong_explicit(&preparing, &idle, 1, memory_order_acquire, memory_order_relaxed))
         return;
     snapshot_t *was = atomic_load_explicit(&current, memory_order_relaxed);

@@ -18,7 +18,7 @@ static bool pack_fp(const gp_row_t *row, unsigned *slot)
 {
     const gp_rule_t *fp = &row->regs[GP_REG_FP];
     *slot = fp->kind == GP_RULE_OFFSET ? slot_of(fp->value) : 0;
-    // "Undefined" is as good as unchanged: whoever needs it later is caught by the CFA checks.
+    // "Undefined" is as good as unchanged: a later use is caught by the CFA checks.
     return fp->kind == GP_RULE_SAME || fp->kind == GP_RULE_UNDEFINED || *slot != 0;
 }
 

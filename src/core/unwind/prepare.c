@@ -18,7 +18,7 @@ int gp_unwind_init(void)
 void gp_unwind_refresh(void)
 {
     unsigned idle = 0;
-    // Who comes second may go: the first one is looking at the same modules.
+    // The second caller may return: the first one is looking at the same modules.
     if (!atomic_compare_exchange_strong_explicit(&refreshing, &idle, 1, memory_order_acquire, memory_order_relaxed))
         return;
     gp_module_locate_prepare();

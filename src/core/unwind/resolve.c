@@ -10,14 +10,13 @@
 
 #include "unwind/row_cache.h"
 
-// A return address follows a call. Where it does not, somebody put it there:
+// A return address follows a call. Where it does not, the word was put there:
 // - a coroutine's creator forged a bottom: the address is not inside the function that its row came
 // from, or
 //   the row itself says "outermost". The first instruction of __start_context, abort, crash();
 //   Boost's finish.
-// - _Unwind_RaiseException has written the landing pad over its own return address and is about to
-// jump.
-//   Who called it is lost, and what the landing pad's row says does not hold yet.
+// - _Unwind_RaiseException has written the landing pad over its own return address and is about to jump.
+//   Its caller is lost, and the landing pad's row does not hold yet.
 static gp_packed_row_t without_call(const gp_row_t *row, uintptr_t pc)
 {
     bool inside = row != NULL && pc < row->end && row->regs[row->ra_reg].kind != GP_RULE_UNDEFINED;

@@ -54,7 +54,7 @@ uint32_t gp_cache_store(uint64_t hash, gp_packed_row_t row, uint32_t module, uns
     gp_cache_slot_t *slot = &gp_row_cache[at];
     uint64_t word = gp_cache_untag(row, hash);
     atomic_store_explicit(&slot->word, 0, memory_order_relaxed);
-    // Release: whoever sees the new module sees the word gone (pairs with gp_cache_module()'s
+    // Release: a reader that sees the new module sees the word gone (pairs with gp_cache_module()'s
     // fence).
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&slot->module, module, memory_order_relaxed);

@@ -13,7 +13,7 @@
 // module, gp_module_check() refuses it unless both lie in the same load of the same module, where
 // the row is right anyway.
 //
-// Producers: anybody, handlers included. Consumers: anybody. Nothing is ever freed; a full bucket
+// Producers and consumers: any thread, handlers included. Nothing is ever freed; a full bucket
 // forgets one row.
 #ifndef GP_UNWIND_ROW_CACHE_H
 #define GP_UNWIND_ROW_CACHE_H
@@ -60,7 +60,7 @@ static inline uint64_t gp_cache_untag(uint64_t word, uint64_t hash)
     return word ^ (hash << GP_CACHE_BUCKET_BITS);
 }
 
-// Does slot number `at`, whose word was `word`, hold the row of `hash`? An empty slot may say yes
+// Does slot number `at`, with the word `word`, hold the row of `hash`? An empty slot may say yes
 // with row 0.
 static inline bool gp_cache_matches(uint32_t at, uint64_t word, uint64_t hash)
 {

@@ -17,7 +17,7 @@ enum gp_step {
     GP_STEP_NEED_REGS, // a register is needed that is not known
 };
 
-// A frame whose registers were followed all along. `exact`: pc is an interrupted one, not a return
+// A frame with all registers followed from the leaf. `exact`: pc is an interrupted one, not a return
 // address.
 typedef struct gp_cursor {
     gp_regfile_t regs;

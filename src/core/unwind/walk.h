@@ -45,11 +45,11 @@ static inline void gp_walk_store(gp_walk_t *w, uintptr_t lookup)
 void gp_walk_look_up(gp_walk_t *w);
 
 // Step over return addresses as long as their rows are simple or the memo proves them. Returns
-// GP_STEP_OK with a frame whose row is special and that is not yet stored; anything else ends the
+// GP_STEP_OK with a frame that has a special row and is not yet stored; anything else ends the
 // walk.
 enum gp_step gp_walk_fast(gp_walk_t *w);
 
-// Store and step out of a frame whose row is special, or of the interrupted one.
+// Store and step out of a frame with a special row, or of the interrupted one.
 enum gp_step gp_walk_thorough(gp_walk_t *w);
 
 #endif

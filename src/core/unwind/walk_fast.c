@@ -170,7 +170,7 @@ static uintptr_t next_meeting(const gp_memo_use_t *use)
     return use->next != use->last ? use->next->sp : UINTPTR_MAX;
 }
 
-// Step by rows from w->frame, whose row is w->row, until a row is special, an old frame may be met
+// Step by rows from w->frame and its row w->row, until a row is special, an old frame may be met
 // (w->row is then not valid) or the output is full. `*at` is the memo's view of w->frame.
 static void run_rows(gp_walk_t *w, gp_memo_frame_t *at)
 {

@@ -15,7 +15,7 @@ enum { GP_DEBUG_PATH_SIZE = 4200 };
 // Returns 0 or -ENOENT. Source: GDB manual, "Debugging Information in Separate Files".
 int gp_debug_file_open(const gp_elf_t *elf, const char *path, gp_elf_t *found, char found_path[GP_DEBUG_PATH_SIZE]);
 
-// The same by a build-id alone, for a module whose own file is not there, or is of another build.
+// The same by a build-id alone, for a module without its own file, or with one of another build.
 int gp_debug_file_open_by_build_id(const uint8_t *build_id, size_t build_id_len, gp_elf_t *found,
                                    char found_path[GP_DEBUG_PATH_SIZE]);
 

@@ -34,7 +34,7 @@ typedef struct gp_dwarf_place {
     const char **shown;     // room for what the caller makes of the name, kept with the function;
                             // NULL at first. The pointer itself is NULL where `name` is
     // The same for this place and all around it, where another function is inlined into this one;
-    // kept with that one, of whose addresses it holds. NULL in the innermost place.
+    // stored with the inner function; valid for its addresses. NULL in the innermost place.
     gp_dwarf_memo_t *memo;
 } gp_dwarf_place_t;
 

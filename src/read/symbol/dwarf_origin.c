@@ -96,7 +96,7 @@ static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *fro
 
 static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
 {
-    gp_dwarf_t *from = dwarf; // whose .debug_info
+    gp_dwarf_t *from = dwarf; // the file of the .debug_info
     uint64_t die = title->die;
     description_t description;
     bool linked = false;

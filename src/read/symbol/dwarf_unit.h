@@ -54,8 +54,8 @@ typedef enum gp_dwarf_slot { // what is wanted of DIEs that are walked through
     GP_DWARF_SLOTS,
 } gp_dwarf_slot_t;
 
-// Of going past a DIE's values: so many bytes, then one value of that form. An implicit constant
-// is in the next step, instead of the bytes (UINT32_MAX: it is none of 32 bits).
+// One step over a DIE's values: skip `bytes`, then read one value of `form`. An implicit constant
+// is in the next step, instead of the bytes (UINT32_MAX: it does not fit in 32 bits).
 typedef struct gp_dwarf_step {
     uint32_t bytes;
     uint16_t form; // 0 = done
@@ -322,7 +322,7 @@ static inline gp_dwarf_extent_t gp_dwarf_die_extent(const gp_dwarf_die_t *die)
 // Begin at a DIE of the unit; it and all below it are visited.
 gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die);
 
-// Go to the next DIE, whose values are to be read or skipped before its children come. Returns
+// Go to the next DIE; its values are to be read or skipped before its children come. Returns
 // false at the end.
 bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk);
 

@@ -34,7 +34,7 @@ typedef struct gp_perf_map {
 } gp_perf_map_t;
 
 // Read what was added since the last time; all of it when it is another file now. It must belong to
-// this user or to root, as perf demands: anybody may write into /tmp. Returns 0 or a negative errno
+// this user or to root, as perf demands: every user may write into /tmp. Returns 0 or a negative errno
 // value, the map is then empty.
 int gp_perf_map_update(gp_perf_map_t *map);
 

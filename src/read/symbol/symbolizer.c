@@ -103,7 +103,7 @@ typedef struct place { // key of both indexes: a module and an address in it
 } place_t;
 
 // Places near one another lie near one another in the index: 64 bytes of code begin at the same
-// cache line of it. Whoever asks about many goes through them in their order, or comes back to the
+// cache line of it. Callers with many addresses go through them in order, or come back to the
 // same ones.
 static uint64_t place_hash(place_t place)
 {
