@@ -1,4 +1,4 @@
-// Fuzz target: a capture from anybody, through the reader, the report and every exporter.
+// Fuzz target: an untrusted capture, through the reader, the report and every exporter.
 // Built for libFuzzer, and with tests/fuzz/replay.c.
 #include <errno.h>
 #include <stdio.h>

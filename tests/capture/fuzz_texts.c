@@ -1,4 +1,4 @@
-// Fuzz target: texts from anybody: trace ids out of request headers, what is said on the command line, names out of
+// Fuzz target: untrusted texts: trace ids out of request headers, what is said on the command line, names out of
 // captures.
 #include <stdio.h>
 #include <stdlib.h>

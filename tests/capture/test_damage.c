@@ -1,7 +1,7 @@
 // 10,000 captures damaged at random: no crash, no hang, and no intact chunk is lost.
 //
 // A capture is made by the library's own writer, and taken apart here by a walk of its own; a damaged copy is read, and
-// must yield the records of exactly those chunks whose bytes are all as they were.
+// must yield the records of exactly those chunks that are undamaged.
 // Usage: test_damage [ROUNDS [SEED]]
 #include <setjmp.h>
 #include <stdarg.h>

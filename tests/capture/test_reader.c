@@ -201,7 +201,7 @@ static void test_unknown_and_missing(void **state)
 static void test_record_too_long(void **state)
 {
     (void)state;
-    // Right checksums, wrong sizes: a sample of 16 bytes; a module whose path is not there; a stack
+    // Right checksums, wrong sizes: a sample of 16 bytes; a module without its path; a stack
     // of 65535 frames.
     outcome_t outcome = read_script("unknown 7 00112233445566778899aabbccddeeff\n"
                                     "unknown 2 010000000000ffff000000000000000000000000000000000000000000000000000000"
@@ -239,7 +239,7 @@ static void test_refusals(void **state)
                         "is a capture cut off inside its file header");
 }
 
-// Cut off anywhere: the samples whose chunks are whole are all there, and the reader says that
+// Cut off anywhere: all samples of whole chunks are there, and the reader says that
 // something is missing.
 static void test_truncated_everywhere(void **state)
 {

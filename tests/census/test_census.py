@@ -1,4 +1,4 @@
-"""The census against a program whose coroutines are known: names, states, stacks, traces, counts."""
+"""The census against a program with known coroutines: names, states, stacks, traces, counts."""
 import json
 import os
 import shutil

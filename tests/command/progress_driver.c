@@ -1,5 +1,5 @@
 // usage: progress_driver FILE OFFSET: shows progress as if FILE had been read up to OFFSET; each line of standard input
-// is the next step: "m" a message meanwhile, "n" a step of which nobody knows how far it is, "e" the end.
+// is the next step: "m" a message meanwhile, "n" a step of unknown length, "e" the end.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

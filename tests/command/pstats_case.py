@@ -3,7 +3,7 @@ import random
 
 
 def script(seed=1, stacks=60):
-    """A capture whose exported .prof and own tables must read the same."""
+    """A capture: its exported .prof and its own tables must read the same."""
     chance = random.Random(seed)
     lines = ["meta exe /opt/app/server", "module 1 /opt/app/server 0102 0x1000 0x9000 0x0", "module 2 /usr/lib/app/server - 0x10000 0x19000 0x0",
              "module 3 /usr/lib/na\u00efve.so - 0x20000 0x29000 0x0", "thread 1 10 1 0 main", "coro 1 0 - 0x1000 0x1000 1 1 -",

@@ -139,7 +139,7 @@ class Filters(Command):
                 self.expect(2, error, *command, self.capture, option, text)
 
     def test_what_is_not_there(self):
-        for arguments, error in ((["--thread", "nobody"], "has no thread nobody"), (["--thread", "99"], "has no thread 99"),
+        for arguments, error in ((["--thread", "nonesuch"], "has no thread nonesuch"), (["--thread", "99"], "has no thread 99"),
                                  (["--name", "zz"], "has no coroutine with a name that matches 'zz'"),
                                  (["--from", "5", "--to", "4"], "nothing is between --from 5 and --to 4"),
                                  (["--trace", TRACE_1, "--trace", 32 * "f"], "has no trace ff")):

@@ -66,7 +66,7 @@ static void returning_from_the_entry_ends_the_account(void **state)
 static void explicit_switches_are_accounted(void **state)
 {
     (void)state;
-    // Coroutines without a stack of their own: the switch calls alone say who runs.
+    // Coroutines without a stack of their own: the switch calls alone say which one runs.
     prof_coro_t *a = prof_coro_create(NULL, 0, "a"), *b = prof_coro_create(NULL, 0, "b");
     prof_options_t options = PROF_OPTIONS_INIT;
     options.scope = PROF_SCOPE_PROCESS;
@@ -79,7 +79,7 @@ static void explicit_switches_are_accounted(void **state)
         used_b += burn(500000);
     }
     prof_coro_switch(NULL);
-    // What the hook does from its read of the clock on, a sample of the wait included, is the time of who is switched
+    // What the hook does from its read of the clock on, a sample of the wait included, is the time of the one switched
     // to.
     assert_measured(close_to(prof_coro_cpu_ns(a), used_a, 0.01, 600000));
     assert_measured(close_to(prof_coro_cpu_ns(b), used_b, 0.01, 600000));

@@ -1,4 +1,4 @@
-// The accounts, on a clock that the test turns: what is charged to whom, and that the sum is the CPU clock.
+// The accounts, on a clock that the test turns: what each coroutine is charged, and that the sum is the CPU clock.
 #include <string.h>
 #include <time.h>
 
@@ -55,7 +55,7 @@ static int setup(void **state)
     gp_wait_set_frequency(1000);
     gp_handler_kick = nothing;
     gp_handler_sampling = true;
-    a = prof_coro_create(NULL, 0, "a"); // no stack of their own: the hint alone says who runs
+    a = prof_coro_create(NULL, 0, "a"); // no stack of their own: the hint alone says which one runs
     b = prof_coro_create(NULL, 0, "b");
     gp_slice_new_epoch();
     thread->start_cpu_ns = cpu_ns;
@@ -149,7 +149,7 @@ static void short_waits_are_taken_back_from_the_loop(void **state)
     assert_in_range(gp_edge_settled_cpu_ns(a), 2000000 - GP_SLICE_ROOT_PENDING_NS, 2000000);
 }
 
-// The hint is corrected when somebody looks: by then the other has run for a while, after a sleep of the one before.
+// The hint is corrected at the next look: by then the other has run for a while, after a sleep of the one before.
 static void unseen_switch_is_charged_by_the_cpu_clock(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void unseen_switch_is_charged_by_the_cpu_clock(void **state)
     run(1000);
     gp_slice_settle_now(thread);
     sleep_for(3000000);
-    run(400000); // b, but nobody said so
+    run(400000); // b, but it was not reported
     thread->busy = true;
     gp_slice_correct(thread, b, b->id, wall_ns, cpu_ns);
     gp_slice_settle(thread, wall_ns, cpu_ns);
@@ -198,7 +198,7 @@ static void resting_time_is_not_counted(void **state)
     to(NULL);
     gp_slice_settle_now(thread);
     uint64_t before = root_cpu_ns();
-    run(5000000); // nobody samples
+    run(5000000); // not sampled
     gp_slice_new_epoch();
     thread->start_cpu_ns = cpu_ns; // what arming a thread does
     gp_slice_settle_now(thread);

@@ -106,7 +106,7 @@ static void a_place_has_one_number(void **state)
 {
     (void)state;
     want(0);
-    assert_int_equal(site_at_depth(3), 0); // nobody wants to know
+    assert_int_equal(site_at_depth(3), 0); // not wanted
     want(1);
     uint32_t sites[2];
     for (volatile int i = 0; i < 2; i++) // one place of call
@@ -123,7 +123,7 @@ static void a_place_has_one_number(void **state)
     assert_int_not_equal(coro->spawn_site, 0);
     want(0);
     prof_coro_destroy(coro);
-    coro = prof_coro_create(NULL, 0, "nobody wants to know");
+    coro = prof_coro_create(NULL, 0, "not wanted");
     assert_int_equal(coro->spawn_site, 0);
     prof_coro_destroy(coro);
 }

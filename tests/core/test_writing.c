@@ -1,4 +1,4 @@
-// The thread that writes the capture: nothing is lost or out of order, and a stalled reader holds nobody up.
+// The thread that writes the capture: nothing is lost or out of order, and a stalled reader delays no thread.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -139,7 +139,7 @@ PLAIN static void finish_profile(int slot)
     profile->prof = NULL;
 }
 
-// Stop for a moment, with calls that nobody sees.
+// Stop for a moment, with calls that are not seen.
 PLAIN static void pause_profile(coro_t *self, int level)
 {
     int slot = (int)draw(self, TABLES_MAX);
@@ -147,7 +147,7 @@ PLAIN static void pause_profile(coro_t *self, int level)
     if (profile->prof == NULL || profile->scope == PROF_SCOPE_REQUEST || self->calls_left < 10)
         return;
     prof_t *prof = profile->prof;
-    profile->prof = NULL; // nobody else finds it
+    profile->prof = NULL; // no other thread finds it
     prof_stop(prof);
     uncover(slot);
     int calls_left = self->calls_left, catch_floor = self->catch_floor;
@@ -342,7 +342,7 @@ PLAIN static coro_t *spawn(coro_t *spawner, uint64_t seed, int calls)
 
 PLAIN static void drop(int place)
 {
-    free(coros[place]->stack); // the next coroutine may get it: nobody says that this one is over
+    free(coros[place]->stack); // the next coroutine may get it: the end of this one is not reported
     free(coros[place]);
     coros[place] = NULL;
 }

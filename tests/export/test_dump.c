@@ -46,7 +46,7 @@ static gp_snapshot_t *take_snapshot(prof_t *profile)
         return NULL;
     }
     int number = __atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
-    if (new_modules) { // one that nobody has seen: the symbolizer opens a file, its lock held
+    if (new_modules) { // an unseen one: the symbolizer opens a file, its lock held
         module.path = "/proc/self/exe";
         module.build_id_len = sizeof(number);
         memcpy(module.build_id, &number, sizeof(number));

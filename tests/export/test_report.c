@@ -89,7 +89,7 @@ static uint64_t row_sum(const gp_report_t *report)
     return sum;
 }
 
-// Weight of the rows whose root is `name`.
+// Weight of the rows with the root `name`.
 static uint64_t under_root(const gp_report_t *report, const char *name)
 {
     uint64_t sum = 0;

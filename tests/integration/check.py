@@ -74,7 +74,7 @@ class Folded:
         return sums
 
     def under(self, root):
-        """Only the stacks whose outermost frame begins with `root`."""
+        """Only the stacks with an outermost frame that begins with `root`."""
         part = Folded("")
         part.stacks = [(stack, weight) for stack, weight in self.stacks if stack[0].startswith(root)]
         part.total = sum(weight for _, weight in part.stacks)

@@ -150,7 +150,7 @@ static void pool(int rounds)
     printf("ROUNDS %d\n", rounds);
 }
 
-// Coroutines without a stack of their own: the switch calls alone say who runs.
+// Coroutines without a stack of their own: the switch calls alone say which one runs.
 static void shared(int rounds)
 {
     prof_coro_t *ping = prof_coro_create(NULL, 0, "ping"), *pong = prof_coro_create(NULL, 0, "pong");

@@ -223,7 +223,7 @@ static void *take_signals(void *unused)
         struct timespec moment = {0, 100000};
         work_blocked(300000);
         if (sigtimedwait(&all, NULL, &moment) != -1)
-            return (void *)1; // nobody has sent one
+            return (void *)1; // none was sent
     }
     kill(getpid(), SIGUSR1);
     sigwait(&all, &number);
@@ -263,7 +263,7 @@ static int wait_all(void)
     return result == PTHREAD_CANCELED ? 0 : 4;
 }
 
-// Blocked already when the program starts: by whoever started it, here by itself.
+// Blocked already when the program starts: by its parent, here by itself.
 static int blocked(char **argv)
 {
     sigset_t one;

@@ -96,7 +96,7 @@ static int failed_exec(void)
     return 0;
 }
 
-// vfork() has its own function: what it may clobber is nobody's variable.
+// vfork() has its own function: no variable is there for it to clobber.
 static int vfork_and(char *const *command, int status)
 {
     pid_t pid = vfork();

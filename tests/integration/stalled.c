@@ -1,4 +1,4 @@
-// Goes on with its life while nobody reads its capture: works, forks, starts and stops profiles. Prints how often.
+// Goes on while its capture is not read: works, forks, starts and stops profiles. Prints how often.
 #include "truth.h"
 
 #include <sys/wait.h>

@@ -46,7 +46,7 @@ class BadInput(check.Case):
     def test_unwritable_directory(self):
         os.mkdir(self.path("locked"), 0o500)
         locked = self.path("locked")
-        if os.geteuid() == 0:  # root may write anywhere but where nobody can
+        if os.geteuid() == 0:  # root may write anywhere but to a read-only place
             locked = "/proc/self"
             self.refuse("-o", locked + "/x.greenprof", says="/proc/self/x.greenprof")
         else:

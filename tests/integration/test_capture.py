@@ -32,7 +32,7 @@ class CaptureSurvives(check.Case):
         return done.stdout.decode(), done.stderr.decode()
 
     def test_stalled_reader(self):
-        """Nothing waits for a pipe that nobody empties: not the program, not its forks, not its profiles."""
+        """Nothing waits for a pipe that is not read: not the program, not its forks, not its profiles."""
         fifo = self.path("fifo")
         os.mkfifo(fifo)
         reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)

@@ -22,7 +22,7 @@ class Explicit(check.Case):
         for name, (_, switches) in run.truth.coroutines.items():
             self.assertEqual(rows[name][3], switches, name)
         # The three do the same: a third each, by the ledger and by the samples. At 5000 Hz a good part of this loop's time is
-        # the samples' own, each charged to whom it interrupts: 3000 of them each, at random.
+        # the samples' own, each charged to the coroutine it interrupts: 3000 of them each, at random.
         exact = {name: rows[name][0] for name in run.truth.coroutines}
         for name, seconds in exact.items():
             self.near(f"ledger of {name}", seconds, sum(exact.values()) / 3, 0.10)

@@ -72,7 +72,7 @@ class Processes(check.Case):
         text = self.wait_for(truth)
         pid = check.Truth(text).values["CHILD"][0][0]
         path = run.output + "." + pid
-        for _ in range(200):  # it is the last to end, and nobody's child
+        for _ in range(200):  # it is the last to end, and has no parent left
             if os.path.exists(path) and check.Capture(path).end is not None:
                 break
             time.sleep(0.05)

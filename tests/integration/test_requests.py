@@ -1,4 +1,4 @@
-"""64 concurrent requests: each profile holds that request's work, its children's, and nobody else's."""
+"""64 concurrent requests: each profile holds that request's work, its children's, and no other."""
 import os
 import pstats
 

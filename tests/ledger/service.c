@@ -1,4 +1,4 @@
-// A coroutine service whose waits are known: an event loop with timers, requests that park in three places, wait for
+// A coroutine service with known waits: an event loop with timers, requests that park in three places, wait for
 // the loop, compute, sleep in the kernel, and are preempted. It books each part itself, on the monotonic clock and the
 // thread's CPU clock, and prints what it booked.
 //
@@ -148,7 +148,7 @@ static void loop(int rest_when_idle)
     for (int live = 1; live > 0;) {
         uint64_t now = now_ns();
         live = 0;
-        for (int i = 0; i < count; i++) { // first who is ready, then let them run: the last waits for all before
+        for (int i = 0; i < count; i++) { // first make them ready, then let them run: the last waits for all before
             green_t *green = &greens[i];
             if (!green->over && green->ready_ns == 0 && green->wake_ns <= now)
                 mark_ready(green);

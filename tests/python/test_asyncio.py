@@ -34,7 +34,7 @@ class Shares(measured.Case):
             workers[name[1]] = workers.get(name[1], 0) + weight
             if stack[-1] == "burn":
                 chains.add((name[1], *stack[1:-1]))
-            self.assertNotIn("BaseEventLoop._run_once", stack)  # who makes the steps is not the task's
+            self.assertNotIn("BaseEventLoop._run_once", stack)  # the caller of the steps is not the task's
         self.assertEqual(chains, {("w0", "w0", "work"), *((name, "named", "middle", "work") for name in ("w1", "w2", "w3"))})
         for name, ns in truth.items():
             share, true = workers[name] / sum(workers.values()), ns / sum(truth.values())

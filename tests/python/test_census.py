@@ -1,4 +1,4 @@
-"""The census of Python's coroutines: who waits where, in every way to ask."""
+"""The census of Python's coroutines: which one waits where, in every way to ask."""
 import json
 import os
 import subprocess

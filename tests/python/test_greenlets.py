@@ -29,7 +29,7 @@ class Shares(measured.Case):
             if name:
                 workers[name[1]] = workers.get(name[1], 0) + weight
         self.assertEqual(sorted(workers), sorted(truth))
-        for frame, roots in owners.items():  # nobody else's stack is charged to a coroutine,
+        for frame, roots in owners.items():  # no other stack is charged to a coroutine,
             own = max(map(sum, roots.values()))  # but for the ~20 ns in which greenlet changes the two
             self.at_most(f"{frame} on another coroutine", sum(map(sum, roots.values())) - own, 0.005 * folded.total)
         for name, ns in truth.items():

@@ -41,7 +41,7 @@ class Calls(measured.Case):
 
 
 class Traces(measured.Case):
-    """Under greenprof run, the capture knows whose trace it was."""
+    """Under greenprof run, the capture knows the trace of each call."""
 
     def check(self, pool):
         run = support.Run("handed.py", pool, "sample", COUNT)

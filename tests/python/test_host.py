@@ -17,7 +17,7 @@ def run(program, *arguments, before=()):
 
 
 def each_way(capture):
-    """Who comes first, in a program that imports greenprof; under `greenprof run` it is greenprof."""
+    """Which handler comes first, in a program that imports greenprof; under `greenprof run` it is greenprof's."""
     return (("before", ()), ("after", ()), ("after", (support.GREENPROF, "run", "-F", "5000", "-o", capture, "--")))
 
 

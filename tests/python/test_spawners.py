@@ -1,4 +1,4 @@
-"""--stitch: above a green thread's or task's own stack stands that of who made it."""
+"""--stitch: above a green thread's or task's own stack stands that of its creator."""
 import re
 import unittest
 

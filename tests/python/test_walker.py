@@ -49,7 +49,7 @@ class Native(measured.Case):
         run = support.Run("native.py", hz=2000, options=["--native"])
         stacks = [(stack, weight) for stack, weight in run.folded("--by", "coroutine").stacks]
         self.assertFalse([stack for stack, _ in stacks if "_PyEval_EvalFrameDefault" in stack and
-                          "Py_InitializeFromConfig" not in stack])  # before there is an interpreter whose frames could be read
+                          "Py_InitializeFromConfig" not in stack])  # before there is an interpreter with frames to read
         for where in ("[thread", "[coroutine"):
             mine = [(stack, weight) for stack, weight in stacks if stack[0].startswith(where) and "equals" in stack]
             right = sum(weight for stack, weight in mine
@@ -60,7 +60,7 @@ class Native(measured.Case):
         self.assertTrue(packs)
         for stack in packs:
             self.assertLess(stack.index("packs"), stack.index("deflate"))
-        # Nothing of who resumed the greenlet, or made it; but for the ~20 ns in which greenlet changes stack and identity.
+        # Nothing of the greenlet's resumer or creator; but for the ~20 ns in which greenlet changes stack and identity.
         foreign = sum(weight for stack, weight in stacks if stack[0].startswith("[coroutine") and
                       {"elsewhere", "Py_BytesMain", "<module>"} & set(stack))
         self.at_most("of whoever resumed", foreign, 0.005 * sum(weight for _, weight in stacks))

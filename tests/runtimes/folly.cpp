@@ -1,4 +1,4 @@
-// folly's fibers in shape: a FiberManager whose fibers are Boost contexts on stacks that it uses again, a queue of
+// folly's fibers in shape: a FiberManager with fibers that are Boost contexts on stacks that it uses again, a queue of
 // ready fibers, and a main context that runs them. Linked with libboost_context.a, as folly is.
 #include <cstdlib>
 #include <deque>

@@ -14,7 +14,7 @@ void shape_swap(void **from, void *to);
 static inline void *shape_stack(char *low, unsigned long bytes, void (*run)(void))
 {
     void **sp = (void **)(((unsigned long)low + bytes) & ~15ul);
-    *--sp = 0; // nobody to return to
+    *--sp = 0; // no caller to return to
     *--sp = (void *)(unsigned long)run;
     return sp - 6;
 }

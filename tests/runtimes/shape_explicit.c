@@ -31,7 +31,7 @@ void shape_enter(int id)
 }
 #else
 static char *stack;
-static int owner = -1; // whose frames are on the stack
+static int owner = -1; // its frames are on the stack
 static struct {
     char *bytes;
     size_t len;
@@ -44,7 +44,7 @@ static void keep(int id)
         saved[id].bytes = realloc(saved[id].bytes, len);
     saved[id].len = len;
     memcpy(saved[id].bytes, all[id], len);
-    memset(stack, 0xa5, BYTES); // whoever looks there finds nothing
+    memset(stack, 0xa5, BYTES); // a reader finds nothing there
 }
 
 void shape_make(int id, void (*run)(void))

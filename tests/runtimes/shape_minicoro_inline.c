@@ -51,7 +51,7 @@ int mco_create(mco_coro **out, mco_desc *description)
     co->stack_size = description->stack_size;
     co->stack_base = malloc(co->stack_size);
     void **top = (void **)(((unsigned long)co->stack_base + co->stack_size) & ~15ul);
-    *--top = 0; // nobody to return to
+    *--top = 0; // no caller to return to
     contexts->own.rip = (void *)(unsigned long)co->func;
     contexts->own.rsp = top;
     *out = co;

@@ -71,7 +71,7 @@ void *co_active(void)
     return active = active != NULL ? active : (void *)main_thread;
 }
 #elif defined(SHAPE_MINICORO)
-// The context of whoever resumed it lies beside the coroutine's own, behind mco_coro.
+// The context of its resumer lies beside the coroutine's own, behind mco_coro.
 typedef struct contexts {
     void *own, *back;
 } contexts_t;

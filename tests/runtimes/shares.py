@@ -45,7 +45,7 @@ class Shares(check.Case):
         """bottoms: regular expressions of what may stand outermost on a coroutine's stack.
         coroutines: how many do the work and wait; extra: how many more may be seen, the runtime's own.
         switches: how often each of them is switched to, at least and at most; None = not known exactly.
-        in_step: slices as short as the period: whose they are is exact, but the program's own books miss what a sample
+        in_step: slices as short as the period: their owner is exact, but the program's own books miss what a sample
         costs between two of their entries."""
         command = self.prepare(command)
         alone = self.outcome(command)
@@ -60,7 +60,7 @@ class Shares(check.Case):
         self.assertIn(len(announced) - coroutines, extra, announced)
         self.assertEqual(found, [])
         owners = self.check_owners(by_coroutine, bottoms, functions)
-        if not in_step and switches is not None:  # where nobody tells of switches, the ledger is as good as the samples
+        if not in_step and switches is not None:  # where switches are not reported, the ledger is as good as the samples
             self.check_ledger_of(run, owners)
         if switches is not None:
             self.check_switches(capture, owners, switches)
@@ -70,7 +70,7 @@ class Shares(check.Case):
         return run
 
     def check_stitched(self, run, functions):
-        """Who created the workers stands above them: the program's own main(), and nothing of greenprof's."""
+        """The creator of the workers stands above them: the program's own main(), and nothing of greenprof's."""
         for stack, _ in run.folded("--stitch").stacks:
             if not any(check.bare(frame) == functions.format(name) for frame in stack for name in WORKERS):
                 continue
@@ -120,7 +120,7 @@ class Shares(check.Case):
 
     def check_script(self, command, coroutines=4, extra=(0,), hz=1000, status=STATUS, switches=None, environment=None,
                      process_clock=False):
-        """A program whose functions are no machine code: whose the work is shows by how much of it there is."""
+        """A program with functions that are no machine code: its owner shows by how much work there is."""
         command = self.prepare(command)
         alone = self.outcome(command)
         run = self.profile(command, hz=hz, status=status, environment=environment)
@@ -152,7 +152,7 @@ class Shares(check.Case):
         return run, owners, folded
 
     def check_polled(self, command, names, hz=1000, status=STATUS, environment=None, options=()):
-        """Who runs was read at samples. Each worker is one coroutine, by its name; its time is its samples'; nothing is said of
+        """The running coroutine was read at samples. Each worker is one coroutine, by its name; its time is its samples'; nothing is said of
         switches and waits. Returns the run, and the workers' roots."""
         command = self.prepare(command)
         alone = self.outcome(command)

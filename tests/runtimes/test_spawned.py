@@ -59,7 +59,7 @@ class Spawned(shares.Shares):
         self.near("below spawn_leaf", inclusive["spawn_leaf"], leaf, check.SHARE_TOLERANCE, 0.01)
 
     def test_wall(self):
-        """Waits stand below whoever created the waiter: all of leaf's own are below spawn_leaf."""
+        """Waits stand below the creator of the waiter: all of leaf's own are below spawn_leaf."""
         stacks = self.stitched("--clock", "wall")
         waits = [(stack, weight) for stack, weight in stacks if stack[-1] in ("[parked]", "[waiting]", "[ready]")]
         self.at_least("waits of leaf", sum(weight for stack, weight in waits if "leaf" in stack), 0.1)
@@ -87,7 +87,7 @@ class Spawned(shares.Shares):
                          ["first, renamed", "second", "service", "the leaf, done", "the leaf, done"])
         self.assertEqual(self.names("--name", "^first$"), ["first, renamed"])
         self.assertEqual(self.names("--name", "^leaf$"), ["the leaf, done"] * 2)
-        self.assertEqual(check.greenprof("report", self.done.output, "--name", "nobody").returncode, 1)
+        self.assertEqual(check.greenprof("report", self.done.output, "--name", "nonesuch").returncode, 1)
 
     def test_report_and_graph(self):
         done = check.greenprof("report", self.done.output, "--stitch", "--clock", "cpu", "-r", "spawn_leaf")

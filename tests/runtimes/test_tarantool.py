@@ -23,7 +23,7 @@ class Tarantool(shares.Shares):
         return run, folded
 
     def test_shares(self):
-        """Code of the JIT cannot be walked: whose it is is exact all the same."""
+        """Code of the JIT cannot be walked: its owner is exact all the same."""
         self.check(1.0, ROUNDS, switches=EXACTLY)
 
     def test_shares_without_jit(self):
@@ -64,7 +64,7 @@ class Tarantool(shares.Shares):
 
 
 class Polled(shares.Shares):
-    """Nothing is patched: whose stack it is, is read at each sample."""
+    """Nothing is patched: the running fiber is read at each sample."""
     UNPATCHED = ("--patch", "none")
 
     def check(self, *arguments, **options):

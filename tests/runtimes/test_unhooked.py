@@ -1,4 +1,4 @@
-"""Stacks that nobody announced: a runtime that is linked in without its link-time hook."""
+"""Stacks that no hook announced: a runtime that is linked in without its link-time hook."""
 import re
 import shutil
 

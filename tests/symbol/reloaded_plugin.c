@@ -1,4 +1,4 @@
-// A plugin that spins in a function of its own, whose name is the compiler's to say.
+// A plugin that spins in a function of its own, named on the compiler's command line.
 #include "reloaded.h"
 
 __attribute__((noinline)) static void PLUGIN_WORK(double seconds)

@@ -1,4 +1,4 @@
-// A program whose every function has a known name and line. Compiled with -O2 -g.
+// A program of functions with known names and lines. Compiled with -O2 -g.
 #include <cstdio>
 #include <map>
 #include <string>

@@ -30,7 +30,7 @@
 
 enum { FRAMES = 512, DIFFS_MAX = 40000, ORACLE_SIGNAL_OFFSET = 6 };
 
-// Who stopped where, seen from the last frame that both have.
+// Which of the two stopped where, seen from the last frame that both have.
 enum verdict {
     FORGED_BOTTOM,     // ours ended clean; libunwind went on at an address that no call precedes
     LIBUNWIND_GARBAGE, // its next frame is no code

@@ -1,4 +1,4 @@
-// Functions whose frames are awkward. Built at -O2 without frame pointers and bound lazily.
+// Functions with awkward frames. Built at -O2 without frame pointers and bound lazily.
 #define _GNU_SOURCE
 #include "step_work.h"
 

@@ -84,7 +84,7 @@ static NOINLINE size_t count_painted(uint8_t value)
     return i;
 }
 
-// A frame whose CFA needs a register that must be followed from the leaf: the longest way through
+// A frame with a CFA that needs a register followed from the leaf: the longest way through
 // the walker.
 static NOINLINE void walk_directly(size_t *used, const gp_unwind_regs_t *regs)
 {

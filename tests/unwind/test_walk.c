@@ -344,7 +344,7 @@ static void walk_afresh(void)
 
 static void zigzag(unsigned bits, unsigned depth, void (*leaf)(void));
 
-// A frame with a special row: a realigned one whose size varies.
+// A frame with a special row: a realigned one of varying size.
 static NOINLINE void zigzag_realigned(unsigned bits, unsigned depth, void (*leaf)(void))
 {
     _Alignas(64) volatile char block[64];

@@ -49,13 +49,13 @@ static int ms(uint64_t ns)
     return (int)(ns / MS);
 }
 
-// Of a call whose end is that its time is over with 0.
+// For a call that ends with 0 when its time is over.
 static int over(long result)
 {
     return result == 0 ? 0 : result < 0 ? errno : -1;
 }
 
-// Of one whose end is an error that says so.
+// For a call that ends with an error that says so.
 static int timed_out(long result, int expected)
 {
     return result >= 0 ? -1 : errno == expected ? 0 : errno;

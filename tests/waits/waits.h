@@ -7,12 +7,12 @@
 
 enum { WAITS_MAX = 64 };
 
-// A thread's own things to wait for; nobody else touches them, but where `poke` says so.
+// A thread's own things to wait for; no other thread touches them, but where `poke` says so.
 typedef struct waits_place {
-    int epoll, pipe[2], sockets[2], listener, full[2]; // full: a socket whose peer does not read
+    int epoll, pipe[2], sockets[2], listener, full[2]; // full: a socket with a peer that does not read
     int queue, full_queue, semaphores;
     unsigned long aio;
-    int is_silent; // nobody ends the wait
+    int is_silent; // no other thread ends the wait
 } waits_place_t;
 
 typedef struct waits_call {
@@ -20,7 +20,7 @@ typedef struct waits_call {
     // Wait `ns` by the call; where it has no timeout, until another thread makes it end. Returns 0, EINTR where it
     // was interrupted, or another error.
     int (*wait)(waits_place_t *place, uint64_t ns);
-    uint64_t length_ns; // of a wait; 0 = it is ended by somebody else, as soon as that one is ready
+    uint64_t length_ns; // of a wait; 0 = another thread ends it, as soon as it is ready
     int can_be_kicked;  // a signal ends it with EINTR
 } waits_call_t;
 

@@ -183,7 +183,7 @@ leaf(0)
 inner.stop()
 assert (calls(stats_of(outer), "leaf"), calls(stats_of(inner), "leaf")) == (2, 2)
 
-# Other profilers: each counts what it would alone, whoever came first, and nobody's end is the other's.
+# Other profilers: each counts what it would alone, in either order, and the end of one does not end the other.
 def cprofile():
     return cProfile.Profile()
 

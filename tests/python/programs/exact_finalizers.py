@@ -1,4 +1,4 @@
-"""Garbage is collected while an exact profile that runs is read: its finalizers call functions that nobody called before."""
+"""Garbage is collected while an exact profile that runs is read: its finalizers call functions that were never called before."""
 import gc
 import os
 import pstats

@@ -1,4 +1,4 @@
-"""A thread that nobody has met is the one that starts to sample again, after a rest."""
+"""An unknown thread is the one that starts to sample again, after a rest."""
 import signal
 import threading
 import time

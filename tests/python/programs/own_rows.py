@@ -91,7 +91,7 @@ class Request:
         try:
             self.do()
         finally:
-            if self.number % 5 == 4:  # somebody else ends it
+            if self.number % 5 == 4:  # another greenlet ends it
                 wait(spawn(profile.stop))
             else:
                 profile.stop()

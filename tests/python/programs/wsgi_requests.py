@@ -1,4 +1,4 @@
-"""A WSGI server whose requests overlap, behind greenprof.wsgi.Middleware. Arguments: eventlet or gevent, how many, a directory.
+"""A WSGI server with overlapping requests, behind greenprof.wsgi.Middleware. Arguments: eventlet or gevent, how many, a directory.
 
 Request i calls own_<i>() itself and in green threads that it spawns. Prints as JSON what each one really burnt, its answer, and
 what the server wrote to wsgi.errors.
