@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A comparison of measured numbers within a tolerance, and the only tests that may run again: where each failure of a
 // program is one of these, the program starts again, three times at most. Every other failure is final.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Comparisons of measured numbers, and the only tests that may run again.
 
 What a live profile measures lies within a tolerance of the truth, and now and then outside it: near(), at_least() and

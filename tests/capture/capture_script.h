@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // clang-format off
 // Writes captures from a script, for tests: one line a record, so that a test says what is in its
 // capture.

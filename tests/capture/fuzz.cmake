@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # One fuzz target a parser. The corpora are replayed by whatever compiler builds the rest; with clang they are fuzzed for a
 # moment as well, under its sanitizers. For longer: capture_fuzz_NAME DIRECTORY-FOR-FINDS corpus
 #   capture  a capture through the reader, the report and every exporter

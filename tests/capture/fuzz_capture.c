@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fuzz target: an untrusted capture, through the reader, the report and every exporter.
 // Built for libFuzzer, and with tests/fuzz/replay.c.
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fuzz target: what is inside a chunk, behind its checksum: zstd frames, packed columns, records of every type.
 // The input: chunk type, chunk flags, a byte that chooses a record size, then the payload.
 #include <stdio.h>

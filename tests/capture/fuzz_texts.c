@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Fuzz target: untrusted texts: trace ids out of request headers, what is said on the command line, names out of
 // captures.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // make_capture OUT < SCRIPT: see capture_script.h.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // 10,000 captures damaged at random: no crash, no hang, and no intact chunk is lost.
 //
 // A capture is made by the library's own writer, and taken apart here by a walk of its own; a damaged copy is read, and

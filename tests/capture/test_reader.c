@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the reader reads, and that damage costs only what is damaged.
 #include <errno.h>
 #include <setjmp.h>

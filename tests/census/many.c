@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // N coroutines that all wait, of known names, stacks, states and traces; then what argv[2] asks for:
 //   dump FILE     prof_coro_dump(FILE), and how long it took, on standard output
 //   wait          say "ready", go on until a line comes in

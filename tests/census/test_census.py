@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The census against a program with known coroutines: names, states, stacks, traces, counts."""
 import json
 import os

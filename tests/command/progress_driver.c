@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // usage: progress_driver FILE OFFSET: shows progress as if FILE had been read up to OFFSET; each line of standard input
 // is the next step: "m" a message meanwhile, "n" a step of unknown length, "e" the end.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A capture with what pstats prints specially: recursion, equal times, functions of equal names in several places."""
 import random
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stands in for libgreenprof-core in the tests of `greenprof run`: says what it finds in the
 // environment.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tests of the greenprof command share: the command line of the tests, a small capture, a base class."""
 import os, subprocess, sys, tempfile, unittest
 

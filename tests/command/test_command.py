@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The greenprof command, from the outside.
 
 usage: test_command.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY

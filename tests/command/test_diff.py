@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """diff: changes, their errors, and what is called significant.
 
 usage: test_diff.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY

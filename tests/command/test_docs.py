@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Manual pages and shell completions say what the command's own help says.
 
 usage: test_docs.py GREENPROF DOCS-OF-THE-BUILD MAN-SOURCES

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Filters: which part of a capture is taken, and what the total of a part rests on.
 
 usage: test_filters.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """merge and info: what belongs together is united, what does not stays apart, nothing is lost.
 
 usage: test_merge.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY

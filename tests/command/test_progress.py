@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The progress bar: only on a terminal, only for long work, gone at the end.
 
 usage: test_progress.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY DRIVER

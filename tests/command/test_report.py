@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tables of `report`: restrictions, callers and callees, beside Python's pstats.
 
 usage: test_report.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The interactive shell, beside Python's own on the .prof that is exported from the same capture.
 
 usage: test_shell.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """--stitch on captures that a script has made: chains of creators, and what damage may make of them.
 
 usage: test_stitch.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cmocka wants these four before itself.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The call tree: shared prefixes, weights at leaves, growth.
 #include "cmocka_all.h"
 #include "profile/call_tree.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Coroutines announced through coro.h, and ucontext ones: identity, exact time, endings, reuse of stacks, churn.
 #include <stdlib.h>
 #include <string.h>

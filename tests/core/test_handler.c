@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The handler as a whole: every signal is accounted for, errno and the alternate stack are respected, nothing
 // allocates.
 #include <errno.h>

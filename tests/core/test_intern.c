@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Small numbers for big keys: dense, stable, never reused.
 #include "capture/intern.h"
 #include "cmocka_all.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // prof_start() and what follows it: totals, states, options, bad input.
 #include <dlfcn.h>
 #include <errno.h>

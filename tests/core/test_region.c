@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The region table against a plain list: look-ups, replacement, reuse, and readers beside a writer.
 #include <pthread.h>
 #include <stdlib.h>

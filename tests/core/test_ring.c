@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The ring: order, wrap-around, a full ring, records committed out of order.
 #include <stdlib.h>
 

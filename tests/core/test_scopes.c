@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Request profiles on ucontext coroutines: 64 overlapping requests each get their own work, also what they spawn and
 // also when coroutines migrate between threads.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The accounts, on a clock that the test turns: what each coroutine is charged, and that the sum is the CPU clock.
 #include <string.h>
 #include <time.h>

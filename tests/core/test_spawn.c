@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names that change while they are read; places of creation: found again, bounded, counted when there is no room.
 #include <pthread.h>
 #include <stdio.h>

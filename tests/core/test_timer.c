@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Clock engines: the interval is drawn fairly, each engine signals the thread it measures, blocked threads get none.
 #include <errno.h>
 #include <pthread.h>

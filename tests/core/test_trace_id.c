@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Trace ids as text, and the id that coroutines carry.
 #include <errno.h>
 #include <string.h>

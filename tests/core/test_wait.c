@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The estimator of waiting time: what samples weigh adds up to the waits they were taken of, on average, whatever the
 // waits' lengths and order.
 #include <math.h>

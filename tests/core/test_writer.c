@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The capture writer: whole chunks, a full disk at every possible write, a descriptor closed by the host.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The thread that writes the capture: nothing is lost or out of order, and a stalled reader delays no thread.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Known work: burn() uses that much CPU of the calling thread and says how much it really was.
 #ifndef WORK_H
 #define WORK_H

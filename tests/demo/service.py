@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Starts the demo service for a test, and speaks HTTP with it."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the demo service's profiles hold: of many requests at once, each its own work and nothing else."""
 
 import concurrent.futures

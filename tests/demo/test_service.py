@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The demo service as an HTTP server: real clients, good and bad ones."""
 
 import concurrent.futures

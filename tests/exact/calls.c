@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Random call trees on coroutines, with the truth about them (truth.h). Built as C (with longjmp) and as C++ (with
 // exceptions), with the compiler's hooks (-finstrument-functions) and with prof_enter() and prof_exit() (-DBY_HAND).
 //

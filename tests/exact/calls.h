@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the scenarios of calls.c have in common.
 #ifndef CALLS_H
 #define CALLS_H

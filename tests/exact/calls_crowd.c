@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Coroutines that migrate among four threads, each with a profile of its own, and one of the process over all.
 #include <pthread.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reads .prof files as pstats does, and compares their counts with what the program kept itself (truth.h)."""
 import json
 import pstats

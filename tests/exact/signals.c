@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Instrumented functions interrupted by instrumented signal handlers, on the stack that runs or on an alternate one,
 // and a fork in between. Prints the numbers of calls that the program itself counted: "NAME CALLS" lines, the child's
 // prefixed by "child".

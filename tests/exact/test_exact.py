@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Exact mode: every count in every file equals what the program kept itself, read by Python's pstats."""
 import cProfile
 import json

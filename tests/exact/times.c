@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Known times: functions that burn CPU time, sleep in the kernel, and park on a coroutine while another one burns.
 // Prints what the thread's CPU clock and the monotonic clock said of each ("NAME CPU_NS WAIT_NS").
 #include <stdint.h>

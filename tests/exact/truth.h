@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What exact mode must say, kept by the program itself the plain way: a stack of numbers for every coroutine, and
 // tables [caller][callee] for every profile that covers it. Nothing here is instrumented.
 #ifndef TRUTH_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "example_report.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A report made by hand, with every kind of name that is hard on a writer.
 #ifndef GP_TESTS_EXAMPLE_REPORT_H
 #define GP_TESTS_EXAMPLE_REPORT_H

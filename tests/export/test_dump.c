@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // prof_dump() over a core that is made up: arguments, errors, small stacks, many at once, after
 // fork().
 #include <errno.h>

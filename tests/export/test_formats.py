@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The exporters' output: against golden files, and through the programs that read it.
 
 usage: test_formats.py WRITE_EXAMPLE GOLDEN-DIRECTORY

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Output files: whole or not at all.
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reports from scripts of captures and from snapshots: totals, filters, groups, scaling.
 #include <setjmp.h>
 #include <stdarg.h>

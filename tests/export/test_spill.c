@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What does not fit into memory: parts come back whole and in order, runs are merged, and a full or
 // missing disk is an error.
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // UTF-8 repair, decimals, marshal and XML: byte by byte.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // write_example REPORT FORMAT: the example reports through the exporters, on standard output.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_all DIRECTORY: profile this process for a moment, dump the profile in every format there is,
 // as DIRECTORY/NAME. Prints the names and, first, the profile's total in ns.
 #include <greenprof/prof.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Firefox Profiler's own command line as a reader. It keeps a daemon, which is stopped afterwards."""
 import contextlib, json, os, re, shutil, signal, subprocess
 

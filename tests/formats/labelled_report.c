@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "labelled_report.h"
 
 #include "model/counters.h"

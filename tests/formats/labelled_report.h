@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A report made by hand that has what only some formats want: labels, addresses, mappings, inlined
 // functions, counters.
 #ifndef GP_TESTS_LABELLED_REPORT_H

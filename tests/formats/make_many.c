@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes a capture with more rows than a report keeps in memory: make_many OUT COROUTINES STACKS
 //
 // Coroutine c (1, 2, ...; one of 4 threads, for one of 10 traces) has one sample with each stack s (0, 1, ...), of

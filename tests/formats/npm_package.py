@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Readers that come from npm."""
 import os, shutil, subprocess, tarfile, tempfile
 

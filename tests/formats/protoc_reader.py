@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reads a protobuf file with `protoc --decode`."""
 import os, re, shutil, subprocess
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Speedscope itself as a reader: its page in a headless Chromium loads files and saves them again.
 
 The page is served from this machine only. A script that is put into it presses Ctrl+S until the profile is there, sends

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tests of formats share: writing files in a format, and the truth about them.
 
 usage of each test: test_NAME.py WRITE_REPORT GREENPROF MAKE_CAPTURE DUMP_ALL

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every exporter with every allocation failing once: it says so, and frees what it had.
 #include <errno.h>
 #include <setjmp.h>

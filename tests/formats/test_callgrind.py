@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """callgrind files, read by callgrind_annotate; what it does not understand it says on standard error."""
 import re, shutil, subprocess
 

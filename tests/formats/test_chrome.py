@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Chrome traces: their shape, and what Speedscope's importer reads from them.
 
 usage: test_chrome.py WRITE_REPORT GREENPROF MAKE_CAPTURE DUMP_ALL NPM-DIRECTORY

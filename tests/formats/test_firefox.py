@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Firefox Profiler files: their tables, and what the profiler's own reader makes of them.
 
 usage: test_firefox.py WRITE_REPORT GREENPROF MAKE_CAPTURE DUMP_ALL NPM-DIRECTORY

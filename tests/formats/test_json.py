@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """greenprof's own JSON: what src/read/export/json.c promises."""
 import json
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """OpenTelemetry profiles, decoded by protoc; what indices refer to is checked here."""
 import os
 

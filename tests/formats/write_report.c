@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // write_report REPORT FORMAT: the reports made by hand through the exporters, on standard output.
 #include <locale.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A host that is linked with greenprof's hooks, and a runtime in a shared library: nothing is preloaded. Ends with 0
 // where its coroutine is known, 3 where it is not.
 #include <stddef.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # usage: test_install.sh BUILD_FOLDER SOURCE_FOLDER LIBDIR
 set -euo pipefail
 build=$1 source=$2 libdir=$3

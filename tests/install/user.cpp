@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A C++ host that uses every header.
 #include <cstdio>
 #include <greenprof/coro.h>

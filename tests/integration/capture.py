@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A second, independent reader of the capture file (src/capture/format.h): counters, threads, samples, ledger, end."""
 import collections
 import ctypes

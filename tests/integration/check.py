@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run a program of known truth under `greenprof run`, and hold what greenprof says against what the program says.
 
 A test passes where its figures lie within a stated tolerance; each figure is printed, so that `ctest -V` shows them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What compilers and programs do to stacks: longjmp, deep recursion, alloca, variable arrays, vector registers.
 //   control_flow longjmp | deep DEPTH | alloca | vectors | errno
 #include "truth.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Three ucontext coroutines with 60, 30 and 10 % of the work, and one that only yields. No profiler API.
 //   coroutines SECONDS ROUNDS
 #include "truth.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Storms of C++ exceptions inside coroutines: thrown far down, caught half-way, rethrown, with destructors on the way.
 //   exceptions SECONDS
 #include "truth.h"

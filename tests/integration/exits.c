@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Work for so long, then end in a given way.
 //   exits HOW SECONDS
 #include "truth.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A scheduler that tells greenprof through coro.h, with a switch routine of its own.
 //   explicit loop SECONDS | work SECONDS | pool ROUNDS | shared ROUNDS
 #include "truth.h"

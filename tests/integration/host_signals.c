@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program with signals of its own: greenprof must not get in their way, nor they in its.
 //   host_signals handlers | altstack | mask | waits | masked_thread | mask_view | wait_all | blocked
 #include "truth.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program that knows nothing of greenprof when it starts its threads: it loads the library later, and profiles
 // itself.
 //   late LIBRARY OUTPUT_DIRECTORY

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two functions take turns at exact multiples of a slice of CPU time: work in lock-step with a sampling timer.
 //   lockstep SECONDS SLICE_US
 #include "truth.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program that uses SIGPROF itself: it must go on as without greenprof.
 //   owner handler | signal | late_handler | everything | ignore | reset
 #include "truth.h"

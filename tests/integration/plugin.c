@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A plugin with work in it: PLUGIN_WORK is the name of its function. Its book is its caller's.
 #include "truth.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two plugins are loaded and unloaded in turn, hundreds of times, often to the same address.
 //   plugins DIRECTORY ROUNDS [quick]
 #include "truth.h"

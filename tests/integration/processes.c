@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A process and what becomes of it: fork, exec, vfork, posix_spawn, system, daemons, closed descriptors.
 //   processes fork | fork_exec PROGRAM [ARGUMENT...] | exec_self | children | daemon FILE | close_all | failed_exec |
 //   many

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // 64 concurrent requests, each a ucontext coroutine with a function of its own, profiled by prof_start() and
 // prof_stop(). Every fourth spawns a child coroutine that belongs to it. They take turns, and each is dumped on its
 // own.

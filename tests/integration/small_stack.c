@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Coroutines on 16 KiB stacks with 13 KiB in use. A guard page lies below each stack, canaries fill what must stay
 // untouched below the deepest frame, and a page of canaries lies above.
 //   small_stack deep SECONDS | api DIRECTORY

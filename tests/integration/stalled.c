@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Goes on while its capture is not read: works, forks, starts and stops profiles. Prints how often.
 #include "truth.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // void bare_switch(void **from, void *to): a stack switch as hand-written ones are, without a word for unwinders.
     .text
     .globl bare_switch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Coroutines of known truth at every rate and with every engine; work in lock-step with the timer."""
 import check
 

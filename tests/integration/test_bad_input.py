@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What `greenprof run` cannot do it says, with nothing half-written; what hosts do with SIGPROF they go on doing."""
 import os
 import re

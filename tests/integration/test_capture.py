@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a capture survives: a reader that stalls, SIGKILL, a full disk, children of its own."""
 import fcntl
 import os

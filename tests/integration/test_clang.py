@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The coroutines of test_accuracy.py, built by clang."""
 import os
 

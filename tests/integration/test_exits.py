@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every way to end: status and signal are the program's own, and what was sampled more than a second before is there."""
 import concurrent.futures
 import os

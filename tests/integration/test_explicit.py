@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """coro.h with a hand-written switch that has no unwind information."""
 import collections
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What hosts do: exceptions, plugins that come and go, longjmp, deep stacks, signals of their own, waits."""
 import unittest
 

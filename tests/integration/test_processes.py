@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """fork, exec and what comes of it: each process has its own capture, with its own work and nothing else's."""
 import os
 import time

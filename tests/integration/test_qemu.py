@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An unmodified program that does its work on coroutines: qemu-img encrypts an image."""
 import os
 import shutil

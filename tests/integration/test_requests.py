@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """64 concurrent requests: each profile holds that request's work, its children's, and no other."""
 import os
 import pstats

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """16 KiB coroutine stacks with 13 KiB in use: greenprof leaves them alone at 5000 Hz."""
 import os
 import pstats

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Threads that come and go, coroutines that move between them, threads that were there before greenprof."""
 import os
 import subprocess

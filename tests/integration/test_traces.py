@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trace ids: per coroutine, inherited, changed in mid-flight; filters and groups go by them."""
 import check
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Threads in all their ways of coming and going, and coroutines that move between them.
 //   threads migrate | churn | kinds
 #include "truth.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Coroutines with trace ids: inherited by children, changed in mid-flight, absent in some.
 //   traces
 #include "truth.h"

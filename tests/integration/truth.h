@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Known truth: each work_* function burns CPU and books exactly what it burnt; the program prints the books at its end.
 //
 //   EXPECT work_alpha 1.234567          CPU seconds booked by that function

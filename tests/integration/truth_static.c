@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Linked statically: nothing can be preloaded into it.
 int main(void)
 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A coroutine service with known waits: an event loop with timers, requests that park in three places, wait for
 // the loop, compute, sleep in the kernel, and are preempted. It books each part itself, on the monotonic clock and the
 // thread's CPU clock, and prints what it booked.

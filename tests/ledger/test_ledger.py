@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where time goes: the ledger, waiting in graphs, long slices and their victims, against a service that books it itself."""
 import os
 import subprocess

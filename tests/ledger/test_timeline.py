@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The timeline of a service that books its own waits, as it is in a Chrome trace."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run a Python program under `greenprof run` and look at what greenprof says of it."""
 import collections
 import json

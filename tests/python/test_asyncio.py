@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """asyncio's tasks are coroutines: shares, names, awaits, waits and requests, and nothing changes for the program."""
 import os
 import pstats

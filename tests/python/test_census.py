@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The census of Python's coroutines: which one waits where, in every way to ask."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Exact mode: known counts, and cProfile's."""
 import collections
 import os

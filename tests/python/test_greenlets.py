@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Greenlets are coroutines: shares, names and stacks of eventlet's and gevent's, and no crash in storms of them."""
 import os
 import re

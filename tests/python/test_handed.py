@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Calls that a request hands to another thread are the request's."""
 import os
 import subprocess

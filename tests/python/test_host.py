@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Programs that use what greenprof uses: SIGPROF, profiling timers, faulthandler, alternate signal stacks."""
 import json
 import os

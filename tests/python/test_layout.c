@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The row of runtime-hooks/cpython/layout.c against the headers of the Python that is installed.
 #define Py_BUILD_CORE 1
 #include <Python.h>

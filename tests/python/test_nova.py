@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Nova's scheduler as its guide says to profile it: each of 12 overlapping requests has exactly its own calls."""
 import json
 import os

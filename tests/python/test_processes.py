@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Native threads of a pool, forked children and other programs: each has its own frames, and each process its own capture."""
 import glob
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The package greenprof: one profile a request, in place of cProfile and eventlet.green.profile."""
 import os
 import pstats

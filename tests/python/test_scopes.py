@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a request's profile covers: its own green threads, and nothing that others do."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """--stitch: above a green thread's or task's own stack stands that of its creator."""
 import re
 import unittest

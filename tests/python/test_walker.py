@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Python stacks under `greenprof run python3 ...`: right names, lines and callers, and no crash where naive walks crash."""
 import json
 import math

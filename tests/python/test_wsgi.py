@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A .prof for each request of a WSGI server: overlapping requests on eventlet's and gevent's, and the examples."""
 import contextlib
 import http.client

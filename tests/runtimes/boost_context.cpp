@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // boost::context::fiber, and the callcc() interface below Coroutine2.
 #include <boost/context/fiber.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <boost/coroutine2/all.hpp>
 
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <boost/fiber/all.hpp>
 
 #include <vector>

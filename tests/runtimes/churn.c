@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A server's worth of short coroutines: each is made on a stack of a pool, runs once, and is forgotten. On
 // Boost.Context, or on ucontext where CHURN_UCONTEXT is defined.
 //   churn COROUTINES STACKS

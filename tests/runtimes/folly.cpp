@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // folly's fibers in shape: a FiberManager with fibers that are Boost contexts on stacks that it uses again, a queue of
 // ready fibers, and a main context that runs them. Linked with libboost_context.a, as folly is.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Lua 5.4 coroutines of a host that has Lua in a shared library; the work is done by functions of the host.
 #include <lauxlib.h>
 #include <lua.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions with first instructions that have to be moved, one of each kind that refers to its own place or is long enough to
 // matter, and functions that must not be patched. All take two integers and return one.
     .macro FUNCTION name

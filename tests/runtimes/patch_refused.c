@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program with routines of Boost's names that begin in ways greenprof does not patch. Ends with status 7 if they are
 // as they were built.
 #include <stdio.h>

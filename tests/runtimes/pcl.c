@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <pcl.h>
 
 #include "shares.h"

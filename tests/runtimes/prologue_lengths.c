@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads the first bytes of functions, one a line in hexadecimal digits; says of each how many would be taken, 0 =
 // refused.
 #include <stdio.h>

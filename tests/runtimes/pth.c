@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // GNU Pth: three named threads and an unnamed one.
 #include <pth.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runtimes that Debian does not have, in the shape of their switch routines: the same names, arguments and layouts, in
 // an object of their own as in their archives. Each shape says how to make a coroutine, enter it and leave it.
 #ifndef SHAPE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Schedulers that tell of their coroutines by <greenprof/coro.h>. One of these is defined:
 //   SHAPE_NAMELESS       a stack each; the switch routine has no symbol that anything could stand before
 //   SHAPE_SHARED_LIBACO  one stack for all, copied out by the loop after each turn (aco_yield to the main coroutine)

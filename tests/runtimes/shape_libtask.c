@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // libtask's task.c, which calls its context.c: an object of its own, as in the archive.
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // minicoro with its implementation in the program's own object, as most use it: its switch routine is inline assembly
 // that no linker sees. Source: minicoro 0.2, x86-64.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What runs on a shape (shape.h): the usual coroutines.
 #include "shape.h"
 #include "shares.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The runtimes themselves: what would be in their archives. One of SHAPE_* is defined.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The layouts of the shapes' runtimes, from their own headers.
 #ifndef SHAPE_RUNTIME_H
 #define SHAPE_RUNTIME_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // No unwind information, as most switch routines.
     .text
     .globl shape_swap

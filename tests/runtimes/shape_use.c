@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a program uses the shapes' runtimes. One of SHAPE_* is defined.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The work of every test program of this folder: coroutines alpha, beta, gamma with 60, 30 and 10 % of it, and one that
 // only yields. What a runtime's program adds is the runtime. Called with `SECONDS ROUNDS`; ends with status 7.
 #ifndef SHARES_H

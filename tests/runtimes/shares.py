@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What holds of every runtime: a program with coroutines alpha, beta, gamma (60, 30 and 10 % of the work) and one that
 only waits, under `greenprof run`; see shares.h."""
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Coroutines that create others, by hand (coro.h) on ucontexts: main -> service -> {first, second} -> leaf. SECONDS.
 // The leaf waits on its parent now and then, and everybody is renamed.
 #include <ucontext.h>

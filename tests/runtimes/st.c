@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // State Threads, with switch callbacks of the program's own.
 #include <st.h>
 

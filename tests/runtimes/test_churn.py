@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Many short coroutines on few stacks, on real runtimes: memory stays bounded, and none has what another did."""
 from shares import check
 import shares

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """greenprof runtimes: what is hooked, and what a program or a process has."""
 import subprocess
 

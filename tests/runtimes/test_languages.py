@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Coroutines of language runtimes, as Debian has them: Ruby's and PHP's Fibers."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What only GNU Pth does; the rest is in test_shares.py."""
 from shares import check
 import shares

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Entry patches: the decoder against known beginnings of functions, and against anything; moved code executed and
 // compared with the function as it was; what is refused is left as it is.
 #include <errno.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runtimes that are linked into the program, by entry patches: the lua5.4 program, Debian's static Boost."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The decoder of entry patches against objdump, on every function that libraries and programs of Debian have."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What must hold of every runtime, one row each: the shares of its coroutines, how many there are, how often they were
 switched to, nothing below their entry functions, the program's output and status; at 1000 Hz with slices of milliseconds,
 and at 10,000 Hz with slices as short as the period.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where coroutines come from (--stitch), and what they are called when they are renamed."""
 import atexit
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tarantool's fibers, by entry patches; and polled, where nothing is patched."""
 import collections
 import os

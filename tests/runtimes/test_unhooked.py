@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Stacks that no hook announced: a runtime that is linked in without its link-time hook."""
 import re
 import shutil

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // glibc's own contexts.
 #include <ucontext.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Names and inlined functions held against addr2line and llvm-symbolizer: used by test_symbols.py and tools/bench/symbols,
 which also asks libdw and libdwarf.
 

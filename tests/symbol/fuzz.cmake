@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # One fuzz target a parser. The corpora are replayed by whatever compiler builds the rest; with clang they are fuzzed for a
 # moment as well, under its sanitizers. For longer: symbol_fuzz_NAME DIRECTORY-FOR-FINDS corpus/NAME
 find_program(FUZZ_CLANG NAMES clang clang-14)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program that makes code while it runs, as just-in-time compilers do, and says so in
 // /tmp/perf-PID.map. jit SECONDS SELF_DUMP: spins in made code for that time; with SELF_DUMP it
 // writes a pstats file of itself there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program that unloads a plugin and loads another one to the same place, while it is profiled.
 // reloaded DIRECTORY [SELF_DUMP]: spins in its own code, in the first plugin, in the second one, and in the vDSO; with
 // SELF_DUMP, built so, it writes a pstats file of itself there. Prints what it did and for how long.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the program and its plugins do: spin for a time that is known.
 #ifndef RELOADED_H
 #define RELOADED_H

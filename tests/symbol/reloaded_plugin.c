@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A plugin that spins in a function of its own, named on the compiler's command line.
 #include "reloaded.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // resolve FILE [BUILD-ID] < ADDRESSES: what the symbolizer says about ELF addresses (hex, one a
 // line), for tests and benchmarks. Output: FUNCTION <tab> FILE <tab> LINE <tab> FIRST-LINE, of the
 // innermost function first, then, behind more tabs, of those that it is inlined into.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Symbols as hand-written assembly has them: with and without a size, labels within, gaps between.
     .text
     .globl sized_asm, unsized_asm, after_gap

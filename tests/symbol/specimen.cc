@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program of functions with known names and lines. Compiled with -O2 -g.
 #include <cstdio>
 #include <map>

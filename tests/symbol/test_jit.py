@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Names of code that was made at run time, from perf-PID.map, in a capture and in the process's own dump.
 
 usage: test_jit.py GREENPROF JIT JIT_DUMP

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // perf-PID.map: what counts as a line, what counts where pieces overlap, files that grow and
 // change.
 #include <errno.h>

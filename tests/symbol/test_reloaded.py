@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Names of modules that are gone when they are asked for, in a capture and in the process's own dump.
 
 usage: test_reloaded.py GREENPROF RELOADED RELOADED_DUMP RELOADED_DUMP_FIXED PLUGINS

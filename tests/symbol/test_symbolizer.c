@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The symbolizer in the process: the vDSO, its own code, caching, threads.
 #include <dlfcn.h>
 #include <link.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Symbols: against addr2line on real binaries, and against what is known of our own.
 
 usage: test_symbols.py RESOLVE SPECIMEN

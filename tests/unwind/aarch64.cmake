@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The walker for aarch64: cross-compiled, its unit tests run by qemu-user.
 find_program(AARCH64_CC aarch64-linux-gnu-gcc)
 find_program(QEMU_AARCH64 qemu-aarch64)

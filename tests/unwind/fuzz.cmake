@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The fuzz target needs clang; it is built beside whatever compiler builds the rest.
 find_program(FUZZ_CLANG NAMES clang clang-14)
 set(walker_dir ${PROJECT_SOURCE_DIR}/src/core/unwind)

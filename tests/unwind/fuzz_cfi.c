@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // libFuzzer target: any bytes as .eh_frame (or .debug_frame), any pc, through decoding,
 // interpreting, packing and evaluating. The lowest bit of the first byte chooses the kind of
 // section.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Compare greenprof's unwind rows with those of readelf, for every row of real binaries.
 
 usage: golden_rows.py ROWS_DUMP FILE...     exit status 77 when nothing could be compared

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Fail when objects need a symbol that is neither theirs nor on an allow-list.
 #
 # usage: nm_allowlist.sh ALLOW_FILE OBJECT...     ALLOW_FILE: one symbol a line, '#' starts a comment

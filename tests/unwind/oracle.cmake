@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # libunwind as oracle, in programs that know nothing of it.
 if(UNWIND_LIBRARY AND NOT GREENPROF_SANITIZE)
   add_library(unwind_oracle MODULE oracle_preload.c ${walker})

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Walk every sample of real programs with greenprof and with libunwind, and ask that they agree.
 #
 # usage: oracle.sh ORACLE_LIBRARY STEP_PROGRAM SERVICE|- [short|long]

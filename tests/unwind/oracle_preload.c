@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Walks every sample of an unmodified program twice, with greenprof and with libunwind, and counts
 // how often they agree. Loaded by LD_PRELOAD; test-only: libunwind takes locks that a handler must
 // not take, so it is not asked while the interrupted thread is inside the loader.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program that spends its time throwing, sorting and inflating: the oracle's C++ guest.
 #include <algorithm>
 #include <cstdlib>

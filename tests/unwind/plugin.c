@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A plugin that exists in two builds, with FRAME bytes of local variables each.
 typedef void (*leaf_t)(void);
 void plugin_call(leaf_t leaf);

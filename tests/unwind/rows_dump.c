@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Prints the rows that greenprof's CFI reader computes from a file's .eh_frame.
 //
 // usage: rows_dump FILE < "FDE-OFFSET LOC" lines, hexadecimal as readelf prints them; one row a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // C++ exceptions in flight.
 #include <stdexcept>
 #include <string>

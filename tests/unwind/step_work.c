@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Functions with awkward frames. Built at -O2 without frame pointers and bound lazily.
 #define _GNU_SOURCE
 #include "step_work.h"

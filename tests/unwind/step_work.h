@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Work to step through, instruction by instruction.
 #ifndef TEST_UNWIND_STEP_WORK_H
 #define TEST_UNWIND_STEP_WORK_H

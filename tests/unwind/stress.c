@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Everything at once, at 10 kHz: threads that come and go, dlopen and dlclose, exceptions, fork,
 // coroutines, while handlers walk every stack. Passes when nothing crashes, hangs or shows a frame
 // outside of known code.

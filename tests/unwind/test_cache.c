@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The row cache: lookups, crowding, flushes against late stores, volatile rows.
 #include <setjmp.h>
 #include <stdarg.h>

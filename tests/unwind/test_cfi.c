@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The CFI reader on hand-made programs: every instruction, every encoding, and bytes that make no
 // sense.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a handler may not do: allocate, and use much stack. And what a reload at one address must
 // not do.
 #define _GNU_SOURCE

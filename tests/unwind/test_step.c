@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Single-steps real code and checks the walk at every instruction against a shadow stack.
 //
 // The trap flag makes the processor deliver SIGTRAP after each instruction; the handler runs on an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Walks of this program's own stacks: whole, cut short, forged, without tables.
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the walk tests share: a walk from a signal handler, and stacks to walk.
 #ifndef TEST_UNWIND_WALK_HELPER_H
 #define TEST_UNWIND_WALK_HELPER_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calls, one function each.
 #include "waits.h"
 

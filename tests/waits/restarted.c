@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that the kernel makes again after a handler with SA_RESTART: with greenprof they must not end with EINTR
 // either.
 //   restarted ROUNDS   a thread waits; another sends it signals while it sleeps, then what it waits for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Calls that wait: greenprof ends none of them, and keeps none from being ended by the program's own signals."""
 import os
 import sys

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every system call that signal(7) says is never restarted, and others that wait: greenprof must end none of them
 // early.
 //   waits length ROUNDS   each call on a thread of its own, again and again, beside threads that compute: none may end

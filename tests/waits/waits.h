@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The calls of waits.c, and what each needs.
 #ifndef WAITS_H
 #define WAITS_H

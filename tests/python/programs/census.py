@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Greenlets and asyncio tasks that wait in known places; takes a census in every way there is.
 
 Arguments: asyncio, eventlet or gevent; the greenprof command; a file for the census. Prints what greenprof.coroutines() says

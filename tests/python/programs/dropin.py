@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What people do with cProfile.Profile and eventlet.green.profile.Profile, with greenprof.Profile. Argument: a directory."""
 import asyncio
 import cProfile

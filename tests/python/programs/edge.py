@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Recursion to where a generator's frame crosses the end of a chunk of the data stack: each call unmaps the chunk."""
 import sys
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Exact mode against known counts: alone, beside cProfile, across green threads, threads and overlapping profiles."""
 import contextlib
 import cProfile

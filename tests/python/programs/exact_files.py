@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An exact profile of known calls, written in every format that it knows. Argument: a directory."""
 import hashlib
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Garbage is collected while an exact profile that runs is read: its finalizers call functions that were never called before."""
 import gc
 import os

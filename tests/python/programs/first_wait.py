@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The first profile of a process: what is suspended when it starts has been switched away from unseen. Argument: where it goes."""
 import sys
 

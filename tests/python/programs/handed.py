@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Requests that overlap and hand calls to the threads of a pool, which the first of them makes: each call is its request's.
 
 Arguments: which pool; sample or exact; how many requests. Prints of each request its trace id, the CPU seconds that its calls burnt

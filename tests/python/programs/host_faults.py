@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A program that uses faulthandler. Arguments: "crash", "overflow", "later", "gone"; "before" or "after" greenprof has started."""
 import faulthandler
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Other tools beside a profile that samples: each has what it has alone, and greenprof has its time. Argument: which came first."""
 import cProfile
 import pstats

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A program that uses SIGPROF itself. Arguments: how, and "before" or "after" greenprof has started.
 
 Burns 0.15 s of CPU time in before(), then in after(). Prints as JSON what its own use came to, and what greenprof saw.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """q<k> is only ever called by q<k-1>: by a plain call, through C, inside a generator, inside try; on several threads."""
 import functools
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """An unknown thread is the one that starts to sample again, after a rest."""
 import signal
 import threading

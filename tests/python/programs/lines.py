@@ -1,6 +1,6 @@
+# SPDX-License-Identifier: MIT
 """Two calls on lines of their own, their CPU time 3:1; prints their true shares."""
 import time
-
 
 def leaf(n):
     return sum(range(n))

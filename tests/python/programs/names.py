@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A pool of two green threads that serve six requests, each under the request's name. Argument: eventlet or gevent."""
 import sys
 import time

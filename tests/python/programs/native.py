@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Python calls C calls Python: == of objects, in the thread and in a greenlet that is resumed from elsewhere."""
 import time
 import zlib

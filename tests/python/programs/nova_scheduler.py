@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The Nova guide's example (runtime-hooks/cpython/NOVA.md) on nova's own services and fixtures, all in one process: API, conductor,
 scheduler, placement, computes with the fake driver, SQLite. 12 servers are asked for at once; select_destinations() of each is
 profiled into a file of its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Switches that do not simply arrive: thrown, refused, to a greenlet that is over, by one that ends or is freed. What follows
 each takes 0.1 s of CPU in a function of its own; prints which greenlet must have it; main: the thread."""
 import threading

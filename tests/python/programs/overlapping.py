@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Overlapping requests, each with a Profile of its own and with green threads that it spawns.
 
 Arguments: eventlet or gevent, the number of requests, a directory. Request i calls own_<i>(), its children child_<i>(); prints

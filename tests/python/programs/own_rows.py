@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Thousands of requests that overlap, in every way that green threads come about, each with a profile of its own. In a file there
 must be rows of its own request, and of no other one.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """eventlet.tpool: native threads that work while green threads do. Prints the CPU seconds of each kind."""
 import os
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Processes that come of one another: each calls a function of its own, and each may have a profile of its own.
 
 Arguments: how they are made (fork, multiprocessing, spawn, subprocess), a directory for profiles. Prints of each process its id, its

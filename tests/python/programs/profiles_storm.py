@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Profiles of every mode, scope and clock, started, stopped and written at random by many green threads or threads.
 
 usage: profiles_storm.py threads|eventlet|gevent SECONDS SEED DIRECTORY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Green threads that are kept from running by `blocks`. Argument: eventlet or gevent. Prints for each how long it was ready
 and not served, and how long it really waited, in seconds."""
 import sys

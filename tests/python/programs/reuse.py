@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Code objects that live for moments, at addresses that come again: child_<k> is only ever called by parent_<k>."""
 import gc
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Four green threads, CPU 1:2:3:4, interleaved; prints each one's own CPU time. Argument: eventlet or gevent."""
 import sys
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What spawned what: maker_<i> spawns child_<i>, which spawns grandchild_<i>; each i is code of its own that dies afterwards, so that the
 next one lies where it did. Arguments: eventlet, gevent, asyncio or futures; how many. Each grandchild burns 15 ms."""
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Greenlets in storms: short, nested, killed, failing, switching at depth, on several threads; with generators, exec and gc."""
 import gc
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A profile of the process that starts when both green threads are suspended in outer_a() and outer_b()."""
 import sys
 

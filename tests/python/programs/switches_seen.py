@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How many of greenlet's virtual functions are greenprof's: before, while it samples, after a rest, and once more.
 
 Greenlets switch before greenprof is imported. x86-64.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """asyncio tasks that run code in greenlets and are awaited from within them, as SQLAlchemy does: 50 ms of CPU for each of six."""
 import asyncio
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What tasks can do in their lives, each printed: greenprof must change nothing of it."""
 import asyncio
 import contextvars

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Overlapping requests on one asyncio loop, each with a Profile of its own and with tasks that it makes.
 
 Arguments: the number of requests, a directory, sample or exact. As overlapping.py otherwise.

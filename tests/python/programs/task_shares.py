@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Four asyncio tasks, CPU 1:2:3:4, interleaved, each below a chain of awaits; prints each one's own CPU time."""
 import asyncio
 import time

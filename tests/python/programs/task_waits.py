@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """asyncio tasks that wait in places of their own, for times of their own. Prints true seconds of each place, and of how
 long `victim` was ready and not served."""
 import asyncio

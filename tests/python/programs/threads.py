@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Two threads: one holds the interpreter lock (Python code), the other does not (zlib). Prints their CPU seconds."""
 import threading
 import time

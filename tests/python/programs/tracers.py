@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A program that traces greenlet switches itself: it must see what it would see alone. Prints its events."""
 import greenlet
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Green threads that wait in places of their own, for times of their own; 300 ms of each in short waits. Prints true seconds."""
 import time
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A WSGI server with overlapping requests, behind greenprof.wsgi.Middleware. Arguments: eventlet or gevent, how many, a directory.
 
 Request i calls own_<i>() itself and in green threads that it spawns. Prints as JSON what each one really burnt, its answer, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any bytes as DWARF sections. The input is a list of (section's number: 1 byte, length: 2 bytes,
 // bytes), which become an ELF file; then every address that the units claim is looked up.
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any bytes as a line table: header, file names, program.
 #include <stdlib.h>
 

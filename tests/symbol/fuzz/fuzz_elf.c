@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any bytes as an ELF file: sections, build-id, both symbol tables, unwind tables, PLT stubs,
 // .gnu_debuglink, .gnu_debugaltlink, .gnu_debugdata.
 #include <errno.h>

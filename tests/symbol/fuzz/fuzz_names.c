@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any bytes as a symbol's name, through both demanglers.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Any bytes as a compressed section (the lowest bit of the first byte is 0) or as .gnu_debugdata.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes the seeds of the fuzz targets anew: small files from this machine's compilers. What the fuzzers found is kept
 beside them by hand.
 

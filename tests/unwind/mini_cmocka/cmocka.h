@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The few macros of cmocka that these tests use, for processors that Debian has no cross-built cmocka for.
 #ifndef MINI_CMOCKA_H
 #define MINI_CMOCKA_H
