@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cpython/interpreter/walk.h"
+#include "cpython/interpreter/frame_walk.h"
 
 enum { FRAMES = 16, WORDS = 512, VERSION = 0x030b02f0 };
 
