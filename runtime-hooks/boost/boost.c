@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Boost.Context, and what is built on it: Coroutine, Coroutine2, Fiber, Asio's spawn.
 //
-// An fcontext_t is the stack pointer at which a context was left, so it says by itself whose stack is switched to. A
+// An fcontext_t is the stack pointer at which a context was left, so it says by itself which stack is switched to. A
 // context is never given back: its stack is freed, or made a new context of, which replaces the old record.
 //
 // Source: Boost 1.74, libs/context/src/asm/{make,jump,ontop}_x86_64_sysv_elf_gas.S.

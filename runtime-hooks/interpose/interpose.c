@@ -44,7 +44,7 @@ static void remember(place_t *place, const char *name, uintptr_t caller, void *o
     uint32_t sequence = atomic_load_explicit(&place->sequence, memory_order_relaxed) & ~1u;
     if (!atomic_compare_exchange_strong_explicit(&place->sequence, &sequence, sequence + 1, memory_order_acquire,
                                                  memory_order_relaxed))
-        return; // somebody else is at it
+        return; // another thread is at it
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&place->unloads, gp_loader_unloads(), memory_order_relaxed);
     atomic_store_explicit(&place->caller, caller, memory_order_relaxed);

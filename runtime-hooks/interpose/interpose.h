@@ -29,7 +29,7 @@ typedef void gp_interpose_hook_t(const uintptr_t arguments[GP_INTERPOSE_ARGUMENT
 // Traps where there is none: the program has called what does not exist.
 void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller);
 
-// The same for wrappers written in C, whose `slot` begins as NULL.
+// The same for wrappers written in C; their `slot` begins as NULL.
 static inline void *gp_interpose_original(void **slot, const char *name, uintptr_t caller)
 {
     void *original = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
@@ -51,13 +51,13 @@ void *gp_interpose_find(const char *name);
 bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
 
 // Make of the place where a callback's caller goes on the place where that one's own caller does: for callbacks that
-// are called through a helper, whose frame is gone when the switch happens. Returns false, and changes nothing, where
+// are called through a helper; its frame is gone when the switch happens. Returns false, and changes nothing, where
 // its frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
 bool gp_hook_park_outward(gp_park_t *park);
 
 // A coroutine is over, and its thread, which runs on its stack at `sp`, is about to leave that for good. It is retired
-// at one of the thread's next switches, by gp_hook_retire_ended(), to which they tell the stack pointer of whoever
-// switches.
+// at one of the thread's next switches, by gp_hook_retire_ended(), which they give the stack pointer of the
+// coroutine that switches.
 struct gp_thread;
 void gp_hook_ends(struct gp_thread *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp);
 void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// higan's (byuu's) libco: a cothread_t is its memory, at whose beginning the stack pointer is kept.
+// higan's (byuu's) libco: a cothread_t is its memory, and begins with the stack pointer.
 // Source: libco v18 and later, amd64.c.
 #include "wrap.h"
 

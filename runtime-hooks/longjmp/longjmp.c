@@ -2,7 +2,7 @@
 // Switchers that save a context with setjmp and enter one with longjmp, QEMU's coroutines for one: a jump to another
 // stack is a switch. A jump on the same stack is not; most are, for errors.
 //
-// __longjmp_chk, which _FORTIFY_SOURCE makes of them, refuses to go to another stack: nobody switches by it.
+// __longjmp_chk, which _FORTIFY_SOURCE makes of them, refuses to go to another stack: no switch is made by it.
 // Source: glibc sysdeps/x86_64/__longjmp.S, jmpbuf-offsets.h, sysdeps/unix/sysv/linux/x86_64/pointer_guard.h.
 #include "interpose/interpose.h"
 #include "signal/thread.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lua 5.4 coroutines: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a
-// coroutine is entered and left by one nested call. It has no stack of its own; frames of whoever resumed it lie below
-// that call, and are not its own.
+// coroutine is entered and left by one nested call. It has no stack of its own; its resumer's frames lie below that
+// call, and are not its own.
 //
 // Source: Lua 5.4, ldo.c (lua_resume), lua.h.
 #include "coro/own_memory.h"
@@ -116,7 +116,7 @@ static prof_coro_t *make(lua_State *state, int arguments, uint64_t *id)
     return coro;
 }
 
-typedef struct call { // of lua_resume(), and who is entered and left by it
+typedef struct call { // of lua_resume(), and the coroutine that it enters and leaves
     resume_t *real;
     lua_State *from;
     int arguments, *results;
@@ -125,7 +125,7 @@ typedef struct call { // of lua_resume(), and who is entered and left by it
     gp_park_t park;
 } call_t;
 
-// The one frame between a coroutine and whoever resumed it: where its stack ends.
+// The one frame between a coroutine and its resumer: where its stack ends.
 __attribute__((noinline, section("gp_lua_resume"))) static int run(const call_t *call, lua_State *coroutine)
 {
     const gp_thread_t *thread = gp_thread_self;

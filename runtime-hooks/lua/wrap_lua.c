@@ -99,7 +99,7 @@ static prof_coro_t *make(lua_State *coroutine, int arguments, const prof_park_t 
     return known->coro;
 }
 
-// The one frame between a coroutine and whoever resumed it.
+// The one frame between a coroutine and its resumer.
 GP_WRAP_ENTRY static int run(lua_State *coroutine, lua_State *from, int arguments, int *results, prof_coro_t *coro)
 {
     prof_coro_t *resumer = current();

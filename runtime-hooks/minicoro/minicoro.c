@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// minicoro whose implementation is anywhere in the program: its switch routine, _mco_switch(from, to), and mco_create()
+// minicoro, implemented anywhere in the program: its switch routine, _mco_switch(from, to), and mco_create()
 // are patched (../patch).
 #include "minicoro/layout.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // PhotonLibOS, linked into the program: photon::thread_create() tells the stacks. Its switch routines are local
-// symbols, called by inline assembly, which nothing can stand before: the stack pointer decides who runs. Source:
+// symbols, called by inline assembly, which nothing can stand before: the stack pointer decides which one runs. Source:
 // PhotonLibOS 0.6 to 0.9, thread/thread.cpp (struct thread, thread_create).
 #ifndef GP_HOOKS_PHOTON_THREAD_H
 #define GP_HOOKS_PHOTON_THREAD_H

@@ -37,7 +37,7 @@ typedef struct begin { // what a thread is to run
     void *argument;
 } begin_t;
 
-// Its caller is in st_thread_create(), whose frame is long gone.
+// Its caller is in st_thread_create(), a frame that is long gone.
 GP_WRAP_ENTRY static void *run(void *argument)
 {
     static int caller_is_known;

@@ -60,7 +60,7 @@ void gp_patch_coro_create(context_t *context, void (*run)(void *), void *argumen
     GP_PATCHED(create_t, coro_create)(context, run, argument, stack, bytes);
 }
 
-// Where in a fiber its stack and its size are: learnt from the first one whose stack was told. 0 = not known.
+// Where in a fiber its stack and its size are: learnt from the first one with a reported stack. 0 = not known.
 static _Atomic size_t stack_at, size_at;
 
 static void learn(const fiber_t *fiber, uintptr_t lo, uintptr_t hi)
@@ -114,7 +114,7 @@ void gp_patch_fiber_set_name(fiber_t *fiber, const char *name)
         prof_coro_name(coro, name);
 }
 
-// It goes back to the pool, by itself at its end or by who has joined it.
+// It goes back to the pool, by itself at its end or when it is joined.
 void gp_patch_fiber_recycle(fiber_t *fiber)
 {
     uint64_t id;

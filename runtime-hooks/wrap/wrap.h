@@ -16,7 +16,7 @@
 extern const int *gp_wrap_active __attribute__((visibility("hidden")));
 
 // Announce a coroutine on [lo, lo + bytes); entry = 0: unknown, name = NULL: none. Nothing happens without a core.
-// Who called the function that this stands in is who creates it.
+// The creator is the caller of the wrapped function.
 #define gp_wrap_announce(lo, bytes, entry, name) gp_wrap_announce_for(lo, bytes, entry, name, gp_wrap_caller())
 void gp_wrap_announce_for(const void *lo, size_t bytes, const void *entry, const char *name, prof_park_t creator)
     __attribute__((visibility("hidden")));

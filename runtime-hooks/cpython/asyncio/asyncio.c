@@ -152,7 +152,7 @@ static gp_py_t *on_wakeup(gp_py_t *task, gp_py_t *future)
     return result;
 }
 
-// The task whose step a callback is, NULL = something else.
+// The task that a callback makes a step of, NULL = something else.
 static gp_py_t *task_of_callback(gp_py_t *callback)
 {
     if (gp_py_type(callback) == steps.step_type)

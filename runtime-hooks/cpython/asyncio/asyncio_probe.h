@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a step of asyncio's C tasks looks like from outside: found with a task of our own, which nobody else sees.
+// What a step of asyncio's C tasks looks like from outside: found with a task of our own, which no other code sees.
 #ifndef GP_CPYTHON_ASYNCIO_PROBE_H
 #define GP_CPYTHON_ASYNCIO_PROBE_H
 

@@ -35,7 +35,7 @@ static bool sees;       // switches are seen in greenlet's own functions: nothin
 static gp_language_watch_t *watcher;
 bool gp_greenlet_watched;
 
-// Of each thread: is `tracer` set, and who is called by it.
+// Of each thread: is `tracer` set, and which tracer it calls.
 static __thread bool tracing __attribute__((tls_model("initial-exec")));
 static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")));
 
@@ -176,14 +176,14 @@ static void sync_hint(void)
     gp_py.decref(current);
 }
 
-// Whether who runs is known for as long as there is somebody who wants to know.
+// Is the running greenlet tracked for as long as anything samples or watches?
 static bool is_entered(void)
 {
     bool is_new = gp_greenlet_here.epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
     return sees ? gp_greenlet_here.state != NULL && !(is_new && is_sampling()) : tracing;
 }
 
-// Stacks are asked for while nobody samples: any greenlet that is suspended shows where its frames are.
+// Stacks are asked for while nothing samples: any greenlet that is suspended shows where its frames are.
 static void learn_from_any(void)
 {
     for (size_t i = 0; gp_greenlet_table.slots != NULL && i <= gp_greenlet_table.mask && !gp_cpython_parked_is_known();
@@ -223,7 +223,7 @@ const void *gp_greenlet_current(void)
 {
     gp_py_t *current = tracer != NULL ? get_current() : NULL;
     if (current != NULL)
-        gp_py.decref(current); // whoever runs is not freed
+        gp_py.decref(current); // the running greenlet is not freed
     else if (tracer != NULL)
         gp_py.error_clear();
     return current;
@@ -237,7 +237,7 @@ gp_greenlet_t gp_greenlet_running(const gp_step_t *step)
     return step->task != NULL ? (gp_greenlet_t){step->task, step->coro, step->coro_id, step->task} : (gp_greenlet_t){0};
 }
 
-// While nobody samples, hints are not kept: who spawns is asked.
+// While nothing samples, hints are not kept: greenlet itself is asked which one spawns.
 prof_coro_t *gp_greenlet_spawner(void)
 {
     prof_coro_t *running = gp_greenlet_running(&gp_step_here).coro;
@@ -289,7 +289,7 @@ void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
 
 void gp_greenlet_starting(gp_py_t *to)
 {
-    gp_step_here.waiting = GP_STEP_HAS_NOT_BEGUN; // the frames that are there are of who starts it
+    gp_step_here.waiting = GP_STEP_HAS_NOT_BEGUN; // the frames that are there belong to its starter
     if (is_booked())
         switch_to(to);
     gp_step_here.waiting = 0;
@@ -334,7 +334,7 @@ bool gp_greenlet_lend(const gp_greenlet_t *record, gp_greenlet_t *before)
     *before = record_of(current);
     gp_greenlet_t lent = *record;
     lent.greenlet = before->greenlet = current;
-    lent.coro->object = (uintptr_t)current; // for who looks at it while it waits
+    lent.coro->object = (uintptr_t)current; // for a census while it waits
     run_as(&lent, GP_STEP_HAS_NOT_BEGUN);
     return true;
 }
@@ -434,8 +434,8 @@ static varargs_t *replace_function(gp_py_t *module, const char *name, int flags,
     return before;
 }
 
-// Have switches seen in greenlet's own functions. GREENPROF_GREENLETS=trace: not; =read: who runs is read at each
-// sample.
+// Have switches seen in greenlet's own functions. GREENPROF_GREENLETS=trace: not; =read: the running one is read at
+// each sample.
 static bool see_switches(gp_py_t *type)
 {
     const char *how = getenv("GREENPROF_GREENLETS");

@@ -5,8 +5,8 @@
 // region, made when the greenlet is made (tp_new) and retired when it is freed (tp_dealloc), so that an address that
 // comes again is another coroutine. While profiles run, switches are seen in greenlet's own functions
 // (greenlet_native.h). Where that cannot be, or GREENPROF_GREENLETS=trace is set, a callable set with
-// greenlet.settrace() says which one runs; whoever else traces is called by it, and does not see it: settrace() and
-// gettrace() speak of the other one only. With GREENPROF_GREENLETS=read, switches cost nothing: who runs is read at
+// greenlet.settrace() says which one runs; it calls the program's own tracer and hides from it: settrace() and
+// gettrace() show that one only. With GREENPROF_GREENLETS=read, switches cost nothing: the running greenlet is read at
 // each sample, times are as good as the samples, and waits are not known. A main greenlet is its thread.
 //
 // Caller holds the interpreter lock everywhere.
@@ -50,7 +50,7 @@ void gp_greenlet_give_back(const gp_greenlet_t *before);
 // The coroutine that runs on the calling thread, its own stack included. NULL when memory is short.
 prof_coro_t *gp_greenlet_spawner(void);
 
-// Tell whoever watches. coroutine: NULL = the thread's own.
+// Notify the watcher. coroutine: NULL = the thread's own.
 void gp_greenlet_tell(gp_language_event_t event, void *coroutine);
 
 #endif

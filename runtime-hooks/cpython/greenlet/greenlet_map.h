@@ -15,7 +15,7 @@ typedef struct gp_greenlet {
     const void *greenlet; // or task; NULL = free slot
     prof_coro_t *coro;
     uint64_t coro_id;
-    const void *object; // what watchers are told runs: itself, or what it does for somebody else
+    const void *object; // what watchers see as running: itself, or the call or task that it runs
 } gp_greenlet_t;
 
 typedef struct gp_greenlet_table { // open addressing, at most half full; greenlet_map.c alone changes it
@@ -43,7 +43,7 @@ typedef struct gp_greenlet_here {
     prof_coro_t *ended; // a greenlet's that is over, but still runs
     const void *next;   // the greenlet that is being switched to, and its record
     gp_greenlet_t next_record;
-    uint32_t epoch; // sampling epoch in which it is known who runs, where switches are seen themselves
+    uint32_t epoch; // sampling epoch in which the running greenlet is known, where switches are seen
 } gp_greenlet_here_t;
 
 extern __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));

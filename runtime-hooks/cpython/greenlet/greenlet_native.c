@@ -58,8 +58,8 @@ static int find_variable(struct dl_phdr_info *info, size_t size, void *current)
     const char *base = info->dlpi_name != NULL ? strrchr(info->dlpi_name, '/') : NULL;
     if (base == NULL || strncmp(base, "/_greenlet.", 11) != 0 || info->dlpi_tls_data == NULL)
         return 0;
-    // The calling thread's variables of the module: one of them is the address of its state, whose first members are
-    // the main greenlet and the current one.
+    // The calling thread's variables of the module: one of them is the address of its state, which begins with the
+    // main greenlet and the current one.
     const void *const *const *variables = info->dlpi_tls_data;
     for (int i = 0; i < TLS_WORDS && gp_greenlet_here.state == NULL; i++) {
         const void *members[2];
@@ -97,7 +97,8 @@ static bool are_wanted(void)
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_greenlet_watched;
 }
 
-// Tables are read-only to the process, but not to the kernel. The interpreter lock is held: nobody switches meanwhile.
+// Tables are read-only to the process, but not to the kernel. The interpreter lock is held: no switch happens
+// meanwhile.
 static bool write_slots(const uintptr_t values[FUNCTIONS])
 {
     int memory = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);

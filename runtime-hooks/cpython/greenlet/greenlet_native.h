@@ -24,7 +24,7 @@ void gp_greenlet_find_state(gp_py_t *current);
 bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *other);
 
 // Replace them, where they are not. Returns whether they are now. They are put back by themselves after a thousand
-// switches that nobody wanted to know of.
+// switches that nothing watches.
 bool gp_greenlet_see_switches(void);
 
 // Called by what replaces them, while profiles run or gp_greenlet_watched is set (greenlet.c).

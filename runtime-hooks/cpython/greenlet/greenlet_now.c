@@ -33,8 +33,8 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id)
         *id = gp_step_here.coro_id;
         return gp_step_here.coro;
     }
-    // It differs between a switch and its report only: this thread holds the interpreter lock, nobody changes the
-    // table.
+    // It differs between a switch and its report only: this thread holds the interpreter lock, so the table
+    // does not change.
     gp_greenlet_t *found = gp_greenlet_find(now);
     gp_thread_t *thread = gp_thread_self;
     *id = found != NULL ? found->coro_id : now == (*gp_greenlet_here.state)[0] ? thread->root_id : 0;

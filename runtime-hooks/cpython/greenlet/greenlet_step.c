@@ -3,7 +3,7 @@
 #include "greenlet/greenlet.h"
 #include "interpreter/frame_walk.h"
 
-// For who looks at this thread from outside.
+// For a census, which looks at this thread from outside.
 static void set_base(uintptr_t base)
 {
     if (gp_thread_self == NULL)
@@ -16,7 +16,7 @@ static void set_base(uintptr_t base)
 void gp_step_begin(gp_step_t *outer, const gp_greenlet_t *record, uintptr_t waiting)
 {
     gp_park_t park = {
-        .sp = (uintptr_t)__builtin_frame_address(0)}; // no place to go on: who steps, is walked from its frames
+        .sp = (uintptr_t)__builtin_frame_address(0)}; // no place to go on: a stepping task is walked from its frames
     *outer = gp_step_here;
     gp_step_here = (gp_step_t){
         .task = record->object,

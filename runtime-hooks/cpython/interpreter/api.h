@@ -66,7 +66,7 @@ extern gp_py_api_t gp_py;
 bool gp_py_find(void);
 
 // The definition of a function that an extension module was made with, whatever its attribute of that name may be by
-// now (monkey patches). It is shared by all who hold the function: what is put there is called. NULL = there is none.
+// now (monkey patches). All references to the function share it: what is put there is called. NULL = there is none.
 gp_py_method_t *gp_py_method(gp_py_t *module, const char *name);
 
 // The definition behind a method of a built-in type; NULL = there is no such thing.
@@ -91,7 +91,7 @@ static inline gp_py_t *gp_py_type(gp_py_t *object)
     return *(gp_py_t **)(void *)((char *)object + 8);
 }
 
-// Whose method a bound one (gp_py.bound_type) is.
+// The object of a bound method (gp_py.bound_type).
 static inline gp_py_t *gp_py_bound_self(gp_py_t *method)
 {
     return *(gp_py_t **)(void *)((char *)method + 24); // PyMethodObject.im_self

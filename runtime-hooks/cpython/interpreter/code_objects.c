@@ -67,7 +67,7 @@ static void on_dealloc(void *code)
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
     bool must_wait = sampling || !atomic_load_explicit(&resting, memory_order_acquire);
     if (!must_wait && freed == atomic_load_explicit(&put, memory_order_relaxed)) {
-        atomic_store_explicit(&lost, true, memory_order_release); // for who looks at coroutines while nobody samples
+        atomic_store_explicit(&lost, true, memory_order_release); // for a census while nothing is sampled
         real_dealloc(code);
         return;
     }
@@ -119,7 +119,7 @@ void gp_cpython_code_before_drain(void)
 {
     uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
     bool was_lost = atomic_exchange_explicit(&lost, false, memory_order_acq_rel);
-    if (now != epoch || was_lost) // nobody kept count of deaths while nothing was sampled
+    if (now != epoch || was_lost) // deaths were not counted while nothing was sampled
         forget_all();
     epoch = now;
     draining_up_to = atomic_load_explicit(&put, memory_order_acquire);

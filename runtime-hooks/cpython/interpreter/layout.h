@@ -2,7 +2,7 @@
 // Where CPython keeps what greenprof reads: offsets in bytes, for each minor version with the layout of its releases.
 //
 // The core is built without Python's headers, so that one build serves every version; tests/python/test_layout.c
-// compares the row of the version whose headers are there with them. Source: Include/cpython/pystate.h,
+// compares the row of the installed version with its headers. Source: Include/cpython/pystate.h,
 // Include/internal/pycore_frame.h, Include/cpython/code.h, unicodeobject.h of each version (offsetof).
 #ifndef GP_CPYTHON_LAYOUT_H
 #define GP_CPYTHON_LAYOUT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The step of an asyncio task: what runs between two of its waits, on the thread of its loop and above the loop's
-// frames. Or a call that a thread makes for somebody else (pools/pool_calls.h).
+// frames. Or a call that a thread makes for another coroutine (pools/pool_calls.h).
 //
 // Written by the thread that steps (step.c); its handler, and the switch hook on it, read.
 #ifndef GP_CPYTHON_TASK_STEP_H
@@ -16,9 +16,8 @@ typedef struct gp_step {
     uintptr_t base;       // the frame that makes the step: those of the task end before it
     prof_coro_t *coro;    // the task's record, and its id; NULL and 0 = not known
     uint64_t coro_id;
-    uintptr_t
-        waiting; // while a coroutine is being switched to that has not its frames yet: a task's coroutine object, whose
-                 // awaits are its stack; or its innermost frame, with a bit; 0 = the frames that are there are its
+    uintptr_t waiting; // while switching to a coroutine without its frames yet: a task's coroutine object (its awaits
+                       // are the stack); or its innermost frame, with a bit; 0 = the frames that are there are its own
 } gp_step_t;
 
 enum {

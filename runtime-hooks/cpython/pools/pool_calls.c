@@ -43,7 +43,7 @@ static void begin(place_t *place, gp_py_t *capsule, const call_t *call)
     const gp_greenlet_t record = {.coro = call->coro, .coro_id = call->id, .object = capsule};
     gp_greenlet_enter();
     const gp_greenlet_t pools = gp_greenlet_running(&gp_step_here);
-    if (pools.coro != NULL && pools.coro_id != call->coro->parent_id) { // who has handed it over may make it as well
+    if (pools.coro != NULL && pools.coro_id != call->coro->parent_id) { // the submitter may make the call itself
         gp_profile_detach(pools.coro);
         gp_greenlet_tell(GP_LANGUAGE_DETACHED, (void *)(uintptr_t)pools.object);
     }
@@ -86,7 +86,7 @@ static void forget(gp_py_t *capsule)
 {
     call_t *call = gp_py.capsule_pointer(capsule, name);
     gp_greenlet_tell(GP_LANGUAGE_GONE, capsule);
-    gp_coro_retire(call->coro); // nobody has made it
+    gp_coro_retire(call->coro); // the call was never made
     free(call);
 }
 
