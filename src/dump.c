@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // prof_dump() and prof_dump_stats(). The work is done on a thread of greenprof's own, so that the
-// caller, who may be on a 16 KiB coroutine stack, needs next to no stack of its own. Names that
+// caller, which may be on a 16 KiB coroutine stack, needs next to no stack of its own. Names that
 // were looked up once are kept for later dumps.
 #include <greenprof/prof.h>
 
@@ -22,7 +22,7 @@ typedef struct job {
     sem_t done;
 } job_t;
 
-// Published once by whoever dumps first, never freed. In a child of fork() it may have been locked
+// Published once by the first dump, never freed. In a child of fork() it may have been locked
 // by a thread that does not exist there: the child forgets it and starts its own.
 static _Atomic(gp_symbolizer_t *) shared_symbolizer;
 

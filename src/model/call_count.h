@@ -8,7 +8,7 @@
 #include "model/location.h"
 
 typedef struct gp_call_count {
-    uint32_t caller;          //  0 number of the function, 1, 2, ...: never reused in a file; 0 = nobody who was seen
+    uint32_t caller;          //  0 number of the function, 1, 2, ...: never reused in a file; 0 = no caller was seen
     uint32_t callee;          //  4
     gp_loc_t caller_loc;      //  8 its first instruction; 0 with caller 0
     gp_loc_t callee_loc;      // 16

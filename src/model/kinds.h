@@ -12,11 +12,11 @@ enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_E
 enum gp_coro_kind {
     GP_CORO_THREAD = 1,    // a thread's own stack
     GP_CORO_ANNOUNCED = 2, // created through a hook or prof_coro_create()
-    GP_CORO_FOUND = 3,     // a stack nobody announced
-    GP_CORO_POLLED = 4, // who runs was read at samples: its CPU time is the samples', switches and waits are not known
+    GP_CORO_FOUND = 3,     // a stack that no hook announced
+    GP_CORO_POLLED = 4,    // read at samples: its CPU time is that of the samples, switches and waits are not known
 };
 
-// What else is known of a stack that nobody announced, which is a whole mapping of /proc/self/maps.
+// What else is known of a stack that no hook announced: it is a whole mapping of /proc/self/maps.
 enum gp_region_kind {
     GP_REGION_GUARDED =
         1, // memory that cannot be touched lies right below: made to be a stack, most likely of one coroutine
@@ -35,7 +35,7 @@ enum gp_sample_kind {      // what the weight is
     GP_KIND_PREEMPTED = 1, // time that the thread could run but did not, while this coroutine had it
     GP_KIND_PARKED = 2,    // waiting time that the sample stands for; the stack is where the coroutine parked
     GP_KIND_READY = 3,     // the same: it was runnable
-    GP_KIND_WAITING = 4,   // the same: nobody said which of the two
+    GP_KIND_WAITING = 4,   // the same: which of the two is unknown
     GP_KIND_BLOCKED = 5,   // time that the thread slept in the kernel while this coroutine had it, with the stack there
     GP_KIND_COUNT = 6,
 };
@@ -52,12 +52,12 @@ static inline enum gp_pseudo gp_kind_leaf(uint32_t kind)
 }
 
 enum gp_census_state {
-    GP_CENSUS_UNKNOWN = 0, // nobody sampled, or it is GP_CORO_POLLED: switches were not seen
+    GP_CENSUS_UNKNOWN = 0, // not sampled, or it is GP_CORO_POLLED: switches were not seen
     GP_CENSUS_RUNNING = 1, // on the CPU, or preempted
     GP_CENSUS_BLOCKED = 2, // its thread sleeps in the kernel; the stack is the one there
     GP_CENSUS_READY = 3,   // runnable, waits for the loop
     GP_CENSUS_PARKED = 4,
-    GP_CENSUS_WAITING = 5, // ready or parked, nobody said which
+    GP_CENSUS_WAITING = 5, // ready or parked, unknown which
     GP_CENSUS_NEW = 6,     // has not run yet
     GP_CENSUS_AWAY = 7,    // a thread's own stack while one of its coroutines runs
     GP_CENSUS_STATES = 8,

@@ -13,7 +13,7 @@ typedef struct gp_ledger {
     uint64_t slice_ns;   // between being switched to and away from: on the CPU, blocked or preempted
     uint64_t ready_ns;   // runnable, waiting for the loop
     uint64_t parked_ns;  // waiting for something to happen
-    uint64_t waiting_ns; // ready or parked: nobody said which
+    uint64_t waiting_ns; // ready or parked: unknown which
     uint64_t switches;   // times it was switched to
     uint64_t spawned;    // coroutines created
     uint64_t longest_ns; // longest slice: sums and differences take the larger one

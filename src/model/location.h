@@ -32,7 +32,7 @@ enum gp_pseudo {
     // Leaves that say what else than running on the CPU took the time:
     GP_PSEUDO_PARKED = 4,    // "[parked]"
     GP_PSEUDO_READY = 5,     // "[ready]"
-    GP_PSEUDO_WAITING = 6,   // ready or parked, nobody said: "[waiting]"
+    GP_PSEUDO_WAITING = 6,   // ready or parked, unknown which: "[waiting]"
     GP_PSEUDO_PREEMPTED = 7, // its thread could run but did not: "[preempted]"
     GP_PSEUDO_BLOCKED = 8,   // its thread was asleep in the kernel: "[blocked]"
 };

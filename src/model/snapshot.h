@@ -16,7 +16,7 @@ typedef struct gp_snapshot_node { // a node of the profile's call tree
     gp_loc_t loc;                 // node 0 is the root and has none
     uint32_t parent;              // index of its parent, always smaller than its own
     uint32_t reserved;
-    uint64_t weight_ns; // of samples whose leaf is this node (self)
+    uint64_t weight_ns; // of samples with this node as their leaf (self)
     uint64_t samples;   // number of those
 } gp_snapshot_node_t;
 

@@ -12,9 +12,9 @@
 // A new record: it waits from `now` (ticks) on.
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now);
 
-// Up to `now` (ticks), the slice or wait in progress included. A wait in progress of which nobody said that it became
-// ready counts as parked where somebody did so for this coroutine before, else as waiting; later readings may know
-// better. A thread's own stack waits while its coroutines run: that is their time, and not told.
+// Up to `now` (ticks), the slice or wait in progress included. An open wait without prof_coro_ready() counts as parked
+// if this coroutine has ever been reported ready, otherwise as waiting; later readings may know better. A thread's own
+// stack waits while its coroutines run: that is their time, and not counted again.
 void gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
 
 // Without a wait in progress: changes only when the coroutine is switched.

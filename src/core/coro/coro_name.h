@@ -10,7 +10,7 @@
 enum { GP_CORO_NAME_SIZE = 48 };
 
 // Set it; what is too long is cut between two UTF-8 characters. NULL = no name. Caller holds gp_registry_lock, or is
-// the only one who knows the record.
+// the only one that knows the record.
 void gp_coro_name_set(prof_coro_t *coro, const char *name);
 
 // Set it if it has none and is still `id`. Takes gp_registry_lock. Returns whether it did.

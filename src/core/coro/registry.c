@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "coro/coro_name.h"
 #include "coro/coro_ledger.h"
+#include "coro/coro_name.h"
 #include "coro/own_memory.h"
 #include "coro/scope.h"
 #include "coro/spawn.h"
@@ -232,7 +232,7 @@ prof_coro_t *gp_coro_of_caller(uintptr_t sp)
     return thread != NULL ? gp_thread_coro_at(thread, sp, &id, &outside) : NULL;
 }
 
-// On behalf of `caller`, who calls the runtime or greenprof.
+// On behalf of `caller`, the code that calls the runtime or greenprof.
 static prof_coro_t *create(gp_coro_birth_t *birth, const gp_park_t *caller)
 {
     birth->spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));

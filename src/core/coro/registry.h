@@ -20,7 +20,7 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t entry;           // 0 = unknown
     uintptr_t object;          // of its language, 0 = none
     const char *name;          // NULL = none
-    prof_coro_t *spawner;      // whose trace and scope it inherits, NULL = none
+    prof_coro_t *spawner;      // it inherits trace and scope from this one, NULL = none
     uint32_t spawn_site;       // where, see spawn.h; 0 = not known
     uint32_t region_kind;      // enum gp_region_kind bits, of GP_CORO_FOUND
 } gp_coro_birth_t;
@@ -32,13 +32,13 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth);
 // none.
 prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);
 
-// Announce a coroutine on the stack [lo, hi) on behalf of whoever calls the runtime. A record that the program has made
+// Announce a coroutine on the stack [lo, hi) on behalf of the runtime's caller. A record that the program has made
 // of this very stack itself is kept.
 //   entry: its entry function, 0 = unknown.    name: NULL = none.
 // Returns NULL where there is no such stack, or memory is short.
 prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
 
-// The same; `caller` is who is shown to have created it (spawn.h), else the caller of this.
+// The same; `caller` is shown as the creator (spawn.h), else the caller of this.
 prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name,
                                    const gp_park_t *caller);
 
@@ -59,7 +59,7 @@ void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argume
 // lock. Cost: O(records).
 void gp_coro_total(uint64_t now, gp_ledger_t *sum);
 
-// While the collector rests there is nobody to drain for: retired records are recycled at once.
+// While the collector rests nothing is drained: retired records are recycled at once.
 // `sampling`: asked under the registry's lock whether samples may be on their way; NULL = they may.
 void gp_coro_set_draining(int (*sampling)(void));
 

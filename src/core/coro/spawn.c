@@ -113,7 +113,7 @@ static uint32_t add_new(const walk_t *walk)
         atomic_store_explicit(&table, in, memory_order_release);
     }
     if (in != NULL) {
-        _Atomic uint32_t *slot = find_slot(in, frames, walk); // somebody else may have been faster
+        _Atomic uint32_t *slot = find_slot(in, frames, walk); // another thread may have been faster
         number = atomic_load_explicit(slot, memory_order_relaxed);
         if (number == 0)
             number = add_site(in, slot, frames, walk);

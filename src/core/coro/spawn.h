@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where coroutines are created: a table of distinct stacks, of whoever called.
+// Where coroutines are created: a table of the creators' distinct stacks.
 //
 // Model: while a capture is being written, the stack of each creation is walked and looked up in the table by its
 // program counters, or by the frame words of its language; the new record keeps the number. The collector turns the
@@ -27,14 +27,14 @@ typedef struct gp_spawn_site {
     uint32_t loc_flags;      // enum gp_stack_flag
 } gp_spawn_site_t;
 
-// Whether anybody wants to know. Set by whoever writes a capture.
+// Are they wanted? Set while a capture is written.
 extern _Atomic bool gp_spawn_wanted;
 
 // Sites for which there was no room, by creations.
 extern _Atomic uint64_t gp_spawn_lost;
 
-// The number of the site that `caller` is at, on the calling thread, whose coroutine is `spawner`. 0: nobody wants to
-// know, it cannot be walked, or there is no room. Takes gp_registry_lock where the site is a new one. Signals: not
+// The number of the site that `caller` is at, on the calling thread, which runs `spawner`. 0: not wanted,
+// it cannot be walked, or there is no room. Takes gp_registry_lock where the site is a new one. Signals: not
 // safe. Cost: ~0.1 us at depth 10, ~0.3 us at depth 50.
 uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller);
 
@@ -44,7 +44,7 @@ struct gp_thread;
 //   depth, flags: what gp_language_t.walk() has left in thread->parked_frames, at most GP_SPAWN_DEPTH of them.
 uint32_t gp_spawn_site_of(struct gp_thread *thread, size_t depth, unsigned flags, uint32_t tag);
 
-// Whether walking is worth while: somebody wants to know.
+// Is walking worth while?
 static inline bool gp_spawn_is_wanted(void)
 {
     return atomic_load_explicit(&gp_spawn_wanted, memory_order_relaxed) &&

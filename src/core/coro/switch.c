@@ -89,8 +89,8 @@ void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park)
     gp_switch_to_stack(target_sp, &caller);
 }
 
-// Some coroutines share a stack: where such a one goes on will be overwritten, and who ran there last is to be known
-// until the stack pointer has left it.
+// Some coroutines share a stack: its resume address will be overwritten, and the previous coroutine must be remembered
+// until the stack pointer leaves the stack.
 __attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 {
     gp_thread_t *thread = self();

@@ -162,7 +162,7 @@ static void settle_in(gp_thread_t *thread)
     thread->keyed = true;
 }
 
-// Whoever foresaw the thread could not ask where its stack is.
+// The thread that prepared the block could not ask where this stack is.
 static void set_own_stack(prof_coro_t *root)
 {
     uintptr_t lo, hi;

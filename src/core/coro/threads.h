@@ -9,7 +9,7 @@
 #include "signal/thread.h"
 
 typedef struct gp_thread_watch {           // the sampler's: arms and disarms timers. May be NULL.
-    void (*attached)(gp_thread_t *thread); // on the thread itself, or on whoever found it
+    void (*attached)(gp_thread_t *thread); // on the thread itself, or on the one that found it
     void (*exiting)(gp_thread_t *thread);  // on the thread itself, the sampling signal blocked
 } gp_thread_watch_t;
 
@@ -21,14 +21,14 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi);
 // The calling thread's block, made if need be. NULL when memory is short or on greenprof's own threads.
 gp_thread_t *gp_thread_attach(void);
 
-// A block for thread `tid` that somebody else found; it adopts the block at its first signal or call.
+// A block for thread `tid`, found by another thread; it adopts the block at its first signal or call.
 // Returns the block, existing or new; NULL when memory is short.
 gp_thread_t *gp_thread_foresee(pid_t tid);
 
 // Give the calling thread's block back.
 void gp_thread_detach(void);
 
-// Let a block whose thread is gone be reused; after its ring was drained. Collector only.
+// Let the block of a thread that is gone be reused; after its ring was drained. Collector only.
 void gp_thread_recycle(gp_thread_t *thread);
 
 // In a forked child: greenprof's own threads are gone.

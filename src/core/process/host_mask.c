@@ -130,7 +130,7 @@ static const sigset_t *waited_for(const sigset_t *set, sigset_t *filtered)
     return filtered;
 }
 
-// glibc's own, which is a cancellation point. Looked up each time: nobody waits for signals in a hurry.
+// glibc's own, which is a cancellation point. Looked up each time: a wait for signals is in no hurry.
 #define REAL(type, name) ((type *)(uintptr_t)dlsym(RTLD_NEXT, name))
 
 typedef int timedwait_t(const sigset_t *, siginfo_t *, const struct timespec *);

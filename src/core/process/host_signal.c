@@ -22,7 +22,7 @@
 #include "process/host_mask.h"
 #include "signal/restart.h"
 
-// glibc's own name, which nobody interposes. Needs no look-up: sigaction() may be called from a handler.
+// glibc's own name, which is not interposed. Needs no look-up: sigaction() may be called from a handler.
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
 static struct sigaction told; // what the host believes is installed; all zero is SIG_DFL

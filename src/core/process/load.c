@@ -17,7 +17,7 @@ static int is_active(void)
     return first() == gp_core_own_interface();
 }
 
-// GREENPROF_DEPTH: frames kept of a stack, for whoever samples in this process.
+// GREENPROF_DEPTH: frames kept of a stack, in all profiles of this process.
 static void set_depth(void)
 {
     const char *text = getenv("GREENPROF_DEPTH");

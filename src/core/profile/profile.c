@@ -156,8 +156,8 @@ void gp_profile_detach(prof_coro_t *coro)
         prof_trace_clear();
 }
 
-// Before a ledger is read: the caller's slice up to now; for the process, threads that were made behind our back are
-// met.
+// Before a ledger is read: the caller's slice up to now; for the process, threads that bypassed pthread_create() are
+// attached.
 static void settle(const prof_t *profile, gp_thread_t *thread)
 {
     gp_slice_settle_now(thread);

@@ -64,7 +64,7 @@ void gp_profiles_each_broad(void (*visit)(prof_t *profile));
 bool gp_profiles_want_waits(void);
 void gp_profiles_count_wall(int change); // one more or one less of them runs
 
-// Hand a sample to all profiles in whose scope it lies. Collector only.
+// Hand a sample to all profiles with it in their scope. Collector only.
 //   thread: NULL for a wait that has not ended. weight_ns: of this kind.
 void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
                       uint64_t weight_ns);

@@ -13,13 +13,13 @@
 #include "signal/sample.h"
 #include "signal/thread.h"
 
-// Somebody reads activities: before that, none is told. Before sampling starts.
+// Activities are read: before that, none is reported. Set before sampling starts.
 extern _Atomic bool gp_activity_wanted;
 
 // A thread's sampling starts. Signals: safe.
 void gp_activity_begin(gp_thread_t *thread);
 
-// What a coroutine that is over, or whose process is, did last. Returns false where that is not known.
+// The last activity of a coroutine that is over, or of a process that is. Returns false where that is not known.
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark);
 
 #endif

@@ -2,7 +2,7 @@
 // Running a function on the thread's spare stack.
 //
 // A switch hook runs on a coroutine's stack, of which there may be hardly any left. A signal that comes meanwhile finds
-// `is_aside` set and does not walk. Who is on an alternate signal stack must not leave it: the kernel would let the
+// `is_aside` set and does not walk. Code on an alternate signal stack must not leave it: the kernel would let the
 // next signal start at its top again, over what is there. On our own there is room; on the host's there may be none.
 #ifndef GP_SIGNAL_ASIDE_H
 #define GP_SIGNAL_ASIDE_H

@@ -55,7 +55,7 @@ static int perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
     attr.config = PERF_COUNT_SW_TASK_CLOCK;
     attr.sample_period = gp_timer_draw(timer);
     attr.disabled = 1;
-    // Kernel time included: without it a tick inside a system call is lost and its time goes to whoever runs next.
+    // Kernel time included: without it a tick inside a system call is lost and its time goes to the next thread.
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;

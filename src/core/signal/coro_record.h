@@ -39,7 +39,7 @@ struct prof_coro {
     _Atomic uint64_t since;                      // ticks of its last edge: when it was switched to, away from, or born
     _Atomic uint32_t running;                    // which of the two
     _Atomic uint32_t epoch;                      // sampling epoch for which those and `ready_ticks` hold
-    _Atomic uint64_t ready_ticks;                // prof_coro_ready() since it was switched to last; 0 = nobody said so
+    _Atomic uint64_t ready_ticks;                // prof_coro_ready() since it was switched to last; 0 = not called
     _Atomic uint64_t slice_ticks;                // of slices that are over, in all
     _Atomic uint64_t settled;                    // ticks up to which `off_ns` has the slice in progress
     _Atomic uint64_t unsampled_from;             // its present wait is in samples up to here
@@ -49,7 +49,7 @@ struct prof_coro {
     _Atomic uint64_t off_ns;     // of its slices, what it was not on the CPU; may be a little below zero. See slice.h
     _Atomic uint64_t blocked_ns; // of that, its thread slept in the kernel
     _Atomic uint64_t begun;      // ticks: less the time between sampling epochs, when it was born
-    _Atomic uint64_t told_ticks; // of its waits, those of which somebody said when it became ready; of that:
+    _Atomic uint64_t told_ticks; // of its waits, those with a report of when it became ready; of that:
     _Atomic uint64_t ready_wait_ticks; // it was runnable
 
     // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler and the
@@ -68,9 +68,9 @@ struct prof_coro {
     uint64_t birth_ticks;
     uint64_t birth_trace[2];
     uint32_t spawn_site;  // where it was created, see src/core/coro/spawn.h; 0 = not known
-    uint32_t region_kind; // of a stack nobody announced: enum gp_region_kind bits
+    uint32_t region_kind; // of an unannounced stack: enum gp_region_kind bits
 
-    // Its name, see src/core/coro/coro_name.h: under a sequence lock whose writers hold the registry's. Odd = being
+    // Its name, see src/core/coro/coro_name.h: under a sequence lock; writers hold the registry's. Odd = being
     // written.
     _Atomic uint32_t name_seq;
     _Atomic uint64_t name[6];
@@ -82,7 +82,7 @@ struct prof_coro {
     struct gp_exact_stack
         *exact_stack; // exact mode's, see src/core/exact/exact_stack.h; kept when the record is reused
 
-    // The timeline, see activity.h; by whom the ledger is written.
+    // The timeline, see activity.h; written by the writer of the ledger.
     _Atomic uint64_t waker;           // id of the coroutine that set `ready_ticks`
     _Atomic uint64_t activity_start;  // ticks at which its present activity began; and then:
     _Atomic uint64_t activity_slice;  // slice_ticks
@@ -107,7 +107,7 @@ struct prof_coro {
     uint64_t final_id, final_ticks; // the id it had when it was retired, and when that was
 };
 
-// Add on-CPU time to a record; see slice.c for who may call it.
+// Add on-CPU time to a record; slice.c says which thread may call it.
 static inline void gp_coro_add(_Atomic uint64_t *counter, uint64_t amount)
 {
     // Single writer at a time: no locked instruction needed.

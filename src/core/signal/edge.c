@@ -11,7 +11,7 @@ _Atomic uint64_t gp_edge_epoch_ticks;
 void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
 {
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks), waited = gp_edge_waited(coro);
-    if (atomic_load_explicit(&coro->running, memory_order_relaxed)) // what the account has of a slice that nobody ended
+    if (atomic_load_explicit(&coro->running, memory_order_relaxed)) // what the account has of a slice without an end
         gp_coro_add(&coro->slice_ticks, gp_edge_load(&coro->settled) - gp_edge_load(&coro->since));
     gp_edge_store(&coro->begun, start - waited - gp_edge_load(&coro->slice_ticks));
     gp_edge_store(&coro->since, start);

@@ -5,7 +5,7 @@
 // between edges is either a slice, added to `slice_ticks`, or a wait: what is left of the time since `begun`
 // (gp_edge_waited()). So the parts sum to the wall clock by construction, and a wait costs no addition. A wait during
 // which prof_coro_ready() was called is parked up to then and ready from then on; one called while it still runs (a
-// yield) makes all of it ready. Where nobody calls it, the wait stays undivided. What existed before sampling started
+// yield) makes all of it ready. Where it is not called, the wait stays undivided. What existed before sampling started
 // is taken to have been waiting since then.
 //
 // Threads: the one that switches, between gp_slice_enter() and gp_slice_leave(). Signals: safe. Cost: ~5 ns a switch
@@ -46,7 +46,7 @@ static inline uint64_t gp_edge_waited(prof_coro_t *coro)
     return waited > 0 ? (uint64_t)waited : 0; // read amidst a switch, or processors' counters differ by a few ticks
 }
 
-// Has anybody ever said when it became ready?
+// Was it ever reported to have become ready?
 static inline int gp_edge_is_told(prof_coro_t *coro)
 {
     return gp_edge_load(&coro->told_ticks) != 0;
@@ -91,12 +91,12 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
     atomic_store_explicit(&coro->park_fp, park->fp, memory_order_relaxed);
     gp_edge_store(&coro->since, now);
     gp_edge_store(&coro->unsampled_from, now);
-    // Release: partner of the acquire in gp_ledger_read() and in whoever walks a parked stack.
+    // Release: partner of the acquire in gp_ledger_read() and in the walk of a parked stack.
     atomic_store_explicit(&coro->running, 0, memory_order_release);
 }
 
-// What is not in every switch: of the wait that ends at `now` somebody said when the coroutine became ready (`ready` is
-// not 0), or it ends a activity of the timeline, or is sampled.
+// What is not in every switch: the wait that ends at `now` has a report of when the coroutine became ready (`ready` is
+// not 0), or it ends an activity of the timeline, or is sampled.
 void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now);
 
 // `coro`, live with `id`, runs from `now` on.

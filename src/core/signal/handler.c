@@ -54,7 +54,7 @@ static gp_thread_t *adopt(ucontext_t *context)
         context->uc_stack = thread->alternate_stack;
         context->uc_stack.ss_flags = 0;
     }
-    if (thread->root->hi == 0) { // nobody could ask for its stack: the thread's descriptor lies at the top of it
+    if (thread->root->hi == 0) { // its stack could not be asked for: the thread's descriptor lies at the top of it
         uintptr_t top = (uintptr_t)__builtin_thread_pointer();
         atomic_store_explicit(&thread->root->lo, top - GUESSED_STACK_BYTES, memory_order_relaxed);
         atomic_store_explicit(&thread->root->hi, top, memory_order_relaxed);
@@ -74,7 +74,7 @@ static void stay_aside(gp_thread_t *thread, moment_t *moment)
     moment->lo = moment->hi = moment->sp;
 }
 
-// Ask the runtime, where nobody has announced this stack. The time of its coroutines is the thread's until the
+// Ask the runtime, where no hook has announced this stack. The time of its coroutines is the thread's until the
 // collector has sorted it out.
 static void ask_runtime(gp_thread_t *thread, moment_t *moment)
 {
@@ -267,7 +267,7 @@ static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     gp_ring_commit(sample, GP_RING_SAMPLE);
     gp_thread_count(thread, GP_COUNTER_SAMPLES);
     if ((moment->outside && !moment->misfit) || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
-        gp_handler_kick(); // a stack that nobody knows is better known soon
+        gp_handler_kick(); // an unknown stack is better known soon
 }
 
 static void take_sample(gp_thread_t *thread, ucontext_t *context)

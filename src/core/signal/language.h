@@ -57,7 +57,7 @@ typedef struct gp_language {
 
     // The calling thread, which the registry knows, is about to use its current coroutine. Signals: not safe.
     void (*enter)(void);
-    // The coroutine that runs on the calling thread; NULL = its own stack, or not known. While nobody samples, that is
+    // The coroutine that runs on the calling thread; NULL = its own stack, or not known. While nothing samples, that is
     // not reported. Signals: not safe.
     struct prof_coro *(*current)(void);
     // Its object, as gp_language_watch_t gives it. Signals: not safe.
@@ -83,14 +83,14 @@ typedef struct gp_language {
 
 enum { GP_LANGUAGE_CUT = 1 };
 
-// What happens to coroutines of the language, for who keeps books of its own (exact mode). The interpreter's lock is
+// What happens to coroutines of the language, for exact mode, which keeps its own accounts. The interpreter's lock is
 // held.
 typedef enum gp_language_event {
     GP_LANGUAGE_MADE,
     GP_LANGUAGE_SWITCHED_TO,
     GP_LANGUAGE_GONE,
     GP_LANGUAGE_DETACHED,    // it leaves what it has inherited
-    GP_LANGUAGE_CALL_BEGINS, // the calling thread is about to switch to one that somebody else's has made: a call
+    GP_LANGUAGE_CALL_BEGINS, // the calling thread is about to switch to one that another thread has made: a call
     GP_LANGUAGE_CALL_HAS_ENDED,
 } gp_language_event_t;
 
@@ -107,7 +107,8 @@ extern int (*_Atomic gp_language_watching)(gp_language_watch_t *watch);
 // NULL = no language is known in this process. Acquire to read.
 extern const gp_language_t *_Atomic gp_language;
 
-// Switches are not reported: who runs is what unreported() finds at each sample, and times are as good as the samples.
+// Switches are not reported: unreported() finds the running coroutine at each sample, and times are as good as the
+// samples.
 extern _Atomic bool gp_language_reads;
 
 static inline bool gp_language_is_frame(uintptr_t word)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runtimes that nobody tells about: which coroutine runs is read, at each sample, from what the runtime itself keeps.
+// Runtimes without a hook: which coroutine runs is read, at each sample, from what the runtime itself keeps.
 //
 // Model: a variable of the runtime, the thread's own or the whole program's, leads to the object of the coroutine that
 // runs, and that tells which stack it is on. The handler only loads words, on the thread that may write them; it calls
@@ -58,10 +58,10 @@ enum gp_poll_result {
     GP_POLL_NOBODY,    // no runtime that is polled, or none of its coroutines
     GP_POLL_STACKLESS, // one that has no stack: the scheduler, on the thread's own
     GP_POLL_FITS,
-    GP_POLL_MISFIT, // one whose stack does not hold `sp`
+    GP_POLL_MISFIT, // one with a stack that does not hold `sp`
 };
 
-// Who runs on the calling thread? Signals: safe. Cost: a load where nothing is polled, else ~10 loads.
+// Which coroutine runs on the calling thread? Signals: safe. Cost: a load where nothing is polled, else ~10 loads.
 enum gp_poll_result gp_poll_ask(uintptr_t sp, gp_poll_answer_t *answer);
 
 // What tells uses of an object apart; 0 = not known. Signals: safe.

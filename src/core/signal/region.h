@@ -19,7 +19,7 @@ enum {
     GP_REGION_TRIES = 4,
 };
 
-// The youngest live coroutine whose region holds `address`, or NULL; its id is stored in *id.
+// The youngest live coroutine with a region that holds `address`, or NULL; its id is stored in *id.
 // Threads: any. Signals: safe. Cost: ~10 ns a class in use.
 prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id);
 

@@ -12,17 +12,17 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
-// Make the interrupted context repeat its system call, if that has just failed with EINTR and no other signal is
-// waiting whose handler may want it to. Signals: safe. Cost: nothing in other contexts, else one system call.
+// Make the interrupted context repeat its system call, if that has just failed with EINTR, unless another signal is
+// pending: its handler may want the EINTR. Signals: safe. Cost: nothing in other contexts, else one system call.
 void gp_restart_call(ucontext_t *context);
 
 // Was the interrupted context in a system call? Signals: safe.
 bool gp_restart_is_call(const ucontext_t *context);
 
 #if defined(__x86_64__)
-// A handler of the program's is about to return to `context`. Has it ended a call with EINTR, then no sample that is
-// taken the moment after may make that undone; has it come when ours had just decided to repeat one, then the call ends
-// after all. Called by gp_restart_restorer. Signals: safe.
+// A handler of the program's is about to return to `context`. If that handler interrupted a system call, a sample taken
+// before the thread leaves the kernel must not restart it; if we had already decided to restart it, undo that. Called
+// by gp_restart_restorer. Signals: safe.
 void gp_restart_forget(ucontext_t *context);
 
 // What the program's handlers return to, in place of glibc's: the above, then rt_sigreturn.

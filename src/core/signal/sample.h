@@ -12,8 +12,8 @@
 enum gp_sample_flag {              // besides enum gp_unwind_flag, in the same word
     GP_SAMPLE_SWITCHING = 1u << 8, // inside a switch routine that could not be walked
     GP_SAMPLE_OUTSIDE = 1u << 9,   // the stack pointer was on no known stack: `coro` is the thread's own, see `frames`
-    GP_SAMPLE_BLIND = 1u << 10,    // a wait of which nobody said when it became ready
-    GP_SAMPLE_POLLED = 1u << 11,   // whose it is was read, see poll.h: `coro` is the thread's own, see `frames`
+    GP_SAMPLE_BLIND = 1u << 10,    // a wait without a report of when it became ready
+    GP_SAMPLE_POLLED = 1u << 11,   // its owner was read, see poll.h: `coro` is the thread's own, see `frames`
     GP_SAMPLE_MISFIT = 1u << 12,   // with OUTSIDE: the runtime that is polled was about to change stacks
 };
 
@@ -65,7 +65,7 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see ac
     uint64_t trace[2];
     uint64_t start, left, end; // ticks: active in [start, left), waited in [left, end)
     uint64_t slice_ticks;      // of [start, left), in which it really ran
-    uint64_t ready;            // ticks; 0 = nobody said when
+    uint64_t ready;            // ticks; 0 = not reported
     uint64_t waker;            // id of the coroutine that made it ready, 0 = not known
     uint32_t thread;           // index of the thread at `start`
     bool is_open;              // the last one: it had not ended

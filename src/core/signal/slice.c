@@ -160,7 +160,7 @@ void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     gp_slice_set_current(thread, coro, id);
 }
 
-// Who runs? The stack pointer knows better than the hint, which misses switches of other kinds.
+// Which coroutine runs? The stack pointer knows better than the hint, which misses switches of other kinds.
 static void correct_current(gp_thread_t *thread, uintptr_t sp, uint64_t now)
 {
     bool outside;

@@ -31,11 +31,11 @@ void gp_slice_init(void);
 // Start a sampling epoch. Caller holds the sampler's lock. Signals: not safe.
 void gp_slice_new_epoch(void);
 
-// Begin this thread's accounts if sampling started since they were last used: whoever's stack holds `sp` has been
-// running since the thread got its timer (start_cpu_ns).
+// Begin this thread's accounts if sampling started since they were last used: the coroutine with `sp` on its stack has
+// been running since the thread got its timer (start_cpu_ns).
 void gp_slice_begin(gp_thread_t *thread, uintptr_t sp);
 
-// Somebody else runs than the hint says: a switch that no hook saw.
+// Another coroutine runs than the hint says: a switch that no hook saw.
 void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now, uint64_t cpu_ns);
 
 // A coarse point: charge the current coroutine with what the CPU clock says. Returns the time preempted since the
@@ -45,7 +45,7 @@ uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns);
 // Settle at the present moment, from the thread.
 void gp_slice_settle_now(gp_thread_t *thread);
 
-// For another thread to ask: time of the slice in progress that is not charged yet, ns, and whose it is.
+// For another thread to ask: time of the slice in progress that is not charged yet, ns, and its coroutine.
 uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro);
 
 #endif

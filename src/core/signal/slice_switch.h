@@ -12,7 +12,7 @@
 extern int64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_root_pending_ticks;
 
 // What is not in every switch, before it: the thread's accounts are begun, the hint corrected, a long slice settled.
-// Returns who is switched away from.
+// Returns the coroutine that is switched away from.
 prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now) __attribute__((cold));
 
 // Between these two the handler leaves the thread's accounts alone.

@@ -104,7 +104,7 @@ typedef struct gp_thread {
     uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began
     _Atomic uint64_t final_cpu_ns; // thread CPU clock when it exited
 
-    gp_timer_t timer; // whoever holds the sampler's lock, besides the handler's redraw
+    gp_timer_t timer; // changed under the sampler's lock, and by the handler's redraw
     gp_ring_t ring;
     _Atomic uint64_t counters[GP_COUNTER_COUNT];
     _Atomic(prof_coro_t *) sharer; // the last that was switched to of those that share a stack by copying; NULL = none
@@ -122,7 +122,7 @@ typedef struct gp_thread {
     // begin; for gp_language_t.walk_asleep(); 0 = none is known.
     _Atomic uintptr_t language_state, language_base;
 
-    prof_coro_t *ended; // a coroutine that is over but whose stack the thread may still be on; by its hook
+    prof_coro_t *ended; // a coroutine that is over, while the thread may still be on its stack; by its hook
     uint64_t ended_id;
 
     struct gp_exact_stack *exact_stack;          // exact mode's: of the last event, a hint
@@ -161,8 +161,8 @@ extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 // Find a live block by thread id. Signals: safe. Cost: ~5 ns for one found before, else O(threads).
 gp_thread_t *gp_thread_find(pid_t tid);
 
-// The coroutine whose stack holds `sp` for a context of this thread: the current one where its region does (or where it
-// has none and `sp` is on the thread's own stack), else whichever region does, else the thread's own.
+// The coroutine with `sp` on its stack, for a context of this thread: the current one where its region does (or where
+// it has none and `sp` is on the thread's own stack), else whichever region does, else the thread's own.
 //   outside: set to true where no known stack holds it. Signals: safe.
 prof_coro_t *gp_thread_coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id, bool *outside);
 

@@ -29,7 +29,7 @@ static bool counter_is_invariant(void)
 #endif
 }
 
-// Read both clocks at one moment: of three tries the one whose two counter reads lie closest together.
+// Read both clocks at one moment: of three tries the one with the two closest counter reads.
 static void read_both(uint64_t *ns, uint64_t *ticks)
 {
     uint64_t best = UINT64_MAX;

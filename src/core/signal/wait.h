@@ -10,7 +10,7 @@
 // one subtraction.)
 //
 // The stack is walked from where the coroutine parked, by the thread that resumes it, right before it goes on: until
-// then nobody touches it. The walk runs aside, not on the switching coroutine's stack, which may be small.
+// then the stack does not change. The walk runs aside, not on the switching coroutine's stack, which may be small.
 #ifndef GP_SIGNAL_WAIT_H
 #define GP_SIGNAL_WAIT_H
 
@@ -19,7 +19,7 @@
 // Samples per second and thread to aim at, and the shortest period that gives them; from the sampler's frequency.
 void gp_wait_set_frequency(unsigned hz);
 
-// One more, or one less, of those who want waits in samples: wall-clock profiles, a capture. While there is none, the
+// One more, or one less, user of waits in samples: wall-clock profiles, a capture. While there is none, the
 // clock goes on and nothing is walked. Signals: safe.
 void gp_wait_want(int change);
 

@@ -111,7 +111,7 @@ static int publish(const gp_module_t *module)
         if (!atomic_compare_exchange_strong_explicit(&slot->version, &version, version + 1, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
-        atomic_thread_fence(memory_order_release); // an odd version is seen by those who see one of the new words
+        atomic_thread_fence(memory_order_release); // an odd version is seen by a reader that sees one of the new words
         for (size_t i = 0; i < MODULE_WORDS; i++)
             atomic_store_explicit(&slot->words[i], words[i], memory_order_relaxed);
         atomic_store_explicit(&slot->version, version + 2, memory_order_release);

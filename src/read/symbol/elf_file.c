@@ -65,7 +65,7 @@ int gp_elf_open(gp_elf_t *elf, const char *path)
 {
     struct stat status;
     memset(elf, 0, sizeof(*elf));
-    // O_NONBLOCK: a path may have become a FIFO, and nobody waits for a writer here.
+    // O_NONBLOCK: a path may have become a FIFO, and this must not wait for a writer.
     elf->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (elf->fd < 0)
         return -errno;

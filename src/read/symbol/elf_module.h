@@ -23,7 +23,7 @@ typedef struct gp_elf_module {
     gp_dwarf_t *dwarf;           // NULL = none
 } gp_elf_module_t;
 
-// Read the module's symbols and find its DWARF. A file whose build-id is not the module's is
+// Read the module's symbols and find its DWARF. A file with another build-id than the module's is
 // another file: nothing of it is used. What cannot be read leaves the module without names; that is
 // no error.
 void gp_elf_module_load(gp_elf_module_t *module);
