@@ -2,7 +2,7 @@
 // Where a process and `greenprof coroutines PID` meet: a directory that is the user's alone.
 //
 // Model: $XDG_RUNTIME_DIR/greenprof, else /tmp/greenprof-UID, mode 0700, owned by the user; anything else of that name
-// is refused. A process whose samples are being taken leaves a marker there, PID, that says by which signal it may be
+// is refused. A process that is being sampled leaves a marker there, PID, that says by which signal it may be
 // asked and which of its threads takes it: the collector's, so that no thread of the program is ever disturbed, and
 // nothing is sent to a process, or to a program that it became by exec, that would not understand. Its answer is the
 // file census-PID-NUMBER in the same directory. Threads: any. Signals: not safe.

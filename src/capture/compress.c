@@ -7,7 +7,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
-// libzstd calls these where somebody defines them: it shall not find a definition of the host's.
+// libzstd calls these where they are defined: it shall not find a definition of the host's.
 unsigned long long ZSTD_trace_compress_begin(const ZSTD_CCtx *context);
 void ZSTD_trace_compress_end(unsigned long long trace, const void *what);
 

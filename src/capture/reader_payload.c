@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zstd.h>
 
-// libzstd calls these where somebody defines them: it shall not find a definition of the host's.
+// libzstd calls these where they are defined: it shall not find a definition of the host's.
 unsigned long long ZSTD_trace_decompress_begin(const ZSTD_DCtx *context);
 void ZSTD_trace_decompress_end(unsigned long long trace, const void *what);
 

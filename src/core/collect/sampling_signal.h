@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which signal samples are taken by.
 //
-// SIGPROF, unless the host handles it or GREENPROF_SIGNAL names another: then the first of the others that nobody
-// handles. Those are SIGSTKFLT, which nothing on Linux raises, and then real-time signals from the last one down. The
+// SIGPROF, unless the host handles it or GREENPROF_SIGNAL names another: then the first of the others without a
+// handler. Those are SIGSTKFLT, which nothing on Linux raises, and then real-time signals from the last one down. The
 // latter are the second choice because they queue: while a thread blocks one, every period adds to its queue, and a
 // full queue makes the kernel send SIGIO instead (fcntl(2), F_SETSIG), which kills.
 #ifndef GP_COLLECT_SAMPLING_SIGNAL_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A census at a fatal signal: who was alive, and doing what, when the program crashed.
+// A census at a fatal signal: what was alive, and doing what, when the program crashed.
 //
 // Model: the handler, on the thread that crashed, notes where it stood, wakes the collector and waits for it, two
-// seconds at most; then the signal does what it would have done. Only signals that nobody handles are taken; a program
+// seconds at most; then the signal does what it would have done. Only signals without a handler are taken; a program
 // that installs a handler later has it instead of ours.
 #ifndef GP_SESSION_CENSUS_FATAL_H
 #define GP_SESSION_CENSUS_FATAL_H

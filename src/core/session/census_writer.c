@@ -36,7 +36,7 @@ static void record_end(void)
 
 static int take(const char *path, const gp_census_fatal_t *fatal)
 {
-    if (recording_pid != getpid()) { // a parent's: in which state it was when we were forked nobody knows
+    if (recording_pid != getpid()) { // the parent's, in an unknown state since the fork
         memset(&recording, 0, sizeof(recording));
         recording = (gp_recording_t){.writer = GP_WRITER_INIT, .is_brief = true};
         recording_pid = getpid();

@@ -14,7 +14,7 @@ void gp_session_calls_start(void);
 // In a forked child: what was counted so far is in the parent's capture.
 void gp_session_calls_after_fork(void);
 
-// Write the pairs of functions whose numbers have changed, once a second and when it `ends`. `now`: CLOCK_MONOTONIC.
+// Write the pairs of functions with changed numbers, once a second and when it `ends`. `now`: CLOCK_MONOTONIC.
 void gp_session_calls_write(gp_writer_t *writer, uint64_t now, bool ends);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The thread that writes the capture: the disk, or the reader of a pipe, may take its time without anybody waiting for
-// it.
+// The thread that writes the capture: the disk, or the reader of a pipe, may take its time, and no other thread waits
+// for it.
 //
 // Model: gp_writer_hand_over(), then gp_writing_begin(). One capture a process. Threads: begin and after_fork under the
 // producer's lock; wait from anywhere.

@@ -3,8 +3,8 @@
 //
 // A "process" of coroutines, with a "thread" for each: what it did, as slices; and the process
 // itself, with its threads: which coroutine ran there. Arrows are flow events. Times are
-// microseconds, since the start. Samples are not in it: the format's own place for them is read by
-// hardly anybody.
+// microseconds, since the start. Samples are not in it: hardly any reader
+// reads the format's own place for them.
 //
 // Source: Trace Event Format (Google); perfetto, src/trace_processor/importers/json.
 #include "export/formats.h"

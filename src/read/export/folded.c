@@ -18,7 +18,7 @@
 
 enum { NS_PER_US = 1000 };
 
-typedef struct line {    // of all rows whose functions have the same names
+typedef struct line {    // of all rows with the same function names
     const gp_row_t *row; // one of them
     uint64_t weight_ns;
     uint64_t weight_us;
@@ -27,7 +27,7 @@ typedef struct line {    // of all rows whose functions have the same names
 typedef struct name {
     const char *text;
     size_t len;
-    uint32_t number; // frames whose names are the same have the same
+    uint32_t number; // frames of the same name have the same
 } name_t;
 
 typedef struct lines {

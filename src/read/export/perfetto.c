@@ -255,7 +255,7 @@ int gp_perfetto_write(const gp_report_t *report, FILE *out)
     perfetto_t perfetto = {.report = report, .timeline = report->timeline, .out = out};
     if (report->timeline == NULL)
         return -ENOTSUP;
-    // Number 0 of a table is "": it must not become somebody's id.
+    // Number 0 of a table is "": it must not become an id.
     gp_string_table_number(&perfetto.functions, "");
     gp_string_table_number(&perfetto.files, "");
     put_interned(&perfetto);

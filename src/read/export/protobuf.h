@@ -27,7 +27,7 @@ void gp_pb_bytes(gp_text_t *message, unsigned field, const void *bytes, size_t l
 // A string; bytes that are not UTF-8 are replaced.
 void gp_pb_text(gp_text_t *message, unsigned field, const char *text);
 
-// The beginning of a field whose `len` bytes are written behind it by other means.
+// The beginning of a field; its `len` bytes are written behind it by other means.
 void gp_pb_begin(gp_text_t *message, unsigned field, uint64_t len);
 
 // A message or a packed array that was put together in `inner`.

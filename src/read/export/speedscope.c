@@ -18,7 +18,7 @@ typedef struct speedscope {
     gp_function_table_t *table;
     gp_report_coro_t *coros; // heaviest first
     size_t count;
-    const gp_report_coro_t *of; // whose profile is being written; NULL = everything
+    const gp_report_coro_t *of; // the profile being written is this coroutine's; NULL = everything
     gp_json_t json;
 } speedscope_t;
 

@@ -31,9 +31,9 @@ typedef struct gp_report_options {
     bool stitch; // put the stack at which a coroutine was created above its own, and its creator's
                  // above that
     gp_stack_filter_t stacks;
-    gp_measure_t measure;        // delays need GP_KEEP_HOGS; what they are chosen by is who had to wait
+    gp_measure_t measure;        // delays need GP_KEEP_HOGS; they are selected by the coroutine that had to wait
     unsigned wants;              // enum gp_want bits
-    const gp_group_sums_t *sums; // to be added to; NULL = nobody asks
+    const gp_group_sums_t *sums; // to be added to; NULL = not wanted
 } gp_report_options_t;
 
 // Build a report from a capture, which is read again for it. The dataset and what the options point

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a dataset keeps of long slices, and of those who had to wait meanwhile.
+// What a dataset keeps of long slices, and of the coroutines that had to wait meanwhile.
 #include <errno.h>
 
 #include "report/dataset_private.h"

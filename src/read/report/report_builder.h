@@ -43,7 +43,7 @@ typedef struct gp_builder {
     gp_builder_path_t *paths;
     size_t path_count, paths_capacity;
     gp_index_t path_index;
-    struct gp_pass *pass; // who makes the rows of a capture, or NULL
+    struct gp_pass *pass; // it makes the rows of a capture, or NULL
     gp_builder_loc_t *locs;
     size_t loc_count, loc_capacity;
     gp_index_t loc_index;

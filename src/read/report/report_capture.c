@@ -66,8 +66,8 @@ static int add_hogs(capture_report_t *from)
     int result = delays != NULL ? 0 : -ENOMEM;
     for (size_t i = 0; i < dataset->delay_count && result == 0; i++) {
         const gp_dataset_delay_t *delay = &dataset->delays[i];
-        gp_dataset_share_t who = {.coro = delay->coro, .trace = delay->trace};
-        if (!gp_selection_has_share(&from->options->selection, &who))
+        gp_dataset_share_t victim = {.coro = delay->coro, .trace = delay->trace};
+        if (!gp_selection_has_share(&from->options->selection, &victim))
             continue;
         delays[2 * delay->hog] += delay->delay_ns;
         delays[2 * delay->hog + 1]++;

@@ -319,7 +319,7 @@ static uint32_t stack_number(const gp_dataset_t *dataset, uint32_t id)
     return number != GP_INDEX_NONE ? number : gp_dataset_stack_find(dataset, id);
 }
 
-// Whether whose it is was chosen; its numbers.
+// Is the sample's owner selected? Sets its numbers.
 static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen, uint32_t *thread)
 {
     const gp_selection_t *selection = &pass->options.selection;

@@ -78,7 +78,7 @@ typedef struct gp_pass {
 
 // What is known of a sample that is chosen.
 typedef struct gp_pass_sample {
-    uint32_t coro, trace; // numbers; trace is 0 where nobody needs it
+    uint32_t coro, trace; // numbers; trace is 0 where it is not needed
     uint32_t path;        // GP_INDEX_NONE: its stack does not pass the filter
     double ns;            // scaled
 } gp_pass_sample_t;

@@ -15,7 +15,7 @@
 
 enum { GP_SPILL_BYTES = 4 << 20 };
 
-// Make a file in TMPDIR, else /tmp, that nobody else sees and that is gone with its descriptor.
+// Make a file in TMPDIR, else /tmp, that no other process sees and that is gone with its descriptor.
 // Returns the descriptor or a negative errno value.
 int gp_temporary_file(void);
 

@@ -6,7 +6,7 @@
 // error of 1/sqrt(samples). A coroutine with enough samples is a stratum of its own: its samples
 // are scaled to its ledger, and only how the time is distributed within it stays a matter of
 // chance. All other coroutines are one stratum together. Where ledger and samples differ by more
-// than chance allows (a runtime whose switches nobody hooks) the samples are believed.
+// than chance allows (a runtime without switch hooks) the samples are believed.
 #ifndef GP_REPORT_STRATA_H
 #define GP_REPORT_STRATA_H
 

@@ -40,10 +40,10 @@ typedef struct gp_arrow {
     uint64_t from_ns, to_ns;
 } gp_arrow_t;
 
-// The arrow that ends where a activity does: who woke it. False where it is not known.
+// The arrow that ends where an activity does, from the coroutine that woke it. False where it is not known.
 bool gp_timeline_wake(const gp_activity_t *activity, size_t number, gp_arrow_t *arrow);
 
-// The arrow that ends where a track begins: who spawned it. False where it is not known.
+// The arrow that ends where a track begins, from its spawner. False where it is not known.
 bool gp_timeline_spawn(const gp_timeline_t *timeline, uint32_t track, gp_arrow_t *arrow);
 
 #endif
