@@ -56,6 +56,16 @@ uint32_t gp_intern(gp_intern_t *table, uint64_t key0, uint64_t key1, bool *is_ne
     return slot->number;
 }
 
+void gp_intern_undo(gp_intern_t *table, uint64_t key0, uint64_t key1)
+{
+    struct gp_intern_slot *slot = find(table, key0, key1);
+    if (slot->number == 0 || slot->number != table->last) // the latest one: no other key was moved on by it
+        return;
+    slot->number = 0;
+    table->used--;
+    table->last--;
+}
+
 void gp_intern_key(const void *bytes, size_t length, uint64_t key[2])
 {
     XXH128_hash_t hash = XXH3_128bits(bytes, length);

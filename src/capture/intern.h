@@ -16,6 +16,9 @@ typedef struct gp_intern {
 // The number of a key, from 1. *is_new: it has just been given out. 0 when memory is short.
 uint32_t gp_intern(gp_intern_t *table, uint64_t key0, uint64_t key1, bool *is_new);
 
+// Take back the number that the latest call has just given out: what it stands for could not be written.
+void gp_intern_undo(gp_intern_t *table, uint64_t key0, uint64_t key1);
+
 // A key for arbitrary bytes: a 128-bit hash; two different contents share one with negligible probability.
 void gp_intern_key(const void *bytes, size_t length, uint64_t key[2]);
 

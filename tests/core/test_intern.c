@@ -47,11 +47,33 @@ static void bounded_and_never_reused(void **state)
     gp_intern_reset(&table);
 }
 
+static void what_is_taken_back_is_new_again(void **state)
+{
+    (void)state;
+    gp_intern_t table = {0};
+    bool is_new;
+    for (uint64_t i = 1; i <= 5000; i++) {
+        for (int attempt = 0; attempt < 2; attempt++) { // through every size of the table
+            assert_int_equal(gp_intern(&table, i, i, &is_new), i);
+            assert_true(is_new);
+            if (attempt == 0)
+                gp_intern_undo(&table, i, i);
+        }
+    }
+    gp_intern_undo(&table, 17, 17); // not the latest
+    for (uint64_t i = 1; i <= 5000; i++) {
+        assert_int_equal(gp_intern(&table, i, i, &is_new), i);
+        assert_false(is_new);
+    }
+    gp_intern_reset(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_dense_and_stable),
         cmocka_unit_test(both_halves_of_the_key_count),
+        cmocka_unit_test(what_is_taken_back_is_new_again),
         cmocka_unit_test(bounded_and_never_reused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,7 +177,7 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
 
 void gp_recording_name_thread(gp_thread_t *thread)
 {
-    char path[64], name[sizeof(thread->name)];
+    char path[64], name[sizeof(thread->name)] = "";
     snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -214,8 +214,10 @@ uint32_t gp_recording_trace(gp_recording_t *recording, const uint64_t id[2])
     uint32_t index = gp_intern(&recording->traces, id[0], id[1], &is_new);
     if (is_new) {
         gp_trace_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_TRACES, sizeof(*record));
-        if (record == NULL)
+        if (record == NULL) { // the writer is behind: the next sample tries again
+            gp_intern_undo(&recording->traces, id[0], id[1]);
             return 0;
+        }
         record->index = index;
         memcpy(record->id, id, sizeof(record->id));
     }
@@ -231,8 +233,10 @@ uint32_t gp_recording_stack(gp_recording_t *recording, const gp_stack_t *stack)
     if (is_new) {
         size_t bytes = stack->depth * sizeof(gp_loc_t);
         gp_stack_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_STACKS, sizeof(*record) + bytes);
-        if (record == NULL)
+        if (record == NULL) {
+            gp_intern_undo(&recording->stacks, key[0], key[1]);
             return 0;
+        }
         record->id = id;
         record->depth = (uint16_t)stack->depth;
         record->flags = (uint16_t)stack->flags;
