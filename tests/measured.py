@@ -2,7 +2,7 @@
 """Comparisons of measured numbers, and the only tests that may run again.
 
 What a live profile measures lies within a tolerance of the truth, and now and then outside it: near(), at_least() and
-at_most() compare such numbers and raise Chance. A test each of whose failures is a Chance runs again from the start,
+at_most() compare such numbers and raise Chance. A test with no failure but Chance runs again from the start,
 ATTEMPTS times at most. Everything else fails at once: a wrong owner, a phantom frame, a missing row, an exit status, an
 exception, a hang.
 

@@ -76,7 +76,7 @@ PLAIN static void finish_crowd(int count, prof_t *all)
             abort();
         truth_print(truth_file, name, &own_tables[i]);
         prof_free(own_profiles[i]);
-        for (int caller = 0; caller <= NOBODY; caller++) {
+        for (int caller = 0; caller <= NO_CALLER; caller++) {
             for (int callee = 0; callee < FUNCTIONS; callee++) {
                 truth_count_t *sum = &whole.edges[caller][callee], *count_of = &own_tables[i].edges[caller][callee];
                 sum->calls += count_of->calls;

@@ -3,7 +3,7 @@
 import json
 import pstats
 
-NOBODY = 24
+NO_CALLER = 24
 
 
 def counts(stats):
@@ -25,7 +25,7 @@ def expected(edges):
     result = {}
     for caller, callee, calls, nested, same_edge in edges:
         primitive, total, callers = result.get(f"f{callee}", (0, 0, {}))
-        if caller != NOBODY:
+        if caller != NO_CALLER:
             callers[f"f{caller}"] = (calls, calls - same_edge)
         result[f"f{callee}"] = (primitive + calls - nested, total + calls, callers)
     return result

@@ -54,10 +54,10 @@ PLAIN static void set_timer(long interval_us)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-PLAIN static void tell(const char *who)
+PLAIN static void print_counts(const char *process)
 {
-    printf("%swork %lu\n%sleaf %lu\n%shandler %lu\n%shandler_leaf %lu\n", who, works, who, leaves, who, handlers, who,
-           handler_leaves);
+    printf("%swork %lu\n%sleaf %lu\n%shandler %lu\n%shandler_leaf %lu\n", process, works, process, leaves, process,
+           handlers, process, handler_leaves);
     fflush(stdout);
 }
 
@@ -87,13 +87,13 @@ PLAIN int main(int argc, char **argv)
     if (child == 0) {
         run();
         prof_stop(prof);
-        tell("child ");
+        print_counts("child ");
         _exit(prof_dump_stats(prof, "child.prof") != 0);
     }
     int status;
     run();
     prof_stop(prof);
-    tell("");
+    print_counts("");
     if (prof_dump_stats(prof, "parent.prof") != 0 || waitpid(child, &status, 0) != child)
         return 1;
     return WEXITSTATUS(status);

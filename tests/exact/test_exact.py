@@ -92,8 +92,8 @@ class Counts(Case):
         stack, edges, budget = [], {}, [2000]
 
         def note(function):
-            caller = stack[-1] if stack else check.NOBODY
-            above = [(stack[i - 1] if i else check.NOBODY, f) for i, f in enumerate(stack)]
+            caller = stack[-1] if stack else check.NO_CALLER
+            above = [(stack[i - 1] if i else check.NO_CALLER, f) for i, f in enumerate(stack)]
             row = edges.setdefault((caller, function), [0, 0, 0])
             row[0] += 1
             row[1] += function in stack
@@ -125,17 +125,17 @@ functions[{0}] = f{0}
 
 class Signals(Case):
     def check_signals(self, *arguments):
-        told = {"": {}, "child": {}}
+        printed = {"": {}, "child": {}}
         for line in self.run_program(self.program("exact_signals"), *arguments).splitlines():
-            *who, name, calls = line.split()
-            told[who[0] if who else ""][name] = int(calls)
-        for who, file in (("", "parent.prof"), ("child", "child.prof")):
+            *process, name, calls = line.split()
+            printed[process[0] if process else ""][name] = int(calls)
+        for process, file in (("", "parent.prof"), ("child", "child.prof")):
             counts = check.counts(check.load(self.path(file)))
-            self.assertEqual({name: calls for name, (_, calls, _) in counts.items()}, told[who])
-            self.at_least("runs of the handler", told[who]["handler"], 21)
-            self.assertEqual(counts["work"][:2], (told[who]["work"],) * 2)
-            self.assertEqual(counts["leaf"][2]["work"][0], 2 * told[who]["work"])
-            self.assertEqual(counts["handler_leaf"][2], {"handler": (told[who]["handler"],) * 2})
+            self.assertEqual({name: calls for name, (_, calls, _) in counts.items()}, printed[process])
+            self.at_least("runs of the handler", printed[process]["handler"], 21)
+            self.assertEqual(counts["work"][:2], (printed[process]["work"],) * 2)
+            self.assertEqual(counts["leaf"][2]["work"][0], 2 * printed[process]["work"])
+            self.assertEqual(counts["handler_leaf"][2], {"handler": (printed[process]["handler"],) * 2})
 
     def test_on_the_stack(self):
         self.check_signals()

@@ -13,7 +13,7 @@
 
 enum {
     FUNCTIONS = 24,
-    NOBODY = FUNCTIONS, // as a caller
+    NO_CALLER = FUNCTIONS, // as a caller
     DEPTH_MAX = 4096,
     TABLES_MAX = 16, // profiles at a time
 };
@@ -35,7 +35,7 @@ typedef struct truth_stack { // of one coroutine
 
 PLAIN static inline int truth_caller(const truth_stack_t *stack, int at, int base)
 {
-    return at > base ? (int)stack->functions[at - 1] : (int)NOBODY;
+    return at > base ? (int)stack->functions[at - 1] : (int)NO_CALLER;
 }
 
 PLAIN static inline void truth_count_call(const truth_stack_t *stack, truth_table_t *table, int base, int function)
@@ -82,7 +82,7 @@ PLAIN static inline void truth_print(FILE *out, const char *file, const truth_ta
 {
     const char *comma = "";
     fprintf(out, "{\"file\": \"%s\", \"edges\": [", file);
-    for (int caller = 0; caller <= NOBODY; caller++) {
+    for (int caller = 0; caller <= NO_CALLER; caller++) {
         for (int callee = 0; callee < FUNCTIONS; callee++) {
             const truth_count_t *count = &table->edges[caller][callee];
             if (count->calls == 0)

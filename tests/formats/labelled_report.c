@@ -4,10 +4,10 @@
 #include "model/counters.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define ROW(whose, weight, count, ...)                                                                                 \
+#define ROW(owner, weight, count, ...)                                                                                 \
     {                                                                                                                  \
         .frames = (const uint32_t[]){__VA_ARGS__}, .depth = COUNT(((const uint32_t[]){__VA_ARGS__})),                  \
-        .weight_ns = weight, .samples = count, .label = whose                                                          \
+        .weight_ns = weight, .samples = count, .label = owner                                                          \
     }
 
 #define SERVER "/opt/app/server"

@@ -45,7 +45,7 @@ class Signals(measured.Case):
 
     def check_times(self, seen):
         self.at_least("total", seen["total"], 0.3)
-        for name in ("before", "after"):  # 0.15 s each; a theft that nobody tells is noticed within 50 ms
+        for name in ("before", "after"):  # 0.15 s each; a theft that is not reported is noticed within 50 ms
             self.near(name, seen[name], 0.15, 0, 0.06)
 
     def check_both_work(self, how, counted):

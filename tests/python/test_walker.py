@@ -64,7 +64,7 @@ class Native(measured.Case):
         # Nothing of the greenlet's resumer or creator; but for the ~20 ns in which greenlet changes stack and identity.
         foreign = sum(weight for stack, weight in stacks if stack[0].startswith("[coroutine") and
                       {"elsewhere", "Py_BytesMain", "<module>"} & set(stack))
-        self.at_most("of whoever resumed", foreign, 0.005 * sum(weight for _, weight in stacks))
+        self.at_most("of the resumer", foreign, 0.005 * sum(weight for _, weight in stacks))
 
 
 class Hazards(measured.Case):

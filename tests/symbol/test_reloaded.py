@@ -76,7 +76,7 @@ class Reloaded(measured.Case):
         even, own_names = truth["work_plugin_even"], [key[2] for key in rows]
         lost = sum(row[2] for key, row in rows.items() if key[2].startswith("work_plugin_even.so+0x"))
         self.near("lost", lost, even, 0.25, 0.02)
-        self.assertNotIn("work_plugin_odd", own_names)  # whose file lies there now, and is asked for nowhere else
+        self.assertNotIn("work_plugin_odd", own_names)  # its file lies there now, and is asked for nowhere else
 
 
 if __name__ == "__main__":
