@@ -157,5 +157,5 @@ __attribute__((constructor)) static void load(void)
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
     atomic_store_explicit(&gp_language_watching, watch_language, memory_order_release);
     if (look() && has_api && is_initialized != NULL && !is_initialized())
-        gp_imports_foresee();
+        gp_imports_prepare();
 }

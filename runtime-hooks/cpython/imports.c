@@ -47,7 +47,7 @@ static void *on_init(void)
     return definition;
 }
 
-void gp_imports_foresee(void)
+void gp_imports_prepare(void)
 {
     inittab_t **table = dlsym(RTLD_DEFAULT, "PyImport_Inittab");
     for (inittab_t *entry = table != NULL ? *table : NULL; entry != NULL && entry->name != NULL; entry++) {

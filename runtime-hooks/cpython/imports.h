@@ -4,7 +4,7 @@
 #define GP_CPYTHON_IMPORTS_H
 
 // Before Python starts: the wrapper is put in place when the module `_imp` is made.
-void gp_imports_foresee(void);
+void gp_imports_prepare(void);
 
 // In a running Python, the interpreter lock held. Idempotent.
 void gp_imports_watch(void);

@@ -71,7 +71,7 @@ void gp_hook_name_place(char *name, size_t size, const char *path, unsigned long
 // What a library that makes its coroutines of ucontexts knows better than makecontext(): set around the call in which
 // it makes one, by the thread that does.
 typedef struct gp_hook_maker {
-    uintptr_t entry;  // 0 = as makecontext() is told
+    uintptr_t entry;  // 0 = the argument of makecontext()
     const char *name; // NULL = none
 } gp_hook_maker_t;
 

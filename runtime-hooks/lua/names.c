@@ -34,7 +34,7 @@ bool gp_lua_is_known(lua_State *state)
         lua.version = find("lua_version");
         bool all = lua.status != NULL && lua.get_top != NULL && lua.check_stack != NULL && lua.push_value != NULL &&
                    lua.get_info != NULL && lua.version != NULL;
-        // Older ones return a pointer from lua_version(); they are told by lua_newuserdatauv, which 5.4 brought.
+        // Older ones return a pointer from lua_version(); lua_newuserdatauv, which 5.4 brought, tells them apart.
         known = all && find("lua_newuserdatauv") != NULL && (int)lua.version(state) == LUA_54 ? 1 : -1;
     }
     return known > 0;

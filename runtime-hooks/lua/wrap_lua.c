@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lua 5.4 from liblua5.4.a: as lua.c has it for the shared one, in the program itself. A coroutine has no stack of its
-// own, so that switches are told by name; where lua_resume() is called, a coroutine's stack ends.
+// own, so that switches are seen by name; where lua_resume() is called, a coroutine's stack ends.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 // What a Fiber will run: "function", "Class::method", or "fiber at FILE:LINE" for a closure.
 //   context: its zend_fiber_context, before it has run.
-// Returns whether that could be told; else `name` is as it was. Cost: ~3 us.
+// Returns whether it is known; else `name` is unchanged. Cost: ~3 us.
 bool gp_php_name(const void *context, char *name, size_t size);
 
 #endif

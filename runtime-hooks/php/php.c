@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PHP's Fibers (8.1 and later): the engine calls observers when a Fiber is made, switched and destroyed, and exports
 // how to register one. That must happen after the engine has started: its first call of mmap() for a Fiber's stack is
-// the moment, right before that Fiber is told.
+// the moment, right before that Fiber is reported.
 //
 // A zend_fiber_context begins with its fcontext, the stack pointer at which it was left.
 // Source: PHP 8.2, Zend/zend_fibers.h, zend_fibers.c (zend_fiber_init_context, zend_fiber_switch_context),

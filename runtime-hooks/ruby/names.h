@@ -8,7 +8,7 @@
 
 // "fiber at FILE:LINE", of the block that a Fiber will run.
 //   context: its coroutine_context, before it has run.
-// Returns whether that could be told; else `name` is as it was. Caller holds Ruby's lock. Cost: ~3 us.
+// Returns whether it is known; else `name` is unchanged. Caller holds Ruby's lock. Cost: ~3 us.
 bool gp_ruby_name(const void *context, char *name, size_t size);
 
 #endif

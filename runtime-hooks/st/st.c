@@ -2,7 +2,7 @@
 // State Threads: its switch routines are hidden, but it calls back before a thread is left and after one is entered
 // again. A thread's first entry is not called back; our own entry function tells it.
 //
-// A switch is told once, after it has happened, with the place that the callback before it has noted.
+// A switch is reported once, after it has happened, with the place that the callback before it has noted.
 // Source: State Threads 1.9, common.h (struct _st_thread, _ST_SWITCH_CONTEXT), sched.c (st_thread_create).
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static void told_in(void)
         program_in();
 }
 
-// What a thread was to run. Cells are used again; where there is none, the first entry goes untold.
+// What a thread was to run. Cells are used again; where there is none, the first entry is not reported.
 typedef struct cell {
     struct cell *next;
     start_t *start;

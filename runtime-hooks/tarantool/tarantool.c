@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tarantool's fibers: coro_transfer() and the rest are part of the program and called directly, so they are patched
-// (../patch). Stacks are told by coro_create(), in fiber_new_ex(), once for each of a pool's fibers; a fiber of the
+// (../patch). Stacks are reported by coro_create(), in fiber_new_ex(), once for each of a pool's fibers; a fiber of the
 // pool is a new coroutine each time that fiber_new_ex() gives it out.
 //
 // A fiber begins with its libcoro context, and that is the stack pointer at which it was left.

@@ -257,7 +257,7 @@ static bool is_booked(void)
 }
 
 // `to` is about to go on. If it was switched away from before switches were seen, nothing will be seen where it does.
-static void foresee_switch(gp_py_t *to)
+static void prepare_switch(gp_py_t *to)
 {
     gp_greenlet_here.next_record = record_of(to);
     gp_greenlet_here.next = to;
@@ -284,7 +284,7 @@ void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
         gp_coro_retire(gp_greenlet_here.ended);
         gp_greenlet_here.ended = gp_greenlet_take(from);
     }
-    foresee_switch(to);
+    prepare_switch(to);
 }
 
 void gp_greenlet_starting(gp_py_t *to)

@@ -6,7 +6,7 @@
 // been switched to. A greenlet that is switched to for the first time begins in g_initialstub(), called by g_switch().
 // Both are replaced in the tables of virtual functions. So no trace callable is needed, for which greenlet makes two
 // tuples and parses a format (56 ns a switch), and which is one a thread only. What was suspended before that returns
-// past the functions that replace: it is told of before the switch to it. Where the tables are not as expected (other
+// past the functions that replace: it is reported before the switch to it. Where the tables are not as expected (other
 // processors, other versions of greenlet), nothing is changed.
 //
 // Caller holds the interpreter lock.

@@ -44,7 +44,7 @@ size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, u
     return frame_of(object) == frame ? depth : 0;
 }
 
-// The state of a thread that has not told its own: one of those that another thread's is linked to.
+// The state of a thread with an unknown one: one of those that another thread's is linked to.
 static uintptr_t find_state(pid_t tid)
 {
     enum { PREVIOUS = 0, NEXT = 8 }; // PyThreadState.prev, .next

@@ -123,7 +123,7 @@ static void fill(gp_sample_t *sample, prof_coro_t *coro, uint64_t from, uint64_t
     sample->coro = coro;
     gp_parked_trace(coro, sample->trace);
     sample->scope = gp_parked_scope(coro);
-    sample->flags |= ready == 0 && !gp_edge_is_told(coro) ? GP_SAMPLE_BLIND : 0;
+    sample->flags |= ready == 0 && !gp_edge_is_reported(coro) ? GP_SAMPLE_BLIND : 0;
 }
 
 void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)

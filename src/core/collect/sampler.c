@@ -125,7 +125,7 @@ static void each_task(void (*visit)(pid_t tid))
 
 static void arm_task(pid_t tid)
 {
-    gp_thread_t *thread = gp_thread_foresee(tid);
+    gp_thread_t *thread = gp_thread_prepare(tid);
     if (thread == NULL)
         return;
     if (!leaving && thread->timer.armed && !engine->is_alive(&thread->timer)) {

@@ -25,7 +25,7 @@ bool gp_sampler_has_yielded(void);
 // Has somebody put a handler where ours was, past the calls that tell (host_signal.c)? Then the same. Collector only.
 void gp_sampler_look_at_signal(void);
 
-// Does sampling go on in children that are forked? It does, unless told otherwise. Before the first fork.
+// Does sampling go on in children that are forked? It does by default. Before the first fork.
 void gp_sampler_follow_forks(bool follow);
 
 // Start sampling, or join in, at `frequency_hz` or above.

@@ -9,7 +9,7 @@
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 {
     _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,         &coro->blocked_ns,
-                                      &coro->switches,         &coro->slice_ticks,    &coro->told_ticks,
+                                      &coro->switches,         &coro->slice_ticks,    &coro->reported_ticks,
                                       &coro->ready_wait_ticks, &coro->longest_ticks,  &coro->spawned,
                                       &coro->polled_cpu_ns,    &coro->polled_slice_ns};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
@@ -64,7 +64,7 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
 static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
     uint64_t slice = gp_edge_load(&coro->slice_ticks), waited = gp_edge_waited(coro);
-    uint64_t ready = gp_edge_load(&coro->ready_wait_ticks), told = gp_edge_load(&coro->told_ticks);
+    uint64_t ready = gp_edge_load(&coro->ready_wait_ticks), told = gp_edge_load(&coro->reported_ticks);
     uint64_t blind = waited > told ? waited - told : 0;
     uint64_t open = since_edge(coro, now), since_ready = gp_edge_load(&coro->ready_ticks);
     if (is_running(coro)) {
@@ -73,7 +73,7 @@ static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t
         uint64_t runnable = since_ready != 0 && now > since_ready ? now - since_ready : 0;
         waited += open;
         ready += runnable < open ? runnable : open;
-        blind += since_ready == 0 && !gp_edge_is_told(coro) ? open : 0;
+        blind += since_ready == 0 && !gp_edge_is_reported(coro) ? open : 0;
     }
     if (coro->kind == GP_CORO_THREAD || coro->kind == GP_CORO_POLLED)
         waited = ready = blind = 0;

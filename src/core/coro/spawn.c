@@ -6,7 +6,7 @@
 #include "coro/own_memory.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
-#include "signal/aside.h"
+#include "signal/spare_stack.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -52,7 +52,7 @@ static bool walk_here(walk_t *walk, uintptr_t lo)
         run_walk(walk);
         return true;
     }
-    return gp_aside(walk->thread, run_walk, walk);
+    return gp_run_on_spare_stack(walk->thread, run_walk, walk);
 }
 
 static uint64_t hash_of(const uintptr_t *frames, const walk_t *walk)

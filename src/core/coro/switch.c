@@ -42,7 +42,7 @@ void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 enum { PIECE_LOG2 = 12 };
 
 // What is cached says NULL for the thread's own stack.
-__attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_lately_t *entry, uintptr_t sp,
+__attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_recent_switch_t *entry, uintptr_t sp,
                                                         uint64_t *id)
 {
     // Acquire: what is read of the table comes after.
@@ -57,13 +57,13 @@ __attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_
     uintptr_t piece = sp >> PIECE_LOG2 << PIECE_LOG2, end = piece + ((uintptr_t)1 << PIECE_LOG2);
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
-    *entry = (gp_lately_t){version, *id, lo > piece ? lo : piece, hi < end ? hi : end, own ? NULL : coro};
+    *entry = (gp_recent_switch_t){version, *id, lo > piece ? lo : piece, hi < end ? hi : end, own ? NULL : coro};
     return entry->coro;
 }
 
 static inline prof_coro_t *coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
 {
-    gp_lately_t *entry = &thread->lately[(sp >> PIECE_LOG2) % GP_THREAD_LATELY];
+    gp_recent_switch_t *entry = &thread->recent_switches[(sp >> PIECE_LOG2) % GP_RECENT_SWITCHES];
     if (__builtin_expect(sp >= entry->lo && sp < entry->hi &&
                              entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire),
                          1)) {

@@ -10,7 +10,7 @@
 
 #include "coro/own_memory.h"
 #include "coro/registry.h"
-#include "signal/aside.h"
+#include "signal/spare_stack.h"
 #include "signal/ticks.h"
 
 #ifndef AT_MINSIGSTKSZ
@@ -49,21 +49,22 @@ static size_t signal_stack_bytes(void)
     return (minimum + HANDLER_STACK_BYTES + 4095) & ~(size_t)4095;
 }
 
-// One mapping: [block | guard | alternate stack | guard | stack aside | ring].
+// One mapping: [block | guard | alternate stack | guard | spare stack | ring].
 static gp_thread_t *map_block(void)
 {
     size_t block = (sizeof(gp_thread_t) + 4095) & ~(size_t)4095, stack = signal_stack_bytes();
-    unsigned char *memory = gp_own_map(block + GUARD_BYTES + stack + GUARD_BYTES + GP_ASIDE_BYTES + GP_RING_BYTES);
+    unsigned char *memory =
+        gp_own_map(block + GUARD_BYTES + stack + GUARD_BYTES + GP_SPARE_STACK_BYTES + GP_RING_BYTES);
     if (memory == NULL)
         return NULL;
-    unsigned char *aside = memory + block + GUARD_BYTES + stack + GUARD_BYTES;
+    unsigned char *spare = memory + block + GUARD_BYTES + stack + GUARD_BYTES;
     mprotect(memory + block, GUARD_BYTES, PROT_NONE);
-    mprotect(aside - GUARD_BYTES, GUARD_BYTES, PROT_NONE);
+    mprotect(spare - GUARD_BYTES, GUARD_BYTES, PROT_NONE);
     gp_thread_t *thread = (gp_thread_t *)(void *)memory;
     thread->alternate_stack.ss_sp = memory + block + GUARD_BYTES;
     thread->alternate_stack.ss_size = stack;
-    thread->aside = aside + GP_ASIDE_BYTES;
-    thread->ring.data = thread->aside;
+    thread->spare_stack = spare + GP_SPARE_STACK_BYTES;
+    thread->ring.data = thread->spare_stack;
     thread->ring.capacity = GP_RING_BYTES;
     return thread;
 }
@@ -99,7 +100,7 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
     thread->ended = NULL;
-    atomic_store_explicit(&thread->is_aside, false, memory_order_relaxed);
+    atomic_store_explicit(&thread->on_spare_stack, false, memory_order_relaxed);
     thread->hog_count = 0;
     thread->hog_end = 0;
     thread->exact_stack = NULL;
@@ -180,7 +181,7 @@ static gp_thread_t *attach(void)
     if (gp_thread_is_own(tid))
         return NULL;
     thread = gp_thread_find(tid);
-    if (thread != NULL) { // foreseen by the sampler
+    if (thread != NULL) { // prepared by the sampler
         set_own_stack(thread->root);
         settle_in(thread);
         return thread;
@@ -210,7 +211,7 @@ gp_thread_t *gp_thread_attach(void)
     return thread;
 }
 
-gp_thread_t *gp_thread_foresee(pid_t tid)
+gp_thread_t *gp_thread_prepare(pid_t tid)
 {
     gp_thread_t *thread = gp_thread_find(tid);
     if (thread != NULL)

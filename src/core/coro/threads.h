@@ -23,7 +23,7 @@ gp_thread_t *gp_thread_attach(void);
 
 // A block for thread `tid`, found by another thread; it adopts the block at its first signal or call.
 // Returns the block, existing or new; NULL when memory is short.
-gp_thread_t *gp_thread_foresee(pid_t tid);
+gp_thread_t *gp_thread_prepare(pid_t tid);
 
 // Give the calling thread's block back.
 void gp_thread_detach(void);

@@ -26,7 +26,7 @@ enum gp_exact_cfa {
 
 typedef struct gp_exact_site {
     uintptr_t pc;      // where the hook returns to
-    uintptr_t address; // of the function, as the hook was told
+    uintptr_t address; // of the function, as passed to the hook
     uintptr_t
         physical; // start of the function whose frame it is: another one's where `address` was inlined; 0 = unknown
     uint32_t function; // number

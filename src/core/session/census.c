@@ -86,7 +86,7 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
 static void look_at_waiting(prof_coro_t *coro, bool is_current, look_t *look)
 {
     uint64_t ready = is_current ? gp_edge_load(&coro->ready_ticks) : 0;
-    look->state = gp_edge_is_told(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
+    look->state = gp_edge_is_reported(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
     if (ready > gp_ticks()) {
         look->state = GP_CENSUS_PARKED; // until then, as far as is known
     } else if (ready != 0) {

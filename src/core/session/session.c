@@ -36,7 +36,7 @@ enum {
     CENSUS_PART = 8,    // the next census after 1/8 of the time so far: the file stays small
 };
 
-// A wait in progress is told once it has lasted this long, and again each time that it has gone on for as long.
+// A wait in progress is written once it has lasted this long, and again each time that it has gone on for as long.
 #define LONG_WAIT_NS 5000000000ull
 #define CENSUS_NS    5000000000ull // least time between two censuses
 
@@ -109,7 +109,7 @@ static void report_name(prof_coro_t *coro, uint64_t id)
         gp_recording_coro(&recording, coro, id, 0);
 }
 
-// Waits in progress are told at the end, and now and then where they last.
+// Waits in progress are written at the end, and now and then where they last.
 static void report_live(prof_coro_t *coro, void *unused)
 {
     (void)unused;

@@ -49,7 +49,7 @@ struct prof_coro {
     _Atomic uint64_t off_ns;     // of its slices, what it was not on the CPU; may be a little below zero. See slice.h
     _Atomic uint64_t blocked_ns; // of that, its thread slept in the kernel
     _Atomic uint64_t begun;      // ticks: less the time between sampling epochs, when it was born
-    _Atomic uint64_t told_ticks; // of its waits, those with a report of when it became ready; of that:
+    _Atomic uint64_t reported_ticks;   // of its waits, those with a report of when it became ready; of that:
     _Atomic uint64_t ready_wait_ticks; // it was runnable
 
     // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler and the

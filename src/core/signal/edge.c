@@ -32,7 +32,7 @@ void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
         ready = ready > since ? ready : since;
         ready = ready < now ? ready : now; // a timer that it was woken before
         gp_edge_store(&coro->ready_ticks, 0);
-        gp_coro_add(&coro->told_ticks, wait);
+        gp_coro_add(&coro->reported_ticks, wait);
         gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);
         if (thread->hog_end > ready)
             gp_hog_victim(thread, coro, id, ready, now);

@@ -47,9 +47,9 @@ static inline uint64_t gp_edge_waited(prof_coro_t *coro)
 }
 
 // Was it ever reported to have become ready?
-static inline int gp_edge_is_told(prof_coro_t *coro)
+static inline int gp_edge_is_reported(prof_coro_t *coro)
 {
-    return gp_edge_load(&coro->told_ticks) != 0;
+    return gp_edge_load(&coro->reported_ticks) != 0;
 }
 
 // On-CPU time of a coroutine that runs, as of `now`, taken that it had the CPU since its account was settled; ns.

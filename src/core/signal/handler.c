@@ -66,7 +66,7 @@ static gp_thread_t *adopt(ucontext_t *context)
 }
 
 // The thread is in its switch hook, on its spare stack: that is neither coroutine's, and not walked.
-static void stay_aside(gp_thread_t *thread, moment_t *moment)
+static void stay_on_spare_stack(gp_thread_t *thread, moment_t *moment)
 {
     moment->coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     moment->coro_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
@@ -284,8 +284,8 @@ static void take_sample(gp_thread_t *thread, ucontext_t *context)
     gp_unwind_regs_t registers;
     gp_unwind_regs_from_ucontext(&registers, thread->registers, context);
     moment.sp = registers.sp;
-    if (atomic_load_explicit(&thread->is_aside, memory_order_relaxed)) {
-        stay_aside(thread, &moment);
+    if (atomic_load_explicit(&thread->on_spare_stack, memory_order_relaxed)) {
+        stay_on_spare_stack(thread, &moment);
     } else {
         find_stack(thread, &moment);
         account(thread, &moment);

@@ -32,7 +32,7 @@ static void tell(gp_thread_t *thread, gp_hog_t *hog)
     mark->start = hog->start;
     mark->end = hog->end;
     gp_ring_commit(mark, GP_RING_HOG);
-    hog->told = true;
+    hog->is_notified = true;
 }
 
 void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t start, uint64_t now)
@@ -46,9 +46,9 @@ void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t s
 
 static void blame(gp_thread_t *thread, gp_hog_t *hog, prof_coro_t *victim, uint64_t id, uint64_t ticks)
 {
-    if (!hog->told)
+    if (!hog->is_notified)
         tell(thread, hog);
-    gp_delay_mark_t *mark = hog->told ? gp_ring_reserve(&thread->ring, sizeof(*mark)) : NULL;
+    gp_delay_mark_t *mark = hog->is_notified ? gp_ring_reserve(&thread->ring, sizeof(*mark)) : NULL;
     if (mark == NULL) {
         gp_thread_count(thread, GP_COUNTER_LOST_HOGS);
         return;

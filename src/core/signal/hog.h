@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Long slices, and the coroutines they kept waiting.
 //
-// Model: a slice of at least gp_edge_hog_ticks is put into the thread's `hogs`, and the collector is told; it has kept
-// the samples of the slice. A coroutine that is resumed on the same thread and was ready while such a slice went on is
-// one of its victims: its delay is the time for which the two overlap. So a hog of H over N ready coroutines is charged
-// N * H, no matter which is resumed first. A thread's own stack counts as a hog only once it has a victim: event loops
-// sleep there.
+// Model: a slice of at least gp_edge_hog_ticks is put into the thread's `hogs`, and the collector is notified; it has
+// kept the samples of the slice. A coroutine that is resumed on the same thread and was ready while such a slice went
+// on is one of its victims: its delay is the time for which the two overlap. So a hog of H over N ready coroutines is
+// charged N * H, no matter which is resumed first. A thread's own stack counts as a hog only once it has a victim:
+// event loops sleep there.
 #ifndef GP_SIGNAL_HOG_H
 #define GP_SIGNAL_HOG_H
 

@@ -46,19 +46,19 @@ typedef struct gp_hog { // a long slice
     prof_coro_t *coro;
     uint64_t coro_id;
     uint64_t start, end; // ticks
-    bool told;           // the collector knows it
+    bool is_notified;    // the collector knows it
 } gp_hog_t;
 
-// Where a thread has lately switched to, by page: right as long as the table of regions has not changed. Pages, so that
+// Where a thread recently switched to, by page: right as long as the table of regions has not changed. Pages, so that
 // a stack which was carved out of another one is not taken for that. Here and not in a thread-local of its own: a
 // process that loads the library late (Python) has room for next to none.
-typedef struct gp_lately {
+typedef struct gp_recent_switch {
     uint64_t version, id;
     uintptr_t lo, hi; // within one page
     prof_coro_t *coro;
-} gp_lately_t;
+} gp_recent_switch_t;
 
-enum { GP_THREAD_LATELY = 64 };
+enum { GP_RECENT_SWITCHES = 64 };
 
 typedef struct gp_thread {
     _Atomic int state; // enum gp_thread_state
@@ -91,14 +91,14 @@ typedef struct gp_thread {
     uint64_t wait_rest;               // ticks from the last sampled point to the end of its period
     uint32_t wait_random, wait_count; // generator; samples since wait_window
     uint64_t wait_window;
-    uint64_t activity_least; // ticks: longer waits end a activity, see activity.h
+    uint64_t activity_least; // ticks: longer waits end an activity, see activity.h
     uint64_t activity_window;
-    uint32_t activity_count; // activities since activity_window
-    gp_hog_t hogs[GP_HOGS];  // latest long slices, see hog.c
-    unsigned hog_count;      // in all
-    uint64_t hog_end;        // when the latest ended, 0 = none
-    unsigned char *aside;    // top of a stack for work that a coroutine's stack may be too small for
-    _Atomic bool is_aside;   // the thread is on it
+    uint32_t activity_count;     // activities since activity_window
+    gp_hog_t hogs[GP_HOGS];      // latest long slices, see hog.c
+    unsigned hog_count;          // in all
+    uint64_t hog_end;            // when the latest ended, 0 = none
+    unsigned char *spare_stack;  // top of a stack for work that a coroutine's stack may be too small for
+    _Atomic bool on_spare_stack; // the thread is on it
 
     uint64_t sample_cpu_ns;        // thread CPU clock at the last sample
     uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began
@@ -111,8 +111,8 @@ typedef struct gp_thread {
     _Atomic uint64_t sharer_id;
     _Atomic uint64_t unknown_sp; // a stack pointer on no known stack, for the collector to look up; 0 = none
 
-    gp_lately_t lately[GP_THREAD_LATELY]; // by the switch hook
-    uintptr_t handler_entry;              // stack address at which the handler began
+    gp_recent_switch_t recent_switches[GP_RECENT_SWITCHES]; // by the switch hook
+    uintptr_t handler_entry;                                // stack address at which the handler began
     uintptr_t registers[33];
     uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT];
     uintptr_t parked_frames[GP_UNWIND_DEPTH_DEFAULT];

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "signal/aside.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/sample.h"
 #include "signal/scope_record.h"
+#include "signal/spare_stack.h"
 
 enum {
     WINDOWS_PER_SECOND = 10, // how often the rate is looked at
@@ -109,7 +109,7 @@ static size_t walk_language(gp_thread_t *thread, unsigned *flags)
     if (language == NULL)
         return 0;
     gp_language_place_t place = {
-        // all of the thread's stack: this may run aside of it
+        // all of the thread's stack: this may run on the spare one
         .sp = atomic_load_explicit(&thread->root->lo, memory_order_relaxed),
         .stack_hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed),
     };
@@ -186,6 +186,6 @@ void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t 
         .ready = wait > 0 ? (uint64_t)((unsigned __int128)weight * runnable / wait) : 0,
         .blind = ready == 0,
     };
-    if (!gp_aside(thread, record, &ended))
+    if (!gp_run_on_spare_stack(thread, record, &ended))
         gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
 }

@@ -10,7 +10,8 @@
 // one subtraction.)
 //
 // The stack is walked from where the coroutine parked, by the thread that resumes it, right before it goes on: until
-// then the stack does not change. The walk runs aside, not on the switching coroutine's stack, which may be small.
+// then the stack does not change. The walk runs on the spare stack, not on the switching coroutine's stack, which may
+// be small.
 #ifndef GP_SIGNAL_WAIT_H
 #define GP_SIGNAL_WAIT_H
 

@@ -13,7 +13,7 @@
 enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack);
 
 // Could the call before the return address `ra` have entered the function that starts at `start`?
-// True where that cannot be told: a call through a register. Signals: safe.
+// True where that is unknown: a call through a register. Signals: safe.
 bool gp_call_may_enter(uintptr_t ra, uintptr_t start);
 
 #endif

@@ -162,7 +162,7 @@ static bool same_tid(const void *owner, uint32_t number, const void *key)
     return ((const chrome_t *)owner)->tids[number] == *(const uint32_t *)key;
 }
 
-// Name the thread of a activity, the first time. Returns 0 or -ENOMEM.
+// Name the thread of an activity, the first time. Returns 0 or -ENOMEM.
 static int put_thread(chrome_t *chrome, const gp_activity_t *activity)
 {
     uint32_t tid = activity->thread_id;

@@ -234,8 +234,8 @@ static int put_times(void *context, const void *bytes, size_t len)
 }
 
 // A column that was put by.
-static int column_put_by(firefox_t *firefox, const char *name, size_t number, size_t unit,
-                         int (*put)(void *, const void *, size_t))
+static int column_put_with(firefox_t *firefox, const char *name, size_t number, size_t unit,
+                           int (*put)(void *, const void *, size_t))
 {
     column(&firefox->json, name);
     int result = gp_spill_read(&firefox->columns, number, unit, put, firefox);
@@ -248,9 +248,9 @@ static int put_stack_table(firefox_t *firefox)
     gp_json_t *json = &firefox->json;
     size_t unit = sizeof(uint32_t);
     table_begin(json, "stackTable", gp_spill_bytes(&firefox->columns, COLUMN_FRAME) / unit);
-    int result = column_put_by(firefox, "frame", COLUMN_FRAME, unit, put_numbers);
+    int result = column_put_with(firefox, "frame", COLUMN_FRAME, unit, put_numbers);
     if (result == 0)
-        result = column_put_by(firefox, "prefix", COLUMN_PREFIX, unit, put_numbers);
+        result = column_put_with(firefox, "prefix", COLUMN_PREFIX, unit, put_numbers);
     table_end(json);
     return result;
 }
@@ -362,12 +362,12 @@ static int put_samples(firefox_t *firefox, size_t thread)
     gp_json_t *json = &firefox->json;
     table_begin(json, "samples", gp_spill_bytes(&firefox->columns, weights) / unit);
     gp_json_key_text(json, "weightType", "tracing-ms");
-    int result = column_put_by(firefox, "stack", stacks, sizeof(uint32_t), put_numbers);
+    int result = column_put_with(firefox, "stack", stacks, sizeof(uint32_t), put_numbers);
     if (result == 0)
-        result = column_put_by(firefox, "weight", weights, unit, put_weights);
+        result = column_put_with(firefox, "weight", weights, unit, put_weights);
     firefox->time_ns = 0;
     if (result == 0)
-        result = column_put_by(firefox, "time", weights, unit, put_times);
+        result = column_put_with(firefox, "time", weights, unit, put_times);
     table_end(json);
     return result;
 }

@@ -127,7 +127,7 @@ static void put_source(perfetto_t *perfetto, const gp_arrow_t *arrow)
     end_event(perfetto);
 }
 
-// The arrow that ends at the beginning of a activity: that of a track's first is its spawn.
+// The arrow that ends at the beginning of an activity: that of a track's first is its spawn.
 static bool arrow_into(const gp_timeline_t *timeline, const gp_activity_t *activity, const gp_activity_t *before,
                        size_t number, gp_arrow_t *arrow)
 {

@@ -193,7 +193,7 @@ gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_win
 int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
                           char error[GP_READER_ERROR_SIZE]);
 
-// Whether a sample or a activity is within the window.
+// Whether a sample or an activity is within the window.
 bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
 bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_record_t *activity);
 

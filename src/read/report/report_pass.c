@@ -58,8 +58,8 @@ static size_t part_of(const gp_pass_t *pass, const gp_pass_weight_t *weight)
     return (size_t)(gp_hash_u64(root != GP_INDEX_NONE ? root : weight->group) % pass->spill.count);
 }
 
-// Put the table by, and begin another.
-static int put_by(gp_pass_t *pass)
+// Spill the table, and begin another.
+static int spill_weights(gp_pass_t *pass)
 {
     gp_pass_weights_t *weights = &pass->weights;
     uint64_t parts = pass->dataset->samples_read / PART_SAMPLES + 2;
@@ -80,46 +80,46 @@ static bool same_group(const void *owner, uint32_t number, const void *key)
     return a->label == b->label && a->root == b->root;
 }
 
-static bool same_whose(const void *owner, uint32_t number, const void *key)
+static bool same_owner(const void *pass, uint32_t number, const void *key)
 {
-    const gp_pass_whose_t *a = &((const gp_pass_t *)owner)->whose[number], *b = key;
+    const gp_pass_owner_t *a = &((const gp_pass_t *)pass)->owners[number], *b = key;
     return a->coro == b->coro && a->trace == b->trace && a->thread == b->thread;
 }
 
 // The frame that --by puts at the root, GP_INDEX_NONE without it.
-static int find_root(gp_pass_t *pass, const gp_pass_whose_t *whose, uint32_t *root)
+static int find_root(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *root)
 {
     char text[256];
     *root = GP_INDEX_NONE;
     if (pass->options.by == GP_BY_NONE)
         return 0;
     if (pass->options.by == GP_BY_TRACE)
-        gp_report_trace_label(pass->dataset, whose->trace, false, text, sizeof(text));
+        gp_report_trace_label(pass->dataset, owner->trace, false, text, sizeof(text));
     else
-        gp_report_coro_label(pass->dataset, whose->coro, pass->builder->symbolizer, false, text, sizeof(text));
+        gp_report_coro_label(pass->dataset, owner->coro, pass->builder->symbolizer, false, text, sizeof(text));
     gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
     *root = gp_builder_frame(pass->builder, &frame);
     return *root != GP_INDEX_NONE ? 0 : -ENOMEM;
 }
 
-static int find_label(gp_pass_t *pass, const gp_pass_whose_t *whose, uint32_t *label)
+static int find_label(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *label)
 {
     unsigned wants = pass->options.wants;
     *label = 0;
     if (wants & GP_WANT_LABELS)
-        *label = gp_report_label(pass->dataset, pass->builder, whose->coro, whose->trace, whose->thread);
-    else if (wants & GP_WANT_HEAVIEST && pass->heaviest[whose->coro])
-        *label = gp_report_coro_only_label(pass->dataset, pass->builder, whose->coro);
+        *label = gp_report_label(pass->dataset, pass->builder, owner->coro, owner->trace, owner->thread);
+    else if (wants & GP_WANT_HEAVIEST && pass->heaviest[owner->coro])
+        *label = gp_report_coro_only_label(pass->dataset, pass->builder, owner->coro);
     else
         return 0;
     return *label != 0 ? 0 : -ENOMEM;
 }
 
 // Returns the number of the group, GP_INDEX_NONE when memory is short.
-static uint32_t find_group(gp_pass_t *pass, const gp_pass_whose_t *whose)
+static uint32_t find_group(gp_pass_t *pass, const gp_pass_owner_t *owner)
 {
     gp_pass_group_t key;
-    if (find_root(pass, whose, &key.root) < 0 || find_label(pass, whose, &key.label) < 0)
+    if (find_root(pass, owner, &key.root) < 0 || find_label(pass, owner, &key.label) < 0)
         return GP_INDEX_NONE;
     uint64_t hash = gp_hash_u64((uint64_t)key.root << 32 | key.label);
     uint32_t number = gp_index_find(&pass->group_index, hash, same_group, pass, &key);
@@ -132,37 +132,37 @@ static uint32_t find_group(gp_pass_t *pass, const gp_pass_whose_t *whose)
     return (uint32_t)pass->group_count++;
 }
 
-static const gp_pass_whose_t *find_whose(gp_pass_t *pass, gp_pass_whose_t key)
+static const gp_pass_owner_t *find_owner(gp_pass_t *pass, gp_pass_owner_t key)
 {
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.coro << 32 | key.trace), key.thread);
-    uint32_t number = gp_index_find(&pass->whose_index, hash, same_whose, pass, &key);
+    uint32_t number = gp_index_find(&pass->owner_index, hash, same_owner, pass, &key);
     if (number != GP_INDEX_NONE)
-        return &pass->whose[number];
+        return &pass->owners[number];
     key.group = find_group(pass, &key);
     if (key.group == GP_INDEX_NONE ||
-        gp_grow(&pass->whose, &pass->whose_capacity, pass->whose_count, sizeof(key)) < 0 ||
-        gp_index_add(&pass->whose_index, hash, (uint32_t)pass->whose_count) < 0)
+        gp_grow(&pass->owners, &pass->owner_capacity, pass->owner_count, sizeof(key)) < 0 ||
+        gp_index_add(&pass->owner_index, hash, (uint32_t)pass->owner_count) < 0)
         return NULL;
-    pass->whose[pass->whose_count] = key;
-    return &pass->whose[pass->whose_count++];
+    pass->owners[pass->owner_count] = key;
+    return &pass->owners[pass->owner_count++];
 }
 
 // A coroutine mostly goes on working for the same trace on the same thread.
 static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, uint32_t thread)
 {
-    const gp_pass_whose_t key = {
+    const gp_pass_owner_t key = {
         .coro = pass->by_coro ? seen->coro : 0,
         .trace = pass->by_trace ? seen->trace : 0,
         .thread = pass->by_thread ? thread : 0,
     };
-    uint32_t *last = &pass->last_whose[pass->by_coro ? seen->coro : seen->trace];
-    if (*last != 0 && same_whose(pass, *last - 1, &key))
-        return pass->whose[*last - 1].group;
-    const gp_pass_whose_t *whose = find_whose(pass, key);
-    if (whose == NULL)
+    uint32_t *last = &pass->last_owner[pass->by_coro ? seen->coro : seen->trace];
+    if (*last != 0 && same_owner(pass, *last - 1, &key))
+        return pass->owners[*last - 1].group;
+    const gp_pass_owner_t *owner = find_owner(pass, key);
+    if (owner == NULL)
         return GP_INDEX_NONE;
-    *last = (uint32_t)(whose - pass->whose) + 1;
-    return whose->group;
+    *last = (uint32_t)(owner - pass->owners) + 1;
+    return owner->group;
 }
 
 // Paths are numbered one after the other: while there is one group, they are the weights' numbers.
@@ -181,7 +181,7 @@ static int weigh_path(gp_pass_t *pass, uint32_t path, double ns)
 
 static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
 {
-    if (pass->last_whose == NULL)
+    if (pass->last_owner == NULL)
         return weigh_path(pass, seen->path, seen->ns);
     const gp_pass_weight_t more = {
         .group = group_of(pass, seen, sample->thread),
@@ -192,7 +192,7 @@ static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pas
     };
     if (more.group == GP_INDEX_NONE)
         return -ENOMEM;
-    int result = pass->weights.count >= WEIGHTS_MAX ? put_by(pass) : 0;
+    int result = pass->weights.count >= WEIGHTS_MAX ? spill_weights(pass) : 0;
     return result < 0 ? result : gp_pass_weigh(&pass->weights, &more);
 }
 
@@ -241,14 +241,14 @@ int gp_pass_read(gp_pass_t *pass)
     char error[GP_READER_ERROR_SIZE];
     int result = gp_dataset_read_again(pass->dataset, &handlers, pass, error);
     if (result == 0 && pass->spill.count > 0)
-        result = put_by(pass);
+        result = spill_weights(pass);
     // All groups are found.
     gp_index_free(&pass->group_index);
-    gp_index_free(&pass->whose_index);
-    free(pass->last_whose);
-    free(pass->whose);
-    pass->last_whose = NULL;
-    pass->whose = NULL;
+    gp_index_free(&pass->owner_index);
+    free(pass->last_owner);
+    free(pass->owners);
+    pass->last_owner = NULL;
+    pass->owners = NULL;
     return result;
 }
 
@@ -393,9 +393,9 @@ static int init(gp_pass_t *pass)
     if (options->wants & GP_WANT_TIMELINE)
         pass->coros_seen = calloc(dataset->coro_count + 1, sizeof(*pass->coros_seen));
     if (grouped)
-        pass->last_whose = calloc((pass->by_coro ? dataset->coro_count : dataset->trace_count) + 1, sizeof(uint32_t));
+        pass->last_owner = calloc((pass->by_coro ? dataset->coro_count : dataset->trace_count) + 1, sizeof(uint32_t));
     if (pass->modules == NULL || pass->paths == NULL ||
-        (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) || (grouped && pass->last_whose == NULL) ||
+        (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) || (grouped && pass->last_owner == NULL) ||
         (options->stitch && gp_stitches_init(&pass->stitches, dataset) < 0) ||
         gp_scaling_init(&pass->scaling, dataset, options) < 0 || map_modules(pass) < 0)
         return -ENOMEM;
@@ -427,7 +427,7 @@ void gp_pass_free(gp_pass_t *pass)
     gp_spill_free(&pass->spill);
     gp_timeline_source_free(pass->timeline);
     gp_index_free(&pass->group_index);
-    gp_index_free(&pass->whose_index);
+    gp_index_free(&pass->owner_index);
     gp_index_free(&pass->stitched_index);
     gp_stitches_free(&pass->stitches);
     free(pass->stitched);
@@ -435,8 +435,8 @@ void gp_pass_free(gp_pass_t *pass)
     free(pass->heaviest);
     free(pass->paths);
     free(pass->groups);
-    free(pass->whose);
-    free(pass->last_whose);
+    free(pass->owners);
+    free(pass->last_owner);
     free(pass->coros_seen);
     free(pass);
 }

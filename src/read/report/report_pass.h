@@ -32,11 +32,11 @@ typedef struct gp_pass_group {
     uint32_t label, root; // label's number plus 1, 0 = none; frame, or GP_INDEX_NONE
 } gp_pass_group_t;
 
-typedef struct gp_pass_whose { // numbers; 0 for what is not kept apart
+typedef struct gp_pass_owner { // numbers; 0 for what is not kept apart
     uint32_t coro, trace;
     uint32_t thread; // index in the capture
     uint32_t group;
-} gp_pass_whose_t;
+} gp_pass_owner_t;
 
 typedef struct gp_pass_stitched {
     uint32_t stitch, slot; // of `paths`
@@ -61,10 +61,10 @@ typedef struct gp_pass {
     gp_pass_weights_t weights;
     gp_pass_group_t *groups;
     size_t group_count, group_capacity;
-    gp_pass_whose_t *whose;
-    size_t whose_count, whose_capacity;
-    uint32_t *last_whose; // by coroutine, or by trace: plus 1
-    gp_index_t group_index, whose_index;
+    gp_pass_owner_t *owners;
+    size_t owner_count, owner_capacity;
+    uint32_t *last_owner; // by coroutine, or by trace: plus 1
+    gp_index_t group_index, owner_index;
     gp_spill_t spill;                    // weights that were put by
     double scale;                        // of a report in parts, what weights are multiplied by at last
     struct gp_timeline_source *timeline; // NULL where it is not wanted

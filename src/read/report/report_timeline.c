@@ -209,7 +209,7 @@ static int hand_out(handing_t *handing)
     return result;
 }
 
-// A activity that begins before the one before it has ended was told twice, when an exec failed: the later one is
+// An activity that begins before the one before it has ended was written twice, when an exec failed: the later one is
 // right.
 static int take_sorted(void *context, const void *record)
 {

@@ -61,7 +61,7 @@ static int sort_collected(gp_sorter_t *sorter)
     return 0;
 }
 
-static int put_by(gp_sorter_t *sorter)
+static int spill_run(gp_sorter_t *sorter)
 {
     int result = sort_collected(sorter);
     if (result == 0 && sorter->fd < 0) {
@@ -79,7 +79,7 @@ static int put_by(gp_sorter_t *sorter)
 
 int gp_sorter_add(gp_sorter_t *sorter, const void *record)
 {
-    int result = sorter->count == sorter->run_records ? put_by(sorter) : 0;
+    int result = sorter->count == sorter->run_records ? spill_run(sorter) : 0;
     if (result < 0)
         return result;
     if (sorter->count == sorter->capacity) {
