@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "collect/sampler.h"
+#include "coro/process_id.h"
 #include "greenprof/coro.h"
 #include "interpreter/api.h"
 #include "interpreter/frame_walk.h"

@@ -27,10 +27,6 @@ typedef struct gp_coro_view { // a live coroutine, for a language to show; see c
     } * frames; // [depth], innermost first, of the language
 } gp_coro_view_t;
 
-// Every live coroutine. Returns gp_coro_view_t[*count], NULL when memory is short. Set by what takes censuses.
-typedef gp_coro_view_t *gp_coro_views_t(size_t *count);
-extern gp_coro_views_t *gp_coro_views;
-
 typedef struct gp_core_interface {
     size_t size;
     // Take a snapshot; the samples taken so far are in it. Returns it, or NULL and errno.

@@ -13,18 +13,14 @@
 #include "collect/hog_samples.h"
 #include "collect/polled.h"
 #include "collect/sampler.h"
+#include "collect/samples.h"
 #include "collect/sleepers.h"
-#include "coro/coro_name.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
-#include "exact/exact_site.h"
-#include "profile/profile.h"
-#include "profile/profile_pool.h"
 #include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/ticks.h"
-#include "signal/wait.h"
 
 enum {
     ROUND_NS = 50000000, // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
@@ -39,8 +35,6 @@ enum {
 
 pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static const gp_sink_t *sink;
-static void (*errand)(void);
 static _Atomic bool running; // changed under the sampler lock
 // `wanted` is raised by those who wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
@@ -92,155 +86,6 @@ static void round_over(uint32_t answered)
     futex(&done, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-void gp_collector_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
-{
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    size_t depth = 0;
-    stack->flags = 0;
-    if (sample->flags & GP_SAMPLE_SWITCHING) {
-        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
-        stack->flags |= GP_STACK_SWITCHING;
-    }
-    for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
-        bool is_language = gp_language_is_frame(sample->frames[i]);
-        gp_loc_t loc = is_language ? language->locate(sample->frames[i]) : gp_modules_locate(sample->frames[i]);
-        if (is_language && loc == GP_LANGUAGE_CUT)
-            break;
-        if (loc == GP_LOC_OWN) {
-            if (is_language)
-                continue; // what it calls is the program
-            if (!gp_thread_is_entry(sample->frames[i]))
-                depth = 0; // what greenprof calls on behalf of its caller is the caller's time
-            continue;
-        }
-        locs[depth++] = loc;
-        if (i == 0 && (sample->flags & GP_UNWIND_TRUNCATED)) { // the leaf, then what is missing, then the root end
-            locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TRUNCATED);
-            stack->flags |= GP_STACK_TRUNCATED;
-        }
-    }
-    if ((sample->flags & GP_UNWIND_INCOMPLETE) && !(sample->flags & GP_SAMPLE_SWITCHING)) {
-        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
-        stack->flags |= GP_STACK_INCOMPLETE;
-    }
-    if (depth == 0) // all of it was greenprof's own, on the way into or out of the program
-        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
-    stack->locs = locs;
-    stack->depth = depth;
-}
-
-void gp_collector_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
-{
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    if (language == NULL || gp_coro_is_named(coro) || coro->kind == GP_CORO_THREAD)
-        return;
-    const char *name = language->coro_name(stack->locs, stack->depth);
-    if (name != NULL && gp_coro_name_default(coro, id, name))
-        coro->written_id = 0; // the capture gets it with its next record of it
-}
-
-static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
-
-static void hand_on(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
-                    uint64_t weight_ns)
-{
-    if (weight_ns == 0 && kind != GP_KIND_CPU)
-        return;
-    gp_profiles_take(sample, thread, stack, kind, weight_ns);
-    if (sink != NULL)
-        sink->sample(sample, thread, stack, kind, weight_ns);
-}
-
-// A sample on a stack that nobody announced is that stack's, or whose the runtime says that it is.
-static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
-{
-    uint64_t id;
-    bool polled = sample->flags & (GP_SAMPLE_POLLED | GP_SAMPLE_MISFIT);
-    prof_coro_t *coro =
-        polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(sample->frames[sample->depth], &id);
-    if (coro == NULL)
-        return;
-    sample->coro = coro;
-    sample->coro_id = id;
-    sample->trace[0] = sample->trace[1] = 0;
-}
-
-static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
-{
-    gp_stack_t stack;
-    if (sample->flags & (GP_SAMPLE_OUTSIDE | GP_SAMPLE_POLLED))
-        find_owner(thread, sample);
-    gp_collector_locate(sample, sample_locs, &stack);
-    gp_collector_name(sample->coro, sample->coro_id, &stack);
-    gp_hog_keep_sample(thread, sample, &stack);
-    hand_on(sample, thread, &stack, GP_KIND_CPU, sample->weight_ns);
-    hand_on(sample, thread, &stack, GP_KIND_PREEMPTED, sample->off_ns);
-}
-
-void gp_collector_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
-{
-    gp_stack_t stack;
-    gp_collector_locate(sample, sample_locs, &stack);
-    gp_hog_keep_sample(thread, sample, &stack);
-    hand_on(sample, thread, &stack, GP_KIND_BLOCKED, sample->weight_ns);
-}
-
-void gp_collector_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
-{
-    gp_stack_t stack = {.locs = sample_locs};
-    if (sample->depth > 0) {
-        gp_collector_locate(sample, sample_locs, &stack);
-        gp_collector_name(sample->coro, sample->coro_id, &stack);
-    }
-    if (sample->flags & GP_SAMPLE_BLIND) {
-        hand_on(sample, thread, &stack, GP_KIND_WAITING, sample->weight_ns);
-    } else {
-        hand_on(sample, thread, &stack, GP_KIND_READY, sample->off_ns);
-        hand_on(sample, thread, &stack, GP_KIND_PARKED, sample->weight_ns - sample->off_ns);
-    }
-}
-
-static void take_hog(gp_thread_t *thread, const gp_hog_mark_t *mark)
-{
-    size_t count;
-    const gp_hog_sample_t *samples = gp_hog_samples(thread, mark->start, &count);
-    if (sink != NULL)
-        sink->hog(mark, thread, samples, count);
-}
-
-static void drain(gp_thread_t *thread)
-{
-    for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;) {
-        void *record = header;
-        switch (atomic_load_explicit(&header->committed, memory_order_relaxed)) {
-        case GP_RING_SAMPLE:
-            take_sample(thread, record);
-            break;
-        case GP_RING_WAIT:
-            gp_collector_take_wait(thread, record);
-            break;
-        case GP_RING_HOG:
-            take_hog(thread, record);
-            break;
-        case GP_RING_TRACE_MARK:
-            if (sink != NULL)
-                sink->trace_mark(record);
-            break;
-        case GP_RING_ACTIVITY:
-            if (sink != NULL)
-                sink->activity(record, thread);
-            break;
-        case GP_RING_DELAY:
-            if (sink != NULL)
-                sink->delay(record, thread);
-            break;
-        default:
-            break;
-        }
-        gp_ring_consume(&thread->ring, header);
-    }
-}
-
 // CPU time since the last sample of a thread. A few periods are the normal end of things; more means that no signal
 // reached it: the thread blocks it, or has no timer.
 static uint64_t unsampled_ns(gp_thread_t *thread)
@@ -259,10 +104,8 @@ static uint64_t unsampled_ns(gp_thread_t *thread)
 static void end_thread(gp_thread_t *thread)
 {
     gone_counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
-    gp_profiles_thread_over(thread);
+    GP_SINKS_CALL(thread_over, thread);
     gp_hog_forget(thread);
-    if (sink != NULL)
-        sink->thread_over(thread);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
         gone_counters[i] += atomic_exchange_explicit(&thread->counters[i], 0, memory_order_relaxed);
     gp_thread_recycle(thread);
@@ -306,7 +149,7 @@ static void drain_all(void)
     for (; thread != NULL; thread = thread->next) {
         // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
         int state = atomic_load_explicit(&thread->state, memory_order_acquire);
-        drain(thread);
+        gp_samples_drain(thread);
         look_up_unknown(thread);
         if (state == GP_THREAD_EXITED)
             end_thread(thread);
@@ -318,9 +161,8 @@ static void drain_all(void)
 // What samples are located in, as it is now: before they are drained.
 static void refresh(void)
 {
-    if (gp_modules_refresh())
-        gp_exact_functions_recheck();
-    gp_exact_functions_locate();
+    bool changed = gp_modules_refresh();
+    GP_SINKS_CALL(refresh, changed);
 }
 
 static void round_of_all(void)
@@ -329,12 +171,11 @@ static void round_of_all(void)
     refresh();
     prof_coro_t *retired = gp_coro_take_retired();
     drain_all();
-    for (prof_coro_t *coro = retired; coro != NULL && sink != NULL; coro = coro->next)
-        sink->coro_over(coro);
+    for (prof_coro_t *coro = retired; coro != NULL; coro = coro->next)
+        GP_SINKS_CALL(coro_over, coro);
     gp_coro_recycle(retired);
     gp_scope_recycle();
-    if (sink != NULL)
-        sink->round();
+    GP_SINKS_CALL(round);
     gp_polled_round();
     pthread_mutex_unlock(&gp_drain_lock);
 }
@@ -356,11 +197,20 @@ static void look_at_sleepers(void)
     pthread_mutex_unlock(&gp_drain_lock);
 }
 
-// Until somebody kicks, or for a round; with looks at sleepers where somebody wants to know.
+static bool wants_waits(void)
+{
+    unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++)
+        if (gp_sinks[i]->wants_waits != NULL && gp_sinks[i]->wants_waits())
+            return true;
+    return false;
+}
+
+// Until a kick, or for a round; with looks at sleepers where a sink wants to know of them.
 static void wait_for_next(uint32_t seen_kicks)
 {
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
-    bool looks = sampling && (sink != NULL || gp_profiles_want_waits());
+    bool looks = sampling && wants_waits();
     if (!sampling) {
         futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
         return;
@@ -418,8 +268,7 @@ static void *collect(void *unused)
             round_of_all(); // what was still in the rings
             gp_coro_set_draining(is_sampling);
         }
-        if (errand != NULL)
-            errand();
+        GP_SINKS_CALL(after_round);
         wait_for_next(seen_kicks);
     }
     return NULL;
@@ -439,19 +288,6 @@ int gp_collector_start(void)
     pthread_detach(thread);
     atomic_store_explicit(&running, true, memory_order_release);
     return 0;
-}
-
-void gp_collector_set_errand(void (*new_errand)(void))
-{
-    errand = new_errand;
-}
-
-void gp_collector_set_sink(const gp_sink_t *new_sink)
-{
-    pthread_mutex_lock(&gp_drain_lock);
-    gp_wait_want((new_sink != NULL) - (sink != NULL));
-    sink = new_sink;
-    pthread_mutex_unlock(&gp_drain_lock);
 }
 
 // A handler in progress has counted its signal, but not yet what became of it. Such a signal is left for the next time.

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "collect/samples.h"
 #include "coro/registry.h"
 #include "signal/edge.h"
 #include "signal/language.h"
@@ -145,5 +146,5 @@ void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)
     // Exchange: the thread that resumes it may be about to take the wait as a whole (gp_wait_over()).
     if (atomic_compare_exchange_strong_explicit(&coro->unsampled_from, &from, now, memory_order_acq_rel,
                                                 memory_order_relaxed))
-        gp_collector_take_wait(NULL, &buffer.sample);
+        gp_samples_take_wait(NULL, &buffer.sample);
 }

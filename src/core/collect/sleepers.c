@@ -9,6 +9,7 @@
 
 #include "collect/parked.h"
 #include "collect/sampler.h"
+#include "collect/samples.h"
 #include "coro/registry.h"
 #include "signal/edge.h"
 #include "signal/language.h"
@@ -122,7 +123,7 @@ static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
         .scope = gp_parked_scope(coro),
     };
     gp_parked_trace(coro, buffer.sample.trace);
-    gp_collector_take_sleep(thread, &buffer.sample);
+    gp_samples_take_sleep(thread, &buffer.sample);
 }
 
 bool gp_sleepers_wants(gp_thread_t *thread)

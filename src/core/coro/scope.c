@@ -35,13 +35,16 @@ static int grow(void)
 
 static void link_child(gp_scope_t *parent, gp_scope_t *child)
 {
-    child->parent = parent;
+    // Release: partner of the acquire in gp_scope_parent().
+    __atomic_store_n(&child->parent, parent, __ATOMIC_RELEASE);
     child->prev_sibling = NULL;
     child->next_sibling = parent != NULL ? parent->first_child : NULL;
     if (child->next_sibling != NULL)
         child->next_sibling->prev_sibling = child;
-    if (parent != NULL)
+    if (parent != NULL) {
         parent->first_child = child;
+        parent->children++;
+    }
 }
 
 static void unlink_child(gp_scope_t *child)
@@ -52,6 +55,8 @@ static void unlink_child(gp_scope_t *child)
         child->parent->first_child = child->next_sibling;
     if (child->next_sibling != NULL)
         child->next_sibling->prev_sibling = child->prev_sibling;
+    if (child->parent != NULL)
+        child->parent->children--;
 }
 
 static void retire(gp_scope_t *scope)
@@ -115,7 +120,14 @@ void gp_scope_quit(prof_coro_t *coro)
     gp_scope_unref(scope);
 }
 
-gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile)
+// Releases: partners of the acquires in gp_scope_profile() and gp_scope_exact().
+static void set_profile(gp_scope_t *scope, struct prof *profile, struct gp_exact *exact)
+{
+    __atomic_store_n(&scope->profile, profile, __ATOMIC_RELEASE);
+    __atomic_store_n(&scope->exact, exact, __ATOMIC_RELEASE);
+}
+
+gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile, struct gp_exact *exact)
 {
     if (free_slots == NULL && !grow())
         return NULL;
@@ -125,9 +137,10 @@ gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile)
     uint64_t now = gp_ticks();
     link_child(part(coro, now), scope);
     scope->first_child = NULL;
+    scope->children = 0;
     scope->members = NULL;
     scope->ledger = (gp_ledger_t){0};
-    scope->profile = profile;
+    set_profile(scope, profile, exact);
     scope->references = 2; // the coroutine and the profile
     join(coro, scope, now);
     return scope;
@@ -165,9 +178,7 @@ void gp_scope_ref(gp_scope_t *scope)
 // tree: otherwise profiles that overlap on one coroutine would grow a chain for ever.
 static void splice_if_dead(gp_scope_t *scope)
 {
-    uint32_t children = 0;
-    for (gp_scope_t *child = scope->first_child; child != NULL; child = child->next_sibling)
-        children++;
+    uint32_t children = scope->children;
     if (scope->profile != NULL || children == 0 || scope->references != children)
         return;
     gp_scope_t *parent = scope->parent;
@@ -196,6 +207,12 @@ void gp_scope_unref(gp_scope_t *scope)
     }
     if (scope != NULL)
         splice_if_dead(scope);
+}
+
+void gp_scope_forget_profile(gp_scope_t *scope)
+{
+    set_profile(scope, NULL, NULL);
+    gp_scope_unref(scope);
 }
 
 // The scope after `scope` in the tree below `top`: children first, then siblings, then up. NULL at the end. No

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scopes of request profiles; see signal/scope.h for the model. Everything here: caller holds gp_registry_lock, except
-// where said.
+// Scopes of request profiles; see signal/scope_record.h for the model. Everything here: caller holds gp_registry_lock,
+// except where said.
 #ifndef GP_CORO_SCOPE_H
 #define GP_CORO_SCOPE_H
 
@@ -9,8 +9,12 @@
 
 struct prof;
 
-// Put a new scope of `profile` on top of what `coro` has. Returns NULL when memory is short.
-gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile);
+// Put a new scope of `profile` on top of what `coro` has. exact: the profile's recorder of calls, or NULL.
+// Returns NULL when memory is short.
+gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile, struct gp_exact *exact);
+
+// The profile of a scope is freed: its reference to the scope with it.
+void gp_scope_forget_profile(gp_scope_t *scope);
 
 // Does `coro` belong to a scope of `profile`?
 int gp_scope_covers(prof_coro_t *coro, const struct prof *profile);

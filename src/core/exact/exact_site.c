@@ -181,7 +181,8 @@ void gp_exact_functions_locate(void)
     }
 }
 
-void gp_exact_functions_recheck(void)
+// The set of modules has changed: forget sites in those that are gone.
+static void recheck(void)
 {
     gp_exact_guard_t guard;
     bool changed = false;
@@ -196,3 +197,12 @@ void gp_exact_functions_recheck(void)
         rebuild(table, table->shift);
     gp_exact_unlock(&guard);
 }
+
+static void refresh(bool changed)
+{
+    if (changed)
+        recheck();
+    gp_exact_functions_locate();
+}
+
+const gp_sink_t gp_exact_sink = {.refresh = refresh};

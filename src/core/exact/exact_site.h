@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/location.h"
+#include "collect/sink.h"
 
 enum gp_exact_cfa {
     GP_EXACT_CFA_SP,      // stack pointer at the call + offset
@@ -81,7 +81,7 @@ gp_exact_function_t *gp_exact_function(uint32_t number);
 // Look up where functions are that are new. Caller holds the drain lock, which guards gp_exact_function_t.loc.
 void gp_exact_functions_locate(void);
 
-// The set of modules has changed: forget sites in those that are gone. Caller holds the drain lock.
-void gp_exact_functions_recheck(void);
+// Sites in modules that are gone are forgotten, new functions are looked up.
+extern const gp_sink_t gp_exact_sink;
 
 #endif

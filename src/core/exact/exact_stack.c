@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "exact/exact_memory.h"
-#include "profile/profile_pool.h"
+#include "signal/scope_record.h"
 
 enum { FIRST_ROOM = 16, FIRST_MAP = 32, SCOPES_MAX = 256 };
 
@@ -164,11 +164,10 @@ static bool add_scopes(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thr
 {
     gp_scope_t *scope = atomic_load_explicit(&stack->coro->scope, memory_order_acquire);
     for (int steps = 0; scope != NULL && steps < SCOPES_MAX; steps++) {
-        struct prof *profile = __atomic_load_n(&scope->profile, __ATOMIC_ACQUIRE);
-        gp_exact_t *recorder = profile != NULL ? __atomic_load_n(&profile->exact, __ATOMIC_ACQUIRE) : NULL;
+        gp_exact_t *recorder = gp_scope_exact(scope);
         if (recorder != NULL && !add_link(cover, stack, recorder, thread))
             return false;
-        scope = __atomic_load_n(&scope->parent, __ATOMIC_ACQUIRE);
+        scope = gp_scope_parent(scope);
     }
     return true;
 }

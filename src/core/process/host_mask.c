@@ -15,10 +15,10 @@
 
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
+#include "coro/process_id.h"
 #include "greenprof/prof.h"
 #include "process/host_calls.h"
 #include "process/host_mask.h"
-#include "process/process.h"
 #include "signal/mask.h"
 
 enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33, FEW = 20 }; // glibc's own two, which no program may block

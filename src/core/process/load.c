@@ -5,7 +5,6 @@
 #include "interface.h"
 #include "process/process.h"
 #include "session/census_service.h"
-#include "session/census_view.h"
 #include "session/session.h"
 #include "signal/handler.h"
 
@@ -38,7 +37,6 @@ __attribute__((constructor)) static void load(void)
     if (!is_active())
         return;
     gp_process_init();
-    gp_census_view_init();
     set_depth();
     set_native();
     gp_census_service_start();

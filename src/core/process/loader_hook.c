@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 #include "collect/collector.h"
+#include "coro/process_id.h"
 #include "greenprof/coro.h"
 #include "greenprof/exact.h"
-#include "process/process.h"
 
 // The collector asks the loader which modules there are; should it not get an answer, the host goes on all the same.
 enum { PATIENCE_NS = 100000000 };

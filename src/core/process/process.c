@@ -11,12 +11,15 @@
 
 #include "collect/collector.h"
 #include "collect/sampler.h"
+#include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
+#include "exact/exact_site.h"
 #include "exact/recorder.h"
 #include "greenprof/prof.h"
 #include "process/host_mask.h"
 #include "profile/profile.h"
+#include "session/session.h"
 #include "signal/ticks.h"
 
 extern char **environ;
@@ -26,8 +29,7 @@ typedef int fexecve_t(int, char *const[], char *const[]);
 typedef void exit_t(int);
 typedef pid_t fork_t(void);
 
-static const gp_process_watch_t *watch;
-static pid_t owner;
+static bool is_ready;
 
 // Looked up when the library is loaded: later the loader's lock may be held by others, or the caller be in a handler.
 static struct {
@@ -77,7 +79,7 @@ static void parent(void)
 
 static void child(void)
 {
-    owner = getpid();
+    gp_process_claim();
     gp_sampler_abandon_timers();
     gp_thread_after_fork();
     gp_thread_forget_own();
@@ -87,8 +89,7 @@ static void child(void)
     pthread_mutex_unlock(&gp_registry_lock);
     pthread_mutex_unlock(&gp_drain_lock);
     gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to tell
-    if (watch != NULL)
-        watch->forked_child();
+    gp_session_in_child();
     gp_sampler_after_fork(true);
 }
 
@@ -148,26 +149,19 @@ PROF_API pid_t fork(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     resolve_if_early();
     forker = NOBODY;
-    if (owner != 0)
+    if (is_ready)
         pthread_once(&once, register_late);
     return next.fork();
 }
 
-bool gp_process_is_mine(void)
-{
-    return getpid() == owner;
-}
-
-void gp_process_set_watch(const gp_process_watch_t *new_watch)
-{
-    watch = new_watch;
-}
-
 void gp_process_init(void)
 {
-    if (owner != 0)
+    if (is_ready)
         return;
-    owner = getpid();
+    is_ready = true;
+    gp_process_claim();
+    gp_sink_add(&gp_profile_sink);
+    gp_sink_add(&gp_exact_sink);
     gp_ticks_begin();
     gp_thread_hook_init();
     resolve();
@@ -178,10 +172,9 @@ void gp_process_init(void)
 
 void gp_process_before_exec(void)
 {
-    if (owner == 0 || !gp_process_is_mine())
+    if (!gp_process_is_mine())
         return;
-    if (watch != NULL)
-        watch->before_exec();
+    gp_session_before_exec();
     gp_sampler_before_exec();
     gp_host_mask_before_exec();
 }
@@ -189,7 +182,7 @@ void gp_process_before_exec(void)
 void gp_process_after_failed_exec(void)
 {
     int saved_errno = errno;
-    if (owner != 0 && gp_process_is_mine()) {
+    if (gp_process_is_mine()) {
         gp_host_mask_after_failed_exec();
         gp_sampler_after_failed_exec();
     }
@@ -276,8 +269,8 @@ PROF_API int execle(const char *path, const char *first, ...)
 
 void gp_process_ending(void)
 {
-    if (owner != 0 && gp_process_is_mine() && watch != NULL)
-        watch->ending();
+    if (gp_process_is_mine())
+        gp_session_ending();
 }
 
 // Programs that leave by _exit() run no destructors. Only atomics and a futex are used: it may come from a handler.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collect/collector.h"
 #include "collect/sampler.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
@@ -114,7 +115,7 @@ static int enter_scope(prof_t *profile, prof_coro_t *coro)
     pthread_mutex_lock(&gp_registry_lock);
     gp_scope_pop(coro, is_over);
     if (!gp_scope_covers(coro, profile)) {
-        gp_scope_t *scope = gp_scope_push(coro, profile);
+        gp_scope_t *scope = gp_scope_push(coro, profile, profile->exact);
         if (scope != NULL) {
             scope->next_in_profile = profile->scopes;
             profile->scopes = scope;
@@ -307,11 +308,18 @@ static void note_thread_over(prof_t *profile)
     profile->thread = NULL;
 }
 
-void gp_profiles_thread_over(const gp_thread_t *thread)
+// Profiles of a thread that has ended keep its CPU time.
+static void thread_over(gp_thread_t *thread)
 {
     ended_thread = thread;
     gp_profiles_each_broad(note_thread_over);
 }
+
+const gp_sink_t gp_profile_sink = {
+    .wants_waits = gp_profiles_want_waits,
+    .sample = gp_profiles_take,
+    .thread_over = thread_over,
+};
 
 static void note_so_far(prof_t *profile)
 {
@@ -409,8 +417,7 @@ static void forget_scopes(prof_t *profile)
     while (profile->scopes != NULL) {
         gp_scope_t *scope = profile->scopes;
         profile->scopes = scope->next_in_profile;
-        scope->profile = NULL;
-        gp_scope_unref(scope);
+        gp_scope_forget_profile(scope);
     }
     pthread_mutex_unlock(&gp_registry_lock);
 }
@@ -422,9 +429,8 @@ void prof_free(prof_t *profile)
     prof_stop(profile); // -EALREADY where it is stopped
     pthread_mutex_lock(&gp_drain_lock);
     forget_scopes(profile);
-    gp_exact_t *exact = profile->exact;
-    __atomic_store_n(&profile->exact, NULL, __ATOMIC_RELEASE);
-    gp_exact_free(exact);
+    gp_exact_free(profile->exact);
+    profile->exact = NULL;
     gp_call_tree_free(&profile->tree);
     gp_profile_recycle(profile);
     pthread_mutex_unlock(&gp_drain_lock);

@@ -5,15 +5,20 @@
 
 #include <stdint.h>
 
+#include "collect/sink.h"
 #include "greenprof/prof.h"
-#include "signal/thread.h"
+#include "model/snapshot.h"
 
 // Exact ledger of a profile so far, the present run included. Caller holds the drain lock and has settled its own
 // slice.
 void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger);
 
-// A thread has ended: profiles of it keep its CPU time. Drain lock held.
-void gp_profiles_thread_over(const gp_thread_t *thread);
+// All profiles.
+extern const gp_sink_t gp_profile_sink;
+
+// A copy of what a profile has so far; the samples taken before this call are in it. NULL and errno on failure.
+gp_snapshot_t *gp_profile_snapshot(prof_t *profile);
+void gp_profile_snapshot_free(gp_snapshot_t *snapshot); // NULL is accepted
 
 // A forked child's clocks start at zero: what running profiles had so far is noted before and kept. Drain lock held.
 void gp_profiles_before_fork(void);

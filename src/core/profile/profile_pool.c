@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "coro/own_memory.h"
-#include "coro/registry.h"
 #include "coro/scope.h"
 #include "signal/wait.h"
 
-enum { PROFILES_PER_CHUNK = 128, NESTING_MAX = 256 };
+enum { PROFILES_PER_CHUNK = 128 };
 
 typedef struct chunk {
     struct chunk *next;
@@ -126,48 +125,53 @@ static int add(prof_t *profile, const gp_stack_t *stack, enum gp_sample_kind kin
     return gp_call_tree_add(&profile->tree, locs, stack->depth + 1, weight_ns);
 }
 
-static void take(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack, enum gp_sample_kind kind,
-                 uint64_t weight_ns)
+static void take_share(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack, gp_share_t share)
+{
+    if (share.kind != GP_KIND_CPU && profile->options.clock != PROF_CLOCK_WALL)
+        return;
+    if (is_wait(share.kind))
+        share.weight_ns = within(profile, sample, share.weight_ns);
+    if (add(profile, stack, share.kind, share.weight_ns) != 0 || share.kind != GP_KIND_CPU)
+        return;
+    profile->samples++;
+    profile->sampled_ns += share.weight_ns;
+}
+
+static bool is_in_time(const prof_t *profile, const gp_sample_t *sample)
 {
     int state = atomic_load_explicit(&profile->state, memory_order_relaxed);
-    bool in_time =
-        sample->ticks >= profile->start_ticks &&
-        (state == GP_PROFILE_RUNNING || (state == GP_PROFILE_STOPPING && sample->ticks <= profile->stop_ticks));
-    if (!in_time || (kind != GP_KIND_CPU && profile->options.clock != PROF_CLOCK_WALL))
-        return;
-    if (is_wait(kind))
-        weight_ns = within(profile, sample, weight_ns);
-    if (add(profile, stack, kind, weight_ns) != 0)
-        return;
-    if (kind == GP_KIND_CPU) {
-        profile->samples++;
-        profile->sampled_ns += weight_ns;
-    }
+    return sample->ticks >= profile->start_ticks &&
+           (state == GP_PROFILE_RUNNING || (state == GP_PROFILE_STOPPING && sample->ticks <= profile->stop_ticks));
 }
 
-// Profiles of the scopes from `index` up to the root. The collector holds the drain lock, so none of them goes away.
-static int collect_profiles(uint32_t index, prof_t *found[NESTING_MAX])
+static void take(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack, const gp_share_t *shares,
+                 size_t count)
 {
-    int count = 0;
-    pthread_mutex_lock(&gp_registry_lock);
-    for (gp_scope_t *scope = gp_scope_at(index); scope != NULL && count < NESTING_MAX; scope = scope->parent)
-        if (scope->profile != NULL)
-            found[count++] = scope->profile;
-    pthread_mutex_unlock(&gp_registry_lock);
-    return count;
+    if (is_in_time(profile, sample))
+        for (size_t i = 0; i < count; i++)
+            take_share(profile, sample, stack, shares[i]);
 }
 
-void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
-                      uint64_t weight_ns)
+// Does a profile of thread or process scope cover a part of a sample? A thread does not wait: its coroutines do,
+// wherever they are resumed. All parts of one sample are waits, or none is.
+static bool is_covered(const prof_t *profile, const gp_thread_t *thread, const gp_share_t *shares)
 {
-    prof_t *found[NESTING_MAX];
-    int count = sample->scope != 0 ? collect_profiles(sample->scope, found) : 0;
-    for (int i = 0; i < count; i++)
-        take(found[i], sample, stack, kind, weight_ns);
-    for (prof_t *profile = broad; profile != NULL; profile = profile->next_broad) {
-        // A thread does not wait: its coroutines do, wherever they are resumed.
-        bool mine = thread != NULL && profile->thread_index == thread->index && !is_wait(kind);
-        if (profile->options.scope == PROF_SCOPE_PROCESS || mine)
-            take(profile, sample, stack, kind, weight_ns);
+    bool is_mine = thread != NULL && profile->thread_index == thread->index && !is_wait(shares[0].kind);
+    return profile->options.scope == PROF_SCOPE_PROCESS || is_mine;
+}
+
+void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, const gp_share_t *shares,
+                      size_t count)
+{
+    // The scopes from the sample's up to the root. No lock is needed: the drain lock keeps their profiles, and their
+    // slots are not reused before the rings that name them were emptied.
+    gp_scope_t *scope = sample->scope != 0 ? gp_scope_at(sample->scope) : NULL;
+    for (; scope != NULL; scope = gp_scope_parent(scope)) {
+        prof_t *profile = gp_scope_profile(scope);
+        if (profile != NULL)
+            take(profile, sample, stack, shares, count);
     }
+    for (prof_t *profile = broad; profile != NULL; profile = profile->next_broad)
+        if (is_covered(profile, thread, shares))
+            take(profile, sample, stack, shares, count);
 }

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "collect/collector.h"
+#include "collect/sink.h"
 #include "greenprof/prof.h"
 #include "profile/call_tree.h"
 #include "signal/scope_record.h"
@@ -64,9 +64,8 @@ void gp_profiles_each_broad(void (*visit)(prof_t *profile));
 bool gp_profiles_want_waits(void);
 void gp_profiles_count_wall(int change); // one more or one less of them runs
 
-// Hand a sample to all profiles with it in their scope. Collector only.
-//   thread: NULL for a wait that has not ended. weight_ns: of this kind.
-void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, enum gp_sample_kind kind,
-                      uint64_t weight_ns);
+// Hand a sample to all profiles with it in their scope; see gp_sink_t.
+void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, const gp_share_t *shares,
+                      size_t count);
 
 #endif

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "interface.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/collector.h"
 #include "collect/functions.h"
-#include "collect/sampler.h"
-#include "coro/registry.h"
-#include "coro/threads.h"
 #include "exact/recorder.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
-#include "signal/handler.h"
-#include "signal/language.h"
 #include "signal/slice.h"
 
 typedef struct owned { // a snapshot and what it points to
@@ -21,7 +15,7 @@ typedef struct owned { // a snapshot and what it points to
     uint64_t counters[GP_COUNTER_COUNT];
 } owned_t;
 
-static void release(gp_snapshot_t *snapshot)
+void gp_profile_snapshot_free(gp_snapshot_t *snapshot)
 {
     if (snapshot == NULL)
         return;
@@ -154,7 +148,7 @@ static int fill(owned_t *owned, prof_t *profile)
     return error;
 }
 
-static gp_snapshot_t *take(prof_t *profile)
+gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
 {
     owned_t *owned = gp_profile_is_valid(profile) ? calloc(1, sizeof(*owned)) : NULL;
     if (owned == NULL) {
@@ -171,87 +165,7 @@ static gp_snapshot_t *take(prof_t *profile)
     pthread_mutex_unlock(&gp_drain_lock);
     if (error == 0)
         return &owned->snapshot;
-    release(&owned->snapshot);
+    gp_profile_snapshot_free(&owned->snapshot);
     errno = -error;
     return NULL;
-}
-
-static int attach_language(void)
-{
-    int (*attach)(void) = atomic_load_explicit(&gp_language_attach, memory_order_acquire);
-    return attach != NULL ? attach() : -ENOTSUP;
-}
-
-static int watch_language(gp_language_watch_t *watch)
-{
-    int (*watching)(gp_language_watch_t *) = atomic_load_explicit(&gp_language_watching, memory_order_acquire);
-    return watching != NULL ? watching(watch) : -ENOTSUP;
-}
-
-static const void *language_running(void)
-{
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    return language != NULL ? language->running() : NULL;
-}
-
-static gp_language_place_of_running_t language_place_of_running(void)
-{
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    return language != NULL ? language->place_of_running() : NULL;
-}
-
-static void detach(void)
-{
-    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    if (coro != NULL)
-        gp_profile_detach(coro);
-}
-
-static void change_native(int change)
-{
-    atomic_fetch_add_explicit(&gp_handler_native, change, memory_order_relaxed);
-}
-
-gp_coro_views_t *gp_coro_views;
-
-static gp_coro_view_t *views(size_t *count)
-{
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    if (language != NULL)
-        language->enter();
-    *count = 0;
-    return gp_coro_views != NULL ? gp_coro_views(count) : NULL;
-}
-
-static void views_free(gp_coro_view_t *views, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(views[i].frames);
-    free(views);
-}
-
-static const gp_core_interface_t interface = {
-    .size = sizeof(interface),
-    .snapshot = take,
-    .release = release,
-    .thread_start = gp_thread_start_own,
-    .language_attach = attach_language,
-    .language_watch = watch_language,
-    .language_native = change_native,
-    .has_yielded = gp_sampler_has_yielded,
-    .views = views,
-    .views_free = views_free,
-    .detach = detach,
-    .language_running = language_running,
-    .language_place_of_running = language_place_of_running,
-};
-
-const gp_core_interface_t *prof_core_interface(void)
-{
-    return &interface;
-}
-
-const gp_core_interface_t *gp_core_own_interface(void)
-{
-    return &interface;
 }

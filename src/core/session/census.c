@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "collect/parked.h"
+#include "collect/samples.h"
 #include "collect/sleepers.h"
 #include "coro/registry.h"
 #include "signal/edge.h"
@@ -139,8 +140,8 @@ static void locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_
         return;
     walk.sample.depth = (uint64_t)look->depth;
     walk.sample.flags = look->walked;
-    gp_collector_locate(&walk.sample, locs, stack);
-    gp_collector_name(coro, id, stack);
+    gp_samples_locate(&walk.sample, locs, stack);
+    gp_samples_name(coro, id, stack);
 }
 
 static void count_one(prof_coro_t *coro, void *argument)

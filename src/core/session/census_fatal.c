@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "process/process.h"
+#include "coro/process_id.h"
 #include "session/census_writer.h"
 #include "signal/ticks.h"
 #include "signal/wake.h"

@@ -116,7 +116,7 @@ static void answer(uint32_t number)
     gp_census_write(place.answer, NULL);
 }
 
-static void run_errands(void)
+static void after_round(void)
 {
     announce();
     uint64_t asked = atomic_exchange_explicit(&gp_handler_census, 0, memory_order_acquire);
@@ -167,7 +167,7 @@ int prof_coro_dump(const char *path)
         uint32_t mine = atomic_load_explicit(&request.asked, memory_order_relaxed) + 1, now;
         atomic_store_explicit(&request.asked, mine, memory_order_release);
         gp_collector_kick();
-        // Acquire: partner of the release in run_errands().
+        // Acquire: partner of the release in after_round().
         while ((now = atomic_load_explicit(&request.answered, memory_order_acquire)) != mine)
             gp_wake_wait(&request.answered, now, UINT64_MAX);
         error = request.result;
@@ -177,10 +177,12 @@ int prof_coro_dump(const char *path)
     return error;
 }
 
+static const gp_sink_t sink = {.after_round = after_round};
+
 void gp_census_service_start(void)
 {
     request.pid = getpid();
-    gp_collector_set_errand(run_errands);
+    gp_sink_add(&sink);
     if (gp_census_fatal_prepare())
         start_collector();
 }

@@ -6,7 +6,6 @@
 
 #include "collect/functions.h"
 #include "coro/coro_name.h"
-#include "interface.h"
 #include "session/census.h"
 #include "signal/ticks.h"
 
@@ -61,7 +60,7 @@ static void add(const gp_census_seen_t *seen, void *argument)
     view_stack(view, &seen->stack);
 }
 
-static gp_coro_view_t *views_of_all(size_t *count)
+gp_coro_view_t *gp_census_views(size_t *count)
 {
     views_t views = {.all = calloc(FIRST_ROOM, sizeof(*views.all)), .room = FIRST_ROOM};
     if (views.all == NULL)
@@ -73,9 +72,4 @@ static gp_coro_view_t *views_of_all(size_t *count)
     pthread_mutex_unlock(&gp_drain_lock);
     *count = views.count;
     return views.all;
-}
-
-void gp_census_view_init(void)
-{
-    gp_coro_views = views_of_all;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A census in memory, for a language to show in its own terms: see gp_coro_view_t.
+// A census in memory, for a language to show in its own terms.
 #ifndef GP_SESSION_CENSUS_VIEW_H
 #define GP_SESSION_CENSUS_VIEW_H
 
-// Let the core's interface know how.
-void gp_census_view_init(void);
+#include "interface.h"
+
+// Every live coroutine: gp_coro_view_t[*count], NULL when memory is short. Takes the drain lock.
+gp_coro_view_t *gp_census_views(size_t *count);
 
 #endif

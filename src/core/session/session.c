@@ -16,7 +16,6 @@
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
-#include "process/process.h"
 #include "session/census.h"
 #include "session/census_service.h"
 #include "session/follow.h"
@@ -25,6 +24,7 @@
 #include "session/writing.h"
 #include "signal/activity.h"
 #include "signal/slice.h"
+#include "signal/wait.h"
 
 enum {
     FLUSH_NS = 200000000, // at most this much is lost when the process is killed
@@ -46,7 +46,7 @@ static gp_recording_t recording = {.writer = GP_WRITER_INIT};
 static uint64_t last_flush_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
 static uint32_t last_census;
 static uint64_t unwritten; // samples that there was no room for
-static bool opened;
+static bool started, opened;
 static _Atomic int ending;
 static uint64_t last_hog;
 
@@ -135,25 +135,32 @@ static void report_live(prof_coro_t *coro, void *unused)
     report_ledger(coro, id, &ledger);
 }
 
+static bool wants_waits(void)
+{
+    return true;
+}
+
 static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack,
-                        enum gp_sample_kind kind, uint64_t weight_ns)
+                        const gp_share_t *shares, size_t count)
 {
     bool own = thread != NULL && sample->coro == thread->root;
     gp_recording_coro(&recording, sample->coro, sample->coro_id, own ? thread->index : 0);
     uint32_t trace = gp_recording_trace(&recording, sample->trace),
              id = stack->depth > 0 ? gp_recording_stack(&recording, stack) : 0;
-    gp_sample_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SAMPLES, sizeof(*record));
-    if (record == NULL) {
-        unwritten++;
-        return;
+    for (size_t i = 0; i < count; i++) {
+        gp_sample_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SAMPLES, sizeof(*record));
+        if (record == NULL) {
+            unwritten++;
+            continue;
+        }
+        record->time_ns = gp_recording_since(&recording, sample->ticks);
+        record->weight_ns = shares[i].weight_ns;
+        record->coro_id = sample->coro_id;
+        record->thread = thread != NULL ? thread->index : 0;
+        record->stack_id = id;
+        record->trace = trace;
+        record->kind = shares[i].kind;
     }
-    record->time_ns = gp_recording_since(&recording, sample->ticks);
-    record->weight_ns = weight_ns;
-    record->coro_id = sample->coro_id;
-    record->thread = thread != NULL ? thread->index : 0;
-    record->stack_id = id;
-    record->trace = trace;
-    record->kind = kind;
 }
 
 static void take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_hog_sample_t *samples, size_t count)
@@ -388,6 +395,7 @@ static void end_of_round(void)
 }
 
 static const gp_sink_t session_sink = {
+    .wants_waits = wants_waits,
     .sample = take_sample,
     .hog = take_hog,
     .delay = take_delay,
@@ -414,13 +422,16 @@ static void end(int how)
     }
 }
 
-static void on_exec(void)
+void gp_session_before_exec(void)
 {
-    end(ENDING_EXEC);
+    if (started)
+        end(ENDING_EXEC);
 }
 
-static void on_ending(void)
+void gp_session_ending(void)
 {
+    if (!started)
+        return;
     end(ENDING_EXIT);
     gp_census_service_end();
 }
@@ -434,8 +445,10 @@ static void forget_parents(prof_coro_t *coro, void *unused)
     gp_ledger_read(coro, gp_ticks(), &coro->reported);
 }
 
-static void on_forked_child(void)
+void gp_session_in_child(void)
 {
+    if (!started)
+        return;
     unsigned hz = recording.header.frequency_hz;
     gp_recording_abandon(&recording);
     gp_writing_after_fork();
@@ -447,8 +460,6 @@ static void on_forked_child(void)
     gp_coro_each(forget_parents, NULL);
     gp_session_calls_after_fork();
 }
-
-static const gp_process_watch_t session_watch = {on_forked_child, on_exec, on_ending};
 
 static unsigned wanted_frequency(void)
 {
@@ -477,8 +488,9 @@ static int start(void)
         return error;
     }
     last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    gp_process_set_watch(&session_watch);
-    gp_collector_set_sink(&session_sink);
+    started = true;
+    gp_wait_want(1);
+    gp_sink_add(&session_sink);
     atomic_store_explicit(&gp_spawn_wanted, true, memory_order_relaxed);
     gp_session_calls_start();
     return 0;

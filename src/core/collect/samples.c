@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "collect/samples.h"
+
+#include "collect/found_stack.h"
+#include "collect/hog_samples.h"
+#include "collect/modules.h"
+#include "collect/polled.h"
+#include "coro/coro_name.h"
+#include "coro/threads.h"
+#include "signal/language.h"
+
+void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    size_t depth = 0;
+    stack->flags = 0;
+    if (sample->flags & GP_SAMPLE_SWITCHING) {
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
+        stack->flags |= GP_STACK_SWITCHING;
+    }
+    for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
+        bool is_language = gp_language_is_frame(sample->frames[i]);
+        gp_loc_t loc = is_language ? language->locate(sample->frames[i]) : gp_modules_locate(sample->frames[i]);
+        if (is_language && loc == GP_LANGUAGE_CUT)
+            break;
+        if (loc == GP_LOC_OWN) {
+            if (is_language)
+                continue; // what it calls is the program
+            if (!gp_thread_is_entry(sample->frames[i]))
+                depth = 0; // what greenprof calls on behalf of its caller is the caller's time
+            continue;
+        }
+        locs[depth++] = loc;
+        if (i == 0 && (sample->flags & GP_UNWIND_TRUNCATED)) { // the leaf, then what is missing, then the root end
+            locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TRUNCATED);
+            stack->flags |= GP_STACK_TRUNCATED;
+        }
+    }
+    if ((sample->flags & GP_UNWIND_INCOMPLETE) && !(sample->flags & GP_SAMPLE_SWITCHING)) {
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
+        stack->flags |= GP_STACK_INCOMPLETE;
+    }
+    if (depth == 0) // all of it was greenprof's own, on the way into or out of the program
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
+    stack->locs = locs;
+    stack->depth = depth;
+}
+
+void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language == NULL || gp_coro_is_named(coro) || coro->kind == GP_CORO_THREAD)
+        return;
+    const char *name = language->coro_name(stack->locs, stack->depth);
+    if (name != NULL && gp_coro_name_default(coro, id, name))
+        coro->written_id = 0; // the capture gets it with its next record of it
+}
+
+static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
+
+// Hand a sample on, in one or two parts; what took no time is left out, but for a sample of running.
+static void hand_on(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, gp_share_t first,
+                    gp_share_t second)
+{
+    gp_share_t shares[2];
+    size_t count = 0;
+    if (first.weight_ns != 0 || first.kind == GP_KIND_CPU)
+        shares[count++] = first;
+    if (second.weight_ns != 0)
+        shares[count++] = second;
+    if (count > 0)
+        GP_SINKS_CALL(sample, sample, thread, stack, shares, count);
+}
+
+// Charge a sample on an unannounced stack to that stack, or to the coroutine that the polled runtime names.
+static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
+{
+    uint64_t id;
+    bool polled = sample->flags & (GP_SAMPLE_POLLED | GP_SAMPLE_MISFIT);
+    prof_coro_t *coro =
+        polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(sample->frames[sample->depth], &id);
+    if (coro == NULL)
+        return;
+    sample->coro = coro;
+    sample->coro_id = id;
+    sample->trace[0] = sample->trace[1] = 0;
+}
+
+static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
+{
+    gp_stack_t stack;
+    if (sample->flags & (GP_SAMPLE_OUTSIDE | GP_SAMPLE_POLLED))
+        find_owner(thread, sample);
+    gp_samples_locate(sample, sample_locs, &stack);
+    gp_samples_name(sample->coro, sample->coro_id, &stack);
+    gp_hog_keep_sample(thread, sample, &stack);
+    hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_CPU, sample->weight_ns},
+            (gp_share_t){GP_KIND_PREEMPTED, sample->off_ns});
+}
+
+void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    gp_stack_t stack;
+    gp_samples_locate(sample, sample_locs, &stack);
+    gp_hog_keep_sample(thread, sample, &stack);
+    hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_BLOCKED, sample->weight_ns}, (gp_share_t){0});
+}
+
+void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    gp_stack_t stack = {.locs = sample_locs};
+    if (sample->depth > 0) {
+        gp_samples_locate(sample, sample_locs, &stack);
+        gp_samples_name(sample->coro, sample->coro_id, &stack);
+    }
+    if (sample->flags & GP_SAMPLE_BLIND)
+        hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_WAITING, sample->weight_ns}, (gp_share_t){0});
+    else
+        hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_READY, sample->off_ns},
+                (gp_share_t){GP_KIND_PARKED, sample->weight_ns - sample->off_ns});
+}
+
+static void take_hog(gp_thread_t *thread, const gp_hog_mark_t *mark)
+{
+    size_t count;
+    const gp_hog_sample_t *samples = gp_hog_samples(thread, mark->start, &count);
+    GP_SINKS_CALL(hog, mark, thread, samples, count);
+}
+
+void gp_samples_drain(gp_thread_t *thread)
+{
+    for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;) {
+        void *record = header;
+        switch (atomic_load_explicit(&header->committed, memory_order_relaxed)) {
+        case GP_RING_SAMPLE:
+            take_sample(thread, record);
+            break;
+        case GP_RING_WAIT:
+            gp_samples_take_wait(thread, record);
+            break;
+        case GP_RING_HOG:
+            take_hog(thread, record);
+            break;
+        case GP_RING_TRACE_MARK:
+            GP_SINKS_CALL(trace_mark, record);
+            break;
+        case GP_RING_ACTIVITY:
+            GP_SINKS_CALL(activity, record, thread);
+            break;
+        case GP_RING_DELAY:
+            GP_SINKS_CALL(delay, record, thread);
+            break;
+        default:
+            break;
+        }
+        gp_ring_consume(&thread->ring, header);
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// From a record in a ring to the sinks: which coroutine it belongs to, where its frames are, what of its time is of
+// which kind. Caller holds the drain lock everywhere; modules are up to date.
+#ifndef GP_COLLECT_SAMPLES_H
+#define GP_COLLECT_SAMPLES_H
+
+#include "collect/sink.h"
+
+// Empty a thread's ring.
+void gp_samples_drain(gp_thread_t *thread);
+
+// Hand on a wait. thread: NULL for one that has not ended.
+void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample);
+
+// Hand on a sample of a thread that sleeps.
+void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample);
+
+// A sample's frames as locations, greenprof's own left out.
+//   locs: room for GP_UNWIND_DEPTH_DEFAULT + 2.
+void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack);
+
+// Name a coroutine that has no name by what it runs, if its language knows how.
+void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack);
+
+#endif

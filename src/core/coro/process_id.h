@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// The process that the core's state belongs to. A vfork child, or one of a bare clone(), runs on the same or on copied
+// memory without being that process: it must leave the state alone.
+#ifndef GP_CORO_PROCESS_ID_H
+#define GP_CORO_PROCESS_ID_H
+
+#include <stdbool.h>
+
+// The state belongs to the calling process from now on: when the library is loaded, and in a forked child.
+void gp_process_claim(void);
+
+// Does the state belong to the calling process? Signals: safe. Cost: one system call.
+bool gp_process_is_mine(void);
+
+#endif

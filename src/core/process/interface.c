@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "interface.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collect/sampler.h"
+#include "coro/registry.h"
+#include "coro/threads.h"
+#include "profile/profile.h"
+#include "session/census_view.h"
+#include "signal/handler.h"
+#include "signal/language.h"
+
+static int attach_language(void)
+{
+    int (*attach)(void) = atomic_load_explicit(&gp_language_attach, memory_order_acquire);
+    return attach != NULL ? attach() : -ENOTSUP;
+}
+
+static int watch_language(gp_language_watch_t *watch)
+{
+    int (*watching)(gp_language_watch_t *) = atomic_load_explicit(&gp_language_watching, memory_order_acquire);
+    return watching != NULL ? watching(watch) : -ENOTSUP;
+}
+
+static const void *language_running(void)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? language->running() : NULL;
+}
+
+static gp_language_place_of_running_t language_place_of_running(void)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? language->place_of_running() : NULL;
+}
+
+static void detach(void)
+{
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro != NULL)
+        gp_profile_detach(coro);
+}
+
+static void change_native(int change)
+{
+    atomic_fetch_add_explicit(&gp_handler_native, change, memory_order_relaxed);
+}
+
+static gp_coro_view_t *views(size_t *count)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    if (language != NULL)
+        language->enter();
+    *count = 0;
+    return gp_census_views(count);
+}
+
+static void views_free(gp_coro_view_t *views, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(views[i].frames);
+    free(views);
+}
+
+static const gp_core_interface_t interface = {
+    .size = sizeof(interface),
+    .snapshot = gp_profile_snapshot,
+    .release = gp_profile_snapshot_free,
+    .thread_start = gp_thread_start_own,
+    .language_attach = attach_language,
+    .language_watch = watch_language,
+    .language_native = change_native,
+    .has_yielded = gp_sampler_has_yielded,
+    .views = views,
+    .views_free = views_free,
+    .detach = detach,
+    .language_running = language_running,
+    .language_place_of_running = language_place_of_running,
+};
+
+const gp_core_interface_t *prof_core_interface(void)
+{
+    return &interface;
+}
+
+const gp_core_interface_t *gp_core_own_interface(void)
+{
+    return &interface;
+}
