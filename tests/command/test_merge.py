@@ -234,14 +234,27 @@ sample 3000000 2000000 1 1 3 0
                                   env={**os.environ, **environment}, cwd=self.directory).stdout
         before = sorted(os.listdir(self.directory))
         self.assertEqual(merge("merge", "-o", "out", self.first, self.second), "greenprof: out: File too large\n")
-        self.assertEqual(merge("report", self.first, self.second, TMPDIR=self.directory),
-                         f"greenprof: a temporary file in {self.directory} (TMPDIR says where): File too large\n")
+        self.assertEqual(merge("report", self.first, self.second, TMPDIR=self.directory), "")  # they are not copied
         self.assertEqual(sorted(os.listdir(self.directory)), before)
 
-    def test_output_may_be_an_input(self):
-        whole = self.folded(self.first, self.second)
-        self.succeed("merge", "-o", self.first, self.first, self.second)
+    def test_output_is_no_input(self):
+        whole = self.folded(self.first)
+        os.link(self.first, self.path("link"))
+        for output in (self.first, self.path("link")):
+            self.expect(1, f"{output}: is an input and cannot be the output too", "merge", "-o", output, self.first, self.second)
         self.assertEqual(self.folded(self.first), whole)
+
+    def test_pipes(self):
+        """Each is copied: captures are read more than once."""
+        merged = self.succeed("report", self.merge(self.first, self.second))
+        piped = subprocess.run(["bash", "-c", f"'{GREENPROF}' report <(cat '{self.first}') '{self.second}'"], capture_output=True, text=True)
+        self.assertEqual((piped.stdout, piped.stderr, piped.returncode), (merged, "", 0))
+
+    def test_end_of_several(self):
+        """--to and --from before the end count from the latest end."""
+        merged = self.merge(self.first, self.second)
+        for window in (("--from", "-0.004"), ("--to", "-0.0045"), ("--from", "0.0015", "--to", "-0.0035")):
+            self.assertEqual(self.folded(self.second, self.first, *window), self.folded(merged, *window))
 
 
 class Info(Command):

@@ -46,6 +46,7 @@ bool gp_choice_has_window(const gp_choice_t *choice)
 // A look at a capture's times before it is read for good.
 typedef struct times {
     uint64_t start_realtime_ns, end_ns;
+    uint64_t shift_ns; // of the capture that is read
     bool needs_end;
 } times_t;
 
@@ -58,8 +59,8 @@ static int on_header(void *context, const gp_file_header_t *header)
 
 static void seen_at(times_t *times, uint64_t time_ns)
 {
-    if (time_ns > times->end_ns)
-        times->end_ns = time_ns;
+    if (time_ns + times->shift_ns > times->end_ns)
+        times->end_ns = time_ns + times->shift_ns;
 }
 
 static int on_sample(void *context, const gp_sample_record_t *sample)
@@ -87,21 +88,23 @@ static int on_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
-static int read_times(int fd, const char *path, times_t *times)
+static int read_times(const gp_capture_input_t *input, const char *path, times_t *times)
 {
     static const gp_reader_handlers_t handlers = {
         .header = on_header, .sample = on_sample, .ledger = on_ledger, .counters = on_counters, .end = on_end};
     char error[GP_READER_ERROR_SIZE] = "";
     gp_reader_summary_t summary;
-    int result = gp_reader_read(fd, &handlers, times, &summary, error);
+    times->shift_ns = input->shift_ns;
+    int result = gp_reader_read(input->fd, &handlers, times, &summary, error);
     if (result < 0 && result != -ECANCELED)
         return gp_fail(path, "%s", error);
-    if (lseek(fd, 0, SEEK_SET) < 0)
+    if (lseek(input->fd, input->start, SEEK_SET) < 0)
         return gp_fail(path, "%s", strerror(errno));
     return 0;
 }
 
-int gp_choice_window(const gp_choice_t *choice, int fd, const char *path, gp_dataset_window_t *window)
+int gp_choice_window(const gp_choice_t *choice, const gp_captures_t *captures, const char *path,
+                     gp_dataset_window_t *window)
 {
     gp_moment_t from = {0}, to = {.ns = UINT64_MAX};
     times_t times = {0};
@@ -111,9 +114,13 @@ int gp_choice_window(const gp_choice_t *choice, int fd, const char *path, gp_dat
         gp_moment_parse(choice->to, &to);
     times.needs_end = from.kind == GP_MOMENT_BEFORE_END || from.kind == GP_MOMENT_OF_DAY ||
                       to.kind == GP_MOMENT_BEFORE_END || to.kind == GP_MOMENT_OF_DAY;
-    int status = read_times(fd, path, &times);
+    int status = 0;
+    for (size_t i = 0; i < captures->count && status == 0; i++)
+        status = read_times(&captures->inputs[i], path, &times);
     if (status != 0)
         return status;
+    if (captures->count > 1)
+        times.start_realtime_ns = captures->header.start_realtime_ns;
     window->from_ns = gp_moment_resolve(&from, times.start_realtime_ns, times.end_ns);
     window->to_ns = gp_moment_resolve(&to, times.start_realtime_ns, times.end_ns);
     if (window->from_ns >= window->to_ns)

@@ -19,10 +19,10 @@ int gp_choice_check(const gp_choice_t *choice, const char *command, const char *
 // Whether a part of the time is chosen.
 bool gp_choice_has_window(const gp_choice_t *choice);
 
-// Find out which part of a capture's time is chosen.
-//   fd: is read and put back to its start.
-// Returns 0 or an exit status, with a message.
-int gp_choice_window(const gp_choice_t *choice, int fd, const char *path, gp_dataset_window_t *window);
+// Find out which part of the captures' time is chosen. They are read where their end is needed, and put back to their
+// start. Returns 0 or an exit status, with a message.
+int gp_choice_window(const gp_choice_t *choice, const gp_captures_t *captures, const char *path,
+                     gp_dataset_window_t *window);
 
 // Look up what is chosen. Returns 0 or an exit status, with a message. Free in both cases.
 int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,

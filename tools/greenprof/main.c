@@ -47,8 +47,7 @@ static int run(const gp_command_t *command, int argc, char **argv)
     int status = gp_options_parse(&arguments, command, argc, argv);
     if (status == 0)
         name_standard_input(&arguments);
-    bool may_replace = command == &gp_commands[GP_COMMAND_MERGE]; // all of the input is in the output
-    if (status == 0 && !arguments.help && arguments.output != NULL && command->hint == GP_HINT_CAPTURE && !may_replace)
+    if (status == 0 && !arguments.help && arguments.output != NULL && command->hint == GP_HINT_CAPTURE)
         status =
             gp_output_check(arguments.output, (const char *const *)arguments.operands, (size_t)arguments.operand_count);
     if (status == 0)

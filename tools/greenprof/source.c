@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "merge.h"
 #include "message.h"
 #include "progress.h"
 #include "report/spill.h"
@@ -25,15 +24,6 @@ static gp_by_t by_of(const char *by)
     return by != NULL && strcmp(by, "trace") == 0 ? GP_BY_TRACE : GP_BY_NONE;
 }
 
-// Which clock to show: what was asked for, else the one that the capture was made for.
-static bool is_wall(int fd, const gp_arguments_t *arguments)
-{
-    gp_file_header_t header;
-    if (arguments->clock != NULL)
-        return strcmp(arguments->clock, "wall") == 0;
-    return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) && header.clock == PROF_CLOCK_WALL;
-}
-
 static int compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
 {
     *compiled = calloc(texts->count + 1, sizeof(**compiled));
@@ -43,24 +33,6 @@ static int compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
         ++*count;
     }
     return *compiled != NULL ? 0 : -ENOMEM;
-}
-
-static int load(gp_source_t *source, int fd, const gp_arguments_t *arguments)
-{
-    bool windowed = gp_choice_has_window(&arguments->choice);
-    char error[GP_READER_ERROR_SIZE];
-    gp_dataset_window_t window;
-    int status = windowed ? gp_choice_window(&arguments->choice, fd, source->path, &window) : 0;
-    if (status != 0)
-        return status;
-    source->options.measure = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0 ? GP_MEASURE_DELAY
-                              : is_wall(fd, arguments)                                           ? GP_MEASURE_WALL
-                                                                                                 : GP_MEASURE_CPU;
-    gp_progress_begin("reading", source->path, fd);
-    source->dataset = gp_dataset_load_window(fd, source->options.measure == GP_MEASURE_DELAY ? GP_KEEP_HOGS : 0u,
-                                             windowed ? &window : NULL, error);
-    gp_progress_end();
-    return source->dataset != NULL ? 0 : gp_fail(source->path, "%s", error);
 }
 
 void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
@@ -80,26 +52,6 @@ static const char *temporary_directory(void)
 {
     const char *directory = getenv("TMPDIR");
     return directory != NULL && directory[0] != '\0' ? directory : "/tmp";
-}
-
-// Several captures are merged into a file without a name.
-static int load_merged(gp_source_t *source, const gp_arguments_t *arguments)
-{
-    int fd = gp_temporary_file();
-    char name[64], subject[PATH_MAX + 64];
-    if (asprintf(&source->paths, "%s and %d more", arguments->operands[0], arguments->operand_count - 1) < 0)
-        source->paths = NULL;
-    if (source->paths != NULL)
-        source->path = source->paths;
-    if (fd < 0)
-        return gp_source_fail(source, -fd);
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-    snprintf(subject, sizeof(subject), "a temporary file in %s (TMPDIR says where)", temporary_directory());
-    int status = gp_merge(name, subject, arguments->operands, (size_t)arguments->operand_count);
-    if (status == 0)
-        status = load(source, fd, arguments);
-    close(fd);
-    return status;
 }
 
 // A capture is read more than once: what a pipe brings is copied to a temporary file.
@@ -126,22 +78,78 @@ static int copy_pipe(int from, const char *path)
     return -1;
 }
 
-static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
+static int add_capture(gp_captures_t *captures, const char *path)
 {
-    int fd;
-    if (arguments->operand_count > 1)
-        return load_merged(source, arguments);
-    fd = open(source->path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return gp_fail(source->path, "%s", strerror(errno));
+        return gp_fail(path, "%s", strerror(errno));
     if (lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE) {
-        int copy = copy_pipe(fd, source->path);
+        int copy = copy_pipe(fd, path);
         close(fd);
         fd = copy;
     }
-    int status = fd >= 0 ? load(source, fd, arguments) : EXIT_FAILURE;
-    if (fd >= 0)
-        close(fd);
+    if (fd < 0)
+        return EXIT_FAILURE;
+    int result = gp_captures_add(captures, fd, path);
+    close(fd);
+    return result == 0 ? 0 : gp_fail(path, "%s", strerror(-result));
+}
+
+static const char *progress_what;
+
+static void show_input(const gp_capture_input_t *input)
+{
+    gp_progress_begin(progress_what, input->path, input->fd);
+}
+
+int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what)
+{
+    char error[GP_READER_ERROR_SIZE] = "";
+    int status = 0;
+    for (int i = 0; i < arguments->operand_count && status == 0; i++)
+        status = add_capture(captures, arguments->operands[i]);
+    progress_what = what;
+    captures->on_input = show_input;
+    if (status == 0 && captures->count > 1 && gp_captures_open(captures, error) < 0)
+        status = gp_fail(captures->inputs[captures->at].path, "%s", error);
+    return status;
+}
+
+static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments_t *arguments)
+{
+    bool windowed = gp_choice_has_window(&arguments->choice);
+    char error[GP_READER_ERROR_SIZE];
+    gp_dataset_window_t window;
+    int status = windowed ? gp_choice_window(&arguments->choice, captures, source->path, &window) : 0;
+    if (status != 0)
+        return status;
+    bool is_delay = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0;
+    source->dataset =
+        gp_dataset_load_captures(captures, is_delay ? GP_KEEP_HOGS : 0u, windowed ? &window : NULL, error);
+    gp_progress_end();
+    size_t at = captures->at;
+    *captures = (gp_captures_t){0}; // the dataset's
+    if (source->dataset == NULL)
+        return gp_fail(arguments->operands[at], "%s", error);
+    // The clock is the one asked for, else the one that the (first) capture was made for.
+    bool is_wall = arguments->clock != NULL ? strcmp(arguments->clock, "wall") == 0
+                                            : source->dataset->header.clock == PROF_CLOCK_WALL;
+    source->options.measure = is_delay ? GP_MEASURE_DELAY : is_wall ? GP_MEASURE_WALL : GP_MEASURE_CPU;
+    return 0;
+}
+
+static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
+{
+    gp_captures_t captures = {0};
+    if (arguments->operand_count > 1 &&
+        asprintf(&source->paths, "%s and %d more", arguments->operands[0], arguments->operand_count - 1) < 0)
+        source->paths = NULL;
+    if (source->paths != NULL)
+        source->path = source->paths;
+    int status = gp_source_open_captures(&captures, arguments, "reading");
+    if (status == 0)
+        status = load(source, &captures, arguments);
+    gp_captures_free(&captures);
     return status;
 }
 
@@ -196,9 +204,9 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
         status = open_and_load(source, arguments);
     if (status == 0)
         status = prepare(source, arguments);
-    if (status == 0)
-        gp_source_warn_damage(source->path, &source->dataset->summary);
-    else
+    for (size_t i = 0; status == 0 && i < source->dataset->captures.count; i++)
+        gp_source_warn_damage(arguments->operands[i], &source->dataset->captures.inputs[i].summary);
+    if (status != 0)
         gp_source_close(source);
     return status;
 }

@@ -23,6 +23,11 @@ typedef struct gp_source {
 // Returns 0 or an exit status, with a message; damage in the capture is a warning only.
 int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigned wants);
 
+// Open all FILEs of a command, and find out how they are read as one. Pipes are copied to temporary files.
+//   what: for the progress: "reading".
+// Returns 0 or an exit status, with a message. Free in both cases.
+int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what);
+
 // Make a report. Returns NULL and errno.
 //   options: the source's, or changed ones.
 gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options_t *options);

@@ -372,36 +372,47 @@ static const gp_reader_handlers_t handlers = {
     .call = on_call,
 };
 
-static int load(gp_dataset_t *dataset, int fd, char error[GP_READER_ERROR_SIZE])
+// What is missing in each of several is in dataset->captures; they are whole where all have an end.
+static gp_reader_summary_t summary_of(const gp_captures_t *captures)
 {
-    int result = -ENOMEM;
-    dataset->start = lseek(fd, 0, SEEK_CUR);
-    dataset->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (dataset->fd < 0) {
-        result = -errno;
-        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(errno));
-    } else if (gp_dataset_trace_number(dataset, 0) != GP_INDEX_NONE &&
-               gp_dataset_stack_number(dataset, 0) != GP_INDEX_NONE) {
-        result = gp_reader_read(fd, &handlers, dataset, &dataset->summary, error);
+    gp_reader_summary_t sum = {.ended = true};
+    for (size_t i = 0; i < captures->count; i++)
+        sum.ended = sum.ended && captures->inputs[i].summary.ended;
+    return captures->count == 1 ? captures->inputs[0].summary : sum;
+}
+
+static int load(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE])
+{
+    gp_captures_t *captures = &dataset->captures;
+    if (gp_dataset_trace_number(dataset, 0) == GP_INDEX_NONE || gp_dataset_stack_number(dataset, 0) == GP_INDEX_NONE)
+        return -ENOMEM;
+    int result = gp_captures_read(captures, &handlers, dataset, error);
+    if (captures->count == 1) {
+        captures->inputs[0].samples = dataset->samples_read;
+        captures->inputs[0].activities = dataset->activities_read;
     }
+    dataset->summary = summary_of(captures);
     gp_dataset_sum_up(dataset);
     return result;
 }
 
-gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_window_t *window,
-                                     char error[GP_READER_ERROR_SIZE])
+gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, const gp_dataset_window_t *window,
+                                       char error[GP_READER_ERROR_SIZE])
 {
     gp_dataset_t *dataset = calloc(1, sizeof(*dataset));
     int result = -ENOMEM;
     strcpy(error, "not enough memory");
-    if (dataset != NULL) {
+    if (dataset == NULL) {
+        gp_captures_free(captures);
+    } else {
+        dataset->captures = *captures;
         dataset->exe = "";
-        dataset->fd = -1;
         dataset->keep = keep;
         dataset->windowed = window != NULL;
         if (window != NULL)
             dataset->window = *window;
-        result = load(dataset, fd, error);
+        result = load(dataset, error);
+        captures->at = dataset->captures.at;
     }
     if (result == 0)
         return dataset;
@@ -412,7 +423,14 @@ gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_win
 
 gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERROR_SIZE])
 {
-    return gp_dataset_load_window(fd, keep, NULL, error);
+    gp_captures_t captures = {0};
+    int result = gp_captures_add(&captures, fd, "");
+    if (result == 0)
+        return gp_dataset_load_captures(&captures, keep, NULL, error);
+    snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
+    gp_captures_free(&captures);
+    errno = -result;
+    return NULL;
 }
 
 gp_dataset_t *gp_dataset_load(const char *path, unsigned keep, char error[GP_READER_ERROR_SIZE])
@@ -460,7 +478,6 @@ void gp_dataset_free(gp_dataset_t *dataset)
     gp_index_free(&dataset->hog_index);
     gp_index_free(&dataset->call_index);
     gp_arena_free(&dataset->arena);
-    if (dataset->fd >= 0)
-        close(dataset->fd);
+    gp_captures_free(&dataset->captures);
     free(dataset);
 }

@@ -14,8 +14,7 @@
 #include "base/id_map.h"
 #include "base/index.h"
 #include "base/memory.h"
-#include "capture/format.h"
-#include "capture/reader.h"
+#include "capture/captures.h"
 
 typedef struct gp_dataset_module {
     uint32_t id;
@@ -124,8 +123,7 @@ enum gp_dataset_keep {
 
 typedef struct gp_dataset {
     unsigned keep; // enum gp_dataset_keep bits
-    int fd;        // the capture, to be read again from `start` on
-    int64_t start; // -1: it can be read only once
+    gp_captures_t captures;
     // Samples outside it are left out. How much exact time lies within it nobody knows, so that
     // the shares have none; counters and threads are those of the whole capture.
     gp_dataset_window_t window;
@@ -175,15 +173,17 @@ typedef struct gp_dataset {
 } gp_dataset_t;
 
 // Read a capture.
-//   fd:    stays the caller's. From a pipe it cannot be read again.
+//   path, fd: stays the caller's. What comes from a pipe cannot be read again.
 //   keep:  enum gp_dataset_keep bits.
 //   error: what is wrong when NULL is returned.
 // Returns the dataset (dataset->summary says what is missing), or NULL and errno.
 gp_dataset_t *gp_dataset_load(const char *path, unsigned keep, char error[GP_READER_ERROR_SIZE]);
 gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERROR_SIZE]);
-// The same for a part of its time; NULL = all of it.
-gp_dataset_t *gp_dataset_load_window(int fd, unsigned keep, const gp_dataset_window_t *window,
-                                     char error[GP_READER_ERROR_SIZE]);
+// The same for several captures, which are open, or for one; they are the dataset's from then on, also on failure.
+//   window: the part of their time; NULL = all of it.
+// On failure captures->at says which one is wrong.
+gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, const gp_dataset_window_t *window,
+                                       char error[GP_READER_ERROR_SIZE]);
 
 // Read the samples and activities of the capture again, as many as there were when it was loaded: a
 // process that still runs may have written more.

@@ -203,50 +203,9 @@ uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
     return !dataset->windowed && all > unsampled ? all - unsampled : 0;
 }
 
-typedef struct second_pass {
-    const gp_dataset_t *dataset;
-    const gp_reader_handlers_t *handlers;
-    void *context;
-    uint64_t samples, activities; // seen
-} second_pass_t;
-
-enum { SEEN_ENOUGH = -ECANCELED };
-
-static int again_samples(void *context, const gp_sample_record_t *samples, size_t count)
-{
-    second_pass_t *pass = context;
-    uint64_t left = pass->dataset->samples_read - pass->samples;
-    if (left == 0)
-        return SEEN_ENOUGH;
-    if (count > left)
-        count = (size_t)left;
-    pass->samples += count;
-    return pass->handlers->samples(pass->context, samples, count);
-}
-
-static int again_activity(void *context, const gp_activity_record_t *activity)
-{
-    second_pass_t *pass = context;
-    if (pass->activities == pass->dataset->activities_read)
-        return 0;
-    pass->activities++;
-    return pass->handlers->activity(pass->context, activity);
-}
-
 int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
                           char error[GP_READER_ERROR_SIZE])
 {
-    const gp_reader_handlers_t again = {
-        .samples = handlers->samples != NULL ? again_samples : NULL,
-        .activity = handlers->activity != NULL ? again_activity : NULL,
-    };
-    second_pass_t pass = {.dataset = dataset, .handlers = handlers, .context = context};
-    gp_reader_summary_t summary;
-    if (dataset->start < 0 || lseek(dataset->fd, dataset->start, SEEK_SET) < 0) {
-        int result = dataset->start < 0 ? -ESPIPE : -errno;
-        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
-        return result;
-    }
-    int result = gp_reader_read(dataset->fd, &again, &pass, &summary, error);
-    return result == SEEN_ENOUGH ? 0 : result;
+    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
+    return gp_captures_read_again(captures, handlers, context, error);
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What captures.c and captures_records.c share.
+#ifndef GP_CAPTURE_CAPTURES_PRIVATE_H
+#define GP_CAPTURE_CAPTURES_PRIVATE_H
+
+#include "capture/captures.h"
+
+typedef struct gp_captures_pass { // context of the handlers below
+    gp_captures_t *captures;
+    gp_capture_input_t *input; // that is read
+    gp_captures_sink_t *sink;
+    void *context; // its
+} gp_captures_pass_t;
+
+// Pass on what one of several captures holds, in the numbers of all; keep its texts, totals and end.
+extern const gp_reader_handlers_t gp_captures_handlers;
+
+extern const char *const gp_captures_text_keys[GP_TEXTS];
+
+// Room for records, on an 8-byte boundary, the last 8 bytes zeroed; NULL when memory is short.
+void *gp_captures_room(gp_captures_t *captures, size_t bytes);
+
+#endif
