@@ -25,7 +25,7 @@ enum { GP_INTERPOSE_ARGUMENTS = 6 };
 // Threads: the caller's. Signals: not safe, but the handler may interrupt.
 typedef void gp_interpose_hook_t(const uintptr_t arguments[GP_INTERPOSE_ARGUMENTS], const gp_park_t *park);
 
-// The original of `name` for the code at `caller`; stored in `*slot` once it is known to be everybody's.
+// The original of `name` for the code at `caller`; stored in `*slot` once it is known to hold for every caller.
 // Traps where there is none: the program has called what does not exist.
 void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller);
 

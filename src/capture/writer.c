@@ -205,7 +205,7 @@ static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, size_
     memset(chunk + sizeof(header) + payload_len, 0, whole - sizeof(header) - payload_len);
     int error = write_all(writer->fd, chunk, whole);
     if (error != 0) {
-        // Half a chunk is of no use to anyone; where it cannot be cut off (a pipe) the reader copes with it.
+        // Half a chunk is of no use; where it cannot be cut off (a pipe) the reader copes with it.
         int cut = ftruncate(writer->fd, (off_t)writer->bytes);
         (void)cut;
         return error;

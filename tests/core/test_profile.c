@@ -194,7 +194,7 @@ static void *deaf_worker(void *unused)
     return NULL;
 }
 
-// It is made behind our back and blocks every signal: what it does before it is met is in no profile, either.
+// It bypasses pthread_create() and blocks every signal: what it does before it is found is in no profile, either.
 static void nobody_has_what_a_deaf_thread_did(void **state)
 {
     (void)state;

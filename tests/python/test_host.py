@@ -78,7 +78,7 @@ class Signals(measured.Case):
     def test_who_takes_every_signal_is_told(self):
         done = run("host_signal.py", "every", "before")
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("the program handles every signal that samples could be taken by", done.stderr)
+        self.assertIn("the program handles every signal that could be used for sampling", done.stderr)
         with tempfile.TemporaryDirectory() as directory:
             capture = os.path.join(directory, "c.greenprof")
             done = run("host_signal.py", "every", "after", before=(support.GREENPROF, "run", "-o", capture, "--"))

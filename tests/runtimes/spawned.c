@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Coroutines that create others, by hand (coro.h) on ucontexts: main -> service -> {first, second} -> leaf. SECONDS.
-// The leaf waits on its parent now and then, and everybody is renamed.
+// The leaf waits on its parent now and then, and all are renamed.
 #include <ucontext.h>
 
 #include <greenprof/coro.h>

@@ -54,7 +54,7 @@ static int on_header(void *context, const gp_file_header_t *header)
 {
     times_t *times = context;
     times->start_realtime_ns = header->start_realtime_ns;
-    return times->needs_end ? 0 : -ECANCELED; // that is all we want to know
+    return times->needs_end ? 0 : -ECANCELED; // the rest is not needed
 }
 
 static void seen_at(times_t *times, uint64_t time_ns)

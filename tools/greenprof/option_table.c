@@ -52,14 +52,14 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                          .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_INFO] = {.name = "info",
                          .synopsis = "FILE...",
-                         .what = "say what is in a capture, and what is missing",
+                         .what = "show what is in a capture, and what is missing",
                          .missing = "missing FILE",
                          .operands_min = 1,
                          .operands_max = INT32_MAX,
                          .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_RUNTIMES] = {.name = "runtimes",
                              .synopsis = "[PROGRAM|PID]",
-                             .what = "say which coroutine runtimes are hooked, and which a program has",
+                             .what = "show which coroutine runtimes are hooked, and which a program has",
                              .operands_max = 1,
                              .hint = GP_HINT_PROGRAM},
     [GP_COMMAND_COROUTINES] = {.name = "coroutines",
@@ -71,7 +71,7 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                                .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
-                         .what = "say more about a command",
+                         .what = "show the options of a command",
                          .operands_max = 1,
                          .hint = GP_HINT_COMMAND},
 };
@@ -106,8 +106,8 @@ const gp_option_t gp_options[] = {
     {RUN, 'F', "frequency", "HZ", NUMBER(frequency_hz), .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
      .standard = PROF_FREQUENCY_DEFAULT_HZ, .what = "Samples a second of CPU time and thread."},
     {RUN, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
-     .what = "What reports of the capture show unless told otherwise: CPU time (the default), or the "
-             "wall clock: on the CPU, ready and parked."},
+     .what = "What reports of the capture show by default: CPU time (cpu), or the wall clock: on the "
+             "CPU, ready and parked. The capture has both."},
     {RUN, 0, "engine", NULL, TEXT(engine), .choices = "perf|cpu|monotonic",
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
@@ -134,8 +134,8 @@ const gp_option_t gp_options[] = {
     {MERGE, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE, .what = "Capture to write."},
 
     {REPORT, 's', "sort", "KEY[,KEY...]", TEXT(sort), .hint = GP_HINT_SORT,
-     .what = "Order of the rows: tottime (the default), or some of these; a unique beginning "
-             "will do:"},
+     .what = "Order of the rows: tottime (the default), or several of these keys; a unique "
+             "beginning is enough:"},
     {DIFF, 'o', "output", "OUT.html", TEXT(output), .hint = GP_HINT_FILE,
      .what = "Write a differential flame graph instead of the table: one HTML file in which colour "
              "is change."},
@@ -180,8 +180,8 @@ const gp_option_t gp_options[] = {
 
     {READING | COROUTINES, 0, "trace", "ID", TEXTS(choice.traces), .chooses = true,
      .what = "Only what ran for this trace: 32 hex digits, a UUID or a traceparent. This option "
-             "and those that follow may be repeated: of several of one kind any will do, of "
-             "different kinds each must hold."},
+             "and those that follow may be repeated: several of one kind select what matches "
+             "any of them, different kinds what matches all."},
     {READING | COROUTINES, 0, "coroutine", "ID", TEXTS(choice.coroutines), .chooses = true,
      .what = "Only the coroutine of this number."},
     {READING | COROUTINES, 0, "name", "REGEX", REGEX(choice.names), .chooses = true,
@@ -197,7 +197,7 @@ const gp_option_t gp_options[] = {
      .what = "Only stacks in which the name, file or module of a function matches this extended "
              "regular expression; of several each must match."},
     {READING, 0, "ignore", "REGEX", REGEX(ignore), .chooses = true,
-     .what = "Not the stacks in which the name, file or module of a function matches."},
+     .what = "Leave out stacks in which the name, file or module of a function matches."},
     {READING, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall", .chooses = true,
      .what = "CPU time, or the wall clock: on the CPU, off it, ready and parked, each marked by the "
              "last frame (default: what the capture was made for)."},

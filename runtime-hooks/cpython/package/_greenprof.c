@@ -28,7 +28,7 @@ static PyObject *fail(int error)
         int error;
         const char *why;
     } reasons[] = {
-        {EBUSY, "the program handles every signal that samples could be taken by"},
+        {EBUSY, "the program handles every signal that could be used for sampling"},
         {ENOSYS, "no way to sample works here (perf events, timers)"},
         {ENOTSUP, "not supported in this process"},
     };
@@ -251,17 +251,17 @@ static PyObject *has_yielded(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef functions[] = {
-    {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that samples could be taken by?"},
+    {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that could be used for sampling?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
     {"dump_coroutines", census_dump, METH_O,
      "dump_coroutines(path): write the live coroutines and their stacks, for `greenprof coroutines`."},
     {"detach", detach, METH_NOARGS,
-     "The calling green thread or task is in no request any more but those that it begins itself: for one that works "
-     "for many, whoever was the first to need it."},
+     "The calling green thread or task leaves its request, and is in those only that it begins itself: for one that "
+     "works for many requests."},
     {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
     {"set_name", set_name, METH_O,
-     "Name the calling green thread or task, or rename it; None: called by its function. A thread keeps its name."},
+     "Name the calling green thread or task, or rename it; None: named by its function. A thread keeps its name."},
     {"set_trace", set_trace, METH_O,
      "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine, or None."},
     {NULL, NULL, 0, NULL},

@@ -36,7 +36,7 @@ enum {
 pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic bool running; // changed under the sampler lock
-// `wanted` is raised by those who wait for a round, `done` follows it when a round that began later has ended.
+// `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
 static bool is_forked; // the process is a fork of one that was profiled
@@ -236,8 +236,8 @@ static void let_daemon_begin(void)
 {
     struct timespec time = {.tv_nsec = ROUND_NS};
     uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
-    // Acquire: partner of gp_collector_sync(), who raises `wanted` before the kick: nobody is let wait, as at a short
-    // child's end.
+    // Acquire: partner of gp_collector_sync(), which raises `wanted` before the kick: no caller waits in vain, as at a
+    // short child's end.
     if (atomic_load_explicit(&wanted, memory_order_acquire) == atomic_load_explicit(&done, memory_order_relaxed))
         futex(&kicks, FUTEX_WAIT, seen_kicks, &time);
 }

@@ -39,7 +39,7 @@ static bool find_wait(prof_coro_t *coro, wait_t *wait)
     bool current = atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==
                    atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
     if (!current)
-        wait->regs.pc = 0; // left there when nobody sampled
+        wait->regs.pc = 0; // left there while nothing sampled
     return wait->id != 0 && !(running && current);
 }
 

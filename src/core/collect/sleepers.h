@@ -26,7 +26,7 @@ int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uin
 // Does a coroutine have the thread? Its ring is to be drained then before it is looked at.
 bool gp_sleepers_wants(gp_thread_t *thread);
 
-// Look at one thread, whose ring was drained. Caller holds the drain lock. Collector only.
+// Look at one thread, after its ring was drained. Caller holds the drain lock. Collector only.
 // Cost: ~1 us; ~10 us for one that sleeps.
 void gp_sleepers_look(gp_thread_t *thread);
 

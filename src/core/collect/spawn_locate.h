@@ -8,7 +8,7 @@
 // Make sure that every site has its locations. Caller holds the drain lock; modules are up to date. Signals: not safe.
 void gp_spawn_locate(void);
 
-// It is at it: what is looked up belongs to a site, and stays. Drain lock.
+// A look-up is under way: what is looked up belongs to a site, and stays. Drain lock.
 extern bool gp_spawn_is_locating;
 
 #endif

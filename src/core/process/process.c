@@ -88,7 +88,7 @@ static void child(void)
     gp_profiles_in_child();
     pthread_mutex_unlock(&gp_registry_lock);
     pthread_mutex_unlock(&gp_drain_lock);
-    gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to tell
+    gp_coro_recycle(gp_coro_take_retired()); // the parent reports what they did
     gp_session_in_child();
     gp_sampler_after_fork(true);
 }

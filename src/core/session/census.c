@@ -37,7 +37,7 @@ static bool is_live(const gp_thread_t *thread)
     return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
 }
 
-// The thread that has a coroutine, or whose own stack it is.
+// The thread that has a coroutine, or has it as its own stack.
 static gp_thread_t *find_thread(const prof_coro_t *coro, uint64_t id)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -63,7 +63,7 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
     if (tid == 0)
         return;
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    if (look->thread == gp_thread_self && language != NULL) { // whoever asks
+    if (look->thread == gp_thread_self && language != NULL) { // the asking thread itself
         look->depth =
             (int)language->walk_asleep(look->thread, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
         return;

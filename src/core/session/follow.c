@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// What starts other programs and is not what one wants to know about.
+// Programs that start other programs and are not of interest themselves.
 static const char *const launchers[] = {
     "sh",     "bash",   "dash",   "zsh",     "ksh",       "fish",    "busybox", "env",       "nice",
     "nohup",  "time",   "setsid", "timeout", "sudo",      "su",      "xargs",   "taskset",   "chrt",

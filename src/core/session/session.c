@@ -338,7 +338,7 @@ static void take_open_activity(prof_coro_t *coro, void *now)
         take_last_activity(coro, id, *(const uint64_t *)now);
 }
 
-// Who is alive, now and then: a capture tells it of its end, or of not long before where the process was killed.
+// What is alive, now and then: a capture has it for its end, or for shortly before where the process was killed.
 static void write_census(uint64_t now)
 {
     bool is_end = atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT;

@@ -133,7 +133,7 @@ static void find_stack(gp_thread_t *thread, moment_t *moment)
     moment->lo = moment->sp - lo > POPPED_BYTES ? moment->sp - POPPED_BYTES : lo;
 }
 
-// Bring the accounts up to now, unless the thread itself is at it.
+// Bring the accounts up to now, unless the interrupted thread is doing so.
 static void account(gp_thread_t *thread, moment_t *moment)
 {
     uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);

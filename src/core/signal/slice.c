@@ -9,7 +9,7 @@
 uint64_t gp_slice_window_ticks;
 int64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_root_pending_ticks;
 
-// Every long slice of which hog.h wants to know is one here.
+// Every long slice for hog.h is one here.
 static int64_t ticks_below_hogs(uint64_t ns)
 {
     uint64_t ticks = gp_ticks_from_ns(ns), hog = gp_edge_load(&gp_edge_hog_ticks);

@@ -183,7 +183,7 @@ class Profile:
             if self._native:
                 _greenprof.native(-1)
             if _greenprof.has_yielded():
-                warnings.warn("sampling ended early: the program handles every signal that it could be done by",
+                warnings.warn("sampling ended early: the program handles every signal that could be used for it",
                               RuntimeWarning, stacklevel=2)
         if self._depth > 0:
             self._depth -= 1
