@@ -7,7 +7,7 @@
 #include "coro/registry.h"
 #include "model/kinds.h"
 
-enum { WORDS = GP_CORO_NAME_SIZE / sizeof(uint64_t), TRIES = 400, QUICK_TRIES = 200, PAUSE_NS = 50000 };
+enum { WORDS = GP_CORO_NAME_SIZE / sizeof(uint64_t), TRIES = 400, QUICK_TRIES = 200, PAUSE_NS = 1000000 };
 
 _Static_assert(sizeof(((prof_coro_t *)NULL)->name) == GP_CORO_NAME_SIZE, "a name fits");
 
@@ -46,7 +46,7 @@ void gp_coro_name_get(prof_coro_t *coro, char name[GP_CORO_NAME_SIZE])
         atomic_thread_fence(memory_order_acquire);
         if (!(before & 1) && atomic_load_explicit(&coro->name_seq, memory_order_relaxed) == before)
             break;
-        if (i >= QUICK_TRIES) // the writer was preempted
+        if (i >= QUICK_TRIES) // the writer was preempted, on a busy machine for tens of milliseconds
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     // Of a thread that has been stopped for good in the middle of it, by a fatal signal: a part of each.
