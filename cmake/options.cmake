@@ -19,7 +19,7 @@ endif()
 
 set(GREENPROF_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 if(GREENPROF_SANITIZE)
-  add_compile_options(-fsanitize=${GREENPROF_SANITIZE} -fno-omit-frame-pointer)
+  add_compile_options(-fsanitize=${GREENPROF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${GREENPROF_SANITIZE})
 endif()
 option(GREENPROF_COVERAGE "Instrument for gcov" OFF)

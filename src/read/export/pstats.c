@@ -107,7 +107,8 @@ size_t gp_pstats_notes(const gp_report_t *report, const char **notes)
 static int flush(gp_text_t *text, FILE *out)
 {
     int result = text->failed ? -ENOMEM : 0;
-    fwrite(text->data, 1, text->len, out);
+    if (text->len > 0)
+        fwrite(text->data, 1, text->len, out);
     gp_text_clear(text);
     return result;
 }
