@@ -191,9 +191,10 @@ static size_t read_prefixes(const unsigned char *code, size_t size, prefixes_t *
 
 static int64_t read_signed(const unsigned char *at, size_t bytes)
 {
-    int32_t value = (int8_t)at[0];
-    if (bytes == 4)
-        memcpy(&value, at, 4);
+    int32_t value;
+    if (bytes != 4)
+        return at[0] < 0x80 ? at[0] : at[0] - 0x100;
+    memcpy(&value, at, 4);
     return value;
 }
 

@@ -76,8 +76,10 @@ static void profile_dealloc(PyObject *self)
     profile_t *me = (profile_t *)self;
     prof_t *profile = me->profile;
     me->profile = NULL;
-    Py_BEGIN_ALLOW_THREADS prof_free(profile);
-    Py_END_ALLOW_THREADS Py_XDECREF(me->name);
+    Py_BEGIN_ALLOW_THREADS
+    prof_free(profile);
+    Py_END_ALLOW_THREADS
+    Py_XDECREF(me->name);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -111,8 +113,10 @@ static PyObject *profile_stop(PyObject *self, PyObject *unused)
         return result(-EALREADY);
     me->running = false;
     int error;
-    Py_BEGIN_ALLOW_THREADS error = prof_stop(me->profile);
-    Py_END_ALLOW_THREADS return result(error);
+    Py_BEGIN_ALLOW_THREADS
+    error = prof_stop(me->profile);
+    Py_END_ALLOW_THREADS
+    return result(error);
 }
 
 static PyObject *profile_dump(PyObject *self, PyObject *args)
@@ -128,13 +132,12 @@ static PyObject *profile_dump(PyObject *self, PyObject *args)
         return NULL;
     }
     int error;
-    Py_BEGIN_ALLOW_THREADS error = prof_dump(me->profile, format, PyBytes_AS_STRING(path));
-    Py_END_ALLOW_THREADS if (error == -EINVAL)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    error = prof_dump(me->profile, format, PyBytes_AS_STRING(path));
+    Py_END_ALLOW_THREADS
+    if (error == -EINVAL) {
         PyErr_Format(PyExc_ValueError, "no such format: %s", format);
-    }
-    else if (error < 0)
-    {
+    } else if (error < 0) {
         errno = -error;
         PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
     }

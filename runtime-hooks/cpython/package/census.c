@@ -83,9 +83,10 @@ PyObject *census_dump(PyObject *module, PyObject *path)
     int error;
     if (!PyUnicode_FSConverter(path, &bytes))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS error = prof_coro_dump(PyBytes_AS_STRING(bytes));
-    Py_END_ALLOW_THREADS if (error < 0)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    error = prof_coro_dump(PyBytes_AS_STRING(bytes));
+    Py_END_ALLOW_THREADS
+    if (error < 0) {
         errno = -error;
         PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
     }
