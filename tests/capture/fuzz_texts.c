@@ -8,8 +8,8 @@
 #include "export/text.h"
 #include "fuzz.h"
 #include "greenprof/trace.h"
-#include "tables.h"
 #include "restriction.h"
+#include "tables.h"
 #include "time_text.h"
 
 // What is read can be written, and is then read the same.

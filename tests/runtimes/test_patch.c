@@ -23,11 +23,24 @@ typedef long function_t(long, long);
     EACH(fn_push)                                                                                                      \
     EACH(fn_lea)                                                                                                       \
     EACH(fn_rip_lea)                                                                                                   \
-    EACH(fn_rip_load) EACH(fn_rip_immediate) EACH(fn_rip_byte) EACH(fn_branch) EACH(fn_near_branch) EACH(fn_jump)      \
-        EACH(fn_canary) EACH(fn_sse) EACH(fn_wide_immediate) EACH(fn_restart)
+    EACH(fn_rip_load)                                                                                                  \
+    EACH(fn_rip_immediate)                                                                                             \
+    EACH(fn_rip_byte)                                                                                                  \
+    EACH(fn_branch)                                                                                                    \
+    EACH(fn_near_branch)                                                                                               \
+    EACH(fn_jump)                                                                                                      \
+    EACH(fn_canary)                                                                                                    \
+    EACH(fn_sse)                                                                                                       \
+    EACH(fn_wide_immediate)                                                                                            \
+    EACH(fn_restart)
 #define BAD(EACH)                                                                                                      \
     EACH(no_short)                                                                                                     \
-    EACH(no_call) EACH(no_loop) EACH(no_short_jump) EACH(no_vex) EACH(no_indirect) EACH(no_loop_instruction)
+    EACH(no_call)                                                                                                      \
+    EACH(no_loop)                                                                                                      \
+    EACH(no_short_jump)                                                                                                \
+    EACH(no_vex)                                                                                                       \
+    EACH(no_indirect)                                                                                                  \
+    EACH(no_loop_instruction)
 
 #define DECLARE(name) extern function_t name;
 GOOD(DECLARE)

@@ -56,12 +56,22 @@ static inline uint64_t descend(unsigned left)
 LEVEL(0)
 LEVEL(1)
 LEVEL(2)
-LEVEL(3) LEVEL(4) LEVEL(5) LEVEL(6) LEVEL(7) LEVEL(8) LEVEL(9) LEVEL(10) LEVEL(11) LEVEL(12) LEVEL(13) LEVEL(14)
-    LEVEL(15)
+LEVEL(3)
+LEVEL(4)
+LEVEL(5)
+LEVEL(6)
+LEVEL(7)
+LEVEL(8)
+LEVEL(9)
+LEVEL(10)
+LEVEL(11)
+LEVEL(12)
+LEVEL(13)
+LEVEL(14)
+LEVEL(15)
 
-        static level_fn *const levels[16] = {level_0,  level_1,  level_2,  level_3, level_4,  level_5,
-                                             level_6,  level_7,  level_8,  level_9, level_10, level_11,
-                                             level_12, level_13, level_14, level_15};
+static level_fn *const levels[16] = {level_0, level_1, level_2,  level_3,  level_4,  level_5,  level_6,  level_7,
+                                     level_8, level_9, level_10, level_11, level_12, level_13, level_14, level_15};
 
 static durations_t with_signal, without;
 

@@ -13,8 +13,8 @@
 #include "message.h"
 #include "print.h"
 #include "progress.h"
-#include "tables.h"
 #include "runtimes.h"
+#include "tables.h"
 
 static const char *machine_name(uint32_t machine)
 {

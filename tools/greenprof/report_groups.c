@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "print.h"
-#include "tables.h"
 #include "runtimes.h"
+#include "tables.h"
 
 enum { NAME_SIZE = 256, HINT_SIZE = 256 };
 
