@@ -5,9 +5,8 @@
 
 #include <stdint.h>
 
+#include "model/engines.h"
 #include "model/location.h"
-
-enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINE_PERF = 1, GP_ENGINE_CPU = 2, GP_ENGINE_MONOTONIC = 3 };
 
 enum gp_coro_kind {
     GP_CORO_THREAD = 1,    // a thread's own stack

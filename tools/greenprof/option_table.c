@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/engines.h"
 #include "options.h"
 
 const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
@@ -108,7 +109,7 @@ const gp_option_t gp_options[] = {
     {RUN, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
      .what = "What reports of the capture show by default: CPU time (cpu), or the wall clock: on the "
              "CPU, ready and parked. The capture has both."},
-    {RUN, 0, "engine", NULL, TEXT(engine), .choices = "perf|cpu|monotonic",
+    {RUN, 0, "engine", NULL, TEXT(engine), .choices = GP_ENGINE_CHOICES,
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
      .what = "Frames kept of a stack: of a deeper one, its leaf and root end (default 512)."},

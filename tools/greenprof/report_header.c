@@ -34,16 +34,9 @@ static const char *const counter_texts[GP_COUNTER_COUNT] = {
 
 const char *gp_report_engine_name(uint32_t engine)
 {
-    switch (engine) {
-    case GP_ENGINE_PERF:
-        return "perf";
-    case GP_ENGINE_CPU:
-        return "cpu";
-    case GP_ENGINE_MONOTONIC:
-        return "monotonic";
-    default:
-        return "unknown";
-    }
+#define NAME(number, id, name) [number] = #name,
+    static const char *const names[] = {"unknown", GP_ENGINES(NAME)};
+    return engine < sizeof(names) / sizeof(names[0]) && names[engine] != NULL ? names[engine] : names[0];
 }
 
 static void print_start(uint64_t realtime_ns)

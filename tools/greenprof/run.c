@@ -12,6 +12,7 @@
 #include "base/signal_name.h"
 #include "command.h"
 #include "message.h"
+#include "model/engines.h"
 #include "patchable.h"
 #include "run.h"
 
@@ -55,14 +56,15 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
 static int check_environment(void)
 {
     const char *signal_name = getenv("GREENPROF_SIGNAL"), *engine = getenv("GREENPROF_ENGINE");
-    static const char *const engines[] = {"", "perf", "cpu", "monotonic", NULL};
+#define NAME(number, id, name) #name,
+    static const char *const engines[] = {"", GP_ENGINES(NAME) NULL};
     if (signal_name != NULL && signal_name[0] != '\0' && gp_signal_by_name(signal_name) < 0)
         return gp_fail("GREENPROF_SIGNAL", "%s: cannot be used for sampling; use one of %s", signal_name,
                        GP_SIGNAL_NAMES);
     for (int i = 0; engine != NULL && engines[i] != NULL; i++)
         if (strcmp(engine, engines[i]) == 0)
             return 0;
-    return engine == NULL ? 0 : gp_fail("GREENPROF_ENGINE", "%s: must be perf, cpu or monotonic", engine);
+    return engine == NULL ? 0 : gp_fail("GREENPROF_ENGINE", "%s: must be one of %s", engine, GP_ENGINE_CHOICES);
 }
 
 int gp_command_run(const gp_arguments_t *arguments)

@@ -24,11 +24,6 @@
 
 enum {
     ROUND_NS = 50000000, // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
-    // A thread that is reached is sampled every 1.5 periods at the latest; by CPU timers, every 1.5 kernel ticks (HZ >=
-    // 100).
-    UNREACHED_PERIODS = 4,
-    UNREACHED_CPU_TIMER_NS = 20000000,
-    UNREACHED_BY_CHANCE = 5,     // times that, where samples are drawn on the wall clock: e^-20 of the threads
     COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
     HOUSEKEEPING_NS = 500000000, // look for threads without a timer, for exited ones
 };
@@ -93,12 +88,8 @@ static uint64_t unsampled_ns(gp_thread_t *thread)
     uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
     if (cpu_ns == 0)
         cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
-    uint64_t sampled = thread->sample_cpu_ns, longest = UNREACHED_PERIODS * thread->timer.period_ns;
-    if (gp_sampler_engine() == GP_ENGINE_MONOTONIC)
-        longest *= UNREACHED_BY_CHANCE;
-    if (gp_sampler_engine() == GP_ENGINE_CPU && longest < UNREACHED_CPU_TIMER_NS)
-        longest = UNREACHED_CPU_TIMER_NS;
-    return cpu_ns > sampled + longest ? cpu_ns - sampled : 0;
+    uint64_t sampled = thread->sample_cpu_ns;
+    return cpu_ns > sampled + gp_sampler_longest_gap_ns(thread) ? cpu_ns - sampled : 0;
 }
 
 static void end_thread(gp_thread_t *thread)

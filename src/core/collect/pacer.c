@@ -27,7 +27,7 @@ enum {
     DESCRIPTORS_MAX = 1 << 16, // closed one by one where the kernel (before 5.9) does not close them all
 };
 
-static bool running; // sampler's lock
+static pid_t runs_in; // process that it runs in; sampler's lock
 static _Atomic uint32_t changes;
 static bool sees_states; // the kernel can be asked whether a thread sleeps
 
@@ -74,26 +74,28 @@ static bool is_runnable(pid_t tid)
 // On a processor, or waiting for one: the clock of a thread goes on while it has one, to be read from another.
 static bool runs(gp_timer_t *timer, pid_t tid)
 {
-    uint64_t before_ns = atomic_load_explicit(&timer->seen_cpu_ns, memory_order_relaxed);
+    gp_paced_t *paced = gp_paced(timer);
+    uint64_t before_ns = atomic_load_explicit(&paced->seen_cpu_ns, memory_order_relaxed);
     uint64_t used_ns = gp_clock_ns(gp_thread_clock(tid));
     if (used_ns == before_ns) // it has not run since it was looked at last
         return false;
     bool goes_on = gp_clock_ns(gp_thread_clock(tid)) > used_ns || (sees_states && is_runnable(tid));
-    atomic_store_explicit(&timer->seen_cpu_ns, gp_clock_ns(gp_thread_clock(tid)), memory_order_relaxed);
-    atomic_store_explicit(&timer->seen_ns, gp_clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+    atomic_store_explicit(&paced->seen_cpu_ns, gp_clock_ns(gp_thread_clock(tid)), memory_order_relaxed);
+    atomic_store_explicit(&paced->seen_ns, gp_clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     return goes_on;
 }
 
 static bool is_under_way(gp_timer_t *timer, uint64_t now)
 {
+    gp_paced_t *paced = gp_paced(timer);
     if (!atomic_load_explicit(&timer->sent, memory_order_relaxed)) {
-        timer->lost_ns = LOST_MIN_NS;
+        paced->lost_ns = LOST_MIN_NS;
         return false;
     }
-    if (now - timer->sent_ns < timer->lost_ns)
+    if (now - paced->sent_ns < paced->lost_ns)
         return true;
-    if (timer->lost_ns < LOST_MAX_NS)
-        timer->lost_ns *= 2;
+    if (paced->lost_ns < LOST_MAX_NS)
+        paced->lost_ns *= 2;
     return false;
 }
 
@@ -101,10 +103,10 @@ static void send(gp_timer_t *timer, pid_t tid, uint64_t now)
 {
     siginfo_t info;
     memset(&info, 0, sizeof(info));
-    info.si_signo = atomic_load_explicit(&timer->paced_signal, memory_order_relaxed);
+    info.si_signo = atomic_load_explicit(&gp_paced(timer)->signal_number, memory_order_relaxed);
     info.si_code = SI_TIMER;
     info.si_value.sival_ptr = timer;
-    timer->sent_ns = now;
+    gp_paced(timer)->sent_ns = now;
     atomic_store_explicit(&timer->sent, true, memory_order_relaxed);
     syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, &info);
 }
@@ -112,18 +114,19 @@ static void send(gp_timer_t *timer, pid_t tid, uint64_t now)
 // Returns when it is due again; 0 = never.
 static uint64_t look_at(gp_timer_t *timer, uint64_t now)
 {
+    gp_paced_t *paced = gp_paced(timer);
     // Acquire: partner of the release in arm().
-    uint64_t due = atomic_load_explicit(&timer->due_ns, memory_order_acquire);
+    uint64_t due = atomic_load_explicit(&paced->due_ns, memory_order_acquire);
     if (due == 0 || due > now)
         return due;
-    uint64_t next = now + atomic_load_explicit(&timer->interval_ns, memory_order_relaxed);
-    if (!atomic_compare_exchange_strong_explicit(&timer->due_ns, &due, next, memory_order_acq_rel,
+    uint64_t next = now + atomic_load_explicit(&paced->interval_ns, memory_order_relaxed);
+    if (!atomic_compare_exchange_strong_explicit(&paced->due_ns, &due, next, memory_order_acq_rel,
                                                  memory_order_acquire))
         return due;
     // In one order with disarm()'s.
     atomic_store_explicit(&gp_clock_pacing, timer, memory_order_seq_cst);
-    pid_t tid = atomic_load_explicit(&timer->paced_tid, memory_order_relaxed);
-    if (atomic_load_explicit(&timer->due_ns, memory_order_seq_cst) != 0 && !is_under_way(timer, now) &&
+    pid_t tid = atomic_load_explicit(&paced->tid, memory_order_relaxed);
+    if (atomic_load_explicit(&paced->due_ns, memory_order_seq_cst) != 0 && !is_under_way(timer, now) &&
         runs(timer, tid))
         send(timer, tid, now);
     atomic_store_explicit(&gp_clock_pacing, NULL, memory_order_release);
@@ -140,7 +143,7 @@ static void *pace(void *unused)
         uint32_t seen = atomic_load_explicit(&changes, memory_order_acquire);
         uint64_t now = gp_clock_ns(CLOCK_MONOTONIC), next = 0;
         gp_timer_t *timer = atomic_load_explicit(&gp_clock_paced, memory_order_acquire);
-        for (; timer != NULL; timer = timer->next_paced) {
+        for (; timer != NULL; timer = gp_paced(timer)->next) {
             uint64_t due = look_at(timer, now);
             if (due != 0 && (next == 0 || due < next))
                 next = due;
@@ -150,23 +153,17 @@ static void *pace(void *unused)
     return NULL;
 }
 
-int gp_pacer_start(void)
+static int start(void)
 {
     pthread_t thread;
-    if (running)
+    if (runs_in == getpid())
         return 0;
     int error = gp_thread_start_own(pace, NULL, &thread);
     if (error != 0)
         return error;
     pthread_detach(thread);
-    gp_clock_paced_wake = wake;
-    running = true;
+    runs_in = getpid();
     return 0;
 }
 
-void gp_pacer_after_fork(void)
-{
-    running = false;
-    gp_clock_paced_wake = NULL;
-    atomic_store_explicit(&gp_clock_pacing, NULL, memory_order_relaxed);
-}
+const gp_pacer_t gp_pacer = {start, wake};

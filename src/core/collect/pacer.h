@@ -9,10 +9,9 @@
 #ifndef GP_COLLECT_PACER_H
 #define GP_COLLECT_PACER_H
 
-// Start it, if it does not run yet. Caller holds the sampler's lock. Returns 0 or a negative errno value.
-int gp_pacer_start(void);
+#include "signal/clock_paced.h"
 
-// In a forked child: it is the parent's.
-void gp_pacer_after_fork(void);
+// For gp_clock_pacer. start(): caller holds the sampler's lock; in a forked child it starts another one.
+extern const gp_pacer_t gp_pacer;
 
 #endif

@@ -59,6 +59,11 @@ enum gp_engine gp_sampler_engine(void)
     return engine != NULL ? engine->id : GP_ENGINE_NONE;
 }
 
+uint64_t gp_sampler_longest_gap_ns(const gp_thread_t *thread)
+{
+    return engine != NULL ? gp_timer_longest_gap_ns(&thread->timer, engine) : 0;
+}
+
 int gp_sampler_choose_engine(const char *name)
 {
     const gp_clock_engine_t *found = gp_clock_engine_find(name);
@@ -145,7 +150,7 @@ static void disarm_all(void)
 
 static int arm_first(gp_thread_t *self)
 {
-    int error = engine == &gp_clock_monotonic ? gp_pacer_start() : 0;
+    int error = engine->start != NULL ? engine->start() : 0;
     return error != 0 ? error : arm(self);
 }
 
@@ -186,6 +191,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     gp_slice_init();
     gp_wait_set_frequency(hz);
     gp_handler_kick = gp_collector_kick;
+    gp_clock_pacer = &gp_pacer;
     frequency = hz;
     gp_slice_new_epoch();
     error = arm_self(self);
@@ -399,7 +405,6 @@ void gp_sampler_abandon_timers(void)
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL && engine != NULL; thread = thread->next)
         engine->abandon(&thread->timer);
-    gp_pacer_after_fork();
 }
 
 void gp_sampler_follow_forks(bool follow)

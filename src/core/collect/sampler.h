@@ -38,6 +38,9 @@ int gp_sampler_choose_engine(const char *name);
 
 enum gp_engine gp_sampler_engine(void);
 
+// CPU time, ns, after which a thread that was not sampled is not reached by the signal.
+uint64_t gp_sampler_longest_gap_ns(const gp_thread_t *thread);
+
 // Stop if nobody used it for a while. Collector only.
 void gp_sampler_stop_if_idle(void);
 

@@ -22,7 +22,8 @@ static uint32_t block_samples(uint64_t period_ns)
     return samples > 0 ? (uint32_t)samples : 1;
 }
 
-const gp_clock_engine_t *const gp_clock_engines[] = {&gp_clock_perf, &gp_clock_cpu, &gp_clock_monotonic, NULL};
+#define ROW(number, id, name) &gp_clock_##name,
+const gp_clock_engine_t *const gp_clock_engines[] = {GP_ENGINES(ROW) NULL};
 
 const gp_clock_engine_t *gp_clock_engine_find(const char *name)
 {
@@ -35,10 +36,15 @@ const gp_clock_engine_t *gp_clock_engine_find(const char *name)
 void gp_timer_prepare(gp_timer_t *timer, unsigned frequency_hz, uint32_t seed)
 {
     timer->armed = false;
-    timer->fd = -1;
     timer->period_ns = 1000000000u / frequency_hz;
     timer->random = seed | 1u;
     timer->block_left = 0;
+}
+
+uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer, const gp_clock_engine_t *engine)
+{
+    uint64_t gap_ns = engine->gap_periods * timer->period_ns;
+    return gap_ns > engine->gap_min_ns ? gap_ns : engine->gap_min_ns;
 }
 
 uint64_t gp_timer_draw(gp_timer_t *timer)

@@ -8,8 +8,8 @@
 //   perf       software task-clock: on-CPU time of the thread, kernel time included, any rate up to ~20 kHz
 //   cpu        timer on the thread's CPU clock: at most the kernel's tick (250/s at HZ=250)
 //   monotonic  a thread of greenprof's own, by CLOCK_MONOTONIC, signals threads that run: any rate; costs that thread's
-//   time,
-//              also while all others wait
+//              time, also while all others wait
+// An engine is its file, clock_NAME.c, and a row of model/engines.h.
 // setitimer() is no engine: it survives exec and kills the next program.
 #ifndef GP_SIGNAL_CLOCK_ENGINE_H
 #define GP_SIGNAL_CLOCK_ENGINE_H
@@ -23,6 +23,12 @@
 typedef struct gp_clock_engine {
     const char *name;
     enum gp_engine id;
+    // A thread that the signal reaches is sampled after so many periods at the latest, or after so many ns where that
+    // is longer.
+    unsigned gap_periods, gap_min_ns;
+    // Start what timers need beside themselves; NULL = nothing. Returns 0 or a negative errno value. Before arm(),
+    // under the sampler's lock. Not in a handler. Idempotent.
+    int (*start)(void);
     // Give thread `tid` of this process a timer that signals it. Returns 0 or a negative errno value. Not in a handler.
     int (*arm)(gp_timer_t *timer, pid_t tid, int signal_number);
     // Take it away. Any thread. Not in a handler. Idempotent.
@@ -39,9 +45,11 @@ typedef struct gp_clock_engine {
     bool (*is_late)(gp_timer_t *timer, const ucontext_t *context);
 } gp_clock_engine_t;
 
-extern const gp_clock_engine_t gp_clock_perf, gp_clock_cpu, gp_clock_monotonic;
+#define GP_CLOCK_DECLARE(number, id, name) extern const gp_clock_engine_t gp_clock_##name;
+GP_ENGINES(GP_CLOCK_DECLARE)
+#undef GP_CLOCK_DECLARE
 
-// The table, in order of preference, ended by NULL.
+// All of them, in order of preference, ended by NULL.
 extern const gp_clock_engine_t *const gp_clock_engines[];
 
 // An engine by name, or NULL.
@@ -49,6 +57,9 @@ const gp_clock_engine_t *gp_clock_engine_find(const char *name);
 
 // Prepare a timer for `frequency_hz` (1..20000); before arm().
 void gp_timer_prepare(gp_timer_t *timer, unsigned frequency_hz, uint32_t seed);
+
+// The longest time, ns, between two samples of a thread that the signal reaches.
+uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer, const gp_clock_engine_t *engine);
 
 // Count a sample and draw a new interval when it is due. Signals: safe. Cost: a system call at the end of
 // each block (clock_engine.c): every 8 samples at 1000 Hz, every sample at 5000 Hz.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Clock engine `monotonic`: timers on the wall clock. No kernel timer: it would interrupt calls that wait, after they
-// have waited. What is armed here is sent by the pacer, a thread of greenprof's own (../profile/pacer.h), to threads
+// have waited. What is armed here is sent by the pacer, a thread of greenprof's own (collect/pacer.h), to threads
 // that run.
 #include <errno.h>
 #include <sys/resource.h>
@@ -14,41 +14,48 @@
 enum { LATE_NS = 2000 };
 
 _Atomic(gp_timer_t *) gp_clock_paced, gp_clock_pacing;
-void (*gp_clock_paced_wake)(void);
+const gp_pacer_t *gp_clock_pacer;
+
+static int start(void)
+{
+    return gp_clock_pacer != NULL ? gp_clock_pacer->start() : -ENOSYS;
+}
 
 static void set_interval(gp_timer_t *timer, uint64_t ns)
 {
-    atomic_store_explicit(&timer->interval_ns, ns, memory_order_relaxed);
+    atomic_store_explicit(&gp_paced(timer)->interval_ns, ns, memory_order_relaxed);
 }
 
 // Timers are parts of blocks that are never unmapped: once in the list, there for good.
 static void enlist(gp_timer_t *timer)
 {
-    if (timer->listed)
+    gp_paced_t *paced = gp_paced(timer);
+    if (paced->listed)
         return;
-    timer->listed = true;
-    timer->next_paced = atomic_load_explicit(&gp_clock_paced, memory_order_relaxed);
+    paced->listed = true;
+    paced->next = atomic_load_explicit(&gp_clock_paced, memory_order_relaxed);
     // Release: partner of the pacer's acquire.
-    while (!atomic_compare_exchange_weak_explicit(&gp_clock_paced, &timer->next_paced, timer, memory_order_release,
+    while (!atomic_compare_exchange_weak_explicit(&gp_clock_paced, &paced->next, timer, memory_order_release,
                                                   memory_order_relaxed))
         ;
 }
 
 static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
 {
+    gp_paced_t *paced = gp_paced(timer);
     uint64_t interval_ns = gp_timer_draw(timer);
     if (syscall(SYS_tgkill, getpid(), tid, 0) != 0)
         return -ESRCH;
-    atomic_store_explicit(&timer->paced_tid, tid, memory_order_relaxed);
-    atomic_store_explicit(&timer->paced_signal, signal_number, memory_order_relaxed);
+    atomic_store_explicit(&paced->tid, tid, memory_order_relaxed);
+    atomic_store_explicit(&paced->signal_number, signal_number, memory_order_relaxed);
     atomic_store_explicit(&timer->sent, false, memory_order_relaxed);
     set_interval(timer, interval_ns);
     enlist(timer);
     // Release: partner of the pacer's acquire.
-    atomic_store_explicit(&timer->due_ns, gp_clock_ns(CLOCK_MONOTONIC) + interval_ns, memory_order_release);
+    atomic_store_explicit(&paced->due_ns, gp_clock_ns(CLOCK_MONOTONIC) + interval_ns, memory_order_release);
     timer->armed = true;
-    if (gp_clock_paced_wake != NULL)
-        gp_clock_paced_wake();
+    if (gp_clock_pacer != NULL)
+        gp_clock_pacer->wake();
     return 0;
 }
 
@@ -58,7 +65,7 @@ static void disarm(gp_timer_t *timer)
     if (!timer->armed)
         return;
     // In one order with the pacer's: either it sees that nothing is due, or this sees that it is at it.
-    atomic_store_explicit(&timer->due_ns, 0, memory_order_seq_cst);
+    atomic_store_explicit(&gp_paced(timer)->due_ns, 0, memory_order_seq_cst);
     while (atomic_load_explicit(&gp_clock_pacing, memory_order_seq_cst) == timer)
         syscall(SYS_sched_yield);
     timer->armed = false;
@@ -66,7 +73,9 @@ static void disarm(gp_timer_t *timer)
 
 static void abandon(gp_timer_t *timer)
 {
-    atomic_store_explicit(&timer->due_ns, 0, memory_order_relaxed); // the pacer is the parent's
+    // The pacer is the parent's.
+    atomic_store_explicit(&gp_paced(timer)->due_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&gp_clock_pacing, NULL, memory_order_relaxed);
     timer->armed = false;
 }
 
@@ -85,16 +94,28 @@ static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 // has not slept since the sample before was kept from its processor: what it does is that call.
 static bool is_late(gp_timer_t *timer, const ucontext_t *context)
 {
+    gp_paced_t *paced = gp_paced(timer);
     struct rusage usage;
-    long sleeps = getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0, before = timer->sleeps;
-    timer->sleeps = sleeps;
+    long sleeps = getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0, before = paced->sleeps;
+    paced->sleeps = sleeps;
     if (sleeps == before || !gp_restart_is_call(context))
         return false;
-    uint64_t wall_ns = gp_clock_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&timer->seen_ns, memory_order_relaxed);
+    uint64_t wall_ns = gp_clock_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&paced->seen_ns, memory_order_relaxed);
     uint64_t used_ns =
-        gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - atomic_load_explicit(&timer->seen_cpu_ns, memory_order_relaxed);
+        gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - atomic_load_explicit(&paced->seen_cpu_ns, memory_order_relaxed);
     return wall_ns > used_ns + LATE_NS;
 }
 
 const gp_clock_engine_t gp_clock_monotonic = {
-    "monotonic", GP_ENGINE_MONOTONIC, arm, disarm, abandon, set_interval, is_alive, is_mine, is_late};
+    .name = "monotonic",
+    .id = GP_ENGINE_MONOTONIC,
+    .gap_periods = 20, // samples are drawn on the wall clock: e^-20 of the threads are longer without one
+    .start = start,
+    .arm = arm,
+    .disarm = disarm,
+    .abandon = abandon,
+    .set_interval = set_interval,
+    .is_alive = is_alive,
+    .is_mine = is_mine,
+    .is_late = is_late,
+};

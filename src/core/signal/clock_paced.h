@@ -5,13 +5,35 @@
 
 #include "signal/clock_engine.h"
 
-// All timers that were ever armed, by `next_paced`; append-only. Acquire to read.
+typedef struct gp_paced {    // the engine's state of a timer
+    struct gp_timer *next;   // list of all that were ever armed
+    _Atomic uint64_t due_ns; // on CLOCK_MONOTONIC; 0 = not armed
+    _Atomic uint64_t interval_ns;
+    _Atomic pid_t tid;
+    _Atomic int signal_number;
+    uint64_t sent_ns, lost_ns; // pacer only: when it sent one; how long it waits before it sends the next one
+    _Atomic uint64_t seen_ns, seen_cpu_ns; // when its thread was last looked at, and its CPU clock then
+    long sleeps; // handler only: voluntary context switches of its thread when it was there last
+    bool listed;
+} gp_paced_t;
+_Static_assert(sizeof(gp_paced_t) <= sizeof(((gp_timer_t *)0)->state), "an engine's state fits into a timer");
+
+static inline gp_paced_t *gp_paced(gp_timer_t *timer)
+{
+    return (gp_paced_t *)timer->state;
+}
+
+// All timers that were ever armed, by `next`; append-only. Acquire to read.
 extern _Atomic(gp_timer_t *) gp_clock_paced;
 
 // The timer that the pacer is at. disarm() waits until it has left it.
 extern _Atomic(gp_timer_t *) gp_clock_pacing;
 
-// A timer was armed: tell the pacer, which may sleep. NULL = there is none yet.
-extern void (*gp_clock_paced_wake)(void);
+// The pacer, which is a thread and so no part of this room: set once, before the engine is started.
+typedef struct gp_pacer {
+    int (*start)(void); // if it does not run yet. Returns 0 or a negative errno value
+    void (*wake)(void); // a timer was armed
+} gp_pacer_t;
+extern const gp_pacer_t *gp_clock_pacer;
 
 #endif

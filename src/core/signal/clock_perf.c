@@ -14,6 +14,12 @@
 // Daemons close "all" low descriptors; ours live above.
 enum { DESCRIPTOR_FLOOR = 512 };
 
+// The event's descriptor; -1 = none.
+static int *fd_of(const gp_timer_t *timer)
+{
+    return (int *)timer->state;
+}
+
 // Not close(): that is a cancellation point, and a lock is held.
 static void close_event(int fd)
 {
@@ -46,7 +52,7 @@ static int direct_to_thread(int fd, pid_t tid, int signal_number)
     return 0;
 }
 
-static int perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
+static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
 {
     struct perf_event_attr attr;
     memset(&attr, 0, sizeof(attr));
@@ -54,6 +60,7 @@ static int perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
     attr.type = PERF_TYPE_SOFTWARE;
     attr.config = PERF_COUNT_SW_TASK_CLOCK;
     attr.sample_period = gp_timer_draw(timer);
+    *fd_of(timer) = -1;
     attr.disabled = 1;
     // Kernel time included: without it a tick inside a system call is lost and its time goes to the next thread.
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -71,48 +78,57 @@ static int perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
         close_event(fd);
         return error;
     }
-    timer->fd = fd;
+    *fd_of(timer) = fd;
     timer->armed = true;
     return 0;
 }
 
-static void perf_disarm(gp_timer_t *timer)
+static void disarm(gp_timer_t *timer)
 {
     if (!timer->armed)
         return;
-    int fd = timer->fd;
+    int fd = *fd_of(timer);
     timer->armed = false;
-    timer->fd = -1; // first: the handler may be about to use it
+    *fd_of(timer) = -1; // first: the handler may be about to use it
     if (is_perf_event(fd)) {
         ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
         close_event(fd);
     }
 }
 
-static void perf_abandon(gp_timer_t *timer)
+static void abandon(gp_timer_t *timer)
 {
     // The event is shared with the parent: disabling it would stop the parent's.
-    if (timer->armed && is_perf_event(timer->fd))
-        close(timer->fd);
+    if (timer->armed && is_perf_event(*fd_of(timer)))
+        close(*fd_of(timer));
     timer->armed = false;
-    timer->fd = -1;
+    *fd_of(timer) = -1;
 }
 
-static void perf_set_interval(gp_timer_t *timer, uint64_t ns)
+static void set_interval(gp_timer_t *timer, uint64_t ns)
 {
-    ioctl(timer->fd, PERF_EVENT_IOC_PERIOD, &ns);
+    ioctl(*fd_of(timer), PERF_EVENT_IOC_PERIOD, &ns);
 }
 
-static bool perf_is_alive(const gp_timer_t *timer)
+static bool is_alive(const gp_timer_t *timer)
 {
-    return is_perf_event(timer->fd);
+    return is_perf_event(*fd_of(timer));
 }
 
-static bool perf_is_mine(const gp_timer_t *timer, const siginfo_t *info)
+static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
     // Source: fcntl(2) F_SETSIG: si_code is a POLL_* value and si_fd the descriptor; a lost queue slot gives SI_KERNEL.
-    return info->si_code == SI_KERNEL || (info->si_code > 0 && info->si_fd == timer->fd);
+    return info->si_code == SI_KERNEL || (info->si_code > 0 && info->si_fd == *fd_of(timer));
 }
 
 const gp_clock_engine_t gp_clock_perf = {
-    "perf", GP_ENGINE_PERF, perf_arm, perf_disarm, perf_abandon, perf_set_interval, perf_is_alive, perf_is_mine, NULL};
+    .name = "perf",
+    .id = GP_ENGINE_PERF,
+    .gap_periods = 4, // every 1.5 by the clock itself
+    .arm = arm,
+    .disarm = disarm,
+    .abandon = abandon,
+    .set_interval = set_interval,
+    .is_alive = is_alive,
+    .is_mine = is_mine,
+};

@@ -18,26 +18,14 @@ enum { GP_RING_BYTES = 1 << 18 };
 
 enum gp_thread_state { GP_THREAD_FREE, GP_THREAD_LIVE, GP_THREAD_EXITED };
 
-// A thread's timer, as its clock engine left it.
+// A thread's timer, as its clock engine (signal/clock_engine.h) left it.
 typedef struct gp_timer {
     bool armed;
-    int fd;              // perf: the event
-    timer_t id;          // cpu
-    uint64_t period_ns;  // mean period asked for
+    _Atomic bool sent;   // a signal of it is under way: set by engines that send by themselves
     uint32_t block_left; // samples until the period is drawn anew
+    uint64_t period_ns;  // mean period asked for
     uint32_t random;     // state of the generator that draws it
-
-    // monotonic: see ../profile/pacer.h.
-    _Atomic uint64_t due_ns; // on CLOCK_MONOTONIC; 0 = not armed
-    _Atomic uint64_t interval_ns;
-    _Atomic pid_t paced_tid;
-    _Atomic int paced_signal;
-    _Atomic bool sent;                     // a signal of it is under way
-    uint64_t sent_ns, lost_ns;             // pacer only: when that was; how long it waits before it sends the next one
-    _Atomic uint64_t seen_ns, seen_cpu_ns; // when its thread was last looked at, and its CPU clock then
-    long sleeps;                 // handler only: voluntary context switches of its thread when it was there last
-    struct gp_timer *next_paced; // list of all such timers
-    bool listed;
+    uint64_t state[10];  // the engine's own; zero before the first arm(), and kept when it is prepared anew
 } gp_timer_t;
 
 enum { GP_HOGS = 16 };

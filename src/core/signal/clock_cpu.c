@@ -13,11 +13,18 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
+_Static_assert(sizeof(timer_t) <= sizeof(((gp_timer_t *)0)->state), "an engine's state fits into a timer");
+
+static timer_t *id_of(gp_timer_t *timer)
+{
+    return (timer_t *)timer->state;
+}
+
 static void set_interval(gp_timer_t *timer, uint64_t ns)
 {
     struct timespec interval = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
     struct itimerspec value = {.it_interval = interval, .it_value = interval};
-    timer_settime(timer->id, 0, &value, NULL);
+    timer_settime(*id_of(timer), 0, &value, NULL);
 }
 
 static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
@@ -28,7 +35,7 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
     event.sigev_signo = signal_number;
     event.sigev_value.sival_ptr = timer;
     event.sigev_notify_thread_id = tid;
-    if (timer_create(gp_thread_clock(tid), &event, &timer->id) != 0)
+    if (timer_create(gp_thread_clock(tid), &event, id_of(timer)) != 0)
         return errno == EINVAL && syscall(SYS_tgkill, getpid(), tid, 0) != 0 ? -ESRCH
                                                                              : -errno; // it has ended meanwhile
     timer->armed = true;
@@ -39,7 +46,7 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
 static void disarm(gp_timer_t *timer)
 {
     if (timer->armed)
-        timer_delete(timer->id);
+        timer_delete(*id_of(timer));
     timer->armed = false;
 }
 
@@ -58,5 +65,15 @@ static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
     return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
 }
 
-const gp_clock_engine_t gp_clock_cpu = {"cpu",        GP_ENGINE_CPU, arm,     disarm, abandon,
-                                        set_interval, is_alive,      is_mine, NULL};
+const gp_clock_engine_t gp_clock_cpu = {
+    .name = "cpu",
+    .id = GP_ENGINE_CPU,
+    .gap_periods = 4,
+    .gap_min_ns = 20000000, // a timer comes every 1.5 kernel ticks, HZ >= 100
+    .arm = arm,
+    .disarm = disarm,
+    .abandon = abandon,
+    .set_interval = set_interval,
+    .is_alive = is_alive,
+    .is_mine = is_mine,
+};
