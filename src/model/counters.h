@@ -1,38 +1,61 @@
 // SPDX-License-Identifier: MIT
-// What was counted while sampling. The numbers are in capture files: they never change.
+// What is counted while sampling: X(number, ID, key, is_drop, sentence). The numbers are in capture files, the keys in
+// outputs: neither ever changes. The sentence stands behind the number in reports; NULL = not shown by itself.
 #ifndef GP_MODEL_COUNTERS_H
 #define GP_MODEL_COUNTERS_H
 
-// Signals that arrived = GP_COUNTER_SAMPLES + all drops (GP_COUNTER_DROP_FIRST..GP_COUNTER_DROP_LAST).
-enum gp_counter {
-    GP_COUNTER_SIGNALS = 0,        // signals the handler was entered for
-    GP_COUNTER_SAMPLES = 1,        // records put into a ring
-    GP_COUNTER_DROP_RING_FULL = 2, // collector could not keep up
-    GP_COUNTER_DROP_REENTERED = 3, // a signal inside the handler
-    GP_COUNTER_DROP_FOREIGN = 4,   // a signal that none of our timers sent
-    GP_COUNTER_DROP_NO_THREAD = 5, // thread unknown to the registry
-    GP_COUNTER_DROP_IDLE = 6,      // no CPU time had passed, the thread slept (monotonic engine), or resting
-    GP_COUNTER_DROP_FIRST = GP_COUNTER_DROP_RING_FULL,
-    GP_COUNTER_DROP_LAST = GP_COUNTER_DROP_IDLE,
-    GP_COUNTER_SWITCHING = 7,          // samples in a switch routine that could not be walked (kept)
-    GP_COUNTER_TRUNCATED = 8,          // samples deeper than the limit (kept, root end)
-    GP_COUNTER_INCOMPLETE = 9,         // samples whose walk gave up early (kept)
-    GP_COUNTER_OUTSIDE = 10,           // samples whose stack pointer was on no known stack (kept)
-    GP_COUNTER_TIMER_FAILED = 11,      // threads that could not be given a timer
-    GP_COUNTER_LOST_MARKS = 12,        // trace changes that did not fit into a ring: ledger per trace is approximate
-    GP_COUNTER_UNSAMPLED_NS = 13,      // CPU time, ns, of threads that no signal reached (they block it): in no profile
-    GP_COUNTER_UNWRITTEN = 14,         // samples that are not in the capture: it could not be written fast enough
-    GP_COUNTER_WAIT_SAMPLES = 15,      // waits put into a ring
-    GP_COUNTER_LOST_WAITS = 16,        // that found no room
-    GP_COUNTER_LOST_HOGS = 17,         // long slices, and delays by them, that found no room
-    GP_COUNTER_LOST_CALLS = 18,        // events of exact mode for which there was no memory: counts are too low
-    GP_COUNTER_MERGED_ACTIVITIES = 19, // waits that found no room: in the timeline the coroutine looks active
-    GP_COUNTER_SIGNAL_MOVED =
-        20, // times that another sampling signal was taken, because the host handles the present one
-    GP_COUNTER_LOST_SPAWNS = 21, // coroutines whose place of creation found no room: --stitch cannot show it
-    GP_COUNTER_UNPATCHED = 22,   // functions that were to be patched and could not be: see runtime-hooks/patch
-    GP_COUNTER_POLL_MISFIT = 23, // samples at which what a polled runtime says did not fit the stack pointer (kept)
-    GP_COUNTER_COUNT = 24,
-};
+#include <stdbool.h>
+#include <stdint.h>
+
+// Signals that arrived (the handler was entered) = samples put into a ring + all drops. SWITCHING, TRUNCATED, INCOMPLETE,
+// OUTSIDE and POLL_MISFIT are samples that are kept.
+// clang-format off
+#define GP_COUNTERS(X)                                                                                                 \
+    X( 0, SIGNALS, signals, 0, NULL)                                                                                   \
+    X( 1, SAMPLES, samples, 0, NULL)                                                                                   \
+    X( 2, DROP_RING_FULL, drop_ring_full, 1, "dropped, the collector could not keep up")                               \
+    X( 3, DROP_REENTERED, drop_reentered, 1, "dropped, signal inside the handler")                                     \
+    X( 4, DROP_FOREIGN, drop_foreign, 1, "dropped, signal of another timer")                                           \
+    X( 5, DROP_NO_THREAD, drop_no_thread, 1, "dropped, unknown thread")                                                \
+    X( 6, DROP_IDLE, drop_idle, 1, "dropped, no CPU time had passed or the thread slept")                              \
+    X( 7, SWITCHING, switching, 0, "inside a switch routine: [switching]")                                             \
+    X( 8, TRUNCATED, truncated, 0, "too deep: [truncated]")                                                            \
+    X( 9, INCOMPLETE, incomplete, 0, "walk gave up early: [incomplete]")                                               \
+    X(10, OUTSIDE, outside, 0, "on an unknown stack")                                                                  \
+    X(11, TIMER_FAILED, timer_failed, 0, "threads without a timer")                                                    \
+    X(12, LOST_MARKS, lost_marks, 0, "trace changes lost: times per trace are approximate")                            \
+    X(13, UNSAMPLED_NS, unsampled_ns, 0, NULL) /* CPU time of threads that no signal reached, in no profile */         \
+    X(14, UNWRITTEN, unwritten, 0, "not in the capture: it could not be written fast enough")                          \
+    X(15, WAIT_SAMPLES, wait_samples, 0, NULL) /* put into a ring */                                                   \
+    X(16, LOST_WAITS, lost_waits, 0, "samples of waiting lost, the collector could not keep up")                       \
+    X(17, LOST_HOGS, lost_hogs, 0, "long slices, or delays by them, lost")                                             \
+    X(18, LOST_CALLS, lost_calls, 0, "calls lost, memory was short: numbers of calls are too low")                     \
+    X(19, MERGED_ACTIVITIES, merged_spans, 0, "waits missing in the timeline") /* the coroutine looks active */        \
+    X(20, SIGNAL_MOVED, signal_moved, 0, "changes of the sampling signal: the program handles the one before")         \
+    X(21, LOST_SPAWNS, lost_spawns, 0,                                                                                 \
+      "coroutines without a recorded place of creation: --stitch cannot show it")                                      \
+    X(22, UNPATCHED, unpatched, 0, "functions that could not be patched: their switches are not seen")                 \
+    X(23, POLL_MISFIT, poll_misfit, 0, "amid a switch, of coroutines that are polled")
+// clang-format on
+
+#define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),
+#define GP_COUNTER_ONE(number, id, key, is_drop, sentence)  +1
+#define GP_COUNTER_DROP(number, id, key, is_drop, sentence) | (uint64_t)(is_drop) << (number)
+
+enum gp_counter { GP_COUNTERS(GP_COUNTER_ID) GP_COUNTER_COUNT = GP_COUNTERS(GP_COUNTER_ONE) };
+
+// The sum of all drops.
+static inline uint64_t gp_counters_dropped(const uint64_t counters[GP_COUNTER_COUNT])
+{
+    const uint64_t drops = 0 GP_COUNTERS(GP_COUNTER_DROP);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < GP_COUNTER_COUNT; i++)
+        sum += drops >> i & 1 ? counters[i] : 0;
+    return sum;
+}
+
+#undef GP_COUNTER_ID
+#undef GP_COUNTER_ONE
+#undef GP_COUNTER_DROP
 
 #endif

@@ -2,16 +2,18 @@
 """A second, independent reader of the capture file (src/capture/format.h): counters, threads, samples, ledger, end."""
 import collections
 import ctypes
+import os
+import re
 import struct
 
 MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
-COUNTER_NAMES = ["signals", "samples", "ring_full", "reentered", "foreign", "no_thread", "idle", "switching",
-                 "truncated", "incomplete", "outside", "timer_failed", "lost_marks", "unsampled_ns",
-                 "unwritten", "wait_samples", "lost_waits", "lost_hogs", "lost_calls", "merged_spans",
-                 "signal_moved", "lost_spawns", "unpatched", "poll_misfit"]
-DROPS = COUNTER_NAMES[2:7]
+# The list that the program is made of: number, ID, key, is it a drop.
+with open(os.path.join(os.path.dirname(__file__), "../../src/model/counters.h")) as counters_list:
+    LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), ([01]),", counters_list.read())
+COUNTER_NAMES = {int(number): name for number, name, _ in LISTED}
+DROPS = [name for _, name, is_drop in LISTED if is_drop == "1"]
 PACKED, ZSTD = 1, 2  # enum gp_chunk_flag
 TRUNCATED, INCOMPLETE, SWITCHING = 1, 2, 4  # enum gp_stack_flag
 
@@ -106,7 +108,7 @@ class Capture:
         elif kind == COUNTERS:
             _, self.process_cpu_ns, self.own_cpu_ns, count = struct.unpack_from("<QQQQ", data)
             values = struct.unpack_from(f"<{count}Q", data, 32)
-            self.counters = dict(zip(COUNTER_NAMES, values))
+            self.counters = {COUNTER_NAMES[i]: value for i, value in enumerate(values)}
         elif kind == END:
             self.end = struct.unpack_from("<QI", data)[1]
         elif kind == STACKS:

@@ -13,7 +13,7 @@
 #include "message.h"
 #include "output_guard.h"
 #include "print.h"
-#include "report/counter_names.h"
+#include "report/report_words.h"
 #include "restrictions.h"
 
 // The base is chosen as the file is, but for what --base-... says.

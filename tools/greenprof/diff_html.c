@@ -15,7 +15,7 @@
 #include "export/xml.h"
 #include "generated/diff_css.h"
 #include "generated/diff_js.h"
-#include "report/counter_names.h"
+#include "report/report_words.h"
 
 enum { SCALE = 10000, SHARE_MIN = 10000 }; // less than this part of its side is not drawn
 

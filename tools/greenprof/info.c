@@ -207,12 +207,9 @@ static void print_found(const gp_dataset_t *dataset)
 
 static void print_losses(const gp_dataset_t *dataset)
 {
-    uint64_t drops = 0;
-    for (size_t i = GP_COUNTER_DROP_FIRST; i <= GP_COUNTER_DROP_LAST; i++)
-        drops += dataset->counters[i];
     print_label("signals");
     printf("%" PRIu64 ", of them %" PRIu64 " samples and %" PRIu64 " dropped\n", dataset->counters[GP_COUNTER_SIGNALS],
-           dataset->counters[GP_COUNTER_SAMPLES], drops);
+           dataset->counters[GP_COUNTER_SAMPLES], gp_counters_dropped(dataset->counters));
     gp_report_print_counters(dataset);
 }
 

@@ -6,31 +6,8 @@
 #include <time.h>
 
 #include "print.h"
+#include "report/report_words.h"
 #include "tables.h"
-
-// What each counter says in words; NULL = not shown by itself.
-static const char *const counter_texts[GP_COUNTER_COUNT] = {
-    [GP_COUNTER_DROP_RING_FULL] = "dropped, the collector could not keep up",
-    [GP_COUNTER_DROP_REENTERED] = "dropped, signal inside the handler",
-    [GP_COUNTER_DROP_FOREIGN] = "dropped, signal of another timer",
-    [GP_COUNTER_DROP_NO_THREAD] = "dropped, unknown thread",
-    [GP_COUNTER_DROP_IDLE] = "dropped, no CPU time had passed or the thread slept",
-    [GP_COUNTER_SWITCHING] = "inside a switch routine: [switching]",
-    [GP_COUNTER_TRUNCATED] = "too deep: [truncated]",
-    [GP_COUNTER_INCOMPLETE] = "walk gave up early: [incomplete]",
-    [GP_COUNTER_OUTSIDE] = "on an unknown stack",
-    [GP_COUNTER_TIMER_FAILED] = "threads without a timer",
-    [GP_COUNTER_LOST_MARKS] = "trace changes lost: times per trace are approximate",
-    [GP_COUNTER_LOST_CALLS] = "calls lost, memory was short: numbers of calls are too low",
-    [GP_COUNTER_UNWRITTEN] = "not in the capture: it could not be written fast enough",
-    [GP_COUNTER_LOST_WAITS] = "samples of waiting lost, the collector could not keep up",
-    [GP_COUNTER_LOST_HOGS] = "long slices, or delays by them, lost",
-    [GP_COUNTER_MERGED_ACTIVITIES] = "waits missing in the timeline",
-    [GP_COUNTER_SIGNAL_MOVED] = "changes of the sampling signal: the program handles the one before",
-    [GP_COUNTER_LOST_SPAWNS] = "coroutines without a recorded place of creation: --stitch cannot show it",
-    [GP_COUNTER_POLL_MISFIT] = "amid a switch, of coroutines that are polled",
-    [GP_COUNTER_UNPATCHED] = "functions that could not be patched: their switches are not seen",
-};
 
 const char *gp_report_engine_name(uint32_t engine)
 {
@@ -97,9 +74,9 @@ void gp_report_print_counters(const gp_dataset_t *dataset)
         gp_print_seconds(dataset->counters[GP_COUNTER_UNSAMPLED_NS], 0);
         printf(" s of CPU time on threads that block the sampling signal\n");
     }
-    for (size_t i = 0; i < GP_COUNTER_COUNT; i++)
-        if (counter_texts[i] != NULL && dataset->counters[i] > 0)
-            printf("  %10" PRIu64 " %s\n", dataset->counters[i], counter_texts[i]);
+    for (uint32_t i = 0; i < GP_COUNTER_COUNT; i++)
+        if (gp_counter_sentence(i) != NULL && dataset->counters[i] > 0)
+            printf("  %10" PRIu64 " %s\n", dataset->counters[i], gp_counter_sentence(i));
 }
 
 void gp_report_print_header(const gp_source_t *source, const gp_report_t *report)

@@ -23,7 +23,7 @@
 #include "signal/ticks.h"
 
 enum {
-    ROUND_NS = 50000000, // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
+    ROUND_NS = 50000000,         // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
     COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
     HOUSEKEEPING_NS = 500000000, // look for threads without a timer, for exited ones
 };
@@ -290,9 +290,7 @@ static void add_counters(gp_thread_t *thread, uint64_t counters[GP_COUNTER_COUNT
         bool before = atomic_load_explicit(&thread->in_handler, memory_order_acquire);
         for (int j = GP_COUNTER_COUNT - 1; j >= 0; j--) // the signals last
             now[j] = atomic_load_explicit(&thread->counters[j], memory_order_acquire);
-        uint64_t known = now[GP_COUNTER_SAMPLES];
-        for (int j = GP_COUNTER_DROP_FIRST; j <= GP_COUNTER_DROP_LAST; j++)
-            known += now[j];
+        uint64_t known = now[GP_COUNTER_SAMPLES] + gp_counters_dropped(now);
         quiet = now[GP_COUNTER_SIGNALS] == known;
         if (!quiet && before && now[GP_COUNTER_SIGNALS] == known + 1 && i == COUNTER_TRIES - 1)
             now[GP_COUNTER_SIGNALS] = known; // preempted in its handler

@@ -15,7 +15,7 @@
 #include "export/flamegraph_js.h"  // generated from flamegraph.js
 #include "export/text.h"
 #include "export/xml.h"
-#include "report/counter_names.h"
+#include "report/report_words.h"
 
 enum {
     WIDTH = 1200,

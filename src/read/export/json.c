@@ -28,7 +28,7 @@
 
 #include "export/json_text.h"
 #include "export/output.h"
-#include "report/counter_names.h"
+#include "report/report_words.h"
 
 // Leave out what is empty or 0: it is not known.
 static void put_known_text(gp_json_t *json, const char *key, const char *text)

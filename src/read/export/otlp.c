@@ -21,7 +21,7 @@
 #include "export/output.h"
 #include "export/protobuf.h"
 #include "export/string_table.h"
-#include "report/counter_names.h"
+#include "report/report_words.h"
 #include "report/spill.h"
 
 enum { TRACE_ID_BYTES = 16, SPAN_ID_BYTES = 8, PROFILE_ID_BYTES = 16, LABEL_ATTRIBUTES = 4 };

@@ -18,7 +18,7 @@
 #include "export/output.h"
 #include "export/protobuf.h"
 #include "export/string_table.h"
-#include "report/counter_names.h"
+#include "report/report_words.h"
 
 enum profile_field {
     PROFILE_SAMPLE_TYPE = 1,

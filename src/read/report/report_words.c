@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/counter_names.h"
+#include "report/report_words.h"
 
 #include <stddef.h>
 
@@ -7,33 +7,16 @@
 
 const char *gp_counter_name(uint32_t counter)
 {
-    static const char *const names[GP_COUNTER_COUNT] = {
-        [GP_COUNTER_SIGNALS] = "signals",
-        [GP_COUNTER_SAMPLES] = "samples",
-        [GP_COUNTER_DROP_RING_FULL] = "drop_ring_full",
-        [GP_COUNTER_DROP_REENTERED] = "drop_reentered",
-        [GP_COUNTER_DROP_FOREIGN] = "drop_foreign",
-        [GP_COUNTER_DROP_NO_THREAD] = "drop_no_thread",
-        [GP_COUNTER_DROP_IDLE] = "drop_idle",
-        [GP_COUNTER_SWITCHING] = "switching",
-        [GP_COUNTER_TRUNCATED] = "truncated",
-        [GP_COUNTER_INCOMPLETE] = "incomplete",
-        [GP_COUNTER_OUTSIDE] = "outside",
-        [GP_COUNTER_TIMER_FAILED] = "timer_failed",
-        [GP_COUNTER_LOST_MARKS] = "lost_marks",
-        [GP_COUNTER_UNSAMPLED_NS] = "unsampled_ns",
-        [GP_COUNTER_UNWRITTEN] = "unwritten",
-        [GP_COUNTER_WAIT_SAMPLES] = "wait_samples",
-        [GP_COUNTER_LOST_WAITS] = "lost_waits",
-        [GP_COUNTER_LOST_HOGS] = "lost_hogs",
-        [GP_COUNTER_LOST_CALLS] = "lost_calls",
-        [GP_COUNTER_MERGED_ACTIVITIES] = "merged_spans",
-        [GP_COUNTER_SIGNAL_MOVED] = "signal_moved",
-        [GP_COUNTER_LOST_SPAWNS] = "lost_spawns",
-        [GP_COUNTER_UNPATCHED] = "unpatched",
-        [GP_COUNTER_POLL_MISFIT] = "poll_misfit",
-    };
-    return counter < GP_COUNTER_COUNT ? names[counter] : NULL;
+#define KEY(number, id, key, is_drop, sentence) [number] = #key,
+    static const char *const keys[] = {GP_COUNTERS(KEY)};
+    return counter < GP_COUNTER_COUNT ? keys[counter] : NULL;
+}
+
+const char *gp_counter_sentence(uint32_t counter)
+{
+#define SENTENCE(number, id, key, is_drop, sentence) [number] = sentence,
+    static const char *const sentences[] = {GP_COUNTERS(SENTENCE)};
+    return counter < GP_COUNTER_COUNT ? sentences[counter] : NULL;
 }
 
 const char *gp_basis_name(gp_basis_t basis)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Names of enum values, for outputs.
-#ifndef GP_REPORT_COUNTER_NAMES_H
-#define GP_REPORT_COUNTER_NAMES_H
+// What outputs call the values of a report's enums, and its counters.
+#ifndef GP_REPORT_REPORT_WORDS_H
+#define GP_REPORT_REPORT_WORDS_H
 
 #include <stdint.h>
 
@@ -9,6 +9,9 @@
 
 // "drop_ring_full", ...; NULL for a number that this version does not know.
 const char *gp_counter_name(uint32_t counter);
+
+// What its number says in reports: "too deep: [truncated]", ...; NULL = nothing by itself.
+const char *gp_counter_sentence(uint32_t counter);
 
 // "cpu", "wall" or "delay"; and in words: "CPU time", "wall-clock time", "delays of others".
 const char *gp_measure_name(gp_measure_t measure);
