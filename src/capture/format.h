@@ -90,26 +90,46 @@ typedef struct gp_packed_column {
 #define GP_ZIGZAG(difference) (((uint32_t)(difference) << 1) ^ (0u - ((uint32_t)(difference) >> 31)))
 #define GP_UNZIGZAG(kept)     (((uint32_t)(kept) >> 1) ^ (0u - ((uint32_t)(kept)&1)))
 
+// Types of chunks, each with records of one type: X(number, ID, name, how, turn).
+//   name  of the record, gp_NAME_record_t below, and of what a reader calls for it
+//   how   PACKED: written in columns; PLAIN: as it is
+//   turn  in which a writer puts out what it has: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
+//   all
+//         of these, 3 the end
+// clang-format off
+#define GP_RECORDS_OF_ONE_SIZE(X)                                                                                      \
+    X( 3, THREADS, thread, PLAIN, 0)                                                                                   \
+    X( 4, COROS, coro, PLAIN, 0)                                                                                       \
+    X( 5, TRACES, trace, PLAIN, 0)                                                                                     \
+    X( 7, SAMPLES, sample, PACKED, 2)                                                                                  \
+    X( 8, LEDGER, ledger, PACKED, 2) /* increments: a reader adds them up */                                           \
+    X(10, END, end, PLAIN, 3) /* one: the process or the sampling ended in order */                                    \
+    X(13, DELAYS, delay, PLAIN, 2)                                                                                     \
+    X(14, CALLS, call, PLAIN, 2) /* of exact mode */                                                                   \
+    X(16, ACTIVITIES, activity, PACKED, 2)                                                                             \
+    X(17, CENSUS, census, PLAIN, 2)                                                                                    \
+    X(18, ORIGINS, origin, PACKED, 2)
+#define GP_RECORDS_WITH_TAIL(X) /* that many more bytes as a field says */                                             \
+    X( 1, META, meta, PLAIN, 0)                                                                                        \
+    X( 2, MODULES, module, PLAIN, 0)                                                                                   \
+    X( 6, STACKS, stack, PLAIN, 1)                                                                                     \
+    X( 9, COUNTERS, counters, PLAIN, 2) /* one, cumulative: the last one counts */                                     \
+    X(11, FUNCTIONS, function, PLAIN, 0) /* of language runtimes (CPython) */                                          \
+    X(12, HOGS, hog, PLAIN, 2)
+// clang-format on
+#define GP_RECORDS(X) GP_RECORDS_OF_ONE_SIZE(X) GP_RECORDS_WITH_TAIL(X)
+
+#define GP_CHUNK_ID(number, id, name, how, turn) GP_CHUNK_##id = (number),
 enum gp_chunk_type {
-    GP_CHUNK_META = 1,        // gp_meta_record_t...
-    GP_CHUNK_MODULES = 2,     // gp_module_record_t...
-    GP_CHUNK_THREADS = 3,     // gp_thread_record_t...
-    GP_CHUNK_COROS = 4,       // gp_coro_record_t...
-    GP_CHUNK_TRACES = 5,      // gp_trace_record_t...
-    GP_CHUNK_STACKS = 6,      // gp_stack_record_t...
-    GP_CHUNK_SAMPLES = 7,     // gp_sample_record_t...
-    GP_CHUNK_LEDGER = 8,      // gp_ledger_record_t... increments: a reader adds them up
-    GP_CHUNK_COUNTERS = 9,    // one gp_counters_record_t, cumulative: the last one counts
-    GP_CHUNK_END = 10,        // one gp_end_record_t: the process or the sampling ended in order
-    GP_CHUNK_FUNCTIONS = 11,  // gp_function_record_t... of language runtimes (CPython)
-    GP_CHUNK_HOGS = 12,       // gp_hog_record_t...
-    GP_CHUNK_DELAYS = 13,     // gp_delay_record_t...
-    GP_CHUNK_CALLS = 14,      // gp_call_record_t... of exact mode
-    GP_CHUNK_HEADER = 15,     // one gp_file_header_t: for when the one at the start of the file is damaged
-    GP_CHUNK_ACTIVITIES = 16, // gp_activity_record_t...
-    GP_CHUNK_CENSUS = 17,     // gp_census_record_t...
-    GP_CHUNK_ORIGINS = 18,    // gp_origin_record_t...
+    GP_CHUNK_HEADER = 15, // one gp_file_header_t: for when the one at the start of the file is damaged
+    GP_RECORDS(GP_CHUNK_ID)
 };
+#undef GP_CHUNK_ID
+
+// One more than the largest of them.
+#define GP_CHUNK_BELOW(number, id, name, how, turn) char name[(number) + 1];
+enum { GP_CHUNK_TYPES = sizeof(union { GP_RECORDS(GP_CHUNK_BELOW) char header[GP_CHUNK_HEADER + 1]; }) };
+#undef GP_CHUNK_BELOW
 
 typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments joined by NUL), "hostname", "greenprof"
     uint16_t key_len;           // 0 key bytes, then value bytes, then padding to 8

@@ -20,32 +20,24 @@
 // Handlers, one a record type; NULL = not interested. Records and texts are valid during the call
 // only; texts are not NUL-terminated. A handler returns 0, or a negative errno value that ends the
 // reading and is returned by it.
+#define GP_HANDLER(number, id, name, how, turn) int (*name)(void *context, const gp_##name##_record_t *name);
 typedef struct gp_reader_handlers {
+    GP_RECORDS_OF_ONE_SIZE(GP_HANDLER)
     // Called once, before any record.
     int (*header)(void *context, const gp_file_header_t *header);
     int (*meta)(void *context, const char *key, size_t key_len, const char *value, size_t value_len);
     int (*module)(void *context, const gp_module_record_t *module, const char *path, size_t path_len);
     int (*function)(void *context, const gp_function_record_t *function, const char *name, const char *file);
-    int (*thread)(void *context, const gp_thread_record_t *thread);
-    int (*coro)(void *context, const gp_coro_record_t *coro);
-    int (*trace)(void *context, const gp_trace_record_t *trace);
     // frames: gp_loc_t[stack->depth], innermost first.
     int (*stack)(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames);
-    int (*sample)(void *context, const gp_sample_record_t *sample);
     // Instead of `sample`: as many as come at a time, at least one.
     int (*samples)(void *context, const gp_sample_record_t *samples, size_t count);
-    int (*ledger)(void *context, const gp_ledger_record_t *ledger);
     // values: uint64_t[record->count], enum gp_counter.
     int (*counters)(void *context, const gp_counters_record_t *record, const uint64_t *values);
     // stacks: gp_hog_stack_t[hog->stack_count].
     int (*hog)(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks);
-    int (*delay)(void *context, const gp_delay_record_t *delay);
-    int (*activity)(void *context, const gp_activity_record_t *activity);
-    int (*census)(void *context, const gp_census_record_t *census);
-    int (*origin)(void *context, const gp_origin_record_t *origin);
-    int (*end)(void *context, const gp_end_record_t *end);
-    int (*call)(void *context, const gp_call_record_t *call);
 } gp_reader_handlers_t;
+#undef GP_HANDLER
 
 typedef struct gp_reader_summary {
     uint64_t bytes;          // read in all

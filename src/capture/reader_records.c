@@ -95,7 +95,7 @@ static int hog_record(records_t *records)
     return records->handlers->hog(records->context, record, stacks);
 }
 
-#define FIXED_RECORD(name)                                                                                             \
+#define RECORD_OF_ONE_SIZE(number, id, name, how, turn)                                                                \
     static int name##_record(records_t *records)                                                                       \
     {                                                                                                                  \
         const gp_##name##_record_t *record = take(records, sizeof(*record));                                           \
@@ -105,18 +105,7 @@ static int hog_record(records_t *records)
             return 0;                                                                                                  \
         return records->handlers->name(records->context, record);                                                      \
     }
-
-FIXED_RECORD(thread)
-FIXED_RECORD(coro)
-FIXED_RECORD(trace)
-FIXED_RECORD(sample)
-FIXED_RECORD(ledger)
-FIXED_RECORD(delay)
-FIXED_RECORD(activity)
-FIXED_RECORD(census)
-FIXED_RECORD(origin)
-FIXED_RECORD(end)
-FIXED_RECORD(call)
+GP_RECORDS_OF_ONE_SIZE(RECORD_OF_ONE_SIZE)
 
 // All that are left at once, where the handler takes them so.
 static int samples_record(records_t *records)
@@ -134,44 +123,42 @@ static int header_record(records_t *records)
     return take(records, sizeof(gp_file_header_t)) != NULL ? 0 : -EBADMSG;
 }
 
-static int (*const record_parsers[])(records_t *) = {
-    [GP_CHUNK_META] = meta_record,          [GP_CHUNK_MODULES] = module_record,
-    [GP_CHUNK_THREADS] = thread_record,     [GP_CHUNK_COROS] = coro_record,
-    [GP_CHUNK_TRACES] = trace_record,       [GP_CHUNK_STACKS] = stack_record,
-    [GP_CHUNK_SAMPLES] = samples_record,    [GP_CHUNK_LEDGER] = ledger_record,
-    [GP_CHUNK_COUNTERS] = counters_record,  [GP_CHUNK_END] = end_record,
-    [GP_CHUNK_FUNCTIONS] = function_record, [GP_CHUNK_HEADER] = header_record,
-    [GP_CHUNK_HOGS] = hog_record,           [GP_CHUNK_DELAYS] = delay_record,
-    [GP_CHUNK_CALLS] = call_record,         [GP_CHUNK_ACTIVITIES] = activity_record,
-    [GP_CHUNK_CENSUS] = census_record,      [GP_CHUNK_ORIGINS] = origin_record,
-};
+#define OF_ONE_SIZE(number, id, name, how, turn) [number] = {name##_record, sizeof(gp_##name##_record_t)},
+#define WITH_TAIL(number, id, name, how, turn)   [number] = {name##_record, 0},
+static const struct record_type {
+    int (*parse)(records_t *records);
+    size_t bytes; // of a record, where all are of one size; else 0
+} record_types[GP_CHUNK_TYPES] = {[GP_CHUNK_HEADER] = {header_record, 0},
+                                  GP_RECORDS_OF_ONE_SIZE(OF_ONE_SIZE) GP_RECORDS_WITH_TAIL(WITH_TAIL)};
+
+#define FITS(number, id, name, how, turn) &&sizeof(gp_##name##_record_t) / 4 <= GP_UNPACK_WORDS_MAX
+_Static_assert(1 GP_RECORDS_OF_ONE_SIZE(FITS), "records of one size can be unpacked");
+
+// Returns NULL for a type that this reader does not know.
+static const struct record_type *type_of(uint16_t type)
+{
+    return type < GP_CHUNK_TYPES && record_types[type].parse != NULL ? &record_types[type] : NULL;
+}
+
+static int parse(const struct record_type *type, records_t *records)
+{
+    return type == &record_types[GP_CHUNK_SAMPLES] ? samples_record(records) : type->parse(records);
+}
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
                       void *context, bool *known)
 {
     records_t records = {payload, len, handlers, context};
-    *known = type < sizeof(record_parsers) / sizeof(record_parsers[0]) && record_parsers[type];
+    const struct record_type *of = type_of(type);
+    *known = of != NULL;
     if (!*known)
         return 0;
     while (records.left > 0) {
-        int result = record_parsers[type](&records);
+        int result = parse(of, &records);
         if (result < 0)
             return result;
     }
     return 0;
-}
-
-// Size of a record, for those types whose records are all of one size.
-static size_t fixed_bytes(uint16_t type)
-{
-    static const uint16_t bytes[] = {
-        [GP_CHUNK_THREADS] = sizeof(gp_thread_record_t), [GP_CHUNK_COROS] = sizeof(gp_coro_record_t),
-        [GP_CHUNK_TRACES] = sizeof(gp_trace_record_t),   [GP_CHUNK_SAMPLES] = sizeof(gp_sample_record_t),
-        [GP_CHUNK_LEDGER] = sizeof(gp_ledger_record_t),  [GP_CHUNK_END] = sizeof(gp_end_record_t),
-        [GP_CHUNK_CALLS] = sizeof(gp_call_record_t),     [GP_CHUNK_ACTIVITIES] = sizeof(gp_activity_record_t),
-        [GP_CHUNK_ORIGINS] = sizeof(gp_origin_record_t),
-    };
-    return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
 }
 
 int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
@@ -179,7 +166,8 @@ int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, 
 {
     _Alignas(uint64_t) uint32_t block[GP_UNPACK_BLOCK * GP_UNPACK_WORDS_MAX];
     gp_unpacker_t unpacker;
-    size_t bytes = fixed_bytes(type), count;
+    const struct record_type *of = type_of(type);
+    size_t bytes = of != NULL ? of->bytes : 0, count;
     int result = gp_unpack_begin(&unpacker, payload, len);
 
     *known = bytes != 0;
@@ -188,28 +176,20 @@ int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, 
     while (result == 0 && (count = gp_unpack_next(&unpacker, block, bytes / 4)) > 0) {
         records_t records = {(const uint8_t *)block, count * bytes, handlers, context};
         while (records.left > 0 && result == 0)
-            result = record_parsers[type](&records);
+            result = parse(of, &records);
     }
     return result;
 }
 
 bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
 {
+#define CASE(number, id, name, how, turn)                                                                              \
+    case number:                                                                                                       \
+        return handlers->name != NULL;
+    if (type == GP_CHUNK_SAMPLES && handlers->samples != NULL)
+        return true;
     switch (type) {
-    case GP_CHUNK_SAMPLES:
-        return handlers->sample != NULL || handlers->samples != NULL;
-    case GP_CHUNK_LEDGER:
-        return handlers->ledger != NULL;
-    case GP_CHUNK_STACKS:
-        return handlers->stack != NULL;
-    case GP_CHUNK_COROS:
-        return handlers->coro != NULL;
-    case GP_CHUNK_ACTIVITIES:
-        return handlers->activity != NULL;
-    case GP_CHUNK_ORIGINS:
-        return handlers->origin != NULL;
-    case GP_CHUNK_TRACES:
-        return handlers->trace != NULL;
+        GP_RECORDS(CASE)
     default:
         return true;
     }

@@ -17,7 +17,7 @@ int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len, const g
 int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
                              void *context, bool *known);
 
-// Whether there is any use in looking into a chunk of this type. Those that may be large are told apart.
+// Whether there is any use in looking into a chunk of this type: whether it has a handler, or is not known.
 bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers);
 
 #endif

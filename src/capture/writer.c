@@ -171,22 +171,14 @@ static bool make_room(gp_buffer_t *buffer, size_t bytes)
     return true;
 }
 
-// Records that are packed: fixed size, many of them.
-static uint16_t packed_record_bytes(unsigned type)
-{
-    switch (type) {
-    case GP_CHUNK_SAMPLES:
-        return sizeof(gp_sample_record_t);
-    case GP_CHUNK_LEDGER:
-        return sizeof(gp_ledger_record_t);
-    case GP_CHUNK_ACTIVITIES:
-        return sizeof(gp_activity_record_t);
-    case GP_CHUNK_ORIGINS:
-        return sizeof(gp_origin_record_t);
-    default:
-        return 0;
-    }
-}
+#define PLAIN(name)                      0
+#define PACKED(name)                     sizeof(gp_##name##_record_t)
+#define ROW(number, id, name, how, turn) [number] = {how(name), turn},
+static const struct {
+    uint16_t packed_bytes; // of a record, where chunks are packed; else 0
+    uint16_t turn;
+} record_types[GP_CHUNK_TYPES] = {GP_RECORDS(ROW)};
+enum { TURNS = 4 };
 
 // Write the chunk that lies behind room for its header at the start of writer->chunk.
 static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, size_t payload_len)
@@ -221,7 +213,7 @@ static int write_buffer(gp_writer_t *writer, unsigned type)
     const unsigned char *payload = buffer->data;
     unsigned char *room = writer->chunk.data + sizeof(gp_chunk_header_t);
     size_t len = buffer->length;
-    uint16_t flags = 0, record_bytes = packed_record_bytes(type);
+    uint16_t flags = 0, record_bytes = record_types[type].packed_bytes;
     if (len == 0)
         return 0;
     if (record_bytes != 0) {
@@ -248,30 +240,14 @@ static void write_failure(gp_writer_t *writer, int error)
     write_chunk(writer, GP_CHUNK_END, 0, sizeof(record));
 }
 
-// Definitions stand before what refers to them (stacks refer to functions), and the end at the end; else it goes by
-// number.
-static int turn_of(unsigned type)
-{
-    switch (type) {
-    case GP_CHUNK_FUNCTIONS:
-        return 0;
-    case GP_CHUNK_STACKS:
-        return 1;
-    case GP_CHUNK_END:
-        return 3;
-    default:
-        return type < GP_CHUNK_SAMPLES ? 0 : 2;
-    }
-}
-
 static int write_outgoing(gp_writer_t *writer)
 {
     int error = check_descriptor(writer);
     if (error != 0)
         return error;
-    for (int turn = 0; turn < 4; turn++)
-        for (unsigned type = 0; type < GP_WRITER_TYPES && error == 0; type++)
-            if (turn_of(type) == turn)
+    for (int turn = 0; turn < TURNS; turn++)
+        for (unsigned type = 0; type < GP_CHUNK_TYPES && error == 0; type++)
+            if (record_types[type].turn == turn)
                 error = write_buffer(writer, type);
     if (error != 0)
         write_failure(writer, error);
@@ -295,7 +271,7 @@ void *gp_writer_add(gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
 size_t gp_writer_pending(const gp_writer_t *writer)
 {
     size_t sum = 0;
-    for (int type = 0; type < GP_WRITER_TYPES; type++)
+    for (int type = 0; type < GP_CHUNK_TYPES; type++)
         sum += writer->buffers[type].length;
     return sum;
 }
@@ -305,8 +281,8 @@ size_t gp_writer_pending(const gp_writer_t *writer)
 static bool prepare_scratch(gp_writer_t *writer)
 {
     size_t largest = sizeof(gp_end_record_t), packed = 0;
-    for (unsigned type = 0; type < GP_WRITER_TYPES; type++) {
-        size_t length = writer->buffers[type].length, record_bytes = packed_record_bytes(type);
+    for (unsigned type = 0; type < GP_CHUNK_TYPES; type++) {
+        size_t length = writer->buffers[type].length, record_bytes = record_types[type].packed_bytes;
         size_t bound = record_bytes != 0 ? gp_pack_bound(length / record_bytes, record_bytes) : 0;
         largest = length > largest ? length : largest;
         packed = bound > packed ? bound : packed;
@@ -320,7 +296,7 @@ bool gp_writer_hand_over(gp_writer_t *writer)
 {
     if (gp_writer_is_busy(writer) || !prepare_scratch(writer))
         return false;
-    for (unsigned type = 0; type < GP_WRITER_TYPES; type++) {
+    for (unsigned type = 0; type < GP_CHUNK_TYPES; type++) {
         gp_buffer_t empty = writer->outgoing[type];
         empty.length = 0;
         writer->outgoing[type] = writer->buffers[type];
@@ -369,8 +345,8 @@ void gp_writer_abandon(gp_writer_t *writer)
     if (writer->fd >= 0)
         close(writer->fd);
     writer->fd = -1;
-    free_buffers(writer->buffers, GP_WRITER_TYPES);
-    free_buffers(writer->outgoing, GP_WRITER_TYPES);
+    free_buffers(writer->buffers, GP_CHUNK_TYPES);
+    free_buffers(writer->outgoing, GP_CHUNK_TYPES);
     free_buffers(&writer->packed, 1);
     free_buffers(&writer->chunk, 1);
     gp_compressor_free(&writer->compressor);

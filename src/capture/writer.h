@@ -20,10 +20,8 @@
 #include "capture/format.h"
 
 enum {
-    GP_WRITER_TYPES = 19,            // chunk types are below
     GP_WRITER_SAMPLES_MAX = 8 << 20, // bytes of samples that wait while the disk is slow: 10 s at 20 kHz
 };
-_Static_assert((int)GP_CHUNK_ORIGINS < (int)GP_WRITER_TYPES, "every chunk type has a buffer");
 
 typedef struct gp_buffer {
     unsigned char *data;
@@ -38,9 +36,9 @@ typedef struct gp_writer {
     char path[4096];
     uint64_t bytes; // written so far, whole chunks
     uint32_t sequence;
-    gp_buffer_t buffers[GP_WRITER_TYPES];  // being filled, by chunk type
-    gp_buffer_t outgoing[GP_WRITER_TYPES]; // the writing thread's while `busy`
-    gp_buffer_t packed, chunk;             // scratch of the writing thread
+    gp_buffer_t buffers[GP_CHUNK_TYPES];  // being filled, by chunk type
+    gp_buffer_t outgoing[GP_CHUNK_TYPES]; // the writing thread's while `busy`
+    gp_buffer_t packed, chunk;            // scratch of the writing thread
     gp_compressor_t compressor;
     gp_file_header_t header;
     bool to_open; // by the writing thread, with `header`, before it writes

@@ -88,7 +88,7 @@ static void *add(enum gp_chunk_type type, size_t bytes)
 // What waits is written; with the records themselves to `raw`.
 static void flush(void)
 {
-    for (unsigned type = 0; type < GP_WRITER_TYPES && raw != NULL; type++)
+    for (unsigned type = 0; type < GP_CHUNK_TYPES && raw != NULL; type++)
         fwrite(writer.buffers[type].data, 1, writer.buffers[type].length, raw);
     struct timespec before, after;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
