@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: MIT
-// The writers that the exporter table (formats.gperf) lists; see gp_exporter_t.write in model.h.
+// The export formats, by name: X(name, suffix of its files, is_binary, what it wants of a report, description). A format
+// is its row and NAME.c, which defines gp_NAME_write(); see gp_exporter_t in report/report.h.
 #ifndef GP_EXPORT_FORMATS_H
 #define GP_EXPORT_FORMATS_H
 
 #include "report/report.h"
 
-int gp_pstats_write(const gp_report_t *report, FILE *out);
-int gp_folded_write(const gp_report_t *report, FILE *out);
-int gp_flamegraph_write(const gp_report_t *report, FILE *out);
-int gp_callgrind_write(const gp_report_t *report, FILE *out);
-int gp_chrome_write(const gp_report_t *report, FILE *out);
-int gp_perfetto_write(const gp_report_t *report, FILE *out);
-int gp_firefox_write(const gp_report_t *report, FILE *out);
-int gp_json_write(const gp_report_t *report, FILE *out);
-int gp_otlp_write(const gp_report_t *report, FILE *out);
-int gp_speedscope_write(const gp_report_t *report, FILE *out);
-int gp_pprof_write(const gp_report_t *report, FILE *out);
+// CMakeLists.txt reads the names.
+// clang-format off
+#define GP_FORMATS(X)                                                                                                  \
+    X(callgrind, ".callgrind", false, 0, "callgrind: callgrind_annotate, KCachegrind, QCachegrind")                    \
+    X(chrome, ".trace.json", false, GP_WANT_TIMELINE, "Chrome trace: Perfetto, chrome://tracing; a track a coroutine") \
+    X(firefox, ".firefox.json", false, GP_WANT_HEAVIEST, "Firefox Profiler's JSON; one thread a coroutine")            \
+    X(flamegraph, ".svg", false, 0, "flame graph, one SVG file that needs nothing else")                               \
+    X(folded, ".folded", false, 0, "folded stacks, one line a stack, whole microseconds")                              \
+    X(json, ".json", false, GP_WANT_LABELS | GP_WANT_ADDRESSES, "everything, for programs: greenprof's own JSON")      \
+    X(otlp, ".otlp", true, GP_WANT_LABELS | GP_WANT_ADDRESSES,                                                         \
+      "OpenTelemetry profiles (protobuf), with links to traces")                                                       \
+    X(perfetto, ".pftrace", true, GP_WANT_TIMELINE, "Perfetto trace: a track a coroutine, and every sample")           \
+    X(pprof, ".pb.gz", true, GP_WANT_LABELS | GP_WANT_ADDRESSES,                                                       \
+      "pprof: go tool pprof, Speedscope, Grafana; with labels")                                                        \
+    X(pstats, ".prof", true, 0, "Python's pstats: python3 -m pstats, SnakeViz, gprof2dot")                             \
+    X(speedscope, ".speedscope.json", false, GP_WANT_HEAVIEST, "Speedscope's JSON; one profile a coroutine")
+// clang-format on
+
+#define GP_FORMAT_WRITE(name, suffix, is_binary, wants, description)                                                   \
+    int gp_##name##_write(const gp_report_t *report, FILE *out);
+GP_FORMATS(GP_FORMAT_WRITE)
+#undef GP_FORMAT_WRITE
 
 // What the rows without calls and time of a .prof say: what its numbers are.
 //   notes: const char *[GP_PSTATS_NOTES_MAX].
