@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Every system call that signal(7) says is never restarted, and others that wait: greenprof must end none of them
 // early.
-//   waits length ROUNDS   each call on a thread of its own, again and again, beside threads that compute: none may end
-//   with
-//                         EINTR, none before its time
+//   waits length ROUNDS   each call on a thread of its own, again and again, beside threads that compute: none may
+//                         end with EINTR, none before its time
 //   waits kicked ROUNDS   a signal of the program's own, sent while the thread sleeps in the call, does end it
 // Prints `BAD CALL WHAT` for what went wrong; ends with the number of such lines.
 #include "waits.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes a large capture of an imagined service, through the library's own writer: bench_make_samples OUT SAMPLES
-// SYMBOLS
-// [--raw RAW] [--script SCRIPT]
+// Makes a large capture of an imagined service, through the library's own writer:
+//   bench_make_samples OUT SAMPLES SYMBOLS [--raw RAW] [--script SCRIPT]
 //
 // 8 threads at 1000 Hz serve requests on coroutines: 128 requests at a time, each a new coroutine with a trace id of
 // its own, about 100 samples long; 24,000 distinct stacks, 8 to 60 deep, used as unequally as stacks are. The
