@@ -50,7 +50,7 @@ static int prepare(const object_t *object, const gp_elf_function_t *function, co
     uintptr_t address = object->base + function->address;
     size_t size = gp_patch_function_size(function), checked = size < CHECKED_BYTES ? size : CHECKED_BYTES;
     if (memcmp((const void *)address, function->code, checked) != 0)
-        return -ESTALE; // what runs is not what is on the disk, or is patched by somebody else
+        return -ESTALE; // what runs is not what is on the disk, or is patched already
     return gp_patch_prepare(patch, address, size, hook->stub);
 }
 

@@ -77,7 +77,7 @@ int gp_near_mapping(uintptr_t address, gp_near_mapping_t *out)
 }
 
 typedef struct gap {
-    uintptr_t address, end; // whom to be near of; where the mapping before ends
+    uintptr_t address, end; // the address to be near; where the mapping before ends
     uintptr_t page;         // the place that was found, 0 = none
 } gap_t;
 

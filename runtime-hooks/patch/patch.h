@@ -3,7 +3,7 @@
 // moved.
 //
 // Model: gp_patch_prepare() writes everything beside the function; the function itself is changed by gp_patch_apply()
-// alone, whose last step it is. So whatever is refused leaves the function as it was. Pages are written, then executed,
+// alone, as its last step. So whatever is refused leaves the function as it was. Pages are written, then executed,
 // never both at once.
 //
 // Order of calls: gp_patch_is_alone() -> gp_patch_prepare()... -> gp_patch_apply()....

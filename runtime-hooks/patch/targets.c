@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { UNKNOWN_SIZE = 256 }; // looked through of a function whose size is not known
+enum { UNKNOWN_SIZE = 256 }; // looked through of a function of unknown size
 
 // Boost.Context 1.74, {jump,ontop,make}_x86_64_sysv_elf_gas.S.
 static const unsigned char boost_jump[] = {

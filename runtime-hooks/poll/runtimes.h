@@ -10,7 +10,7 @@
 typedef struct gp_poll_runtime {
     const char *title;     // as `greenprof runtimes` calls it
     const char *variable;  // of the program: what leads to the coroutine that runs
-    const char *unless[3]; // names whose owner is hooked in a better way, or has another layout; NULL = no more
+    const char *unless[3]; // names of a runtime that is hooked in a better way, or has another layout; NULL = no more
     const char *patch;     // the entry patch that makes polling unnecessary; NULL = none
     gp_poll_layout_t layout;
 } gp_poll_runtime_t;

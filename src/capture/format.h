@@ -166,7 +166,7 @@ typedef struct gp_thread_record {
 
 typedef struct gp_coro_record {
     uint64_t id;          //  0 1, 2, ...: never reused in a file
-    uint64_t parent_id;   //  8 who spawned it; 0 = unknown
+    uint64_t parent_id;   //  8 its spawner; 0 = unknown
     gp_loc_t entry;       // 16 its entry function; 0 = unknown
     uint64_t stack_lo;    // 24
     uint64_t stack_bytes; // 32
@@ -179,7 +179,7 @@ typedef struct gp_coro_record {
 // Where a coroutine comes from. Those of which nothing is known have no record.
 typedef struct gp_origin_record {
     uint64_t coro_id;  //  0
-    uint32_t stack_id; //  8 stack of who created it, gp_coro_record_t.parent_id, at that moment; 0 = not known
+    uint32_t stack_id; //  8 stack of its creator, gp_coro_record_t.parent_id, at that moment; 0 = not known
     uint32_t region;   // 12 of GP_CORO_FOUND: enum gp_region_kind bits; else 0
 } gp_origin_record_t;  // 16
 
@@ -219,7 +219,7 @@ typedef struct gp_ledger_record {
     uint64_t blocked_ns; // 48 its thread slept in the kernel meanwhile
     uint64_t ready_ns;   // 56
     uint64_t parked_ns;  // 64
-    uint64_t waiting_ns; // 72 ready or parked, nobody said
+    uint64_t waiting_ns; // 72 ready or parked, unknown which
     uint64_t spawned;    // 80 coroutines it created
     uint64_t longest_ns; // 88 its longest slice so far
 } gp_ledger_record_t;    // 96
@@ -260,7 +260,7 @@ typedef struct gp_activity_record {
     uint64_t left_ns;   // 16
     uint64_t end_ns;    // 24
     uint64_t slice_ns;  // 32
-    uint64_t ready_ns;  // 40 from when on it could run, in [left_ns, end_ns]; 0 = nobody said
+    uint64_t ready_ns;  // 40 from when on it could run, in [left_ns, end_ns]; 0 = not reported
     uint64_t waker_id;  // 48 the coroutine that made it ready; 0 = not known
     uint32_t trace;     // 56 trace index
     uint32_t thread;    // 60 thread index at start_ns, 0 = not known

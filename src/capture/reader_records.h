@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The records of one chunk whose checksum was right.
+// The records of one chunk with a right checksum.
 #ifndef GP_CAPTURE_READER_RECORDS_H
 #define GP_CAPTURE_READER_RECORDS_H
 

@@ -150,7 +150,7 @@ static int check_descriptor(gp_writer_t *writer)
         return -errno;
     if (fstat(fd, &status) != 0 || status.st_dev != writer->device || status.st_ino != writer->inode) {
         close(fd);
-        return -ESTALE; // removed or replaced by somebody
+        return -ESTALE; // removed or replaced meanwhile
     }
     int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
     if (high >= 0)

@@ -4,8 +4,8 @@
 // Model: records are added to buffers. gp_writer_hand_over() passes all buffers on at once; gp_writer_write() packs,
 // compresses and writes what was passed on, which may take as long as the disk pleases. Adding goes on meanwhile; what
 // there is no room for is refused. One thread at a time adds and hands over (the collector, under the drain lock), one
-// writes, and memory changes hands only in gp_writer_hand_over(): who holds the producer's lock, as a forking thread
-// does, finds everything in order but the file itself.
+// writes, and memory changes hands only in gp_writer_hand_over(): a thread with the producer's lock, as a forking one
+// has it, finds everything in order but the file itself.
 // After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, if that
 // much can still be written; then nothing more is written, and the error stays in gp_writer_t.error.
 #ifndef GP_CAPTURE_WRITER_H
@@ -81,12 +81,12 @@ static inline bool gp_writer_is_busy(const gp_writer_t *writer)
 // Write what was handed over, definitions first. Allocates nothing. Returns 0 or the writer's error.
 int gp_writer_write(gp_writer_t *writer);
 
-// Hand over and write, for those who have but one thread. Returns 0 or the writer's error.
+// Hand over and write, for programs with one thread. Returns 0 or the writer's error.
 int gp_writer_flush(gp_writer_t *writer);
 
 void gp_writer_close(gp_writer_t *writer);
 
-// Forget everything without touching the file: in a forked child it is the parent's, and so is who was writing.
+// Forget everything without touching the file: in a forked child it is the parent's, and so is the writing thread.
 void gp_writer_abandon(gp_writer_t *writer);
 
 #endif

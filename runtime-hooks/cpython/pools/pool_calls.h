@@ -3,10 +3,10 @@
 // run_in_executor), futurist, eventlet.tpool, gevent's thread pool.
 //
 // Model: where a pool takes a function to call, it is given another one, which makes the call as a coroutine of its
-// own: created at hand-over as a child of the submitting coroutine, whose profiles and trace it inherits, and ready
-// from then on; it runs on the pool's thread for as long as the call takes. The thread's other work belongs to no
-// request: a pool's green thread leaves the request that caused its creation. Pools are looked for once profiles run,
-// and when modules are imported and threads are started from then on; while none run, a call is handed over unchanged.
+// own: created at hand-over as a child of the submitting coroutine, with its profiles and trace, and ready from then
+// on; it runs on the pool's thread for as long as the call takes. The thread's other work belongs to no request: a
+// pool's green thread leaves the request that caused its creation. Pools are looked for once profiles run, and when
+// modules are imported and threads are started from then on; while none run, a call is handed over unchanged.
 //
 // Caller holds the interpreter lock everywhere.
 #ifndef GP_CPYTHON_POOL_CALLS_H

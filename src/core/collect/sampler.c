@@ -33,7 +33,7 @@ static const gp_clock_engine_t *engine; // chosen, or NULL
 static sigset_t mask_before_fork;
 static _Atomic uint64_t yielded_ns; // process CPU time when the host took the signal; 0 = it did not
 static bool leave_children;         // forked children are not sampled
-static bool leaving;                // exec is under way: nobody gets a timer any more
+static bool leaving;                // exec is under way: no thread gets a timer any more
 
 uint64_t gp_sampler_thread_cpu_ns(int tid)
 {
@@ -202,7 +202,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     atomic_store_explicit(&gp_handler_engine, engine, memory_order_release);
     // Release: partner of the acquire in handle().
     atomic_store_explicit(&gp_handler_sampling, true, memory_order_release);
-    gp_coro_set_draining(NULL); // again: the collector may just have found that nobody samples
+    gp_coro_set_draining(NULL); // again: the collector may just have found that nothing samples
     atomic_store_explicit(&gp_thread_watch, &watch, memory_order_release);
     each_task(arm_task);
     atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
@@ -306,8 +306,7 @@ static unsigned highest_wanted(void)
 int gp_sampler_acquire(unsigned hz)
 {
     int error = 0;
-    gp_thread_t *self =
-        gp_thread_attach(); // before the lock: a thread nobody knows yet is announced to arm_if_sampling()
+    gp_thread_t *self = gp_thread_attach(); // before the lock: a still unknown thread is announced to arm_if_sampling()
     if (self == NULL)
         return -ENOMEM;
     pthread_mutex_lock(&gp_sampler_lock);

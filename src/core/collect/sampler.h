@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sampler: installs the handler, gives every thread a timer, and takes it all back when nobody samples any more.
+// The sampler: installs the handler, gives every thread a timer, and takes it all back when no profile runs any more.
 //
 // Users acquire and release it; it goes on for GP_SAMPLER_LINGER_NS after the last release, because requests come one
 // after the other. The collector ends it. Lock order: sampler lock -> drain lock -> registry lock.
@@ -22,7 +22,8 @@ extern pthread_mutex_t gp_sampler_lock;
 void gp_sampler_yield(void);
 bool gp_sampler_has_yielded(void);
 
-// Has somebody put a handler where ours was, past the calls that tell (host_signal.c)? Then the same. Collector only.
+// Is another handler where ours was, installed past the interposed calls (host_signal.c)? Then the same. Collector
+// only.
 void gp_sampler_look_at_signal(void);
 
 // Does sampling go on in children that are forked? It does by default. Before the first fork.
@@ -41,7 +42,7 @@ enum gp_engine gp_sampler_engine(void);
 // CPU time, ns, after which a thread that was not sampled is not reached by the signal.
 uint64_t gp_sampler_longest_gap_ns(const gp_thread_t *thread);
 
-// Stop if nobody used it for a while. Collector only.
+// Stop if it was not used for a while. Collector only.
 void gp_sampler_stop_if_idle(void);
 
 // Give threads timers that have none (host closed descriptors, threads created past the hook). Cost: ~20 us and 1 us a

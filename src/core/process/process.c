@@ -97,7 +97,7 @@ static void child(void)
 // that has handlers of its own (jemalloc) holds its locks in between. So they are registered by the first fork()
 // itself; those registered at load are for forks that do not come through fork(), forkpty()'s for one. Which of the two
 // acts is settled anew for each fork.
-static __thread enum { NOBODY, LATE, EARLY } forker __attribute__((tls_model("initial-exec")));
+static __thread enum { NOT_FORKING, LATE, EARLY } forker __attribute__((tls_model("initial-exec")));
 
 static void before_late(void)
 {
@@ -117,7 +117,7 @@ static void parent_late(void)
 {
     if (forker == LATE)
         parent();
-    forker = NOBODY;
+    forker = NOT_FORKING;
 }
 
 static void parent_early(void)
@@ -130,7 +130,7 @@ static void child_late(void)
 {
     if (forker == LATE)
         child();
-    forker = NOBODY;
+    forker = NOT_FORKING;
 }
 
 static void child_early(void)
@@ -148,7 +148,7 @@ PROF_API pid_t fork(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     resolve_if_early();
-    forker = NOBODY;
+    forker = NOT_FORKING;
     if (is_ready)
         pthread_once(&once, register_late);
     return next.fork();

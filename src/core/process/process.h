@@ -6,8 +6,7 @@
 // Prepare what must be in place before the first thread, fork or exec. Idempotent.
 void gp_process_init(void);
 
-// Around an exec that does not come through the functions that are interposed: nobody is to be signalled in the new
-// image.
+// Around an exec that does not come through the interposed functions: no signal may arrive in the new image.
 void gp_process_before_exec(void);
 void gp_process_after_failed_exec(void);
 

@@ -27,7 +27,7 @@
 // What the program asks for.
 static struct {
     pthread_mutex_t turn; // one at a time
-    int pid;              // whose lock it is: a forked child's is new
+    int pid;              // the lock is this process': a forked child's is new
     char path[PATH_MAX];
     int result;
     _Atomic uint32_t asked, answered; // the latter is a futex
@@ -38,7 +38,7 @@ static struct {
     int pid, signal_number;
     char directory[GP_PLACE_SIZE];
     char path[GP_PLACE_SIZE + 24];   // of the marker, "" = there is none
-    char answer[GP_PLACE_SIZE + 48]; // the latest, in case nobody took it
+    char answer[GP_PLACE_SIZE + 48]; // the latest, in case it was not taken
 } place;
 
 static uint64_t own_start_time(void)
@@ -143,7 +143,7 @@ static int start_collector(void)
 
 static void take_turn(void)
 {
-    if (request.pid != getpid()) { // a fork while somebody else waited for an answer
+    if (request.pid != getpid()) { // a fork while another thread waited for an answer
         pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
         request.turn = fresh;
         request.pid = getpid();

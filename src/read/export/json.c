@@ -17,7 +17,7 @@
 //    "rows": [{"weight_ns": N, "samples": N, "label": index,
 //              "stack": [index of a frame, ...]}, ...],         root first, heaviest row first
 //                                             (in each part of its own where there are too many)
-//    "calls": [{"caller": frame, "callee": frame,      exact mode; without a caller: nobody was seen
+//    "calls": [{"caller": frame, "callee": frame,      exact mode; without a caller: none was seen
 //               "calls": N, "primitive_calls": N,      export/model.h says what each counts
 //               "primitive_edge_calls": N, "self_cpu_ns": N, "self_wait_ns": N, "cpu_ns": N,
 //               "wait_ns": N, "edge_cpu_ns": N, "edge_wait_ns": N}, ...]}

@@ -155,7 +155,7 @@ static void put_line(otlp_t *otlp, uint32_t frame)
     gp_pb_message(&otlp->message, LOCATION_LINES, &otlp->inner);
 }
 
-// Add the location whose innermost frame is `at` on the row, unless it is there. Returns its
+// Add the location with the innermost frame `at` on the row, unless it is there. Returns its
 // outermost frame's place on the row.
 static uint32_t add_location(otlp_t *otlp, const gp_row_t *row, uint32_t at)
 {

@@ -2,7 +2,7 @@
 // A capture, summed up: definitions, sums by (coroutine, trace), the ledger, the counters.
 //
 // Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number
-// of distinct stacks, coroutines and traces, not with the number of samples: those who want to know
+// of distinct stacks, coroutines and traces, not with the number of samples: passes that need
 // more of them than sums read them again, gp_dataset_read_again(), when it is known what is chosen
 // and what each is scaled by. References to definitions that were lost with a damaged chunk get a
 // placeholder, so that no time disappears.
@@ -124,7 +124,7 @@ enum gp_dataset_keep {
 typedef struct gp_dataset {
     unsigned keep; // enum gp_dataset_keep bits
     gp_captures_t captures;
-    // Samples outside it are left out. How much exact time lies within it nobody knows, so that
+    // Samples outside it are left out. How much exact time lies within it is unknown, so that
     // the shares have none; counters and threads are those of the whole capture.
     gp_dataset_window_t window;
     bool windowed;

@@ -13,7 +13,7 @@ static bool same_share(const void *owner, uint32_t number, const void *key)
     return a->coro == b->coro && a->trace == b->trace;
 }
 
-// Find or add the sums for (coro, trace); a new one also counts who worked for whom.
+// Find or add the sums for (coro, trace); a new one also counts as one more coroutine of the trace.
 static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
 {
     gp_dataset_share_t key = {.coro = coro, .trace = trace};

@@ -34,7 +34,7 @@ typedef struct gp_mapping {
     const char *build_id; // lower-case hex, "" when unknown
 } gp_mapping_t;
 
-// Whose samples a row holds. What is not known, or does not apply, is NULL and 0.
+// The owner of a row's samples. What is not known, or does not apply, is NULL and 0.
 typedef struct gp_label {
     const char *coroutine; // name as in "[coroutine 12 NAME]"; "[thread NAME]" for a thread's stack
     uint64_t coroutine_id; // number in the capture, 1, 2, ...
@@ -73,13 +73,13 @@ typedef struct gp_track { // a coroutine, or a thread's own stack
 
 // Active in [start_ns, left_ns), then waiting in [left_ns, end_ns); either may be empty. Active is:
 // it ran, for slice_ns in all, and waited for short times only. The next activity of the track starts
-// at end_ns, but for those that nobody recorded.
+// at end_ns, but for those that were not recorded.
 typedef struct gp_activity {
     uint32_t track;
     uint32_t waker; // number of the track that made it ready, or GP_NO_TRACK
     uint64_t start_ns, left_ns, end_ns, slice_ns;
     uint64_t ready_ns;       // from when on it was runnable, in [left_ns, end_ns]
-    bool is_ready_known;     // else nobody said when
+    bool is_ready_known;     // else it was not reported
     bool goes_on;            // at end_ns it was not switched to: the coroutine ended, or the record
     uint32_t thread_id;      // system's id of the thread it started on, 0 = not known
     const char *thread_name; // "" = not known
@@ -106,7 +106,7 @@ typedef struct gp_timeline {
     uint32_t stack_count;
     // Activities by track, then by start, and samples as they were recorded, in no order: may be more than
     // memory should hold. gp_timeline_each_activity() and _sample() hand them out.
-    struct gp_timeline_source *source; // who reads them anew; NULL = they are here:
+    struct gp_timeline_source *source; // it reads them anew; NULL = they are here:
     const gp_activity_t *activities;
     size_t activity_count;
     const gp_timed_sample_t *samples;
@@ -125,7 +125,7 @@ typedef enum gp_basis {
 // What exact mode counted of one function as called by another. "Primitive": not while another call
 // of the same kind was in progress on the coroutine.
 typedef struct gp_call {
-    uint32_t caller, callee; // frames; caller GP_CALL_NO_CALLER: nobody who was seen
+    uint32_t caller, callee; // frames; caller GP_CALL_NO_CALLER: no caller was seen
     uint64_t calls;
     uint64_t primitive_calls;           // of callee, by whomever
     uint64_t primitive_edge_calls;      // of callee by caller
@@ -188,7 +188,7 @@ enum gp_want {
                            // have no thread and no trace
 };
 
-enum { GP_HEAVIEST_MAX = 50 }; // more make a menu that nobody reads
+enum { GP_HEAVIEST_MAX = 50 }; // more make too long a menu
 
 // One output format: a row of the exporter table.
 typedef struct gp_exporter {

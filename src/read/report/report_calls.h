@@ -5,7 +5,7 @@
 
 #include "report/report_builder.h"
 
-// Add what was counted of a pair of functions; a pair that comes again is added up by whoever reads it.
+// Add what was counted of a pair of functions; a pair that comes again is added up by its reader.
 //   caller, callee: frames, gp_builder_function_frame(); a call with caller_loc 0 has no caller.
 // Returns 0 or -ENOMEM.
 int gp_builder_call(gp_builder_t *builder, const gp_call_count_t *record, uint32_t caller, uint32_t callee);
