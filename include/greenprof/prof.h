@@ -46,7 +46,7 @@ typedef enum prof_clock {
 
 typedef enum prof_mode {
     PROF_MODE_SAMPLE = 0, // call counts in the output are numbers of samples
-    PROF_MODE_EXACT = 1,  // every call of instrumented functions counted, besides sampling: <greenprof/exact.h>
+    PROF_MODE_EXACT = 1,  // every call of instrumented functions and of Python counted: <greenprof/exact.h>
 } prof_mode_t;
 
 enum {

@@ -12,6 +12,8 @@
 #include "asyncio/asyncio.h"
 #include "calls.h"
 #include "collect/collector.h"
+#include "exact/recorder.h"
+#include "exact_calls/call_events.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
 #include "greenlet/walk_parked.h"
@@ -45,14 +47,12 @@ static prof_coro_t *current(void)
     return has_api && gp_py.gil_check() ? gp_greenlet_running(&gp_step_here).coro : gp_step_here.coro;
 }
 
-static const void *running(void)
+static void count_calls(bool everywhere)
 {
-    return gp_greenlet_running(&gp_step_here).object;
-}
-
-static gp_language_place_of_running_t place_of_running(void)
-{
-    return gp_greenlet_here.state;
+    if (!has_api || !gp_py.gil_check())
+        return;
+    gp_pools_look();
+    gp_call_events_start(everywhere);
 }
 
 static const gp_language_t language = {
@@ -67,8 +67,8 @@ static const gp_language_t language = {
     .coro_name = gp_cpython_coro_name,
     .enter = enter,
     .current = current,
-    .running = running,
-    .place_of_running = place_of_running,
+    .count_calls = count_calls,
+    .calls_are_taken = gp_call_events_are_taken,
     .unreported = gp_greenlet_unreported,
 };
 
@@ -138,15 +138,9 @@ static int attach(void)
     gp_asyncio_look();
     is_attached = true;
     gp_pools_look();
+    if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0)
+        count_calls(true);
     return 0;
-}
-
-static int watch_language(gp_language_watch_t *watch)
-{
-    int status = gp_greenlet_watch(watch);
-    if (watch != NULL)
-        gp_pools_look();
-    return status;
 }
 
 __attribute__((constructor)) static void load(void)
@@ -155,7 +149,6 @@ __attribute__((constructor)) static void load(void)
     if (first() != gp_core_own_interface())
         return;
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
-    atomic_store_explicit(&gp_language_watching, watch_language, memory_order_release);
     if (look() && has_api && is_initialized != NULL && !is_initialized())
         gp_imports_prepare();
 }

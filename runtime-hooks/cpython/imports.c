@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "asyncio/asyncio.h"
+#include "exact/recorder.h"
 #include "greenlet/greenlet.h"
 #include "interpreter/api.h"
+#include "signal/language.h"
 
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count);
 
@@ -44,6 +46,8 @@ static void *on_init(void)
     void *definition = real_init(); // multi-phase: it returns its PyModuleDef
     if (definition != NULL)
         wrap(gp_py_method_of(definition, "create_dynamic"));
+    if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0) // of the capture
+        atomic_load_explicit(&gp_language, memory_order_acquire)->count_calls(true);
     return definition;
 }
 

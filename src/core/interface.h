@@ -37,9 +37,6 @@ typedef struct gp_core_interface {
     // Hook the language runtime (CPython) that the caller runs in; it holds the interpreter lock. Idempotent.
     // Returns 0, -ENOTSUP where its version is not supported.
     int (*language_attach)(void);
-    // Tell `watch` of coroutines, on the calling thread and wherever new ones are made; NULL ends it. To be called on
-    // each thread that is of interest. The caller holds the interpreter lock. Returns 0 or -ENOTSUP.
-    int (*language_watch)(gp_language_watch_t *watch);
     // Show native frames among the language's, in all that is sampled: from +1 until as many -1.
     void (*language_native)(int change);
     // Has sampling ended, because the host took every signal that it could use?
@@ -50,9 +47,8 @@ typedef struct gp_core_interface {
     void (*views_free)(gp_coro_view_t *views, size_t count);
     // See gp_profile_detach(): what the calling thread runs.
     void (*detach)(void);
-    // See gp_language_t; NULL where there is no language.
-    const void *(*language_running)(void);
-    gp_language_place_of_running_t (*language_place_of_running)(void);
+    // See gp_language_t; false where there is no language.
+    bool (*calls_are_taken)(void);
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

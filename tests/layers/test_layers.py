@@ -36,7 +36,8 @@ ALLOWED = {
     "runtime-hooks/cpython/interpreter": ["runtime-hooks"],
     "runtime-hooks/cpython/greenlet": ["runtime-hooks/cpython/interpreter"],
     "runtime-hooks/cpython/asyncio": ["runtime-hooks/cpython/greenlet"],
-    "runtime-hooks/cpython/pools": ["runtime-hooks/cpython/greenlet"],
+    "runtime-hooks/cpython/exact_calls": ["runtime-hooks/cpython/greenlet"],
+    "runtime-hooks/cpython/pools": ["runtime-hooks/cpython/exact_calls"],
     "runtime-hooks/cpython/package": ["core/process", "dump.c"],  # it is linked with the library
     "runtime-hooks/cpython": ["runtime-hooks/cpython/asyncio", "runtime-hooks/cpython/pools"],
     # Reads captures and snapshots; none of it names src/core.

@@ -44,6 +44,8 @@ int main(void)
 #endif
     EXPECT(state_chunk, PyThreadState, datastack_chunk);
     EXPECT(state_top, PyThreadState, datastack_top);
+    EXPECT(state_profile, PyThreadState, c_profilefunc);
+    expect("profile object", 16, offsetof(PyThreadState, c_profileobj) - offsetof(PyThreadState, c_profilefunc));
     EXPECT(state_native_id, PyThreadState, native_thread_id);
     expect("thread state links", 8, offsetof(PyThreadState, next) - offsetof(PyThreadState, prev));
     expect("frame stack top", 64, offsetof(_PyInterpreterFrame, stacktop));

@@ -81,10 +81,8 @@ static void add(gp_py_t *task, prof_coro_t *spawner)
 static void forget(gp_py_t *task)
 {
     prof_coro_t *coro = gp_greenlet_take(task);
-    if (coro == NULL)
-        return;
-    gp_coro_retire(coro);
-    gp_greenlet_tell(GP_LANGUAGE_GONE, task);
+    if (coro != NULL)
+        gp_coro_retire(coro);
 }
 
 static void mark_ready(gp_py_t *task)
@@ -200,7 +198,6 @@ static int on_init(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
         return error;
     add(task, gp_greenlet_spawner());
     mark_ready(task); // its first step has been asked for
-    gp_greenlet_tell(GP_LANGUAGE_MADE, task);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "coro/registry.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
+#include "exact/recorder.h"
 #include "greenlet/greenlet_map.h"
 #include "greenlet/greenlet_native.h"
 #include "greenlet/hubs.h"
@@ -32,16 +33,21 @@ static gp_py_t *(*get_current)(void);
 static int (*is_main)(gp_py_t *), (*is_active)(gp_py_t *);
 static gp_py_t *tracer; // NULL = greenlet is not hooked
 static bool sees;       // switches are seen in greenlet's own functions: nothing is set with settrace()
-static gp_language_watch_t *watcher;
-bool gp_greenlet_watched;
 
 // Of each thread: is `tracer` set, and which tracer it calls.
 static __thread bool tracing __attribute__((tls_model("initial-exec")));
 static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")));
 
+// Who runs is read at each sample; exact mode wants to be told.
+static bool is_read(void)
+{
+    return atomic_load_explicit(&gp_language_reads, memory_order_relaxed) &&
+           __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0;
+}
+
 static void add(gp_py_t *greenlet, prof_coro_t *spawner)
 {
-    bool reads = atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
+    bool reads = is_read();
     gp_coro_birth_t birth = {
         .kind = reads ? GP_CORO_POLLED : GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
     birth.spawn_site = spawner != NULL ? gp_cpython_spawn_site() : 0;
@@ -79,7 +85,7 @@ static void switch_to(gp_py_t *greenlet)
     gp_switch_to(to.coro, to.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     // From here on the handler believes what was just reported.
-    gp_greenlet_here.last = atomic_load_explicit(&gp_language_reads, memory_order_relaxed) ? NULL : greenlet;
+    gp_greenlet_here.last = is_read() ? NULL : greenlet;
 }
 
 static bool is_sampling(void)
@@ -139,8 +145,7 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
         switch_to(target);
         end_if_over(gp_py.tuple_item(pair, 0));
     }
-    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record_of(target).object);
-    if (!sampling && watcher == NULL && tracing)
+    if (!sampling && tracing)
         stop_tracing();
     return result;
 }
@@ -205,8 +210,7 @@ bool gp_greenlet_enter(void)
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     if (!gp_cpython_parked_is_known())
         learn_from_any();
-    bool reads = watcher == NULL && atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
-    sees = sees && (reads || gp_greenlet_see_switches());
+    sees = sees && (is_read() || gp_greenlet_see_switches());
     if (sees)
         gp_greenlet_find_state((gp_py_t *)(uintptr_t)gp_greenlet_current());
     else if (!tracing)
@@ -245,15 +249,9 @@ prof_coro_t *gp_greenlet_spawner(void)
     return thread != NULL ? thread->root : running;
 }
 
-void gp_greenlet_tell(gp_language_event_t event, void *coroutine)
-{
-    if (watcher != NULL)
-        watcher(event, coroutine);
-}
-
 static bool is_booked(void)
 {
-    return is_sampling() && !atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
+    return is_sampling() && !is_read();
 }
 
 // `to` is about to go on. If it was switched away from before switches were seen, nothing will be seen where it does.
@@ -293,7 +291,6 @@ void gp_greenlet_starting(gp_py_t *to)
     if (is_booked())
         switch_to(to);
     gp_step_here.waiting = 0;
-    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, to);
 }
 
 void gp_greenlet_switched(void)
@@ -310,8 +307,6 @@ void gp_greenlet_switched(void)
         if (!gp_cpython_parked_is_known())
             learn_from_any();
     }
-    if (now != NULL && watcher != NULL)
-        watcher(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record_of(now).object);
 }
 
 static void run_as(const gp_greenlet_t *record, uintptr_t waiting)
@@ -323,7 +318,6 @@ static void run_as(const gp_greenlet_t *record, uintptr_t waiting)
     if (is_booked())
         gp_switch_to(record->coro, record->coro_id, &park);
     gp_step_here.waiting = 0;
-    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record->object);
 }
 
 bool gp_greenlet_lend(const gp_greenlet_t *record, gp_greenlet_t *before)
@@ -354,19 +348,10 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
         last_type = type;
         gp_hub_look();
     }
-    if ((watcher != NULL || is_sampling()) && !is_entered())
+    if (is_sampling() && !is_entered())
         gp_greenlet_enter();
-    bool is_hub = gp_hub_is_one(type, args);
-    add(greenlet, is_hub ? NULL : gp_greenlet_spawner());
-    if (!is_hub)
-        gp_greenlet_tell(GP_LANGUAGE_MADE, greenlet);
+    add(greenlet, gp_hub_is_one(type, args) ? NULL : gp_greenlet_spawner());
     return greenlet;
-}
-
-static void retire(gp_py_t *greenlet)
-{
-    gp_coro_retire(gp_greenlet_take(greenlet));
-    gp_greenlet_tell(GP_LANGUAGE_GONE, greenlet);
 }
 
 // One that has begun and is not over is killed by its deallocation: it is switched to once more, and may even live on.
@@ -374,13 +359,13 @@ static void on_dealloc(gp_py_t *greenlet)
 {
     uint64_t references = 0;
     if (!is_active(greenlet)) {
-        retire(greenlet);
+        gp_coro_retire(gp_greenlet_take(greenlet));
         real_dealloc(greenlet);
         return;
     }
     real_dealloc(greenlet);
     if (!gp_cpython_peek((uintptr_t)greenlet, &references, sizeof(references)) || references == 0)
-        retire(greenlet);
+        gp_coro_retire(gp_greenlet_take(greenlet));
 }
 
 static gp_py_t *settrace(gp_py_t *module, gp_py_t *args)
@@ -511,15 +496,4 @@ void gp_greenlet_look(void)
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "greenlet._greenlet");
     if (module != NULL)
         gp_greenlet_hook(module);
-}
-
-int gp_greenlet_watch(gp_language_watch_t *watch)
-{
-    watcher = watch;
-    gp_greenlet_watched = watch != NULL;
-    if (watch == NULL)
-        return 0;
-    gp_greenlet_enter(); // where there are no greenlets yet, the first one will start the tracing
-    watch(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)gp_greenlet_running(&gp_step_here).object);
-    return 0;
 }

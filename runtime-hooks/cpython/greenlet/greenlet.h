@@ -18,9 +18,6 @@
 #include "interpreter/task_step.h"
 #include "signal/language.h"
 
-// See gp_core_interface_t.language_watch.
-int gp_greenlet_watch(gp_language_watch_t *watch);
-
 // Hook the module greenlet._greenlet. Idempotent.
 void gp_greenlet_hook(gp_py_t *module);
 
@@ -49,8 +46,4 @@ void gp_greenlet_give_back(const gp_greenlet_t *before);
 
 // The coroutine that runs on the calling thread, its own stack included. NULL when memory is short.
 prof_coro_t *gp_greenlet_spawner(void);
-
-// Notify the watcher. coroutine: NULL = the thread's own.
-void gp_greenlet_tell(gp_language_event_t event, void *coroutine);
-
 #endif

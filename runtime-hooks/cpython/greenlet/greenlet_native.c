@@ -94,7 +94,7 @@ static size_t greenlet_word,
 
 static bool are_wanted(void)
 {
-    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_greenlet_watched;
+    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
 }
 
 // Tables are read-only to the process, but not to the kernel. The interpreter lock is held: no switch happens

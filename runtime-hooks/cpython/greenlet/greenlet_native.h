@@ -27,8 +27,7 @@ bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *othe
 // switches that nothing watches.
 bool gp_greenlet_see_switches(void);
 
-// Called by what replaces them, while profiles run or gp_greenlet_watched is set (greenlet.c).
-extern bool gp_greenlet_watched;
+// Called by what replaces them, while profiles run (greenlet.c).
 extern uint32_t gp_greenlet_seeing;                                 // how often they have been replaced
 void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to); // `from`, which runs, is about to switch to `to`
 void gp_greenlet_starting(gp_py_t *to);                             // `to` is about to begin

@@ -32,7 +32,6 @@ void gp_step_begin(gp_step_t *outer, const gp_greenlet_t *record, uintptr_t wait
     atomic_signal_fence(memory_order_seq_cst);
     gp_step_here.waiting = 0;
     set_base(gp_step_here.base);
-    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)record->object);
 }
 
 void gp_step_end(const gp_step_t *outer)
@@ -44,5 +43,4 @@ void gp_step_end(const gp_step_t *outer)
     atomic_signal_fence(memory_order_seq_cst);
     gp_step_here = *outer;
     set_base(outer->base);
-    gp_greenlet_tell(GP_LANGUAGE_SWITCHED_TO, (void *)(uintptr_t)next.object);
 }

@@ -23,7 +23,7 @@ typedef gp_py_t *gp_py_vectorcall_t(gp_py_t *callable, gp_py_t *const *args, siz
 typedef struct gp_py_api {
     gp_py_t *none, *true_object;
     gp_py_t *builtin_type, *method_type, *tuple_type; // PyCFunction_Type, PyMethodDescr_Type, PyTuple_Type
-    gp_py_t *bound_type;                              // PyMethod_Type
+    gp_py_t *bound_type, *module_type, *text_type;    // PyMethod_Type, PyModule_Type, PyUnicode_Type
     void (*incref)(gp_py_t *);
     void (*decref)(gp_py_t *);
     void (*drop)(gp_py_t *); // the same; NULL is accepted
@@ -34,6 +34,7 @@ typedef struct gp_py_api {
     gp_py_t *(*get_attr)(gp_py_t *, const char *);
     gp_py_t *(*get_attr_of)(gp_py_t *, gp_py_t *); // by a text object
     gp_py_t *(*text)(const char *);                // interned
+    gp_py_t *(*repr)(gp_py_t *);
     const char *(*utf8)(gp_py_t *, ptrdiff_t *);
     double (*number)(gp_py_t *); // -1 and an error where it is none
     gp_py_t *(*dict_new)(void);

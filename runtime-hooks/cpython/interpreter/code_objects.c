@@ -9,6 +9,7 @@
 #include "collect/functions.h"
 #include "collect/spawn_locate.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/function_sites.h"
 #include "interpreter/lines.h"
 #include "interpreter/peek_text.h"
 #include "signal/handler.h"
@@ -64,6 +65,7 @@ static void free_waiting(void)
 // Holds the interpreter lock. Sub-interpreters with locks of their own may meet here: the second one does not wait.
 static void on_dealloc(void *code)
 {
+    gp_function_site_forget(code);
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
     bool must_wait = sampling || !atomic_load_explicit(&resting, memory_order_acquire);
     if (!must_wait && freed == atomic_load_explicit(&put, memory_order_relaxed)) {
@@ -177,13 +179,22 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
+bool gp_cpython_is_own_file(const char *file)
+{
+    static const char *const files[] = {"/greenprof/__main__.py", "/greenprof/__init__.py", "/greenprof/wsgi.py"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (ends_with(file, files[i]))
+            return true;
+    return false;
+}
+
 // greenprof's own package is not shown, nor what started the program for `python3 -m greenprof`.
 static void look_at_file(code_t *code, const char *file)
 {
     if (ends_with(file, "/greenprof/__main__.py"))
         code->fixed = GP_LANGUAGE_CUT;
-    else if (ends_with(file, "/greenprof/__init__.py") || ends_with(file, "/greenprof/wsgi.py"))
-        code->hidden = true;
+    else
+        code->hidden = gp_cpython_is_own_file(file);
 }
 
 static void read_lines(code_t *code, uintptr_t bytes)

@@ -22,6 +22,9 @@ void gp_cpython_code_after_drain(void);
 uint64_t gp_cpython_code_locate(uintptr_t frame);
 const char *gp_cpython_coro_name(const uint64_t *locs, size_t depth);
 
+// Is a file one of the package greenprof, which is not shown?
+bool gp_cpython_is_own_file(const char *file);
+
 // Raised where a code object that a site of creation names is gone: the same frame words may mean another one from then
 // on.
 extern _Atomic uint32_t gp_cpython_code_generation;

@@ -8,7 +8,7 @@ static const gp_cpython_layout_t layouts[] = {
     {
         .version = 0x030b,
         .state_cframe = 56, .state_root_cframe = 336, .state_frame = GP_CPYTHON_NONE, .state_chunk = 296, .state_top = 304,
-        .state_native_id = 160,
+        .state_native_id = 160, .state_profile = 64,
         .cframe_frame = 8,
         .frame_code = 32, .frame_previous = 48, .frame_instruction = 56, .frame_owner = 69, .frame_bytes = 72,
         .frame_is_entry = 68,
@@ -19,7 +19,7 @@ static const gp_cpython_layout_t layouts[] = {
     }, {
         .version = 0x030c,
         .state_cframe = 56, .state_root_cframe = 272, .state_frame = GP_CPYTHON_NONE, .state_chunk = 232, .state_top = 240,
-        .state_native_id = 144, .cframe_frame = 0,
+        .state_native_id = 144, .state_profile = 64, .cframe_frame = 0,
         .frame_code = 0, .frame_previous = 8, .frame_instruction = 56, .frame_owner = 70, .frame_bytes = 72,
         .frame_is_entry = GP_CPYTHON_NONE,
         .code_locals = 72, .code_stack = 64, .code_first_line = 68, .code_file = 112, .code_name = 128, .code_lines = 136,
@@ -29,7 +29,7 @@ static const gp_cpython_layout_t layouts[] = {
     }, {
         .version = 0x030d,
         .state_cframe = GP_CPYTHON_NONE, .state_root_cframe = GP_CPYTHON_NONE, .state_frame = 72, .state_chunk = 232,
-        .state_top = 240, .state_native_id = 160, .cframe_frame = GP_CPYTHON_NONE,
+        .state_top = 240, .state_native_id = 160, .state_profile = 80, .cframe_frame = GP_CPYTHON_NONE,
         .frame_code = 0, .frame_previous = 8, .frame_instruction = 56, .frame_owner = 70, .frame_bytes = 72,
         .frame_is_entry = GP_CPYTHON_NONE,
         .code_locals = 72, .code_stack = 64, .code_first_line = 68, .code_file = 112, .code_name = 128, .code_lines = 136,

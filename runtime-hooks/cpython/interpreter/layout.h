@@ -24,6 +24,7 @@ typedef struct gp_cpython_layout {
     uint16_t state_cframe, state_root_cframe; // NONE: state_frame is there instead
     uint16_t state_frame;
     uint16_t state_chunk, state_top, state_native_id;
+    uint16_t state_profile; // c_profilefunc; c_profileobj is 16 further on
     uint16_t cframe_frame;
     // _PyInterpreterFrame; localsplus follows at frame_bytes
     uint16_t frame_code, frame_previous, frame_instruction, frame_owner, frame_bytes;

@@ -7,9 +7,6 @@
 #include <stdbool.h>
 
 #include "census.h"
-#include "exact.h"
-#include "exact_stack.h"
-#include "exact_type.h"
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
 #include "greenprof/trace.h"
@@ -219,20 +216,11 @@ static PyObject *set_trace(PyObject *module, PyObject *text)
     return result(prof_trace_set(&id));
 }
 
-static PyObject *enter_thread(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    exact_enter_thread();
-    Py_RETURN_NONE;
-}
-
 static PyObject *detach(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
     prof_core_interface()->detach();
-    exact_detach();
     Py_RETURN_NONE;
 }
 
@@ -253,7 +241,16 @@ static PyObject *has_yielded(PyObject *module, PyObject *unused)
     return PyBool_FromLong(prof_core_interface()->has_yielded());
 }
 
+static PyObject *calls_are_taken(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(prof_core_interface()->calls_are_taken());
+}
+
 static PyMethodDef functions[] = {
+    {"calls_are_taken", calls_are_taken, METH_NOARGS,
+     "Has another tool taken the calling thread from exact profiles, so that calls are missing?"},
     {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that could be used for sampling?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
@@ -262,7 +259,6 @@ static PyMethodDef functions[] = {
     {"detach", detach, METH_NOARGS,
      "The calling green thread or task leaves its request, and is in those only that it begins itself: for one that "
      "works for many requests."},
-    {"enter_thread", enter_thread, METH_NOARGS, "Count the calling thread's calls in exact profiles of the process."},
     {"set_name", set_name, METH_O,
      "Name the calling green thread or task, or rename it; None: named by its function. A thread keeps its name."},
     {"set_trace", set_trace, METH_O,
@@ -285,10 +281,7 @@ static int execute(PyObject *module)
         PyErr_Format(PyExc_ImportError, "greenprof does not know Python %s", PY_VERSION);
         return -1;
     }
-    exact_ticks_init();
-    if (add_type(module, "Profile", &profile_spec) < 0)
-        return -1;
-    return add_type(module, "Exact", &exact_spec);
+    return add_type(module, "Profile", &profile_spec);
 }
 
 static PyModuleDef_Slot slots[] = {

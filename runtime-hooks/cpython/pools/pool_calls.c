@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coro/registry.h"
+#include "exact_calls/call_events.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_native.h"
 #include "interpreter/api.h"
@@ -27,13 +28,13 @@ typedef struct place { // where a call is made
 
 static bool is_wanted(void)
 {
-    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_greenlet_watched;
+    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
 }
 
 // Is there anything to be carried to the calling thread, or for it to leave?
 static bool matters(const prof_coro_t *coro)
 {
-    return gp_greenlet_watched || gp_greenlet_running(&gp_step_here).coro != NULL ||
+    return gp_greenlet_running(&gp_step_here).coro != NULL ||
            atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL ||
            (coro->birth_trace[0] | coro->birth_trace[1]) != 0;
 }
@@ -43,11 +44,9 @@ static void begin(place_t *place, gp_py_t *capsule, const call_t *call)
     const gp_greenlet_t record = {.coro = call->coro, .coro_id = call->id, .object = capsule};
     gp_greenlet_enter();
     const gp_greenlet_t pools = gp_greenlet_running(&gp_step_here);
-    if (pools.coro != NULL && pools.coro_id != call->coro->parent_id) { // the submitter may make the call itself
+    if (pools.coro != NULL && pools.coro_id != call->coro->parent_id) // the submitter may make the call itself
         gp_profile_detach(pools.coro);
-        gp_greenlet_tell(GP_LANGUAGE_DETACHED, (void *)(uintptr_t)pools.object);
-    }
-    gp_greenlet_tell(GP_LANGUAGE_CALL_BEGINS, capsule);
+    gp_call_events_enter_call();
     place->is_lent = gp_greenlet_lend(&record, &place->before);
     if (!place->is_lent)
         gp_step_begin(&place->outer, &record, GP_STEP_HAS_NOT_BEGUN);
@@ -61,7 +60,7 @@ static void end(const place_t *place)
         gp_greenlet_give_back(&place->before);
     else
         gp_step_end(&place->outer);
-    gp_greenlet_tell(GP_LANGUAGE_CALL_HAS_ENDED, NULL);
+    gp_call_events_leave_call();
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 
@@ -85,7 +84,6 @@ static gp_py_t *on_call(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 static void forget(gp_py_t *capsule)
 {
     call_t *call = gp_py.capsule_pointer(capsule, name);
-    gp_greenlet_tell(GP_LANGUAGE_GONE, capsule);
     gp_coro_retire(call->coro); // the call was never made
     free(call);
 }
@@ -109,7 +107,6 @@ static gp_py_t *hand_over(gp_py_t *function)
     if (mine != NULL && (call->coro = gp_coro_new(&birth)) != NULL) {
         call->id = call->coro->id;
         prof_coro_ready(call->coro);
-        gp_greenlet_tell(GP_LANGUAGE_MADE, capsule);
     }
     if (call != NULL && capsule == NULL)
         free(call);
@@ -226,8 +223,10 @@ static gp_py_vectorcall_t *real_find;
 static gp_py_t *on_find(gp_py_t *function, gp_py_t *const *args, size_t count, gp_py_t *names)
 {
     gp_py_t *module = real_find(function, args, count, names);
-    if (module != NULL)
+    if (module != NULL) {
         gp_pools_look();
+        gp_call_events_look();
+    }
     return module;
 }
 
@@ -236,7 +235,7 @@ static void watch_imports(void)
     static bool tried;
     gp_py_t *module = tried ? NULL : gp_py.dict_get(gp_py.module_dict(), "_frozen_importlib");
     gp_py_t *function = module != NULL ? gp_py.get_attr(module, "_find_and_load") : NULL;
-    tried = true;
+    tried = tried || module != NULL;
     if (function != NULL)
         real_find = gp_py_replace_vectorcall(function, on_find);
     gp_py.drop(function);

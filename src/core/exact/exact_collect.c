@@ -39,34 +39,21 @@ static void read_clocks(const gp_exact_stack_t *stack, uint64_t now, uint64_t *t
         *cpu_ns = account_ns;
 }
 
-static void sum_link(gp_exact_table_t *to, const gp_exact_stack_t *stack, const gp_exact_link_t *link, uint64_t now)
+void gp_exact_sum_run(gp_exact_tree_t *to, const gp_exact_t *recorder, uint64_t run)
 {
-    uint64_t ticks, cpu_ns, called_ticks = 0, called_cpu_ns = 0;
-    read_clocks(stack, now, &ticks, &cpu_ns);
-    for (uint32_t index = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE); index >= link->base; index--) {
-        const gp_exact_frame_t *frame = &stack->frames[index];
-        gp_exact_share_t share = gp_exact_frame_share(frame, ticks, cpu_ns, frame->called_ticks + called_ticks,
-                                                      frame->called_cpu_ns + called_cpu_ns);
-        gp_exact_record_t *record = gp_exact_table_get(to, gp_exact_frame_key(stack->frames, index, link->base));
-        if (record != NULL)
-            gp_exact_charge(record, frame, link->base, &share);
-        called_ticks = share.ticks;
-        called_cpu_ns = share.cpu_ns;
-    }
-}
-
-void gp_exact_sum_run(gp_exact_table_t *to, const gp_exact_t *recorder, uint64_t run)
-{
-    uint64_t now = gp_ticks();
+    uint64_t now = gp_ticks(), ticks, cpu_ns;
     bool complete = true;
-    for (const gp_exact_table_t *table = recorder->tables; table != NULL; table = table->next)
-        complete = gp_exact_table_sum(to, table) && complete;
+    for (gp_exact_tree_t *tree = recorder->trees; tree != NULL; tree = tree->next)
+        complete = gp_exact_tree_sum(to, tree) && complete;
     if (!complete)
         gp_exact_lose();
     for (const gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next) {
-        for (uint32_t i = 0; i < stack->link_count && stack->depth > 0; i++)
-            if (stack->links[i].recorder == recorder && stack->links[i].run == run)
-                sum_link(to, stack, &stack->links[i], now);
+        for (uint32_t i = 0; i < stack->link_count && stack->depth > 0; i++) {
+            if (stack->links[i].recorder != recorder || stack->links[i].run != run)
+                continue;
+            read_clocks(stack, now, &ticks, &cpu_ns);
+            gp_exact_stack_end(stack, &stack->links[i], ticks, cpu_ns, true);
+        }
     }
 }
 
@@ -80,61 +67,67 @@ void gp_exact_forget_others(void)
         atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
 }
 
-static uint64_t wait_ns(uint64_t ticks, uint64_t cpu_ns)
+static uint64_t wait_ns(const gp_exact_node_t *node)
 {
-    uint64_t ns = gp_ticks_to_ns(ticks);
-    return ns > cpu_ns ? ns - cpu_ns : 0;
+    uint64_t ns = gp_ticks_to_ns(node->own_ticks);
+    return ns > node->own_cpu_ns ? ns - node->own_cpu_ns : 0;
 }
 
-static gp_call_count_t to_call(const gp_exact_record_t *record)
+// Functions without a location are greenprof's own: what they called was called by their callers.
+static int to_paths(const gp_exact_tree_t *tree, gp_exact_path_t **paths, size_t *count)
 {
-    uint32_t caller = GP_EXACT_CALLER(record->key), callee = GP_EXACT_CALLEE(record->key);
-    return (gp_call_count_t){
-        .caller = caller,
-        .callee = callee,
-        .caller_loc = caller != 0 ? gp_exact_function(caller)->loc : 0,
-        .callee_loc = gp_exact_function(callee)->loc,
-        .calls = record->calls,
-        .nested_calls = record->nested,
-        .same_edge_calls = record->same_edge,
-        .own_cpu_ns = record->own_cpu_ns,
-        .own_wait_ns = wait_ns(record->own_ticks, record->own_cpu_ns),
-        .cpu_ns = record->cpu_ns,
-        .wait_ns = wait_ns(record->ticks, record->cpu_ns),
-        .nested_cpu_ns = record->edge_cpu_ns,
-        .nested_wait_ns = wait_ns(record->edge_ticks, record->edge_cpu_ns),
-    };
-}
-
-static int to_calls(const gp_exact_table_t *table, gp_call_count_t **calls, size_t *count)
-{
-    *count = 0;
-    *calls = calloc(table->count > 0 ? table->count : 1, sizeof(**calls));
-    if (*calls == NULL)
+    uint32_t *numbers = calloc((size_t)tree->count + 1, sizeof(*numbers)); // of nodes' paths
+    *paths = calloc((size_t)tree->count + 1, sizeof(**paths));
+    *count = 1;
+    if (*paths == NULL || numbers == NULL) {
+        free(numbers);
         return -ENOMEM;
+    }
     gp_exact_functions_locate();
-    for (const gp_exact_chunk_t *chunk = table->chunks; chunk != NULL; chunk = chunk->next) {
+    for (const gp_exact_chunk_t *chunk = tree->chunks; chunk != NULL; chunk = chunk->next) {
         for (uint32_t i = 0; i < chunk->count; i++) {
-            gp_call_count_t call = to_call(&chunk->records[i]);
-            if (call.callee_loc != 0) // greenprof's own
-                (*calls)[(*count)++] = call;
+            const gp_exact_node_t *node = &chunk->nodes[i];
+            uint32_t function = GP_EXACT_FUNCTION(node->key), parent = numbers[node->parent->number];
+            gp_loc_t loc = gp_exact_function(function)->loc;
+            numbers[node->number] = loc != 0 ? (uint32_t)*count : parent;
+            if (loc != 0)
+                (*paths)[(*count)++] =
+                    (gp_exact_path_t){loc, parent, function, node->calls, node->own_cpu_ns, wait_ns(node)};
         }
     }
+    free(numbers);
     return 0;
 }
 
-int gp_exact_collect(gp_exact_t *recorder, gp_call_count_t **calls, size_t *count)
+int gp_exact_collect(gp_exact_t *recorder, gp_exact_path_t **paths, size_t *count)
 {
     gp_exact_guard_t guard;
+    *paths = NULL;
     gp_exact_lock(&guard);
-    gp_exact_table_t *table = gp_exact_table_new(NULL);
-    bool complete = table != NULL && gp_exact_table_sum(table, recorder->total);
+    gp_exact_tree_t *tree = gp_exact_tree_new(NULL);
+    bool complete = tree != NULL && gp_exact_tree_sum(tree, recorder->total);
     if (complete && (recorder->run & 1))
-        gp_exact_sum_run(table, recorder, recorder->run);
+        gp_exact_sum_run(tree, recorder, recorder->run);
     gp_exact_unlock(&guard);
-    int error = complete ? to_calls(table, calls, count) : -ENOMEM;
+    int error = complete ? to_paths(tree, paths, count) : -ENOMEM;
     gp_exact_lock(&guard);
-    gp_exact_table_free(table);
+    gp_exact_tree_free(tree);
     gp_exact_unlock(&guard);
     return error;
+}
+
+uint64_t gp_exact_language_ns(gp_exact_t *recorder)
+{
+    gp_exact_path_t *paths;
+    size_t count;
+    uint64_t sum = 0;
+    bool has_language = false;
+    if (gp_exact_collect(recorder, &paths, &count) != 0)
+        return 0;
+    for (size_t i = 1; i < count; i++) {
+        sum += paths[i].own_cpu_ns;
+        has_language |= GP_LOC_MODULE(paths[i].loc) == GP_MODULE_LANGUAGE;
+    }
+    free(paths);
+    return has_language ? sum : 0;
 }

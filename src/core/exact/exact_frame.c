@@ -32,6 +32,6 @@ void gp_exact_site_read_frame(gp_exact_site_t *site, bool manual)
         site->first = site->pc > site->address && site->pc - site->address < PROLOGUE_BYTES;
         site->physical = site->first ? site->address : 0;
     }
-    site->loose = manual && !site->first;
+    site->manual_inline = manual && !site->first;
     site->first = site->first && !manual; // prof_enter() may come twice in one frame
 }

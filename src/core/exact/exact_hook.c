@@ -9,38 +9,24 @@
 
 #include "collect/collector.h"
 #include "coro/threads.h"
-#include "exact/exact_stack.h"
+#include "exact/exact_event.h"
 #include "signal/region.h"
 #include "signal/slice.h"
-
-#define LIKELY(condition)   __builtin_expect(!!(condition), 1)
-#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-#define FAST                static inline __attribute__((always_inline))
-#define SLOW                static __attribute__((noinline, cold))
 
 int prof_exact_active;
 
 typedef struct event {
     uintptr_t function;
-    uintptr_t sp; // stack pointer where the hook returns to
-    uintptr_t fp; // frame pointer there
-    bool tail;    // an exit that the function jumped to: its frame is gone
+    uintptr_t sp;  // stack pointer where the hook returns to
+    uintptr_t fp;  // frame pointer there
+    bool tail;     // an exit that the function jumped to: its frame is gone
+    bool language; // of a function of a language: who runs is known
 } event_t;
-
-// When it was taken in, and where. No function that is not inlined gets a pointer to one: it stays in registers.
-typedef struct moment {
-    gp_thread_t *thread;
-    gp_exact_stack_t *stack;
-    gp_exact_stack_t *previous; // busy before
-    bool foreign;
-    uint32_t links; // of the stack: known to be one in the common case
-    uint64_t ticks, cpu_ns;
-} moment_t;
 
 static __thread bool attaching __attribute__((tls_model("initial-exec")));
 
 // The host's malloc, which attaching calls, may be instrumented itself.
-SLOW gp_thread_t *attach(void)
+static SLOW gp_thread_t *attach(void)
 {
     if (attaching)
         return NULL;
@@ -52,12 +38,9 @@ SLOW gp_thread_t *attach(void)
 
 // --- Which stack?
 
-FAST bool is_stack_of(gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
+static FAST bool is_stack_of(gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
 {
-    return stack != NULL && sp >= stack->lo && sp < stack->hi &&
-           stack->coro == atomic_load_explicit(&thread->current, memory_order_relaxed) &&
-           stack->coro_id == atomic_load_explicit(&thread->current_id, memory_order_relaxed) &&
-           stack->coro_id == atomic_load_explicit(&stack->coro->id, memory_order_relaxed) &&
+    return is_current(thread, stack) && sp >= stack->lo && sp < stack->hi &&
            !(stack->coro == thread->root && atomic_load_explicit(&gp_thread_nested, memory_order_relaxed));
 }
 
@@ -74,21 +57,21 @@ static void note_unknown(gp_thread_t *thread, uintptr_t sp)
         gp_collector_kick();
 }
 
-SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, bool *foreign)
+static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, bool *on_alternate_stack)
 {
     uint64_t id, current_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
     prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    prof_coro_t *coro = gp_thread_coro_at(thread, sp, &id, foreign);
+    prof_coro_t *coro = gp_thread_coro_at(thread, sp, &id, on_alternate_stack);
     bool alternate = is_on_alternate_stack(); // whatever region that is in
-    if (*foreign && !alternate)
+    if (*on_alternate_stack && !alternate)
         note_unknown(thread, sp);
-    *foreign |= alternate;
+    *on_alternate_stack |= alternate;
     // The handler goes on where it began, whatever a sample taken meanwhile made of its stack pointer.
     gp_exact_stack_t *last = thread->exact_stack;
     if (alternate && last != NULL &&
-        (atomic_load_explicit(&last->busy, memory_order_relaxed) || last->frames[last->depth].foreign))
+        (atomic_load_explicit(&last->busy, memory_order_relaxed) || last->frames[last->depth].on_alternate_stack))
         return last;
-    if (*foreign) {
+    if (*on_alternate_stack) {
         // A sample may have taken the alternate stack for a coroutine of its own.
         bool usable = current != NULL && !gp_region_holds(current, current_id, sp) &&
                       atomic_load_explicit(&current->id, memory_order_acquire) == current_id;
@@ -103,12 +86,11 @@ SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, bool *fo
 }
 
 // The stack is busy: its event was interrupted by a handler of the host, or left by one.
-SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, gp_thread_t *thread, bool foreign,
-                                  gp_exact_stack_t **previous)
+static SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, gp_thread_t *thread,
+                                         bool on_alternate_stack, gp_exact_stack_t **previous)
 {
     while (stack != NULL && atomic_load_explicit(&stack->busy, memory_order_relaxed)) {
-        if (!foreign && sp >= stack->busy_sp) { // what it interrupted is not there any more
-            gp_exact_stack_repair(stack);
+        if (!on_alternate_stack && sp >= stack->busy_sp) { // what it interrupted is not there any more
             *previous = NULL;
             return stack;
         }
@@ -117,52 +99,32 @@ SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, gp_thre
     return stack;
 }
 
-FAST void begin_event(gp_thread_t *thread, gp_exact_stack_t *stack, uintptr_t sp)
+static gp_exact_stack_t *current_stack(gp_thread_t *thread)
 {
-    stack->busy_sp = sp;
-    atomic_store_explicit(&stack->busy, true, memory_order_relaxed);
-    // From here on gp_exact_stop() waits for this event, or this event sees the new epoch: see quiesce() in exact.c.
-    atomic_store_explicit(&thread->exact_busy, stack, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
+    uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
+    prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    bool usable = coro != NULL && atomic_load_explicit(&coro->id, memory_order_acquire) == id;
+    gp_exact_stack_t *stack = gp_exact_stack_of(usable ? coro : thread->root, usable ? id : thread->root_id, thread);
+    thread->exact_stack = stack;
+    return stack;
 }
 
-FAST bool is_fresh(gp_thread_t *thread, const gp_exact_stack_t *stack)
+// All events. Returns false where no recorder counts, or memory is short.
+static FAST bool begin_any(moment_t *moment, const event_t *event)
 {
-    return stack->epoch == atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) && stack->thread == thread;
-}
-
-// Nearly all events: on the stack of the one before, in nobody's midst, and one profile counts them.
-FAST bool begin(moment_t *moment, uintptr_t sp)
-{
-    gp_thread_t *thread = gp_thread_self;
-    if (UNLIKELY(thread == NULL))
-        return false;
-    gp_exact_stack_t *stack = thread->exact_stack;
-    if (UNLIKELY(!is_stack_of(thread, stack, sp) || atomic_load_explicit(&stack->busy, memory_order_relaxed) ||
-                 atomic_load_explicit(&thread->exact_busy, memory_order_relaxed) != NULL))
-        return false;
-    begin_event(thread, stack, sp);
-    *moment = (moment_t){.thread = thread, .stack = stack, .links = 1};
-    if (LIKELY(is_fresh(thread, stack) && stack->link_count == 1))
-        return true;
-    atomic_store_explicit(&thread->exact_busy, NULL, memory_order_release);
-    atomic_store_explicit(&stack->busy, false, memory_order_relaxed);
-    return false;
-}
-
-// All events. Returns false where nobody counts, or memory is short.
-FAST bool begin_any(moment_t *moment, uintptr_t sp)
-{
+    uintptr_t sp = event->sp;
     gp_thread_t *thread = gp_thread_self;
     if (thread == NULL && (thread = attach()) == NULL)
         return false;
     gp_exact_stack_t *stack = thread->exact_stack;
     gp_exact_stack_t *previous = atomic_load_explicit(&thread->exact_busy, memory_order_relaxed);
-    bool foreign = false;
-    if (!is_stack_of(thread, stack, sp))
-        stack = look_up_stack(thread, sp, &foreign);
+    bool on_alternate_stack = false;
+    if (event->language)
+        stack = current_stack(thread);
+    else if (!is_stack_of(thread, stack, sp))
+        stack = look_up_stack(thread, sp, &on_alternate_stack);
     if (stack != NULL && atomic_load_explicit(&stack->busy, memory_order_relaxed))
-        stack = free_stack(stack, sp, thread, foreign, &previous);
+        stack = free_stack(stack, sp, thread, on_alternate_stack, &previous);
     if (stack == NULL) {
         gp_exact_lose();
         return false;
@@ -170,97 +132,26 @@ FAST bool begin_any(moment_t *moment, uintptr_t sp)
     begin_event(thread, stack, sp);
     if (!is_fresh(thread, stack))
         gp_exact_stack_refresh(stack, thread);
-    *moment = (moment_t){
-        .thread = thread, .stack = stack, .previous = previous, .foreign = foreign, .links = stack->link_count};
+    *moment = (moment_t){.thread = thread,
+                         .stack = stack,
+                         .previous = previous,
+                         .on_alternate_stack = on_alternate_stack,
+                         .links = stack->link_count};
     return true;
-}
-
-FAST void end(const moment_t *moment)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-    // Release: partner of the acquire in quiesce(): what was counted is visible.
-    atomic_store_explicit(&moment->thread->exact_busy, moment->previous, memory_order_release);
-    atomic_store_explicit(&moment->stack->busy, false, memory_order_relaxed);
-}
-
-// --- When?
-
-// Not on an alternate stack: of the host's, nobody knows how much is left, and a wait may be walked there.
-SLOW void settle(gp_thread_t *thread, bool foreign)
-{
-    if (!foreign && !atomic_load_explicit(&thread->busy, memory_order_relaxed))
-        gp_slice_settle_now(thread);
-}
-
-FAST void read_clocks(moment_t *moment)
-{
-    gp_exact_stack_t *stack = moment->stack;
-    uint64_t now = gp_ticks(), settled = atomic_load_explicit(&stack->coro->settled, memory_order_relaxed);
-    uint64_t since = settled > stack->last_ticks ? settled : stack->last_ticks;
-    if (UNLIKELY(now > since + gp_exact_gap_ticks)) {
-        settle(moment->thread, moment->foreign);
-        now = gp_ticks();
-    }
-    uint64_t cpu_ns = LIKELY(!moment->foreign) ? gp_edge_cpu_ns(stack->coro, now) : gp_edge_settled_cpu_ns(stack->coro);
-    // It may go back a little when an account is settled: the time is then taken off what comes.
-    moment->cpu_ns = cpu_ns > stack->last_cpu_ns ? cpu_ns : stack->last_cpu_ns;
-    moment->ticks = now;
-    stack->last_ticks = now;
-    stack->last_cpu_ns = moment->cpu_ns;
 }
 
 // --- Frames
 
-FAST void add_call(const moment_t *moment, uint32_t index)
+// An event in the common case.
+static FAST bool begin_here(moment_t *moment, uintptr_t sp)
 {
-    gp_exact_stack_t *stack = moment->stack;
-    gp_exact_frame_t *frame = &stack->frames[index];
-    frame->record = NULL;
-    frame->table = NULL;
-    for (uint32_t i = 0; i < moment->links; i++) {
-        gp_exact_link_t *link = &stack->links[i];
-        if (link->base > index)
-            link->base = index; // all that it had was left
-        uint64_t key = gp_exact_frame_key(stack->frames, index, link->base);
-        gp_exact_record_t *record = gp_exact_find(link->table, key);
-        if (UNLIKELY(record == NULL) && (record = gp_exact_stack_record(link->table, key)) == NULL)
-            continue;
-        gp_exact_add(&record->calls, 1);
-        if (frame->same >= link->base)
-            gp_exact_add(&record->nested, 1);
-        if (frame->same_edge > link->base)
-            gp_exact_add(&record->same_edge, 1);
-        if (i == 0) {
-            frame->record = record;
-            frame->table = link->table;
-        }
-    }
+    gp_thread_t *thread = gp_thread_self;
+    if (UNLIKELY(thread == NULL || !is_stack_of(thread, thread->exact_stack, sp)))
+        return false;
+    return begin(moment, thread, thread->exact_stack, sp);
 }
 
-FAST void pop(const moment_t *moment)
-{
-    gp_exact_stack_t *stack = moment->stack;
-    uint32_t index = stack->depth;
-    gp_exact_frame_t *frame = &stack->frames[index], *below = frame - 1;
-    gp_exact_share_t share =
-        gp_exact_frame_share(frame, moment->ticks, moment->cpu_ns, frame->called_ticks, frame->called_cpu_ns);
-    for (uint32_t i = 0; i < moment->links; i++) {
-        const gp_exact_link_t *link = &stack->links[i];
-        if (index < link->base)
-            continue;
-        gp_exact_record_t *record = frame->record;
-        if (UNLIKELY(frame->table != link->table || record == NULL))
-            record = gp_exact_stack_record(link->table, gp_exact_frame_key(stack->frames, index, link->base));
-        if (LIKELY(record != NULL))
-            gp_exact_charge(record, frame, link->base, &share);
-    }
-    gp_exact_stack_leave(stack, frame);
-    below->called_ticks += share.ticks;
-    below->called_cpu_ns += share.cpu_ns;
-    stack->depth = index - 1;
-}
-
-FAST uintptr_t frame_end(const event_t *event, const gp_exact_site_t *site)
+static FAST uintptr_t frame_end(const event_t *event, const gp_exact_site_t *site)
 {
     switch (site->cfa) {
     case GP_EXACT_CFA_SP:
@@ -273,19 +164,21 @@ FAST uintptr_t frame_end(const event_t *event, const gp_exact_site_t *site)
 }
 
 // Is the top frame that of a function that a new one, whose frame ends at `cfa`, cannot have been called from?
-FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *site, uintptr_t cfa)
+static FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *site, uintptr_t cfa)
 {
     return top->cfa < cfa || (top->cfa == cfa && (site->first || top->physical != site->physical));
 }
 
 // A handler's frames on an alternate stack are compared among themselves; any event elsewhere says that it is over.
-FAST bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
+static FAST bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site,
+                         uintptr_t cfa)
 {
-    return UNLIKELY(top->foreign != moment->foreign) ? !moment->foreign : is_gone(top, site, cfa);
+    return UNLIKELY(top->on_alternate_stack != moment->on_alternate_stack) ? !moment->on_alternate_stack
+                                                                           : is_gone(top, site, cfa);
 }
 
 // Inlined functions and prof_enter() have entered the same frame before: one that comes in by the same place has left.
-SLOW void pop_same_site(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
+static SLOW void pop_same_site(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
 {
     const moment_t *moment = &copy;
     const gp_exact_stack_t *stack = moment->stack;
@@ -298,7 +191,7 @@ SLOW void pop_same_site(moment_t copy, const gp_exact_site_t *site, uintptr_t cf
     }
 }
 
-SLOW void pop_gone(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
+static SLOW void pop_gone(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
 {
     const moment_t *moment = &copy;
     const gp_exact_stack_t *stack = moment->stack;
@@ -306,44 +199,32 @@ SLOW void pop_gone(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
         pop(moment);
 }
 
-FAST void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
+static FAST void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
     const gp_exact_stack_t *stack = moment->stack;
     if (UNLIKELY(stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa)))
         pop_gone(*moment, site, cfa);
-    if (UNLIKELY(!site->first && stack->frames[stack->depth].cfa == cfa && !site->loose))
+    if (UNLIKELY(!site->first && stack->frames[stack->depth].cfa == cfa && !site->manual_inline))
         pop_same_site(*moment, site, cfa);
 }
 
-FAST void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
+static FAST void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
 {
     gp_exact_stack_t *stack = moment->stack;
     uintptr_t cfa = frame_end(event, site);
     pop_dead(moment, site, cfa);
-    if (UNLIKELY(stack->depth + 1 >= stack->room || (stack->map_used + 1) * 2 > stack->map_mask) &&
-        !gp_exact_stack_grow(stack)) {
+    if (UNLIKELY(stack->depth + 1 >= stack->room) && !gp_exact_stack_grow(stack)) {
         gp_exact_lose();
         return;
     }
-    uint32_t index = stack->depth + 1;
-    gp_exact_frame_t *frame = &stack->frames[index];
-    frame->cfa = site->loose ? frame[-1].cfa : cfa;
-    frame->physical = site->loose ? frame[-1].physical : site->physical;
-    frame->site = site;
-    frame->function = site->function;
-    frame->foreign = moment->foreign;
-    frame->enter_ticks = moment->ticks;
-    frame->enter_cpu_ns = moment->cpu_ns;
-    frame->called_ticks = frame->called_cpu_ns = 0;
-    gp_exact_stack_enter(stack, index);
-    stack->depth = index;
-    add_call(moment, index);
+    const gp_exact_frame_t *top = &stack->frames[stack->depth];
+    push(moment, site, site->manual_inline ? top->cfa : cfa, site->manual_inline ? top->physical : site->physical);
 }
 
 static __attribute__((noinline)) void take_enter_slowly(event_t event, const gp_exact_site_t *site)
 {
     moment_t moment;
-    if (!begin_any(&moment, event.sp))
+    if (!begin_any(&moment, &event))
         return;
     if (moment.links > 0) {
         read_clocks(&moment);
@@ -361,7 +242,7 @@ static __attribute__((noinline)) void take_enter(uintptr_t function, uintptr_t p
     const gp_exact_site_t *site = gp_exact_site_find(function, pc);
     if (UNLIKELY(site == NULL) && (site = gp_exact_site_add(function, pc, manual)) == NULL) {
         gp_exact_lose();
-    } else if (LIKELY(begin(&moment, sp))) {
+    } else if (LIKELY(begin_here(&moment, sp))) {
         read_clocks(&moment);
         enter(&event, &moment, site);
         end(&moment);
@@ -379,31 +260,31 @@ static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
     return 0;
 }
 
-SLOW void leave_slowly(event_t event, moment_t copy)
+static SLOW void leave_slowly(event_t event, moment_t copy)
 {
     const moment_t *moment = &copy;
     const gp_exact_stack_t *stack = moment->stack;
     while (stack->depth > 0) {
         const gp_exact_frame_t *top = &stack->frames[stack->depth];
-        if (top->foreign != moment->foreign ? moment->foreign : top->cfa > event.sp)
+        if (top->on_alternate_stack != moment->on_alternate_stack ? moment->on_alternate_stack : top->cfa > event.sp)
             break;
         pop(moment);
     }
     if (event.tail) // the frame ended at the stack pointer: it went with those
         return;
-    if (moment->foreign && !stack->frames[stack->depth].foreign)
+    if (moment->on_alternate_stack && !stack->frames[stack->depth].on_alternate_stack)
         return;
     uint32_t index = find_frame(stack, event.function);
     while (index != 0 && stack->depth >= index)
         pop(moment);
 }
 
-FAST void leave(const event_t *event, const moment_t *moment)
+static FAST void leave(const event_t *event, const moment_t *moment)
 {
     const gp_exact_stack_t *stack = moment->stack;
     const gp_exact_frame_t *top = &stack->frames[stack->depth];
-    if (LIKELY(stack->depth > 0 && top->foreign == moment->foreign && top->cfa > event->sp && !event->tail &&
-               top->site->address == event->function))
+    if (LIKELY(stack->depth > 0 && top->on_alternate_stack == moment->on_alternate_stack && top->cfa > event->sp &&
+               !event->tail && top->site->address == event->function))
         pop(moment);
     else
         leave_slowly(*event, *moment);
@@ -412,7 +293,7 @@ FAST void leave(const event_t *event, const moment_t *moment)
 static __attribute__((noinline)) void take_exit_slowly(event_t event)
 {
     moment_t moment;
-    if (!begin_any(&moment, event.sp))
+    if (!begin_any(&moment, &event))
         return;
     if (moment.links > 0) {
         read_clocks(&moment);
@@ -425,13 +306,28 @@ static __attribute__((noinline)) void take_exit(uintptr_t function, uintptr_t sp
 {
     const event_t event = {.function = function, .sp = sp, .tail = tail};
     moment_t moment;
-    if (LIKELY(begin(&moment, sp))) {
+    if (LIKELY(begin_here(&moment, sp))) {
         read_clocks(&moment);
         leave(&event, &moment);
         end(&moment);
     } else {
         take_exit_slowly(event);
     }
+}
+
+static event_t event_at(const gp_exact_site_t *site, const void *frame)
+{
+    return (event_t){.function = site->address, .sp = (uintptr_t)frame, .language = true};
+}
+
+void gp_exact_enter(const gp_exact_site_t *site)
+{
+    take_enter_slowly(event_at(site, __builtin_frame_address(0)), site);
+}
+
+void gp_exact_leave(const gp_exact_site_t *site)
+{
+    take_exit_slowly(event_at(site, __builtin_frame_address(0)));
 }
 
 // In the hook that was called itself: its frame tells where the caller's ends. The work is done elsewhere, with all

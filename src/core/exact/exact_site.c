@@ -3,6 +3,7 @@
 
 #include "collect/modules.h"
 #include "exact/exact_memory.h"
+#include "signal/language.h"
 
 enum {
     CHUNK = 1024,
@@ -157,7 +158,10 @@ static const gp_exact_site_t *add_locked(uintptr_t address, uintptr_t pc, bool m
     site->function = function_of(address);
     if (site->function == 0)
         return NULL;
-    gp_exact_site_read_frame(site, manual);
+    if (pc != 0)
+        gp_exact_site_read_frame(site, manual);
+    else
+        site->manual_inline = true;
     place(table, site);
     return site;
 }
@@ -171,13 +175,30 @@ const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool m
     return site;
 }
 
+const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line)
+{
+    gp_exact_guard_t guard;
+    gp_exact_lock(&guard);
+    const gp_exact_site_t *site = add_locked(GP_LANGUAGE_FRAME | number, 0, true);
+    if (site != NULL)
+        gp_exact_function(site->function)->loc = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(number, line));
+    gp_exact_unlock(&guard);
+    return site;
+}
+
+static bool is_of_language(const gp_exact_function_t *function)
+{
+    return GP_LOC_MODULE(function->loc) == GP_MODULE_LANGUAGE;
+}
+
 void gp_exact_functions_locate(void)
 {
     // Acquire: partner of the release in function_of().
     uint32_t count = atomic_load_explicit(&function_count, memory_order_acquire);
     for (; located_count < count; located_count++) {
         gp_exact_function_t *function = gp_exact_function(located_count + 1);
-        function->loc = gp_modules_locate(function->address);
+        if (!is_of_language(function))
+            function->loc = gp_modules_locate(function->address);
     }
 }
 
@@ -189,7 +210,7 @@ static void recheck(void)
     gp_exact_lock(&guard);
     for (uint32_t number = 1; number <= located_count; number++) {
         gp_exact_function_t *function = gp_exact_function(number);
-        if (!function->unloaded && gp_modules_locate(function->address) != function->loc)
+        if (!function->unloaded && !is_of_language(function) && gp_modules_locate(function->address) != function->loc)
             changed = function->unloaded = true;
     }
     gp_exact_sites_t *table = atomic_load_explicit(&gp_exact_sites, memory_order_relaxed);

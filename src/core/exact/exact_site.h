@@ -25,14 +25,14 @@ enum gp_exact_cfa {
 };
 
 typedef struct gp_exact_site {
-    uintptr_t pc;      // where the hook returns to
-    uintptr_t address; // of the function, as passed to the hook
+    uintptr_t pc;      // where the hook returns to; 0: of a language
+    uintptr_t address; // of the function, as passed to the hook; a language's: GP_LANGUAGE_FRAME | its number
     uintptr_t
         physical; // start of the function whose frame it is: another one's where `address` was inlined; 0 = unknown
-    uint32_t function; // number
-    uint16_t cfa;      // enum gp_exact_cfa
-    bool first;        // the function's own frame: nothing can have entered it before
-    bool loose;        // prof_enter() in some other function, a helper perhaps: no frame to compare
+    uint32_t function;  // number
+    uint16_t cfa;       // enum gp_exact_cfa
+    bool first;         // the function's own frame: nothing can have entered it before
+    bool manual_inline; // prof_enter() in some other function, a helper perhaps; a language's: no frame to compare
     int32_t offset;
 } gp_exact_site_t;
 
@@ -71,6 +71,10 @@ static inline const gp_exact_site_t *gp_exact_site_find(uintptr_t address, uintp
 // Make one. `manual`: prof_enter(), not a compiler's hook. NULL when memory is short. Takes the lock. Signals: safe.
 // Cost: ~2 us and 3 KiB of stack.
 const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool manual);
+
+// The site of a function of a language runtime: `number` as gp_functions_number() gives it, `line` its first one. NULL
+// when memory is short. Caller holds the drain lock.
+const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line);
 
 // Fill in what the unwind tables say of the site's frame (exact_frame.c). Signals: safe.
 void gp_exact_site_read_frame(gp_exact_site_t *site, bool manual);

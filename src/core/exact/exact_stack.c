@@ -6,7 +6,7 @@
 #include "exact/exact_memory.h"
 #include "signal/scope_record.h"
 
-enum { FIRST_ROOM = 16, FIRST_MAP = 32, SCOPES_MAX = 256 };
+enum { FIRST_ROOM = 16, SCOPES_MAX = 256 };
 
 gp_exact_stack_t *gp_exact_stacks;
 
@@ -16,57 +16,44 @@ static gp_exact_stack_t *new_stack(void)
 {
     gp_exact_stack_t *stack = gp_exact_alloc(sizeof(*stack));
     gp_exact_frame_t *frames = stack != NULL ? gp_exact_alloc(FIRST_ROOM * sizeof(*frames)) : NULL;
-    gp_exact_last_t *map = frames != NULL ? gp_exact_alloc(FIRST_MAP * sizeof(*map)) : NULL;
-    if (map == NULL) {
-        gp_exact_release(frames, FIRST_ROOM * sizeof(*frames));
+    if (frames == NULL) {
         gp_exact_release(stack, sizeof(*stack));
         return NULL;
     }
     frames[0].cfa = UINTPTR_MAX;
     stack->frames = frames;
     stack->room = FIRST_ROOM;
-    stack->map = map;
-    stack->map_mask = FIRST_MAP - 1;
     stack->next = gp_exact_stacks;
     gp_exact_stacks = stack;
     return stack;
 }
 
-static void clear_map(gp_exact_stack_t *stack)
+static void *grown(const void *from, size_t used, size_t bytes)
 {
-    memset(stack->map, 0, (stack->map_mask + 1) * sizeof(*stack->map));
-    stack->map_used = 0;
+    void *to = gp_exact_alloc(bytes);
+    return to != NULL ? memcpy(to, from, used) : NULL;
 }
 
-static void rebuild_map(gp_exact_stack_t *stack)
+// Links that could be grown before memory was short have more room than they need.
+static bool grow(gp_exact_stack_t *stack)
 {
-    clear_map(stack);
-    for (uint32_t i = 1; i <= stack->depth; i++)
-        gp_exact_stack_enter(stack, i);
-}
-
-static bool grow_frames(gp_exact_stack_t *stack)
-{
-    gp_exact_frame_t *frames = gp_exact_alloc((size_t)stack->room * 2 * sizeof(*frames));
+    uint32_t room = stack->room * 2;
+    for (uint32_t i = 0; i < stack->link_count; i++) {
+        gp_exact_link_t *link = &stack->links[i];
+        gp_exact_node_t **nodes = grown(link->nodes, link->room * sizeof(*nodes), room * sizeof(*nodes));
+        if (nodes == NULL)
+            return false;
+        gp_exact_release(link->nodes, link->room * sizeof(*nodes));
+        link->nodes = nodes;
+        link->room = room;
+    }
+    gp_exact_frame_t *frames =
+        grown(stack->frames, (size_t)stack->room * sizeof(*frames), (size_t)room * sizeof(*frames));
     if (frames == NULL)
         return false;
-    memcpy(frames, stack->frames, (size_t)(stack->depth + 1) * sizeof(*frames));
     gp_exact_release(stack->frames, (size_t)stack->room * sizeof(*frames));
     stack->frames = frames;
-    stack->room *= 2;
-    return true;
-}
-
-static bool grow_map(gp_exact_stack_t *stack)
-{
-    size_t slots = (size_t)stack->map_mask + 1;
-    gp_exact_last_t *map = gp_exact_alloc(slots * 2 * sizeof(*map));
-    if (map == NULL)
-        return false;
-    gp_exact_release(stack->map, slots * sizeof(*map));
-    stack->map = map;
-    stack->map_mask = (uint32_t)(slots * 2 - 1);
-    rebuild_map(stack);
+    stack->room = room;
     return true;
 }
 
@@ -79,51 +66,65 @@ static void set_bounds(gp_exact_stack_t *stack, gp_thread_t *thread)
     stack->hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
 }
 
-static gp_exact_table_t *table_for(gp_exact_t *recorder, gp_thread_t *thread)
+static gp_exact_tree_t *tree_for(gp_exact_t *recorder, gp_thread_t *thread)
 {
-    for (gp_exact_table_t *table = recorder->tables; table != NULL; table = table->next)
-        if (table->thread == thread)
-            return table;
-    gp_exact_table_t *table = gp_exact_table_new(thread);
-    if (table != NULL) {
-        table->next = recorder->tables;
-        recorder->tables = table;
+    for (gp_exact_tree_t *tree = recorder->trees; tree != NULL; tree = tree->next)
+        if (tree->thread == thread)
+            return tree;
+    gp_exact_tree_t *tree = gp_exact_tree_new(thread);
+    if (tree != NULL) {
+        tree->next = recorder->trees;
+        recorder->trees = tree;
     }
-    return table;
+    return tree;
+}
+
+// Let the link count in `tree` from now on, which is another thread's than before or the first.
+static void plant(gp_exact_link_t *link, const gp_exact_stack_t *stack, gp_exact_tree_t *tree)
+{
+    gp_exact_node_t *node = &tree->root;
+    link->tree = tree;
+    link->nodes[link->base - 1] = node;
+    for (uint32_t i = link->base; i <= stack->depth; i++) {
+        gp_exact_node_t *child = gp_exact_tree_get(tree, node, stack->frames[i].site->function);
+        link->nodes[i] = node = child != NULL ? child : node;
+    }
 }
 
 // Calls in progress on a coroutine that is over took until it was last heard of.
 static void close_frames(gp_exact_stack_t *stack, gp_thread_t *thread)
 {
-    uint64_t called_ticks = 0, called_cpu_ns = 0;
-    for (uint32_t index = stack->depth; index > 0; index--) {
-        const gp_exact_frame_t *frame = &stack->frames[index];
-        gp_exact_share_t share =
-            gp_exact_frame_share(frame, stack->last_ticks, stack->last_cpu_ns, frame->called_ticks + called_ticks,
-                                 frame->called_cpu_ns + called_cpu_ns);
-        for (uint32_t i = 0; i < stack->link_count; i++) {
-            gp_exact_link_t *link = &stack->links[i];
-            if (index < link->base || link->run != link->recorder->run)
-                continue;
-            gp_exact_table_t *table = table_for(link->recorder, thread);
-            uint64_t key = gp_exact_frame_key(stack->frames, index, link->base);
-            gp_exact_record_t *record = table != NULL ? gp_exact_table_get(table, key) : NULL;
-            if (record != NULL)
-                gp_exact_charge(record, frame, link->base, &share);
-        }
-        called_ticks = share.ticks;
-        called_cpu_ns = share.cpu_ns;
+    for (uint32_t i = 0; i < stack->link_count; i++) {
+        gp_exact_link_t *link = &stack->links[i];
+        bool counts = link->run == link->recorder->run && stack->depth >= link->base;
+        gp_exact_tree_t *tree = counts ? tree_for(link->recorder, thread) : NULL;
+        if (tree == NULL)
+            continue;
+        if (tree != link->tree)
+            plant(link, stack, tree);
+        gp_exact_stack_end(stack, link, stack->last_ticks, stack->last_cpu_ns, false);
     }
     stack->depth = 0;
+}
+
+// What a recorder that still runs does not cover any more has ended for it.
+static void forget_links(gp_exact_stack_t *stack, const gp_thread_t *thread)
+{
+    for (uint32_t i = 0; i < stack->link_count; i++) {
+        gp_exact_link_t *link = &stack->links[i];
+        if (link->nodes != NULL && link->run == link->recorder->run && link->tree->thread == thread)
+            gp_exact_stack_end(stack, link, stack->last_ticks, stack->last_cpu_ns, false);
+        gp_exact_release(link->nodes, link->room * sizeof(*link->nodes));
+    }
+    stack->link_count = 0;
 }
 
 static void begin_stack(gp_exact_stack_t *stack, prof_coro_t *coro, uint64_t id, gp_thread_t *thread)
 {
     close_frames(stack, thread);
-    clear_map(stack);
+    forget_links(stack, thread);
     stack->coro = coro;
     stack->coro_id = id;
-    stack->link_count = 0;
     stack->thread = NULL; // look up who covers it
     stack->last_ticks = stack->last_cpu_ns = 0;
     stack->busy = false;
@@ -135,27 +136,47 @@ typedef struct cover { // the new list of links
     uint32_t count, room;
 } cover_t;
 
-static bool add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *recorder, gp_thread_t *thread)
+static gp_exact_link_t *next_link(cover_t *cover)
 {
-    if (!(recorder->run & 1))
-        return true;
     if (cover->count == cover->room) {
         uint32_t room = cover->room > 0 ? cover->room * 2 : 4;
         gp_exact_link_t *links = gp_exact_alloc(room * sizeof(*links));
         if (links == NULL)
-            return false;
+            return NULL;
         if (cover->count > 0)
             memcpy(links, cover->links, cover->count * sizeof(*links));
         gp_exact_release(cover->links, cover->room * sizeof(*links));
         cover->links = links;
         cover->room = room;
     }
-    gp_exact_link_t *link = &cover->links[cover->count++];
-    *link = (gp_exact_link_t){recorder, table_for(recorder, thread), recorder->run, stack->depth + 1};
-    for (uint32_t i = 0; i < stack->link_count; i++)
-        if (stack->links[i].recorder == recorder && stack->links[i].run == recorder->run)
-            link->base = stack->links[i].base;
-    return link->table != NULL;
+    return &cover->links[cover->count];
+}
+
+// The link that the recorder has already moves over.
+static bool add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *recorder, gp_thread_t *thread)
+{
+    if (!(recorder->run & 1))
+        return true;
+    gp_exact_tree_t *tree = tree_for(recorder, thread);
+    gp_exact_link_t *link = tree != NULL ? next_link(cover) : NULL;
+    if (link == NULL)
+        return false;
+    *link = (gp_exact_link_t){.recorder = recorder, .run = recorder->run, .base = stack->depth + 1};
+    for (uint32_t i = 0; i < stack->link_count; i++) {
+        gp_exact_link_t *old = &stack->links[i];
+        if (old->recorder == recorder && old->run == recorder->run && old->nodes != NULL) {
+            *link = *old;
+            old->nodes = NULL;
+        }
+    }
+    if (link->nodes == NULL && (link->nodes = gp_exact_alloc(stack->room * sizeof(*link->nodes))) == NULL)
+        return false;
+    if (link->room == 0)
+        link->room = stack->room;
+    cover->count++;
+    if (link->tree != tree)
+        plant(link, stack, tree);
+    return true;
 }
 
 // Request profiles: the scopes from the coroutine's up to the root. Scopes and profiles are type-stable, and none that
@@ -184,19 +205,19 @@ static bool find_cover(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thr
 static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     cover_t cover = {0};
-    if (stack->link_count == 0) { // nobody has followed its calls for a while
+    if (stack->link_count == 0) // its calls have not been followed for a while
         stack->depth = 0;
-        clear_map(stack);
-    }
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
-    if (!find_cover(&cover, stack, thread)) {
-        gp_exact_lose();
-        cover.count = 0;
-    }
+    bool complete = find_cover(&cover, stack, thread);
+    forget_links(stack, thread);
     gp_exact_release(stack->links, stack->link_room * sizeof(*stack->links));
     stack->links = cover.links;
     stack->link_count = cover.count;
     stack->link_room = cover.room;
+    if (!complete) {
+        gp_exact_lose();
+        forget_links(stack, thread);
+    }
     set_bounds(stack, thread);
     stack->thread = thread;
     stack->epoch = epoch;
@@ -245,31 +266,40 @@ bool gp_exact_stack_grow(gp_exact_stack_t *stack)
 {
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
-    bool ok = stack->depth + 1 < stack->room || grow_frames(stack);
-    if (ok && (stack->map_used + 1) * 2 > stack->map_mask)
-        ok = grow_map(stack);
+    bool ok = grow(stack);
     gp_exact_unlock(&guard);
     return ok;
 }
 
-void gp_exact_stack_repair(gp_exact_stack_t *stack)
+gp_exact_node_t *gp_exact_stack_node(gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function)
 {
-    gp_exact_guard_t guard;
-    gp_exact_lock(&guard);
-    rebuild_map(stack);
-    gp_exact_unlock(&guard);
+    bool is_full = tree->count >= GP_EXACT_NODES_MAX && parent != &tree->root;
+    gp_exact_node_t *node = is_full ? gp_exact_find(tree, &tree->root, function) : NULL;
+    if (node == NULL) {
+        gp_exact_guard_t guard;
+        gp_exact_lock(&guard);
+        node = gp_exact_tree_get(tree, parent, function);
+        gp_exact_unlock(&guard);
+    }
+    if (node == NULL || is_full)
+        gp_exact_lose();
+    return node != NULL ? node : parent;
 }
 
-gp_exact_record_t *gp_exact_stack_record(gp_exact_table_t *table, uint64_t key)
+void gp_exact_stack_end(const gp_exact_stack_t *stack, const gp_exact_link_t *link, uint64_t ticks, uint64_t cpu_ns,
+                        bool twins)
 {
-    gp_exact_record_t *record = gp_exact_find(table, key);
-    if (record != NULL)
-        return record;
-    gp_exact_guard_t guard;
-    gp_exact_lock(&guard);
-    record = gp_exact_table_get(table, key);
-    gp_exact_unlock(&guard);
-    if (record == NULL)
-        gp_exact_lose();
-    return record;
+    uint64_t called_ticks = 0, called_cpu_ns = 0;
+    for (uint32_t index = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE); index >= link->base; index--) {
+        const gp_exact_frame_t *frame = &stack->frames[index];
+        gp_exact_share_t share = gp_exact_frame_share(frame, ticks, cpu_ns, frame->called_ticks + called_ticks,
+                                                      frame->called_cpu_ns + called_cpu_ns);
+        gp_exact_node_t *node = link->nodes[index];
+        if (node != NULL && twins)
+            node = node->twin;
+        if (node != NULL)
+            gp_exact_charge(node, &share);
+        called_ticks = share.ticks;
+        called_cpu_ns = share.cpu_ns;
+    }
 }

@@ -25,7 +25,7 @@ gp_exact_t *gp_exact_new(prof_scope_t scope)
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
     gp_exact_t *recorder = gp_exact_alloc(sizeof(*recorder));
-    gp_exact_table_t *total = recorder != NULL ? gp_exact_table_new(NULL) : NULL;
+    gp_exact_tree_t *total = recorder != NULL ? gp_exact_tree_new(NULL) : NULL;
     if (total != NULL) {
         recorder->scope = scope;
         recorder->total = total;
@@ -37,12 +37,12 @@ gp_exact_t *gp_exact_new(prof_scope_t scope)
     return recorder;
 }
 
-static void free_tables(gp_exact_t *recorder)
+static void free_trees(gp_exact_t *recorder)
 {
-    while (recorder->tables != NULL) {
-        gp_exact_table_t *table = recorder->tables;
-        recorder->tables = table->next;
-        gp_exact_table_free(table);
+    while (recorder->trees != NULL) {
+        gp_exact_tree_t *tree = recorder->trees;
+        recorder->trees = tree->next;
+        gp_exact_tree_free(tree);
     }
 }
 
@@ -52,8 +52,8 @@ void gp_exact_free(gp_exact_t *recorder)
     if (recorder == NULL)
         return;
     gp_exact_lock(&guard);
-    free_tables(recorder);
-    gp_exact_table_free(recorder->total);
+    free_trees(recorder);
+    gp_exact_tree_free(recorder->total);
     gp_exact_release(recorder, sizeof(*recorder));
     gp_exact_unlock(&guard);
 }
@@ -143,7 +143,7 @@ void gp_exact_stop(gp_exact_t *recorder)
     quiesce();
     gp_exact_lock(&guard);
     gp_exact_sum_run(recorder->total, recorder, run);
-    free_tables(recorder);
+    free_trees(recorder);
     gp_exact_unlock(&guard);
 }
 
@@ -155,12 +155,12 @@ void gp_exact_restart(gp_exact_t *recorder)
     gp_exact_unlock(&guard);
     quiesce();
     gp_exact_lock(&guard);
-    gp_exact_table_t *blank = gp_exact_table_new(NULL);
+    gp_exact_tree_t *blank = gp_exact_tree_new(NULL);
     if (blank != NULL) {
-        gp_exact_table_free(recorder->total);
+        gp_exact_tree_free(recorder->total);
         recorder->total = blank;
     }
-    free_tables(recorder);
+    free_trees(recorder);
     begin_run(recorder);
     gp_exact_unlock(&guard);
 }

@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "exact/exact_table.h"
+#include "exact/exact_site.h"
+#include "exact/exact_tree.h"
 #include "greenprof/exact.h"
 #include "model/call_count.h"
 #include "model/counters.h"
@@ -22,11 +23,18 @@
 typedef struct gp_exact {
     struct gp_exact *next; // running ones of thread or process scope
     prof_scope_t scope;
-    uint32_t thread_index;    // PROF_SCOPE_THREAD
-    uint64_t run;             // odd while it runs; no two runs of any recorder have the same number
-    gp_exact_table_t *tables; // what threads have counted in this run
-    gp_exact_table_t *total;  // and all in earlier ones
+    uint32_t thread_index;  // PROF_SCOPE_THREAD
+    uint64_t run;           // odd while it runs; no two runs of any recorder have the same number
+    gp_exact_tree_t *trees; // what threads have counted in this run
+    gp_exact_tree_t *total; // and all in earlier ones
 } gp_exact_t;
+
+typedef struct gp_exact_path { // a function as called by way of others
+    gp_loc_t loc;              // its first instruction; the root, at index 0, has none
+    uint32_t parent;           // index, smaller than its own
+    uint32_t function;         // number
+    uint64_t calls, own_cpu_ns, own_wait_ns;
+} gp_exact_path_t;
 
 // Raised whenever a recorder starts or stops.
 extern _Atomic uint64_t gp_exact_epoch;
@@ -57,10 +65,29 @@ void gp_exact_stop(gp_exact_t *recorder);
 // Forget what was counted so far, also of calls in progress.
 void gp_exact_restart(gp_exact_t *recorder);
 
-// What was counted so far.
-//   calls: gp_call_count_t[*count], allocated by malloc(), in no order; caller frees.
+// What was counted so far: a tree of calls, flat.
+//   paths: gp_exact_path_t[*count], allocated by malloc(), the root first; caller frees.
 // Returns 0 or -ENOMEM. Caller holds the drain lock.
-int gp_exact_collect(gp_exact_t *recorder, gp_call_count_t **calls, size_t *count);
+int gp_exact_collect(gp_exact_t *recorder, gp_exact_path_t **paths, size_t *count);
+
+// The same by caller and callee.
+//   calls: gp_call_count_t[*call_count], allocated by malloc(), in the order of pairs; caller frees.
+// Returns 0 or -ENOMEM. Threads: any.
+int gp_exact_pairs(const gp_exact_path_t *paths, size_t count, gp_call_count_t **calls, size_t *call_count);
+
+// CPU time of all calls, where functions of a language are among them; else 0. Caller holds the drain lock.
+uint64_t gp_exact_language_ns(gp_exact_t *recorder);
+
+// A coroutine has left profiles that cover it.
+static inline void gp_exact_scopes_changed(void)
+{
+    atomic_fetch_add_explicit(&gp_exact_epoch, 1, memory_order_release);
+}
+
+// A call of a language runtime's function begins or ends on the calling thread, whose current coroutine is known; see
+// gp_exact_enter_fast(). Signals: not safe. Cost: ~30 ns each.
+void gp_exact_enter(const gp_exact_site_t *site);
+void gp_exact_leave(const gp_exact_site_t *site);
 
 // Around fork, on the forking thread: before it all other locks are held, after it still all.
 void gp_exact_before_fork(void);

@@ -18,22 +18,10 @@ static int attach_language(void)
     return attach != NULL ? attach() : -ENOTSUP;
 }
 
-static int watch_language(gp_language_watch_t *watch)
-{
-    int (*watching)(gp_language_watch_t *) = atomic_load_explicit(&gp_language_watching, memory_order_acquire);
-    return watching != NULL ? watching(watch) : -ENOTSUP;
-}
-
-static const void *language_running(void)
+static bool calls_are_taken(void)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    return language != NULL ? language->running() : NULL;
-}
-
-static gp_language_place_of_running_t language_place_of_running(void)
-{
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    return language != NULL ? language->place_of_running() : NULL;
+    return language != NULL && language->calls_are_taken();
 }
 
 static void detach(void)
@@ -70,14 +58,12 @@ static const gp_core_interface_t interface = {
     .release = gp_profile_snapshot_free,
     .thread_start = gp_thread_start_own,
     .language_attach = attach_language,
-    .language_watch = watch_language,
     .language_native = change_native,
     .has_yielded = gp_sampler_has_yielded,
     .views = views,
     .views_free = views_free,
     .detach = detach,
-    .language_running = language_running,
-    .language_place_of_running = language_place_of_running,
+    .calls_are_taken = calls_are_taken,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

@@ -150,6 +150,7 @@ void gp_profile_detach(prof_coro_t *coro)
         pthread_mutex_lock(&gp_registry_lock);
         gp_scope_pop(coro, is_inherited);
         pthread_mutex_unlock(&gp_registry_lock);
+        gp_exact_scopes_changed();
     }
     uint64_t trace[2] = {atomic_load_explicit(&coro->trace[0], memory_order_relaxed),
                          atomic_load_explicit(&coro->trace[1], memory_order_relaxed)};
@@ -198,9 +199,16 @@ static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
     return 0;
 }
 
+// Of exact mode only the accounts are wanted.
+static unsigned frequency_of(const prof_t *profile)
+{
+    enum { EXACT_HZ = 10 };
+    return profile->exact != NULL ? EXACT_HZ : profile->options.frequency_hz;
+}
+
 static int start_uncancelled(prof_t *profile)
 {
-    int error = gp_sampler_acquire(profile->options.frequency_hz);
+    int error = gp_sampler_acquire(frequency_of(profile));
     if (error != 0)
         return error;
     gp_thread_t *thread = gp_thread_attach();
@@ -216,7 +224,9 @@ static int start_uncancelled(prof_t *profile)
         pthread_mutex_unlock(&gp_drain_lock);
     }
     if (error != 0)
-        gp_sampler_release(profile->options.frequency_hz);
+        gp_sampler_release(frequency_of(profile));
+    else if (profile->exact != NULL && language != NULL)
+        language->count_calls(profile->options.scope == PROF_SCOPE_PROCESS);
     return error;
 }
 
@@ -378,7 +388,7 @@ int prof_stop(prof_t *profile)
         gp_profile_unlist(profile);
     atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
     pthread_mutex_unlock(&gp_drain_lock);
-    gp_sampler_release(profile->options.frequency_hz);
+    gp_sampler_release(frequency_of(profile));
     errno = saved_errno;
     return 0;
 }
@@ -399,7 +409,10 @@ uint64_t prof_total_ns(prof_t *profile)
     if (!gp_profile_is_valid(profile))
         return 0;
     read_ledger(profile, &ledger);
-    return ledger.cpu_ns;
+    pthread_mutex_lock(&gp_drain_lock);
+    uint64_t counted_ns = profile->exact != NULL ? gp_exact_language_ns(profile->exact) : 0;
+    pthread_mutex_unlock(&gp_drain_lock);
+    return counted_ns != 0 ? counted_ns : ledger.cpu_ns;
 }
 
 int prof_ledger(prof_t *profile, prof_ledger_t *out)

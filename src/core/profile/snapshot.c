@@ -66,6 +66,37 @@ static int copy_nodes(gp_snapshot_t *snapshot, const gp_call_tree_t *tree)
     return 0;
 }
 
+// Exact mode: nodes are those of the tree of calls. Where a language reports its calls, native code is not told from
+// what the language does: the time of all calls is all there is.
+static int copy_calls(gp_snapshot_t *snapshot, prof_t *profile)
+{
+    gp_exact_path_t *paths;
+    gp_call_count_t *calls = NULL;
+    size_t count;
+    int error = gp_exact_collect(profile->exact, &paths, &count);
+    gp_snapshot_node_t *nodes = error == 0 ? calloc(count, sizeof(*nodes)) : NULL;
+    if (nodes != NULL)
+        error = gp_exact_pairs(paths, count, &calls, &snapshot->call_count);
+    snapshot->calls = calls;
+    snapshot->nodes = nodes;
+    uint64_t counted_ns = 0;
+    bool has_language = false;
+    for (size_t i = 1; nodes != NULL && i < count; i++) {
+        const gp_exact_path_t *path = &paths[i];
+        uint64_t wait_ns = profile->options.clock == PROF_CLOCK_WALL ? path->own_wait_ns : 0;
+        nodes[i] = (gp_snapshot_node_t){
+            .loc = path->loc, .parent = path->parent, .weight_ns = path->own_cpu_ns + wait_ns, .samples = path->calls};
+        counted_ns += path->own_cpu_ns;
+        has_language |= GP_LOC_MODULE(path->loc) == GP_MODULE_LANGUAGE;
+    }
+    free(paths);
+    snapshot->node_count = (uint32_t)count;
+    snapshot->exact = true;
+    if (has_language)
+        snapshot->total_ns = counted_ns;
+    return error != 0 ? error : nodes != NULL ? 0 : -ENOMEM;
+}
+
 static int by_value(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -123,25 +154,15 @@ static void copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
         snapshot->duration_ns += gp_ticks_to_ns(gp_ticks() - profile->start_ticks);
 }
 
-static int copy_calls(gp_snapshot_t *snapshot, prof_t *profile)
-{
-    gp_call_count_t *calls = NULL;
-    snapshot->exact = profile->exact != NULL;
-    int error = snapshot->exact ? gp_exact_collect(profile->exact, &calls, &snapshot->call_count) : 0;
-    snapshot->calls = calls;
-    return error;
-}
-
 static int fill(owned_t *owned, prof_t *profile)
 {
-    int error = copy_nodes(&owned->snapshot, &profile->tree);
+    copy_totals(&owned->snapshot, profile);
+    int error =
+        profile->exact != NULL ? copy_calls(&owned->snapshot, profile) : copy_nodes(&owned->snapshot, &profile->tree);
     if (error == 0)
         error = copy_modules(&owned->snapshot);
     if (error == 0)
         error = copy_functions(&owned->snapshot);
-    if (error == 0)
-        error = copy_calls(&owned->snapshot, profile);
-    copy_totals(&owned->snapshot, profile);
     gp_collector_counters(owned->counters);
     owned->snapshot.counters = owned->counters;
     owned->snapshot.counter_count = GP_COUNTER_COUNT;

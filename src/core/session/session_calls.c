@@ -83,11 +83,14 @@ static bool is_news(const gp_call_count_t *call)
 
 void gp_session_calls_write(gp_writer_t *writer, uint64_t now, bool ends)
 {
-    gp_call_count_t *calls = NULL;
-    size_t count = 0;
-    if (recorder == NULL || (now < next_ns && !ends) || gp_exact_collect(recorder, &calls, &count) != 0)
+    gp_exact_path_t *paths;
+    gp_call_count_t *calls;
+    size_t path_count, count;
+    if (recorder == NULL || (now < next_ns && !ends) || gp_exact_collect(recorder, &paths, &path_count) != 0)
         return;
-    for (size_t i = 0; i < count; i++) {
+    int error = gp_exact_pairs(paths, path_count, &calls, &count);
+    free(paths);
+    for (size_t i = 0; i < count && error == 0; i++) {
         gp_call_count_t *record = is_news(&calls[i]) ? gp_writer_add(writer, GP_CHUNK_CALLS, sizeof(*record)) : NULL;
         if (record != NULL)
             *record = calls[i];

@@ -4,4 +4,3 @@
 const gp_language_t *_Atomic gp_language;
 _Atomic bool gp_language_reads;
 int (*_Atomic gp_language_attach)(void);
-int (*_Atomic gp_language_watching)(gp_language_watch_t *watch);

@@ -60,10 +60,11 @@ typedef struct gp_language {
     // The coroutine that runs on the calling thread; NULL = its own stack, or not known. While nothing samples, that is
     // not reported. Signals: not safe.
     struct prof_coro *(*current)(void);
-    // Its object, as gp_language_watch_t gives it. Signals: not safe.
-    const void *(*running)(void);
-    // Where that can be read; it may differ from the last event. Constant for a thread, once known.
-    gp_language_place_of_running_t (*place_of_running)(void);
+    // A recorder of exact mode has started: report the calling thread's calls to it from now on, or (`everywhere`)
+    // those of all threads, until no recorder runs. No lock of the core's is held. Signals: not safe.
+    void (*count_calls)(bool everywhere);
+    // Is something else told of the calling thread's calls instead? Signals: not safe.
+    bool (*calls_are_taken)(void);
 
     // Below: the collector only, drain lock held.
     void (*before_drain)(void);
@@ -83,26 +84,9 @@ typedef struct gp_language {
 
 enum { GP_LANGUAGE_CUT = 1 };
 
-// What happens to coroutines of the language, for exact mode, which keeps its own accounts. The interpreter's lock is
-// held.
-typedef enum gp_language_event {
-    GP_LANGUAGE_MADE,
-    GP_LANGUAGE_SWITCHED_TO,
-    GP_LANGUAGE_GONE,
-    GP_LANGUAGE_DETACHED,    // it leaves what it has inherited
-    GP_LANGUAGE_CALL_BEGINS, // the calling thread is about to switch to one that another thread has made: a call
-    GP_LANGUAGE_CALL_HAS_ENDED,
-} gp_language_event_t;
-
-//   coroutine: its object; NULL = the thread's own.
-typedef void gp_language_watch_t(gp_language_event_t event, void *coroutine);
-
 // Set by a hook that can do more once the caller holds its interpreter's lock; NULL = there is none. Returns 0 or
 // -ENOTSUP.
 extern int (*_Atomic gp_language_attach)(void);
-
-// The same for gp_core_interface_t.language_watch.
-extern int (*_Atomic gp_language_watching)(gp_language_watch_t *watch);
 
 // NULL = no language is known in this process. Acquire to read.
 extern const gp_language_t *_Atomic gp_language;

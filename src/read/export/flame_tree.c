@@ -53,7 +53,7 @@ static int add_row(builder_t *builder, const gp_row_t *row)
     uint32_t at = 0;
     for (uint32_t i = 0; i <= row->depth; i++) {
         tree->nodes[at].weight_ns += row->weight_ns;
-        tree->nodes[at].samples += row->samples;
+        tree->nodes[at].samples += i == row->depth || !builder->report->exact_rows ? row->samples : 0;
         if (i == row->depth)
             break;
         at = child_of(builder, at, tree->table->of_frame[row->frames[i]]);

@@ -17,7 +17,7 @@ typedef struct gp_flame_node {
     uint32_t depth;                             // 0 for the root
     uint64_t weight_ns;                         // with everything below it
     uint64_t self_ns;
-    uint64_t samples;
+    uint64_t samples; // the same; of calls: of the function itself
 } gp_flame_node_t;
 
 typedef struct gp_flame_tree {

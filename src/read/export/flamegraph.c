@@ -112,7 +112,8 @@ static void put_details(const graph_t *graph, const gp_flame_node_t *node, const
         put_decimal(out, node->self_ns, 1000000, 3);
         fputs(" ms)", out);
     }
-    fprintf(out, ", %" PRIu64 " sample%s", node->samples, node->samples == 1 ? "" : "s");
+    fprintf(out, ", %" PRIu64 " %s%s", node->samples, graph->report->exact_rows ? "call" : "sample",
+            node->samples == 1 ? "" : "s");
     if (frame == NULL || frame->pseudo)
         return;
     fputc('\n', out);
@@ -206,7 +207,7 @@ static void put_totals(const graph_t *graph)
     put_decimal(out, report->total_ns, 1000000000, 3);
     fprintf(out, " s of %s%s, %" PRIu64 " %s", gp_measure_words(report->measure),
             report->basis == GP_BASIS_EXACT ? "" : " by the samples", report->samples,
-            report->measure == GP_MEASURE_DELAY ? "times" : "samples");
+            report->measure == GP_MEASURE_DELAY ? "times" : gp_count_words(report));
     if (report->frequency_hz > 0 && report->measure != GP_MEASURE_DELAY)
         fprintf(out, " at %" PRIu32 " Hz", report->frequency_hz);
     if (report->duration_ns > 0) {

@@ -362,7 +362,7 @@ static void put_profile_head(otlp_t *otlp, unsigned which)
     if (which == CPU)
         put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_measure_name(report->measure), "ns");
     else
-        put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, "samples", "1");
+        put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_count_words(report), "1");
     gp_pb_fixed64(profile, PROFILE_TIME_UNIX_NANO, report->start_realtime_ns);
     gp_pb_uint(profile, PROFILE_DURATION_NANO, report->duration_ns);
     put_value_type(otlp, profile, PROFILE_PERIOD_TYPE, "cpu", "ns");

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -69,18 +70,33 @@ static int open_temporary(gp_output_t *output, mode_t mode)
     return open_stream(output, fd);
 }
 
+// Through a symbolic link the file it points to is replaced or made, not the link. NULL and errno on failure.
+static char *final_path(const char *path)
+{
+    char target[PATH_MAX], *real = realpath(path, NULL), *joined = NULL;
+    if (real != NULL || errno != ENOENT)
+        return real;
+    ssize_t length = readlink(path, target, sizeof(target) - 1);
+    if (length <= 0)
+        return strdup(path);
+    target[length] = '\0';
+    const char *slash = target[0] != '/' ? strrchr(path, '/') : NULL;
+    if (slash == NULL)
+        return final_path(target);
+    if (asprintf(&joined, "%.*s/%s", (int)(slash - path), path, target) < 0)
+        return NULL;
+    real = final_path(joined);
+    free(joined);
+    return real;
+}
+
 static int open_path(gp_output_t *output, const char *path)
 {
     struct stat status;
     mode_t mode = 0666;
-    // Through a symbolic link the file it points to is replaced, not the link.
-    output->path = realpath(path, NULL);
-    if (output->path == NULL && errno != ENOENT)
+    output->path = final_path(path);
+    if (output->path == NULL)
         return -errno;
-    if (output->path == NULL)
-        output->path = strdup(path);
-    if (output->path == NULL)
-        return -ENOMEM;
     if (stat(output->path, &status) == 0) {
         if (S_ISDIR(status.st_mode))
             return -EISDIR;

@@ -262,7 +262,7 @@ static void write_comment_number(pprof_t *pprof, const char *name, uint64_t valu
 static void write_head(pprof_t *pprof)
 {
     const gp_report_t *report = pprof->report;
-    write_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
+    write_value_type(pprof, PROFILE_SAMPLE_TYPE, gp_count_words(report), "count");
     const char *measure = gp_measure_name(report->measure);
     write_value_type(pprof, PROFILE_SAMPLE_TYPE, measure, "nanoseconds");
     write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, gp_string_table_number(&pprof->strings, measure));

@@ -160,9 +160,10 @@ typedef struct gp_report {
     const char *title;        // program name or profile name
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
-    // Exact mode: what was counted, by caller and callee; a pair may come more than once. Rows are
-    // samples all the same.
+    // Exact mode: what was counted, by caller and callee; a pair may come more than once. Rows of a profile are its
+    // calls as well, rows of a capture are samples all the same.
     bool exact_calls; // call counts are real, else they are numbers of samples
+    bool exact_rows;  // so are `samples` of rows
     const gp_call_t *calls;
     uint32_t call_count;
 } gp_report_t;

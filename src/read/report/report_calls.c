@@ -39,11 +39,12 @@ int gp_builder_calls_finish(gp_builder_t *builder, uint64_t total_ns)
     for (size_t i = 0; i < builder->call_count; i++)
         counted_ns += builder->calls[i].self_cpu_ns;
     if (total_ns > counted_ns) {
-        gp_frame_t frame = {.function = "[not instrumented]", .file = "~", .module = "", .pseudo = true};
         uint64_t rest = total_ns - counted_ns;
-        uint32_t number = gp_builder_frame(builder, &frame);
-        gp_call_t *call = number != GP_INDEX_NONE ? new_call(builder) : NULL;
-        if (call == NULL)
+        gp_builder_row_begin(builder);
+        int error = gp_builder_row_pseudo(builder, "[not instrumented]");
+        uint32_t number = error == 0 ? builder->path[0] : GP_INDEX_NONE;
+        gp_call_t *call = error == 0 ? new_call(builder) : NULL;
+        if (call == NULL || (builder->report.exact_rows && gp_builder_row_end(builder, rest, 0, 0) < 0))
             return -ENOMEM;
         *call = (gp_call_t){
             .caller = GP_CALL_NO_CALLER,

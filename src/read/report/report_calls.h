@@ -10,8 +10,8 @@
 // Returns 0 or -ENOMEM.
 int gp_builder_call(gp_builder_t *builder, const gp_call_count_t *record, uint32_t caller, uint32_t callee);
 
-// All calls are there: the CPU time of `total_ns` (0 = not known) that no function has gets a row of its own. Hands
-// them to the report.
+// All calls are there: the CPU time of `total_ns` (0 = not known) that no function has gets a call of its own, and a
+// row where rows are calls. Hands them to the report.
 int gp_builder_calls_finish(gp_builder_t *builder, uint64_t total_ns);
 
 #endif

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 4096 }; // to have room for: a large tree has the same ones again and again
+enum {
+    FRAMES_MAX = 4096, // to have room for: a large tree has the same ones again and again
+    DEPTH_MAX = 1024,  // of a stack; of exact mode what lies deeper is in the frame there
+};
 
 typedef struct module_map { // module ids of a snapshot to the symbolizer's numbers
     uint32_t *numbers;
@@ -95,7 +98,7 @@ static void weigh_kinds(const gp_snapshot_t *snapshot, kinds_t *kinds)
 {
     const gp_ledger_t *ledger = &snapshot->ledger;
     *kinds = (kinds_t){.exact_ns = {[GP_KIND_CPU] = snapshot->total_ns}};
-    if (snapshot->clock == PROF_CLOCK_WALL) {
+    if (snapshot->clock == PROF_CLOCK_WALL && !snapshot->exact) {
         kinds->exact_ns[GP_KIND_PREEMPTED] = at_least_zero(ledger->slice_ns - ledger->cpu_ns - ledger->blocked_ns);
         kinds->exact_ns[GP_KIND_BLOCKED] = at_least_zero(ledger->blocked_ns);
         kinds->exact_ns[GP_KIND_PARKED] = at_least_zero(ledger->parked_ns);
@@ -104,6 +107,8 @@ static void weigh_kinds(const gp_snapshot_t *snapshot, kinds_t *kinds)
     }
     for (uint32_t i = 0; i < snapshot->node_count; i++)
         kinds->sampled_ns[kind_of(snapshot->nodes[i].loc)] += snapshot->nodes[i].weight_ns;
+    if (snapshot->exact) // nothing to scale: all calls are there, waits and all
+        kinds->exact_ns[GP_KIND_CPU] = kinds->sampled_ns[GP_KIND_CPU];
 }
 
 static uint64_t scale(const kinds_t *kinds, uint32_t kind, uint64_t weight_ns)
@@ -166,7 +171,8 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const 
     for (uint32_t at = node; at != 0; at = snapshot->nodes[at].parent)
         chain[depth++] = at;
     gp_builder_row_begin(builder);
-    while (depth > 0 && result == 0) {
+    uint32_t end = snapshot->exact && depth > DEPTH_MAX ? depth - DEPTH_MAX : 0;
+    while (depth > end && result == 0) {
         gp_loc_t loc = snapshot->nodes[chain[--depth]].loc;
         result = add_loc(builder, snapshot, modules, loc);
     }
@@ -196,8 +202,10 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     uint32_t frames = snapshot->node_count < FRAMES_MAX ? snapshot->node_count : FRAMES_MAX;
     kinds_t kinds;
     weigh_kinds(snapshot, &kinds);
-    if (builder != NULL)
+    if (builder != NULL) {
         builder->symbols_stay = true;
+        builder->report.exact_rows = snapshot->exact;
+    }
     if (builder == NULL || gp_builder_reserve(builder, frames) < 0 || map_modules(&modules, snapshot, symbolizer) < 0 ||
         add_mappings(builder, snapshot, &modules) < 0 || add_nodes(builder, snapshot, &modules, &kinds) < 0 ||
         add_calls(builder, snapshot, &modules) < 0)
@@ -205,7 +213,7 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     report = &builder->report;
     report->duration_ns = snapshot->duration_ns;
     report->start_realtime_ns = snapshot->start_realtime_ns;
-    report->frequency_hz = snapshot->frequency_hz;
+    report->frequency_hz = snapshot->exact ? 0 : snapshot->frequency_hz;
     report->title = gp_arena_text(&builder->arena, snapshot->name, strnlen(snapshot->name, sizeof(snapshot->name)));
     report->counters =
         gp_arena_copy(&builder->arena, snapshot->counters, snapshot->counter_count * sizeof(*snapshot->counters));
@@ -214,8 +222,8 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
         report = NULL;
         goto out;
     }
-    uint64_t total = 0;
-    for (int kind = 0; kind < GP_KIND_COUNT; kind++)
+    uint64_t total = snapshot->exact ? builder->report.sampled_ns : 0;
+    for (int kind = 0; kind < GP_KIND_COUNT && !snapshot->exact; kind++)
         total += kinds.exact_ns[kind];
     report->measure = snapshot->clock == PROF_CLOCK_WALL ? GP_MEASURE_WALL : GP_MEASURE_CPU;
     report->cpu_ns = snapshot->total_ns;

@@ -45,3 +45,8 @@ const char *gp_measure_words(gp_measure_t measure)
     };
     return words[measure];
 }
+
+const char *gp_count_words(const gp_report_t *report)
+{
+    return report->exact_rows ? "calls" : "samples";
+}

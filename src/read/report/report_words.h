@@ -17,6 +17,9 @@ const char *gp_counter_sentence(uint32_t counter);
 const char *gp_measure_name(gp_measure_t measure);
 const char *gp_measure_words(gp_measure_t measure);
 
+// What rows count: "samples", or "calls".
+const char *gp_count_words(const gp_report_t *report);
+
 // "exact", "estimated" or "sampled".
 const char *gp_basis_name(gp_basis_t basis);
 

@@ -13,15 +13,12 @@ its own request; the program is sampled and pays next to nothing.
 import collections
 import functools
 import inspect
-import io
 import marshal
 import os
-import sys
 import tempfile
-import threading
 import warnings
 
-from greenprof import _greenprof, callgrind, output
+from greenprof import _greenprof
 from greenprof._greenprof import detach, dump_coroutines, set_name, set_trace
 
 __all__ = ["Coroutine", "Frame", "Profile", "coroutines", "detach", "dump_coroutines", "run", "runctx", "set_name", "set_trace"]
@@ -36,68 +33,6 @@ def _choice(what, choices, value):
         return choices[value]
     except (KeyError, TypeError):  # TypeError: it cannot be a key
         raise ValueError(f"{what}={value!r}: it can be {', '.join(choices)}") from None
-
-
-_watching, _program_hook = 0, None
-
-
-def _watch_threads(change):
-    """Let threads to come be in the exact profiles of the process; the program's own threading.setprofile() stays."""
-    global _watching, _program_hook
-    if _watching == 0:
-        _program_hook = threading.getprofile()
-        threading.setprofile(_enter_thread)
-    _watching += change
-    if _watching == 0 and threading.getprofile() is _enter_thread:
-        threading.setprofile(_program_hook)
-
-
-def _enter_thread(frame, event, argument):
-    if _program_hook is not None:
-        sys.setprofile(_program_hook)
-    _greenprof.enter_thread()
-
-
-class _Exact:
-    """An exact profile, with what Profile needs of one that samples."""
-
-    def __init__(self, scope):
-        self._exact, self._whole, self._started = _greenprof.Exact(scope), scope == _SCOPES["process"], False
-
-    def start(self):
-        if self._whole:
-            _watch_threads(+1)
-        try:
-            self._exact.start()
-        except BaseException:
-            if self._whole:
-                _watch_threads(-1)
-            raise
-        self._started = True
-
-    def stop(self):
-        self._exact.stop()
-        if self._whole:
-            _watch_threads(-1)
-        if self._exact.was_taken:
-            warnings.warn("another profiler took the place of this one (not by sys.setprofile or cProfile): calls are missing",
-                          RuntimeWarning, stacklevel=3)
-
-    def dump(self, path, format):
-        if not self._started:
-            raise ValueError("the profile has never been started")
-        if format not in ("pstats", "callgrind"):
-            raise ValueError(f"an exact profile has callers and callees, not whole stacks: pstats or callgrind, not {format}")
-        if format == "pstats":
-            output.write(path, marshal.dumps(self._exact.stats()))
-        else:
-            text = io.StringIO()
-            callgrind.write(self._exact.stats(), text)
-            output.write(path, text.getvalue().encode("utf-8", "backslashreplace"))
-
-    @property
-    def total_ns(self):
-        return self._exact.total_ns
 
 
 def _steps(profile, generator):
@@ -143,25 +78,22 @@ class Profile:
     scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it, and from those; never a hub, whoever
                was the first to need it; and calls that these hand to the threads of a pool), 'thread' or 'process'
     mode:      'sample', or 'exact': every call of Python and built-in functions is counted and timed, as cProfile does, but for
-               each green thread by itself; for pstats and callgrind, at about cProfile's price
+               each green thread by itself, at about cProfile's price
     frequency: samples per second of CPU time and thread, 1 to 20000
     native:    native frames between the Python ones; while such a profile runs, all others show them as well
     timer and what follows it are accepted for the sake of cProfile and eventlet, and not used: times are exact CPU seconds.
 
-    In what it writes, call counts are numbers of samples, but in exact mode. Times are CPU time; in exact mode they are the time
-    in which the green thread ran, its thread's waits included.
+    In what it writes, call counts are numbers of samples, but in exact mode. Times are CPU time, or by clock='wall' elapsed time,
+    in which the green thread waited included.
     """
 
     def __init__(self, timer=None, *unused, scope="request", clock="cpu", mode="sample", frequency=1000, name=None,
                  native=False, bias=None, timeunit=0.0, subcalls=True, builtins=True):
         if not isinstance(frequency, int) or not 1 <= frequency <= 20000:
             raise ValueError(f"frequency={frequency!r}: it is a whole number from 1 to 20000")
-        number, clock = _choice("scope", _SCOPES, scope), _choice("clock", _CLOCKS, clock)
-        if _choice("mode", _MODES, mode):
-            self._profile = _Exact(number)
-        else:
-            self._profile = _greenprof.Profile(number, clock, 0, frequency, name or "python")
-        self._depth, self._native = 0, native
+        self._profile = _greenprof.Profile(_choice("scope", _SCOPES, scope), _choice("clock", _CLOCKS, clock),
+                                           _choice("mode", _MODES, mode), frequency, name or "python")
+        self._depth, self._native, self._exact = 0, native, mode == "exact"
 
     def start(self, name="start"):
         """Start, or let a stopped profile go on. Nested starts count."""
@@ -179,6 +111,9 @@ class Profile:
     def stop(self):
         """Stop. What was sampled before is in the profile when this returns."""
         if self._depth == 1:
+            if self._exact and _greenprof.calls_are_taken():
+                warnings.warn("another profiler took the place of this one (not by sys.setprofile or cProfile): calls are "
+                              "missing", RuntimeWarning, stacklevel=2)
             self._profile.stop()
             if self._native:
                 _greenprof.native(-1)

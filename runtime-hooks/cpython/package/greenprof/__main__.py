@@ -17,7 +17,7 @@ def parse():
                         "(.prof, .svg, .folded, .pb.gz, .speedscope.json, .callgrind, .json); else it is printed")
     parser.add_argument("-F", "--frequency", metavar="HZ", type=int, default=1000)
     parser.add_argument("--clock", choices=["cpu", "wall"], default="cpu")
-    parser.add_argument("--exact", action="store_true", help="count every call, for .prof and .callgrind")
+    parser.add_argument("--exact", action="store_true", help="count every call")
     parser.add_argument("--native", action="store_true", help="native frames between those of Python")
     parser.add_argument("-s", "--sort", metavar="KEY", default="tottime", help="of what is printed: a key of pstats")
     parser.add_argument("-m", dest="module", action="store_true", help="what follows is a module")
@@ -38,8 +38,6 @@ def check_output(parser, options):
         parser.error(f"-s {options.sort}: the keys are {', '.join(sorted(pstats.Stats.sort_arg_dict_default, key=str))}")
     if options.output is None:
         return
-    if options.exact and greenprof.format_of(options.output) not in ("pstats", "callgrind"):
-        parser.error(f"-o {options.output}: --exact has callers and callees, not whole stacks: .prof or .callgrind")
     directory = os.path.dirname(options.output) or "."
     if not os.access(directory, os.W_OK | os.X_OK):
         sys.exit(f"greenprof: {options.output}: {os.strerror(13 if os.path.isdir(directory) else 2)}")

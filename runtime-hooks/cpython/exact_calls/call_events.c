@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+#include "exact_calls/call_events.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "exact/exact_event.h"
+#include "exact/recorder.h"
+#include "greenlet/greenlet.h"
+#include "greenlet/greenlet_native.h"
+#include "interpreter/frame_walk.h"
+#include "interpreter/function_sites.h"
+
+enum { // of an event; source: Include/cpython/pystate.h
+    CALL = 0,
+    RETURN = 3,
+    C_CALL = 4,
+    C_EXCEPTION = 5,
+    C_RETURN = 6,
+};
+
+enum {
+    FRAME_OF_OBJECT = 24,        // PyFrameObject.f_frame
+    FUNCTION_OBJECT_OFFSET = 16, // PyThreadState.c_profileobj, from c_profilefunc
+    VERSION_OF_MONITORING = 0x030c,
+};
+
+typedef int event_t(gp_py_t *object, void *frame, int what, gp_py_t *argument);
+
+typedef struct other { // the profiler of a thread that is called by ours
+    struct other *next;
+    void *thread;
+    event_t *call;
+    gp_py_t *object;
+} other_t;
+
+static int (*set_profile)(void *thread, event_t *, gp_py_t *);
+static void *(*interpreter)(void), *(*thread_head)(void *), *(*thread_next)(void *);
+static other_t *others; // mostly none
+static bool is_everywhere;
+
+static __thread bool installed __attribute__((tls_model("initial-exec")));
+static __thread unsigned calls_for_others __attribute__((tls_model("initial-exec")));
+static __thread bool was_installed __attribute__((tls_model("initial-exec"))); // before the first of those
+static __thread uint64_t entered __attribute__((tls_model("initial-exec")));   // gp_exact_epoch
+
+static event_t on_event;
+
+static void *this_thread(void)
+{
+    return gp_cpython_runtime.thread_state();
+}
+
+static event_t *function_of(void *thread)
+{
+    return *(event_t **)(void *)((char *)thread + gp_cpython_runtime.layout->state_profile);
+}
+
+static gp_py_t *object_of(void *thread)
+{
+    return *(gp_py_t **)(void *)((char *)thread + gp_cpython_runtime.layout->state_profile + FUNCTION_OBJECT_OFFSET);
+}
+
+static void set(void *thread, event_t *function, gp_py_t *object)
+{
+    if (set_profile(thread, function, object) < 0)
+        gp_py.error_clear();
+}
+
+static other_t **link_of(const void *thread)
+{
+    other_t **link = &others;
+    while (*link != NULL && (*link)->thread != thread)
+        link = &(*link)->next;
+    return link;
+}
+
+static other_t *take_other(const void *thread)
+{
+    other_t **link = link_of(thread), *other = *link;
+    if (other != NULL)
+        *link = other->next;
+    return other;
+}
+
+static void free_other(other_t *other)
+{
+    if (other != NULL)
+        gp_py.drop(other->object);
+    free(other);
+}
+
+static void precede_on(void *thread)
+{
+    if (function_of(thread) == on_event)
+        return;
+    free_other(take_other(thread)); // of another thread, whose state lay there
+    other_t *other = function_of(thread) != NULL ? malloc(sizeof(*other)) : NULL;
+    if (other != NULL) {
+        *other = (other_t){others, thread, function_of(thread), object_of(thread)};
+        if (other->object != NULL)
+            gp_py.incref(other->object);
+        others = other;
+    }
+    set(thread, on_event, NULL);
+}
+
+static void precede(void)
+{
+    precede_on(this_thread());
+    installed = true;
+}
+
+static void give_back(void)
+{
+    void *thread = this_thread();
+    other_t *other = take_other(thread);
+    installed = false;
+    if (function_of(thread) == on_event)
+        set(thread, other != NULL ? other->call : NULL, other != NULL ? other->object : NULL);
+    free_other(other);
+}
+
+// A profile function in Python that raises is taken off by CPython, and ours with it.
+static int call_other(void *frame, int what, gp_py_t *argument)
+{
+    void *thread = this_thread();
+    other_t *other = *link_of(thread);
+    gp_py_t *error[3], *object = other != NULL ? other->object : NULL;
+    if (other == NULL)
+        return 0;
+    if (object != NULL)
+        gp_py.incref(object);
+    int result = other->call(object, frame, what, argument);
+    gp_py.drop(object);
+    if (result < 0 && function_of(thread) != on_event) {
+        gp_py.error_fetch(&error[0], &error[1], &error[2]);
+        free_other(take_other(thread));
+        precede();
+        gp_py.error_restore(error[0], error[1], error[2]);
+    }
+    return result;
+}
+
+// Does another greenlet run than was reported last?
+static inline bool is_unreported(void)
+{
+    const void *now = gp_language_running(gp_greenlet_here.state);
+    return now != NULL && now != gp_greenlet_here.last;
+}
+
+static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *site, bool begins)
+{
+    uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
+    if (epoch != entered) // a recorder has started or stopped
+        atomic_load_explicit(&gp_language, memory_order_acquire)->enter();
+    else if (is_unreported())
+        gp_greenlet_switched();
+    entered = epoch;
+    if (begins)
+        gp_exact_enter(site);
+    else
+        gp_exact_leave(site);
+}
+
+static inline const gp_exact_site_t *site_of(void *frame, int what, gp_py_t *argument)
+{
+    if (what == CALL || what == RETURN) {
+        char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
+        return gp_function_site_of(*(void **)(void *)(inner + gp_cpython_runtime.layout->frame_code), NULL);
+    }
+    if (what < C_CALL || what > C_RETURN)
+        return NULL;
+    if (gp_py_type(argument) != gp_py.builtin_type && !gp_py.is_subtype(gp_py_type(argument), gp_py.builtin_type))
+        return NULL;
+    return gp_function_site_of(gp_py_definition(argument), argument);
+}
+
+static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+{
+    (void)object;
+    if (UNLIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)) {
+        int result = others != NULL ? call_other(frame, what, argument) : 0;
+        if (result == 0) // an error that is set must stay
+            give_back();
+        return result;
+    }
+    const gp_exact_site_t *site = site_of(frame, what, argument);
+    bool begins = what == CALL || what == C_CALL, is_done = site == NULL;
+    if (LIKELY(!is_done && !is_unreported()))
+        is_done = begins ? gp_exact_enter_fast(site) : gp_exact_leave_fast(site);
+    if (UNLIKELY(!is_done))
+        count_slowly(site, begins);
+    return UNLIKELY(others != NULL) ? call_other(frame, what, argument) : 0;
+}
+
+// --- Other profilers' own calls
+
+typedef gp_py_t *call_t(gp_py_t *self, gp_py_t *first, gp_py_t *second); // those with less do not look at the last
+
+enum { SETPROFILE, GETPROFILE, ENABLE, DISABLE, START_THREAD, WRAPPED };
+static call_t *real[WRAPPED];
+
+// Let the call find the thread as it would be without us.
+static gp_py_t *step_aside(int which, gp_py_t *self, gp_py_t *first, gp_py_t *second)
+{
+    gp_py_t *error[3];
+    bool was_here = function_of(this_thread()) == on_event;
+    if (was_here)
+        give_back();
+    gp_py_t *result = real[which](self, first, second);
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    if (was_here && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0)
+        precede();
+    gp_py.error_restore(error[0], error[1], error[2]);
+    return result;
+}
+
+static gp_py_t *setprofile(gp_py_t *self, gp_py_t *first, gp_py_t *second)
+{
+    return step_aside(SETPROFILE, self, first, second);
+}
+
+static gp_py_t *getprofile(gp_py_t *self, gp_py_t *first, gp_py_t *second)
+{
+    return step_aside(GETPROFILE, self, first, second);
+}
+
+static gp_py_t *enable(gp_py_t *self, gp_py_t *first, gp_py_t *second)
+{
+    return step_aside(ENABLE, self, first, second);
+}
+
+static gp_py_t *disable(gp_py_t *self, gp_py_t *first, gp_py_t *second)
+{
+    return step_aside(DISABLE, self, first, second);
+}
+
+static void wrap(int which, gp_py_method_t *method, int flags, call_t *mine)
+{
+    if (method == NULL || method->flags != flags || real[which] != NULL)
+        return;
+    real[which] = (call_t *)(uintptr_t)method->function;
+    method->function = (void *)(uintptr_t)mine;
+}
+
+static void wrap_sys(void)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "sys");
+    if (module == NULL || real[SETPROFILE] != NULL)
+        return;
+    wrap(SETPROFILE, gp_py_method(module, "setprofile"), GP_PY_O, setprofile);
+    wrap(GETPROFILE, gp_py_method(module, "getprofile"), GP_PY_NOARGS, getprofile);
+}
+
+static void wrap_cprofile(void)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_lsprof");
+    if (module == NULL || real[ENABLE] != NULL || gp_cpython_runtime.layout->version >= VERSION_OF_MONITORING)
+        return;
+    gp_py_t *type = gp_py.get_attr(module, "Profiler");
+    if (type != NULL) {
+        wrap(ENABLE, gp_py_type_method(type, "enable"), GP_PY_VARARGS | GP_PY_KEYWORDS, enable);
+        wrap(DISABLE, gp_py_type_method(type, "disable"), GP_PY_NOARGS, disable);
+    }
+    gp_py.drop(type);
+    gp_py.error_clear();
+}
+
+// --- Threads
+
+static bool is_active(void)
+{
+    return set_profile != NULL && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0;
+}
+
+static gp_py_t *run_thread(gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
+{
+    if (is_active())
+        precede();
+    return gp_py.call_with(function, args, keywords);
+}
+
+// The arguments of start_new_thread(), so that the thread's events come in from its first on. New reference, or NULL:
+// as they are.
+static gp_py_t *for_thread(gp_py_t *args)
+{
+    static gp_py_method_t definition = {"greenprof", NULL, GP_PY_VARARGS | GP_PY_KEYWORDS, NULL};
+    ptrdiff_t count = gp_py.tuple_size(args);
+    if (!is_active() || !is_everywhere || count < 2 || count > 3)
+        return NULL;
+    definition.function = (void *)(uintptr_t)run_thread;
+    gp_py_t *function = gp_py.function_new(&definition, gp_py.tuple_item(args, 0), NULL), *copy = NULL;
+    if (function != NULL)
+        copy =
+            gp_py.tuple_pack(count, function, gp_py.tuple_item(args, 1), count == 3 ? gp_py.tuple_item(args, 2) : NULL);
+    gp_py.drop(function);
+    if (copy == NULL)
+        gp_py.error_clear();
+    return copy;
+}
+
+static gp_py_t *start_thread(gp_py_t *self, gp_py_t *args, gp_py_t *second)
+{
+    gp_py_t *mine = for_thread(args);
+    gp_py_t *result = real[START_THREAD](self, mine != NULL ? mine : args, second);
+    gp_py.drop(mine);
+    return result;
+}
+
+static void wrap_threads(void)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_thread");
+    if (module != NULL && real[START_THREAD] == NULL)
+        wrap(START_THREAD, gp_py_method(module, "start_new_thread"), GP_PY_VARARGS, start_thread);
+}
+
+void gp_call_events_look(void)
+{
+    if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)
+        return;
+    wrap_sys();
+    wrap_cprofile();
+    wrap_threads();
+}
+
+static bool find_calls(void)
+{
+    if (set_profile != NULL)
+        return true;
+    interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Get");
+    thread_head = (void *(*)(void *))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_ThreadHead");
+    thread_next = (void *(*)(void *))(uintptr_t)dlsym(RTLD_DEFAULT, "PyThreadState_Next");
+    void *found = dlsym(RTLD_DEFAULT, "_PyEval_SetProfile");
+    if (interpreter == NULL || thread_head == NULL || thread_next == NULL)
+        return false;
+    set_profile = (int (*)(void *, event_t *, gp_py_t *))(uintptr_t)found;
+    return set_profile != NULL;
+}
+
+void gp_call_events_start(bool everywhere)
+{
+    gp_py_t *error[3];
+    if (!find_calls())
+        return;
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    gp_call_events_look();
+    precede();
+    is_everywhere |= everywhere;
+    for (void *thread = everywhere ? thread_head(interpreter()) : NULL; thread != NULL; thread = thread_next(thread))
+        precede_on(thread);
+    gp_py.error_restore(error[0], error[1], error[2]);
+}
+
+void gp_call_events_enter_call(void)
+{
+    if (calls_for_others++ == 0)
+        was_installed = installed;
+    if (is_active())
+        precede();
+}
+
+void gp_call_events_leave_call(void)
+{
+    if (--calls_for_others == 0 && installed && !was_installed && !is_everywhere)
+        give_back();
+}
+
+bool gp_call_events_are_taken(void)
+{
+    return installed && function_of(this_thread()) != on_event;
+}

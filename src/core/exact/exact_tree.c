@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "exact/exact_tree.h"
+
+#include "exact/exact_memory.h"
+
+static size_t index_bytes(uint32_t slots)
+{
+    return sizeof(gp_exact_index_t) + (size_t)slots * sizeof(gp_exact_node_t *);
+}
+
+static gp_exact_index_t *new_index(uint32_t slots)
+{
+    gp_exact_index_t *index = gp_exact_alloc(index_bytes(slots));
+    if (index != NULL) {
+        index->shift = 64 - (uint32_t)__builtin_ctz(slots);
+        index->mask = slots - 1;
+    }
+    return index;
+}
+
+static void place(gp_exact_index_t *index, gp_exact_node_t *node)
+{
+    uint32_t slot = gp_exact_slot(index, node->key);
+    while (index->slots[slot] != NULL)
+        slot = (slot + 1) & index->mask;
+    index->slots[slot] = node;
+}
+
+gp_exact_tree_t *gp_exact_tree_new(gp_thread_t *thread)
+{
+    gp_exact_tree_t *tree = gp_exact_alloc(sizeof(*tree));
+    gp_exact_index_t *index = tree != NULL ? new_index(GP_EXACT_FIRST_SLOTS) : NULL;
+    if (index == NULL) {
+        gp_exact_release(tree, sizeof(*tree));
+        return NULL;
+    }
+    tree->thread = thread;
+    tree->index = index;
+    return tree;
+}
+
+void gp_exact_tree_free(gp_exact_tree_t *tree)
+{
+    if (tree == NULL)
+        return;
+    for (gp_exact_index_t *index = tree->index; index != NULL;) {
+        gp_exact_index_t *older = index->older;
+        gp_exact_release(index, index_bytes(index->mask + 1));
+        index = older;
+    }
+    for (gp_exact_chunk_t *chunk = tree->chunks; chunk != NULL;) {
+        gp_exact_chunk_t *next = chunk->next;
+        gp_exact_release(chunk, sizeof(*chunk));
+        chunk = next;
+    }
+    gp_exact_release(tree, sizeof(*tree));
+}
+
+static bool grow_index(gp_exact_tree_t *tree)
+{
+    gp_exact_index_t *old = tree->index, *index = new_index((old->mask + 1) * 2);
+    if (index == NULL)
+        return false;
+    for (uint32_t slot = 0; slot <= old->mask; slot++)
+        if (old->slots[slot] != NULL)
+            place(index, old->slots[slot]);
+    index->older = old;
+    tree->index = index;
+    return true;
+}
+
+static gp_exact_node_t *new_node(gp_exact_tree_t *tree)
+{
+    gp_exact_chunk_t *chunk = tree->last_chunk;
+    if (chunk == NULL || chunk->count == GP_EXACT_CHUNK) {
+        gp_exact_chunk_t **link = chunk != NULL ? &chunk->next : &tree->chunks;
+        chunk = gp_exact_alloc(sizeof(*chunk));
+        if (chunk == NULL)
+            return NULL;
+        *link = tree->last_chunk = chunk;
+    }
+    gp_exact_node_t *node = &chunk->nodes[chunk->count++];
+    node->number = ++tree->count;
+    return node;
+}
+
+gp_exact_node_t *gp_exact_tree_get(gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function)
+{
+    gp_exact_node_t *node = gp_exact_find(tree, parent, function);
+    if (node != NULL)
+        return node;
+    if (tree->count >= GP_EXACT_NODES_MAX && parent != &tree->root)
+        return gp_exact_tree_get(tree, &tree->root, function);
+    if (tree->count >= (tree->index->mask + 1) / 2 && !grow_index(tree))
+        return NULL;
+    node = new_node(tree);
+    if (node == NULL)
+        return NULL;
+    node->key = GP_EXACT_KEY(parent->number, function);
+    node->parent = parent;
+    place(tree->index, node);
+    return node;
+}
+
+bool gp_exact_tree_sum(gp_exact_tree_t *to, gp_exact_tree_t *from)
+{
+    bool complete = true;
+    from->root.twin = &to->root;
+    for (gp_exact_chunk_t *chunk = from->chunks; chunk != NULL; chunk = chunk->next) {
+        for (uint32_t i = 0; i < chunk->count; i++) {
+            gp_exact_node_t *node = &chunk->nodes[i], *parent = node->parent->twin, *twin = NULL;
+            if (parent != NULL)
+                twin = gp_exact_tree_get(to, parent, GP_EXACT_FUNCTION(node->key));
+            node->twin = twin;
+            complete = complete && twin != NULL;
+            if (twin == NULL)
+                continue;
+            twin->calls += __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
+            twin->own_cpu_ns += __atomic_load_n(&node->own_cpu_ns, __ATOMIC_RELAXED);
+            twin->own_ticks += __atomic_load_n(&node->own_ticks, __ATOMIC_RELAXED);
+        }
+    }
+    return complete;
+}

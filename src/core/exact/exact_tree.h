@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// What exact mode has counted: a tree of calls, one node for every path of functions from the outermost one down.
+//
+// A tree belongs to one recorder and one thread's block; only that thread adds to it, so no locked instruction is
+// needed, and its signal handlers, which add with single instructions as it does. Nodes never move, and a parent is
+// made before its children. Producer: the thread. Consumers: the holder of the lock of exact mode reads along; a
+// counter is whole at any moment. What a function took with all it called, and which calls were recursive, follows
+// from the tree (exact_pairs.c).
+//
+// Memory is bounded: where a tree has GP_EXACT_NODES_MAX nodes, a function on a new path is counted as if it had no
+// caller, and GP_COUNTER_LOST_CALLS says how often.
+#ifndef GP_EXACT_EXACT_TREE_H
+#define GP_EXACT_EXACT_TREE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "signal/thread.h"
+
+typedef struct gp_exact_node {
+    uint64_t key; // GP_EXACT_KEY
+    struct gp_exact_node *parent;
+    struct gp_exact_node *last; // the child that was called last
+    struct gp_exact_node *twin; // in the tree that this one was last added to; under the lock
+    uint64_t calls;
+    uint64_t own_cpu_ns, own_ticks; // time in the function itself; ticks: wall time
+    uint32_t number;                // 1, 2, ... in the order in which they were made; the root's is 0
+} gp_exact_node_t;
+
+// A node by its parent's number and the number of its function, from 1.
+#define GP_EXACT_KEY(parent, function) ((uint64_t)(parent) << 32 | (function))
+#define GP_EXACT_FUNCTION(key)         ((uint32_t)(key))
+
+enum { GP_EXACT_CHUNK = 31, GP_EXACT_FIRST_SLOTS = 32, GP_EXACT_NODES_MAX = 1 << 20 };
+
+typedef struct gp_exact_chunk {
+    struct gp_exact_chunk *next;
+    uint32_t count; // nodes in use
+    gp_exact_node_t nodes[GP_EXACT_CHUNK];
+} gp_exact_chunk_t;
+
+typedef struct gp_exact_index {   // open addressing, at most half full
+    struct gp_exact_index *older; // kept: a lookup may have been interrupted in it
+    uint32_t shift, mask;
+    gp_exact_node_t *slots[];
+} gp_exact_index_t;
+
+typedef struct gp_exact_tree {
+    struct gp_exact_tree *next; // of the same recorder
+    gp_thread_t *thread;        // NULL: of no thread
+    gp_exact_index_t *index;
+    gp_exact_chunk_t *chunks, *last_chunk; // in the order of numbers
+    uint32_t count;
+    gp_exact_node_t root; // of no function
+} gp_exact_tree_t;
+
+// Add to a counter so that the thread's own signal handlers may do so at any moment.
+static inline void gp_exact_add(uint64_t *counter, uint64_t amount)
+{
+#if defined(__x86_64__)
+    __asm__("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
+#else
+    __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline uint32_t gp_exact_slot(const gp_exact_index_t *index, uint64_t key)
+{
+    return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> index->shift);
+}
+
+// The child of `parent` that is `function`, or NULL. The tree's thread, or the lock's holder. Cost: ~1 ns where it is
+// the one that was called last, else ~3 ns.
+static inline gp_exact_node_t *gp_exact_find(const gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function)
+{
+    uint64_t key = GP_EXACT_KEY(parent->number, function);
+    gp_exact_node_t *node = parent->last;
+    if (node != NULL && node->key == key)
+        return node;
+    const gp_exact_index_t *index = tree->index;
+    uint32_t slot = gp_exact_slot(index, key);
+    while ((node = index->slots[slot]) != NULL && node->key != key)
+        slot = (slot + 1) & index->mask;
+    if (node != NULL)
+        parent->last = node;
+    return node;
+}
+
+// Below: caller holds the lock of exact mode.
+
+// A blank tree, or NULL.
+gp_exact_tree_t *gp_exact_tree_new(gp_thread_t *thread);
+void gp_exact_tree_free(gp_exact_tree_t *tree); // NULL is accepted
+
+// The child of `parent` that is `function`, made if need be; the root's where the tree is full; NULL when memory is
+// short.
+gp_exact_node_t *gp_exact_tree_get(gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function);
+
+// Add `from` to `to`, whose nodes become the twins of those of `from`. Returns false when memory is short.
+bool gp_exact_tree_sum(gp_exact_tree_t *to, gp_exact_tree_t *from);
+
+#endif
