@@ -94,7 +94,7 @@ static void precede_on(void *thread)
 {
     if (function_of(thread) == on_event)
         return;
-    free_other(take_other(thread)); // of another thread, whose state lay there
+    free_other(take_other(thread)); // of another thread, with its state at this address
     other_t *other = function_of(thread) != NULL ? malloc(sizeof(*other)) : NULL;
     if (other != NULL) {
         *other = (other_t){others, thread, function_of(thread), object_of(thread)};

@@ -38,7 +38,7 @@ static bool sees;       // switches are seen in greenlet's own functions: nothin
 static __thread bool tracing __attribute__((tls_model("initial-exec")));
 static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")));
 
-// Who runs is read at each sample; exact mode wants to be told.
+// The running greenlet is read at each sample; exact mode needs reports.
 static bool is_read(void)
 {
     return atomic_load_explicit(&gp_language_reads, memory_order_relaxed) &&

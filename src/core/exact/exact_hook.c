@@ -20,7 +20,7 @@ typedef struct event {
     uintptr_t sp;  // stack pointer where the hook returns to
     uintptr_t fp;  // frame pointer there
     bool tail;     // an exit that the function jumped to: its frame is gone
-    bool language; // of a function of a language: who runs is known
+    bool language; // of a function of a language: the running coroutine is known
 } event_t;
 
 static __thread bool attaching __attribute__((tls_model("initial-exec")));
@@ -50,7 +50,7 @@ static bool is_on_alternate_stack(void)
     return sigaltstack(NULL, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK);
 }
 
-// A stack pointer on no known stack: a coroutine that nobody announced. The collector makes a record of it.
+// A stack pointer on no known stack: a coroutine that no hook announced. The collector makes a record of it.
 static void note_unknown(gp_thread_t *thread, uintptr_t sp)
 {
     if (atomic_exchange_explicit(&thread->unknown_sp, sp, memory_order_relaxed) == 0)
@@ -163,7 +163,7 @@ static FAST uintptr_t frame_end(const event_t *event, const gp_exact_site_t *sit
     }
 }
 
-// Is the top frame that of a function that a new one, whose frame ends at `cfa`, cannot have been called from?
+// Is the top frame of a function that cannot have called a new one with a frame that ends at `cfa`?
 static FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *site, uintptr_t cfa)
 {
     return top->cfa < cfa || (top->cfa == cfa && (site->first || top->physical != site->physical));
@@ -251,7 +251,7 @@ static __attribute__((noinline)) void take_enter(uintptr_t function, uintptr_t p
     }
 }
 
-// The frame that an exit is about, or 0: it was entered before anybody counted.
+// The frame that an exit is about, or 0: it was entered before calls were counted.
 static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
 {
     for (uint32_t i = stack->depth; i > 0; i--)

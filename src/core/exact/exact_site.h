@@ -6,8 +6,8 @@
 // how frames that longjmp() or an exception left are told from live ones: a function that is called cannot lie above
 // its caller. Several functions share one physical frame where some were inlined into another.
 //
-// Producers: anybody who meets a new site, under the lock of exact mode. Consumers: anybody, without it. Sites and
-// functions are never freed; those of a module that was unloaded are taken out of the table.
+// Producers: any thread that meets a new site, under the lock of exact mode. Consumers: any thread, without it. Sites
+// and functions are never freed; those of a module that was unloaded are taken out of the table.
 #ifndef GP_EXACT_EXACT_SITE_H
 #define GP_EXACT_EXACT_SITE_H
 
@@ -25,10 +25,9 @@ enum gp_exact_cfa {
 };
 
 typedef struct gp_exact_site {
-    uintptr_t pc;      // where the hook returns to; 0: of a language
-    uintptr_t address; // of the function, as passed to the hook; a language's: GP_LANGUAGE_FRAME | its number
-    uintptr_t
-        physical; // start of the function whose frame it is: another one's where `address` was inlined; 0 = unknown
+    uintptr_t pc;       // where the hook returns to; 0: of a language
+    uintptr_t address;  // of the function, as passed to the hook; a language's: GP_LANGUAGE_FRAME | its number
+    uintptr_t physical; // start of the function with the frame: another one where `address` was inlined; 0 = unknown
     uint32_t function;  // number
     uint16_t cfa;       // enum gp_exact_cfa
     bool first;         // the function's own frame: nothing can have entered it before

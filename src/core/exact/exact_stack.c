@@ -125,7 +125,7 @@ static void begin_stack(gp_exact_stack_t *stack, prof_coro_t *coro, uint64_t id,
     forget_links(stack, thread);
     stack->coro = coro;
     stack->coro_id = id;
-    stack->thread = NULL; // look up who covers it
+    stack->thread = NULL; // look up what covers it
     stack->last_ticks = stack->last_cpu_ns = 0;
     stack->busy = false;
     set_bounds(stack, thread);

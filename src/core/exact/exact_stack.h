@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Shadow stacks: which instrumented functions a coroutine is in, since when, and who counts them.
+// Shadow stacks: which instrumented functions a coroutine is in, since when, and which recorders count them.
 //
 // A stack is attached to a coroutine's record and reused with it; only the thread that runs the coroutine changes its
-// frames. Arrays (frames, links, their nodes) are exchanged under the lock of exact mode, whose holder may
+// frames. Arrays (frames, links, their nodes) are exchanged under the lock of exact mode; its holder may
 // therefore follow them and read frames along: depth and times may then be a moment old, or of different moments. A
 // signal handler of the host that interrupts an event finds the stack busy and works on another one (`interrupt`).
 #ifndef GP_EXACT_EXACT_STACK_H
@@ -37,7 +37,7 @@ typedef struct gp_exact_stack {
     gp_thread_t *thread; // for which the links hold
     uint64_t epoch;      // and as of when
     _Atomic bool busy;   // an event is being taken in
-    uintptr_t busy_sp;   // stack pointer of who reported it
+    uintptr_t busy_sp;   // stack pointer of the reporting code
     struct gp_exact_stack *interrupt;
 
     gp_exact_frame_t *frames; // [room]; 1..depth are in use
@@ -58,7 +58,8 @@ gp_exact_stack_t *gp_exact_stack_of(prof_coro_t *coro, uint64_t id, gp_thread_t 
 // The stack that takes over while `stack` is busy, or NULL. Takes the lock.
 gp_exact_stack_t *gp_exact_stack_interrupt(gp_exact_stack_t *stack, gp_thread_t *thread);
 
-// Look up who covers the coroutine, now that a recorder started or stopped or another thread runs it. Takes the lock.
+// Look up the recorders that cover the coroutine, now that a recorder started or stopped or another thread runs it.
+// Takes the lock.
 void gp_exact_stack_refresh(gp_exact_stack_t *stack, gp_thread_t *thread);
 
 // Room for a frame more. Returns false when memory is short. Takes the lock.

@@ -98,7 +98,7 @@ void gp_exact_tree_free(gp_exact_tree_t *tree); // NULL is accepted
 // short.
 gp_exact_node_t *gp_exact_tree_get(gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function);
 
-// Add `from` to `to`, whose nodes become the twins of those of `from`. Returns false when memory is short.
+// Add `from` to `to`; the nodes of `to` become the twins of those of `from`. Returns false when memory is short.
 bool gp_exact_tree_sum(gp_exact_tree_t *to, gp_exact_tree_t *from);
 
 #endif

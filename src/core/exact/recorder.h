@@ -7,7 +7,7 @@
 // do not see each other, and a function entered before one began is not in it.
 //
 // A recorder is of one profile, or of the capture. Whatever runs, starts and stops: gp_exact_epoch moves with it, and
-// shadow stacks look up anew who covers them. gp_exact_stop() waits until no thread is in an event that began before.
+// shadow stacks look up anew what covers them. gp_exact_stop() waits until no thread is in an event that began before.
 #ifndef GP_EXACT_RECORDER_H
 #define GP_EXACT_RECORDER_H
 
@@ -84,7 +84,7 @@ static inline void gp_exact_scopes_changed(void)
     atomic_fetch_add_explicit(&gp_exact_epoch, 1, memory_order_release);
 }
 
-// A call of a language runtime's function begins or ends on the calling thread, whose current coroutine is known; see
+// A call of a language runtime's function begins or ends on the calling thread, with a known current coroutine; see
 // gp_exact_enter_fast(). Signals: not safe. Cost: ~30 ns each.
 void gp_exact_enter(const gp_exact_site_t *site);
 void gp_exact_leave(const gp_exact_site_t *site);

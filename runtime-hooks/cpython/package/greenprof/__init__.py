@@ -36,7 +36,7 @@ def _choice(what, choices, value):
 
 
 def _steps(profile, generator):
-    """A generator whose own steps are profiled, and not what its user does between two of them."""
+    """A generator with its own steps profiled, and not what its user does between two of them."""
     step, value = generator.send, None
     while True:
         try:
@@ -75,8 +75,8 @@ async def _awaited_steps(profile, generator):
 class Profile:
     """A profile of a request, a thread or the process.
 
-    scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it, and from those; never a hub, whoever
-               was the first to need it; and calls that these hand to the threads of a pool), 'thread' or 'process'
+    scope:     'request' (the calling greenlet or thread, and the greenlets spawned from it, and from those; never a hub, even
+               if the request caused its creation; and calls that these hand to the threads of a pool), 'thread' or 'process'
     mode:      'sample', or 'exact': every call of Python and built-in functions is counted and timed, as cProfile does, but for
                each green thread by itself, at about cProfile's price
     frequency: samples per second of CPU time and thread, 1 to 20000
@@ -213,8 +213,8 @@ class Frame(collections.namedtuple("Frame", "function file line")):
 class Coroutine(collections.namedtuple("Coroutine", "id name state seconds spawner trace is_thread stack")):
     """A green thread, an asyncio task, or a thread's own stack, as coroutines() found it.
 
-    state:   'running', 'blocked' (its thread sleeps in the kernel), 'ready', 'parked', 'waiting' (one of the two: nobody says
-             which), 'new', 'away' (a thread's own stack while something else runs on it), 'unknown' (nobody samples)
+    state:   'running', 'blocked' (its thread sleeps in the kernel), 'ready', 'parked', 'waiting' (one of the two: it is unknown
+             which), 'new', 'away' (a thread's own stack while something else runs on it), 'unknown' (not sampled)
     seconds: in that state; of 'unknown', its age
     spawner: id of the one that made it, or None
     stack:   Frames, innermost first; of one that runs, none
