@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Run a Python program under `greenprof run` and look at what greenprof says of it."""
+import atexit
 import collections
 import json
 import os
 import pstats
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,8 +92,9 @@ class Run:
     """One program under `greenprof run`."""
 
     def __init__(self, program, *arguments, hz=1000, options=()):
-        self.directory = tempfile.TemporaryDirectory(prefix="greenprof-python-")
-        self.capture = os.path.join(self.directory.name, "capture.greenprof")
+        directory = tempfile.mkdtemp(prefix="greenprof-python-")
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        self.capture = os.path.join(directory, "capture.greenprof")
         done = subprocess.run([GREENPROF, "run", "-F", str(hz), "-o", self.capture, *options, "--", PYTHON, "-B",
                                os.path.join(PROGRAMS, program), *map(str, arguments)],
                               capture_output=True, text=True, timeout=LIMIT_SECONDS)
