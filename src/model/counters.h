@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Signals that arrived (the handler was entered) = samples put into a ring + all drops. SWITCHING, TRUNCATED, INCOMPLETE,
-// OUTSIDE and POLL_MISFIT are samples that are kept.
+// Signals that arrived (the handler was entered) = samples put into a ring + all drops. SWITCHING, TRUNCATED,
+// INCOMPLETE, OUTSIDE and POLL_MISFIT are samples that are kept.
 // clang-format off
 #define GP_COUNTERS(X)                                                                                                 \
     X( 0, SIGNALS, signals, 0, NULL)                                                                                   \

@@ -50,7 +50,8 @@ static const gp_row_t rows[] = {
     ROW(2, 1, 1, 0),
 };
 
-static const uint64_t counters[GP_COUNTER_POLL_MISFIT + 1] = { // those in the golden files
+// Those in the golden files.
+static const uint64_t counters[GP_COUNTER_POLL_MISFIT + 1] = {
     [GP_COUNTER_SIGNALS] = 903,
     [GP_COUNTER_SAMPLES] = 900,
     [GP_COUNTER_DROP_RING_FULL] = 3,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The export formats, by name: X(name, suffix of its files, is_binary, what it wants of a report, description). A format
-// is its row and NAME.c, which defines gp_NAME_write(); see gp_exporter_t in report/report.h.
+// The export formats, by name: X(name, suffix of its files, is_binary, what it wants of a report, description). A
+// format is its row and NAME.c, which defines gp_NAME_write(); see gp_exporter_t in report/report.h.
 #ifndef GP_EXPORT_FORMATS_H
 #define GP_EXPORT_FORMATS_H
 
