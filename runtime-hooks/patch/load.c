@@ -11,6 +11,7 @@
 #include "patch/hooks.h"
 #include "patch/patch.h"
 #include "patch/targets.h"
+#include "settings.h"
 #include "signal/thread.h"
 
 enum { CHECKED_BYTES = 16 };
@@ -111,7 +112,7 @@ static void patch_all(const char *request)
 __attribute__((constructor(150))) static void load(void)
 {
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
-    const char *request = getenv("GREENPROF_PATCH");
+    const char *request = gp_setting(GP_SETTING_PATCH);
     if (request != NULL && first() == gp_core_own_interface())
         patch_all(request);
 }

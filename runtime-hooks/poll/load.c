@@ -8,6 +8,7 @@
 #include "interface.h"
 #include "patch/hooks.h"
 #include "poll/runtimes.h"
+#include "settings.h"
 
 static int note_base(struct dl_phdr_info *info, size_t size, void *argument)
 {
@@ -36,9 +37,8 @@ static bool look_for(const gp_elf_image_t *program, const gp_poll_runtime_t *run
 __attribute__((constructor(151))) static void load(void)
 {
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
-    const char *request = getenv("GREENPROF_POLL");
     gp_elf_image_t program;
-    if ((request != NULL && strcmp(request, "none") == 0) || first() != gp_core_own_interface() ||
+    if (gp_setting_is(GP_SETTING_POLL, "none") || first() != gp_core_own_interface() ||
         gp_elf_map("/proc/self/exe", &program) != 0)
         return;
     const char *found = "";

@@ -20,6 +20,9 @@ int gp_command_runtimes(const gp_arguments_t *arguments);
 // output cannot be written.
 int gp_help_command(const gp_command_t *command);
 
+// One entry of a help text: what it is called, and what it does from a column of its own on.
+void gp_help_entry(const char *head, const char *text);
+
 // The same for `greenprof` itself.
 int gp_help_overview(void);
 

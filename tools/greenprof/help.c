@@ -30,6 +30,16 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
+void gp_help_entry(const char *head, const char *text)
+{
+    int len = printf("%s", head);
+    if (len + 2 > TEXT_COLUMN)
+        printf("\n%*s", TEXT_COLUMN, "");
+    else
+        printf("%*s", TEXT_COLUMN - len, "");
+    print_wrapped(text);
+}
+
 // What an option's value can be, where another table knows.
 static void print_known(gp_hint_t hint)
 {
@@ -52,13 +62,8 @@ static void print_option(const gp_option_t *option)
     char letter[8] = "    ", head[128], text[512];
     if (option->letter != '\0')
         snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-    int len = snprintf(head, sizeof(head), "  %s--%s%s%s", letter, option->name, value ? " " : "", value ? value : "");
-    printf("%s", head);
-    if (len + 2 > TEXT_COLUMN)
-        printf("\n%*s", TEXT_COLUMN, "");
-    else
-        printf("%*s", TEXT_COLUMN - len, "");
-    print_wrapped(gp_option_text(option, text, sizeof(text)));
+    snprintf(head, sizeof(head), "  %s--%s%s%s", letter, option->name, value ? " " : "", value ? value : "");
+    gp_help_entry(head, gp_option_text(option, text, sizeof(text)));
     print_known(option->hint);
 }
 
@@ -80,7 +85,7 @@ int gp_help_overview(void)
            "A sampling profiler that knows coroutines.\n\n");
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
         printf("  %-12s%s\n", command->name, command->what);
-    printf("\n'greenprof help COMMAND' says more about one, 'greenprof --version' which greenprof "
-           "this is.\n");
+    printf("\n'greenprof help COMMAND' says more about one, 'greenprof help environment' what can be set\n"
+           "without a command, 'greenprof --version' which greenprof this is.\n");
     return gp_finish_stdout();
 }

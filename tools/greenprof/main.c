@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "environment.h"
 #include "message.h"
 #include "output_guard.h"
 #include "progress.h"
@@ -14,6 +15,8 @@ static int help(const gp_arguments_t *arguments)
 {
     if (arguments->operand_count == 0)
         return gp_help_overview();
+    if (strcmp(arguments->operands[0], "environment") == 0)
+        return gp_environment_help();
     const gp_command_t *command = gp_command_find(arguments->operands[0]);
     return command != NULL ? gp_help_command(command)
                            : gp_usage_error("help", "unknown command '%s'", arguments->operands[0]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "make_docs.h"
+#include "model/settings.h"
 
 #define DATE "2026-11-21" // of the manual
 
@@ -74,6 +75,23 @@ static void put_options(FILE *out, const gp_command_t *command)
             put_option(out, option);
 }
 
+static void put_setting(FILE *out, const char *name, const char *value, const char *standard, const char *sentence)
+{
+    fprintf(out, ".TP\n.BI %s= ", name);
+    fputc('"', out);
+    put_text(out, value);
+    fputs("\"\n", out);
+    put_sentences(out, sentence);
+    if (standard != NULL)
+        fprintf(out, "Default: %s.\n", standard);
+}
+
+static void put_environment(FILE *out)
+{
+#define PUT(id, value, low, high, standard, sentence) put_setting(out, "GREENPROF_" #id, value, standard, sentence);
+    GP_SETTINGS(PUT)
+}
+
 static void put_commands(FILE *out)
 {
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++) {
@@ -137,6 +155,8 @@ void gp_docs_man(FILE *out, const gp_command_t *command, FILE *body)
             put_options(out, command);
         else if (strcmp(line, "@COMMANDS@\n") == 0)
             put_commands(out);
+        else if (strcmp(line, "@ENVIRONMENT@\n") == 0)
+            put_environment(out);
         else
             fputs(line, out);
         has_options |= line[0] == '@';

@@ -61,7 +61,7 @@ static const char *spelling(const gp_option_t *option)
     return text;
 }
 
-static bool is_choice(const char *choices, const char *value)
+bool gp_option_is_choice(const char *choices, const char *value)
 {
     size_t len = strlen(value);
     for (const char *at = choices; len > 0; at++) {
@@ -75,8 +75,7 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
-// "a|b|c" becomes "a, b or c".
-static const char *choices_text(const char *choices)
+const char *gp_option_choices(const char *choices)
 {
     static char text[CHOICES_SIZE];
     const char *last = strrchr(choices, '|');
@@ -126,9 +125,9 @@ int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const ch
     const gp_command_t *command = arguments->command;
     void *field = (char *)arguments + option->offset;
     int status;
-    if (option->choices != NULL && !is_choice(option->choices, value))
+    if (option->choices != NULL && !gp_option_is_choice(option->choices, value))
         return gp_usage_error(command->name, "%s %s: must be %s", spelling(option), value,
-                              choices_text(option->choices));
+                              gp_option_choices(option->choices));
     switch (option->kind) {
     case GP_OPTION_FLAG:
         *(bool *)field = true;

@@ -155,4 +155,8 @@ void gp_options_free(gp_arguments_t *arguments);
 // Read a whole number in [lo, hi]. Returns whether `text` is one.
 bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *number);
 
+// Of "a|b|c": is `value` one of them; and "a, b or c", valid until the next call.
+bool gp_option_is_choice(const char *choices, const char *value);
+const char *gp_option_choices(const char *choices);
+
 #endif

@@ -9,10 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/signal_name.h"
 #include "command.h"
+#include "environment.h"
 #include "message.h"
-#include "model/engines.h"
 #include "patchable.h"
 #include "run.h"
 
@@ -52,26 +51,11 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     setenv("GREENPROF_PID", number, 1);
 }
 
-// What the library reads for itself, and would have to pass over in silence.
-static int check_environment(void)
-{
-    const char *signal_name = getenv("GREENPROF_SIGNAL"), *engine = getenv("GREENPROF_ENGINE");
-#define NAME(number, id, name) #name,
-    static const char *const engines[] = {"", GP_ENGINES(NAME) NULL};
-    if (signal_name != NULL && signal_name[0] != '\0' && gp_signal_by_name(signal_name) < 0)
-        return gp_fail("GREENPROF_SIGNAL", "%s: cannot be used for sampling; use one of %s", signal_name,
-                       GP_SIGNAL_NAMES);
-    for (int i = 0; engine != NULL && engines[i] != NULL; i++)
-        if (strcmp(engine, engines[i]) == 0)
-            return 0;
-    return engine == NULL ? 0 : gp_fail("GREENPROF_ENGINE", "%s: must be one of %s", engine, GP_ENGINE_CHOICES);
-}
-
 int gp_command_run(const gp_arguments_t *arguments)
 {
     char core[PATH_MAX], output[PATH_MAX];
     const char *program = arguments->operands[0];
-    int status = check_environment();
+    int status = gp_environment_check();
     if (status == 0)
         status = gp_run_output_path(arguments->output, program, output);
     if (status == 0)

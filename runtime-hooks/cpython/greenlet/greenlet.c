@@ -14,6 +14,7 @@
 #include "greenlet/walk_parked.h"
 #include "interpreter/peek_text.h"
 #include "interpreter/spawn_site.h"
+#include "settings.h"
 
 enum { // of the array behind greenlet._C_API; source: greenlet.h
     API_TYPE = 0,
@@ -423,7 +424,6 @@ static varargs_t *replace_function(gp_py_t *module, const char *name, int flags,
 // each sample.
 static bool see_switches(gp_py_t *type)
 {
-    const char *how = getenv("GREENPROF_GREENLETS");
     gp_py_t *other = gp_py.call(type, NULL), *current = get_current();
     gp_py_t *main = other != NULL ? gp_py.get_attr(other, "parent") : NULL;
     while (main != NULL && !is_main(main)) {
@@ -432,9 +432,9 @@ static bool see_switches(gp_py_t *type)
         gp_py.decref(inner);
     }
     gp_greenlet_find_state(current);
-    bool done = main != NULL && gp_greenlet_here.state != NULL && (how == NULL || strcmp(how, "trace") != 0) &&
+    bool done = main != NULL && gp_greenlet_here.state != NULL && !gp_setting_is(GP_SETTING_GREENLETS, "trace") &&
                 gp_greenlet_find_switch((const void *)(uintptr_t)get_current, main, other);
-    if (done && how != NULL && strcmp(how, "read") == 0)
+    if (done && gp_setting_is(GP_SETTING_GREENLETS, "read"))
         atomic_store_explicit(&gp_language_reads, true, memory_order_relaxed);
     gp_py_t *const made[] = {other, current, main};
     for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)

@@ -15,14 +15,13 @@
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
+#include "settings.h"
 #include "signal/handler.h"
 #include "signal/hog.h"
 #include "signal/mask.h"
 #include "signal/slice.h"
 #include "signal/wait.h"
 #include "unwind/unwind.h"
-
-enum { HOG_DEFAULT_NS = 10000000 };
 
 pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -169,14 +168,6 @@ static int arm_self(gp_thread_t *self)
     return error;
 }
 
-static uint64_t hog_threshold_ns(void)
-{
-    const char *text = getenv("GREENPROF_HOG_MS");
-    char *end;
-    double ms = text != NULL ? strtod(text, &end) : 0;
-    return text != NULL && end != text && *end == '\0' && ms > 0 && ms < 1e9 ? (uint64_t)(ms * 1e6) : HOG_DEFAULT_NS;
-}
-
 static int start_locked(gp_thread_t *self, unsigned hz)
 {
     int error = gp_unwind_init();
@@ -187,7 +178,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     if (error != 0)
         return error;
     gp_ticks_init();
-    gp_hog_set_threshold(hog_threshold_ns());
+    gp_hog_set_threshold((uint64_t)(gp_setting_number(GP_SETTING_HOG_MS) * 1e6));
     gp_slice_init();
     gp_wait_set_frequency(hz);
     gp_handler_kick = gp_collector_kick;

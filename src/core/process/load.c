@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What happens when the core library is loaded.
-#include <stdlib.h>
-
 #include "interface.h"
 #include "process/process.h"
 #include "session/census_service.h"
 #include "session/session.h"
+#include "settings.h"
 #include "signal/handler.h"
 
 // Where the core is in the process twice (preloaded, and inside libgreenprof), the first in symbol order is the active
@@ -16,29 +15,14 @@ static int is_active(void)
     return first() == gp_core_own_interface();
 }
 
-// GREENPROF_DEPTH: frames kept of a stack, in all profiles of this process.
-static void set_depth(void)
-{
-    const char *text = getenv("GREENPROF_DEPTH");
-    long depth = text != NULL ? strtol(text, NULL, 10) : 0;
-    if (depth >= 2 && depth <= GP_UNWIND_DEPTH_DEFAULT)
-        atomic_store_explicit(&gp_handler_depth, (unsigned)depth, memory_order_relaxed);
-}
-
-// GREENPROF_NATIVE: native frames among those of Python.
-static void set_native(void)
-{
-    const char *text = getenv("GREENPROF_NATIVE");
-    atomic_store_explicit(&gp_handler_native, text != NULL && text[0] == '1', memory_order_relaxed);
-}
-
 __attribute__((constructor)) static void load(void)
 {
     if (!is_active())
         return;
     gp_process_init();
-    set_depth();
-    set_native();
+    // In all profiles of this process.
+    atomic_store_explicit(&gp_handler_depth, (unsigned)gp_setting_number(GP_SETTING_DEPTH), memory_order_relaxed);
+    atomic_store_explicit(&gp_handler_native, gp_setting_is(GP_SETTING_NATIVE, "1"), memory_order_relaxed);
     gp_census_service_start();
     gp_session_start();
 }

@@ -10,6 +10,7 @@
 
 #include "coro/process_id.h"
 #include "session/census_writer.h"
+#include "settings.h"
 #include "signal/ticks.h"
 #include "signal/wake.h"
 
@@ -66,8 +67,8 @@ static void on_fatal(int number, siginfo_t *info, void *context)
 
 bool gp_census_fatal_prepare(void)
 {
-    const char *wanted = getenv("GREENPROF_CENSUS");
-    if (wanted == NULL || wanted[0] == '\0' || strlen(wanted) >= sizeof(pattern))
+    const char *wanted = gp_setting(GP_SETTING_CENSUS);
+    if (wanted == NULL || strlen(wanted) >= sizeof(pattern))
         return false;
     strcpy(pattern, wanted);
     struct sigaction action, old;

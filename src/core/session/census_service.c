@@ -19,6 +19,7 @@
 #include "greenprof/coro.h"
 #include "session/census_fatal.h"
 #include "session/census_writer.h"
+#include "settings.h"
 #include "signal/handler.h"
 #include "signal/mask.h"
 #include "signal/ticks.h"
@@ -64,6 +65,8 @@ static int open_directory(const char *runtime)
 static int open_place(void)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (gp_settings_are_refused()) // the asker could be anyone
+        return -EPERM;
     int fd = runtime != NULL && runtime[0] == '/' ? open_directory(runtime) : -ENOENT;
     return fd >= 0 ? fd : open_directory(NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session/follow.h"
+#include "settings.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -17,8 +18,7 @@ static const char *const launchers[] = {
 
 static bool mode_is(const char *mode)
 {
-    const char *wanted = getenv("GREENPROF_FOLLOW");
-    return strcmp(wanted != NULL && wanted[0] != '\0' ? wanted : "programs", mode) == 0;
+    return gp_setting_is(GP_SETTING_FOLLOW, mode);
 }
 
 static const char *executable(char path[PATH_MAX])
@@ -40,11 +40,11 @@ static bool is_launcher(const char *name)
 bool gp_follow_image(void)
 {
     char path[PATH_MAX];
-    const char *pattern = getenv("GREENPROF_FOLLOW_NAME"), *main_pid = getenv("GREENPROF_PID"),
-               *name = executable(path);
-    bool own = main_pid == NULL || atoi(main_pid) == getpid(), first = own && getenv("GREENPROF_STARTED") == NULL;
+    const char *pattern = gp_setting(GP_SETTING_FOLLOW_NAME), *name = executable(path);
+    int main_pid = (int)gp_setting_number(GP_SETTING_PID);
+    bool own = main_pid == 0 || main_pid == getpid(), first = own && gp_setting(GP_SETTING_STARTED) == NULL;
     setenv("GREENPROF_STARTED", "1", 1);
-    if (pattern != NULL && pattern[0] != '\0' && fnmatch(pattern, name, 0) != 0)
+    if (pattern != NULL && fnmatch(pattern, name, 0) != 0)
         return false;
     if (first || mode_is("all"))
         return true;

@@ -14,6 +14,7 @@
 #include "collect/spawn_locate.h"
 #include "coro/coro_name.h"
 #include "coro/spawn.h"
+#include "settings.h"
 #include "signal/ticks.h"
 
 void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
@@ -28,8 +29,7 @@ void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
     header->pid = (uint32_t)getpid();
     header->ppid = (uint32_t)getppid();
     header->frequency_hz = frequency_hz;
-    const char *clock = getenv("GREENPROF_CLOCK");
-    header->clock = clock != NULL && strcmp(clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
+    header->clock = gp_setting_is(GP_SETTING_CLOCK, "wall") ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
     header->engine = (uint32_t)gp_sampler_engine();
     header->tick_hz = gp_ticks_hz();
 #if defined(__x86_64__)
@@ -37,7 +37,7 @@ void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
 #else
     header->elf_machine = EM_AARCH64;
 #endif
-    const char *session = getenv("GREENPROF_SESSION");
+    const char *session = gp_setting(GP_SETTING_SESSION);
     for (int i = 0; session != NULL && i < 16 && strlen(session) >= 32; i++) {
         unsigned byte;
         char digits[3] = {session[2 * i], session[2 * i + 1], '\0'};
@@ -278,7 +278,7 @@ void gp_recording_meta(gp_recording_t *recording)
 
 bool gp_recording_path(const char *pattern, char *path, size_t size)
 {
-    const char *main_pid = getenv("GREENPROF_PID");
+    int main_pid = (int)gp_setting_number(GP_SETTING_PID);
     if (pattern == NULL)
         return false;
     size_t length = 0;
@@ -293,7 +293,7 @@ bool gp_recording_path(const char *pattern, char *path, size_t size)
         }
     }
     path[length] = '\0';
-    if (!has_pid && main_pid != NULL && atoi(main_pid) != getpid())
+    if (!has_pid && main_pid != 0 && main_pid != getpid())
         snprintf(path + length, size - length, ".%d", (int)getpid());
     return *pattern == '\0';
 }

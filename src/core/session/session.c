@@ -22,6 +22,7 @@
 #include "session/recording.h"
 #include "session/session_calls.h"
 #include "session/writing.h"
+#include "settings.h"
 #include "signal/activity.h"
 #include "signal/slice.h"
 #include "signal/wait.h"
@@ -287,7 +288,7 @@ static void open_later(void)
 {
     char path[4096];
     opened = true;
-    if (gp_recording_path(getenv("GREENPROF_OUTPUT"), path, sizeof(path)))
+    if (gp_recording_path(gp_setting(GP_SETTING_OUTPUT), path, sizeof(path)))
         gp_writer_open_later(&recording.writer, path, &recording.header);
     gp_recording_meta(&recording);
 }
@@ -296,7 +297,7 @@ static int open_now(void)
 {
     char path[4096];
     opened = true;
-    int error = gp_recording_path(getenv("GREENPROF_OUTPUT"), path, sizeof(path))
+    int error = gp_recording_path(gp_setting(GP_SETTING_OUTPUT), path, sizeof(path))
                     ? gp_writer_open(&recording.writer, path, &recording.header)
                     : -ENAMETOOLONG;
     if (error == 0)
@@ -461,22 +462,13 @@ void gp_session_in_child(void)
     gp_session_calls_after_fork();
 }
 
-static unsigned wanted_frequency(void)
-{
-    const char *text = getenv("GREENPROF_FREQUENCY");
-    long hz = text != NULL ? strtol(text, NULL, 10) : PROF_FREQUENCY_DEFAULT_HZ;
-    return hz >= 1 && hz <= PROF_FREQUENCY_MAX_HZ ? (unsigned)hz : PROF_FREQUENCY_DEFAULT_HZ;
-}
-
 static int start(void)
 {
-    const char *engine = getenv("GREENPROF_ENGINE");
-    if (engine != NULL && engine[0] != '\0' && gp_sampler_choose_engine(engine) != 0)
+    const char *engine = gp_setting(GP_SETTING_ENGINE), *signal_text = gp_setting(GP_SETTING_SIGNAL);
+    if ((engine != NULL && gp_sampler_choose_engine(engine) != 0) ||
+        (signal_text != NULL && gp_sampling_signal_choose(signal_text) != 0))
         return -EINVAL;
-    const char *signal_text = getenv("GREENPROF_SIGNAL");
-    if (signal_text != NULL && signal_text[0] != '\0' && gp_sampling_signal_choose(signal_text) != 0)
-        return -EINVAL;
-    unsigned hz = wanted_frequency();
+    unsigned hz = (unsigned)gp_setting_number(GP_SETTING_FREQUENCY);
     atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
     int error = gp_sampler_acquire(hz);
     if (error != 0)
@@ -498,7 +490,7 @@ static int start(void)
 
 int gp_session_start(void)
 {
-    if (getenv("GREENPROF_OUTPUT") == NULL || !gp_follow_image())
+    if (gp_setting(GP_SETTING_OUTPUT) == NULL || !gp_follow_image())
         return 0;
     gp_sampler_follow_forks(gp_follow_forks());
     // No sample before all is in place: the time that it takes to get there is not the program's.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exact/recorder.h"
+#include "settings.h"
 #include "signal/ticks.h"
 
 enum {
@@ -23,8 +24,7 @@ static size_t seen_count, seen_slots;
 
 void gp_session_calls_start(void)
 {
-    const char *mode = getenv("GREENPROF_MODE");
-    if (mode == NULL || strcmp(mode, "exact") != 0)
+    if (!gp_setting_is(GP_SETTING_MODE, "exact"))
         return;
     recorder = gp_exact_new(PROF_SCOPE_PROCESS);
     if (recorder != NULL)

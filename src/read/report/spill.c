@@ -36,7 +36,7 @@ int gp_spill_init(gp_spill_t *spill, size_t count)
 
 int gp_temporary_file(void)
 {
-    const char *directory = getenv("TMPDIR");
+    const char *directory = secure_getenv("TMPDIR");
     char path[PATH_MAX];
     if (directory == NULL || directory[0] == '\0')
         directory = "/tmp";

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+enum { ROOM_BYTES = 8192 };
+
+#define ROW(id, value, low, high, standard, sentence) {"GREENPROF_" #id, standard, low, high},
+static const struct {
+    const char *name, *standard;
+    double low, high;
+} settings[GP_SETTING_COUNT] = {GP_SETTINGS(ROW)};
+
+static const char *values[GP_SETTING_COUNT];
+static bool are_read;
+
+// Programs overwrite the memory that their environment is in, to show a title there. Not on the heap: some hooks are
+// loaded before the program's allocator. What finds no room is left where it is.
+static const char *keep(const char *text)
+{
+    static char room[ROOM_BYTES];
+    static size_t used;
+    size_t size = strlen(text) + 1;
+    if (size > sizeof(room) - used)
+        return text;
+    char *kept = memcpy(room + used, text, size);
+    used += size;
+    return kept;
+}
+
+static void read_all(void)
+{
+    for (int i = 0; i < GP_SETTING_COUNT; i++) {
+        const char *value = secure_getenv(settings[i].name);
+        values[i] = value != NULL && value[0] != '\0' ? keep(value) : NULL;
+    }
+    are_read = true;
+}
+
+const char *gp_setting(gp_setting_t setting)
+{
+    if (!are_read)
+        read_all();
+    return values[setting];
+}
+
+bool gp_setting_is(gp_setting_t setting, const char *value)
+{
+    const char *found = gp_setting(setting);
+    return strcmp(found != NULL ? found : settings[setting].standard, value) == 0;
+}
+
+double gp_setting_number(gp_setting_t setting)
+{
+    const char *text = gp_setting(setting), *standard = settings[setting].standard;
+    char *end;
+    double number = text != NULL ? strtod(text, &end) : 0;
+    if (text != NULL && *end == '\0' && number >= settings[setting].low && number <= settings[setting].high)
+        return number;
+    return standard != NULL ? strtod(standard, NULL) : 0;
+}
+
+bool gp_settings_are_refused(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What libgreenprof-core reads from its environment, GREENPROF_ID: X(ID, value, low, high, standard, sentence).
+//   value      what stands for it in help texts; with bars, the values that there are; with high > 0, a number in
+//              [low, high]
+//   standard   what holds where it is unset or not valid; NULL = nothing
+#ifndef GP_MODEL_SETTINGS_H
+#define GP_MODEL_SETTINGS_H
+
+#include "greenprof/prof.h"
+#include "model/engines.h"
+
+// clang-format off
+#define GP_SETTINGS(X)                                                                                                 \
+    X(OUTPUT, "FILE", 0, 0, NULL,                                                                                      \
+      "Capture to write. %p stands for the process id; children write FILE.PID unless it is there. Unset: nothing is " \
+      "recorded.")                                                                                                     \
+    X(FREQUENCY, "HZ", 1, PROF_FREQUENCY_MAX_HZ, "1000", "Samples a second of CPU time and thread.")                   \
+    X(CLOCK, "cpu|wall", 0, 0, "cpu", "What reports of the capture show unless told otherwise.")                       \
+    X(ENGINE, GP_ENGINE_CHOICES, 0, 0, NULL, "What drives the samples. Unset: the first of them that works.")          \
+    X(SIGNAL, "SIGNAL", 0, 0, NULL,                                                                                    \
+      "Signal that takes the samples: PROF, ALRM, IO, PWR, STKFLT, URG, USR1, USR2, VTALRM, WINCH, or RTMIN to "       \
+      "RTMAX. Unset: SIGPROF, or another one where the program handles that.")                                         \
+    X(DEPTH, "FRAMES", 2, 512, "512", "Frames kept of a stack: of a deeper one, its leaf and root end.")               \
+    X(NATIVE, "0|1", 0, 0, "0", "Python programs: 1 shows native frames among the Python ones.")                       \
+    X(MODE, "sample|exact", 0, 0, "sample", "exact counts every call of instrumented functions, besides sampling.")    \
+    X(HOG_MS, "MS", 0.001, 1000000, "10",                                                                              \
+      "Milliseconds without a switch from which on a slice is recorded with its stacks.")                              \
+    X(FOLLOW, "programs|all|exec|none", 0, 0, "programs",                                                              \
+      "Which processes: programs that it starts, but no shells and launchers; all of them; its own process only, "     \
+      "also as another program (exec); none but the program itself.")                                                  \
+    X(FOLLOW_NAME, "PATTERN", 0, 0, NULL, "Only processes with an executable name that matches this shell pattern.")   \
+    X(PATCH, "RUNTIME[,...]", 0, 0, NULL,                                                                              \
+      "Runtimes in the program itself to patch in memory, by name; auto: those recognized beyond doubt. Unset: none.") \
+    X(POLL, "auto|none", 0, 0, "auto", "none: no runtime is asked at samples which coroutine runs.")                   \
+    X(GREENLETS, "see|trace|read", 0, 0, "see",                                                                        \
+      "How switches of greenlets are known: seen in greenlet itself, by a trace function, or read at samples.")        \
+    X(CENSUS, "FILE", 0, 0, NULL,                                                                                      \
+      "Write all coroutines to this file when the program dies of a fatal signal; %p stands for the process id.")      \
+    X(SESSION, "ID", 0, 0, NULL, "32 hex digits that all captures of one run share. Set by greenprof run.")            \
+    X(PID, "PID", 1, 4194304, NULL,                                                                                    \
+      "Process that writes the file itself; others append their process ids. Set by greenprof run.")                   \
+    X(STARTED, "1", 0, 0, NULL, "The program of this run has started. Set by the library.")
+// clang-format on
+
+#endif

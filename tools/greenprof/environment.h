@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// What the library reads from the environment (model/settings.h).
+#ifndef GP_TOOLS_ENVIRONMENT_H
+#define GP_TOOLS_ENVIRONMENT_H
+
+// Is all of it valid? The library would have to pass over in silence what is not. Returns 0, or EXIT_FAILED with a
+// message.
+int gp_environment_check(void);
+
+// What there is and what it does: `greenprof help environment`.
+int gp_environment_help(void);
+
+#endif
