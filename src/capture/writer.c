@@ -58,12 +58,28 @@ static void move_predecessor(const char *path)
     }
 }
 
+// Others may foresee a name with a process id, in a directory where they may write, and put a link or a pipe there.
+static int empty_if_regular(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return -EPERM;
+    return ftruncate(fd, 0) == 0 ? 0 : -errno;
+}
+
+// For its user alone: the program's arguments and paths are in it.
 static int create(gp_writer_t *writer)
 {
     // O_APPEND: should a host close the descriptor, it is reopened by path and goes on where it was.
-    int fd = open(writer->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+    int flags = writer->has_made_name ? O_NOFOLLOW | O_NONBLOCK : O_TRUNC;
+    int fd = open(writer->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0600);
     if (fd < 0)
         return -errno;
+    int error = writer->has_made_name ? empty_if_regular(fd) : 0;
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
     int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
     if (high >= 0) {
         close(fd);

@@ -41,7 +41,8 @@ typedef struct gp_writer {
     gp_buffer_t packed, chunk;            // scratch of the writing thread
     gp_compressor_t compressor;
     gp_file_header_t header;
-    bool to_open; // by the writing thread, with `header`, before it writes
+    bool has_made_name; // there is a process id in the file's name; set before it is opened
+    bool to_open;       // by the writing thread, with `header`, before it writes
     // 1: there is something to be written. Set by gp_writer_hand_over() (release), cleared by gp_writer_write()
     // (release); a futex.
     _Atomic uint32_t busy;
@@ -53,8 +54,9 @@ typedef struct gp_writer {
     }
 
 // Create the file and write its header; the writer's features are added to it. Records may have been added before. An
-// existing file is replaced, unless it belongs to the same session and process (the image before an exec): that one is
-// renamed to PATH.1, .2, ... Returns 0 or a negative errno value; nothing is left behind on failure.
+// existing file is replaced (one with a made name only where it is a regular file), unless it belongs to the same
+// session and process (the image before an exec): that one is renamed to PATH.1, .2, ... Returns 0 or a negative errno
+// value; nothing is left behind on failure.
 int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 
 // The same, by gp_writer_write() when there is something to be written.

@@ -26,6 +26,23 @@ class Environment(check.Case):
         self.assertEqual(listed, read)
         self.assertGreater(len(listed), 15)
 
+    def test_captures_are_of_their_user_alone(self):
+        run = self.profile(["exits", "return", 0.05], healthy=False)
+        self.assertEqual(stat.S_IMODE(os.stat(run.output).st_mode), 0o600)
+
+    def test_links_with_a_made_name_are_not_followed(self):
+        victim = os.path.join(self.directory, "victim")
+        with open(victim, "w") as file:
+            file.write("secret")
+        library = os.path.join(check.LIBRARIES, "libgreenprof-core.so.0")
+        done = subprocess.run(["sh", "-c", 'ln -s victim $$.link; export GREENPROF_OUTPUT=$PWD/%p.$1 LD_PRELOAD=$0; exec true',
+                               library, "link"], cwd=self.directory)
+        self.assertEqual(done.returncode, 0)
+        with open(victim) as file:
+            self.assertEqual(file.read(), "secret")
+        subprocess.run(["sh", "-c", 'export GREENPROF_OUTPUT=$PWD/%p.file LD_PRELOAD=$0; exec true', library], cwd=self.directory)
+        self.assertEqual(len([name for name in os.listdir(self.directory) if name.endswith(".file")]), 1)
+
     def test_values_that_are_not_valid(self):
         for name, value, said in (("HOG_MS", "abc", "must be a number from 0.001 to 1000000"), ("HOG_MS", "0", "must be"),
                                   ("DEPTH", "1", "must be a number from 2 to 512"), ("DEPTH", "12x", "must be"),

@@ -106,17 +106,19 @@ static void announce(void)
 // The directory is looked at anew: the process may have changed its root, or its user.
 static void answer(uint32_t number)
 {
-    char name[48];
+    char name[48], path[96];
     int directory = open_place();
     if (place.answer[0] != '\0')
         unlink(place.answer);
     place.answer[0] = '\0';
     if (directory < 0)
         return;
-    close(directory);
     gp_census_answer_name(getpid(), number, name, sizeof(name));
     snprintf(place.answer, sizeof(place.answer), "%s/%s", place.directory, name);
-    gp_census_write(place.answer, NULL);
+    // In the directory that was looked at, whatever is by its name now; /proc/self is empty once the main thread ended.
+    snprintf(path, sizeof(path), "/proc/thread-self/fd/%d/%s", directory, name);
+    gp_census_write(path, NULL);
+    close(directory);
 }
 
 static void after_round(void)

@@ -34,7 +34,7 @@ static void record_end(void)
     record->reason = GP_END_CENSUS;
 }
 
-static int take(const char *path, const gp_census_fatal_t *fatal)
+static int take(const char *path, bool direct, const gp_census_fatal_t *fatal)
 {
     if (recording_pid != getpid()) { // the parent's, in an unknown state since the fork
         memset(&recording, 0, sizeof(recording));
@@ -44,6 +44,7 @@ static int take(const char *path, const gp_census_fatal_t *fatal)
     pthread_mutex_lock(&gp_drain_lock);
     gp_modules_refresh();
     gp_recording_begin(&recording, 0);
+    recording.writer.has_made_name = !direct;
     gp_writer_open_later(&recording.writer, path, &recording.header);
     gp_recording_meta(&recording);
     record_threads();
@@ -61,7 +62,7 @@ int gp_census_write(const char *path, const gp_census_fatal_t *fatal)
     struct stat status;
     bool direct = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
     snprintf(aside, sizeof(aside), direct ? "%s" : "%s.%d.part", path, (int)getpid());
-    int error = take(aside, fatal);
+    int error = take(aside, direct, fatal);
     if (error == 0)
         error = gp_writer_write(&recording.writer);
     gp_recording_abandon(&recording);

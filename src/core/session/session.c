@@ -283,12 +283,20 @@ static void write_end(uint32_t reason)
     record->reason = reason;
 }
 
+static bool find_path(char *path, size_t size)
+{
+    const char *wanted = gp_setting(GP_SETTING_OUTPUT);
+    bool found = gp_recording_path(wanted, path, size);
+    recording.writer.has_made_name = found && strcmp(path, wanted) != 0;
+    return found;
+}
+
 // Of a forked child: the writing thread opens it, which may take as long as the file system pleases.
 static void open_later(void)
 {
     char path[4096];
     opened = true;
-    if (gp_recording_path(gp_setting(GP_SETTING_OUTPUT), path, sizeof(path)))
+    if (find_path(path, sizeof(path)))
         gp_writer_open_later(&recording.writer, path, &recording.header);
     gp_recording_meta(&recording);
 }
@@ -297,9 +305,8 @@ static int open_now(void)
 {
     char path[4096];
     opened = true;
-    int error = gp_recording_path(gp_setting(GP_SETTING_OUTPUT), path, sizeof(path))
-                    ? gp_writer_open(&recording.writer, path, &recording.header)
-                    : -ENAMETOOLONG;
+    int error =
+        find_path(path, sizeof(path)) ? gp_writer_open(&recording.writer, path, &recording.header) : -ENAMETOOLONG;
     if (error == 0)
         gp_recording_meta(&recording);
     return error;
