@@ -100,7 +100,6 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
     thread->ended = NULL;
-    atomic_store_explicit(&thread->on_spare_stack, false, memory_order_relaxed);
     thread->hog_count = 0;
     thread->hog_end = 0;
     thread->exact_stack = NULL;

@@ -28,12 +28,13 @@ enum {
     GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
 };
 
-typedef struct moment { // what one signal found
+typedef struct found { // what one signal found
+    gp_unwind_regs_t registers;
     prof_coro_t *coro;
     uint64_t coro_id;
     uintptr_t entry; // where the handler's stack begins
     uint64_t now, cpu_ns;
-    uintptr_t sp, lo, hi;    // stack pointer and the stack it is on
+    uintptr_t lo, hi;        // the stack that the stack pointer is on
     uint64_t off_ns;         // preempted since the last coarse point of the same slice
     const uintptr_t *frames; // its stack
     bool outside;
@@ -41,7 +42,7 @@ typedef struct moment { // what one signal found
     bool in_window;  // the switch hook ran a moment ago, or hook and stack pointer disagree
     bool misfit;     // so do the runtime that is polled and the stack pointer
     gp_poll_answer_t polled;
-} moment_t;
+} found_t;
 
 // A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate
 // stack is put into the context that the kernel restores on return.
@@ -65,92 +66,83 @@ static gp_thread_t *adopt(ucontext_t *context)
     return thread;
 }
 
-// The thread is in its switch hook, on its spare stack: that is neither coroutine's, and not walked.
-static void stay_on_spare_stack(gp_thread_t *thread, moment_t *moment)
-{
-    moment->coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    moment->coro_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
-    moment->in_window = true;
-    moment->lo = moment->hi = moment->sp;
-}
-
 // Ask the runtime, where no hook has announced this stack. The time of its coroutines is the thread's until the
 // collector has sorted it out.
-static void ask_runtime(gp_thread_t *thread, moment_t *moment)
+static void ask_runtime(gp_thread_t *thread, found_t *found)
 {
-    bool is_own = moment->coro == thread->root && !moment->outside;
-    if (moment->coro->kind == GP_CORO_ANNOUNCED)
+    bool is_own = found->coro == thread->root && !found->outside;
+    if (found->coro->kind == GP_CORO_ANNOUNCED)
         return;
-    enum gp_poll_result result = gp_poll_ask(moment->sp, &moment->polled);
-    moment->misfit = result == GP_POLL_MISFIT || (result == GP_POLL_STACKLESS && !is_own);
-    if (moment->misfit)
+    enum gp_poll_result result = gp_poll_ask(found->registers.sp, &found->polled);
+    found->misfit = result == GP_POLL_MISFIT || (result == GP_POLL_STACKLESS && !is_own);
+    if (found->misfit)
         gp_thread_count(thread, GP_COUNTER_POLL_MISFIT);
     if (is_own) // its scheduler may have the thread's stack for its own
-        moment->polled.poll = NULL;
+        found->polled.poll = NULL;
     if (is_own || result == GP_POLL_NOBODY)
         return;
-    moment->coro = thread->root;
-    moment->coro_id = thread->root_id;
-    moment->outside = moment->misfit;
+    found->coro = thread->root;
+    found->coro_id = thread->root_id;
+    found->outside = found->misfit;
 }
 
-// What is known to be mapped of the stack: [*lo, moment->hi).
-static void find_bounds(gp_thread_t *thread, moment_t *moment, uintptr_t *lo)
+// What is known to be mapped of the stack: [*lo, found->hi).
+static void find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *lo)
 {
-    prof_coro_t *coro = moment->coro;
+    prof_coro_t *coro = found->coro;
     *lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
-    moment->hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
-    if (moment->hi == *lo) { // shares the thread's stack
+    found->hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
+    if (found->hi == *lo) { // shares the thread's stack
         *lo = atomic_load_explicit(&thread->root->lo, memory_order_relaxed);
-        moment->hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
+        found->hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
     }
-    if (moment->polled.poll != NULL) {
-        *lo = moment->polled.lo;
-        moment->hi = moment->polled.hi;
-    } else if (moment->outside || moment->hi <= moment->sp) {
+    if (found->polled.poll != NULL) {
+        *lo = found->polled.lo;
+        found->hi = found->polled.hi;
+    } else if (found->outside || found->hi <= found->registers.sp) {
         // The page that the stack pointer is on.
-        *lo = moment->sp & ~(uintptr_t)4095;
-        moment->hi = (moment->sp | 4095u) + 1;
-        if (!moment->misfit)
+        *lo = found->registers.sp & ~(uintptr_t)4095;
+        found->hi = (found->registers.sp | 4095u) + 1;
+        if (!found->misfit)
             gp_thread_count(thread, GP_COUNTER_OUTSIDE);
     }
 }
 
-static void find_stack(gp_thread_t *thread, moment_t *moment)
+static void find_stack(gp_thread_t *thread, found_t *found)
 {
     uintptr_t lo;
-    moment->coro = gp_thread_coro_at(thread, moment->sp, &moment->coro_id, &moment->outside);
+    found->coro = gp_thread_coro_at(thread, found->registers.sp, &found->coro_id, &found->outside);
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    prof_coro_t *unreported = language != NULL ? language->unreported(&moment->coro_id) : NULL;
+    prof_coro_t *unreported = language != NULL ? language->unreported(&found->coro_id) : NULL;
     if (unreported != NULL) {
-        moment->coro = unreported;
-        moment->unreported = !atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
+        found->coro = unreported;
+        found->unreported = !atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
     }
-    ask_runtime(thread, moment);
-    find_bounds(thread, moment, &lo);
+    ask_runtime(thread, found);
+    find_bounds(thread, found, &lo);
     // In an epilogue, the rows say that a register already popped is where it was: below the stack pointer. It still
     // is.
-    moment->lo = moment->sp - lo > POPPED_BYTES ? moment->sp - POPPED_BYTES : lo;
+    found->lo = found->registers.sp - lo > POPPED_BYTES ? found->registers.sp - POPPED_BYTES : lo;
 }
 
 // Bring the accounts up to now, unless the interrupted thread is doing so.
-static void account(gp_thread_t *thread, moment_t *moment)
+static void account(gp_thread_t *thread, found_t *found)
 {
     uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
     prof_coro_t *hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    bool fresh = moment->now - start < gp_slice_window_ticks;
-    moment->in_window = fresh || moment->misfit || (hint != NULL && hint != moment->coro);
+    bool fresh = found->now - start < gp_slice_window_ticks;
+    found->in_window = fresh || found->misfit || (hint != NULL && hint != found->coro);
     if (atomic_load_explicit(&thread->busy, memory_order_relaxed)) {
-        moment->in_window = true;
+        found->in_window = true;
         return;
     }
-    gp_slice_begin(thread, moment->sp);
+    gp_slice_begin(thread, found->registers.sp);
     hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    if (hint != moment->coro && !fresh && !moment->outside && !moment->unreported) {
+    if (hint != found->coro && !fresh && !found->outside && !found->unreported) {
         // The hint is old: a switch that no hook saw.
-        gp_slice_correct(thread, moment->coro, moment->coro_id, moment->now, moment->cpu_ns);
+        gp_slice_correct(thread, found->coro, found->coro_id, found->now, found->cpu_ns);
     }
-    moment->off_ns = gp_slice_settle(thread, moment->now, moment->cpu_ns);
+    found->off_ns = gp_slice_settle(thread, found->now, found->cpu_ns);
 }
 
 static void read_trace(prof_coro_t *coro, uint64_t trace[2])
@@ -166,12 +158,12 @@ static void read_trace(prof_coro_t *coro, uint64_t trace[2])
 }
 
 // Frames of a language runtime, where its code is on this stack.
-static size_t walk_language(gp_thread_t *thread, const moment_t *moment, uintptr_t pc, unsigned *flags)
+static size_t walk_language(gp_thread_t *thread, const found_t *found, unsigned *flags)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language == NULL)
         return 0;
-    gp_language_place_t place = {.pc = pc, .sp = moment->sp, .stack_hi = moment->hi};
+    gp_language_place_t place = {.pc = found->registers.pc, .sp = found->registers.sp, .stack_hi = found->hi};
     return language->walk(&place, thread->language_frames,
                           atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
 }
@@ -196,21 +188,19 @@ static size_t mix(gp_thread_t *thread, size_t native, size_t of_language)
     return depth;
 }
 
-static size_t walk(gp_thread_t *thread, moment_t *moment, const ucontext_t *context, unsigned *flags)
+static size_t walk(gp_thread_t *thread, found_t *found, unsigned *flags)
 {
-    gp_unwind_regs_t registers;
-    gp_unwind_regs_from_ucontext(&registers, thread->registers, context);
     *flags = 0;
-    size_t depth = walk_language(thread, moment, registers.pc, flags), of_language = depth;
+    size_t depth = walk_language(thread, found, flags), of_language = depth;
     bool is_native = atomic_load_explicit(&gp_handler_native, memory_order_relaxed) != 0;
     bool mixed = of_language > 0 && is_native && !(*flags & GP_UNWIND_TRUNCATED);
-    moment->frames = mixed ? thread->mixed_frames : of_language > 0 ? thread->language_frames : thread->frames;
+    found->frames = mixed ? thread->mixed_frames : of_language > 0 ? thread->language_frames : thread->frames;
     if (of_language == 0 || mixed)
-        depth = gp_unwind_walk(&registers, moment->lo, moment->hi, thread->frames,
+        depth = gp_unwind_walk(&found->registers, found->lo, found->hi, thread->frames,
                                atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
     if (mixed)
         depth = mix(thread, depth, of_language);
-    if ((*flags & GP_UNWIND_INCOMPLETE) && depth <= 1 && moment->in_window) {
+    if ((*flags & GP_UNWIND_INCOMPLETE) && depth <= 1 && found->in_window) {
         *flags |= GP_SAMPLE_SWITCHING;
         gp_thread_count(thread, GP_COUNTER_SWITCHING);
     } else if (*flags & GP_UNWIND_INCOMPLETE) {
@@ -218,9 +208,9 @@ static size_t walk(gp_thread_t *thread, moment_t *moment, const ucontext_t *cont
     }
     if (*flags & GP_UNWIND_TRUNCATED)
         gp_thread_count(thread, GP_COUNTER_TRUNCATED);
-    if (moment->outside)
-        *flags |= GP_SAMPLE_OUTSIDE | (moment->misfit ? GP_SAMPLE_MISFIT : 0u);
-    if (moment->polled.poll != NULL)
+    if (found->outside)
+        *flags |= GP_SAMPLE_OUTSIDE | (found->misfit ? GP_SAMPLE_MISFIT : 0u);
+    if (found->polled.poll != NULL)
         *flags |= GP_SAMPLE_POLLED;
     return depth;
 }
@@ -236,61 +226,54 @@ static void check_stack_use(uintptr_t entry)
 #endif
 }
 
-static void record(gp_thread_t *thread, moment_t *moment, const ucontext_t *context, uint64_t weight_ns)
+static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
 {
     unsigned flags;
-    size_t depth = walk(thread, moment, context, &flags);
-    check_stack_use(moment->entry);
-    size_t words = depth + (moment->polled.poll != NULL ? GP_POLL_ANSWER_WORDS : moment->outside ? 1 : 0);
+    size_t depth = walk(thread, found, &flags);
+    check_stack_use(found->entry);
+    size_t words = depth + (found->polled.poll != NULL ? GP_POLL_ANSWER_WORDS : found->outside ? 1 : 0);
     gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + words * sizeof(uintptr_t)));
     if (sample == NULL) {
         gp_thread_count(thread, GP_COUNTER_DROP_RING_FULL);
         return;
     }
-    thread->sample_cpu_ns = moment->cpu_ns;
-    sample->ticks = moment->now;
+    thread->sample_cpu_ns = found->cpu_ns;
+    sample->ticks = found->now;
     sample->weight_ns = weight_ns;
-    sample->off_ns = moment->off_ns;
-    sample->slice = gp_edge_load(&moment->coro->since);
-    sample->coro = moment->coro;
-    sample->coro_id = moment->coro_id;
-    read_trace(moment->coro, sample->trace);
-    gp_scope_t *scope = atomic_load_explicit(&moment->coro->scope, memory_order_acquire);
+    sample->off_ns = found->off_ns;
+    sample->slice = gp_edge_load(&found->coro->since);
+    sample->coro = found->coro;
+    sample->coro_id = found->coro_id;
+    read_trace(found->coro, sample->trace);
+    gp_scope_t *scope = atomic_load_explicit(&found->coro->scope, memory_order_acquire);
     sample->scope = scope != NULL ? scope->index : 0;
     sample->flags = flags;
     sample->depth = depth;
-    memcpy(sample->frames, moment->frames, depth * sizeof(uintptr_t));
-    if (moment->polled.poll != NULL)
-        memcpy(&sample->frames[depth], &moment->polled, sizeof(moment->polled));
-    else if (moment->outside)
-        sample->frames[depth] = moment->sp;
+    memcpy(sample->frames, found->frames, depth * sizeof(uintptr_t));
+    if (found->polled.poll != NULL)
+        memcpy(&sample->frames[depth], &found->polled, sizeof(found->polled));
+    else if (found->outside)
+        sample->frames[depth] = found->registers.sp;
     gp_ring_commit(sample, GP_RING_SAMPLE);
     gp_thread_count(thread, GP_COUNTER_SAMPLES);
-    if ((moment->outside && !moment->misfit) || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+    if ((found->outside && !found->misfit) || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
         gp_handler_kick(); // an unknown stack is better known soon
 }
 
 static void take_sample(gp_thread_t *thread, ucontext_t *context)
 {
-    moment_t moment = {
-        .entry = thread->handler_entry, .now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
-    uint64_t weight_ns = moment.cpu_ns - thread->sample_cpu_ns;
-    if (moment.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
+    found_t found = {.entry = thread->handler_entry, .now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    uint64_t weight_ns = found.cpu_ns - thread->sample_cpu_ns;
+    if (found.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
         // A wall-clock timer on a thread that hardly ran: too little to be worth a walk. The time is not lost, it is in
         // the weight of the next sample.
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
         return;
     }
-    gp_unwind_regs_t registers;
-    gp_unwind_regs_from_ucontext(&registers, thread->registers, context);
-    moment.sp = registers.sp;
-    if (atomic_load_explicit(&thread->on_spare_stack, memory_order_relaxed)) {
-        stay_on_spare_stack(thread, &moment);
-    } else {
-        find_stack(thread, &moment);
-        account(thread, &moment);
-    }
-    record(thread, &moment, context, weight_ns);
+    gp_unwind_regs_from_ucontext(&found.registers, thread->registers, context);
+    find_stack(thread, &found);
+    account(thread, &found);
+    record(thread, &found, weight_ns);
 }
 
 static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)

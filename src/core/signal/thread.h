@@ -81,12 +81,11 @@ typedef struct gp_thread {
     uint64_t wait_window;
     uint64_t activity_least; // ticks: longer waits end an activity, see activity.h
     uint64_t activity_window;
-    uint32_t activity_count;     // activities since activity_window
-    gp_hog_t hogs[GP_HOGS];      // latest long slices, see hog.c
-    unsigned hog_count;          // in all
-    uint64_t hog_end;            // when the latest ended, 0 = none
-    unsigned char *spare_stack;  // top of a stack for work that a coroutine's stack may be too small for
-    _Atomic bool on_spare_stack; // the thread is on it
+    uint32_t activity_count;    // activities since activity_window
+    gp_hog_t hogs[GP_HOGS];     // latest long slices, see hog.c
+    unsigned hog_count;         // in all
+    uint64_t hog_end;           // when the latest ended, 0 = none
+    unsigned char *spare_stack; // top of a stack for work that a coroutine's stack may be too small for
 
     uint64_t sample_cpu_ns;        // thread CPU clock at the last sample
     uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began
