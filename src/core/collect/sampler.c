@@ -25,6 +25,11 @@
 
 pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
 
+// Around everything that touches a thread's timer: what threads need to begin and to end. `engine`, `frequency` and
+// `leaving` are written under both locks. The innermost of all, and never held while memory is allocated: fork handlers
+// of the program may hold its allocator's locks, and may wait for threads, while the sampler lock is held.
+static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static uint32_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
 static unsigned user_count, frequency;            // frequency 0 = resting
 static uint64_t idle_since_ns;
@@ -93,10 +98,10 @@ static void arm_or_count(gp_thread_t *thread)
 
 static void arm_if_sampling(gp_thread_t *thread)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    pthread_mutex_lock(&timer_lock);
     if (frequency != 0)
         arm_or_count(thread);
-    pthread_mutex_unlock(&gp_sampler_lock);
+    pthread_mutex_unlock(&timer_lock);
 }
 
 static void on_exit_of(gp_thread_t *thread)
@@ -104,12 +109,12 @@ static void on_exit_of(gp_thread_t *thread)
     sigset_t signals;
     gp_sampling_signal_set(&signals);
     gp_mask_change(SIG_BLOCK, &signals, NULL); // for good: the thread ends
-    pthread_mutex_lock(&gp_sampler_lock);
+    pthread_mutex_lock(&timer_lock);
     if (engine != NULL)
         engine->disarm(&thread->timer);
     if (frequency != 0)
         gp_slice_settle_now(thread);
-    pthread_mutex_unlock(&gp_sampler_lock);
+    pthread_mutex_unlock(&timer_lock);
 }
 
 static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
@@ -132,25 +137,49 @@ static void arm_task(pid_t tid)
     gp_thread_t *thread = gp_thread_prepare(tid);
     if (thread == NULL)
         return;
+    pthread_mutex_lock(&timer_lock);
     if (!leaving && thread->timer.armed && !engine->is_alive(&thread->timer)) {
         // The host closed it. The accounts go on: what passed meanwhile is in the next sample's weight.
         gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
         engine->arm(&thread->timer, tid, gp_sampling_signal());
     }
     arm_or_count(thread);
+    pthread_mutex_unlock(&timer_lock);
 }
 
 static void disarm_all(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    pthread_mutex_lock(&timer_lock);
+    frequency = 0;
     for (; thread != NULL; thread = thread->next)
         engine->disarm(&thread->timer);
+    pthread_mutex_unlock(&timer_lock);
+}
+
+static void set_frequency(unsigned hz)
+{
+    pthread_mutex_lock(&timer_lock);
+    frequency = hz;
+    pthread_mutex_unlock(&timer_lock);
+}
+
+static void set_engine(const gp_clock_engine_t *chosen)
+{
+    pthread_mutex_lock(&timer_lock);
+    engine = chosen;
+    pthread_mutex_unlock(&timer_lock);
 }
 
 static int arm_first(gp_thread_t *self)
 {
     int error = engine->start != NULL ? engine->start() : 0;
-    return error != 0 ? error : arm(self);
+    if (error != 0)
+        return error;
+    pthread_mutex_lock(&timer_lock);
+    error = arm(self);
+    pthread_mutex_unlock(&timer_lock);
+    return error;
 }
 
 // Arm the calling thread, with the chosen engine or the first that works.
@@ -160,11 +189,11 @@ static int arm_self(gp_thread_t *self)
     if (engine != NULL)
         return arm_first(self);
     for (int i = 0; gp_clock_engines[i] != NULL && error != 0; i++) {
-        engine = gp_clock_engines[i];
+        set_engine(gp_clock_engines[i]);
         error = arm_first(self);
     }
     if (error != 0)
-        engine = NULL;
+        set_engine(NULL);
     return error;
 }
 
@@ -183,11 +212,11 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     gp_wait_set_frequency(hz);
     gp_handler_kick = gp_collector_kick;
     gp_clock_pacer = &gp_pacer;
-    frequency = hz;
+    set_frequency(hz);
     gp_slice_new_epoch();
     error = arm_self(self);
     if (error != 0) {
-        frequency = 0;
+        set_frequency(0);
         return error;
     }
     atomic_store_explicit(&gp_handler_engine, engine, memory_order_release);
@@ -206,7 +235,6 @@ static void stop_locked(void)
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
     atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
     disarm_all();
-    frequency = 0;
 }
 
 // Where the thread blocks the signal one may be pending, and would stay so: take it off.
@@ -224,6 +252,7 @@ static void take_off_pending(int number)
 static void rearm_all(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    pthread_mutex_lock(&timer_lock);
     for (; thread != NULL; thread = thread->next) {
         if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !thread->timer.armed)
             continue;
@@ -233,6 +262,7 @@ static void rearm_all(void)
         if (engine->arm(&thread->timer, tid, gp_sampling_signal()) != 0)
             gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
     }
+    pthread_mutex_unlock(&timer_lock);
 }
 
 static void yield_locked(int host)
@@ -273,9 +303,10 @@ static void change_frequency(unsigned hz)
 {
     if (hz == frequency || hz == 0)
         return;
-    frequency = hz;
     gp_wait_set_frequency(hz);
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    pthread_mutex_lock(&timer_lock);
+    frequency = hz;
     for (; thread != NULL; thread = thread->next) {
         if (!thread->timer.armed)
             continue;
@@ -284,6 +315,7 @@ static void change_frequency(unsigned hz)
         thread->timer.block_left = 0;
         engine->set_interval(&thread->timer, thread->timer.period_ns);
     }
+    pthread_mutex_unlock(&timer_lock);
 }
 
 static unsigned highest_wanted(void)
@@ -343,10 +375,10 @@ void gp_sampler_look_for_threads(void)
 
 void gp_sampler_disarm(gp_thread_t *thread)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    pthread_mutex_lock(&timer_lock);
     if (engine != NULL)
         engine->disarm(&thread->timer);
-    pthread_mutex_unlock(&gp_sampler_lock);
+    pthread_mutex_unlock(&timer_lock);
 }
 
 void gp_sampler_begin_here(void)
@@ -364,19 +396,21 @@ void gp_sampler_before_exec(void)
     // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
     // delivered on the way out of the system call that removes it.
     // Nor may the collector, which looks for threads without a timer, give it a new one.
+    pthread_mutex_lock(&timer_lock);
     leaving = true;
     if (frequency != 0 && gp_thread_self != NULL) {
         engine->disarm(&gp_thread_self->timer);
         take_off_pending(gp_sampling_signal());
     }
+    pthread_mutex_unlock(&timer_lock);
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 
 void gp_sampler_after_failed_exec(void)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    pthread_mutex_lock(&timer_lock);
     leaving = false;
-    pthread_mutex_unlock(&gp_sampler_lock);
+    pthread_mutex_unlock(&timer_lock);
     if (gp_thread_self != NULL)
         arm_if_sampling(gp_thread_self);
 }
@@ -388,6 +422,16 @@ void gp_sampler_before_fork(void)
     sigset_t signals;
     gp_sampling_signal_set(&signals);
     gp_mask_change(SIG_BLOCK, &signals, &mask_before_fork);
+}
+
+void gp_sampler_hold_timers(void)
+{
+    pthread_mutex_lock(&timer_lock);
+}
+
+void gp_sampler_let_timers_go(void)
+{
+    pthread_mutex_unlock(&timer_lock);
 }
 
 void gp_sampler_abandon_timers(void)

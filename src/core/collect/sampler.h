@@ -2,7 +2,7 @@
 // The sampler: installs the handler, gives every thread a timer, and takes it all back when no profile runs any more.
 //
 // Users acquire and release it; it goes on for GP_SAMPLER_LINGER_NS after the last release, because requests come one
-// after the other. The collector ends it. Lock order: sampler lock -> drain lock -> registry lock.
+// after the other. The collector ends it. Lock order: src/core/signal/SIGNALS.md.
 #ifndef GP_COLLECT_SAMPLER_H
 #define GP_COLLECT_SAMPLER_H
 
@@ -68,7 +68,9 @@ void gp_sampler_after_failed_exec(void);
 
 // Around fork, on the forking thread (see process.c).
 void gp_sampler_before_fork(void);
+void gp_sampler_hold_timers(void);
 void gp_sampler_abandon_timers(void);
+void gp_sampler_let_timers_go(void);
 void gp_sampler_after_fork(bool child);
 
 #endif

@@ -16,7 +16,9 @@
 
 typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-enum { OWN_THREADS_MAX = 64 };
+// The program may have made the default stack as small as its own threads need; pages that are not touched cost
+// nothing.
+enum { OWN_THREADS_MAX = 64, OWN_STACK_BYTES = 1 << 20 };
 
 static create_t *real_create;
 static _Atomic pid_t own_threads[OWN_THREADS_MAX];
@@ -98,22 +100,37 @@ static void *run_own(void *argument)
     return result;
 }
 
+static int create_own(own_start_t *start, pthread_t *thread)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int error = pthread_attr_init(&attr);
+    if (error != 0)
+        return error;
+    pthread_attr_setstacksize(&attr, OWN_STACK_BYTES);
+    sigfillset(&all);
+    gp_mask_change(SIG_SETMASK, &all, &old);
+    error = real_create(thread, &attr, run_own, start);
+    gp_mask_change(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return error;
+}
+
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out)
 {
     gp_thread_hook_init();
     if (real_create == NULL)
         return -ENOSYS;
     own_start_t start = {.run = run, .argument = argument};
-    int saved = errno;
+    int saved = errno, cancel;
+    // The new thread works on this stack until it has posted: a cancelled caller must not leave before.
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     sem_init(&start.started, 0, 0);
-    sigset_t all, old;
-    sigfillset(&all);
-    gp_mask_change(SIG_SETMASK, &all, &old);
-    int error = real_create(pthread_out, NULL, run_own, &start);
-    gp_mask_change(SIG_SETMASK, &old, NULL);
+    int error = create_own(&start, pthread_out);
     // Until it has put its id on the list of own threads it could be taken for one of the program's.
     while (error == 0 && sem_wait(&start.started) < 0)
         errno = saved; // EINTR
+    pthread_setcancelstate(cancel, NULL);
     return -error;
 }
 
@@ -127,25 +144,36 @@ typedef struct cell {
 
 static cell_t cells[256], *free_cells;
 static unsigned used_cells;
+static pthread_mutex_t cells_lock = PTHREAD_MUTEX_INITIALIZER; // an innermost one
 
 static cell_t *take_cell(void)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    pthread_mutex_lock(&cells_lock);
     cell_t *cell = free_cells;
     if (cell != NULL)
         free_cells = cell->next;
     else if (used_cells < sizeof(cells) / sizeof(cells[0]))
         cell = &cells[used_cells++];
-    pthread_mutex_unlock(&gp_registry_lock);
+    pthread_mutex_unlock(&cells_lock);
     return cell;
 }
 
 static void give_cell(cell_t *cell)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    pthread_mutex_lock(&cells_lock);
     cell->next = free_cells;
     free_cells = cell;
-    pthread_mutex_unlock(&gp_registry_lock);
+    pthread_mutex_unlock(&cells_lock);
+}
+
+void gp_threads_hold_starts(void)
+{
+    pthread_mutex_lock(&cells_lock);
+}
+
+void gp_threads_let_starts_go(void)
+{
+    pthread_mutex_unlock(&cells_lock);
 }
 
 GP_ENTRY_CODE static void *run_sampled(void *argument)

@@ -53,6 +53,10 @@ uint64_t gp_thread_own_cpu_ns(void);
 // Is `pc` in such a function?
 bool gp_thread_is_entry(uintptr_t pc);
 
+// Around fork: no thread is just being started.
+void gp_threads_hold_starts(void);
+void gp_threads_let_starts_go(void);
+
 // The program's threads get blocks as they start (thread_hook.c); resolve the real pthread_create.
 void gp_thread_hook_init(void);
 

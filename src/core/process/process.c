@@ -60,97 +60,119 @@ static void resolve_if_early(void)
         resolve();
 }
 
-static void before(void)
+// Around fork, in two steps. The outer one keeps starting, stopping and the collector out: they allocate under their
+// locks, so these are taken before the program's fork handlers run and given back after them: an allocator that has
+// handlers (jemalloc) holds its own locks in between. The inner one keeps threads, coroutines and calls still, whose
+// locks are never held while memory is allocated: it is as close around the fork as can be, so that the program's
+// handlers may start threads, wait for their end, and let them run.
+static void before_outer(void)
 {
     gp_sampler_before_fork();
     pthread_mutex_lock(&gp_drain_lock);
     gp_profiles_before_fork();
+}
+
+static void before_inner(void)
+{
     pthread_mutex_lock(&gp_registry_lock);
     gp_exact_before_fork();
+    gp_threads_hold_starts();
+    gp_sampler_hold_timers();
 }
 
-static void parent(void)
+static void after_inner(bool is_child)
 {
-    gp_exact_after_fork(false);
+    if (is_child) {
+        gp_process_claim();
+        gp_sampler_abandon_timers();
+        gp_thread_after_fork();
+        gp_thread_forget_own();
+        gp_collector_after_fork();
+    }
+    gp_sampler_let_timers_go();
+    gp_threads_let_starts_go();
+    gp_exact_after_fork(is_child);
     pthread_mutex_unlock(&gp_registry_lock);
+}
+
+static void after_outer(bool is_child)
+{
+    if (is_child)
+        gp_profiles_in_child();
     pthread_mutex_unlock(&gp_drain_lock);
-    gp_sampler_after_fork(false);
+    if (is_child) {
+        gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to report
+        gp_session_in_child();
+    }
+    gp_sampler_after_fork(is_child);
 }
 
-static void child(void)
+// Fork handlers registered last run first before the fork and last after it. So the outer step is registered by the
+// first fork() itself, and the inner one when the library is loaded. Where a fork does not come through fork()
+// (forkpty), the handlers of the inner step do both; which of the two holds is settled anew for each fork.
+static __thread enum { NEITHER, OUTER, INNER } forker __attribute__((tls_model("initial-exec")));
+
+static void prepare_outer(void)
 {
-    gp_process_claim();
-    gp_sampler_abandon_timers();
-    gp_thread_after_fork();
-    gp_thread_forget_own();
-    gp_collector_after_fork();
-    gp_exact_after_fork(true);
-    gp_profiles_in_child();
-    pthread_mutex_unlock(&gp_registry_lock);
-    pthread_mutex_unlock(&gp_drain_lock);
-    gp_coro_recycle(gp_coro_take_retired()); // the parent reports what they did
-    gp_session_in_child();
-    gp_sampler_after_fork(true);
+    before_outer();
+    forker = OUTER;
 }
 
-// Fork handlers registered last run first before the fork and last after it, which is where ours must be: an allocator
-// that has handlers of its own (jemalloc) holds its locks in between. So they are registered by the first fork()
-// itself; those registered at load are for forks that do not come through fork(), forkpty()'s for one. Which of the two
-// acts is settled anew for each fork.
-static __thread enum { NOT_FORKING, LATE, EARLY } forker __attribute__((tls_model("initial-exec")));
-
-static void before_late(void)
+static void prepare_inner(void)
 {
-    before();
-    forker = LATE;
+    if (forker != OUTER) {
+        before_outer();
+        forker = INNER;
+    }
+    before_inner();
 }
 
-static void before_early(void)
+static void finish_inner(bool is_child)
 {
-    if (forker == LATE)
-        return;
-    before();
-    forker = EARLY;
+    after_inner(is_child);
+    if (forker == INNER)
+        after_outer(is_child);
 }
 
-static void parent_late(void)
+static void finish_outer(bool is_child)
 {
-    if (forker == LATE)
-        parent();
-    forker = NOT_FORKING;
+    if (forker == OUTER)
+        after_outer(is_child);
+    forker = NEITHER;
 }
 
-static void parent_early(void)
+static void parent_inner(void)
 {
-    if (forker == EARLY)
-        parent();
+    finish_inner(false);
 }
 
-static void child_late(void)
+static void child_inner(void)
 {
-    if (forker == LATE)
-        child();
-    forker = NOT_FORKING;
+    finish_inner(true);
 }
 
-static void child_early(void)
+static void parent_outer(void)
 {
-    if (forker == EARLY)
-        child();
+    finish_outer(false);
 }
 
-static void register_late(void)
+static void child_outer(void)
 {
-    pthread_atfork(before_late, parent_late, child_late);
+    finish_outer(true);
+}
+
+static void register_outer(void)
+{
+    pthread_atfork(prepare_outer, parent_outer, child_outer);
 }
 
 PROF_API pid_t fork(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     resolve_if_early();
-    forker = NOT_FORKING;
+    forker = NEITHER;
     if (is_ready)
-        pthread_once(&once, register_late);
+        pthread_once(&once, register_outer);
     return next.fork();
 }
 
@@ -165,7 +187,7 @@ void gp_process_init(void)
     gp_ticks_begin();
     gp_thread_hook_init();
     resolve();
-    pthread_atfork(before_early, parent_early, child_early);
+    pthread_atfork(prepare_inner, parent_inner, child_inner);
     at_quick_exit(gp_process_ending); // it runs no destructors; the first registered runs last
     gp_thread_attach();
 }
