@@ -85,14 +85,19 @@ static void *run_job(void *argument)
 static int run_on_own_thread(job_t *job)
 {
     pthread_t thread;
+    int cancel;
+    // The other thread works on this stack: a cancelled caller must not leave before it is done.
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     int result = prof_core_interface()->thread_start(run_job, job, &thread);
-    if (result < 0)
-        return result;
-    while (sem_wait(&job->done) < 0 && errno == EINTR)
-        ;
-    // Also keeps `job` on the caller's stack alive until sem_post() has returned.
-    pthread_join(thread, NULL);
-    return job->result;
+    if (result == 0) {
+        while (sem_wait(&job->done) < 0 && errno == EINTR)
+            ;
+        // Also keeps `job` on the caller's stack alive until sem_post() has returned.
+        pthread_join(thread, NULL);
+        result = job->result;
+    }
+    pthread_setcancelstate(cancel, NULL);
+    return result;
 }
 
 PROF_API int prof_dump(prof_t *profile, const char *format, const char *path)
