@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/signal_name.h"
 #include "model/counters.h"
@@ -42,6 +44,22 @@ bool gp_sampling_signal_is_ours(void)
     return is_ours(gp_sampling_signal());
 }
 
+// All signals, glibc's own two included, which no sigset_t can have: its handlers end a cancelled thread, or change its
+// user, in the middle of ours. Source: struct sigaction of the kernel, as rt_sigaction(2) takes it.
+static int block_all(int number)
+{
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } action;
+    if (syscall(SYS_rt_sigaction, number, NULL, &action, sizeof(action.mask)) != 0)
+        return -errno;
+    action.mask = UINT64_MAX;
+    return syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(action.mask)) == 0 ? 0 : -errno;
+}
+
 static int install(int number)
 {
     struct sigaction old, mine;
@@ -56,7 +74,7 @@ static int install(int number)
     // A handler of the host's that switches stacks or jumps away must not interrupt ours.
     sigfillset(&mine.sa_mask);
     mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    return __sigaction(number, &mine, NULL) == 0 ? 0 : -errno;
+    return __sigaction(number, &mine, NULL) == 0 ? block_all(number) : -errno;
 }
 
 static int try(int number, int not_this)
