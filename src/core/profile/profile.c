@@ -6,6 +6,7 @@
 #include "collect/collector.h"
 #include "collect/sampler.h"
 #include "coro/coro_ledger.h"
+#include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
@@ -15,6 +16,14 @@
 #include "profile/profile_pool.h"
 #include "signal/language.h"
 #include "signal/slice.h"
+
+// Is `profile` one, and the caller in the process that has it? In a child of _Fork() or clone() there is no collector.
+static int check(const prof_t *profile)
+{
+    if (!gp_process_is_mine())
+        return -ESRCH;
+    return gp_profile_is_valid(profile) ? 0 : -EINVAL;
+}
 
 static int check_options(const prof_options_t *given, prof_options_t *options)
 {
@@ -243,7 +252,7 @@ static int start_run(prof_t *profile)
 prof_t *prof_start(const prof_options_t *given)
 {
     prof_options_t options;
-    int error = check_options(given, &options);
+    int error = gp_process_is_mine() ? check_options(given, &options) : -ESRCH;
     prof_t *profile = NULL;
     if (error == 0) {
         pthread_mutex_lock(&gp_drain_lock);
@@ -273,11 +282,13 @@ prof_t *prof_start(const prof_options_t *given)
 
 int prof_resume(prof_t *profile)
 {
-    if (!gp_profile_is_valid(profile))
-        return -EINVAL;
+    int error = check(profile);
+    if (error != 0)
+        return error;
     if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
         return -EALREADY;
-    int saved_errno = errno, error = start_run(profile);
+    int saved_errno = errno;
+    error = start_run(profile);
     errno = saved_errno;
     return error;
 }
@@ -357,8 +368,9 @@ void gp_profiles_in_child(void)
 
 int prof_stop(prof_t *profile)
 {
-    if (!gp_profile_is_valid(profile))
-        return -EINVAL;
+    int error = check(profile);
+    if (error != 0)
+        return error;
     int expected = GP_PROFILE_RUNNING, saved_errno = errno;
     if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_RUNNING)
         return -EALREADY;
@@ -406,7 +418,7 @@ static void read_ledger(prof_t *profile, gp_ledger_t *ledger)
 uint64_t prof_total_ns(prof_t *profile)
 {
     gp_ledger_t ledger;
-    if (!gp_profile_is_valid(profile))
+    if (check(profile) != 0)
         return 0;
     read_ledger(profile, &ledger);
     pthread_mutex_lock(&gp_drain_lock);
@@ -418,8 +430,9 @@ uint64_t prof_total_ns(prof_t *profile)
 int prof_ledger(prof_t *profile, prof_ledger_t *out)
 {
     gp_ledger_t ledger;
-    if (!gp_profile_is_valid(profile))
-        return -EINVAL;
+    int error = check(profile);
+    if (error != 0)
+        return error;
     read_ledger(profile, &ledger);
     return gp_ledger_give(&ledger, out);
 }
@@ -437,7 +450,7 @@ static void forget_scopes(prof_t *profile)
 
 void prof_free(prof_t *profile)
 {
-    if (!gp_profile_is_valid(profile))
+    if (check(profile) != 0)
         return;
     prof_stop(profile); // -EALREADY where it is stopped
     pthread_mutex_lock(&gp_drain_lock);

@@ -5,6 +5,7 @@
 
 #include "collect/collector.h"
 #include "collect/functions.h"
+#include "coro/process_id.h"
 #include "exact/recorder.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
@@ -171,9 +172,10 @@ static int fill(owned_t *owned, prof_t *profile)
 
 gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
 {
-    owned_t *owned = gp_profile_is_valid(profile) ? calloc(1, sizeof(*owned)) : NULL;
+    bool is_mine = gp_process_is_mine(), is_valid = is_mine && gp_profile_is_valid(profile);
+    owned_t *owned = is_valid ? calloc(1, sizeof(*owned)) : NULL;
     if (owned == NULL) {
-        errno = gp_profile_is_valid(profile) ? ENOMEM : EINVAL;
+        errno = !is_mine ? ESRCH : is_valid ? ENOMEM : EINVAL;
         return NULL;
     }
     if (atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING) {

@@ -16,6 +16,7 @@
 #include "collect/collector.h"
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
+#include "coro/process_id.h"
 #include "greenprof/coro.h"
 #include "session/census_fatal.h"
 #include "session/census_writer.h"
@@ -164,6 +165,8 @@ int prof_coro_dump(const char *path)
         return -EINVAL;
     if (strlen(path) >= sizeof(request.path))
         return -ENAMETOOLONG;
+    if (!gp_process_is_mine())
+        return -ESRCH; // a child of _Fork() or clone(): it has no collector
     int saved = errno;
     take_turn();
     int error = start_collector();

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// Hosts that do to greenprof what libraries do: fork handlers that join and create threads, threads that are cancelled
+// while they dump, a tiny default stack, forks that run no handlers, signal handlers that need room.
+//
+// Each case is a process of its own, since fork handlers are to be registered before its first fork: one that hangs or
+// crashes fails its test alone.
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "greenprof/coro.h"
+#include "greenprof/prof.h"
+#include "work.h"
+
+extern char **environ;
+
+enum { PATIENCE_S = 60, FORKS = 5, CANCELLED = 60, DUMPS = 10, TINY_STACK = 49152 };
+
+// --- Fork handlers.
+
+static pthread_t worker;
+static sem_t leave;
+static bool is_joined, is_created;
+
+static void *work_until_left(void *unused)
+{
+    (void)unused;
+    burn(1000000);
+    while (sem_wait(&leave) != 0)
+        ;
+    return NULL;
+}
+
+static void create(void)
+{
+    if (is_created && pthread_create(&worker, NULL, work_until_left, NULL) != 0)
+        abort();
+}
+
+static void join(void)
+{
+    if (!is_joined)
+        return;
+    sem_post(&leave);
+    pthread_join(worker, NULL);
+}
+
+static int fork_once(void)
+{
+    int status = -1;
+    if (is_joined && !is_created && pthread_create(&worker, NULL, work_until_left, NULL) != 0)
+        return 2;
+    pid_t pid = fork();
+    if (pid == 0) {
+        burn(1000000);
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    if (is_created && !is_joined) {
+        sem_post(&leave);
+        pthread_join(worker, NULL);
+    }
+    return status == 0 ? 0 : 3;
+}
+
+static int fork_with_handlers(bool joins, bool creates)
+{
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.scope = PROF_SCOPE_PROCESS;
+    is_joined = joins;
+    is_created = creates;
+    sem_init(&leave, 0, 0);
+    prof_t *profile = prof_start(&options);
+    if (joins && creates)
+        create();
+    pthread_atfork(join, create, create);
+    int result = profile != NULL ? 0 : 1;
+    for (int i = 0; i < FORKS && result == 0; i++)
+        result = fork_once();
+    return prof_stop(profile) == 0 ? result : 4;
+}
+
+static int forks_join(void)
+{
+    return fork_with_handlers(true, false);
+}
+
+static int forks_create(void)
+{
+    return fork_with_handlers(false, true);
+}
+
+static int forks_do_both(void)
+{
+    return fork_with_handlers(true, true);
+}
+
+// --- Dumps.
+
+// A name that is demangled, which takes much stack.
+__attribute__((noinline)) void burn_mangled(void) __asm__("_ZN9greenprof4test12burn_mangledENSt6vectorIiSaIiEEE");
+void burn_mangled(void)
+{
+    burn(20000000);
+}
+
+static void *dump_for_ever(void *profile)
+{
+    for (;; pthread_testcancel())
+        prof_dump_stats(profile, "/dev/null");
+    return NULL;
+}
+
+static int cancelled_dumps(void)
+{
+    prof_t *profile = prof_start(NULL);
+    burn_mangled();
+    for (int i = 0; i < CANCELLED; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, dump_for_ever, profile) != 0)
+            return 2;
+        usleep((useconds_t)(1000 + i * 97 % 3000));
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+    prof_free(profile);
+    return 0;
+}
+
+static int tiny_default_stack(void)
+{
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    if (pthread_attr_setstacksize(&attr, TINY_STACK) != 0 || pthread_setattr_default_np(&attr) != 0)
+        return 2;
+    prof_t *profile = prof_start(NULL);
+    burn_mangled();
+    for (int i = 0; i < DUMPS; i++)
+        if (prof_dump(profile, "folded", "/dev/null") != 0)
+            return 3;
+    return prof_stop(profile);
+}
+
+// --- A child without fork handlers.
+
+static int check_child(prof_t *profile)
+{
+    alarm(PATIENCE_S / 4); // it is not inherited
+    prof_ledger_t ledger = {.size = sizeof(ledger)};
+    if (prof_stop(profile) != -ESRCH || prof_resume(profile) != -ESRCH || prof_total_ns(profile) != 0)
+        return 2;
+    if (prof_ledger(profile, &ledger) != -ESRCH || prof_dump(profile, "folded", "/dev/null") != -ESRCH)
+        return 3;
+    if (prof_coro_dump("/dev/null") != -ESRCH || prof_start(NULL) != NULL || errno != ESRCH)
+        return 4;
+    prof_free(profile);
+    return 0;
+}
+
+static int bare_fork(void)
+{
+    int status = -1;
+    prof_t *profile = prof_start(NULL);
+    long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0)
+        _exit(check_child(profile));
+    waitpid((pid_t)pid, &status, 0);
+    return prof_stop(profile) != 0 ? 5 : WIFEXITED(status) ? WEXITSTATUS(status) : 6;
+}
+
+// --- Signal handlers of the program while a wait is walked on the spare stack, which is 16 KiB.
+
+enum { CORO_STACK = 1 << 20, NEED = 24 << 10, SIGNALS = 4000 };
+
+static ucontext_t loop, coroutine;
+static volatile sig_atomic_t signals;
+
+static void need_room(int number)
+{
+    volatile char room[NEED];
+    (void)number;
+    for (size_t i = 0; i < sizeof(room); i += 512)
+        room[i] = 1;
+    signals = signals + 1;
+}
+
+static void switch_for_ever(void)
+{
+    for (;;)
+        swapcontext(&coroutine, &loop);
+}
+
+static int handlers_need_room(void)
+{
+    struct sigaction action = {.sa_handler = need_room, .sa_flags = SA_RESTART};
+    struct itimerspec every = {{0, 100000}, {0, 100000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.scope = PROF_SCOPE_PROCESS;
+    options.clock = PROF_CLOCK_WALL;
+    options.frequency_hz = 10000;
+    prof_t *profile = prof_start(&options);
+    timer_t timer;
+    getcontext(&coroutine);
+    coroutine.uc_stack.ss_sp = malloc(CORO_STACK);
+    coroutine.uc_stack.ss_size = CORO_STACK;
+    makecontext(&coroutine, switch_for_ever, 0);
+    sigaction(SIGUSR1, &action, NULL);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &every, NULL) != 0)
+        return 2;
+    prof_coro_t *record = prof_coro_create(coroutine.uc_stack.ss_sp, CORO_STACK, "switching");
+    while (signals < SIGNALS) {
+        prof_coro_switch(record);
+        swapcontext(&loop, &coroutine);
+        prof_coro_switch(NULL);
+    }
+    timer_delete(timer);
+    return prof_stop(profile);
+}
+
+// --- The cases.
+
+typedef struct rough_case {
+    const char *name;
+    int (*run)(void); // returns 0 where all is well
+} rough_case_t;
+
+static const rough_case_t cases[] = {
+    {"forks_join", forks_join},
+    {"forks_create", forks_create},
+    {"forks_do_both", forks_do_both},
+    {"cancelled_dumps", cancelled_dumps},
+    {"tiny_default_stack", tiny_default_stack},
+    {"bare_fork", bare_fork},
+    {"handlers_need_room", handlers_need_room},
+};
+
+enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+
+static void run_case(void **state)
+{
+    const rough_case_t *one = *state;
+    char *arguments[] = {(char *)"test_rough_hosts", (char *)(uintptr_t)one->name, NULL};
+    int status = -1;
+    pid_t pid;
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environ), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status), 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct CMUnitTest tests[CASES];
+    for (size_t i = 0; i < CASES; i++) {
+        if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) {
+            alarm(PATIENCE_S);
+            return cases[i].run();
+        }
+        tests[i] = (struct CMUnitTest){cases[i].name, run_case, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
