@@ -94,8 +94,7 @@ typedef struct gp_packed_column {
 //   name  of the record, gp_NAME_record_t below, and of what a reader calls for it
 //   how   PACKED: written in columns; PLAIN: as it is
 //   turn  in which a writer puts out what it has: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
-//   all
-//         of these, 3 the end
+//         all of these, 3 the end
 // clang-format off
 #define GP_RECORDS_OF_ONE_SIZE(X)                                                                                      \
     X( 3, THREADS, thread, PLAIN, 0)                                                                                   \

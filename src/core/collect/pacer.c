@@ -20,8 +20,7 @@
 
 enum {
     // A signal that no handler got for so long is sent again: sigwait() has taken it. The next one has twice as long:
-    // the thread
-    // blocks it, and real-time signals queue.
+    // the thread blocks it, and real-time signals queue.
     LOST_MIN_NS = 1000000,
     LOST_MAX_NS = 1000000000,
     DESCRIPTORS_MAX = 1 << 16, // closed one by one where the kernel (before 5.9) does not close them all
