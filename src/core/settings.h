@@ -2,7 +2,7 @@
 // What the environment asks for (model/settings.h lists it), as it was when the core was loaded.
 //
 // A program that gains rights by being executed (AT_SECURE: set-user-ID, file capabilities) obeys none of it: its
-// environment is of a user who may do less. Threads: any; the first call is at load. Signals: not safe.
+// environment comes from a user with fewer rights. Threads: any; the first call is at load. Signals: not safe.
 #ifndef GP_CORE_SETTINGS_H
 #define GP_CORE_SETTINGS_H
 

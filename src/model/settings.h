@@ -15,7 +15,7 @@
       "Capture to write. %p stands for the process id; children write FILE.PID unless it is there. Unset: nothing is " \
       "recorded.")                                                                                                     \
     X(FREQUENCY, "HZ", 1, PROF_FREQUENCY_MAX_HZ, "1000", "Samples a second of CPU time and thread.")                   \
-    X(CLOCK, "cpu|wall", 0, 0, "cpu", "What reports of the capture show unless told otherwise.")                       \
+    X(CLOCK, "cpu|wall", 0, 0, "cpu", "What reports of the capture show by default.")                       \
     X(ENGINE, GP_ENGINE_CHOICES, 0, 0, NULL, "What drives the samples. Unset: the first of them that works.")          \
     X(SIGNAL, "SIGNAL", 0, 0, NULL,                                                                                    \
       "Signal that takes the samples: PROF, ALRM, IO, PWR, STKFLT, URG, USR1, USR2, VTALRM, WINCH, or RTMIN to "       \

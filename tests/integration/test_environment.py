@@ -11,7 +11,7 @@ import unittest
 
 import check
 
-NOBODY = 65534
+OTHER_USER = 65534
 
 
 class Environment(check.Case):
@@ -76,10 +76,10 @@ class MoreRights(check.Case):
         with open(victim, "w") as file:
             file.write("secret")
         before = sorted(os.listdir(self.directory))
-        self.assertFalse(self.start(program, NOBODY, output=victim, census=os.path.join(closed, "census")))
+        self.assertFalse(self.start(program, OTHER_USER, output=victim, census=os.path.join(closed, "census")))
         with open(victim) as file:
             self.assertEqual(file.read(), "secret")
-        self.assertFalse(self.start(program, NOBODY, output=os.path.join(closed, "new"), census="census"))
+        self.assertFalse(self.start(program, OTHER_USER, output=os.path.join(closed, "new"), census="census"))
         self.assertEqual((os.listdir(closed), sorted(os.listdir(self.directory))), (["victim"], before))
         # The same program obeys its own user.
         self.assertTrue(self.start(program, 0, output=os.path.join(closed, "new"), census="census"))
