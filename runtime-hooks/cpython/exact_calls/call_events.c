@@ -56,7 +56,7 @@ static event_t *function_of(void *thread)
     return *(event_t **)(void *)((char *)thread + gp_cpython_runtime.layout->state_profile);
 }
 
-static gp_py_t *object_of(void *thread)
+static gp_py_t *argument_of(void *thread)
 {
     return *(gp_py_t **)(void *)((char *)thread + gp_cpython_runtime.layout->state_profile + FUNCTION_OBJECT_OFFSET);
 }
@@ -97,7 +97,7 @@ static void precede_on(void *thread)
     free_other(take_other(thread)); // of another thread, with its state at this address
     other_t *other = function_of(thread) != NULL ? malloc(sizeof(*other)) : NULL;
     if (other != NULL) {
-        *other = (other_t){others, thread, function_of(thread), object_of(thread)};
+        *other = (other_t){others, thread, function_of(thread), argument_of(thread)};
         if (other->object != NULL)
             gp_py.incref(other->object);
         others = other;
@@ -163,17 +163,27 @@ static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *
         gp_exact_leave(site);
 }
 
-static inline const gp_exact_site_t *site_of(void *frame, int what, gp_py_t *argument)
+// What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted.
+static inline const void *object_of(void *frame, int what, gp_py_t *argument)
 {
     if (what == CALL || what == RETURN) {
         char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
-        return gp_function_site_of(*(void **)(void *)(inner + gp_cpython_runtime.layout->frame_code), NULL);
+        return *(void **)(void *)(inner + gp_cpython_runtime.layout->frame_code);
     }
     if (what < C_CALL || what > C_RETURN)
         return NULL;
-    if (gp_py_type(argument) != gp_py.builtin_type && !gp_py.is_subtype(gp_py_type(argument), gp_py.builtin_type))
-        return NULL;
-    return gp_function_site_of(gp_py_definition(argument), argument);
+    gp_py_t *type = gp_py_type(argument);
+    return type == gp_py.builtin_type || gp_py.is_subtype(type, gp_py.builtin_type) ? gp_py_definition(argument) : NULL;
+}
+
+static inline void count(const void *object, gp_py_t *builtin, bool begins)
+{
+    bool is_known = LIKELY(!is_unreported());
+    if (!begins && is_known && LIKELY(gp_exact_leave_fast(object)))
+        return;
+    const gp_exact_site_t *site = gp_function_site_of(object, builtin);
+    if (site != NULL && UNLIKELY(!begins || !is_known || !gp_exact_enter_fast(site)))
+        count_slowly(site, begins);
 }
 
 static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
@@ -185,12 +195,9 @@ static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
             give_back();
         return result;
     }
-    const gp_exact_site_t *site = site_of(frame, what, argument);
-    bool begins = what == CALL || what == C_CALL, is_done = site == NULL;
-    if (LIKELY(!is_done && !is_unreported()))
-        is_done = begins ? gp_exact_enter_fast(site) : gp_exact_leave_fast(site);
-    if (UNLIKELY(!is_done))
-        count_slowly(site, begins);
+    const void *counted = object_of(frame, what, argument);
+    if (LIKELY(counted != NULL))
+        count(counted, what >= C_CALL ? argument : NULL, what == CALL || what == C_CALL);
     return UNLIKELY(others != NULL) ? call_other(frame, what, argument) : 0;
 }
 

@@ -27,7 +27,10 @@ static bool make_room(void)
     size_t slots = old.slots != NULL ? old.mask + 1 : 0;
     if (old.used * 2 < slots)
         return true;
-    gp_function_sites_t grown = {.shift = slots == 0 ? FIRST_SHIFT : old.shift - 1};
+    size_t live = 0;
+    for (size_t i = 0; i < slots; i++)
+        live += old.slots[i].key != NULL && old.slots[i].key != &forgotten;
+    gp_function_sites_t grown = {.shift = slots == 0 ? FIRST_SHIFT : old.shift - (live * 4 > slots)};
     grown.mask = ((size_t)1 << (64 - grown.shift)) - 1;
     grown.slots = calloc(grown.mask + 1, sizeof(*grown.slots));
     if (grown.slots == NULL)
@@ -91,11 +94,11 @@ static bool is_own_builtin(gp_py_t *builtin)
            (self != NULL && strcmp(gp_py_type_name(self), "_greenprof.Profile") == 0);
 }
 
-static const gp_exact_site_t *site_of(const char *name, const char *file, uint32_t line)
+static const gp_exact_site_t *site_of(const void *key, const char *name, const char *file, uint32_t line)
 {
     pthread_mutex_lock(&gp_drain_lock);
     uint32_t number = gp_functions_number(name, strlen(name), file, strlen(file), line);
-    const gp_exact_site_t *site = number != 0 ? gp_exact_site_of_language(number, line) : NULL;
+    const gp_exact_site_t *site = number != 0 ? gp_exact_site_of_language(number, line, key) : NULL;
     pthread_mutex_unlock(&gp_drain_lock);
     return site;
 }
@@ -109,7 +112,7 @@ static const gp_exact_site_t *site_of_builtin(gp_py_t *builtin)
     if (!is_own)
         label_builtin(builtin, label);
     gp_py.error_restore(error[0], error[1], error[2]);
-    return is_own ? NULL : site_of(label, "~", 0);
+    return is_own ? NULL : site_of(gp_py_definition(builtin), label, "~", 0);
 }
 
 static const gp_exact_site_t *site_of_code(const void *code)
@@ -122,7 +125,7 @@ static const gp_exact_site_t *site_of_code(const void *code)
         return NULL;
     uint32_t line;
     memcpy(&line, (const char *)code + layout->code_first_line, sizeof(line));
-    return site_of(name, file, line);
+    return site_of(code, name, file, line);
 }
 
 const gp_exact_site_t *gp_function_site_add(const void *key, gp_py_t *builtin)

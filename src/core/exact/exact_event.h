@@ -161,12 +161,14 @@ static FAST bool gp_exact_enter_fast(const gp_exact_site_t *site)
     return true;
 }
 
-static FAST bool gp_exact_leave_fast(const gp_exact_site_t *site)
+//   object: of the function, see gp_exact_site_t.
+static FAST bool gp_exact_leave_fast(const void *object)
 {
     gp_thread_t *thread = gp_thread_self;
     gp_exact_stack_t *stack = LIKELY(thread != NULL) ? thread->exact_stack : NULL;
     moment_t moment;
-    if (UNLIKELY(!is_current(thread, stack) || stack->depth == 0 || stack->frames[stack->depth].site != site) ||
+    if (UNLIKELY(!is_current(thread, stack) || stack->depth == 0 ||
+                 stack->frames[stack->depth].site->object != object) ||
         UNLIKELY(!begin(&moment, thread, stack, (uintptr_t)__builtin_frame_address(0))))
         return false;
     read_clocks(&moment);

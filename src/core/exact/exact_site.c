@@ -175,13 +175,15 @@ const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool m
     return site;
 }
 
-const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line)
+const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line, const void *object)
 {
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
     const gp_exact_site_t *site = add_locked(GP_LANGUAGE_FRAME | number, 0, true);
-    if (site != NULL)
+    if (site != NULL) {
+        ((gp_exact_site_t *)(uintptr_t)site)->object = object;
         gp_exact_function(site->function)->loc = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(number, line));
+    }
     gp_exact_unlock(&guard);
     return site;
 }

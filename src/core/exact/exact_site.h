@@ -33,6 +33,7 @@ typedef struct gp_exact_site {
     bool first;         // the function's own frame: nothing can have entered it before
     bool manual_inline; // prof_enter() in some other function, a helper perhaps; a language's: no frame to compare
     int32_t offset;
+    const void *object; // of a language: the object that it was met as last, under the language's lock
 } gp_exact_site_t;
 
 typedef struct gp_exact_function {
@@ -71,9 +72,9 @@ static inline const gp_exact_site_t *gp_exact_site_find(uintptr_t address, uintp
 // Cost: ~2 us and 3 KiB of stack.
 const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool manual);
 
-// The site of a function of a language runtime: `number` as gp_functions_number() gives it, `line` its first one. NULL
-// when memory is short. Caller holds the drain lock.
-const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line);
+// The site of a function of a language runtime, met as `object`: `number` as gp_functions_number() gives it, `line` its
+// first one. NULL when memory is short. Caller holds the drain lock.
+const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line, const void *object);
 
 // Fill in what the unwind tables say of the site's frame (exact_frame.c). Signals: safe.
 void gp_exact_site_read_frame(gp_exact_site_t *site, bool manual);
