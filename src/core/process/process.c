@@ -62,7 +62,7 @@ static void resolve_if_early(void)
 
 // Around fork, in two steps. The outer one keeps starting, stopping and the collector out: they allocate under their
 // locks, so these are taken before the program's fork handlers run and given back after them: an allocator that has
-// handlers (jemalloc) holds its own locks in between. The inner one keeps threads, coroutines and calls still, whose
+// handlers (jemalloc) holds its own locks in between. The inner one keeps threads, coroutines and calls still; their
 // locks are never held while memory is allocated: it is as close around the fork as can be, so that the program's
 // handlers may start threads, wait for their end, and let them run.
 static void before_outer(void)
