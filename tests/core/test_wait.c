@@ -40,7 +40,7 @@ static void begin(uint64_t now)
     gp_edge_enter(thread, coro, coro->id, now);
     drain();
     gp_wait_begin(thread);
-    thread->wait_window = now;
+    thread->wait.window = now;
     sampled = samples = 0;
 }
 
@@ -86,7 +86,7 @@ static void check(const char *what, uint64_t (*next)(unsigned i), unsigned count
         uint64_t truth = 0;
         sampled = 0;
         gp_wait_begin(thread);
-        thread->wait_window = now;
+        thread->wait.window = now;
         for (unsigned i = 0; i < count; i++) {
             uint64_t ns = next(i);
             truth += ns;
@@ -174,7 +174,7 @@ static void many_waits_make_the_period_grow(void **state)
     const uint64_t wait_ns = 10000000, apart_ns = 1000;
     uint64_t now = gp_edge_load(&gp_edge_epoch_ticks) + 2 * wait_ns, truth = 0;
     begin(now);
-    uint64_t before = thread->wait_period;
+    uint64_t before = thread->wait.period;
     for (unsigned i = 0; i < WAITS; i++) { // each began long before the one before it ended
         gp_edge_leave(coro, now - wait_ns, &(gp_park_t){0});
         gp_edge_enter(thread, coro, coro->id, now);
@@ -184,10 +184,10 @@ static void many_waits_make_the_period_grow(void **state)
     }
     double seconds = WAITS * (double)apart_ns / 1e9;
     print_message("%.0f samples a second, period x%.0f, error %+.2f %%\n", (double)samples / seconds,
-                  (double)thread->wait_period / (double)before, 100 * ((double)sampled / (double)truth - 1));
+                  (double)thread->wait.period / (double)before, 100 * ((double)sampled / (double)truth - 1));
     // A tenth of a second's worth until each doubling, then what is aimed at.
     assert_true((double)samples < 20 * (4 * HZ / 10) + 6 * HZ * seconds);
-    assert_true(thread->wait_period > 4 * before);
+    assert_true(thread->wait.period > 4 * before);
     assert_true(fabs((double)sampled / (double)truth - 1) < 0.15);
 }
 

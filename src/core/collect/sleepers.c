@@ -65,11 +65,11 @@ static bool find_sleep(pid_t tid, sleep_t *sleep)
 static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
 {
     uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
-    uint64_t from = thread->look_ticks > since ? thread->look_ticks : since;
-    uint64_t wall = now > from ? gp_ticks_to_ns(now - from) : 0, used = cpu_ns - thread->look_cpu_ns;
-    bool first = thread->look_ticks == 0;
-    thread->look_ticks = now;
-    thread->look_cpu_ns = cpu_ns;
+    uint64_t from = thread->look.ticks > since ? thread->look.ticks : since;
+    uint64_t wall = now > from ? gp_ticks_to_ns(now - from) : 0, used = cpu_ns - thread->look.cpu_ns;
+    bool first = thread->look.ticks == 0;
+    thread->look.ticks = now;
+    thread->look.cpu_ns = cpu_ns;
     // `used` may be from before this slice as well: then it was hardly asleep in it.
     return first || wall < used + AWAKE_NS ? 0 : wall;
 }
@@ -116,7 +116,7 @@ static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
         .coro = coro,
         .coro_id = id,
         .slice = since,
-        .ticks = thread->look_ticks,
+        .ticks = thread->look.ticks,
         .weight_ns = weight_ns,
         .depth = (uint64_t)depth,
         .flags = flags,

@@ -19,9 +19,9 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
     gp_edge_store(&coro->since, now);
     gp_edge_store(&coro->settled, now);
     gp_edge_store(&coro->unsampled_from, now);
-    gp_edge_store(&coro->activity_start, now);
-    gp_edge_store(&coro->activity_slice, 0);
-    atomic_store_explicit(&coro->activity_thread, 0, memory_order_relaxed);
+    gp_edge_store(&coro->activity.start, now);
+    gp_edge_store(&coro->activity.slice, 0);
+    atomic_store_explicit(&coro->activity.thread, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->epoch, atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed),
                           memory_order_relaxed);

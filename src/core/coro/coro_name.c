@@ -73,6 +73,6 @@ void prof_coro_name(prof_coro_t *coro, const char *name)
     pthread_mutex_lock(&gp_registry_lock);
     gp_coro_name_set(coro, name);
     // The capture gets it with its next record of it. Release: partner of gp_recording_coro().
-    atomic_store_explicit(&coro->written_id, 0, memory_order_release);
+    atomic_store_explicit(&coro->session.written_id, 0, memory_order_release);
     pthread_mutex_unlock(&gp_registry_lock);
 }

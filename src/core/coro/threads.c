@@ -114,8 +114,8 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->language_state, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->language_base, 0, memory_order_relaxed);
     memset(thread->name, 0, sizeof(thread->name));
-    thread->written_cpu_ns = UINT64_MAX;
-    thread->name_age = 0;
+    thread->session.cpu_ns = UINT64_MAX;
+    thread->session.name_age = 0;
 }
 
 static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi)

@@ -154,14 +154,14 @@ static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uin
 void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint32_t thread_index)
 {
     char name[GP_CORO_NAME_SIZE];
-    if (!recording->is_brief && atomic_load_explicit(&coro->written_id, memory_order_relaxed) == id)
+    if (!recording->is_brief && atomic_load_explicit(&coro->session.written_id, memory_order_relaxed) == id)
         return;
     gp_coro_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_COROS, sizeof(*record));
     if (record == NULL)
         return;
     // Before the name is read. Acquire: partner of the release in prof_coro_name(), which asks for the record anew.
     if (!recording->is_brief)
-        atomic_exchange_explicit(&coro->written_id, id, memory_order_acq_rel);
+        atomic_exchange_explicit(&coro->session.written_id, id, memory_order_acq_rel);
     gp_coro_name_get(coro, name);
     record->id = id;
     record->parent_id = coro->parent_id;

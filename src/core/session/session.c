@@ -56,10 +56,10 @@ static void write_thread(gp_thread_t *thread)
     uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
     if (cpu_ns == 0)
         cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
-    if (cpu_ns == thread->written_cpu_ns)
+    if (cpu_ns == thread->session.cpu_ns)
         return; // idle threads cost nothing
-    thread->written_cpu_ns = cpu_ns;
-    if (thread->name_age++ % NAME_EVERY == 0)
+    thread->session.cpu_ns = cpu_ns;
+    if (thread->session.name_age++ % NAME_EVERY == 0)
         gp_recording_name_thread(thread);
     gp_recording_thread(&recording, thread, cpu_ns);
 }
@@ -67,22 +67,22 @@ static void write_thread(gp_thread_t *thread)
 // From here on, what the coroutine did is reported under `trace`.
 static void begin_ledger(prof_coro_t *coro, uint64_t id)
 {
-    if (coro->ledger_id == id)
+    if (coro->session.ledger_id == id)
         return;
-    coro->ledger_id = id;
-    coro->reported = (gp_ledger_t){0};
-    memcpy(coro->ledger_trace, coro->birth_trace, sizeof(coro->ledger_trace));
+    coro->session.ledger_id = id;
+    coro->session.reported = (gp_ledger_t){0};
+    memcpy(coro->session.trace, coro->birth_trace, sizeof(coro->session.trace));
 }
 
 static void report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
 {
     gp_ledger_t more = *now;
     begin_ledger(coro, id);
-    gp_ledger_subtract(&more, &coro->reported);
+    gp_ledger_subtract(&more, &coro->session.reported);
     if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
         return;
     gp_recording_coro(&recording, coro, id, 0);
-    uint32_t trace = gp_recording_trace(&recording, coro->ledger_trace);
+    uint32_t trace = gp_recording_trace(&recording, coro->session.trace);
     gp_ledger_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_LEDGER, sizeof(*record));
     if (record == NULL)
         return;
@@ -100,13 +100,13 @@ static void report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now
         .spawned = more.spawned,
         .longest_ns = more.longest_ns,
     };
-    coro->reported = *now;
+    coro->session.reported = *now;
 }
 
 // One that was renamed since it was written is written again, whatever it does.
 static void report_name(prof_coro_t *coro, uint64_t id)
 {
-    if (coro->ledger_id == id && coro->kind != GP_CORO_THREAD)
+    if (coro->session.ledger_id == id && coro->kind != GP_CORO_THREAD)
         gp_recording_coro(&recording, coro, id, 0);
 }
 
@@ -125,10 +125,12 @@ static void report_live(prof_coro_t *coro, void *unused)
         return;
     }
     gp_ledger_read_closed(coro, now, &ledger);
-    if (coro->ledger_id == id && ledger.switches == coro->reported.switches && ledger.cpu_ns == coro->reported.cpu_ns) {
+    if (coro->session.ledger_id == id && ledger.switches == coro->session.reported.switches &&
+        ledger.cpu_ns == coro->session.reported.cpu_ns) {
         gp_ledger_t open;
         gp_ledger_read(coro, now, &open);
-        uint64_t told = coro->reported.ready_ns + coro->reported.parked_ns + coro->reported.waiting_ns;
+        uint64_t told =
+            coro->session.reported.ready_ns + coro->session.reported.parked_ns + coro->session.reported.waiting_ns;
         if (open.ready_ns + open.parked_ns + open.waiting_ns - told < LONG_WAIT_NS)
             return;
         ledger = open;
@@ -175,9 +177,9 @@ static void take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_ho
         gp_writer_add(&recording.writer, GP_CHUNK_HOGS, sizeof(*record) + count * sizeof(gp_hog_stack_t));
     if (record == NULL)
         return;
-    unsigned slot = thread->written_hog_count++ % GP_HOGS;
-    thread->written_hogs[slot].start = mark->start;
-    thread->written_hogs[slot].id = record->id = ++last_hog;
+    unsigned slot = thread->session.hog_count++ % GP_HOGS;
+    thread->session.hogs[slot].start = mark->start;
+    thread->session.hogs[slot].id = record->id = ++last_hog;
     record->coro_id = mark->coro_id;
     record->start_ns = gp_recording_since(&recording, mark->start);
     record->duration_ns = gp_ticks_to_ns(mark->end - mark->start);
@@ -192,8 +194,8 @@ static void take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_ho
 static uint64_t hog_id(const gp_thread_t *thread, uint64_t start)
 {
     for (unsigned i = 0; i < GP_HOGS; i++)
-        if (thread->written_hogs[i].start == start)
-            return thread->written_hogs[i].id;
+        if (thread->session.hogs[i].start == start)
+            return thread->session.hogs[i].id;
     return 0;
 }
 
@@ -244,7 +246,7 @@ static void take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now)
 static void take_trace_mark(const gp_trace_mark_t *mark)
 {
     report_ledger(mark->coro, mark->coro_id, &mark->ledger);
-    memcpy(mark->coro->ledger_trace, mark->trace, sizeof(mark->trace));
+    memcpy(mark->coro->session.trace, mark->trace, sizeof(mark->trace));
 }
 
 static void take_coro_over(prof_coro_t *coro)
@@ -448,9 +450,9 @@ static void forget_parents(prof_coro_t *coro, void *unused)
 {
     (void)unused;
     // What it has done so far is in the parent's capture.
-    coro->written_id = 0;
-    coro->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    gp_ledger_read(coro, gp_ticks(), &coro->reported);
+    coro->session.written_id = 0;
+    coro->session.ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    gp_ledger_read(coro, gp_ticks(), &coro->session.reported);
 }
 
 void gp_session_in_child(void)

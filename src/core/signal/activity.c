@@ -8,7 +8,7 @@ enum {
     LEAST_NS = 100000, // of a wait that is shown
     ACTIVITIES_PER_SECOND = 5000,
     WINDOWS_PER_SECOND = 10, // how often the rate is looked at
-    FEW = 4,                 // a window with a fourth of what is allowed halves `activity_least`
+    FEW = 4,                 // a window with a fourth of what is allowed halves `activity.least`
 };
 
 _Atomic bool gp_activity_wanted;
@@ -16,24 +16,24 @@ _Atomic bool gp_activity_wanted;
 void gp_activity_begin(gp_thread_t *thread)
 {
     bool wanted = atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed);
-    thread->activity_least = wanted ? gp_ticks_from_ns(LEAST_NS) : INT64_MAX;
-    thread->activity_window = gp_ticks();
-    thread->activity_count = 0;
+    thread->activity.least = wanted ? gp_ticks_from_ns(LEAST_NS) : INT64_MAX;
+    thread->activity.window = gp_ticks();
+    thread->activity.count = 0;
 }
 
 static void adapt(gp_thread_t *thread, uint64_t now)
 {
     enum { MOST = ACTIVITIES_PER_SECOND / WINDOWS_PER_SECOND };
-    bool over = now - thread->activity_window >= gp_ticks_from_ns(1000000000u / WINDOWS_PER_SECOND);
-    thread->activity_count++;
-    if (!over && thread->activity_count < MOST)
+    bool over = now - thread->activity.window >= gp_ticks_from_ns(1000000000u / WINDOWS_PER_SECOND);
+    thread->activity.count++;
+    if (!over && thread->activity.count < MOST)
         return;
     if (!over)
-        thread->activity_least *= 2;
-    else if (thread->activity_count < MOST / FEW && thread->activity_least / 2 >= gp_ticks_from_ns(LEAST_NS))
-        thread->activity_least /= 2;
-    thread->activity_window = now;
-    thread->activity_count = 0;
+        thread->activity.least *= 2;
+    else if (thread->activity.count < MOST / FEW && thread->activity.least / 2 >= gp_ticks_from_ns(LEAST_NS))
+        thread->activity.least /= 2;
+    thread->activity.window = now;
+    thread->activity.count = 0;
 }
 
 // All but the wait's end.
@@ -43,11 +43,11 @@ static void fill(gp_activity_mark_t *mark, prof_coro_t *coro, uint64_t id)
     mark->coro_id = id;
     for (int i = 0; i < 2; i++)
         mark->trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
-    mark->start = gp_edge_load(&coro->activity_start);
+    mark->start = gp_edge_load(&coro->activity.start);
     mark->left = gp_edge_load(&coro->since);
-    mark->slice_ticks = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&coro->activity_slice);
+    mark->slice_ticks = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&coro->activity.slice);
     mark->waker = gp_edge_load(&coro->waker);
-    mark->thread = atomic_load_explicit(&coro->activity_thread, memory_order_relaxed);
+    mark->thread = atomic_load_explicit(&coro->activity.thread, memory_order_relaxed);
 }
 
 void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
@@ -62,9 +62,9 @@ void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     mark->ready = ready;
     mark->is_open = mark->is_waiting = false;
     gp_ring_commit(mark, GP_RING_ACTIVITY);
-    gp_edge_store(&coro->activity_start, now);
-    gp_edge_store(&coro->activity_slice, gp_edge_load(&coro->slice_ticks));
-    atomic_store_explicit(&coro->activity_thread, thread->index, memory_order_relaxed);
+    gp_edge_store(&coro->activity.start, now);
+    gp_edge_store(&coro->activity.slice, gp_edge_load(&coro->slice_ticks));
+    atomic_store_explicit(&coro->activity.thread, thread->index, memory_order_relaxed);
     adapt(thread, now);
     if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
         gp_handler_kick();

@@ -2,9 +2,9 @@
 // The timeline: when a coroutine was active, and when it waited.
 //
 // Model: slices of a coroutine with short waits between them are one activity: it was active. A wait of at least the
-// thread's `activity_least` ends the activity, and activity and wait are reported together when the coroutine is
+// thread's `activity.least` ends the activity, and activity and wait are reported together when the coroutine is
 // switched to again. So nothing is done at a common switch but one comparison. Where a thread tells more than
-// ACTIVITIES_PER_SECOND, its `activity_least` is doubled: the timeline gets coarser, but has no holes. Each activity
+// ACTIVITIES_PER_SECOND, its `activity.least` is doubled: the timeline gets coarser, but has no holes. Each activity
 // says how much of it were slices, exactly. A mark that finds no room in the ring is not lost either: the activity goes
 // on through the wait.
 #ifndef GP_SIGNAL_ACTIVITY_H

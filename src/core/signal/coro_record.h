@@ -83,10 +83,12 @@ struct prof_coro {
         *exact_stack; // exact mode's, see src/core/exact/exact_stack.h; kept when the record is reused
 
     // The timeline, see activity.h; written by the writer of the ledger.
-    _Atomic uint64_t waker;           // id of the coroutine that set `ready_ticks`
-    _Atomic uint64_t activity_start;  // ticks at which its present activity began; and then:
-    _Atomic uint64_t activity_slice;  // slice_ticks
-    _Atomic uint32_t activity_thread; // index of the thread
+    _Atomic uint64_t waker; // id of the coroutine that set `ready_ticks`
+    struct {
+        _Atomic uint64_t start;  // ticks at which its present activity began; and then:
+        _Atomic uint64_t slice;  // slice_ticks
+        _Atomic uint32_t thread; // index of the thread
+    } activity;
 
     uint32_t hook_mark;    // its runtime hook's, 0 at birth
     uint32_t shares_stack; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
@@ -99,11 +101,13 @@ struct prof_coro {
     uint64_t longest_before;  // its longest slice until then
     _Atomic uint64_t spawned; // coroutines it created
 
-    // Collector only: what of the accounting it has reported, and under which trace.
-    _Atomic uint64_t written_id; // id under which its record is in the capture file
-    uint64_t ledger_id;          // id for which the fields below hold
-    gp_ledger_t reported;
-    uint64_t ledger_trace[2];
+    struct {                         // the capture's, see src/core/session/session.c
+        _Atomic uint64_t written_id; // id under which its record is in the capture file
+        uint64_t ledger_id;          // id for which the fields below hold
+        gp_ledger_t reported;        // what of its ledger is in the capture
+        uint64_t trace[2];           // under which the rest will be
+    } session;
+    // Collector only.
     uint64_t final_id, final_ticks; // the id it had when it was retired, and when that was
 };
 

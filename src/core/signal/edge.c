@@ -18,8 +18,8 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
     gp_edge_store(&coro->settled, start);
     gp_edge_store(&coro->unsampled_from, start);
     gp_edge_store(&coro->ready_ticks, 0);
-    gp_edge_store(&coro->activity_start, start);
-    gp_edge_store(&coro->activity_slice, gp_edge_load(&coro->slice_ticks));
+    gp_edge_store(&coro->activity.start, start);
+    gp_edge_store(&coro->activity.slice, gp_edge_load(&coro->slice_ticks));
     atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->epoch, epoch, memory_order_release);
@@ -37,8 +37,8 @@ void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
         if (thread->hog_end > ready)
             gp_hog_victim(thread, coro, id, ready, now);
     }
-    if (wait >= thread->activity_least)
+    if (wait >= thread->activity.least)
         gp_activity_over(thread, coro, id, ready, now);
-    if (thread->wait_left < 0)
+    if (thread->wait.left < 0)
         gp_wait_over(thread, coro, id, ready, now);
 }

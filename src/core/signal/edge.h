@@ -108,8 +108,8 @@ __attribute__((always_inline)) static inline void gp_edge_enter(gp_thread_t *thr
         uint64_t since = gp_edge_load(&coro->since), ready = gp_edge_load(&coro->ready_ticks);
         // A thread's own stack waits while its coroutines run: that is their time.
         uint64_t from = gp_edge_load(&coro->unsampled_from);
-        int64_t left = thread->wait_left -= coro->kind != GP_CORO_THREAD && now > from ? (int64_t)(now - from) : 0;
-        if (__builtin_expect(left < 0 || ready != 0 || (int64_t)(now - since) >= (int64_t)thread->activity_least, 0))
+        int64_t left = thread->wait.left -= coro->kind != GP_CORO_THREAD && now > from ? (int64_t)(now - from) : 0;
+        if (__builtin_expect(left < 0 || ready != 0 || (int64_t)(now - since) >= (int64_t)thread->activity.least, 0))
             gp_edge_end_wait(thread, coro, id, ready, now);
     }
     gp_edge_store(&coro->since, now);

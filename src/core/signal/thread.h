@@ -74,14 +74,18 @@ typedef struct gp_thread {
     uint64_t voluntary_switches;    // context switches of the thread when it was last found off the CPU
 
     // Waits in samples, see wait.c; by the thread itself.
-    int64_t wait_left;                // ticks of waiting until the next sampled point
-    uint64_t wait_period;             // ticks of waiting a sample stands for
-    uint64_t wait_rest;               // ticks from the last sampled point to the end of its period
-    uint32_t wait_random, wait_count; // generator; samples since wait_window
-    uint64_t wait_window;
-    uint64_t activity_least; // ticks: longer waits end an activity, see activity.h
-    uint64_t activity_window;
-    uint32_t activity_count;    // activities since activity_window
+    struct {
+        int64_t left;           // ticks of waiting until the next sampled point
+        uint64_t period;        // ticks of waiting a sample stands for
+        uint64_t rest;          // ticks from the last sampled point to the end of its period
+        uint32_t random, count; // generator; samples since `window`
+        uint64_t window;
+    } wait;
+    struct {            // the timeline, see activity.h
+        uint64_t least; // ticks: longer waits end an activity
+        uint64_t window;
+        uint32_t count; // activities since `window`
+    } activity;
     gp_hog_t hogs[GP_HOGS];     // latest long slices, see hog.c
     unsigned hog_count;         // in all
     uint64_t hog_end;           // when the latest ended, 0 = none
@@ -122,14 +126,18 @@ typedef struct gp_thread {
     uint64_t start_ticks, end_ticks;
     uint32_t generation; // of the block
     char name[24];
-    uint64_t look_ticks, look_cpu_ns; // when it was last looked at, see src/core/collect/sleepers.c
-    uint64_t written_cpu_ns;          // CPU time in its last record of the capture
-    unsigned name_age;                // records since its name was read
+    struct {
+        uint64_t ticks, cpu_ns;       // when it was last looked at
+    } look;                           // src/core/collect/sleepers.c
     struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/core/collect/hog_samples.c
     struct {
-        uint64_t start, id; // ticks at which a hog began, its number in the capture
-    } written_hogs[GP_HOGS];
-    unsigned written_hog_count;
+        uint64_t cpu_ns;   // CPU time in its last record of the capture
+        unsigned name_age; // records since its name was read
+        struct {
+            uint64_t start, id; // ticks at which a hog began, its number in the capture
+        } hogs[GP_HOGS];
+        unsigned hog_count;
+    } session;              // src/core/session/session.c
     struct gp_thread *next; // list of all blocks, append-only
 } gp_thread_t;
 

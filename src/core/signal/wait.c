@@ -36,59 +36,59 @@ void gp_wait_set_frequency(unsigned hz)
 // xorshift32. Source: Marsaglia, Xorshift RNGs.
 static uint64_t draw_below(gp_thread_t *thread, uint64_t limit)
 {
-    uint32_t x = thread->wait_random;
+    uint32_t x = thread->wait.random;
     x ^= x << 13;
     x ^= x >> 17;
     x ^= x << 5;
-    thread->wait_random = x;
+    thread->wait.random = x;
     return (uint64_t)(((unsigned __int128)limit * x) >> 32);
 }
 
 // Draw the point of the next period.
 static void next_point(gp_thread_t *thread)
 {
-    uint64_t at = draw_below(thread, thread->wait_period);
-    thread->wait_left += (int64_t)(thread->wait_rest + at);
-    thread->wait_rest = thread->wait_period - at;
+    uint64_t at = draw_below(thread, thread->wait.period);
+    thread->wait.left += (int64_t)(thread->wait.rest + at);
+    thread->wait.rest = thread->wait.period - at;
 }
 
 void gp_wait_begin(gp_thread_t *thread)
 {
-    if (thread->wait_random == 0)
-        thread->wait_random = ((uint32_t)gp_ticks() ^ thread->index * 2654435761u) | 1;
-    thread->wait_period = gp_edge_load(&shortest_period);
-    thread->wait_window = gp_ticks();
-    thread->wait_count = 0;
-    thread->wait_left = 0;
-    thread->wait_rest = 0;
+    if (thread->wait.random == 0)
+        thread->wait.random = ((uint32_t)gp_ticks() ^ thread->index * 2654435761u) | 1;
+    thread->wait.period = gp_edge_load(&shortest_period);
+    thread->wait.window = gp_ticks();
+    thread->wait.count = 0;
+    thread->wait.left = 0;
+    thread->wait.rest = 0;
     next_point(thread);
 }
 
 static void adapt(gp_thread_t *thread, uint64_t now)
 {
     uint32_t aim = atomic_load_explicit(&window_samples, memory_order_relaxed);
-    bool over = now - thread->wait_window >= gp_edge_load(&window_ticks);
-    thread->wait_count++;
-    if (!over && thread->wait_count < aim)
+    bool over = now - thread->wait.window >= gp_edge_load(&window_ticks);
+    thread->wait.count++;
+    if (!over && thread->wait.count < aim)
         return;
     if (!over)
-        thread->wait_period *= 2;
-    else if (thread->wait_count < aim / FEW && thread->wait_period / 2 >= gp_edge_load(&shortest_period))
-        thread->wait_period /= 2;
-    thread->wait_window = now;
-    thread->wait_count = 0;
+        thread->wait.period *= 2;
+    else if (thread->wait.count < aim / FEW && thread->wait.period / 2 >= gp_edge_load(&shortest_period))
+        thread->wait.period /= 2;
+    thread->wait.window = now;
+    thread->wait.count = 0;
 }
 
 // What the wait stands for, ticks; moves the clock on.
 static uint64_t weigh(gp_thread_t *thread, uint64_t wait)
 {
-    if (wait >= 2 * thread->wait_period) {
-        thread->wait_left += (int64_t)wait;
+    if (wait >= 2 * thread->wait.period) {
+        thread->wait.left += (int64_t)wait;
         return wait;
     }
     uint64_t weight = 0;
-    while (thread->wait_left < 0) {
-        weight += thread->wait_period;
+    while (thread->wait.left < 0) {
+        weight += thread->wait.period;
         next_point(thread);
     }
     return weight;
