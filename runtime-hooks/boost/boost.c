@@ -5,8 +5,10 @@
 // context is never given back: its stack is freed, or made a new context of, which replaces the old record.
 //
 // Source: Boost 1.74, libs/context/src/asm/{make,jump,ontop}_x86_64_sysv_elf_gas.S.
+#include "boost/boost_code_x86_64.h"
 #include "interpose/interpose.h"
 #include "patch/hooks.h"
+#include "unwind/switch_rules.h"
 
 typedef void *make_t(void *top, size_t size, void (*entry)(void));
 
@@ -33,4 +35,25 @@ void *gp_patch_make_fcontext(void *top, size_t size, void (*entry)(void))
     void *context = GP_PATCHED(make_t, make_fcontext)(top, size, entry);
     gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL);
     return context;
+}
+
+// The routines have no unwind table. Up to the instruction that loads the stack pointer the frame is the old
+// coroutine's, from then on the new one's: both were saved in the same layout.
+static const gp_switch_step_t jump_steps[] = {
+    {0x00, 1, 0},               // not yet begun
+    {0x05, 8, 0},               // saving
+    {0x31, 8, 2},               // on the new stack, its frame pointer not yet loaded
+    {0x5c, 8, 0}, {0x61, 0, 0}, // popped: the target is in r8, and still below the stack pointer
+};
+static const gp_switch_step_t ontop_steps[] = {
+    {0x00, 1, 0}, {0x08, 8, 0}, {0x34, 8, 2},
+    {0x5a, 8, 0}, {0x5f, 1, 0}, // the return address stays for the function it jumps to
+};
+static const gp_switch_routine_t jump_routine = GP_SWITCH_ROUTINE(gp_boost_jump_code, jump_steps);
+static const gp_switch_routine_t ontop_routine = GP_SWITCH_ROUTINE(gp_boost_ontop_code, ontop_steps);
+
+__attribute__((constructor)) static void load(void)
+{
+    gp_switch_routine_add(&jump_routine);
+    gp_switch_routine_add(&ontop_routine);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // brpc's bthreads: Boost's older fcontext under names of their own.
 // Source: brpc, src/bthread/context.h.
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 extern void *__real_bthread_make_fcontext(void *top, size_t size, void (*entry)(intptr_t));
 void *__wrap_bthread_make_fcontext(void *top, size_t size, void (*entry)(intptr_t));

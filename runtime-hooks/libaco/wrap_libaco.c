@@ -2,7 +2,7 @@
 // libaco, coroutines with a "share stack" to themselves: acosw(from, to) finds the target's stack pointer in
 // to->reg[5]. Where several share one, the stack is all that can be seen; they need the explicit API. Source:
 // libaco 1.2, aco.h (ACO_REG_IDX_SP, aco_share_stack_t), acosw.S.
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 typedef struct share_stack { // its beginning
     void *memory;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // higan's (byuu's) libco: a cothread_t is its memory, and begins with the stack pointer.
 // Source: libco v18 and later, amd64.c.
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 extern void *__real_co_create(unsigned bytes, void (*run)(void));
 extern void *__real_co_derive(void *memory, unsigned bytes, void (*run)(void));

@@ -2,7 +2,7 @@
 // Tencent's libco, coroutines with stacks of their own: coctx_swap(from, to) finds the target's stack pointer in
 // to->regs[13]. Its copy-stack mode needs the explicit API.
 // Source: libco, coctx.h (C++: coctx_make() has no extern "C"), coctx.cpp (kRSP).
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 enum { REGISTERS = 14 };
 

@@ -2,7 +2,7 @@
 // libdill: go() is a macro that calls dill_prologue() and then moves the stack pointer by itself; the switch is inline
 // assembly. Stacks are announced and named by the place of go(); the stack pointer decides which one runs.
 // Source: libdill 2.14, libdill.h (dill_go_), cr.c (dill_prologue), stack.c.
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // libtask, which has a swapcontext() and a makecontext() of its own, with FreeBSD's layout of a ucontext: the stack
 // pointer is at 312, uc_stack at 936. Source: libtask, amd64-ucontext.h, context.c, task.c (taskalloc, taskstart).
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 enum { UC_STACK = 936 };
 

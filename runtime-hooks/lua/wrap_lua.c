@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "lua_debug.h"
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 typedef struct lua_State lua_State;
 

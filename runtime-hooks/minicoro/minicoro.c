@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // minicoro, implemented anywhere in the program: its switch routine, _mco_switch(from, to), and mco_create()
 // are patched (../patch).
-#include "minicoro/layout.h"
+#include "minicoro/minicoro_layout.h"
 
 #include "interpose/interpose.h"
 #include "patch/hooks.h"

@@ -2,8 +2,8 @@
 // minicoro, where MINICORO_IMPL is in a file of its own (its switch routine has no symbol that could be wrapped): a
 // coroutine runs from mco_resume() until that returns. Its stack pointer is not known from outside, so the middle of
 // its stack stands for it.
-#include "minicoro/layout.h"
-#include "wrap.h"
+#include "minicoro/minicoro_layout.h"
+#include "wrap/wrap.h"
 
 extern int __real_mco_create(mco_coro_t **out, void *description);
 extern int __real_mco_resume(mco_coro_t *coroutine);

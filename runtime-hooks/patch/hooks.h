@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What stands in for each function of targets.h. An assembly stub (stub_x86_64.inc) or a C function is called
+// What stands in for each function of targets.h. An assembly stub (patch_stub_x86_64.inc) or a C function is called
 // gp_patch_NAME; gp_patch_real_NAME is the function as it was, once it is patched.
 #ifndef GP_HOOKS_PATCH_HOOKS_H
 #define GP_HOOKS_PATCH_HOOKS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "patch/elf_symbols.h"
 
 typedef struct gp_patch_hook {
     const char *symbol;
@@ -17,6 +20,14 @@ const gp_patch_hook_t *gp_patch_hook(const char *symbol);
 
 // Are the functions of this runtime (targets.h) patched?
 bool gp_patch_is_done(const char *name);
+
+typedef struct gp_patch_program {
+    gp_elf_image_t image; // of its file; gp_elf_unmap() gives it back
+    uintptr_t base;       // what is added to the file's addresses
+} gp_patch_program_t;
+
+// Map the file of this process' program. Returns 0 or a negative errno value.
+int gp_patch_open_program(gp_patch_program_t *program);
 
 // Where the program has a function that it does not export, by its symbols; NULL = nowhere. Cost: maps the program's
 // file.

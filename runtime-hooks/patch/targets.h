@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be patched: the table of runtimes with switch routines that no dynamic linker sees. Core and command share
-// it.
+// What can be patched: runtimes whose switch routines no dynamic linker sees, as their folders declare them (PATCH of
+// greenprof_runtime(), which generates the table). Core and command share it.
 #ifndef GP_HOOKS_TARGETS_H
 #define GP_HOOKS_TARGETS_H
 
@@ -18,9 +18,10 @@ typedef struct gp_patch_function {
 } gp_patch_function_t;
 
 typedef struct gp_patch_runtime {
-    const char *name;      // in GREENPROF_PATCH
-    const char *title;     // as `greenprof runtimes` calls it
-    const char *unless[2]; // names of a runtime that is hooked in a better way, or of another one; NULL = no more
+    const char *name;  // in GREENPROF_PATCH
+    const char *title; // as `greenprof runtimes` calls it
+    // Names of programs in which it is hooked in a better way, or that have another runtime; NULL = no more.
+    const char *unless[3];
     gp_patch_function_t functions[GP_PATCH_FUNCTIONS_MAX + 1];
 } gp_patch_runtime_t;
 

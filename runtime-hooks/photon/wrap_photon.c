@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // thread_create() as it was first.
-#include "thread.h"
+#include "photon_thread.h"
 
 // photon::thread_create(void *(*)(void *), void *, unsigned long, unsigned short)
 #define CREATE(prefix) prefix##_ZN6photon13thread_createEPFPvS0_ES0_mt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // thread_create() since it has flags; a file of its own, as a program has one of the two.
-#include "thread.h"
+#include "photon_thread.h"
 
 // photon::thread_create(void *(*)(void *), void *, unsigned long, unsigned int, unsigned long)
 #define CREATE(prefix) prefix##_ZN6photon13thread_createEPFPvS0_ES0_mjm

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "interpose/interpose.h"
-#include "names.h"
+#include "php_names.h"
 #include "signal/region.h"
 
 typedef struct context {

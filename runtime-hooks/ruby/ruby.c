@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "interpose/interpose.h"
-#include "names.h"
+#include "ruby_names.h"
 
 enum { REGISTERS = 6, ENTRY = REGISTERS, BOTTOM, WORDS };
 

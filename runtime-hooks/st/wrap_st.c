@@ -2,7 +2,7 @@
 // State Threads from libst.a: a switch is a jump to the saved context of the next thread.
 // Source: State Threads 1.9, common.h (struct _st_thread, _st_stack, _st_vp), md.S (JB_RSP), sched.c
 // (st_thread_create).
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 #include <dlfcn.h>
 

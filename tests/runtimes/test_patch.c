@@ -209,10 +209,19 @@ static void test_every_target_has_a_hook(void **state)
     assert_null(gp_patch_hook("main"));
 }
 
+static const gp_patch_runtime_t *runtime_of(const char *name)
+{
+    const gp_patch_runtime_t *runtime = gp_patch_runtimes;
+    while (runtime->name != NULL && strcmp(runtime->name, name) != 0)
+        runtime++;
+    assert_non_null(runtime->name);
+    return runtime;
+}
+
 static void test_requests(void **state)
 {
     (void)state;
-    const gp_patch_runtime_t *first = &gp_patch_runtimes[0], *second = &gp_patch_runtimes[1];
+    const gp_patch_runtime_t *first = runtime_of("tarantool"), *second = runtime_of("lua");
     const char *word;
     bool by_name;
     assert_false(gp_patch_is_requested(NULL, first, &by_name));

@@ -15,7 +15,6 @@
 #include "command.h"
 #include "message.h"
 #include "patchable.h"
-#include "poll/runtimes.h"
 #include "run.h"
 #include "runtimes.h"
 
@@ -28,38 +27,21 @@ typedef struct runtime {
     const char *also;   // another name that tells it from what has the first one, too; NULL = none
 } runtime_t;
 
-// clang-format off: a row a runtime
+// Generated from what the runtimes' folders declare (greenprof_runtime() in cmake/runtime.cmake).
 static const runtime_t runtimes[] = {
-    {"glibc ucontext", "makecontext, swapcontext, setcontext interposed", "*", "makecontext", NULL, NULL, NULL},
-    {"switches by longjmp", "longjmp, siglongjmp interposed: QEMU and others that begin on a ucontext", "qemu-*",
-     "siglongjmp", NULL, NULL, NULL},
-    {"Boost.Context", "jump_fcontext, ontop_fcontext, make_fcontext interposed (Coroutine2, Fiber, Asio spawn)",
-     "libboost_context.so*", "jump_fcontext", NULL, NULL, NULL},
-    {"GNU Pth", "as ucontext; names from pth_spawn", "libpth.so*", "pth_spawn", NULL, NULL, NULL},
-    {"PCL", "as ucontext; names from co_create", "libpcl.so*", "co_create", NULL, NULL, NULL},
-    {"State Threads", "its switch callbacks", "libst.so*", "st_thread_create", NULL, NULL, NULL},
-    {"Ruby Fiber", "coroutine_transfer interposed", "libruby*.so*", "coroutine_transfer", NULL, NULL, NULL},
-    {"PHP Fiber", "the engine's fiber observers", "php*", "zend_observer_fiber_switch_register", NULL, NULL, NULL},
-    {"Lua 5.4 coroutines", "lua_resume interposed", "liblua5.4*.so*", "lua_resume", NULL, NULL, NULL},
-    {"CPython", "frames; greenlet, eventlet, gevent and asyncio by what they call at a switch", "*python3*",
-     "Py_Initialize", NULL, NULL, NULL},
-    {"Boost.Context, linked in", "at link time", NULL, "jump_fcontext", "boost", "php*", NULL},
-    {"brpc bthread, linked in", "at link time", NULL, "bthread_jump_fcontext", "brpc", NULL, NULL},
-    {"libaco, linked in", "at link time", NULL, "acosw", "libaco", NULL, NULL},
-    {"libco (Tencent), linked in", "at link time", NULL, "coctx_swap", "libco-tencent", NULL, NULL},
-    {"libco (higan), linked in", "at link time", NULL, "co_switch", "libco-higan", NULL, NULL},
-    {"minicoro, linked in", "at link time", NULL, "mco_resume", "minicoro", NULL, NULL},
-    {"libdill, linked in", "at link time", NULL, "dill_prologue", "libdill", NULL, NULL},
-    {"libtask, linked in", "at link time", NULL, "taskcreate", "libtask", NULL, NULL},
-    {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mt", "photon", NULL, NULL},
-    {"Photon, linked in", "at link time", NULL, "_ZN6photon13thread_createEPFPvS0_ES0_mjm", "photon", NULL,
-     NULL}, // with flags
-    {"State Threads, linked in", "at link time", NULL, "st_thread_create", "st", NULL, NULL},
-    {"Lua 5.4, linked in", "at link time", NULL, "lua_resume", "lua", NULL, "lua_toclose"}, // LuaJIT has lua_resume
+#include "runtime_rows.inc"
 };
-// clang-format on
 
-enum { COUNT = sizeof(runtimes) / sizeof(runtimes[0]) };
+typedef struct polled {
+    const char *title, *variable; // of the program: what is read
+    bool is_patched;              // where that is possible, which makes polling unnecessary
+} polled_t;
+
+static const polled_t polled[] = {
+#include "polled_rows.inc"
+};
+
+enum { COUNT = sizeof(runtimes) / sizeof(runtimes[0]), POLLED = sizeof(polled) / sizeof(polled[0]) };
 
 typedef struct findings {
     bool library[COUNT], wrapped[COUNT]; // the runtime is there; its link-time hook is there, too
@@ -197,10 +179,9 @@ static int list_all(void)
             printf("%-28s%s%s%s\n", runtimes[i].name, runtimes[i].how,
                    runtimes[i].wrap != NULL ? ": pkg-config --libs greenprof-wrap-" : "",
                    runtimes[i].wrap != NULL ? runtimes[i].wrap : "");
-    for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL; runtime++)
-        if (runtime == gp_poll_runtimes || strcmp(runtime->variable, runtime[-1].variable) != 0)
-            printf("%-28spolled: %s is read at each sample; shares and names, no switches%s\n", runtime->title,
-                   runtime->variable, runtime->patch != NULL ? "; where it is not patched" : "");
+    for (int i = 0; i < POLLED; i++)
+        printf("%-28spolled: %s is read at each sample; shares and names, no switches%s\n", polled[i].title,
+               polled[i].variable, polled[i].is_patched ? "; where it is not patched" : "");
     printf("%-28s%s\n", "any scheduler", "from its source: <greenprof/coro.h>");
     return gp_finish_stdout();
 }
@@ -255,12 +236,12 @@ static int show_polled(const findings_t *findings)
     int shown = 0;
     if (gp_elf_map(findings->program, &program) != 0)
         return 0;
-    for (const gp_poll_runtime_t *runtime = gp_poll_runtimes; runtime->title != NULL && shown == 0; runtime++) {
+    for (int i = 0; i < POLLED; i++) {
         gp_elf_variable_t variable;
-        if (!gp_poll_find(&program, runtime, &variable))
+        if (!gp_elf_variable(&program, polled[i].variable, &variable))
             continue;
-        printf("%-28s%s: polled%s: %s is read at each sample; shares and names, no switches\n", runtime->title, name,
-               runtime->patch != NULL ? " where it is not patched" : "", runtime->variable);
+        printf("%-28s%s: polled%s: %s is read at each sample; shares and names, no switches\n", polled[i].title, name,
+               polled[i].is_patched ? " where it is not patched" : "", polled[i].variable);
         shown++;
     }
     gp_elf_unmap(&program);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "unwind/row_cache.h"
+#include "unwind/switch_rules.h"
 
 // A return address follows a call. Where it does not, the word was put there:
 // - a coroutine's creator forged a bottom: the address is not inside the function that its row came

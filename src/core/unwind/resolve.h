@@ -10,10 +10,6 @@
 #include "unwind/fde_index.h"
 #include "unwind/packed_row.h"
 
-// A packed row that the code around `pc` is known to obey though no table says so (switch routines
-// of runtimes), or 0. `lo` bounds the code that may be read. One per processor: switch_rules_*.c.
-gp_packed_row_t gp_switch_rule(uintptr_t pc, uintptr_t lo, uintptr_t hi);
-
 // Is `pc` inside a registered coroutine entry? (entries.c)
 bool gp_entry_contains(uintptr_t pc);
 

@@ -5,6 +5,7 @@
 #include "unwind/leaf.h"
 #include "unwind/resolve.h"
 #include "unwind/step.h"
+#include "unwind/switch_rules.h"
 
 static bool known(const gp_regfile_t *regs, unsigned reg)
 {

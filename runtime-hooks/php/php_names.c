@@ -6,7 +6,7 @@
 //
 // Source: PHP 8.1 to 8.4, Zend/zend_fibers.h (struct _zend_fiber), zend_API.h (zend_fcall_info), zend_compile.h
 // (zend_op_array), zend_types.h (zend_string), zend.h (zend_class_entry).
-#include "names.h"
+#include "php_names.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

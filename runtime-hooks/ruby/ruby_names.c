@@ -5,7 +5,7 @@
 // Source: Ruby 3.0 to 3.4, cont.c (struct rb_fiber_struct), vm_core.h (rb_proc_t, struct rb_block, struct
 // rb_captured_block), internal/imemo.h; include/ruby/internal/core/rtypeddata.h; ruby/debug.h (rb_profile_frame_path,
 // rb_profile_frame_first_lineno, which allocate nothing).
-#include "names.h"
+#include "ruby_names.h"
 
 #include <string.h>
 

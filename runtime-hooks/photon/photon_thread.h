@@ -5,7 +5,7 @@
 #ifndef GP_HOOKS_PHOTON_THREAD_H
 #define GP_HOOKS_PHOTON_THREAD_H
 
-#include "wrap.h"
+#include "wrap/wrap.h"
 
 typedef void *start_t(void *);
 

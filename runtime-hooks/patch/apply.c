@@ -16,11 +16,6 @@
 
 enum { CHECKED_BYTES = 16 };
 
-typedef struct object {
-    gp_elf_image_t image;
-    uintptr_t base; // what is added to its addresses
-} object_t;
-
 static int note_base(struct dl_phdr_info *info, size_t size, void *argument)
 {
     (void)size;
@@ -28,7 +23,7 @@ static int note_base(struct dl_phdr_info *info, size_t size, void *argument)
     return 1; // the first one is the program
 }
 
-static int open_program(object_t *program)
+int gp_patch_open_program(gp_patch_program_t *program)
 {
     dl_iterate_phdr(note_base, &program->base);
     return gp_elf_map("/proc/self/exe", &program->image);
@@ -36,19 +31,19 @@ static int open_program(object_t *program)
 
 void *gp_patch_program_function(const char *name)
 {
-    object_t program;
+    gp_patch_program_t program;
     gp_elf_function_t function;
-    if (open_program(&program) != 0)
+    if (gp_patch_open_program(&program) != 0)
         return NULL;
     bool found = gp_elf_function(&program.image, name, &function);
     gp_elf_unmap(&program.image);
     return found ? (void *)(program.base + function.address) : NULL;
 }
 
-static int prepare(const object_t *object, const gp_elf_function_t *function, const gp_patch_hook_t *hook,
+static int prepare(const gp_patch_program_t *program, const gp_elf_function_t *function, const gp_patch_hook_t *hook,
                    gp_patch_t *patch)
 {
-    uintptr_t address = object->base + function->address;
+    uintptr_t address = program->base + function->address;
     size_t size = gp_patch_function_size(function), checked = size < CHECKED_BYTES ? size : CHECKED_BYTES;
     if (memcmp((const void *)address, function->code, checked) != 0)
         return -ESTALE; // what runs is not what is on the disk, or is patched already
@@ -66,7 +61,8 @@ bool gp_patch_is_done(const char *name)
 }
 
 // Returns how many functions were refused.
-static unsigned patch_runtime(const object_t *object, const gp_patch_runtime_t *runtime, const gp_patch_found_t *found)
+static unsigned patch_runtime(const gp_patch_program_t *program, const gp_patch_runtime_t *runtime,
+                              const gp_patch_found_t *found)
 {
     gp_patch_t patches[GP_PATCH_FUNCTIONS_MAX];
     bool ready[GP_PATCH_FUNCTIONS_MAX] = {false};
@@ -75,7 +71,7 @@ static unsigned patch_runtime(const object_t *object, const gp_patch_runtime_t *
     for (int i = 0; i < GP_PATCH_FUNCTIONS_MAX && runtime->functions[i].symbol != NULL; i++) {
         const gp_patch_hook_t *hook = gp_patch_hook(runtime->functions[i].symbol);
         bool present = found->functions[i].code != NULL;
-        ready[i] = present && prepare(object, &found->functions[i], hook, &patches[i]) == 0;
+        ready[i] = present && prepare(program, &found->functions[i], hook, &patches[i]) == 0;
         refused += present && !ready[i];
         complete &= ready[i] || runtime->functions[i].optional;
     }
@@ -92,9 +88,9 @@ static unsigned patch_runtime(const object_t *object, const gp_patch_runtime_t *
 
 static void patch_all(const char *request)
 {
-    object_t program;
+    gp_patch_program_t program;
     unsigned refused = 0;
-    if (open_program(&program) != 0)
+    if (gp_patch_open_program(&program) != 0)
         return;
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
         gp_patch_found_t found = {0};
