@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "model/kinds.h"
+
 // Where time went, in ns; sums of it may be taken and differences, modulo 2^64.
 // wall = cpu + blocked + preempted + ready + parked + waiting, where preempted = slice - cpu - blocked.
 typedef struct gp_ledger {
@@ -18,5 +20,12 @@ typedef struct gp_ledger {
     uint64_t spawned;    // coroutines created
     uint64_t longest_ns; // longest slice: sums and differences take the larger one
 } gp_ledger_t;
+
+void gp_ledger_add(gp_ledger_t *sum, const gp_ledger_t *more);
+void gp_ledger_subtract(gp_ledger_t *from, const gp_ledger_t *less); // longest_ns stays
+
+// The time of one kind of sample, ns. A difference that is below zero, which a host that reports one coroutine on two
+// threads can bring about, counts as 0.
+uint64_t gp_ledger_kind_ns(const gp_ledger_t *ledger, enum gp_sample_kind kind);
 
 #endif

@@ -11,6 +11,7 @@
 #include "model/call_count.h"
 #include "model/ledger.h"
 #include "model/location.h"
+#include "model/module_info.h"
 
 typedef struct gp_snapshot_node { // a node of the profile's call tree
     gp_loc_t loc;                 // node 0 is the root and has none
@@ -20,24 +21,11 @@ typedef struct gp_snapshot_node { // a node of the profile's call tree
     uint64_t samples;   // number of those
 } gp_snapshot_node_t;
 
-typedef struct gp_snapshot_module {
-    uint32_t id; // as in gp_loc_t
-    uint32_t build_id_len;
-    uint8_t build_id[20];
-    uint64_t start, end, bias;
-    const char *path; // "[vdso]" for the vDSO
-} gp_snapshot_module_t;
-
-typedef struct gp_snapshot_function { // of a language runtime
-    uint32_t number, first_line;
-    const char *name, *file; // kept by the core for good
-} gp_snapshot_function_t;
-
 typedef struct gp_snapshot { // owned by the caller, freed by release()
     const gp_snapshot_node_t *nodes;
     uint32_t node_count;
     uint32_t module_count;
-    const gp_snapshot_module_t *modules;
+    const gp_module_info_t *modules;
     uint64_t total_ns;   // exact CPU time of the scope
     gp_ledger_t ledger;  // where its time went, exactly
     prof_clock_t clock;  // PROF_CLOCK_WALL: nodes of waits end in GP_PSEUDO_PARKED, ...
@@ -49,7 +37,7 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     uint32_t counter_count;
     const uint64_t *counters; // enum gp_counter
     char name[64];
-    const gp_snapshot_function_t *functions; // those that nodes refer to, by number
+    const gp_function_info_t *functions; // those that nodes refer to, by number
     uint32_t function_count;
     bool exact;                   // PROF_MODE_EXACT
     const gp_call_count_t *calls; // what was counted

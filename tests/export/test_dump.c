@@ -28,7 +28,7 @@ static __thread int on_own_thread;
 
 static gp_snapshot_t *take_snapshot(prof_t *profile)
 {
-    static _Thread_local gp_snapshot_module_t module = {.id = 1, .path = "/opt/app/server"};
+    static _Thread_local gp_module_info_t module = {.id = 1, .path = "/opt/app/server"};
     static const gp_snapshot_node_t nodes[] = {
         {0},
         {.loc = GP_LOC(1, 0x10), .parent = 0, .weight_ns = 2000, .samples = 2},

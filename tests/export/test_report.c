@@ -194,8 +194,8 @@ static void test_dataset(void **state)
                                  "counters 5 100 1 1 1\ncounters 9 300 2 4 3 1\n");
     uint32_t coro = gp_dataset_coro_find(dataset, 7);
     assert_string_equal(dataset->coros[coro].record.name, "second");
-    assert_int_equal(dataset->coros[coro].cpu_ns, 40);
-    assert_int_equal(dataset->coros[coro].switches, 3);
+    assert_int_equal(dataset->coros[coro].ledger.cpu_ns, 40);
+    assert_int_equal(dataset->coros[coro].ledger.switches, 3);
     assert_int_equal(dataset->totals.process_cpu_ns, 300);
     assert_int_equal(dataset->counters[GP_COUNTER_DROP_RING_FULL], 1);
     assert_int_equal(gp_dataset_coro_find(dataset, 8), GP_INDEX_NONE);
@@ -237,7 +237,7 @@ static void test_function_table(void **state)
 static void test_snapshot(void **state)
 {
     (void)state;
-    static const gp_snapshot_module_t module = {.id = 3, .path = "/opt/app/server"};
+    static const gp_module_info_t module = {.id = 3, .path = "/opt/app/server"};
     static const gp_snapshot_node_t nodes[] = {
         {0},
         {.loc = GP_LOC(3, 0x10), .parent = 0},

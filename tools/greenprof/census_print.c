@@ -23,7 +23,7 @@ static const gp_symbol_t *resolve(const gp_source_t *source, gp_loc_t loc)
     uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
     uint32_t known = GP_SYMBOLIZER_NO_MODULE;
     if (number != GP_INDEX_NONE) {
-        const gp_dataset_module_t *module = &dataset->modules[number];
+        const gp_module_info_t *module = &dataset->modules[number];
         known = gp_symbolizer_module(source->symbolizer, module->path, strlen(module->path), module->build_id,
                                      module->build_id_len);
     }
@@ -37,7 +37,7 @@ static void visit_loc(const gp_source_t *source, gp_loc_t loc, frame_visit_t *vi
     } else if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE) {
         uint64_t offset = GP_LOC_OFFSET(loc);
         uint32_t number = gp_dataset_function_find(source->dataset, GP_LANGUAGE_FUNCTION(offset));
-        const gp_dataset_function_t *function = number != GP_INDEX_NONE ? &source->dataset->functions[number] : NULL;
+        const gp_function_info_t *function = number != GP_INDEX_NONE ? &source->dataset->functions[number] : NULL;
         visit(context, function ? function->name : "[lost]", function ? function->file : "", GP_LANGUAGE_LINE(offset));
     } else {
         const gp_symbol_t *symbol = resolve(source, loc);

@@ -134,7 +134,7 @@ static void print_audit(const gp_dataset_t *dataset)
 {
     uint64_t exact = dataset->totals.process_cpu_ns, ledger = 0;
     for (size_t i = 0; i < dataset->share_count; i++)
-        ledger += dataset->shares[i].cpu_ns;
+        ledger += dataset->shares[i].ledger.cpu_ns;
     print_label("CPU time");
     gp_print_seconds(exact, 0);
     printf(" s exact; ledger ");
@@ -268,7 +268,7 @@ static void print_modules(const gp_dataset_t *dataset)
 {
     printf("\n  modules:  build-id                                  path\n");
     for (size_t i = 0; i < dataset->module_count; i++) {
-        const gp_dataset_module_t *module = &dataset->modules[i];
+        const gp_module_info_t *module = &dataset->modules[i];
         char id[2 * sizeof(module->build_id) + 1] = "-";
         for (size_t j = 0; j < module->build_id_len && j < sizeof(module->build_id); j++)
             snprintf(id + 2 * j, 3, "%02x", module->build_id[j]);

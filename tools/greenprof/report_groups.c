@@ -198,14 +198,14 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
         if (!gp_selection_has_share(&source->options.selection, share))
             continue;
         group_t *group = &groups[by_trace ? share->trace : share->coro];
-        group->cpu_ns += share->cpu_ns;
-        group->switches += share->switches;
+        group->cpu_ns += share->ledger.cpu_ns;
+        group->switches += share->ledger.switches;
         for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++) {
             group->parts_ns[kind] += gp_dataset_share_ns(dataset, share, kind);
             group->wall_ns += gp_dataset_share_ns(dataset, share, kind);
         }
-        if (share->waits.longest_ns > group->longest_ns)
-            group->longest_ns = share->waits.longest_ns;
+        if (share->ledger.longest_ns > group->longest_ns)
+            group->longest_ns = share->ledger.longest_ns;
     }
     for (size_t i = 0; i < (by_trace ? dataset->trace_count : dataset->coro_count); i++) {
         groups[i].squares_ns2 = sums[i].squares;
@@ -218,7 +218,7 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
 static bool is_polled(const gp_dataset_t *dataset, uint32_t coro, bool any)
 {
     uint32_t kind = dataset->coros[coro].record.kind;
-    return kind == GP_CORO_POLLED || (kind == GP_CORO_THREAD && any && dataset->coros[coro].switches == 0);
+    return kind == GP_CORO_POLLED || (kind == GP_CORO_THREAD && any && dataset->coros[coro].ledger.switches == 0);
 }
 
 static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count, bool by_trace)

@@ -92,32 +92,6 @@ void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
     read_at(coro, now, false, ledger);
 }
 
-void gp_ledger_add(gp_ledger_t *sum, const gp_ledger_t *more)
-{
-    sum->cpu_ns += more->cpu_ns;
-    sum->blocked_ns += more->blocked_ns;
-    sum->slice_ns += more->slice_ns;
-    sum->ready_ns += more->ready_ns;
-    sum->parked_ns += more->parked_ns;
-    sum->waiting_ns += more->waiting_ns;
-    sum->switches += more->switches;
-    sum->spawned += more->spawned;
-    if (more->longest_ns > sum->longest_ns)
-        sum->longest_ns = more->longest_ns;
-}
-
-void gp_ledger_subtract(gp_ledger_t *from, const gp_ledger_t *less)
-{
-    from->cpu_ns -= less->cpu_ns;
-    from->blocked_ns -= less->blocked_ns;
-    from->slice_ns -= less->slice_ns;
-    from->ready_ns -= less->ready_ns;
-    from->parked_ns -= less->parked_ns;
-    from->waiting_ns -= less->waiting_ns;
-    from->switches -= less->switches;
-    from->spawned -= less->spawned;
-}
-
 // A difference of clocks that were read one after the other may be a little below zero.
 static uint64_t not_below_zero(uint64_t value)
 {

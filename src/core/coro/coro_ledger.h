@@ -20,9 +20,6 @@ void gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
 // Without a wait in progress: changes only when the coroutine is switched.
 void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
 
-void gp_ledger_add(gp_ledger_t *sum, const gp_ledger_t *more);
-void gp_ledger_subtract(gp_ledger_t *from, const gp_ledger_t *less); // longest_ns stays
-
 // Hand a ledger out, as far as out->size goes. Returns 0 or -EINVAL.
 int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out);
 

@@ -33,12 +33,12 @@ static int copy_modules(gp_snapshot_t *snapshot)
 {
     size_t count;
     const gp_module_t *all = gp_modules_all(&count);
-    gp_snapshot_module_t *copies = calloc(count > 0 ? count : 1, sizeof(*copies));
+    gp_module_info_t *copies = calloc(count > 0 ? count : 1, sizeof(*copies));
     if (copies == NULL)
         return -ENOMEM;
     snapshot->modules = copies;
     for (size_t i = 0; i < count; i++) {
-        copies[i] = (gp_snapshot_module_t){
+        copies[i] = (gp_module_info_t){
             .id = all[i].id,
             .build_id_len = all[i].build_id_len,
             .start = all[i].start,
@@ -127,12 +127,12 @@ static uint32_t used_functions(const gp_snapshot_t *snapshot, uint32_t **numbers
 static int copy_functions(gp_snapshot_t *snapshot)
 {
     uint32_t *numbers, count = used_functions(snapshot, &numbers);
-    gp_snapshot_function_t *copies = calloc(count + 1, sizeof(*copies));
+    gp_function_info_t *copies = calloc(count + 1, sizeof(*copies));
     for (uint32_t i = 0; i < count && copies != NULL; i++) {
         const gp_function_name_t *function = gp_functions_at(numbers[i]);
         if (function != NULL)
             copies[snapshot->function_count++] =
-                (gp_snapshot_function_t){numbers[i], function->first_line, function->name, function->file};
+                (gp_function_info_t){numbers[i], function->first_line, function->name, function->file};
     }
     snapshot->functions = copies;
     int error = numbers != NULL && copies != NULL ? 0 : -ENOMEM;

@@ -154,8 +154,8 @@ static int on_module(void *context, const gp_module_record_t *record, const char
         number = ADD(dataset, modules, module, record->id);
     if (number == GP_INDEX_NONE || copy == NULL)
         return -ENOMEM;
-    gp_dataset_module_t *module = &dataset->modules[number];
-    *module = (gp_dataset_module_t){
+    gp_module_info_t *module = &dataset->modules[number];
+    *module = (gp_module_info_t){
         .id = record->id,
         .path = copy,
         .build_id_len = record->build_id_len,
@@ -175,7 +175,7 @@ static int on_function(void *context, const gp_function_record_t *record, const 
         number = ADD(dataset, functions, function, record->number);
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
-    gp_dataset_function_t *function = &dataset->functions[number];
+    gp_function_info_t *function = &dataset->functions[number];
     function->number = record->number;
     function->first_line = record->first_line;
     function->name = gp_arena_text(&dataset->arena, name, record->name_len);

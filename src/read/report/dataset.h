@@ -15,29 +15,8 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "capture/captures.h"
-
-typedef struct gp_dataset_module {
-    uint32_t id;
-    const char *path;
-    uint8_t build_id[20];
-    uint32_t build_id_len;
-    uint64_t start, end, bias;
-} gp_dataset_module_t;
-
-typedef struct gp_dataset_function { // of a language runtime
-    uint32_t number, first_line;
-    const char *name, *file;
-} gp_dataset_function_t;
-
-// The ledger besides cpu_ns: where the rest of the time went. Sums modulo 2^64 until all is read.
-// wall = slice + ready + parked + waiting; slice = cpu + blocked + preempted
-typedef struct gp_waits {
-    uint64_t slice_ns;   // between being switched to and away from
-    uint64_t blocked_ns; // its thread slept in the kernel meanwhile
-    uint64_t ready_ns, parked_ns;
-    uint64_t waiting_ns; // ready or parked: the runtime does not say
-    uint64_t spawned, longest_ns;
-} gp_waits_t;
+#include "model/ledger.h"
+#include "model/module_info.h"
 
 enum { GP_FORMER_NAMES_MAX = 16 };
 
@@ -57,8 +36,7 @@ typedef struct gp_dataset_coro {
     uint32_t spawn_stack;           // number of the stack at which it was created; 0 = not known
     uint32_t region;                // enum gp_region_kind bits
     const gp_former_name_t *former; // the latest, at most GP_FORMER_NAMES_MAX; NULL = it was never renamed
-    uint64_t cpu_ns, switches;      // ledger
-    gp_waits_t waits;
+    gp_ledger_t ledger;
     uint32_t traces; // how many traces it worked for
     uint32_t trace;  // the last one of them: number in `traces`
     uint32_t share;  // the last one of its shares that was looked for, plus 1
@@ -68,8 +46,6 @@ typedef struct gp_dataset_trace { // number 0 is "no trace"
     uint32_t index;               // in the capture
     bool defined;
     uint8_t id[16];
-    uint64_t cpu_ns, switches;
-    gp_waits_t waits;
     uint32_t coros; // how many coroutines worked for it
 } gp_dataset_trace_t;
 
@@ -82,8 +58,7 @@ typedef struct gp_dataset_stack { // number 0 is "no stack"
 
 typedef struct gp_dataset_share { // one (coroutine, trace)
     uint32_t coro, trace;
-    uint64_t cpu_ns, switches; // ledger
-    gp_waits_t waits;
+    gp_ledger_t ledger;                  // sums modulo 2^64 until all is read
     gp_sampled_t sampled[GP_KIND_COUNT]; // samples
 } gp_dataset_share_t;
 
@@ -133,9 +108,9 @@ typedef struct gp_dataset {
     const char *exe; // "" when unknown
     gp_dataset_meta_t *metas;
     size_t meta_count, meta_capacity;
-    gp_dataset_module_t *modules;
+    gp_module_info_t *modules;
     size_t module_count, module_capacity;
-    gp_dataset_function_t *functions;
+    gp_function_info_t *functions;
     size_t function_count, function_capacity;
     gp_thread_record_t *threads;
     size_t thread_count, thread_capacity;

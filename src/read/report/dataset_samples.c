@@ -111,41 +111,11 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
     return result;
 }
 
-static void add_waits(gp_waits_t *sum, const gp_waits_t *more)
-{
-    sum->slice_ns += more->slice_ns;
-    sum->blocked_ns += more->blocked_ns;
-    sum->ready_ns += more->ready_ns;
-    sum->parked_ns += more->parked_ns;
-    sum->waiting_ns += more->waiting_ns;
-    sum->spawned += more->spawned;
-    if (more->longest_ns > sum->longest_ns)
-        sum->longest_ns = more->longest_ns;
-}
-
-static uint64_t at_least_zero(uint64_t difference)
-{
-    return (int64_t)difference > 0 ? difference : 0;
-}
-
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)
 {
-    const gp_waits_t *waits = &share->waits;
     bool is_thread = dataset->coros[share->coro].record.kind == GP_CORO_THREAD;
-    switch (kind) {
-    case GP_KIND_CPU:
-        return share->cpu_ns;
-    case GP_KIND_PREEMPTED:
-        return is_thread ? 0 : at_least_zero(waits->slice_ns - share->cpu_ns - waits->blocked_ns);
-    case GP_KIND_BLOCKED:
-        return is_thread ? 0 : at_least_zero(waits->blocked_ns);
-    case GP_KIND_PARKED:
-        return at_least_zero(waits->parked_ns);
-    case GP_KIND_READY:
-        return at_least_zero(waits->ready_ns);
-    default:
-        return at_least_zero(waits->waiting_ns);
-    }
+    bool is_slept = kind == GP_KIND_PREEMPTED || kind == GP_KIND_BLOCKED;
+    return is_thread && is_slept ? 0 : gp_ledger_kind_ns(&share->ledger, kind);
 }
 
 int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
@@ -162,18 +132,18 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
     gp_dataset_share_t *share = share_of(dataset, coro, trace);
     if (share == NULL)
         return -ENOMEM;
-    share->cpu_ns += ledger->cpu_ns;
-    share->switches += ledger->switches;
-    const gp_waits_t waits = {
-        .slice_ns = ledger->slice_ns,
+    const gp_ledger_t more = {
+        .cpu_ns = ledger->cpu_ns,
         .blocked_ns = ledger->blocked_ns,
+        .slice_ns = ledger->slice_ns,
         .ready_ns = ledger->ready_ns,
         .parked_ns = ledger->parked_ns,
         .waiting_ns = ledger->waiting_ns,
+        .switches = ledger->switches,
         .spawned = ledger->spawned,
         .longest_ns = ledger->longest_ns,
     };
-    add_waits(&share->waits, &waits);
+    gp_ledger_add(&share->ledger, &more);
     return 0;
 }
 
@@ -181,16 +151,8 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
 {
     for (size_t i = 0; i < dataset->share_count; i++) {
         gp_dataset_share_t *share = &dataset->shares[i];
-        gp_dataset_coro_t *coro = &dataset->coros[share->coro];
-        // A host that says of one coroutine that it runs on two threads gets its accounts mixed up.
-        share->cpu_ns = at_least_zero(share->cpu_ns);
-        gp_dataset_trace_t *trace = &dataset->traces[share->trace];
-        coro->cpu_ns += share->cpu_ns;
-        coro->switches += share->switches;
-        add_waits(&coro->waits, &share->waits);
-        add_waits(&trace->waits, &share->waits);
-        trace->cpu_ns += share->cpu_ns;
-        trace->switches += share->switches;
+        share->ledger.cpu_ns = gp_ledger_kind_ns(&share->ledger, GP_KIND_CPU); // not below zero
+        gp_ledger_add(&dataset->coros[share->coro].ledger, &share->ledger);
         dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
         dataset->samples += share->sampled[GP_KIND_CPU].samples;
     }

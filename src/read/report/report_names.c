@@ -9,7 +9,7 @@ uint32_t gp_report_module(const gp_dataset_t *dataset, gp_symbolizer_t *symboliz
 {
     if (number == GP_INDEX_NONE)
         return GP_SYMBOLIZER_NO_MODULE;
-    const gp_dataset_module_t *module = &dataset->modules[number];
+    const gp_module_info_t *module = &dataset->modules[number];
     return gp_symbolizer_module(symbolizer, module->path, strlen(module->path), module->build_id, module->build_id_len);
 }
 

@@ -370,7 +370,7 @@ static int map_modules(gp_pass_t *pass)
     const gp_dataset_t *dataset = pass->dataset;
     int result = 0;
     for (size_t i = 0; i < dataset->module_count && result == 0; i++) {
-        const gp_dataset_module_t *module = &dataset->modules[i];
+        const gp_module_info_t *module = &dataset->modules[i];
         gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
         pass->modules[i] = gp_report_module(dataset, pass->builder->symbolizer, (uint32_t)i);
         result = gp_builder_mapping(pass->builder, pass->modules[i], module->bias, &mapping, module->build_id,

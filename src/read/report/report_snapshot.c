@@ -15,7 +15,7 @@ typedef struct module_map { // module ids of a snapshot to the symbolizer's numb
     uint32_t count;
 } module_map_t;
 
-static bool has_code(const gp_snapshot_module_t *module)
+static bool has_code(const gp_module_info_t *module)
 {
     return module->id > 0 && module->id < GP_MODULE_LANGUAGE;
 }
@@ -31,7 +31,7 @@ static int map_modules(module_map_t *map, const gp_snapshot_t *snapshot, gp_symb
     for (uint32_t id = 0; id < map->count; id++)
         map->numbers[id] = GP_SYMBOLIZER_NO_MODULE;
     for (uint32_t i = 0; i < snapshot->module_count; i++) {
-        const gp_snapshot_module_t *module = &snapshot->modules[i];
+        const gp_module_info_t *module = &snapshot->modules[i];
         if (has_code(module))
             map->numbers[module->id] = gp_symbolizer_module(symbolizer, module->path, strlen(module->path),
                                                             module->build_id, module->build_id_len);
@@ -48,7 +48,7 @@ static int add_mappings(gp_builder_t *builder, const gp_snapshot_t *snapshot, co
 {
     int result = 0;
     for (uint32_t i = 0; i < snapshot->module_count && result == 0; i++) {
-        const gp_snapshot_module_t *module = &snapshot->modules[i];
+        const gp_module_info_t *module = &snapshot->modules[i];
         gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
         if (has_code(module))
             result = gp_builder_mapping(builder, module_number(modules, module->id), module->bias, &mapping,
@@ -63,7 +63,7 @@ static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp
     uint32_t lo = 0, hi = snapshot->function_count, number = GP_LANGUAGE_FUNCTION(offset);
     while (lo < hi) { // by number
         uint32_t mid = lo + (hi - lo) / 2;
-        const gp_snapshot_function_t *function = &snapshot->functions[mid];
+        const gp_function_info_t *function = &snapshot->functions[mid];
         if (function->number == number)
             return gp_builder_row_function(builder, function->name, function->file, function->first_line,
                                            GP_LANGUAGE_LINE(offset));
@@ -89,22 +89,12 @@ typedef struct kinds {
     uint64_t exact_ns[GP_KIND_COUNT], sampled_ns[GP_KIND_COUNT];
 } kinds_t;
 
-static uint64_t at_least_zero(uint64_t difference)
-{
-    return (int64_t)difference > 0 ? difference : 0;
-}
-
 static void weigh_kinds(const gp_snapshot_t *snapshot, kinds_t *kinds)
 {
-    const gp_ledger_t *ledger = &snapshot->ledger;
     *kinds = (kinds_t){.exact_ns = {[GP_KIND_CPU] = snapshot->total_ns}};
-    if (snapshot->clock == PROF_CLOCK_WALL && !snapshot->exact) {
-        kinds->exact_ns[GP_KIND_PREEMPTED] = at_least_zero(ledger->slice_ns - ledger->cpu_ns - ledger->blocked_ns);
-        kinds->exact_ns[GP_KIND_BLOCKED] = at_least_zero(ledger->blocked_ns);
-        kinds->exact_ns[GP_KIND_PARKED] = at_least_zero(ledger->parked_ns);
-        kinds->exact_ns[GP_KIND_READY] = at_least_zero(ledger->ready_ns);
-        kinds->exact_ns[GP_KIND_WAITING] = at_least_zero(ledger->waiting_ns);
-    }
+    bool has_waits = snapshot->clock == PROF_CLOCK_WALL && !snapshot->exact;
+    for (uint32_t kind = GP_KIND_CPU + 1; kind < GP_KIND_COUNT && has_waits; kind++)
+        kinds->exact_ns[kind] = gp_ledger_kind_ns(&snapshot->ledger, kind);
     for (uint32_t i = 0; i < snapshot->node_count; i++)
         kinds->sampled_ns[kind_of(snapshot->nodes[i].loc)] += snapshot->nodes[i].weight_ns;
     if (snapshot->exact) // nothing to scale: all calls are there, waits and all

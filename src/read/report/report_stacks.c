@@ -11,7 +11,7 @@ static int add_function(const gp_pass_t *pass, gp_loc_t loc)
     uint32_t number = gp_dataset_function_find(dataset, GP_LANGUAGE_FUNCTION(offset));
     if (number == GP_INDEX_NONE)
         return gp_builder_row_function(pass->builder, NULL, NULL, 0, 0);
-    const gp_dataset_function_t *function = &dataset->functions[number];
+    const gp_function_info_t *function = &dataset->functions[number];
     return gp_builder_row_function(pass->builder, function->name, function->file, function->first_line,
                                    GP_LANGUAGE_LINE(offset));
 }

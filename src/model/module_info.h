@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What locations refer to: modules, and functions of language runtimes.
+#ifndef GP_MODEL_MODULE_INFO_H
+#define GP_MODEL_MODULE_INFO_H
+
+#include <stdint.h>
+
+typedef struct gp_module_info {
+    uint32_t id; // as in gp_loc_t
+    uint32_t build_id_len;
+    uint8_t build_id[20];
+    uint64_t start, end, bias;
+    const char *path; // "[vdso]" for the vDSO
+} gp_module_info_t;
+
+typedef struct gp_function_info { // of a language runtime
+    uint32_t number, first_line;
+    const char *name, *file;
+} gp_function_info_t;
+
+#endif
