@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The code of Boost.Context 1.74's routines, as Debian 12 has it: by it they are found in a program without symbols,
 // and by it the unwinder knows them. Source: libs/context/src/asm/{jump,ontop,make}_x86_64_sysv_elf_gas.S.
-#ifndef GP_HOOKS_BOOST_CODE_H
-#define GP_HOOKS_BOOST_CODE_H
+#pragma once
 
 static const unsigned char gp_boost_jump_code[] = {
     0x48, 0x8d, 0x64, 0x24, 0xc8, 0x0f, 0xae, 0x1c, 0x24, 0xd9, 0x7c, 0x24, 0x04, 0x4c, 0x89, 0x64, 0x24, 0x08,
@@ -32,5 +31,3 @@ static const unsigned char gp_boost_make_code[] = {
 #define GP_CODE_jump_fcontext  .code = gp_boost_jump_code, .code_size = 54
 #define GP_CODE_ontop_fcontext .code = gp_boost_ontop_code, .code_size = 52
 #define GP_CODE_make_fcontext  .code = gp_boost_make_code, .code_size = sizeof(gp_boost_make_code)
-
-#endif

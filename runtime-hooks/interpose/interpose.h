@@ -9,8 +9,7 @@
 // The original is what the dynamic linker would have bound without us: the next one in the global scope, else the one
 // in the scope of the caller's object (plugins that were loaded RTLD_LOCAL). The first is looked up once; the second
 // once for each place of call, as two plugins may well bring two of the same name.
-#ifndef GP_HOOKS_INTERPOSE_H
-#define GP_HOOKS_INTERPOSE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -76,5 +75,3 @@ typedef struct gp_hook_maker {
 } gp_hook_maker_t;
 
 extern __thread const gp_hook_maker_t *gp_hook_maker __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
-#endif

@@ -17,8 +17,7 @@ typedef int resume_t(lua_State *coroutine, lua_State *from, int arguments, int *
 
 enum { YIELDED = 1, BUCKETS_LOG2 = 12 };
 
-// Records by Lua state. A state's address may be used again: whether it is the same coroutine shows by its being
-// fresh.
+// Records by Lua state. A state's address may be used again: whether it is the same coroutine shows by its being fresh.
 typedef struct known {
     struct known *next;
     lua_State *state;

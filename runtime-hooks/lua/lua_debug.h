@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What both of Lua's hooks know of Lua 5.4: lua.c's for shared ones, wrap_lua.c's for those that are linked in.
-#ifndef GP_LUA_DEBUG_H
-#define GP_LUA_DEBUG_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -39,5 +38,3 @@ static inline void gp_lua_write_place(const lua_Debug *debug, char *name, size_t
     }
     memcpy(name + len, number, digits + 1);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lua's functions that the hook calls, and how it tells a Lua of the kind it knows.
-#ifndef GP_LUA_HOOK_H
-#define GP_LUA_HOOK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ bool gp_lua_is_fresh(lua_State *coroutine);
 
 // Name a coroutine that is about to start with `arguments` values above its function: SOURCE:LINE of that function.
 void gp_lua_name(lua_State *coroutine, int arguments, char *name, size_t size);
-
-#endif

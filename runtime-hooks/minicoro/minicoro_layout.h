@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is known of minicoro's structures. Source: minicoro 0.1.3 to 0.2, mco_coro, x86-64's _mco_ctxbuf.
-#ifndef GP_HOOKS_MINICORO_LAYOUT_H
-#define GP_HOOKS_MINICORO_LAYOUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ typedef struct mco_coro { // its beginning
 typedef struct mco_registers {
     uintptr_t pc, sp;
 } mco_registers_t;
-
-#endif

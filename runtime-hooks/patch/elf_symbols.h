@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Functions and variables of an ELF file by name: of .dynsym, else of .symtab, which a program that was not stripped
 // has besides. Or by the bytes they begin with.
-#ifndef GP_HOOKS_ELF_SYMBOLS_H
-#define GP_HOOKS_ELF_SYMBOLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ bool gp_elf_mentions(const gp_elf_image_t *image, const char *name);
 
 // Find the one place of executable code that is these bytes. False where there is none, or more than one.
 bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What stands in for each function of targets.h. An assembly stub (patch_stub_x86_64.inc) or a C function is called
 // gp_patch_NAME; gp_patch_real_NAME is the function as it was, once it is patched.
-#ifndef GP_HOOKS_PATCH_HOOKS_H
-#define GP_HOOKS_PATCH_HOOKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void *gp_patch_program_function(const char *name);
 
 // In a stand-in written in C: the function as it was, of type `type`.
 #define GP_PATCHED(type, name) ((type *)gp_patch_real_##name)
-
-#endif

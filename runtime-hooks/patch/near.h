@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory for a few instructions within reach of a jump, and what is mapped where. Nothing here calls malloc: a
 // program's own one may not be ready yet.
-#ifndef GP_HOOKS_NEAR_H
-#define GP_HOOKS_NEAR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ unsigned char *gp_near_slot(uintptr_t address);
 // value.
 int gp_near_seal(unsigned char *slot);
 int gp_near_open(unsigned char *slot);
-
-#endif

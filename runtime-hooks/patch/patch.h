@@ -8,8 +8,7 @@
 //
 // Order of calls: gp_patch_is_alone() -> gp_patch_prepare()... -> gp_patch_apply()....
 // Threads: there is one. Signals: not safe.
-#ifndef GP_HOOKS_PATCH_H
-#define GP_HOOKS_PATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int gp_patch_prepare(gp_patch_t *patch, uintptr_t function, size_t size, const v
 
 // Do so. Returns 0 or the error of mprotect(2): then nothing has changed.
 int gp_patch_apply(const gp_patch_t *patch);
-
-#endif

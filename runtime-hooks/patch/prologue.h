@@ -3,8 +3,7 @@
 //
 // A small decoder: it knows what compilers and switch routines begin functions with, and refuses everything else. What
 // refers to its own place (RIP-relative operands, conditional and plain jumps) is made to refer to the same from there.
-#ifndef GP_HOOKS_PROLOGUE_H
-#define GP_HOOKS_PROLOGUE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ int gp_prologue_move(const unsigned char *code, size_t size, uintptr_t from, uin
 
 // Write `jmp to` as it is executed at `at`. Returns 0 or -ERANGE, with nothing written.
 int gp_prologue_jump(unsigned char out[GP_PROLOGUE_JUMP_BYTES], uintptr_t at, uintptr_t to);
-
-#endif

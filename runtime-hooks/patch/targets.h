@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What can be patched: runtimes whose switch routines no dynamic linker sees, as their folders declare them (PATCH of
 // greenprof_runtime(), which generates the table). Core and command share it.
-#ifndef GP_HOOKS_TARGETS_H
-#define GP_HOOKS_TARGETS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -46,5 +45,3 @@ bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtim
 
 // What may be read of a function.
 size_t gp_patch_function_size(const gp_elf_function_t *function);
-
-#endif

@@ -2,8 +2,7 @@
 // PhotonLibOS, linked into the program: photon::thread_create() tells the stacks. Its switch routines are local
 // symbols, called by inline assembly, which nothing can stand before: the stack pointer decides which one runs. Source:
 // PhotonLibOS 0.6 to 0.9, thread/thread.cpp (struct thread, thread_create).
-#ifndef GP_HOOKS_PHOTON_THREAD_H
-#define GP_HOOKS_PHOTON_THREAD_H
+#pragma once
 
 #include "wrap/wrap.h"
 
@@ -26,5 +25,3 @@ static inline thread_t *announce(thread_t *thread, start_t *start)
         gp_wrap_announce(thread->stack_low, thread->stack_bytes, (const void *)(uintptr_t)start, NULL);
     return thread;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Between the ucontext hook's parts.
-#ifndef GP_UCONTEXT_HOOK_H
-#define GP_UCONTEXT_HOOK_H
+#pragma once
 
 #include <stdint.h>
 #include <ucontext.h>
@@ -23,5 +22,3 @@ void gp_ucontext_set(const uintptr_t *arguments, const gp_park_t *park);
 
 // A coroutine's entry function has returned; glibc goes on with `link` (NULL: the thread ends).
 void gp_ucontext_ended(const ucontext_t *link);
-
-#endif

@@ -4,8 +4,7 @@
 //
 // A program so linked needs no greenprof: where neither `greenprof run` nor libgreenprof has brought the core into the
 // process, a switch costs one load and one branch more. One object a runtime, so that only what is wrapped is linked.
-#ifndef GP_HOOKS_WRAP_H
-#define GP_HOOKS_WRAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void gp_wrap_stacks_end(uintptr_t code_low, uintptr_t code_high) __attribute__((
 
 // What the stubs call while profiles run.
 void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park) __attribute__((visibility("hidden")));
-
-#endif

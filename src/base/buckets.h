@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Searching sorted arrays of addresses with two looks at memory instead of twenty.
 //
-// Model: the addresses' span is cut into equal buckets, about one for every four elements; a table
-// says which elements each bucket begins with. Where elements lie unevenly a search is a binary one
-// within its bucket. Threads: one at a time while it is made, any number afterwards. Signals: not
-// safe.
-#ifndef GP_BASE_BUCKETS_H
-#define GP_BASE_BUCKETS_H
+// Model: the addresses' span is cut into equal buckets, about one for every four elements; a table says which elements
+// each bucket begins with. Where elements lie unevenly a search is a binary one within its bucket. Threads: one at a
+// time while it is made, any number afterwards. Signals: not safe.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,8 +30,7 @@ static inline uint64_t gp_buckets_key(const void *elements, size_t number, size_
     return *(const uint64_t *)(const void *)((const char *)elements + number * stride);
 }
 
-// The number of elements at `address` or lower. `elements`, `count`, `stride` as
-// above.
+// The number of elements at `address` or lower. `elements`, `count`, `stride` as above.
 static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *elements, size_t count, size_t stride,
                                      uint64_t address)
 {
@@ -57,8 +54,7 @@ static inline size_t gp_buckets_upto(const gp_buckets_t *buckets, const void *el
     return lo;
 }
 
-// The same, with a look first at where the last search ended and a little further: for addresses
-// in order.
+// The same, with a look first at where the last search ended and a little further: for addresses in order.
 //   last: what it returned; 0 at first.
 static inline size_t gp_buckets_upto_near(const gp_buckets_t *buckets, const void *elements, size_t count,
                                           size_t stride, uint64_t address, size_t *last)
@@ -71,5 +67,3 @@ static inline size_t gp_buckets_upto_near(const gp_buckets_t *buckets, const voi
     }
     return *last = gp_buckets_upto(buckets, elements, count, stride, address);
 }
-
-#endif

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A bounded cursor over DWARF bytes, the unwinder's and the symbolizer's. Reading past the end
 // yields 0 and sets `bad`, so a decoder may check once at its end instead of at every byte.
-// Signals: safe. Source: DWARF 5 sections 7.6 and 7.8, LSB Core "Exception Frames" for the pointer
-// encodings.
-#ifndef GP_BASE_CURSOR_H
-#define GP_BASE_CURSOR_H
+// Signals: safe. Source: DWARF 5 sections 7.6 and 7.8, LSB Core "Exception Frames" for the pointer encodings.
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,9 +144,8 @@ static inline uint64_t gp_read_format(gp_cursor_t *r, uint8_t encoding)
     }
 }
 
-// Read an encoded pointer. `data_base` is the address of .eh_frame_hdr, `bias` is added to absolute
-// pointers (a .debug_frame read from a file). Indirect pointers are refused: nothing here needs
-// one.
+// Read an encoded pointer. `data_base` is the address of .eh_frame_hdr, `bias` is added to absolute pointers (a
+// .debug_frame read from a file). Indirect pointers are refused: nothing here needs one.
 static inline uint64_t gp_read_encoded(gp_cursor_t *r, uint8_t encoding, uintptr_t data_base, uintptr_t bias)
 {
     uintptr_t at = (uintptr_t)r->pos;
@@ -215,5 +212,3 @@ static inline const char *gp_cursor_text(gp_cursor_t *cursor)
     cursor->pos = nul + 1;
     return text;
 }
-
-#endif

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Numbers by id, for ids that are small on the whole: an array, where an index would hash and
-// compare.
+// Numbers by id, for ids that are small on the whole: an array, where an index would hash and compare.
 //
 // Model: ids far beyond the dense ones are not kept; a caller that needs them has an index as well.
 // Threads: one at a time.
-#ifndef GP_BASE_ID_MAP_H
-#define GP_BASE_ID_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +25,3 @@ static inline uint32_t gp_id_map_find(const gp_id_map_t *map, uint64_t id)
 void gp_id_map_add(gp_id_map_t *map, uint64_t id, uint32_t number);
 
 void gp_id_map_free(gp_id_map_t *map);
-
-#endif

@@ -4,8 +4,7 @@
 // Model: the index holds (hash, element number) pairs; the keys stay in the caller's array, and a
 // comparison function of the caller decides. Elements are never removed. Threads: one at a time.
 // Signals: not safe.
-#ifndef GP_BASE_INDEX_H
-#define GP_BASE_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ static inline uint64_t gp_hash_more(uint64_t hash, uint64_t x)
 {
     return gp_hash_u64(hash * 31 + x);
 }
-
-#endif

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory helpers of the dump half: an arena for what lives as long as its owner, and growing
-// arrays.
+// Memory helpers of the dump half: an arena for what lives as long as its owner, and growing arrays.
 //
 // Threads: an object belongs to one thread at a time. Signals: not safe.
-#ifndef GP_BASE_MEMORY_H
-#define GP_BASE_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +15,7 @@ typedef struct gp_arena { // zero-initialized = empty
     size_t block_bytes; // of the last one
 } gp_arena_t;
 
-// Allocate zeroed memory, aligned for any type. Returns NULL when memory is short. Freed with the
-// arena only.
+// Allocate zeroed memory, aligned for any type. Returns NULL when memory is short. Freed with the arena only.
 void *gp_arena_alloc(gp_arena_t *arena, size_t bytes);
 
 // Copy a text and end it with NUL. Returns the copy or NULL.
@@ -50,5 +47,3 @@ static inline int gp_grow(void *array, size_t *capacity, size_t count, size_t el
 
 // Make room for `count` elements in such an array. Returns as gp_grow().
 int gp_reserve(void *array, size_t *capacity, size_t count, size_t element_bytes);
-
-#endif

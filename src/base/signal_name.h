@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Signals by name, and which of them samples may be taken by.
-#ifndef GP_BASE_SIGNAL_NAME_H
-#define GP_BASE_SIGNAL_NAME_H
+#pragma once
 
 // What gp_signal_by_name() accepts, for messages.
 #define GP_SIGNAL_NAMES "PROF, ALRM, IO, PWR, STKFLT, URG, USR1, USR2, VTALRM, WINCH, or RTMIN to RTMAX"
@@ -10,5 +9,3 @@
 // Returns -EINVAL where there is none, and where it is one that says how a program fares (SEGV), ends (TERM), stops
 // (TSTP) or what became of its children (CHLD): what the kernel or a user sends by it must go on doing what it does.
 int gp_signal_by_name(const char *text);
-
-#endif

@@ -10,8 +10,7 @@
 // its.
 //
 // Order of calls: add... -> read -> read_again... -> free. Threads: one at a time. Signals: not safe.
-#ifndef GP_CAPTURE_CAPTURES_H
-#define GP_CAPTURE_CAPTURES_H
+#pragma once
 
 #include "capture/captures_ids.h"
 #include "capture/reader.h"
@@ -76,5 +75,3 @@ int gp_captures_read_again(gp_captures_t *captures, const gp_reader_handlers_t *
                            char error[GP_READER_ERROR_SIZE]);
 
 void gp_captures_free(gp_captures_t *captures);
-
-#endif

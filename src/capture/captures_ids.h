@@ -5,8 +5,7 @@
 // modules, functions and stacks are told by what they are: a table of each is common to all captures, and each capture
 // has a map into it. What a capture refers to before it defines it gets a number; where the definition was lost with a
 // damaged chunk, that number stays undefined.
-#ifndef GP_CAPTURE_CAPTURES_IDS_H
-#define GP_CAPTURE_CAPTURES_IDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -71,5 +70,3 @@ static inline uint64_t gp_counted_on(gp_capture_ids_t *ids, gp_counted_t kind, u
 
 void gp_captures_ids_free(gp_captures_ids_t *all);
 void gp_capture_ids_free(gp_capture_ids_t *ids);
-
-#endif

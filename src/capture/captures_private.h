@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What captures.c and captures_records.c share.
-#ifndef GP_CAPTURE_CAPTURES_PRIVATE_H
-#define GP_CAPTURE_CAPTURES_PRIVATE_H
+#pragma once
 
 #include "capture/captures.h"
 
@@ -19,5 +18,3 @@ extern const char *const gp_captures_text_keys[GP_TEXTS];
 
 // Room for records, on an 8-byte boundary, the last 8 bytes zeroed; NULL when memory is short.
 void *gp_captures_room(gp_captures_t *captures, size_t bytes);
-
-#endif

@@ -6,8 +6,7 @@
 // asked and which of its threads takes it: the collector's, so that no thread of the program is ever disturbed, and
 // nothing is sent to a process, or to a program that it became by exec, that would not understand. Its answer is the
 // file census-PID-NUMBER in the same directory. Threads: any. Signals: not safe.
-#ifndef GP_CAPTURE_CENSUS_PLACE_H
-#define GP_CAPTURE_CENSUS_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ void gp_census_place_tidy(const char *path, uid_t uid);
 uint64_t gp_census_start_time(const char *stat);
 
 void gp_census_answer_name(int pid, uint32_t number, char *name, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
 // Compression of chunks: zstd, linked into the library, in memory that is given to it once.
 //
 // Threads: a compressor belongs to one thread at a time. Signals: not safe.
-#ifndef GP_CAPTURE_COMPRESS_H
-#define GP_CAPTURE_COMPRESS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void gp_compressor_free(gp_compressor_t *compressor);
 //   out: room for `room` bytes.
 // Returns the frame's size; 0 when it would not be smaller than `len`. Allocates nothing.
 size_t gp_compress(gp_compressor_t *compressor, const void *data, size_t len, void *out, size_t room);
-
-#endif

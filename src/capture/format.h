@@ -9,8 +9,7 @@
 // chunk only: the next one is found by searching for GP_CHUNK_MAGIC on 8-byte boundaries.
 // A definition (module, thread, trace, coroutine, stack) is written before the first record that refers to it.
 // A definition that comes again for the same id replaces the earlier one.
-#ifndef GP_CAPTURE_FORMAT_H
-#define GP_CAPTURE_FORMAT_H
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -301,5 +300,3 @@ typedef struct gp_end_record {
     uint32_t reason;  // 8 enum gp_end_reason
     uint32_t error;   // 12 GP_END_FAILED: errno value
 } gp_end_record_t;    // 16
-
-#endif

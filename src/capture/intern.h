@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Small numbers for 128-bit keys, in order of first sight. Bounded: when the table is full it is emptied, and keys seen
 // again get new numbers; numbers are never reused.
-#ifndef GP_CAPTURE_INTERN_H
-#define GP_CAPTURE_INTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void gp_intern_key(const void *bytes, size_t length, uint64_t key[2]);
 
 // Empty it and start again at 1.
 void gp_intern_reset(gp_intern_t *table);
-
-#endif

@@ -3,8 +3,7 @@
 // compress.
 //
 // Threads: any. Signals: not safe.
-#ifndef GP_CAPTURE_PACK_H
-#define GP_CAPTURE_PACK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ size_t gp_pack_bound(size_t count, size_t record_bytes);
 // Returns how many bytes were written.
 // Cost: 2 to 3 ns a word that changes.
 size_t gp_pack(const void *records, uint32_t count, uint16_t record_bytes, uint8_t *out);
-
-#endif

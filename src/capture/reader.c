@@ -17,9 +17,8 @@
 #error "the capture reader takes records as they are in the file: little-endian"
 #endif
 
-// A file made to mislead could claim a 16 MiB chunk every 8 bytes. Candidates that turned out wrong
-// may cost this many checksummed bytes for each byte of the file; beyond that they are passed over
-// unchecked.
+// A file made to mislead could claim a 16 MiB chunk every 8 bytes. Candidates that turned out wrong may cost this many
+// checksummed bytes for each byte of the file; beyond that they are passed over unchecked.
 enum { WASTE_FACTOR = 16, WASTE_FREE = 4 * (int)GP_CHUNK_MAX };
 
 // And it could claim that a few bytes are millions of equal records. What records take up in memory, in
@@ -174,8 +173,7 @@ static int handle_chunk(reader_t *reader, const gp_chunk_header_t *chunk, const 
 
 enum candidate { CANDIDATE_NONE, CANDIDATE_CUT, CANDIDATE_GOOD };
 
-// Is there a whole, intact chunk at the window's start? CANDIDATE_CUT: it would reach beyond the
-// end of the file.
+// Is there a whole, intact chunk at the window's start? CANDIDATE_CUT: it would reach beyond the end of the file.
 static enum candidate try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
 {
     gp_reader_window_t *window = &reader->window;
@@ -211,8 +209,7 @@ static void search_on(reader_t *reader, enum candidate candidate)
              memcmp(gp_reader_window_data(&reader->window), &magic, 4) != 0);
 }
 
-// Whether a chunk was cut off by the end of the file or its length is damaged shows only when the
-// search is over.
+// Whether a chunk was cut off by the end of the file or its length is damaged shows only when the search is over.
 static void search_over(reader_t *reader, bool at_end)
 {
     if (reader->searching && reader->cut && at_end)

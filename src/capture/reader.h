@@ -8,8 +8,7 @@
 //
 // Order of calls: gp_reader_read() alone. Memory: one chunk (at most GP_CHUNK_MAX and a header).
 // Threads: any number of readers at once. Signals: not safe.
-#ifndef GP_CAPTURE_READER_H
-#define GP_CAPTURE_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +16,8 @@
 
 #include "capture/format.h"
 
-// Handlers, one a record type; NULL = not interested. Records and texts are valid during the call
-// only; texts are not NUL-terminated. A handler returns 0, or a negative errno value that ends the
-// reading and is returned by it.
+// Handlers, one a record type; NULL = not interested. Records and texts are valid during the call only; texts are not
+// NUL-terminated. A handler returns 0, or a negative errno value that ends the reading and is returned by it.
 #define GP_HANDLER(number, id, name, how, turn) int (*name)(void *context, const gp_##name##_record_t *name);
 typedef struct gp_reader_handlers {
     GP_RECORDS_OF_ONE_SIZE(GP_HANDLER)
@@ -63,5 +61,3 @@ enum { GP_READER_ERROR_SIZE = 160 };
 // reader can read; the handlers' or read()'s error; -ENOMEM.
 int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, gp_reader_summary_t *summary,
                    char error[GP_READER_ERROR_SIZE]);
-
-#endif

@@ -2,8 +2,7 @@
 // From the bytes of a chunk to its records: decompression, and packed columns back into records.
 //
 // Threads: one at a time. Signals: not safe.
-#ifndef GP_CAPTURE_READER_PAYLOAD_H
-#define GP_CAPTURE_READER_PAYLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int gp_unpack_begin(gp_unpacker_t *unpacker, const uint8_t *data, size_t len);
 //   words: of a record as the caller knows it: what the file has not is zero, what the file has beyond is left out.
 // Returns how many, 0 at the end.
 size_t gp_unpack_next(gp_unpacker_t *unpacker, uint32_t *out, size_t words);
-
-#endif

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The records of one chunk with a right checksum.
-#ifndef GP_CAPTURE_READER_RECORDS_H
-#define GP_CAPTURE_READER_RECORDS_H
+#pragma once
 
 #include "capture/reader.h"
 
 // Call the handlers for the records of a payload.
 //   payload: on an 8-byte boundary, `len` bytes.
 //   known:   set to whether the chunk's type is one this reader knows.
-// Returns 0, -EBADMSG when the sizes do not add up (the records before were handled), or a
-// handler's error.
+// Returns 0, -EBADMSG when the sizes do not add up (the records before were handled), or a handler's error.
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
                       void *context, bool *known);
 
@@ -19,5 +17,3 @@ int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, 
 
 // Whether there is any use in looking into a chunk of this type: whether it has a handler, or is not known.
 bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers);
-
-#endif

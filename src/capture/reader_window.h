@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The piece of a capture file that is in memory: bytes [at, at + filled) of the stream.
 //
-// The window keeps the alignment of the file: what lies on an 8-byte boundary there lies on one in
-// memory.
-#ifndef GP_CAPTURE_READER_WINDOW_H
-#define GP_CAPTURE_READER_WINDOW_H
+// The window keeps the alignment of the file: what lies on an 8-byte boundary there lies on one in memory.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,8 +18,7 @@ typedef struct gp_reader_window {
     uint64_t total; // bytes read from fd
 } gp_reader_window_t;
 
-// Try to have `len` unconsumed bytes in memory. Returns how many there are: less at the end of the
-// file or on an error.
+// Try to have `len` unconsumed bytes in memory. Returns how many there are: less at the end of the file or on an error.
 size_t gp_reader_window_fill(gp_reader_window_t *window, size_t len);
 
 // The first unconsumed byte.
@@ -34,5 +31,3 @@ static inline const uint8_t *gp_reader_window_data(const gp_reader_window_t *win
 size_t gp_reader_window_skip(gp_reader_window_t *window, size_t len);
 
 void gp_reader_window_free(gp_reader_window_t *window);
-
-#endif

@@ -8,8 +8,7 @@
 // has it, finds everything in order but the file itself.
 // After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, if that
 // much can still be written; then nothing more is written, and the error stays in gp_writer_t.error.
-#ifndef GP_CAPTURE_WRITER_H
-#define GP_CAPTURE_WRITER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -90,5 +89,3 @@ void gp_writer_close(gp_writer_t *writer);
 
 // Forget everything without touching the file: in a forked child it is the parent's, and so is the writing thread.
 void gp_writer_abandon(gp_writer_t *writer);
-
-#endif

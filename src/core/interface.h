@@ -4,8 +4,7 @@
 // libgreenprof-core may be preloaded while the host links libgreenprof: then two copies of the core are in the process
 // and only the first in symbol order is active. Others therefore never touch core state directly; they ask whichever
 // core is active through the table that prof_core_interface() returns.
-#ifndef GP_CORE_INTERFACE_H
-#define GP_CORE_INTERFACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ PROF_API const gp_core_interface_t *prof_core_interface(void);
 
 // This very copy's table, whichever is active.
 const gp_core_interface_t *gp_core_own_interface(void);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // A program that gains rights by being executed (AT_SECURE: set-user-ID, file capabilities) obeys none of it: its
 // environment comes from a user with fewer rights. Threads: any; the first call is at load. Signals: not safe.
-#ifndef GP_CORE_SETTINGS_H
-#define GP_CORE_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ double gp_setting_number(gp_setting_t setting);
 
 // Does the process run with more rights than its environment?
 bool gp_settings_are_refused(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What exact mode counted of one caller and callee so far.
-#ifndef GP_MODEL_CALL_COUNT_H
-#define GP_MODEL_CALL_COUNT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ typedef struct gp_call_count {
     uint64_t nested_cpu_ns;   // 80 the same of calls that were nested, but not of the same edge
     uint64_t nested_wait_ns;  // 88
 } gp_call_count_t;            // 96
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is counted while sampling: X(number, ID, key, is_drop, sentence). The numbers are in capture files, the keys in
 // outputs: neither ever changes. The sentence stands behind the number in reports; NULL = not shown by itself.
-#ifndef GP_MODEL_COUNTERS_H
-#define GP_MODEL_COUNTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ static inline uint64_t gp_counters_dropped(const uint64_t counters[GP_COUNTER_CO
 #undef GP_COUNTER_ID
 #undef GP_COUNTER_ONE
 #undef GP_COUNTER_DROP
-
-#endif

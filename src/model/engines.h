@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Clock engines, what makes a thread receive the sampling signal: X(number, ID, name), in order of preference. The
 // numbers are in capture files: they never change.
-#ifndef GP_MODEL_ENGINES_H
-#define GP_MODEL_ENGINES_H
+#pragma once
 
 #define GP_ENGINES(X)                                                                                                  \
     X(1, PERF, perf)                                                                                                   \
@@ -16,5 +15,3 @@ enum gp_engine { GP_ENGINE_NONE = 0, GP_ENGINES(GP_ENGINE_ID) };
 // "perf|cpu|monotonic", behind a bar.
 #define GP_ENGINE_CHOICE(number, id, name) "|" #name
 #define GP_ENGINE_CHOICES                  (&GP_ENGINES(GP_ENGINE_CHOICE)[1])
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Kinds and states of the things that are recorded. Their numbers are in capture files: they never change.
-#ifndef GP_MODEL_KINDS_H
-#define GP_MODEL_KINDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ enum gp_census_flag {
 
 // A census is asked for by a queued signal: this is the upper half of its value, the asker's number the lower one.
 #define GP_CENSUS_MAGIC 0x47504353u // "GPCS"
-
-#endif

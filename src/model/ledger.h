@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The exact account of a coroutine, a trace or a profile.
-#ifndef GP_MODEL_LEDGER_H
-#define GP_MODEL_LEDGER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ void gp_ledger_subtract(gp_ledger_t *from, const gp_ledger_t *less); // longest_
 // The time of one kind of sample, ns. A difference that is below zero, which a host that reports one coroutine on two
 // threads can bring about, counts as 0.
 uint64_t gp_ledger_kind_ns(const gp_ledger_t *ledger, enum gp_sample_kind kind);
-
-#endif

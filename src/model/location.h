@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where a frame is, as both halves write it down.
-#ifndef GP_MODEL_LOCATION_H
-#define GP_MODEL_LOCATION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ enum gp_pseudo {
     GP_PSEUDO_PREEMPTED = 7, // its thread could run but did not: "[preempted]"
     GP_PSEUDO_BLOCKED = 8,   // its thread was asleep in the kernel: "[blocked]"
 };
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What locations refer to: modules, and functions of language runtimes.
-#ifndef GP_MODEL_MODULE_INFO_H
-#define GP_MODEL_MODULE_INFO_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ typedef struct gp_function_info { // of a language runtime
     uint32_t number, first_line;
     const char *name, *file;
 } gp_function_info_t;
-
-#endif

@@ -3,8 +3,7 @@
 //   value      what stands for it in help texts; with bars, the values that there are; with high > 0, a number in
 //              [low, high]
 //   standard   what holds where it is unset or not valid; NULL = nothing
-#ifndef GP_MODEL_SETTINGS_H
-#define GP_MODEL_SETTINGS_H
+#pragma once
 
 #include "greenprof/prof.h"
 #include "model/engines.h"
@@ -41,5 +40,3 @@
       "Process that writes the file itself; others append their process ids. Set by greenprof run.")                   \
     X(STARTED, "1", 0, 0, NULL, "The program of this run has started. Set by the library.")
 // clang-format on
-
-#endif

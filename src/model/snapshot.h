@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One profile at one moment: what the core hands to the half that makes files of it.
-#ifndef GP_MODEL_SNAPSHOT_H
-#define GP_MODEL_SNAPSHOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     const gp_call_count_t *calls; // what was counted
     size_t call_count;
 } gp_snapshot_t;
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Many short durations of which some were interrupted by other programs: those are left out.
-#ifndef BENCH_DURATIONS_H
-#define BENCH_DURATIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ static inline void durations_add(durations_t *durations, uint64_t ns)
 
 // Take the mean of those that lie within 100 us of the median, and its standard error; 0 and 0 of none. Empties it.
 void durations_take_mean(durations_t *durations, double *mean, double *error);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How long SIGPROF handlers take, seen from just outside them. Part of the preloaded libbench_probe.so: it wraps
 // whatever handler the program's profiler installs.
-#ifndef BENCH_PROBE_H
-#define BENCH_PROBE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ typedef struct bench_probe {
 
 // Absent (address NULL) where the library is not preloaded.
 extern bench_probe_t bench_probe __attribute__((weak));
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A stack switch as coroutine libraries write it: callee-saved registers, stack pointer, nothing else.
-#ifndef BENCH_SWAP_H
-#define BENCH_SWAP_H
+#pragma once
 
 // Save this context at *from and go on where `to` was saved.
 void bench_swap(void **from, void *to);
@@ -13,5 +12,3 @@ void bench_switch_announced(unsigned long amount);
 // The same with ~190 ns of work before each switch: five million a second.
 void bench_work_bare(unsigned long amount);
 void bench_work_announced(unsigned long amount);
-
-#endif

@@ -7,8 +7,7 @@
 // signals seen by the preloaded probe so far, then the block's own figures. AMOUNT 0 asks for what was gathered since
 // it was last asked for: figures 0 and 1 are then the probe's mean ns inside the handler and its standard error, 2 and
 // 3 the program's own. End of file ends the program.
-#ifndef BENCH_WORKER_H
-#define BENCH_WORKER_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -37,5 +36,3 @@ static inline uint64_t worker_clock_ns(clockid_t clock)
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
-
-#endif

@@ -40,8 +40,7 @@ static handler_fn find_handler(const route_t *routes, const char *path)
     return not_found;
 }
 
-// The request's coroutine: everything between profile_begin() and profile_end() is the request's,
-// and nothing else is.
+// The request's coroutine: everything between profile_begin() and profile_end() is the request's, and nothing else is.
 static void run_request(void *arg)
 {
     call_t *call = arg;

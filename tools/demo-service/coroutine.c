@@ -59,8 +59,7 @@ static void coroutine_main(void)
     setcontext(&self.home);
 }
 
-// Apart from coroutine_create(), so that no variable lives across getcontext(), which may return
-// twice.
+// Apart from coroutine_create(), so that no variable lives across getcontext(), which may return twice.
 __attribute__((noinline)) static void make_context(coroutine_t *co)
 {
     getcontext(&co->context);

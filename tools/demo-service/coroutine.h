@@ -6,8 +6,7 @@
 // coroutine. The loop (loop.h) decides which is resumed when.
 //
 // Nothing here calls greenprof: it sees makecontext() and swapcontext() by itself.
-#ifndef DEMO_COROUTINE_H
-#define DEMO_COROUTINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void coroutine_recycle(coroutine_t *co);
 
 // Unmap the thread's idle stacks. Cost: one system call a stack.
 void coroutine_pool_free(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The service's data: a table of orders in SQLite.
-#ifndef DEMO_DATABASE_H
-#define DEMO_DATABASE_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -14,11 +13,8 @@ enum {
 // Returns 0, or -1 after saying on standard error what went wrong.
 int database_create(unsigned rows, char path[DATABASE_PATH_SIZE]);
 
-// Open it for reading, by one thread. Returns the connection, or NULL after saying why on standard
-// error.
+// Open it for reading, by one thread. Returns the connection, or NULL after saying why on standard error.
 sqlite3 *database_open(const char *path);
 
 // Prepare a statement. Returns NULL after saying why on standard error.
 sqlite3_stmt *database_prepare(sqlite3 *db, const char *sql);
-
-#endif

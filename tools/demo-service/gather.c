@@ -60,8 +60,7 @@ static double resample_mean(const double sales[DAYS], uint32_t *random)
     return sum / DAYS;
 }
 
-// Bootstrap: the means of many resamples, sorted, give the interval in which the mean lies with 90
-// %.
+// Bootstrap: the means of many resamples, sorted, give the interval in which the mean lies with 90 %.
 static json_t *forecast_demand(void)
 {
     double sales[DAYS];

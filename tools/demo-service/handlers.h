@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One function an endpoint; the routes are listed in routes.c.
-#ifndef DEMO_HANDLERS_H
-#define DEMO_HANDLERS_H
+#pragma once
 
 #include "service.h"
 
@@ -12,5 +11,3 @@ void handle_proxy(exchange_t *exchange);  // /proxy[?delay=MS]: asks the slow up
                                           // and sums it up
 void handle_mixed(exchange_t *exchange);  // /mixed[?delay=MS]: upstream and a forecast at the same time
 void handle_stock(exchange_t *exchange);  // the upstream's own: /stock[?delay=MS]
-
-#endif

@@ -3,8 +3,7 @@
 //
 // Model: the head is parsed in place; everything in http_request_t points into the caller's buffer
 // and lives as long. No input or output happens here. Source: RFC 9110, RFC 9112.
-#ifndef DEMO_HTTP_H
-#define DEMO_HTTP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,8 +38,7 @@ typedef struct http_response {
     char headers[320]; // further lines, each with its \r\n
 } http_response_t;
 
-// Length of the head that `data` starts with, up to and including the empty line; 0 while it is
-// incomplete.
+// Length of the head that `data` starts with, up to and including the empty line; 0 while it is incomplete.
 size_t http_head_len(const char *data, size_t len);
 
 // Parse a complete head; the buffer is changed.
@@ -53,8 +51,7 @@ const char *http_header(const http_request_t *request, const char *name);
 // Whether a header lists a word, as in "Connection: close, te" (in any case).
 bool http_header_has(const http_request_t *request, const char *name, const char *word);
 
-// Copy the decoded value of a query parameter. Returns false when it is absent, malformed or too
-// long.
+// Copy the decoded value of a query parameter. Returns false when it is absent, malformed or too long.
 bool http_query(const http_request_t *request, const char *key, char *value, size_t value_size);
 
 // Add a header line to a response; left out when there is no room.
@@ -62,5 +59,3 @@ void http_add_header(http_response_t *response, const char *name, const char *va
 
 // Write status line and headers. Returns their length.
 size_t http_response_head(const http_response_t *response, char head[HTTP_RESPONSE_HEAD_BYTES]);
-
-#endif

@@ -7,8 +7,7 @@
 //
 // Order of calls: loop_create -> loop_run -> loop_free. All but loop_stop() on the loop's own
 // thread; what parks (loop_yield, loop_sleep, loop_wait_fd, join_wait) in a coroutine.
-#ifndef DEMO_LOOP_H
-#define DEMO_LOOP_H
+#pragma once
 
 #include "coroutine.h"
 
@@ -47,8 +46,7 @@ bool loop_stopping(void);
 // How many coroutines are alive on the calling thread's loop.
 size_t loop_alive(void);
 
-// Let the others run when the calling coroutine has had the thread for 5 ms: for long
-// computations.
+// Let the others run when the calling coroutine has had the thread for 5 ms: for long computations.
 void loop_yield_if_due(void);
 
 // Park for some time. Returns 0, -ECANCELED or -ENOMEM.
@@ -60,8 +58,7 @@ int loop_sleep(int64_t ms);
 // Returns 0, -ETIMEDOUT, -ECANCELED, -ENOMEM, or what epoll_ctl(2) failed with.
 int loop_wait_fd(int fd, uint32_t events, int64_t deadline_ms, loop_wait_kind_t kind);
 
-// Waiting for children: join_spawn() as often as needed, then join_wait() before the join_t goes
-// out of scope.
+// Waiting for children: join_spawn() as often as needed, then join_wait() before the join_t goes out of scope.
 typedef struct join {
     size_t pending;
     coroutine_t *waiter;
@@ -79,5 +76,3 @@ int join_spawn(join_t *join, join_child_t *child, coroutine_fn fn, void *arg);
 
 // Park until all children have ended.
 void join_wait(join_t *join);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where the service meets greenprof: one trace id and, with --profile-dir, one profile a request.
-#ifndef DEMO_REQUEST_PROFILE_H
-#define DEMO_REQUEST_PROFILE_H
+#pragma once
 
 #include "service.h"
 
@@ -12,11 +11,8 @@
 // Adds X-Request-Id and X-Trace-Id to the response.
 void profile_identify(exchange_t *exchange);
 
-// Start the profile of the calling coroutine and its children. Returns NULL without --profile-dir,
-// or when it fails.
+// Start the profile of the calling coroutine and its children. Returns NULL without --profile-dir, or when it fails.
 prof_t *profile_begin(const exchange_t *exchange);
 
 // Stop it, add X-Cpu-Us to the response and write DIR/<request id>.prof. NULL is ignored.
 void profile_end(prof_t *profile, exchange_t *exchange);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How handlers answer: JSON, gzipped where the client takes it, or an error.
-#ifndef DEMO_RESPOND_H
-#define DEMO_RESPOND_H
+#pragma once
 
 #include "service.h"
 
@@ -12,5 +11,3 @@ void respond_json(exchange_t *exchange, json_t *document);
 
 // Answer with a status and {"error": message}.
 void respond_error(exchange_t *exchange, int status, const char *message);
-
-#endif

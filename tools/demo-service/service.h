@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the parts of the service share: a worker, a request on its way (an "exchange"), the routes.
 //
-// Model: every worker is a thread with its own event loop and its own connection to the database. A
-// connection has a coroutine that reads requests; every request gets a coroutine of its own, which
-// runs the handler of its route. One worker more stands in for another company's slow server: the
-// upstream.
-#ifndef DEMO_SERVICE_H
-#define DEMO_SERVICE_H
+// Model: every worker is a thread with its own event loop and its own connection to the database. A connection has a
+// coroutine that reads requests; every request gets a coroutine of its own, which runs the handler of its route. One
+// worker more stands in for another company's slow server: the upstream.
+#pragma once
 
 #include "http.h"
 #include "loop.h"
@@ -65,5 +63,3 @@ extern const route_t upstream_routes[];
 
 // The start of a worker's thread: serves until loop_stop(worker->loop). `arg` is the worker_t.
 void *worker_main(void *arg);
-
-#endif

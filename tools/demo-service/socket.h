@@ -3,29 +3,25 @@
 //
 // All descriptors are non-blocking. Functions return 0 or a negative errno value unless they say
 // otherwise; deadlines are in terms of loop_now_ms().
-#ifndef DEMO_SOCKET_H
-#define DEMO_SOCKET_H
+#pragma once
 
 #include "loop.h"
 
 #include <sys/types.h>
 
-// Listen on an IPv4 address. `port` 0 picks a free one. Returns the descriptor or a negative errno
-// value.
+// Listen on an IPv4 address. `port` 0 picks a free one. Returns the descriptor or a negative errno value.
 int socket_listen(const char *address, uint16_t port);
 
 // The port a socket is bound to; 0 when it is not.
 uint16_t socket_port(int fd);
 
-// Accept a connection: waits, idle, until there is one. Returns the descriptor or a negative errno
-// value.
+// Accept a connection: waits, idle, until there is one. Returns the descriptor or a negative errno value.
 int socket_accept(int listen_fd);
 
 // Connect to a port of this host. Returns the descriptor or a negative errno value.
 int socket_connect(uint16_t port, int64_t deadline_ms);
 
-// Receive at least one byte. Returns how many, 0 at the end of the stream, or a negative errno
-// value.
+// Receive at least one byte. Returns how many, 0 at the end of the stream, or a negative errno value.
 ssize_t socket_recv(int fd, char *data, size_t size, int64_t deadline_ms, loop_wait_kind_t kind);
 
 // Send all of it.
@@ -33,5 +29,3 @@ int socket_send(int fd, const char *data, size_t len, int64_t deadline_ms);
 
 // Close a connection while its peer may still be sending, without the reset that would destroy the answer on its way.
 void socket_close_gently(int fd);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // Model: a coroutine has at most one deadline, and its record (coroutine_wait_t.timer_index) knows
 // where it lies in the heap, so a deadline can be taken away in O(log n).
-#ifndef DEMO_TIMERS_H
-#define DEMO_TIMERS_H
+#pragma once
 
 #include "coroutine.h"
 
@@ -24,5 +23,3 @@ void timers_remove(timers_t *timers, coroutine_t *co);
 coroutine_t *timers_first(const timers_t *timers);
 
 void timers_free(timers_t *timers);
-
-#endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The slow upstream: another service, as far as the handlers know. It is a thread of this
-// process, reached by a socket.
-#ifndef DEMO_UPSTREAM_H
-#define DEMO_UPSTREAM_H
+// The slow upstream: another service, as far as the handlers know. It is a thread of this process, reached by a socket.
+#pragma once
 
 #include "service.h"
 
@@ -12,5 +10,3 @@
 //   stock: receives the reply, to be given back with json_decref().
 // Returns 0, or the status to answer with: 502, 503 or 504.
 int upstream_fetch_stock(const exchange_t *exchange, json_t **stock);
-
-#endif

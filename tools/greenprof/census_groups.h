@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The live coroutines of a capture's latest census, those that stand at the same place together.
-#ifndef GP_TOOLS_CENSUS_GROUPS_H
-#define GP_TOOLS_CENSUS_GROUPS_H
+#pragma once
 
 #include "source.h"
 
@@ -27,5 +26,3 @@ typedef struct gp_census_groups {
 // Group what is chosen. Returns 0 or -ENOMEM. Free in both cases.
 int gp_census_groups_make(gp_census_groups_t *groups, const gp_source_t *source);
 void gp_census_groups_free(gp_census_groups_t *groups);
-
-#endif

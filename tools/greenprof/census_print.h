@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A census as text or JSON, on standard output.
-#ifndef GP_TOOLS_CENSUS_PRINT_H
-#define GP_TOOLS_CENSUS_PRINT_H
+#pragma once
 
 #include "census_groups.h"
 
 // rows, members: stacks shown, and coroutines of each; 0 = all.
 void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source, uint64_t rows, uint64_t members);
 void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *source);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What --trace, --coroutine, --name, --thread, --from and --to choose in a capture.
-#ifndef GP_TOOLS_CHOICE_H
-#define GP_TOOLS_CHOICE_H
+#pragma once
 
 #include "options.h"
 #include "report/build.h"
@@ -28,5 +27,3 @@ int gp_choice_window(const gp_choice_t *choice, const gp_captures_t *captures, c
 int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
                    const char *path, gp_chosen_t *chosen);
 void gp_chosen_free(gp_chosen_t *chosen);
-
-#endif

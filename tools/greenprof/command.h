@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The subcommands of `greenprof`, and what they share.
-#ifndef GP_TOOLS_COMMAND_H
-#define GP_TOOLS_COMMAND_H
+#pragma once
 
 #include "options.h"
 
@@ -25,5 +24,3 @@ void gp_help_entry(const char *head, const char *text);
 
 // The same for `greenprof` itself.
 int gp_help_overview(void);
-
-#endif

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Two sets of samples compared, function by function and stack by stack. Private to diff*.c.
 //
-// Model: each side is a report. A function is told by its name and the name of its file, so that
-// the same one is found in another build. A value is CPU time in the unit that was asked for. The
-// standard error comes from the samples' own weights: they are taken as independent, which
-// overstates it where a coroutine's samples are scaled to its exact time. It says whether chance in
-// sampling explains a change, not whether the two runs did the same work.
-#ifndef GP_TOOLS_DIFF_H
-#define GP_TOOLS_DIFF_H
+// Model: each side is a report. A function is told by its name and the name of its file, so that the same one is found
+// in another build. A value is CPU time in the unit that was asked for. The standard error comes from the samples' own
+// weights: they are taken as independent, which overstates it where a coroutine's samples are scaled to its exact time.
+// It says whether chance in sampling explains a change, not whether the two runs did the same work.
+#pragma once
 
 #include "base/index.h"
 #include "base/memory.h"
@@ -69,5 +67,3 @@ gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_
 int gp_diff_write_html(const gp_diff_t *diff, FILE *out);
 
 void gp_diff_free(gp_diff_t *diff);
-
-#endif

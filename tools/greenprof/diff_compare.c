@@ -82,8 +82,7 @@ static int charge_rows(gp_diff_t *diff, size_t which)
 
 // Variance of a side's value. Of a share p of a whole that is known exactly:
 //   ((1-p)^2 * squares within + p^2 * squares outside) / whole^2.
-// Where the whole is what the samples add up to, and no share is asked for, the variance is that of
-// a sum: the squares.
+// Where the whole is what the samples add up to, and no share is asked for, the variance is that of a sum: the squares.
 static double variance(const gp_diff_t *diff, size_t which, const gp_weights_t *weights)
 {
     const gp_diff_side_t *side = &diff->sides[which];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the library reads from the environment (model/settings.h).
-#ifndef GP_TOOLS_ENVIRONMENT_H
-#define GP_TOOLS_ENVIRONMENT_H
+#pragma once
 
 // Is all of it valid? The library would have to pass over in silence what is not. Returns 0, or EXIT_FAILED with a
 // message.
@@ -9,5 +8,3 @@ int gp_environment_check(void);
 
 // What there is and what it does: `greenprof help environment`.
 int gp_environment_help(void);
-
-#endif

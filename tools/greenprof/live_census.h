@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Asking a live process for a census.
-#ifndef GP_TOOLS_LIVE_CENSUS_H
-#define GP_TOOLS_LIVE_CENSUS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -9,5 +8,3 @@
 //   subject: for messages.
 // Returns a descriptor of the census, a capture file that has no name any more; -1 with a message.
 int gp_live_census(pid_t pid, const char *subject);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Manual pages and shell completions, made from the tables at build time.
-#ifndef GP_TOOLS_MAKE_DOCS_H
-#define GP_TOOLS_MAKE_DOCS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ void gp_docs_man(FILE *out, const gp_command_t *command, FILE *body);
 
 // The words that a value can be, each followed by `separator`; nothing where the tables do not say.
 void gp_docs_words(FILE *out, const gp_option_t *option, char separator);
-
-#endif

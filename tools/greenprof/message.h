@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What `greenprof` says on standard error, and the exit statuses that go with it.
-#ifndef GP_TOOLS_MESSAGE_H
-#define GP_TOOLS_MESSAGE_H
+#pragma once
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
@@ -16,5 +15,3 @@ int gp_usage_error(const char *command, const char *format, ...) __attribute__((
 
 // Flush standard output after the last of it. Returns 0, or EXIT_FAILED with a message if not all of it arrived.
 int gp_finish_stdout(void);
-
-#endif

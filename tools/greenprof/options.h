@@ -5,8 +5,7 @@
 // Model: an option is a row of gp_options (option_table.c) and a field of gp_arguments_t. Commands
 // that take an option of the same name and meaning share its row; where the meaning differs there
 // is a row for each. To add an option: a field and a row.
-#ifndef GP_TOOLS_OPTIONS_H
-#define GP_TOOLS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -147,8 +146,7 @@ int gp_texts_add(gp_texts_t *texts, const char *value);
 
 // Parse a command line.
 //   argv: argv[0] is the command's name; getopt may reorder the rest.
-// Returns 0 or EXIT_USAGE, with a message. With `help` set nothing else is checked. Free the
-// arguments in both cases.
+// Returns 0 or EXIT_USAGE, with a message. With `help` set nothing else is checked. Free the arguments in both cases.
 int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int argc, char **argv);
 void gp_options_free(gp_arguments_t *arguments);
 
@@ -158,5 +156,3 @@ bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *numbe
 // Of "a|b|c": is `value` one of them; and "a, b or c", valid until the next call.
 bool gp_option_is_choice(const char *choices, const char *value);
 const char *gp_option_choices(const char *choices);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Output files that a signal does not leave half written.
-#ifndef GP_TOOLS_OUTPUT_GUARD_H
-#define GP_TOOLS_OUTPUT_GUARD_H
+#pragma once
 
 #include "export/output.h"
 
@@ -14,5 +13,3 @@ int gp_output_guarded(const char *path, int (*write)(gp_output_t *output, void *
 // Is an output one of the files that are read, by whatever name? It would replace it.
 // Returns 0, or EXIT_FAILED with a message.
 int gp_output_check(const char *path, const char *const *inputs, size_t count);
-
-#endif

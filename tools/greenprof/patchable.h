@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which runtimes of a program can be hooked by entry patches (runtime-hooks/patch).
-#ifndef GP_TOOLS_PATCHABLE_H
-#define GP_TOOLS_PATCHABLE_H
+#pragma once
 
 #include "patch/targets.h"
 
@@ -20,5 +19,3 @@ gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime,
 // Returns 0 or an exit status, with a message: a word is not known, or the program has what is asked for and it is
 // refused.
 int gp_run_patch(const char *request, const char *program);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What every command prints in the same way.
-#ifndef GP_TOOLS_PRINT_H
-#define GP_TOOLS_PRINT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ void gp_print_text(const char *text);
 
 // Print nanoseconds as seconds with three decimals, right-aligned in `width`.
 void gp_print_seconds(uint64_t ns, int width);
-
-#endif

@@ -6,8 +6,7 @@
 // reads needs to know. The line is gone when the work has ended, or a message is written.
 //
 // Order of calls: begin -> begin (the next step)... -> end. Threads: one at a time begins and ends.
-#ifndef GP_TOOLS_PROGRESS_H
-#define GP_TOOLS_PROGRESS_H
+#pragma once
 
 // Begin a step.
 //   what, path: "reading", "service.greenprof".
@@ -19,5 +18,3 @@ void gp_progress_end(void);
 
 // Take the line away, for a message; it comes back.
 void gp_progress_clear(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What limits a table, as in pstats' `stats 10`, `stats .1`, `stats name`: a number of rows, a
 // fraction of them, or a regular expression (POSIX extended) that the rows' names must match.
-#ifndef GP_TOOLS_RESTRICTION_H
-#define GP_TOOLS_RESTRICTION_H
+#pragma once
 
 #include <regex.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, siz
 
 // Say in the words of pstats that a list was reduced from `before` to `after`.
 void gp_restriction_print(const gp_restriction_t *restriction, size_t before, size_t after);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The restrictions of a command line: -r, --callers, --callees, -n.
-#ifndef GP_TOOLS_RESTRICTIONS_H
-#define GP_TOOLS_RESTRICTIONS_H
+#pragma once
 
 #include "options.h"
 #include "restriction.h"
@@ -20,5 +19,3 @@ int gp_restriction_list_make(gp_restriction_list_t *list, const gp_arguments_t *
 gp_restrictions_t gp_restriction_list_items(const gp_restriction_list_t *list);
 
 void gp_restriction_list_free(gp_restriction_list_t *list);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What `greenprof run` checks and prepares before it becomes the program.
-#ifndef GP_TOOLS_RUN_H
-#define GP_TOOLS_RUN_H
+#pragma once
 
 #include <limits.h>
 
@@ -27,5 +26,3 @@ int gp_run_find_core(char path[PATH_MAX]);
 
 // Make a session id: 32 random hex digits.
 void gp_run_session(char text[GP_RUN_SESSION_SIZE]);
-
-#endif

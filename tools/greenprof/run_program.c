@@ -98,8 +98,7 @@ static int check_rights(const char *path, int fd)
     return 0;
 }
 
-// Of a script, the interpreter is what will be loaded: "#!/path argument". Returns whether there is
-// one.
+// Of a script, the interpreter is what will be loaded: "#!/path argument". Returns whether there is one.
 static bool script_interpreter(int fd, char interpreter[PATH_MAX])
 {
     char line[PATH_MAX];

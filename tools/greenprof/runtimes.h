@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What `greenprof runtimes` knows, for others.
-#ifndef GP_TOOLS_RUNTIMES_H
-#define GP_TOOLS_RUNTIMES_H
+#pragma once
 
 #include "report/dataset.h"
 
@@ -13,5 +12,3 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
 
 // The same of one coroutine (GP_CORO_FOUND), with what its memory says besides.
 const char *gp_runtimes_hint_of(const gp_dataset_coro_t *coro, const char *hint, char *text, size_t size);
-
-#endif

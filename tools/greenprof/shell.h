@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The interactive shell: `greenprof report -i`.
-#ifndef GP_TOOLS_SHELL_H
-#define GP_TOOLS_SHELL_H
+#pragma once
 
 #include "tables.h"
 
@@ -39,5 +38,3 @@ void gp_shell_run(gp_shell_t *shell, char *line);
 // Read a line from standard input: with editing and history on a terminal, else without a prompt.
 // Returns malloc()ed text without the line's end; NULL at the end.
 char *gp_shell_read_line(const char *prompt);
-
-#endif

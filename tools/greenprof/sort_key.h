@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sort keys of pstats and their abbreviations.
 // Source: Lib/pstats.py of CPython 3.11, Stats.sort_arg_dict_default.
-#ifndef GP_TOOLS_SORT_KEY_H
-#define GP_TOOLS_SORT_KEY_H
+#pragma once
 
 typedef enum gp_sort {
     GP_SORT_NONE,
@@ -23,11 +22,8 @@ typedef struct gp_sort_key {
     const char *what; // as pstats says it behind "Ordered by:"
 } gp_sort_key_t;
 
-// Find a key by its name, or by a beginning of it that can mean only one thing. NULL when there is
-// none.
+// Find a key by its name, or by a beginning of it that can mean only one thing. NULL when there is none.
 const gp_sort_key_t *gp_sort_key_find(const char *text);
 
 // Ended by an entry without a name.
 extern const gp_sort_key_t gp_sort_keys[];
-
-#endif

@@ -153,8 +153,7 @@ static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
     return status;
 }
 
-// Just-in-time compiled code has its names in a file: beside the capture, else where it was
-// written.
+// Just-in-time compiled code has its names in a file: beside the capture, else where it was written.
 static void use_perf_maps(const gp_source_t *source)
 {
     const gp_file_header_t *header = &source->dataset->header;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where `report`, `export` and their kind take their data from: a capture file, and the options
 // that choose a part of it.
-#ifndef GP_TOOLS_SOURCE_H
-#define GP_TOOLS_SOURCE_H
+#pragma once
 
 #include "choice.h"
 #include "options.h"
@@ -47,5 +46,3 @@ void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
 void gp_source_warn_changed(const gp_source_t *source);
 
 void gp_source_close(gp_source_t *source);
-
-#endif

@@ -5,8 +5,7 @@
 // Model: made from reports; further ones can be added, and directories stripped, which merges
 // functions that then have the same name. Times are seconds, as in the .prof that would be
 // exported: rounding, order and totals are those of pstats. Source: Lib/pstats.py of CPython 3.11.
-#ifndef GP_TOOLS_STATS_H
-#define GP_TOOLS_STATS_H
+#pragma once
 
 #include "base/index.h"
 #include "base/memory.h"
@@ -59,8 +58,7 @@ int gp_stats_add_note(gp_stats_t *stats, const char *text);
 // Leave of files only the name behind the last slash.
 int gp_stats_strip(gp_stats_t *stats);
 
-// Order the functions. What is equal stays in the order in which it came; `ties`: the longer one
-// first, then by name.
+// Order the functions. What is equal stays in the order in which it came; `ties`: the longer one first, then by name.
 int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts, bool ties);
 
 void gp_stats_reverse(gp_stats_t *stats);
@@ -72,5 +70,3 @@ void gp_stats_free(gp_stats_t *stats);
 int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions);
 int gp_stats_print_callers(const gp_stats_t *stats, gp_restrictions_t restrictions);
 int gp_stats_print_callees(const gp_stats_t *stats, gp_restrictions_t restrictions);
-
-#endif

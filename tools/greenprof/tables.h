@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tables of `greenprof report`.
-#ifndef GP_TOOLS_TABLES_H
-#define GP_TOOLS_TABLES_H
+#pragma once
 
 #include "source.h"
 #include "stats.h"
@@ -26,5 +25,3 @@ int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums
 
 // The interactive shell (`report -i`). Returns the exit status.
 int gp_shell(const gp_arguments_t *arguments);
-
-#endif

@@ -33,8 +33,7 @@ static const char *read_seconds(const char *text, uint64_t *ns)
     return at;
 }
 
-// Read "HH:MM", "HH:MM:SS" or "HH:MM:SS.frac" as nanoseconds since midnight. Returns what is
-// behind.
+// Read "HH:MM", "HH:MM:SS" or "HH:MM:SS.frac" as nanoseconds since midnight. Returns what is behind.
 static const char *read_clock(const char *text, uint64_t *ns)
 {
     struct tm clock = {0};

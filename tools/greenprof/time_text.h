@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Moments on the command line: --from, --to.
-#ifndef GP_TOOLS_TIME_TEXT_H
-#define GP_TOOLS_TIME_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool gp_moment_parse(const char *text, gp_moment_t *moment);
 //   start_ns: since 1970.
 //   end_ns:   since the start.
 uint64_t gp_moment_resolve(const gp_moment_t *moment, uint64_t start_ns, uint64_t end_ns);
-
-#endif

@@ -8,8 +8,7 @@
 // without greenprof, and a step costs no Python.
 //
 // Caller holds the interpreter lock everywhere.
-#ifndef GP_CPYTHON_ASYNCIO_H
-#define GP_CPYTHON_ASYNCIO_H
+#pragma once
 
 #include "interpreter/api.h"
 
@@ -21,5 +20,3 @@ void gp_asyncio_look(void);
 
 // The calling thread is about to use its current coroutine: make sure that it is known. The lock is not needed.
 void gp_asyncio_enter(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a step of asyncio's C tasks looks like from outside: found with a task of our own, which no other code sees.
-#ifndef GP_CPYTHON_ASYNCIO_PROBE_H
-#define GP_CPYTHON_ASYNCIO_PROBE_H
+#pragma once
 
 #include "interpreter/api.h"
 
@@ -16,5 +15,3 @@ enum { GP_ASYNCIO_STEP_TASK = 16, GP_PY_BUILTIN_SELF = 24 }; // where those have
 
 // Returns whether it was found.
 bool gp_asyncio_probe(gp_py_t *module, gp_asyncio_steps_t *steps);
-
-#endif

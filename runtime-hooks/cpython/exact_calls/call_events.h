@@ -6,8 +6,7 @@
 // event after the last recorder has stopped. Meanwhile sys.setprofile() and cProfile's enable() and disable() find the
 // thread as if they were alone; what they leave there is called from then on. A tool that does not use these takes the
 // thread away: calls are missing then. Caller holds the interpreter lock everywhere, except where said.
-#ifndef GP_CPYTHON_CALL_EVENTS_H
-#define GP_CPYTHON_CALL_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ void gp_call_events_leave_call(void);
 
 // Has another tool taken the calling thread away? Any thread that holds the interpreter lock.
 bool gp_call_events_are_taken(void);
-
-#endif

@@ -10,8 +10,7 @@
 // each sample, times are as good as the samples, and waits are not known. A main greenlet is its thread.
 //
 // Caller holds the interpreter lock everywhere.
-#ifndef GP_CPYTHON_GREENLET_H
-#define GP_CPYTHON_GREENLET_H
+#pragma once
 
 #include "greenlet/greenlet_map.h"
 #include "interpreter/api.h"
@@ -46,4 +45,3 @@ void gp_greenlet_give_back(const gp_greenlet_t *before);
 
 // The coroutine that runs on the calling thread, its own stack included. NULL when memory is short.
 prof_coro_t *gp_greenlet_spawner(void);
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Records of live greenlets, and of asyncio's tasks, by the address of the object. Caller holds the interpreter lock; a
 // handler may look as well where it has interrupted a thread that holds it.
-#ifndef GP_CPYTHON_GREENLET_MAP_H
-#define GP_CPYTHON_GREENLET_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void gp_greenlet_put(const gp_greenlet_t *record);
 
 // Take it off and return its record, NULL when it has none.
 prof_coro_t *gp_greenlet_take(const void *greenlet);
-
-#endif

@@ -10,8 +10,7 @@
 // processors, other versions of greenlet), nothing is changed.
 //
 // Caller holds the interpreter lock.
-#ifndef GP_CPYTHON_GREENLET_NATIVE_H
-#define GP_CPYTHON_GREENLET_NATIVE_H
+#pragma once
 
 #include "interpreter/api.h"
 
@@ -36,5 +35,3 @@ void gp_greenlet_switched(void); // some greenlet runs, and it may be another on
 // Let native stacks of greenlets end where greenlet starts them: what lies beyond is whatever else was on the shared
 // stack.
 void gp_greenlet_mark_bootstrap(const void *in_module);
-
-#endif

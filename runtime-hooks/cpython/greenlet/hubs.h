@@ -8,8 +8,7 @@
 // in gevent is woken by code that does not name it: when it became ready is unknown.
 //
 // Caller holds the interpreter lock everywhere.
-#ifndef GP_CPYTHON_HUBS_H
-#define GP_CPYTHON_HUBS_H
+#pragma once
 
 #include "greenlet/greenlet_map.h"
 #include "interpreter/api.h"
@@ -24,5 +23,3 @@ bool gp_hub_is_one(gp_py_t *type, gp_py_t *args);
 // The calling thread is about to switch from a greenlet to a coroutine.
 //   from: NULL = not known.
 void gp_hub_before_switch(const void *from, prof_coro_t *to);
-
-#endif

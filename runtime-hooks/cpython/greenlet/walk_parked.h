@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stacks of greenlets and tasks that wait, and of threads that sleep, read from another thread that does not hold the
 // interpreter lock.
-#ifndef GP_CPYTHON_WALK_PARKED_H
-#define GP_CPYTHON_WALK_PARKED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size
 // Find out, with a greenlet that is suspended, where greenlets keep their frames. Caller holds the interpreter lock.
 void gp_cpython_parked_learn(gp_py_t *greenlet);
 bool gp_cpython_parked_is_known(void);
-
-#endif

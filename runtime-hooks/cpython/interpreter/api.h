@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The few functions of CPython's stable interface that the hooks call, found by name. Objects are opaque here.
-#ifndef GP_CPYTHON_API_H
-#define GP_CPYTHON_API_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ static inline size_t *gp_py_size(void *type)
 {
     return (size_t *)(void *)((char *)type + GP_PY_TYPE_SIZE);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames of what is suspended: of coroutine objects and what they await, of greenlets that are switched away from.
-#ifndef GP_CPYTHON_AWAITS_H
-#define GP_CPYTHON_AWAITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
 // Frames from a suspended one on outwards, as a greenlet that is switched away from has them.
 //   base: the walk ends before it; 0 = at the outermost one.
 size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max);
-
-#endif

@@ -6,8 +6,7 @@
 // forgotten the address. So an address never means two functions, however fast the allocator reuses it, and neither
 // side waits. The limbo is a ring: CPython's thread (which holds the interpreter lock) puts in and frees, the collector
 // moves `scanned`.
-#ifndef GP_CPYTHON_CODE_OBJECTS_H
-#define GP_CPYTHON_CODE_OBJECTS_H
+#pragma once
 
 #include "interpreter/layout.h"
 #include "signal/language.h"
@@ -28,5 +27,3 @@ bool gp_cpython_is_own_file(const char *file);
 // Raised where a code object that a site of creation names is gone: the same frame words may mean another one from then
 // on.
 extern _Atomic uint32_t gp_cpython_code_generation;
-
-#endif

@@ -7,8 +7,7 @@
 // the kernel says that the memory is mapped; code objects are never read. Where the list turns out to be torn, the data
 // stack is scanned from its bottom instead, which needs no list but does not show generators: that is marked
 // incomplete.
-#ifndef GP_CPYTHON_FRAME_WALK_H
-#define GP_CPYTHON_FRAME_WALK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -59,5 +58,3 @@ bool gp_cpython_is_loop(uintptr_t pc);
 
 // See gp_language_t.walk.
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
-
-#endif

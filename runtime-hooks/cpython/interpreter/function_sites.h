@@ -3,8 +3,7 @@
 //
 // Model: a hash table from their address to their site in the recorder. A code object leaves it when it dies, so that
 // another one at the same address is met anew. Caller holds the interpreter lock everywhere.
-#ifndef GP_CPYTHON_FUNCTION_SITES_H
-#define GP_CPYTHON_FUNCTION_SITES_H
+#pragma once
 
 #include "exact/exact_site.h"
 #include "interpreter/api.h"
@@ -44,5 +43,3 @@ static inline const gp_exact_site_t *gp_function_site_of(const void *key, gp_py_
 
 // A code object dies.
 void gp_function_site_forget(const void *code);
-
-#endif

@@ -4,8 +4,7 @@
 // The core is built without Python's headers, so that one build serves every version; tests/python/test_layout.c
 // compares the row of the installed version with its headers. Source: Include/cpython/pystate.h,
 // Include/internal/pycore_frame.h, Include/cpython/code.h, unicodeobject.h of each version (offsetof).
-#ifndef GP_CPYTHON_LAYOUT_H
-#define GP_CPYTHON_LAYOUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ enum gp_cpython_generator { // types of what has a frame of its own, or stands f
 
 // The row of a version (PY_VERSION_HEX), NULL = not supported.
 const gp_cpython_layout_t *gp_cpython_layout_find(unsigned long version);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reading CPython's objects from outside: the kernel copies, so that nothing that is read can be a fault.
 // Threads: any. Signals: not safe. Cost: ~1 us a call.
-#ifndef GP_CPYTHON_PEEK_TEXT_H
-#define GP_CPYTHON_PEEK_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ bool gp_cpython_peek(uintptr_t from, void *to, size_t bytes);
 
 // A str object as UTF-8, at most `size` - 1 bytes and NUL. Returns its length, -1 where there is no such object.
 int gp_cpython_peek_text(const gp_cpython_layout_t *layout, uintptr_t object, char *text, size_t size);
-
-#endif

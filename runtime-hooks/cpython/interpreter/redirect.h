@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Leading the interpreter's own calls of functions elsewhere: where libgreenprof came too late to be found first by the
 // dynamic linker, an interpreter that imports the package greenprof calls libc.
-#ifndef GP_CPYTHON_REDIRECT_H
-#define GP_CPYTHON_REDIRECT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ typedef struct gp_redirection {
 // Write `to` into the slots through which the module that holds the address `inside` calls what it imports by that
 // name. Other modules are not touched. Returns how many slots there were.
 size_t gp_redirect(const void *inside, const gp_redirection_t *list, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
 // frames. Or a call that a thread makes for another coroutine (pools/pool_calls.h).
 //
 // Written by the thread that steps (step.c); its handler, and the switch hook on it, read.
-#ifndef GP_CPYTHON_TASK_STEP_H
-#define GP_CPYTHON_TASK_STEP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ enum {
 };
 
 extern __thread gp_step_t gp_step_here __attribute__((tls_model("initial-exec")));
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // greenprof.coroutines(): the live coroutines as Python objects.
-#ifndef GP_CPYTHON_CENSUS_H
-#define GP_CPYTHON_CENSUS_H
+#pragma once
 
 #include <Python.h>
 
@@ -11,5 +10,3 @@ PyObject *census_list(PyObject *module, PyObject *unused);
 
 // Write a census for `greenprof coroutines FILE`.
 PyObject *census_dump(PyObject *module, PyObject *path);
-
-#endif

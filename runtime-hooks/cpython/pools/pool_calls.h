@@ -9,10 +9,7 @@
 // modules are imported and threads are started from then on; while none run, a call is handed over unchanged.
 //
 // Caller holds the interpreter lock everywhere.
-#ifndef GP_CPYTHON_POOL_CALLS_H
-#define GP_CPYTHON_POOL_CALLS_H
+#pragma once
 
 // Look which pools have been imported, if profiles run. Cost: four look-ups.
 void gp_pools_look(void);
-
-#endif

@@ -2,8 +2,7 @@
 // The collector: one thread, all signals blocked, that empties the rings and hands what was in them to the sinks.
 //
 // It sleeps on a futex while nothing is sampled. Everything it works on is guarded by the drain lock.
-#ifndef GP_COLLECT_COLLECTOR_H
-#define GP_COLLECT_COLLECTOR_H
+#pragma once
 
 #include <pthread.h>
 
@@ -32,5 +31,3 @@ uint64_t gp_collector_unsampled_ns(void);
 
 // In a forked child: the thread is gone, what it had counted is the parent's.
 void gp_collector_after_fork(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stacks that no hook announced.
-#ifndef GP_COLLECT_FOUND_STACK_H
-#define GP_COLLECT_FOUND_STACK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
 // Collector only, drain lock held. Returns the coroutine and its id, or NULL: there is none, or it takes too long to
 // look. Signals: not safe. Cost: reads /proc/self/maps for each stack that is new, 50 us and more.
 prof_coro_t *gp_found_stack(uintptr_t sp, uint64_t *id);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // Model: (name, file, first line) is a function, however often its code object is made anew; its number stays. Caller
 // holds the drain lock everywhere.
-#ifndef GP_COLLECT_FUNCTIONS_H
-#define GP_COLLECT_FUNCTIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ const gp_function_name_t *gp_functions_at(uint32_t number);
 
 // The highest number given out.
 uint32_t gp_functions_count(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Keeps the samples of every thread's latest slice, until it is known whether that slice was long (see signal/hog.h).
 // Caller holds the drain lock everywhere.
-#ifndef GP_COLLECT_HOG_SAMPLES_H
-#define GP_COLLECT_HOG_SAMPLES_H
+#pragma once
 
 #include "collect/collector.h"
 
@@ -14,5 +13,3 @@ const gp_hog_sample_t *gp_hog_samples(gp_thread_t *thread, uint64_t start, size_
 
 // The thread is over.
 void gp_hog_forget(gp_thread_t *thread);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The modules of this process, with ids that stay theirs, and locations in them.
 // Caller holds the drain lock everywhere.
-#ifndef GP_COLLECT_MODULES_H
-#define GP_COLLECT_MODULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ gp_loc_t gp_modules_locate(uintptr_t pc);
 
 // All modules ever seen. The array moves when the table grows.
 const gp_module_t *gp_modules_all(size_t *count);
-
-#endif

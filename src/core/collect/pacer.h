@@ -6,12 +6,9 @@
 // its wait is made again (signal/restart.h). Time is not lost, it is in the weight of the next sample; and as moments
 // are drawn on the wall clock, a running thread is hit in proportion to its time. It has a table of descriptors of its
 // own, which is empty: what it opens takes no number of the program's.
-#ifndef GP_COLLECT_PACER_H
-#define GP_COLLECT_PACER_H
+#pragma once
 
 #include "signal/clock_paced.h"
 
 // For gp_clock_pacer. start(): caller holds the sampler's lock; in a forked child it starts another one.
 extern const gp_pacer_t gp_pacer;
-
-#endif

@@ -4,8 +4,7 @@
 // Model: the stack is copied (with a system call that reports a bad address instead of faulting: the coroutine may be
 // destroyed meanwhile), pointers within it are moved along, and the copy is walked. It counts only if the coroutine was
 // not switched to in between. Caller holds the drain lock everywhere. Signals: not safe.
-#ifndef GP_COLLECT_PARKED_H
-#define GP_COLLECT_PARKED_H
+#pragma once
 
 #include "collect/collector.h"
 
@@ -31,5 +30,3 @@ void gp_parked_trace(prof_coro_t *coro, uint64_t trace[2]);
 
 // Hand on what a wait in progress was so far, if it is at least `least_ticks` and not in samples yet.
 void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks);
-
-#endif

@@ -8,8 +8,7 @@
 // goes when there are very many.
 //
 // Threads: the collector, drain lock held. Signals: not safe.
-#ifndef GP_COLLECT_POLLED_H
-#define GP_COLLECT_POLLED_H
+#pragma once
 
 #include "signal/sample.h"
 #include "signal/thread.h"
@@ -21,5 +20,3 @@ prof_coro_t *gp_polled_owner(gp_thread_t *thread, const gp_sample_t *sample, uin
 
 // A round is over, and what it drained is reported.
 void gp_polled_round(void);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // Users acquire and release it; it goes on for GP_SAMPLER_LINGER_NS after the last release, because requests come one
 // after the other. The collector ends it. Lock order: src/core/signal/SIGNALS.md.
-#ifndef GP_COLLECT_SAMPLER_H
-#define GP_COLLECT_SAMPLER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -72,5 +71,3 @@ void gp_sampler_hold_timers(void);
 void gp_sampler_abandon_timers(void);
 void gp_sampler_let_timers_go(void);
 void gp_sampler_after_fork(bool child);
-
-#endif

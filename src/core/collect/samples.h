@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From a record in a ring to the sinks: which coroutine it belongs to, where its frames are, what of its time is of
 // which kind. Caller holds the drain lock everywhere; modules are up to date.
-#ifndef GP_COLLECT_SAMPLES_H
-#define GP_COLLECT_SAMPLES_H
+#pragma once
 
 #include "collect/sink.h"
 
@@ -21,5 +20,3 @@ void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *st
 
 // Name a coroutine that has no name by what it runs, if its language knows how.
 void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack);
-
-#endif

@@ -5,8 +5,7 @@
 // handler. Those are SIGSTKFLT, which nothing on Linux raises, and then real-time signals from the last one down. The
 // latter are the second choice because they queue: while a thread blocks one, every period adds to its queue, and a
 // full queue makes the kernel send SIGIO instead (fcntl(2), F_SETSIG), which kills.
-#ifndef GP_COLLECT_SAMPLING_SIGNAL_H
-#define GP_COLLECT_SAMPLING_SIGNAL_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ int gp_sampling_signal_take(int not_this);
 
 // Choose by name (signal_name.h), before the first is taken. Returns 0 or -EINVAL.
 int gp_sampling_signal_choose(const char *text);
-
-#endif

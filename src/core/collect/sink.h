@@ -6,8 +6,7 @@
 // order in which they were added. A member that a sink does not need is NULL.
 //
 // Threads: every call comes from the collector's thread and, where not said otherwise, under the drain lock.
-#ifndef GP_COLLECT_SINK_H
-#define GP_COLLECT_SINK_H
+#pragma once
 
 #include "model/location.h"
 #include "signal/sample.h"
@@ -62,5 +61,3 @@ void gp_sink_add(const gp_sink_t *sink);
          sink_++)                                                                                                      \
         if (gp_sinks[sink_]->member != NULL)                                                                           \
     gp_sinks[sink_]->member(__VA_ARGS__)
-
-#endif

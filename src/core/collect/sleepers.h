@@ -6,8 +6,7 @@
 // in a system call, and where its stack pointer is. A thread found asleep is charged with the time since the look
 // before, so that what a coroutine sleeps is charged to where it sleeps, on average. Nothing is done to the thread.
 // Threads that are on their own stack are left out: event loops sleep there.
-#ifndef GP_COLLECT_SLEEPERS_H
-#define GP_COLLECT_SLEEPERS_H
+#pragma once
 
 #include "collect/collector.h"
 
@@ -29,5 +28,3 @@ bool gp_sleepers_wants(gp_thread_t *thread);
 // Look at one thread, after its ring was drained. Caller holds the drain lock. Collector only.
 // Cost: ~1 us; ~10 us for one that sleeps.
 void gp_sleepers_look(gp_thread_t *thread);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Locations of the places where coroutines are created (coro/spawn.h).
-#ifndef GP_COLLECT_SPAWN_LOCATE_H
-#define GP_COLLECT_SPAWN_LOCATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ void gp_spawn_locate(void);
 
 // A look-up is under way: what is looked up belongs to a site, and stays. Drain lock.
 extern bool gp_spawn_is_locating;
-
-#endif

@@ -2,8 +2,7 @@
 // Reading the ledger that src/core/signal/edge.h keeps: where a coroutine's time went, up to any moment.
 //
 // Threads: any; the parts of one reading may be a switch apart where the coroutine runs meanwhile. Signals: safe.
-#ifndef GP_CORO_CORO_LEDGER_H
-#define GP_CORO_CORO_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out);
 
 // Longest slice since it came into its scope, ns, up to `now`.
 uint64_t gp_ledger_longest_since_entry(prof_coro_t *coro, uint64_t now);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Names of coroutines: 47 bytes and a NUL, which may change at any time while others read them.
-#ifndef GP_CORO_CORO_NAME_H
-#define GP_CORO_CORO_NAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ static inline bool gp_coro_is_named(prof_coro_t *coro)
 {
     return (atomic_load_explicit(&coro->name[0], memory_order_relaxed) & 0xff) != 0;
 }
-
-#endif

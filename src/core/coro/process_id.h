@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The process that the core's state belongs to. A vfork child, or one of a bare clone(), runs on the same or on copied
 // memory without being that process: it must leave the state alone.
-#ifndef GP_CORO_PROCESS_ID_H
-#define GP_CORO_PROCESS_ID_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ void gp_process_claim(void);
 
 // Does the state belong to the calling process? Signals: safe. Cost: one system call.
 bool gp_process_is_mine(void);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // One lock (gp_registry_lock) serializes all changes: of records, regions, scopes and the list of threads. The handler
 // never takes it. Lock order: sampler lock -> drain lock -> registry lock.
-#ifndef GP_CORO_REGISTRY_H
-#define GP_CORO_REGISTRY_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ void gp_coro_set_draining(int (*sampling)(void));
 
 // The record of the coroutine that the caller runs on, attaching the thread if need be; NULL when memory is short.
 prof_coro_t *gp_coro_of_caller(uintptr_t sp);
-
-#endif

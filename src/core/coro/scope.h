@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scopes of request profiles; see signal/scope_record.h for the model. Everything here: caller holds gp_registry_lock,
 // except where said.
-#ifndef GP_CORO_SCOPE_H
-#define GP_CORO_SCOPE_H
+#pragma once
 
 #include "signal/coro_record.h"
 #include "signal/scope_record.h"
@@ -44,5 +43,3 @@ gp_scope_t *gp_scope_at(uint32_t index);
 
 // Let slots that became free be reused: after every ring has been drained. Takes the lock itself. Collector only.
 void gp_scope_recycle(void);
-
-#endif

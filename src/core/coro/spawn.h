@@ -5,8 +5,7 @@
 // program counters, or by the frame words of its language; the new record keeps the number. The collector turns the
 // counters of new sites into locations, once. Nothing is ever removed: the table is bounded instead, and what does not
 // fit is counted.
-#ifndef GP_CORO_SPAWN_H
-#define GP_CORO_SPAWN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -65,5 +64,3 @@ static inline __attribute__((always_inline)) gp_park_t gp_spawn_caller(void)
     return (gp_park_t){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)frame, .fp = frame[0]};
 #endif
 }
-
-#endif

@@ -3,8 +3,7 @@
 //
 // `park` is where the caller will go on when it is switched back to: its stack is walked from there while it is parked.
 // Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: 14 to 28 ns.
-#ifndef GP_CORO_SWITCH_H
-#define GP_CORO_SWITCH_H
+#pragma once
 
 #include "signal/slice.h"
 
@@ -13,5 +12,3 @@ void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park);
 
 // Switch to whichever stack holds `target_sp`: the youngest coroutine there, else the thread's own stack.
 void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park);
-
-#endif

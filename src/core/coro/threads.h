@@ -3,8 +3,7 @@
 //
 // A block holds the thread's alternate signal stack and its ring; blocks are reused, so a thread costs one mapping the
 // first time and two system calls after that.
-#ifndef GP_CORO_THREADS_H
-#define GP_CORO_THREADS_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -59,5 +58,3 @@ void gp_threads_let_starts_go(void);
 
 // The program's threads get blocks as they start (thread_hook.c); resolve the real pthread_create.
 void gp_thread_hook_init(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Adding up what a recorder has counted. Private to src/core/exact/*.c. Caller holds the lock of exact mode.
-#ifndef GP_EXACT_EXACT_COLLECT_H
-#define GP_EXACT_EXACT_COLLECT_H
+#pragma once
 
 #include "exact/exact_stack.h"
 
@@ -10,5 +9,3 @@ void gp_exact_sum_run(gp_exact_tree_t *to, const gp_exact_t *recorder, uint64_t 
 
 // In a forked child: what ran on other threads is over.
 void gp_exact_forget_others(void);
-
-#endif

@@ -5,8 +5,7 @@
 // An event marks the thread and the shadow stack as busy (begin), reads the clocks, puts a frame on or takes one off,
 // and ends. The fast way is for an event on the stack of the one before, that interrupts no other one, and that one
 // recorder counts; whatever else there is goes the slow way.
-#ifndef GP_EXACT_EXACT_EVENT_H
-#define GP_EXACT_EXACT_EVENT_H
+#pragma once
 
 #include "exact/exact_stack.h"
 #include "signal/slice.h"
@@ -176,5 +175,3 @@ static FAST bool gp_exact_leave_fast(const void *object)
     end(&moment);
     return true;
 }
-
-#endif

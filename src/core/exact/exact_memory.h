@@ -5,8 +5,7 @@
 // the lock is only ever held with all signals blocked (a handler never meets it half-way on its own thread), nothing
 // else is locked under it, and memory comes from mappings that are cut into blocks, reused, and never returned. Lock
 // order: sampler lock -> drain lock -> registry lock -> this one.
-#ifndef GP_EXACT_EXACT_MEMORY_H
-#define GP_EXACT_EXACT_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void *gp_exact_alloc(size_t bytes);
 // Give a block of `bytes` back; NULL is accepted. Caller holds the lock. It stays readable: a late reader
 // without the lock sees nonsense, never a hole.
 void gp_exact_release(void *block, size_t bytes);
-
-#endif

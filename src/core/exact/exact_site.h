@@ -8,8 +8,7 @@
 //
 // Producers: any thread that meets a new site, under the lock of exact mode. Consumers: any thread, without it. Sites
 // and functions are never freed; those of a module that was unloaded are taken out of the table.
-#ifndef GP_EXACT_EXACT_SITE_H
-#define GP_EXACT_EXACT_SITE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -87,5 +86,3 @@ void gp_exact_functions_locate(void);
 
 // Sites in modules that are gone are forgotten, new functions are looked up.
 extern const gp_sink_t gp_exact_sink;
-
-#endif

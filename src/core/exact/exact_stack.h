@@ -5,8 +5,7 @@
 // frames. Arrays (frames, links, their nodes) are exchanged under the lock of exact mode; its holder may
 // therefore follow them and read frames along: depth and times may then be a moment old, or of different moments. A
 // signal handler of the host that interrupts an event finds the stack busy and works on another one (`interrupt`).
-#ifndef GP_EXACT_EXACT_STACK_H
-#define GP_EXACT_EXACT_STACK_H
+#pragma once
 
 #include "exact/exact_site.h"
 #include "exact/recorder.h"
@@ -97,5 +96,3 @@ static inline void gp_exact_charge(gp_exact_node_t *node, const gp_exact_share_t
     gp_exact_add(&node->own_cpu_ns, share->own_cpu_ns);
     gp_exact_add(&node->own_ticks, share->own_ticks);
 }
-
-#endif

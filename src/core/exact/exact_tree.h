@@ -9,8 +9,7 @@
 //
 // Memory is bounded: where a tree has GP_EXACT_NODES_MAX nodes, a function on a new path is counted as if it had no
 // caller, and GP_COUNTER_LOST_CALLS says how often.
-#ifndef GP_EXACT_EXACT_TREE_H
-#define GP_EXACT_EXACT_TREE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -100,5 +99,3 @@ gp_exact_node_t *gp_exact_tree_get(gp_exact_tree_t *tree, gp_exact_node_t *paren
 
 // Add `from` to `to`; the nodes of `to` become the twins of those of `from`. Returns false when memory is short.
 bool gp_exact_tree_sum(gp_exact_tree_t *to, gp_exact_tree_t *from);
-
-#endif

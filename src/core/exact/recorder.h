@@ -8,8 +8,7 @@
 //
 // A recorder is of one profile, or of the capture. Whatever runs, starts and stops: gp_exact_epoch moves with it, and
 // shadow stacks look up anew what covers them. gp_exact_stop() waits until no thread is in an event that began before.
-#ifndef GP_EXACT_RECORDER_H
-#define GP_EXACT_RECORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ void gp_exact_leave(const gp_exact_site_t *site);
 // Around fork, on the forking thread: before it all other locks are held, after it still all.
 void gp_exact_before_fork(void);
 void gp_exact_after_fork(bool child);
-
-#endif

@@ -2,8 +2,7 @@
 // The program's calls that the core stands in for, by names of its own: where the core was loaded too late to be found
 // first by the dynamic linker, a runtime's hook leads the runtime's calls here. Each does what the function of that
 // name does.
-#ifndef GP_PROCESS_HOST_CALLS_H
-#define GP_PROCESS_HOST_CALLS_H
+#pragma once
 
 #include <signal.h>
 #include <time.h>
@@ -12,5 +11,3 @@ int gp_host_sigaction(int number, const struct sigaction *action, struct sigacti
 int gp_host_sigwait(const sigset_t *set, int *number);
 int gp_host_sigwaitinfo(const sigset_t *set, siginfo_t *info);
 int gp_host_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The host's signal masks, which keep the sampling signal out; see host_mask.c.
-#ifndef GP_PROCESS_HOST_MASK_H
-#define GP_PROCESS_HOST_MASK_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ void gp_host_mask_filter_action(int number, struct sigaction *action);
 
 // Does the program believe that the mask of its action for `number` has the sampling signal?
 bool gp_host_mask_action_is_believed(int number);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The program's unloading of modules, as seen by the interposed dlclose().
-#ifndef GP_PROCESS_LOADER_HOOK_H
-#define GP_PROCESS_LOADER_HOOK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ uint32_t gp_loader_unloads(void);
 
 // Close a handle of greenprof's own, which unloads nothing. Signals: not safe.
 void gp_loader_put(void *handle);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The process' own life: load, fork, exec, exit.
-#ifndef GP_PROCESS_PROCESS_H
-#define GP_PROCESS_PROCESS_H
+#pragma once
 
 // Prepare what must be in place before the first thread, fork or exec. Idempotent.
 void gp_process_init(void);
@@ -12,5 +11,3 @@ void gp_process_after_failed_exec(void);
 
 // exit() is under way: let the capture be completed.
 void gp_process_ending(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A call tree: stacks merged by common callers, with the weight of the samples that ended in each node.
 // Not thread-safe: a profile's tree is guarded by the drain lock.
-#ifndef GP_PROFILE_CALL_TREE_H
-#define GP_PROFILE_CALL_TREE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ typedef struct gp_call_tree {
 int gp_call_tree_add(gp_call_tree_t *tree, const gp_loc_t *stack, size_t depth, uint64_t weight_ns);
 
 void gp_call_tree_free(gp_call_tree_t *tree);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Between the profiles and their snapshots.
-#ifndef GP_PROFILE_PROFILE_H
-#define GP_PROFILE_PROFILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ void gp_profiles_in_child(void);
 // A coroutine that the calling thread runs leaves the profiles that it was born into, but not those that it has
 // started; and the trace that it was born with.
 void gp_profile_detach(prof_coro_t *coro);
-
-#endif

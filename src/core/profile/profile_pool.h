@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The profiles of this process: their records, which are reused but never unmapped, and the lists of running ones.
 // Guarded by the drain lock, except where said.
-#ifndef GP_PROFILE_PROFILE_POOL_H
-#define GP_PROFILE_PROFILE_POOL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -67,5 +66,3 @@ void gp_profiles_count_wall(int change); // one more or one less of them runs
 // Hand a sample to all profiles with it in their scope; see gp_sink_t.
 void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, const gp_share_t *shares,
                       size_t count);
-
-#endif

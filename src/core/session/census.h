@@ -7,8 +7,7 @@
 // census of thousands of coroutines a matter of milliseconds, not of one instant: each has the time at which it was
 // looked at. It is written as a capture file of its own, with one reader and one symbolizer for both, and into the
 // session's capture now and then, so that a capture has the coroutines that were alive at its end.
-#ifndef GP_SESSION_CENSUS_H
-#define GP_SESSION_CENSUS_H
+#pragma once
 
 #include "session/recording.h"
 
@@ -37,5 +36,3 @@ void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, vo
 //   fatal: NULL = none.
 // Returns how many records there are. Cost: ~2 us a coroutine.
 size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal);
-
-#endif

@@ -4,8 +4,7 @@
 // Model: the handler, on the thread that crashed, notes where it stood, wakes the collector and waits for it, two
 // seconds at most; then the signal does what it would have done. Only signals without a handler are taken; a program
 // that installs a handler later has it instead of ours.
-#ifndef GP_SESSION_CENSUS_FATAL_H
-#define GP_SESSION_CENSUS_FATAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool gp_census_fatal_prepare(void);
 
 // Take the census if a fatal signal came in. Collector's thread only.
 void gp_census_fatal_serve(void);
-
-#endif

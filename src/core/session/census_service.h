@@ -2,13 +2,10 @@
 // What may ask for a census: the program, by prof_coro_dump(); the command, by `greenprof coroutines PID`; and the
 // program's death by a fatal signal, where GREENPROF_CENSUS names a file for it. The collector's thread answers all of
 // them.
-#ifndef GP_SESSION_CENSUS_SERVICE_H
-#define GP_SESSION_CENSUS_SERVICE_H
+#pragma once
 
 // Begin, at load. GREENPROF_CENSUS: path of the file that a fatal signal leaves; %p is the process id.
 void gp_census_service_start(void);
 
 // The process ends: no more requests are answered. Signals: safe.
 void gp_census_service_end(void);
-
-#endif

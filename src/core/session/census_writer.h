@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writing a census as a capture file of its own.
-#ifndef GP_SESSION_CENSUS_WRITER_H
-#define GP_SESSION_CENSUS_WRITER_H
+#pragma once
 
 #include "session/census.h"
 
@@ -10,5 +9,3 @@
 //   fatal: NULL = none.
 // Returns 0 or a negative errno value; nothing is left behind on failure. Collector's thread only.
 int gp_census_write(const char *path, const gp_census_fatal_t *fatal);
-
-#endif

@@ -7,8 +7,7 @@
 //   exec      the program's own process, whatever it becomes by exec; none of its children
 //   none      the program itself until it becomes another by exec
 // GREENPROF_FOLLOW_NAME: moreover, only those with an executable name that matches this pattern (fnmatch(3)).
-#ifndef GP_SESSION_FOLLOW_H
-#define GP_SESSION_FOLLOW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ bool gp_follow_image(void);
 
 // Are the children that it forks?
 bool gp_follow_forks(void);
-
-#endif

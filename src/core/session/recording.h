@@ -4,8 +4,7 @@
 //
 // Model: a recording is a writer and what it has been told. gp_recording_begin(), gp_writer_open(), records in any
 // order, gp_writer_hand_over(). Caller holds the drain lock everywhere. Signals: not safe.
-#ifndef GP_SESSION_RECORDING_H
-#define GP_SESSION_RECORDING_H
+#pragma once
 
 #include "capture/intern.h"
 #include "capture/writer.h"
@@ -57,5 +56,3 @@ void gp_recording_thread(gp_recording_t *recording, gp_thread_t *thread, uint64_
 // The numbers of a trace and of a stack; 0 = no trace, or memory is short.
 uint32_t gp_recording_trace(gp_recording_t *recording, const uint64_t id[2]);
 uint32_t gp_recording_stack(gp_recording_t *recording, const gp_stack_t *stack);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The capture of a whole process: what `greenprof run` starts through the environment.
-#ifndef GP_SESSION_SESSION_H
-#define GP_SESSION_SESSION_H
+#pragma once
 
 // Start the capture that the environment asks for, if any. Returns 0 or a negative errno value.
 int gp_session_start(void);
@@ -11,5 +10,3 @@ int gp_session_start(void);
 void gp_session_in_child(void);
 void gp_session_before_exec(void);
 void gp_session_ending(void);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exact mode in the capture: GREENPROF_MODE=exact counts the calls of the whole process from its start.
 // Everything but gp_session_calls_start(): caller holds the drain lock.
-#ifndef GP_SESSION_SESSION_CALLS_H
-#define GP_SESSION_SESSION_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ void gp_session_calls_after_fork(void);
 
 // Write the pairs of functions with changed numbers, once a second and when it `ends`. `now`: CLOCK_MONOTONIC.
 void gp_session_calls_write(gp_writer_t *writer, uint64_t now, bool ends);
-
-#endif

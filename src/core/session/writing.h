@@ -4,8 +4,7 @@
 //
 // Model: gp_writer_hand_over(), then gp_writing_begin(). One capture a process. Threads: begin and after_fork under the
 // producer's lock; wait from anywhere.
-#ifndef GP_SESSION_WRITING_H
-#define GP_SESSION_WRITING_H
+#pragma once
 
 #include "capture/writer.h"
 
@@ -18,5 +17,3 @@ int gp_writing_wait(gp_writer_t *writer, uint64_t limit_ns);
 
 // In a forked child: the thread is the parent's.
 void gp_writing_after_fork(void);
-
-#endif

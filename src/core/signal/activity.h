@@ -7,8 +7,7 @@
 // ACTIVITIES_PER_SECOND, its `activity.least` is doubled: the timeline gets coarser, but has no holes. Each activity
 // says how much of it were slices, exactly. A mark that finds no room in the ring is not lost either: the activity goes
 // on through the wait.
-#ifndef GP_SIGNAL_ACTIVITY_H
-#define GP_SIGNAL_ACTIVITY_H
+#pragma once
 
 #include "signal/sample.h"
 #include "signal/thread.h"
@@ -21,5 +20,3 @@ void gp_activity_begin(gp_thread_t *thread);
 
 // The last activity of a coroutine that is over, or of a process that is. Returns false where that is not known.
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark);
-
-#endif

@@ -11,8 +11,7 @@
 //              time, also while all others wait
 // An engine is its file, clock_NAME.c, and a row of model/engines.h.
 // setitimer() is no engine: it survives exec and kills the next program.
-#ifndef GP_SIGNAL_CLOCK_ENGINE_H
-#define GP_SIGNAL_CLOCK_ENGINE_H
+#pragma once
 
 #include <signal.h>
 #include <ucontext.h>
@@ -67,5 +66,3 @@ void gp_timer_tick(gp_timer_t *timer, const gp_clock_engine_t *engine);
 
 // The next interval, ns.
 uint64_t gp_timer_draw(gp_timer_t *timer);
-
-#endif

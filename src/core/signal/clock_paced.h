@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the engine `monotonic` shares with the pacer, which sends its signals.
-#ifndef GP_SIGNAL_CLOCK_PACED_H
-#define GP_SIGNAL_CLOCK_PACED_H
+#pragma once
 
 #include "signal/clock_engine.h"
 
@@ -35,5 +34,3 @@ typedef struct gp_pacer {
     void (*wake)(void); // a timer was armed
 } gp_pacer_t;
 extern const gp_pacer_t *gp_clock_pacer;
-
-#endif

@@ -4,8 +4,7 @@
 // Records live in a type-stable pool: their memory is never returned, so a stale pointer reads a record, if perhaps
 // another one's; `id` tells. Life: free -> live (registry, under its lock) -> retired (registry) -> free (collector,
 // after it drained every ring, so that no sample refers to it any more).
-#ifndef GP_SIGNAL_CORO_RECORD_H
-#define GP_SIGNAL_CORO_RECORD_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -70,8 +69,7 @@ struct prof_coro {
     uint32_t spawn_site;  // where it was created, see src/core/coro/spawn.h; 0 = not known
     uint32_t region_kind; // of an unannounced stack: enum gp_region_kind bits
 
-    // Its name, see src/core/coro/coro_name.h: under a sequence lock; writers hold the registry's. Odd = being
-    // written.
+    // Its name, see src/core/coro/coro_name.h: under a sequence lock; writers hold the registry's. Odd = being written.
     _Atomic uint32_t name_seq;
     _Atomic uint64_t name[6];
 
@@ -117,5 +115,3 @@ static inline void gp_coro_add(_Atomic uint64_t *counter, uint64_t amount)
     // Single writer at a time: no locked instruction needed.
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount, memory_order_relaxed);
 }
-
-#endif

@@ -10,8 +10,7 @@
 //
 // Threads: the one that switches, between gp_slice_enter() and gp_slice_leave(). Signals: safe. Cost: ~5 ns a switch
 // for both.
-#ifndef GP_SIGNAL_EDGE_H
-#define GP_SIGNAL_EDGE_H
+#pragma once
 
 #include "signal/thread.h"
 #include "signal/ticks.h"
@@ -116,5 +115,3 @@ __attribute__((always_inline)) static inline void gp_edge_enter(gp_thread_t *thr
     gp_edge_store(&coro->settled, now);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The sampling signal's handler. See SIGNALS.md for what it may reach.
-#ifndef GP_SIGNAL_HANDLER_H
-#define GP_SIGNAL_HANDLER_H
+#pragma once
 
 #include <signal.h>
 
@@ -23,5 +22,3 @@ extern _Atomic uint64_t gp_handler_census;
 
 // Wake the collector: set by src/core/collect/collector.c; must be safe in a handler.
 extern void (*gp_handler_kick)(void);
-
-#endif

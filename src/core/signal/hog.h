@@ -6,12 +6,9 @@
 // on is one of its victims: its delay is the time for which the two overlap. So a hog of H over N ready coroutines is
 // charged N * H, no matter which is resumed first. A thread's own stack counts as a hog only once it has a victim:
 // event loops sleep there.
-#ifndef GP_SIGNAL_HOG_H
-#define GP_SIGNAL_HOG_H
+#pragma once
 
 #include "signal/thread.h"
 
 // Slices from which on are kept, ns. Signals: safe, any thread.
 void gp_hog_set_threshold(uint64_t ns);
-
-#endif

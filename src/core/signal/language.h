@@ -7,8 +7,7 @@
 // puts what dies off until the rings have been drained once more.
 //
 // Order of calls: gp_language_register() once, then everything else in any order; never taken back.
-#ifndef GP_SIGNAL_LANGUAGE_H
-#define GP_SIGNAL_LANGUAGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -99,5 +98,3 @@ static inline bool gp_language_is_frame(uintptr_t word)
 {
     return (word & GP_LANGUAGE_FRAME) != 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
 //
 // A thread that blocks the sampling signal would not be sampled, so the program's calls leave it unblocked
 // (src/core/process/host_mask.c); what it believes is kept here.
-#ifndef GP_SIGNAL_MASK_H
-#define GP_SIGNAL_MASK_H
+#pragma once
 
 #include <signal.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ static inline void gp_mask_change(int how, const sigset_t *set, sigset_t *old)
         memcpy(old, &before, sizeof(before));
     }
 }
-
-#endif

@@ -8,8 +8,7 @@
 // collector's (src/core/collect/polled.h).
 //
 // Order of calls: gp_poll_add() before there are other threads, then gp_poll_ask().
-#ifndef GP_SIGNAL_POLL_H
-#define GP_SIGNAL_POLL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ uint64_t gp_poll_identity(const gp_poll_layout_t *layout, uintptr_t object);
 
 // Poll one more runtime. The layout stays. Returns false where there is no room. Signals: not safe.
 bool gp_poll_add(const gp_poll_t *poll);
-
-#endif

@@ -7,8 +7,7 @@
 // Writers (src/core/coro/registry.c) are serialized by the registry's lock. Readers take no lock: records are
 // type-stable, a reader that runs into a concurrent change sees the table's version move and tries again, at most
 // GP_REGION_TRIES times.
-#ifndef GP_SIGNAL_REGION_H
-#define GP_SIGNAL_REGION_H
+#pragma once
 
 #include "signal/coro_record.h"
 
@@ -41,5 +40,3 @@ static inline int gp_region_holds(prof_coro_t *coro, uint64_t id, uintptr_t addr
            address < atomic_load_explicit(&coro->hi, memory_order_relaxed) &&
            atomic_load_explicit(&coro->id, memory_order_acquire) == id;
 }
-
-#endif

@@ -6,8 +6,7 @@
 // (One that was woken for nothing, as by an event that another thread took, waits its whole timeout once more where a
 // sample hits it just then.) The number is not: it is found in the code before the instruction, in all forms that
 // glibc, libaio, liburing and syscall() have; a call that does not look like a wait is left alone.
-#ifndef GP_SIGNAL_RESTART_H
-#define GP_SIGNAL_RESTART_H
+#pragma once
 
 #include <stdbool.h>
 #include <ucontext.h>
@@ -27,6 +26,4 @@ void gp_restart_forget(ucontext_t *context);
 
 // What the program's handlers return to, in place of glibc's: the above, then rt_sigreturn.
 void gp_restart_restorer(void);
-#endif
-
 #endif

@@ -5,8 +5,7 @@
 // compare-and-swap, filled, then committed. Consumer: the collector. It reads a record only when its header is
 // committed, zeroes what it has read, then moves the tail; a reserved record that is not committed yet holds it up.
 // Memory outside [tail, head) is always zero.
-#ifndef GP_SIGNAL_RING_H
-#define GP_SIGNAL_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ static inline uint64_t gp_ring_fill(gp_ring_t *ring)
     return atomic_load_explicit(&ring->head, memory_order_relaxed) -
            atomic_load_explicit(&ring->tail, memory_order_relaxed);
 }
-
-#endif

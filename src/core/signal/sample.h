@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Records that travel through a thread's ring.
-#ifndef GP_SIGNAL_SAMPLE_H
-#define GP_SIGNAL_SAMPLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -71,5 +70,3 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see ac
     bool is_open;              // the last one: it had not ended
     bool is_waiting;           // with is_open: in [left, end), else end = left
 } gp_activity_mark_t;
-
-#endif

@@ -4,8 +4,7 @@
 // Scopes form a tree: prof_start() on a coroutine puts a new scope, child of the one it had, on top. A coroutine points
 // to its innermost scope and thereby belongs to all profiles up to the root. Scopes live in a type-stable table; a slot
 // is reused only after the collector drained the samples that name it.
-#ifndef GP_SIGNAL_SCOPE_RECORD_H
-#define GP_SIGNAL_SCOPE_RECORD_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ static inline struct gp_exact *gp_scope_exact(const gp_scope_t *scope)
 {
     return __atomic_load_n(&scope->exact, __ATOMIC_ACQUIRE);
 }
-
-#endif

@@ -9,8 +9,7 @@
 //
 // Threads: each function acts on the calling thread's block, from the thread (which sets `busy`) or its handler (which
 // stays out while `busy` is set). Signals: safe.
-#ifndef GP_SIGNAL_SLICE_H
-#define GP_SIGNAL_SLICE_H
+#pragma once
 
 #include "signal/edge.h"
 
@@ -47,5 +46,3 @@ void gp_slice_settle_now(gp_thread_t *thread);
 
 // For another thread to ask: time of the slice in progress that is not charged yet, ns, and its coroutine.
 uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro);
-
-#endif

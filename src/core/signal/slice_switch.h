@@ -3,8 +3,7 @@
 //
 // Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: ~14 ns, of which the read of
 // the time-stamp counter is 6.
-#ifndef GP_SIGNAL_SLICE_SWITCH_H
-#define GP_SIGNAL_SLICE_SWITCH_H
+#pragma once
 
 #include "signal/slice.h"
 
@@ -80,5 +79,3 @@ __attribute__((always_inline)) static inline void gp_slice_switch(gp_thread_t *t
     atomic_store_explicit(&thread->slice_start, now, memory_order_relaxed);
     gp_slice_leave(thread);
 }
-
-#endif

@@ -5,8 +5,7 @@
 // blocked meanwhile: a handler of the program's that has no stack of its own would run on what is left of this one.
 // Code on an alternate signal stack must not leave it: the kernel would let the
 // next signal start at its top again, over what is there. On our own there is room; on the host's there may be none.
-#ifndef GP_SIGNAL_SPARE_STACK_H
-#define GP_SIGNAL_SPARE_STACK_H
+#pragma once
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -49,5 +48,3 @@ static inline bool gp_run_on_spare_stack(gp_thread_t *thread, void (*run)(void *
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
     return true;
 }
-
-#endif

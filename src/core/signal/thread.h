@@ -2,8 +2,7 @@
 // What greenprof keeps of one thread. Blocks are mapped once and reused, never unmapped.
 //
 // Written by the thread itself and its handler unless a field says otherwise.
-#ifndef GP_SIGNAL_THREAD_H
-#define GP_SIGNAL_THREAD_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -165,5 +164,3 @@ static inline void gp_thread_count(gp_thread_t *thread, enum gp_counter counter)
 {
     gp_coro_add(&thread->counters[counter], 1);
 }
-
-#endif

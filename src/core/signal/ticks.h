@@ -3,8 +3,7 @@
 //
 // Model: gp_ticks() is the time-stamp counter where it is invariant, else CLOCK_MONOTONIC in nanoseconds. Ticks of all
 // threads are comparable. gp_ticks_init() must have returned before ticks are converted.
-#ifndef GP_SIGNAL_TICKS_H
-#define GP_SIGNAL_TICKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ void gp_ticks_init(void);
 
 // Frequency of gp_ticks(), Hz.
 uint64_t gp_ticks_hz(void);
-
-#endif

@@ -12,8 +12,7 @@
 // The stack is walked from where the coroutine parked, by the thread that resumes it, right before it goes on: until
 // then the stack does not change. The walk runs on the spare stack, not on the switching coroutine's stack, which may
 // be small.
-#ifndef GP_SIGNAL_WAIT_H
-#define GP_SIGNAL_WAIT_H
+#pragma once
 
 #include "signal/thread.h"
 
@@ -26,5 +25,3 @@ void gp_wait_want(int change);
 
 // Begin a thread's clock. Signals: safe.
 void gp_wait_begin(gp_thread_t *thread);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Waiting for a word to change, and saying that it has: futex(2), within the process. Signals: safe.
-#ifndef GP_SIGNAL_WAKE_H
-#define GP_SIGNAL_WAKE_H
+#pragma once
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -22,5 +21,3 @@ static inline void gp_wake_all(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
 }
-
-#endif

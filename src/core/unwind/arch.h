@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The one place that chooses the processor. Everything else asks gp_arch_* and GP_REG_*.
-#ifndef GP_UNWIND_ARCH_H
-#define GP_UNWIND_ARCH_H
+#pragma once
 
 #if defined(__x86_64__)
 #include "unwind/arch_x86_64.h"
@@ -11,13 +10,10 @@
 #error "greenprof walks stacks on x86-64 and aarch64 only"
 #endif
 
-// Stack words are read as the program left them: poisoned redzones and races are not the walker's
-// bugs.
+// Stack words are read as the program left them: poisoned redzones and races are not the walker's bugs.
 #define GP_UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 static inline bool gp_addr_plausible(uintptr_t pc)
 {
     return pc >= 4096 && pc >> GP_ADDR_BITS == 0;
 }
-
-#endif

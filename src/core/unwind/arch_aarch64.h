@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the walker must know about aarch64. Source: DWARF for the Arm 64-bit Architecture
-// (AADWARF64).
-#ifndef GP_UNWIND_ARCH_AARCH64_H
-#define GP_UNWIND_ARCH_AARCH64_H
+// What the walker must know about aarch64. Source: DWARF for the Arm 64-bit Architecture (AADWARF64).
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,8 +20,7 @@ enum {
 
 #define GP_ADDR_BITS 48
 
-// Instructions are 4-aligned, so return address - 1 never equals an interrupted pc: one key for
-// both.
+// Instructions are 4-aligned, so return address - 1 never equals an interrupted pc: one key for both.
 static inline uint64_t gp_arch_key(uintptr_t lookup_pc, bool is_return)
 {
     (void)is_return;
@@ -47,5 +44,3 @@ static inline bool gp_arch_follows_call(uintptr_t pc, uintptr_t lo)
     return (insn & 0xfc000000u) == 0x94000000u || (insn & 0xfffffc1fu) == 0xd63f0000u ||
            (insn & 0xfefff800u) == 0xd63f0800u;
 }
-
-#endif

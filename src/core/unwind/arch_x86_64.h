@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the walker must know about x86-64. Source: System V psABI, "DWARF Register Number Mapping".
-#ifndef GP_UNWIND_ARCH_X86_64_H
-#define GP_UNWIND_ARCH_X86_64_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ static inline bool gp_arch_follows_call(uintptr_t pc, uintptr_t lo)
             return true;
     return false;
 }
-
-#endif

@@ -2,10 +2,8 @@
 // Call frame information: one FDE of .eh_frame or .debug_frame in, the full row for one pc out.
 //
 // Signals: safe; no allocation, under 3 KiB of stack. Cost: 100-200 ns for what gcc emits.
-// Source: DWARF 5 section 6.4, LSB Core "Exception Frames", GNU and AArch64 extensions in binutils
-// dwarf2.def.
-#ifndef GP_UNWIND_CFI_H
-#define GP_UNWIND_CFI_H
+// Source: DWARF 5 section 6.4, LSB Core "Exception Frames", GNU and AArch64 extensions in binutils dwarf2.def.
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,8 +68,5 @@ typedef struct gp_fde {
 // `*next` is then still the following entry, or NULL where there is none.
 bool gp_cfi_decode(const gp_cfi_section_t *section, const uint8_t *at, gp_fde_t *fde, const uint8_t **next);
 
-// Run the program of `fde` up to `pc`, which it covers. Returns false for a program that makes no
-// sense.
+// Run the program of `fde` up to `pc`, which it covers. Returns false for a program that makes no sense.
 bool gp_cfi_row(const gp_cfi_section_t *section, const gp_fde_t *fde, uintptr_t pc, gp_row_t *row);
-
-#endif

@@ -13,8 +13,7 @@ static _Atomic unsigned index_count;
 
 const gp_debug_frame_t *gp_debug_frame_find(uintptr_t lo, const void *link_map)
 {
-    // Acquire: pairs with gp_debug_frame_publish()'s release. The newest first: an address may be
-    // used again.
+    // Acquire: pairs with gp_debug_frame_publish()'s release. The newest first: an address may be used again.
     unsigned count = atomic_load_explicit(&index_count, memory_order_acquire);
     while (count-- > 0)
         if (indexes[count].lo == lo && indexes[count].link_map == link_map)

@@ -2,11 +2,9 @@
 // .debug_frame, for modules that have no .eh_frame (code built with -fno-asynchronous-unwind-tables
 // -g).
 //
-// The section is not loaded with the module: it is read from the file outside of any handler,
-// indexed, and published for the rest of the process's life. Producer: gp_debug_frame_prepare(),
-// one at a time. Consumers: walks.
-#ifndef GP_UNWIND_DEBUG_FRAME_H
-#define GP_UNWIND_DEBUG_FRAME_H
+// The section is not loaded with the module: it is read from the file outside of any handler, indexed, and published
+// for the rest of the process's life. Producer: gp_debug_frame_prepare(), one at a time. Consumers: walks.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,8 +30,5 @@ const gp_debug_frame_t *gp_debug_frame_find(uintptr_t lo, const void *link_map);
 // Publish an index; it must stay as it is. A full table takes no more. Signals: not safe.
 void gp_debug_frame_publish(const gp_debug_frame_t *index);
 
-// Read the sections of modules that were not looked at before. Signals: not safe. Cost: opens each
-// new module's file.
+// Read the sections of modules that were not looked at before. Signals: not safe. Cost: opens each new module's file.
 void gp_debug_frame_prepare(void);
-
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where coroutines start, as their hooks tell. Append-only: one writer at a time, handlers read
-// meanwhile.
+// Where coroutines start, as their hooks tell. Append-only: one writer at a time, handlers read meanwhile.
 #include <errno.h>
 #include <stdatomic.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // DWARF expressions as call frame information uses them.
-#ifndef GP_UNWIND_EXPR_H
-#define GP_UNWIND_EXPR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ enum gp_expr_status {
 // not NULL (the CFA, for register rules). Signals: safe. Source: DWARF 5 section 2.5.
 enum gp_expr_status gp_expr_eval(const uint8_t *block, const uint8_t *limit, const gp_regfile_t *regs,
                                  const gp_stack_t *stack, const uintptr_t *initial, uintptr_t *result);
-
-#endif

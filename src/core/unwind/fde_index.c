@@ -6,8 +6,7 @@
 
 #include "unwind/debug_frame.h"
 
-// Tables that cannot be searched are walked entry by entry, but not for longer than a handler may
-// take.
+// Tables that cannot be searched are walked entry by entry, but not for longer than a handler may take.
 enum { SCAN_MAX = 4096 };
 
 static int32_t pair_word(const gp_eh_index_t *eh, uint32_t pair, unsigned word)

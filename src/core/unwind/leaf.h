@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The caller of interrupted code that has no unwind rows: hand-written assembly.
-#ifndef GP_UNWIND_LEAF_H
-#define GP_UNWIND_LEAF_H
+#pragma once
 
 #include "unwind/step.h"
 
@@ -15,5 +14,3 @@ enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack);
 // Could the call before the return address `ra` have entered the function that starts at `start`?
 // True where that is unknown: a call through a register. Signals: safe.
 bool gp_call_may_enter(uintptr_t ra, uintptr_t start);
-
-#endif

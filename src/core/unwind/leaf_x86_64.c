@@ -30,8 +30,7 @@ static bool in_text(uintptr_t address, uintptr_t pc)
     return gp_module_find(address, &module) != GP_MODULE_NONE && address + 16 <= module.text_hi;
 }
 
-// Where code at `target` goes at once: through `jmp rel32`, or `jmp *slot(%rip)` as PLT entries do;
-// else `target`.
+// Where code at `target` goes at once: through `jmp rel32`, or `jmp *slot(%rip)` as PLT entries do; else `target`.
 static uintptr_t through_jump(uintptr_t target)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -101,8 +100,7 @@ enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack)
     for (int i = 0; i < SCAN_WORDS && gp_stack_read(stack, at, &ra); i++, at += sizeof(ra)) {
         if (!gp_is_return_address(ra))
             continue;
-        // A call through a register or a table cannot be checked: believed only where nothing has
-        // been pushed.
+        // A call through a register or a table cannot be checked: believed only where nothing has been pushed.
         if (direct_call_leads_to(ra, frame->pc) || (i == 0 && !is_direct_call(ra))) {
             *frame = (gp_frame_t){.pc = ra, .sp = at + sizeof(ra), .fp = frame->fp};
             return GP_STEP_OK;

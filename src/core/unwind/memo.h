@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What the last walk of a stack saw, so that the next one need only compare.
 //
-// Model: between two samples most of a stack stays as it was. A memo holds, for one stack, the
-// chain of frames that its last walk found by simple rows: where each return address (and saved
-// frame pointer) stood and what it was. A simple row is a function of pc, stack pointer, frame
-// pointer and those words; so once a new walk reaches a frame with the same three registers, every
-// further frame with words that still compare equal is proven, in any order and without a look at a
-// row. A word that differs ends the proof there.
+// Model: between two samples most of a stack stays as it was. A memo holds, for one stack, the chain of frames that its
+// last walk found by simple rows: where each return address (and saved frame pointer) stood and what it was. A simple
+// row is a function of pc, stack pointer, frame pointer and those words; so once a new walk reaches a frame with the
+// same three registers, every further frame with words that still compare equal is proven, in any order and without a
+// look at a row. A word that differs ends the proof there.
 //
 // Not covered by the words are the rows themselves. A memo ends with the cache's epoch; and a frame
 // that was reached by the row of a module that may be unloaded is unlinked: it can be met, never
@@ -15,8 +14,7 @@
 // Memos live in a fixed pool, chosen by the stack's address and owned by try-lock for the time of a
 // walk: a walk that does not get it (a handler that interrupted a walk, two stacks with one memo) does
 // without. Signals: safe.
-#ifndef GP_UNWIND_MEMO_H
-#define GP_UNWIND_MEMO_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,9 +28,8 @@ enum {
     GP_MEMO_HEADROOM = 24, // frames by which a stack may grow before its leaf end is no longer kept
 };
 
-// A frame as its callee's row found it: two words of the stack, and what they made of it. Where the
-// frame pointer was not restored its pair repeats the return address's, so that a comparison needs
-// no branch.
+// A frame as its callee's row found it: two words of the stack, and what they made of it. Where the frame pointer was
+// not restored its pair repeats the return address's, so that a comparison needs no branch.
 typedef struct gp_memo_frame {
     uintptr_t ra_at; // address of the word
     uintptr_t ra;    // as it stands in memory, authentication code included
@@ -51,9 +48,8 @@ typedef struct gp_memo {
     gp_memo_frame_t chain[2][GP_MEMO_FRAMES];
 } gp_memo_t;
 
-// A walk's hold on a memo. While `run` is set the walk is on the old chain, proven from `run` up to
-// `next`; otherwise what it passes is recorded, to take the place of the old frames below the one
-// it meets.
+// A walk's hold on a memo. While `run` is set the walk is on the old chain, proven from `run` up to `next`; otherwise
+// what it passes is recorded, to take the place of the old frames below the one it meets.
 typedef struct gp_memo_use {
     gp_memo_t *memo;             // NULL: walk without
     const gp_memo_frame_t *run;  // where the walk met the old chain, or NULL
@@ -64,8 +60,7 @@ typedef struct gp_memo_use {
     bool gap;                    // a frame was not recorded: what was is not adjacent to what comes
 } gp_memo_use_t;
 
-// Take the memo of `stack`, if it is free. Old frames that are no longer to be trusted are not
-// offered.
+// Take the memo of `stack`, if it is free. Old frames that are no longer to be trusted are not offered.
 void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack);
 
 // Make `frame` one that nothing leads to: it can be met, never proven.
@@ -76,8 +71,7 @@ static inline void gp_memo_unlink(gp_memo_frame_t *frame)
     frame->fp_word = 1;
 }
 
-// May the walk record its present frame, which is not an old one, at `use->record`? Leaves the old
-// chain.
+// May the walk record its present frame, which is not an old one, at `use->record`? Leaves the old chain.
 bool gp_memo_may_record(gp_memo_use_t *use);
 
 // The walk goes on beside the old chain: keep what was proven of it.
@@ -96,5 +90,3 @@ static inline bool gp_memo_meets(gp_memo_use_t *use, uintptr_t ra, uintptr_t sp,
     }
     return use->next != use->last && use->next->sp == sp && use->next->ra == ra && use->next->fp == fp;
 }
-
-#endif

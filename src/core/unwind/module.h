@@ -10,8 +10,7 @@
 // Descriptor table: each thread that parses a new module produces (handlers too); each slot is a sequence lock that is
 // tried and never waited for, and a reader copies what it holds. Signals: everything here is safe unless it says
 // otherwise.
-#ifndef GP_UNWIND_MODULE_H
-#define GP_UNWIND_MODULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,8 +64,7 @@ bool gp_module_check(uint32_t number, uintptr_t pc);
 // Note which modules can never be unloaded. Called before walks, once. Signals: not safe.
 void gp_module_fixed_prepare(void);
 
-// The set itself, filled by gp_module_fixed_prepare() and read-only afterwards. A full set takes no
-// more.
+// The set itself, filled by gp_module_fixed_prepare() and read-only afterwards. A full set takes no more.
 void gp_module_fixed_add(const void *link_map);
 const void *gp_module_fixed_get(size_t index); // NULL past the last
 bool gp_module_is_fixed(const void *link_map);
@@ -74,5 +72,3 @@ bool gp_module_is_fixed(const void *link_map);
 // Decode the ELF and .eh_frame_hdr headers of the mapping `where`. Returns false for a mapping
 // without readable ELF headers.
 bool gp_module_parse(const gp_location_t *where, gp_module_t *module);
-
-#endif

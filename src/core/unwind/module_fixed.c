@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The startup set: the program, what it needs by DT_NEEDED, and what LD_PRELOAD added. The loader
-// never unloads these, so their rows never expire. A module that is missed here is only checked more
-// often.
+// The startup set: the program, what it needs by DT_NEEDED, and what LD_PRELOAD added. The loader never unloads these,
+// so their rows never expire. A module that is missed here is only checked more often.
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Locate modules in a snapshot, for C libraries without a lock-free lookup.
 //
-// Two tables take turns: gp_module_locate_prepare() fills the one that is not current, then makes
-// it current. A handler that still reads the older one sees modules as they were; it is filled
-// again by the second refresh from then on at the earliest. A row of a module that is gone is
-// refused as long as the snapshot lacks it, so refresh after dlclose().
+// Two tables take turns: gp_module_locate_prepare() fills the one that is not current, then makes it current. A handler
+// that still reads the older one sees modules as they were; it is filled again by the second refresh from then on at
+// the earliest. A row of a module that is gone is refused as long as the snapshot lacks it, so refresh after dlclose().
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdatomic.h>

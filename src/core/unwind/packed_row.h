@@ -9,8 +9,7 @@
 //   above
 //
 // More than 99 % of the rows in Debian's libraries fit (UNWIND.md); the rest says GP_SPECIAL_FULL.
-#ifndef GP_UNWIND_PACKED_ROW_H
-#define GP_UNWIND_PACKED_ROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ static inline unsigned gp_row_argument(gp_packed_row_t row)
 // Pack the full row of `pc` (what an expression sees in the pc register); GP_SPECIAL_FULL where it
 // does not fit, GP_SPECIAL_END where the return address is undefined. Signals: safe.
 gp_packed_row_t gp_row_pack(const gp_row_t *row, uintptr_t pc);
-
-#endif

@@ -71,8 +71,7 @@ gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_
 }
 
 // A word that was found rather than read by a rule may point into a module that another thread is
-// unloading: the loader forgets a module only after it is unmapped. Ask the kernel whether its code
-// can still be read.
+// unloading: the loader forgets a module only after it is unmapped. Ask the kernel whether its code can still be read.
 static bool is_readable(uintptr_t at, size_t len)
 {
     uint8_t bytes[16];

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What governs the frame at a program counter, computed afresh: the walk's slow half, run once per
-// cached pc.
-#ifndef GP_UNWIND_RESOLVE_H
-#define GP_UNWIND_RESOLVE_H
+// What governs the frame at a program counter, computed afresh: the walk's slow half, run once per cached pc.
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +22,3 @@ bool gp_is_return_address(uintptr_t pc);
 // The full row, for steps that a packed one cannot express. Returns false where there is none;
 // `*module` is then still set if `pc` is a module's code, else NULL.
 bool gp_resolve_full(uintptr_t pc, bool is_return, gp_module_t *storage, const gp_module_t **module, gp_row_t *row);
-
-#endif

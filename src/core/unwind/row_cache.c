@@ -26,8 +26,7 @@ uint32_t gp_cache_module(uint32_t at, uint64_t hash, gp_packed_row_t row)
 {
     uint64_t want = gp_cache_untag(row, hash);
     gp_cache_slot_t *slot = &gp_row_cache[at];
-    // Acquire: the module that is read next is not older than this word (pairs with
-    // gp_cache_store()).
+    // Acquire: the module that is read next is not older than this word (pairs with gp_cache_store()).
     uint64_t before = atomic_load_explicit(&slot->word, memory_order_acquire);
     uint32_t module = atomic_load_explicit(&slot->module, memory_order_relaxed);
     // The second read must not move before the module's.
@@ -54,13 +53,11 @@ uint32_t gp_cache_store(uint64_t hash, gp_packed_row_t row, uint32_t module, uns
     gp_cache_slot_t *slot = &gp_row_cache[at];
     uint64_t word = gp_cache_untag(row, hash);
     atomic_store_explicit(&slot->word, 0, memory_order_relaxed);
-    // Release: a reader that sees the new module sees the word gone (pairs with gp_cache_module()'s
-    // fence).
+    // Release: a reader that sees the new module sees the word gone (pairs with gp_cache_module()'s fence).
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&slot->module, module, memory_order_relaxed);
     // Release: pairs with the acquire loads of `word`. Sequentially consistent because of the
-    // epoch: either the flush sees this word and clears it, or the load below sees the flush's new
-    // epoch.
+    // epoch: either the flush sees this word and clears it, or the load below sees the flush's new epoch.
     atomic_store_explicit(&slot->word, word, memory_order_seq_cst);
     if (atomic_load_explicit(&epoch_now, memory_order_seq_cst) != epoch)
         atomic_compare_exchange_strong_explicit(&slot->word, &word, 0, memory_order_relaxed, memory_order_relaxed);

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The row cache: packed rows by program counter, for all threads and handlers of the process.
 //
-// Model: 16384 buckets of four slots, one cache line each. The key (48 bits of pc and kind) is
-// multiplied by an odd constant, which loses nothing: the product's top 14 bits choose the bucket,
-// the other 34 are the tag. Tag and row share one 64-bit word, so a reader sees either a whole row
-// or none of it.
+// Model: 16384 buckets of four slots, one cache line each. The key (48 bits of pc and kind) is multiplied by an odd
+// constant, which loses nothing: the product's top 14 bits choose the bucket, the other 34 are the tag. Tag and row
+// share one 64-bit word, so a reader sees either a whole row or none of it.
 //
-// A slot's other half is not covered by that word. `next` guesses the slot of the caller's row; a
-// wrong guess costs a bucket search, never a wrong row, for the guessed slot's tag and bucket are
-// compared. `module` matters for volatile rows only; it is stored between word = 0 and word = row,
-// and read between two equal reads of `word`. Should two writers still mix a row with another one's
-// module, gp_module_check() refuses it unless both lie in the same load of the same module, where
-// the row is right anyway.
+// A slot's other half is not covered by that word. `next` guesses the slot of the caller's row; a wrong guess costs a
+// bucket search, never a wrong row, for the guessed slot's tag and bucket are compared. `module` matters for volatile
+// rows only; it is stored between word = 0 and word = row, and read between two equal reads of `word`. Should two
+// writers still mix a row with another one's module, gp_module_check() refuses it unless both lie in the same load of
+// the same module, where the row is right anyway.
 //
-// Producers and consumers: any thread, handlers included. Nothing is ever freed; a full bucket
-// forgets one row.
-#ifndef GP_UNWIND_ROW_CACHE_H
-#define GP_UNWIND_ROW_CACHE_H
+// Producers and consumers: any thread, handlers included. Nothing is ever freed; a full bucket forgets one row.
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -53,15 +49,13 @@ static inline uint32_t gp_cache_bucket(uint64_t hash)
     return (uint32_t)(hash >> (64 - GP_CACHE_BUCKET_BITS));
 }
 
-// The slot's word with the tag taken off: the packed row, or more than 30 bits where the tag
-// differs.
+// The slot's word with the tag taken off: the packed row, or more than 30 bits where the tag differs.
 static inline uint64_t gp_cache_untag(uint64_t word, uint64_t hash)
 {
     return word ^ (hash << GP_CACHE_BUCKET_BITS);
 }
 
-// Does slot number `at`, with the word `word`, hold the row of `hash`? An empty slot may say yes
-// with row 0.
+// Does slot number `at`, with the word `word`, hold the row of `hash`? An empty slot may say yes with row 0.
 static inline bool gp_cache_matches(uint32_t at, uint64_t word, uint64_t hash)
 {
     return gp_cache_untag(word, hash) >> GP_ROW_BITS == 0 && at / GP_CACHE_WAYS == gp_cache_bucket(hash);
@@ -71,8 +65,7 @@ static inline bool gp_cache_matches(uint32_t at, uint64_t word, uint64_t hash)
 // stale where it is volatile: see gp_cache_module().
 uint32_t gp_cache_find(uint64_t hash, gp_packed_row_t *row);
 
-// The module of the volatile row `row` found in slot `at`, or UINT32_MAX when the slot has changed
-// since.
+// The module of the volatile row `row` found in slot `at`, or UINT32_MAX when the slot has changed since.
 uint32_t gp_cache_module(uint32_t at, uint64_t hash, gp_packed_row_t row);
 
 // Store a row. `epoch` is gp_cache_epoch() from before the row was computed: rows that were
@@ -83,5 +76,3 @@ unsigned gp_cache_epoch(void);
 
 // Forget every row. Signals: safe, walks may go on meanwhile.
 void gp_cache_flush(void);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The stack that a walk may read.
-#ifndef GP_UNWIND_STACK_READ_H
-#define GP_UNWIND_STACK_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ GP_UNSANITIZED static inline bool gp_stack_read(const gp_stack_t *stack, uintptr
     *value = gp_stack_word(at);
     return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One frame at a time, the slow and complete way.
-#ifndef GP_UNWIND_STEP_H
-#define GP_UNWIND_STEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,8 +16,7 @@ enum gp_step {
     GP_STEP_NEED_REGS, // a register is needed that is not known
 };
 
-// A frame with all registers followed from the leaf. `exact`: pc is an interrupted one, not a return
-// address.
+// A frame with all registers followed from the leaf. `exact`: pc is an interrupted one, not a return address.
 typedef struct gp_cursor {
     gp_regfile_t regs;
     bool exact;
@@ -40,5 +38,3 @@ enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, const gp_sta
 // Step out of code without a row, by the frame pointer if it can be trusted: inside the stack,
 // above the stack pointer, and the word beside it is a return address. Signals: safe.
 enum gp_step gp_step_fallback(gp_frame_t *frame, const gp_stack_t *stack);
-
-#endif

@@ -46,8 +46,7 @@ enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, const gp_sta
     return GP_STEP_OK;
 }
 
-// Both processors lay a frame record out alike: the caller's frame pointer, then the return
-// address.
+// Both processors lay a frame record out alike: the caller's frame pointer, then the return address.
 enum gp_step gp_step_fallback(gp_frame_t *frame, const gp_stack_t *stack)
 {
     uintptr_t fp = frame->fp, next, ra;

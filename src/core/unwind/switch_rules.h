@@ -3,8 +3,7 @@
 //
 // A routine's body is compared byte by byte, so the rule at each offset is exact. The folders of runtimes
 // (runtime-hooks/) add what they know as the library is loaded.
-#ifndef GP_UNWIND_SWITCH_RULES_H
-#define GP_UNWIND_SWITCH_RULES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ int gp_switch_routine_add(const gp_switch_routine_t *routine);
 // The packed row that the code around `pc` obeys, or 0 where it is no such routine.
 //   [lo, hi): the code that may be read. Signals: safe. Cost: ~0.1 us.
 gp_packed_row_t gp_switch_rule(uintptr_t pc, uintptr_t lo, uintptr_t hi);
-
-#endif

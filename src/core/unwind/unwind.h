@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Stack walking without frame pointers, usable in a signal handler.
 //
-// Model: a walk starts from the registers of an interrupted (or parked) context and the bounds [lo,
-// hi) of the stack that its stack pointer is on. It finds each caller through unwind rows that are
-// read from .eh_frame once per program counter and cached; it never reads outside [lo, hi), never
-// goes backwards, takes no lock, allocates nothing.
+// Model: a walk starts from the registers of an interrupted (or parked) context and the bounds [lo, hi) of the stack
+// that its stack pointer is on. It finds each caller through unwind rows that are read from .eh_frame once per program
+// counter and cached; it never reads outside [lo, hi), never goes backwards, takes no lock, allocates nothing.
 //
-// Order of calls: gp_unwind_init() once, outside any handler, before the first walk; everything
-// else in any order.
-#ifndef GP_UNWIND_UNWIND_H
-#define GP_UNWIND_UNWIND_H
+// Order of calls: gp_unwind_init() once, outside any handler, before the first walk; everything else in any order.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,8 +34,7 @@ typedef struct gp_unwind_regs {
 // Returns 0 or a negative errno value. Threads: any. Signals: not safe. Cost: one mmap.
 int gp_unwind_init(void);
 
-// Take the registers out of a signal's context. `gp` is storage for 33 registers that `regs` keeps
-// pointing to.
+// Take the registers out of a signal's context. `gp` is storage for 33 registers that `regs` keeps pointing to.
 void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33], const ucontext_t *context);
 
 // Walk the stack [lo, hi) from `regs`.
@@ -57,15 +53,11 @@ size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, 
 size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                              unsigned *flags);
 
-// Look at the modules again after dlopen() or dlclose(): prepares .debug_frame indexes and, where
-// the C library has no lock-free lookup, the list of modules. Calling it late costs rows of new
-// modules, never a wrong one. Threads: any. Signals: not safe (takes the loader's lock). Cost: a
-// lock when nothing changed.
+// Look at the modules again after dlopen() or dlclose(): prepares .debug_frame indexes and, where the C library has no
+// lock-free lookup, the list of modules. Calling it late costs rows of new modules, never a wrong one. Threads: any.
+// Signals: not safe (takes the loader's lock). Cost: a lock when nothing changed.
 void gp_unwind_refresh(void);
 
-// Tell the walker that code [lo, hi) is where coroutines start: a frame in it is the last one and
-// is not shown. Returns 0 or -ENOSPC. Threads: any, serialized by the caller. Signals: not safe,
-// but walks may run meanwhile.
+// Tell the walker that code [lo, hi) is where coroutines start: a frame in it is the last one and is not shown. Returns
+// 0 or -ENOSPC. Threads: any, serialized by the caller. Signals: not safe, but walks may run meanwhile.
 int gp_unwind_entry_add(uintptr_t lo, uintptr_t hi);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The state of one walk, shared by its fast and its thorough half.
-#ifndef GP_UNWIND_WALK_H
-#define GP_UNWIND_WALK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,16 +39,12 @@ static inline void gp_walk_store(gp_walk_t *w, uintptr_t lookup)
     w->base_steps++;
 }
 
-// Find the row of w->frame in the cache or compute it. Leaves it checked and without its volatile
-// bit.
+// Find the row of w->frame in the cache or compute it. Leaves it checked and without its volatile bit.
 void gp_walk_look_up(gp_walk_t *w);
 
-// Step over return addresses as long as their rows are simple or the memo proves them. Returns
-// GP_STEP_OK with a frame that has a special row and is not yet stored; anything else ends the
-// walk.
+// Step over return addresses as long as their rows are simple or the memo proves them. Returns GP_STEP_OK with a frame
+// that has a special row and is not yet stored; anything else ends the walk.
 enum gp_step gp_walk_fast(gp_walk_t *w);
 
 // Store and step out of a frame with a special row, or of the interrupted one.
 enum gp_step gp_walk_thorough(gp_walk_t *w);
-
-#endif

@@ -43,9 +43,8 @@ static inline bool is_simple(gp_packed_row_t row)
     return (row >> GP_ROW_KIND_SHIFT) - 1u <= 1u;
 }
 
-// Try the slot that followed `from` the last time: its load need not wait for the return address,
-// which is only compared. Returns false where it holds another row, or one that takes more than a
-// glance.
+// Try the slot that followed `from` the last time: its load need not wait for the return address, which is only
+// compared. Returns false where it holds another row, or one that takes more than a glance.
 static inline bool guess(uint32_t from, uintptr_t pc, gp_packed_row_t *row, uint32_t *slot)
 {
     uint32_t at = atomic_load_explicit(&gp_row_cache[from].next, memory_order_relaxed);
@@ -73,9 +72,8 @@ static inline const gp_memo_frame_t *prove(const gp_memo_frame_t *frame, const g
     return frame;
 }
 
-// The walk stands on an old frame, `at`: store it and all that follow and are proven, but for the
-// last. How the walk got there replaces how the old one did: a chain's link must be the step from
-// the frame before.
+// The walk stands on an old frame, `at`: store it and all that follow and are proven, but for the last. How the walk
+// got there replaces how the old one did: a chain's link must be the step from the frame before.
 static void follow_memo(gp_walk_t *w, const gp_memo_frame_t *at)
 {
     gp_memo_use_t *use = &w->memo;

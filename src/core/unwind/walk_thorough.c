@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The thorough half of a walk: the interrupted frame, full rows, code without rows, the stack's
-// bottom.
+// The thorough half of a walk: the interrupted frame, full rows, code without rows, the stack's bottom.
 #include <string.h>
 
 #include "unwind/resolve.h"

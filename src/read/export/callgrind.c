@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // callgrind: for callgrind_annotate and KCachegrind.
 //
-// Readers take a function's inclusive cost to be the sum of the calls into it. Therefore a function
-// "[root]" calls the root of every stack, and an edge into a function that is on that stack already
-// (recursion, direct or not) has its calls but no cost. Calls are numbers of samples; of exact mode they are
-// calls, and the second event is waiting.
+// Readers take a function's inclusive cost to be the sum of the calls into it. Therefore a function "[root]" calls the
+// root of every stack, and an edge into a function that is on that stack already (recursion, direct or not) has its
+// calls but no cost. Calls are numbers of samples; of exact mode they are calls, and the second event is waiting.
 //
 // Source: callgrind's cl-format.html, and callgrind_annotate 3.19.
 #include "export/formats.h"
@@ -247,8 +246,7 @@ static void put_edge(callgrind_t *callgrind, const edge_t *edge)
     put_cost(callgrind, line, &edge->cost);
 }
 
-// Functions come in order of their numbers, and so do edges: each function takes its own from the
-// front.
+// Functions come in order of their numbers, and so do edges: each function takes its own from the front.
 static void put_functions(callgrind_t *callgrind)
 {
     static const char *const specs[] = {"ob", "fl", "fn"};

@@ -129,8 +129,7 @@ static void put_on_thread(chrome_t *chrome, const gp_activity_t *activity)
     end_event(chrome);
 }
 
-// Each end of an arrow belongs to the slice that encloses it: that which begins there does from the
-// next nanosecond on.
+// Each end of an arrow belongs to the slice that encloses it: that which begins there does from the next nanosecond on.
 static void put_arrow(chrome_t *chrome, const gp_arrow_t *arrow)
 {
     for (int end = 0; end < 2; end++) {

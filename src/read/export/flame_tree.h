@@ -4,8 +4,7 @@
 // Model: a node is a function below the same callers. Children are ordered by weight, the heaviest
 // first, then by name, so that equal reports give equal pictures. Node 0 is the root, "all".
 // Threads: immutable after gp_flame_tree_create(). Signals: not safe.
-#ifndef GP_EXPORT_FLAME_TREE_H
-#define GP_EXPORT_FLAME_TREE_H
+#pragma once
 
 #include "export/function_table.h"
 
@@ -30,5 +29,3 @@ typedef struct gp_flame_tree {
 gp_flame_tree_t *gp_flame_tree_create(const gp_report_t *report);
 
 void gp_flame_tree_free(gp_flame_tree_t *tree);
-
-#endif

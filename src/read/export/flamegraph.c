@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A flame graph as one SVG file: the root at the bottom, what it calls above it, widths are CPU
-// time. It is whole without its script; the script (flamegraph.js) adds zoom, search and a line of
-// details.
+// A flame graph as one SVG file: the root at the bottom, what it calls above it, widths are CPU time. It is whole
+// without its script; the script (flamegraph.js) adds zoom, search and a line of details.
 #include "export/formats.h"
 
 #include <errno.h>
@@ -162,15 +161,13 @@ static void put_frame(const graph_t *graph, const gp_flame_node_t *node, uint64_
     fputs("</g>\n", out);
 }
 
-// Where a node starts, in ns from the left edge, is kept on the way down: children lie side by side
-// from there.
+// Where a node starts, in ns from the left edge, is kept on the way down: children lie side by side from there.
 typedef struct place {
     uint32_t node;
     uint64_t start_ns;
 } place_t;
 
-// Visit every node that is wide enough, parents before children. Without `draw` only the depth is
-// found.
+// Visit every node that is wide enough, parents before children. Without `draw` only the depth is found.
 static int visit(graph_t *graph, bool draw)
 {
     const gp_flame_node_t *nodes = graph->tree->nodes;

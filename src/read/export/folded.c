@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Folded stacks: "root;...;leaf MICROSECONDS", one line a distinct stack of function names, sorted
 // (each part by itself, where a report comes in parts).
-// Readers split at the last space and at every semicolon, and want whole numbers: names are made
-// safe for that, and the weights are rounded so that the file's sum is the report's total to the
-// microsecond.
+// Readers split at the last space and at every semicolon, and want whole numbers: names are made safe for that, and the
+// weights are rounded so that the file's sum is the report's total to the microsecond.
 #include "export/formats.h"
 
 #include <errno.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The export formats, by name: X(name, suffix of its files, is_binary, what it wants of a report, description). A
 // format is its row and NAME.c, which defines gp_NAME_write(); see gp_exporter_t in report/report.h.
-#ifndef GP_EXPORT_FORMATS_H
-#define GP_EXPORT_FORMATS_H
+#pragma once
 
 #include "report/report.h"
 
@@ -34,5 +33,3 @@ GP_FORMATS(GP_FORMAT_WRITE)
 // Returns how many there are.
 enum { GP_PSTATS_NOTES_MAX = 2 };
 size_t gp_pstats_notes(const gp_report_t *report, const char **notes);
-
-#endif

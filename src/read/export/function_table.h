@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT
 // A report by function: self and inclusive time of every function, and of every caller-callee pair.
 //
-// Model: a function is (name, file, first line). In one row each function's and each pair's
-// inclusive time counts once, however often recursion puts it there. Counts are numbers of samples:
-// `calls` counts a function as often as it is on the stack, `primitive_calls` once a sample, so
-// that they differ where there is recursion, as in cProfile. Of a pair, `primitive_calls` counts
-// where it holds the outermost frame of the callee: over all callers they add up to the callee's
-// own.
+// Model: a function is (name, file, first line). In one row each function's and each pair's inclusive time counts once,
+// however often recursion puts it there. Counts are numbers of samples: `calls` counts a function as often as it is on
+// the stack, `primitive_calls` once a sample, so that they differ where there is recursion, as in cProfile. Of a pair,
+// `primitive_calls` counts where it holds the outermost frame of the callee: over all callers they add up to the
+// callee's own.
 //
 // In a report of exact mode functions are those that were called, and all numbers are of calls; a
 // pair's `primitive_calls` and time are then those of calls of that pair while no other one of it was
 // in progress, as in cProfile.
 //
 // Threads: one at a time; immutable after gp_function_table_create(). Signals: not safe.
-#ifndef GP_EXPORT_FUNCTION_TABLE_H
-#define GP_EXPORT_FUNCTION_TABLE_H
+#pragma once
 
 #include "report/report.h"
 
@@ -46,5 +44,3 @@ gp_function_table_t *gp_function_table_create(const gp_report_t *report);
 gp_function_table_t *gp_function_table_create_uncharged(const gp_report_t *report);
 
 void gp_function_table_free(gp_function_table_t *table);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A gzip stream into a FILE. The same bytes in give the same bytes out: no time, no name.
 // Threads: one at a time. Signals: not safe.
-#ifndef GP_EXPORT_GZIP_H
-#define GP_EXPORT_GZIP_H
+#pragma once
 
 #include <stdio.h>
 #include <zlib.h>
@@ -21,5 +20,3 @@ void gp_gzip_write(gp_gzip_t *gzip, const void *bytes, size_t len);
 
 // Write what is left, and free. NULL is allowed.
 void gp_gzip_close(gp_gzip_t *gzip);
-
-#endif

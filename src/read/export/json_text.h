@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Writing JSON as a stream: commas and escapes are taken care of, brackets are the caller's to
-// match. Texts are repaired to UTF-8, and safe within <script> ("</" and "<!" do not appear).
-// Numbers do not depend on the locale.
+// Writing JSON as a stream: commas and escapes are taken care of, brackets are the caller's to match. Texts are
+// repaired to UTF-8, and safe within <script> ("</" and "<!" do not appear). Numbers do not depend on the locale.
 //
 // Errors stay in the stream's error flag. Threads: one at a time. Signals: not safe.
-#ifndef GP_EXPORT_JSON_TEXT_H
-#define GP_EXPORT_JSON_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +44,3 @@ void gp_json_minus_one(gp_json_t *json); // what some formats say for "none"
 // Key and value at once.
 void gp_json_key_text(gp_json_t *json, const char *key, const char *text);
 void gp_json_key_uint(gp_json_t *json, const char *key, uint64_t value);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writing Python's marshal format: the subset that every Python 3 reads (no references, no short
 // strings). Source: CPython, Python/marshal.c; facts checked with CPython 3.6-3.13 and PyPy.
-#ifndef GP_EXPORT_MARSHAL_H
-#define GP_EXPORT_MARSHAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void gp_marshal_float(gp_text_t *out, double value);
 
 // A str; bytes that are not UTF-8 are replaced, a text beyond 64 KiB is cut.
 void gp_marshal_text(gp_text_t *out, const char *text);
-
-#endif

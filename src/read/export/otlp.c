@@ -2,10 +2,9 @@
 // OpenTelemetry profiles, as ProfilesData, which is also the body of an export request (POST
 // /v1development/profiles, application/x-protobuf).
 //
-// Two profiles: cpu/ns and samples/1. A sample's identity is its stack, its attributes
-// (coroutine.name, coroutine.id, thread.name, thread.id) and its link, which has the trace id;
-// greenprof has no span ids yet, they are zeros. Entry 0 of every table is the zero value, which
-// means "none".
+// Two profiles: cpu/ns and samples/1. A sample's identity is its stack, its attributes (coroutine.name, coroutine.id,
+// thread.name, thread.id) and its link, which has the trace id; greenprof has no span ids yet, they are zeros. Entry 0
+// of every table is the zero value, which means "none".
 //
 // Nothing in the format says which version of it a file has: it is an attribute of the scope.
 #include "export/formats.h"

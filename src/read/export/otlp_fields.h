@@ -3,8 +3,7 @@
 //
 // Versions before 1.10 had other numbers, and a reader of those misreads a newer file without an
 // error: these numbers change together, with PROTO_VERSION.
-#ifndef GP_EXPORT_OTLP_FIELDS_H
-#define GP_EXPORT_OTLP_FIELDS_H
+#pragma once
 
 #define PROTO_VERSION "1.10"
 
@@ -57,5 +56,3 @@ enum mapping_field {
     MAPPING_ATTRIBUTE_INDICES = 5,
 };
 enum attribute_field { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE = 2, ATTRIBUTE_UNIT = 3 };
-
-#endif

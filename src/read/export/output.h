@@ -4,10 +4,8 @@
 // Model: what is written goes to a temporary file in the same directory, which takes the final name
 // in one step at the end. A device, a pipe or standard output ("-") is written directly.
 //
-// Order of calls: open -> write to ->file -> commit or abort. Threads: one at a time. Signals: not
-// safe.
-#ifndef GP_EXPORT_OUTPUT_H
-#define GP_EXPORT_OUTPUT_H
+// Order of calls: open -> write to ->file -> commit or abort. Threads: one at a time. Signals: not safe.
+#pragma once
 
 #include <stdio.h>
 
@@ -21,8 +19,7 @@ typedef struct gp_output {
 // Open an output. Returns 0 or a negative errno value (-EISDIR, -ENOENT, -EACCES, -ENOSPC, ...).
 int gp_output_open(gp_output_t *output, const char *path);
 
-// Flush, close and give the file its name. Returns 0 or a negative errno value; the temporary file
-// is then gone.
+// Flush, close and give the file its name. Returns 0 or a negative errno value; the temporary file is then gone.
 int gp_output_commit(gp_output_t *output);
 
 // Close and forget.
@@ -35,5 +32,3 @@ int gp_output_state(FILE *file);
 struct gp_exporter;
 struct gp_report;
 int gp_output_write(const struct gp_exporter *exporter, const struct gp_report *report, const char *path);
-
-#endif

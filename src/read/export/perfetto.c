@@ -2,8 +2,7 @@
 // Perfetto's own trace format (.pftrace): the timeline as track events, and every sample as a stack
 // sample of an asynchronous context, which Perfetto has since v58; older ones leave the samples out.
 //
-// Times are CLOCK_REALTIME ns. Samples of time on the CPU have the counter "cpu-time", those of other
-// time "wait-time".
+// Times are CLOCK_REALTIME ns. Samples of time on the CPU have the counter "cpu-time", those of other time "wait-time".
 #include "export/formats.h"
 
 #include <errno.h>

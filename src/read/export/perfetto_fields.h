@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Field numbers of Perfetto's trace format. Source: protos/perfetto/trace/ of perfetto v58.
-#ifndef GP_EXPORT_PERFETTO_FIELDS_H
-#define GP_EXPORT_PERFETTO_FIELDS_H
+#pragma once
 
 enum { TRACE_PACKET = 1 };
 
@@ -50,5 +49,3 @@ enum { ASYNC_IID = 1, ASYNC_NAME = 2, ASYNC_KIND = 3, ASYNC_PARENT = 4 };
 enum { DEFAULTS_STACK_SAMPLE = 100, DEFAULTS_SOURCE = 1 };
 enum { SAMPLE_TASK = 1, SAMPLE_CALLSTACK_IID = 6, SAMPLE_COUNTER_IID = 10, SAMPLE_WEIGHT = 11 };
 enum { TASK_PID = 2, TASK_ASYNC_ID = 4 };
-
-#endif

@@ -156,8 +156,7 @@ static void put_line(pprof_t *pprof, uint32_t frame)
     gp_pb_message(&pprof->message, LOCATION_LINE, &pprof->inner);
 }
 
-// Write the location with the innermost frame `at` on the row. Returns its outermost frame's place
-// on the row.
+// Write the location with the innermost frame `at` on the row. Returns its outermost frame's place on the row.
 static uint32_t write_location(pprof_t *pprof, const gp_row_t *row, uint32_t at)
 {
     const gp_frame_t *frames = pprof->report->frames;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Writing protobuf messages: a message is put together in a gp_text_t, then added to the one around
-// it, or written. Fields with the value 0 are left out, as proto3 does. Source: the protobuf
-// encoding guide.
+// Writing protobuf messages: a message is put together in a gp_text_t, then added to the one around it, or written.
+// Fields with the value 0 are left out, as proto3 does. Source: the protobuf encoding guide.
 //
 // After a failed allocation the text's `failed` is set; check it once a message is complete.
 // Threads: a text belongs to one thread at a time. Signals: not safe.
-#ifndef GP_EXPORT_PROTOBUF_H
-#define GP_EXPORT_PROTOBUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +30,3 @@ void gp_pb_begin(gp_text_t *message, unsigned field, uint64_t len);
 
 // A message or a packed array that was put together in `inner`.
 void gp_pb_message(gp_text_t *message, unsigned field, const gp_text_t *inner);
-
-#endif

@@ -6,9 +6,8 @@
 // The first two of a caller's tuple are the other way round. Source: Lib/cProfile.py
 // snapshot_stats(), Lib/pstats.py print_call_line() of CPython 3.11.
 //
-// Exact mode counts calls, and callers' primitive calls as cProfile does: those of the pair.
-// A sampler counts no calls: the counts are numbers of samples (function_table.h), and a row that
-// says so is part of the file.
+// Exact mode counts calls, and callers' primitive calls as cProfile does: those of the pair. A sampler counts no calls:
+// the counts are numbers of samples (function_table.h), and a row that says so is part of the file.
 #include "export/formats.h"
 
 #include <errno.h>
@@ -77,8 +76,7 @@ static void write_function(gp_text_t *out, const gp_function_table_t *table, con
     gp_marshal_dict_end(out);
 }
 
-// A row without time; it also keeps a profile without samples from being an empty dict, which
-// pstats refuses.
+// A row without time; it also keeps a profile without samples from being an empty dict, which pstats refuses.
 static void write_note(gp_text_t *out, const char *text)
 {
     const gp_frame_t frame = {.function = text, .file = "~"};
@@ -121,8 +119,7 @@ static int write_all(const gp_report_t *report, const gp_function_table_t *table
     int result = 0;
     gp_marshal_dict_begin(out);
     for (uint32_t i = 0; i < table->function_count && result == 0; i++) {
-        // Frames of rows that were given up on have no samples; "[no samples]" has none but has the
-        // time.
+        // Frames of rows that were given up on have no samples; "[no samples]" has none but has the time.
         if (table->functions[i].calls > 0 || table->functions[i].total_ns > 0)
             write_function(out, table, keys, i);
         if (text.len > PART_BYTES)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Texts by number, for formats that refer to texts: number 0 is "".
 // Threads: one at a time. Signals: not safe.
-#ifndef GP_EXPORT_STRING_TABLE_H
-#define GP_EXPORT_STRING_TABLE_H
+#pragma once
 
 #include "base/index.h"
 #include "base/memory.h"
@@ -19,5 +18,3 @@ typedef struct gp_string_table { // zero-initialized = empty
 uint32_t gp_string_table_number(gp_string_table_t *table, const char *text);
 
 void gp_string_table_free(gp_string_table_t *table);
-
-#endif

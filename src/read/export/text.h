@@ -2,8 +2,7 @@
 // Text for outputs: UTF-8 repair, and numbers that do not depend on the host's locale.
 //
 // Names come from symbol tables, debug information and the host: they may hold any byte.
-#ifndef GP_EXPORT_TEXT_H
-#define GP_EXPORT_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,8 +22,7 @@ size_t gp_text_repair(char *out, const char *text);
 // Write a text as a part of a line: repaired, control characters replaced by spaces.
 void gp_text_put_line(FILE *out, const char *text);
 
-// Write nanoseconds as a decimal fraction of `unit_ns` (a power of ten) with `digits` decimals,
-// rounded half up.
+// Write nanoseconds as a decimal fraction of `unit_ns` (a power of ten) with `digits` decimals, rounded half up.
 //   out: room for 32 bytes.
 // Returns the length.
 size_t gp_text_decimal(char *out, uint64_t ns, uint64_t unit_ns, unsigned digits);
@@ -42,5 +40,3 @@ void gp_text_add(gp_text_t *text, const char *bytes, size_t len);
 char *gp_text_extend(gp_text_t *text, size_t len);
 void gp_text_clear(gp_text_t *text);
 void gp_text_free(gp_text_t *text);
-
-#endif

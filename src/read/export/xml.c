@@ -36,8 +36,7 @@ void gp_xml_text(FILE *out, const char *text)
         text += put_character(out, text);
 }
 
-// From U+1100 on there are scripts with wide characters; to take all of them for wide is on the
-// safe side.
+// From U+1100 on there are scripts with wide characters; to take all of them for wide is on the safe side.
 static size_t columns_of(const char *text)
 {
     return (unsigned char)text[0] >= 0xe1 ? 2 : 1;

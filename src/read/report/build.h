@@ -2,8 +2,7 @@
 // Building a gp_report_t: names for locations, distinct rows, weights scaled to the exact total.
 //
 // Threads: one report at a time a thread; the symbolizer may be shared. Signals: not safe.
-#ifndef GP_REPORT_BUILD_H
-#define GP_REPORT_BUILD_H
+#pragma once
 
 #include "model/snapshot.h"
 #include "report/dataset.h"
@@ -54,9 +53,8 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
 
 void gp_report_free(gp_report_t *report);
 
-// "[coroutine 12 name]" or "[thread name]" for a coroutine of a dataset, as --by coroutine shows
-// it; "12 name" without the word and the brackets where `bare` is true. Returns the length, which
-// is less than `size`.
+// "[coroutine 12 name]" or "[thread name]" for a coroutine of a dataset, as --by coroutine shows it; "12 name" without
+// the word and the brackets where `bare` is true. Returns the length, which is less than `size`.
 size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, bool bare,
                             char *text, size_t size);
 
@@ -65,5 +63,3 @@ size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool b
 
 // What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
 const char *gp_report_pseudo_name(uint64_t pseudo);
-
-#endif

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Each table has an index by the id that records use. One macro for the comparison functions: they
-// differ in type only.
+// Each table has an index by the id that records use. One macro for the comparison functions: they differ in type only.
 #define SAME_ID(name, table, field, type)                                                                              \
     static bool name(const void *owner, uint32_t number, const void *key)                                              \
     {                                                                                                                  \
@@ -25,8 +24,7 @@ SAME_ID(same_stack, stacks, id, uint32_t)
 
 #define FIND(dataset, index, same, id) gp_index_find(&(dataset)->index, gp_hash_u64(id), same, dataset, &(id))
 
-// Append a zeroed element to a table and index it under `id`. Its number, or GP_INDEX_NONE when
-// memory is short.
+// Append a zeroed element to a table and index it under `id`. Its number, or GP_INDEX_NONE when memory is short.
 #define ADD(dataset, table, singular, id)                                                                              \
     (gp_grow(&(dataset)->table, &(dataset)->singular##_capacity, (dataset)->singular##_count,                          \
              sizeof(*(dataset)->table)) < 0 ||                                                                         \

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A capture, summed up: definitions, sums by (coroutine, trace), the ledger, the counters.
 //
-// Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number
-// of distinct stacks, coroutines and traces, not with the number of samples: passes that need
-// more of them than sums read them again, gp_dataset_read_again(), when it is known what is chosen
-// and what each is scaled by. References to definitions that were lost with a damaged chunk get a
-// placeholder, so that no time disappears.
+// Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number of distinct stacks,
+// coroutines and traces, not with the number of samples: passes that need more of them than sums read them again,
+// gp_dataset_read_again(), when it is known what is chosen and what each is scaled by. References to definitions that
+// were lost with a damaged chunk get a placeholder, so that no time disappears.
 //
 // Order of calls: load -> any reads -> free. Threads: one at a time. Signals: not safe.
-#ifndef GP_REPORT_DATASET_H
-#define GP_REPORT_DATASET_H
+#pragma once
 
 #include "base/id_map.h"
 #include "base/index.h"
@@ -194,5 +192,3 @@ uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind);
 
 void gp_dataset_free(gp_dataset_t *dataset);
-
-#endif

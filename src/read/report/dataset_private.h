@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the files of the dataset share. Private to src/read/report/dataset*.c.
-#ifndef GP_REPORT_DATASET_PRIVATE_H
-#define GP_REPORT_DATASET_PRIVATE_H
+#pragma once
 
 #include "report/dataset.h"
 
-// Find or add by the id that records use. Numbers in the tables, GP_INDEX_NONE when memory is
-// short.
+// Find or add by the id that records use. Numbers in the tables, GP_INDEX_NONE when memory is short.
 uint32_t gp_dataset_coro_number(gp_dataset_t *dataset, uint64_t id);
 uint32_t gp_dataset_trace_number(gp_dataset_t *dataset, uint32_t index);
 uint32_t gp_dataset_stack_number(gp_dataset_t *dataset, uint32_t id);
@@ -40,5 +38,3 @@ void gp_dataset_seen_at(gp_dataset_t *dataset, uint64_t time_ns);
 
 // After all is read: sums of coroutines and traces from those of their shares.
 void gp_dataset_sum_up(gp_dataset_t *dataset);
-
-#endif

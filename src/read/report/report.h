@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What every exporter is given: weighted stacks with names, from a capture file or from a profile
-// in this process.
+// What every exporter is given: weighted stacks with names, from a capture file or from a profile in this process.
 //
-// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and
-// totals. It is built by gp_report_from_capture() or gp_report_from_snapshot(), is immutable
-// afterwards, owns all its memory and is freed whole. Weights are nanoseconds of the chosen clock
-// and already scaled: the rows' weights sum to total_ns exactly.
-#ifndef GP_REPORT_REPORT_H
-#define GP_REPORT_REPORT_H
+// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and totals. It is built
+// by gp_report_from_capture() or gp_report_from_snapshot(), is immutable afterwards, owns all its memory and is freed
+// whole. Weights are nanoseconds of the chosen clock and already scaled: the rows' weights sum to total_ns exactly.
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -208,5 +205,3 @@ typedef struct gp_exporter {
 const gp_exporter_t *gp_exporter_find(const char *name);
 // The whole table, ended by an entry with a NULL name.
 const gp_exporter_t *gp_exporter_table(void);
-
-#endif

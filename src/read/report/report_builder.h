@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The common part of the report builders. Private to src/read/report/report_*.c.
-#ifndef GP_REPORT_REPORT_BUILDER_H
-#define GP_REPORT_REPORT_BUILDER_H
+#pragma once
 
 #include "report/build.h"
 
@@ -97,8 +96,7 @@ uint32_t gp_builder_path(gp_builder_t *builder);
 // Find or add a label; texts are copied. Returns its number plus 1, 0 when memory is short.
 uint32_t gp_builder_label(gp_builder_t *builder, const gp_label_t *label);
 
-// Whether the row that is being put together passes a filter: 1, 0, or -ENOMEM. The filter is the
-// same for all rows.
+// Whether the row that is being put together passes a filter: 1, 0, or -ENOMEM. The filter is the same for all rows.
 //   first: frames before this one do not count.
 int gp_builder_row_passes(gp_builder_t *builder, const gp_stack_filter_t *filter, size_t first);
 
@@ -110,5 +108,3 @@ int gp_builder_drop_unused_frames(gp_builder_t *builder);
 gp_report_t *gp_builder_finish(gp_builder_t *builder, uint64_t total_ns);
 
 void gp_builder_free(gp_builder_t *builder);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The calls of exact mode in a report. Private to src/read/report/report_*.c.
-#ifndef GP_REPORT_REPORT_CALLS_H
-#define GP_REPORT_REPORT_CALLS_H
+#pragma once
 
 #include "report/report_builder.h"
 
@@ -13,5 +12,3 @@ int gp_builder_call(gp_builder_t *builder, const gp_call_count_t *record, uint32
 // All calls are there: the CPU time of `total_ns` (0 = not known) that no function has gets a call of its own, and a
 // row where rows are calls. Hands them to the report.
 int gp_builder_calls_finish(gp_builder_t *builder, uint64_t total_ns);
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The coroutines that a report's labels name, for formats that show each by itself.
 // Threads: immutable after gp_report_coros_create(). Signals: not safe.
-#ifndef GP_REPORT_REPORT_COROS_H
-#define GP_REPORT_REPORT_COROS_H
+#pragma once
 
 #include "report/report.h"
 
@@ -21,5 +20,3 @@ bool gp_report_coro_has(const gp_report_coro_t *coro, const gp_report_t *report,
 
 // "coroutine 42 name" or "[thread name]". Returns `text`.
 const char *gp_report_coro_name(const gp_report_coro_t *coro, char *text, size_t size);
-
-#endif

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Which parts of a capture a report is about.
-#ifndef GP_REPORT_REPORT_FILTER_H
-#define GP_REPORT_REPORT_FILTER_H
+#pragma once
 
 #include <regex.h>
 
 #include "report/dataset.h"
 
-// Coroutines, traces and threads, by their numbers in the dataset's tables: what all three have.
-// NULL = all of them.
+// Coroutines, traces and threads, by their numbers in the dataset's tables: what all three have. NULL = all of them.
 typedef struct gp_selection {
     const bool *coros, *traces, *threads;
 } gp_selection_t;
@@ -17,14 +15,11 @@ bool gp_selection_has_share(const gp_selection_t *selection, const gp_dataset_sh
 
 enum { GP_FOCUS_MAX = 31 };
 
-// Stacks, as pprof's options of the same names: those in which a frame matches each of `focus`, and
-// none matches any of `ignore`. A frame matches by its function, its file or its module. What --by
-// puts at the root is no part of a stack.
+// Stacks, as pprof's options of the same names: those in which a frame matches each of `focus`, and none matches any of
+// `ignore`. A frame matches by its function, its file or its module. What --by puts at the root is no part of a stack.
 typedef struct gp_stack_filter { // zero-initialized = all
     const regex_t *focus;        // regex_t[focus_count], at most GP_FOCUS_MAX
     size_t focus_count;
     const regex_t *ignore; // regex_t[ignore_count]
     size_t ignore_count;
 } gp_stack_filter_t;
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a report calls what a capture knows: coroutines, traces, labels. Private to src/read/report/report_*.c.
-#ifndef GP_REPORT_REPORT_NAMES_H
-#define GP_REPORT_REPORT_NAMES_H
+#pragma once
 
 #include "report/report_builder.h"
 
@@ -16,5 +15,3 @@ uint32_t gp_report_label(const gp_dataset_t *dataset, gp_builder_t *builder, uin
 
 // Add the label of a coroutine, whatever it worked for.
 uint32_t gp_report_coro_only_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro);
-
-#endif

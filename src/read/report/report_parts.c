@@ -82,8 +82,7 @@ int gp_pass_finish(gp_pass_t *pass)
     return 0;
 }
 
-// Scale so that the sum of all rows is exactly the total: each row gets the difference of two
-// rounded running sums.
+// Scale so that the sum of all rows is exactly the total: each row gets the difference of two rounded running sums.
 static void scale_row(part_t *part, gp_row_t *row, double ns)
 {
     uint64_t total = part->pass->builder->report.total_ns;

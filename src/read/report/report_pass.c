@@ -252,8 +252,7 @@ int gp_pass_read(gp_pass_t *pass)
     return result;
 }
 
-// The frames of a stack, of what stands above it and of what it ended with, as a path of the
-// builder's.
+// The frames of a stack, of what stands above it and of what it ended with, as a path of the builder's.
 static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *stack, uint32_t kind, uint32_t *path)
 {
     gp_builder_row_begin(pass->builder);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The samples of a capture, read again: rows of a report. Private to src/read/report/report_*.c.
 //
-// Model: a sample that is chosen is scaled and added to the sum of (group, path). A path is a
-// distinct stack of frames with the leaf of the sample's kind; a group is what rows are kept apart
-// by besides: a label, and a root frame. While nothing is kept apart, sums are an array by path.
-// Else they are a table, which is put by when it is full, in parts by group: a report of any number
-// of rows takes as much memory as one part.
+// Model: a sample that is chosen is scaled and added to the sum of (group, path). A path is a distinct stack of frames
+// with the leaf of the sample's kind; a group is what rows are kept apart by besides: a label, and a root frame. While
+// nothing is kept apart, sums are an array by path. Else they are a table, which is put by when it is full, in parts by
+// group: a report of any number of rows takes as much memory as one part.
 //
 // Order of calls: create -> read -> finish -> any of the others -> free.
-#ifndef GP_REPORT_REPORT_PASS_H
-#define GP_REPORT_REPORT_PASS_H
+#pragma once
 
 #include "report/report_builder.h"
 #include "report/report_stitch.h"
@@ -100,8 +98,7 @@ int gp_pass_add_stack(gp_pass_t *pass, const gp_dataset_stack_t *stack);
 int gp_pass_add_creators(gp_pass_t *pass, uint32_t coro);
 int gp_pass_add_leaf(gp_pass_t *pass, uint32_t kind);
 
-// Hand the rows to the builder, or, where they are in parts, hand it the means to make them. Returns
-// 0 or -ENOMEM.
+// Hand the rows to the builder, or, where they are in parts, hand it the means to make them. Returns 0 or -ENOMEM.
 int gp_pass_finish(gp_pass_t *pass);
 
 // Mark the coroutines that have the most. Returns 0 or a negative errno value.
@@ -118,5 +115,3 @@ static inline uint64_t gp_whole_ns(double ns)
 {
     return ns > 0 && ns < 0x1p63 ? (uint64_t)(ns + 0.5) : ns > 0 ? INT64_MAX : 0;
 }
-
-#endif

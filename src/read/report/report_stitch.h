@@ -6,8 +6,7 @@
 // creation; there are few of them. A creator is older than what it creates: anything else is damage, and ends the
 // sequence. A stack that stands right above itself (a coroutine that makes its successor, which does the same) is shown
 // once.
-#ifndef GP_REPORT_REPORT_STITCH_H
-#define GP_REPORT_REPORT_STITCH_H
+#pragma once
 
 #include "report/dataset.h"
 
@@ -46,5 +45,3 @@ int gp_stitches_take(const gp_stitches_t *stitches, const gp_dataset_t *dataset,
                      const gp_stitch_taker_t *taker);
 
 void gp_stitches_free(gp_stitches_t *stitches);
-
-#endif

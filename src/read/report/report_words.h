@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What outputs call the values of a report's enums, and its counters.
-#ifndef GP_REPORT_REPORT_WORDS_H
-#define GP_REPORT_REPORT_WORDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ const char *gp_count_words(const gp_report_t *report);
 
 // "exact", "estimated" or "sampled".
 const char *gp_basis_name(gp_basis_t basis);
-
-#endif

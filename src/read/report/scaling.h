@@ -3,8 +3,7 @@
 //
 // Model: made of a dataset's sums and its ledger before the samples are read again. Where exact time
 // is not known, samples stay as they are. Threads: immutable after gp_scaling_init().
-#ifndef GP_REPORT_SCALING_H
-#define GP_REPORT_SCALING_H
+#pragma once
 
 #include "report/build.h"
 
@@ -41,5 +40,3 @@ static inline bool gp_scaling_is_loop(const gp_dataset_coro_t *coro, uint32_t ki
 }
 
 void gp_scaling_free(gp_scaling_t *scaling);
-
-#endif

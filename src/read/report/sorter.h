@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Sorts more records than memory should hold.
 //
-// Model: records are collected, and sorted and put by in a temporary file (see spill.h) whenever
-// GP_SORTER_BYTES are together; at the end the sorted runs are merged. What is little stays in memory
-// and needs no file.
+// Model: records are collected, and sorted and put by in a temporary file (see spill.h) whenever GP_SORTER_BYTES are
+// together; at the end the sorted runs are merged. What is little stays in memory and needs no file.
 //
 // Order of calls: init -> add... -> end -> each, any number of times -> free. Threads: one at a time.
-#ifndef GP_REPORT_SORTER_H
-#define GP_REPORT_SORTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +36,3 @@ int gp_sorter_end(gp_sorter_t *sorter);
 int gp_sorter_each(const gp_sorter_t *sorter, int (*take)(void *context, const void *record), void *context);
 
 void gp_sorter_free(gp_sorter_t *sorter);
-
-#endif

@@ -7,8 +7,7 @@
 //
 // Order of calls: init -> add... -> read, any part, any number of times -> free. Threads: one at a
 // time. Signals: not safe.
-#ifndef GP_REPORT_SPILL_H
-#define GP_REPORT_SPILL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ int gp_spill_read(const gp_spill_t *spill, size_t part, size_t unit,
                   int (*take)(void *context, const void *bytes, size_t len), void *context);
 
 void gp_spill_free(gp_spill_t *spill);
-
-#endif

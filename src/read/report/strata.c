@@ -51,8 +51,7 @@ void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns)
         }
     }
     rest->exact_ns = total_ns > own_ns ? total_ns - own_ns : 0;
-    // The rest's exact time is what others leave over; where it has hardly any samples that
-    // difference is all noise.
+    // The rest's exact time is what others leave over; where it has hardly any samples that difference is all noise.
     rest->own = rest->samples >= SAMPLES_MIN && is_own(rest);
 }
 

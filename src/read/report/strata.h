@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Scales samples to the exact CPU time of the coroutine (or, where threads were chosen, of the
-// thread) they belong to.
+// Scales samples to the exact CPU time of the coroutine (or, where threads were chosen, of the thread) they belong to.
 //
-// Model, of coroutines: the ledger knows each coroutine's CPU time exactly, samples know it with an
-// error of 1/sqrt(samples). A coroutine with enough samples is a stratum of its own: its samples
-// are scaled to its ledger, and only how the time is distributed within it stays a matter of
-// chance. All other coroutines are one stratum together. Where ledger and samples differ by more
-// than chance allows (a runtime without switch hooks) the samples are believed.
-#ifndef GP_REPORT_STRATA_H
-#define GP_REPORT_STRATA_H
+// Model, of coroutines: the ledger knows each coroutine's CPU time exactly, samples know it with an error of
+// 1/sqrt(samples). A coroutine with enough samples is a stratum of its own: its samples are scaled to its ledger, and
+// only how the time is distributed within it stays a matter of chance. All other coroutines are one stratum together.
+// Where ledger and samples differ by more than chance allows (a runtime without switch hooks) the samples are believed.
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,13 +27,10 @@ int gp_strata_init(gp_strata_t *strata, size_t count);
 void gp_strata_add_samples(gp_strata_t *strata, uint32_t stratum, const gp_sampled_t *sampled);
 void gp_strata_add_exact(gp_strata_t *strata, uint32_t stratum, uint64_t cpu_ns);
 
-// Decide what is a stratum. total_ns: exact CPU time of everything chosen; 0 = not known: nothing
-// is scaled.
+// Decide what is a stratum. total_ns: exact CPU time of everything chosen; 0 = not known: nothing is scaled.
 void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns);
 
 // What the weights of a stratum are scaled by.
 double gp_strata_factor(const gp_strata_t *strata, uint32_t stratum);
 
 void gp_strata_free(gp_strata_t *strata);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the formats that show a timeline have in common.
-#ifndef GP_REPORT_TIMELINE_H
-#define GP_REPORT_TIMELINE_H
+#pragma once
 
 #include "report/report.h"
 
@@ -13,9 +12,8 @@ typedef struct gp_slice {
 
 enum { GP_SLICES_MAX = 3 };
 
-// A activity as slices that adjoin; none is empty. "interleaved" is: it ran and waited in turns, each
-// too short to be shown. Of a thread's own stack only what it ran is shown, while it waits its
-// coroutines run. Returns how many.
+// A activity as slices that adjoin; none is empty. "interleaved" is: it ran and waited in turns, each too short to be
+// shown. Of a thread's own stack only what it ran is shown, while it waits its coroutines run. Returns how many.
 size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_activity_t *activity,
                           gp_slice_t slices[GP_SLICES_MAX]);
 
@@ -45,5 +43,3 @@ bool gp_timeline_wake(const gp_activity_t *activity, size_t number, gp_arrow_t *
 
 // The arrow that ends where a track begins, from its spawner. False where it is not known.
 bool gp_timeline_spawn(const gp_timeline_t *timeline, uint32_t track, gp_arrow_t *arrow);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // Threads: any. Signals: not safe.
 // Source: gABI, "Section Compression"; GDB manual, "Debugging information in a special section".
-#ifndef GP_SYMBOL_COMPRESSED_H
-#define GP_SYMBOL_COMPRESSED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
 
 // Unpack an xz stream, of unknown size. Returns as above.
 void *gp_compressed_xz(const void *bytes, size_t len, size_t *unpacked_len);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where the debug information of a stripped file is.
-#ifndef GP_SYMBOL_DEBUG_FILE_H
-#define GP_SYMBOL_DEBUG_FILE_H
+#pragma once
 
 #include "symbol/elf_file.h"
 
@@ -24,5 +23,3 @@ int gp_debug_file_open_by_build_id(const uint8_t *build_id, size_t build_id_len,
 //   path: of `elf`; a relative name in the link starts from its directory.
 // Returns 0 or -ENOENT.
 int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *found);
-
-#endif

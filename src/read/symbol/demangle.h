@@ -2,17 +2,13 @@
 // Names as people write them.
 //
 // Threads: any. Signals: not safe.
-#ifndef GP_SYMBOL_DEMANGLE_H
-#define GP_SYMBOL_DEMANGLE_H
+#pragma once
 
 #include "base/memory.h"
 
-// Copy a symbol's name into the arena, a C++ (Itanium) or Rust (legacy and v0) name demangled. The
-// copies and parts that a compiler makes of a function go under the function's own name where they
-// stand for it: ".cold" (its unlikely half), ".constprop", ".isra" (arguments changed),
-// ".lto_priv", ".llvm" (renamed). ".part" stays: it is called from the rest of the function, and
-// would look like recursion. What is no mangled name, or too long, stays as it is. Returns NULL
-// when memory is short.
+// Copy a symbol's name into the arena, a C++ (Itanium) or Rust (legacy and v0) name demangled. The copies and parts
+// that a compiler makes of a function go under the function's own name where they stand for it: ".cold" (its unlikely
+// half), ".constprop", ".isra" (arguments changed), ".lto_priv", ".llvm" (renamed). ".part" stays: it is called from
+// the rest of the function, and would look like recursion. What is no mangled name, or too long, stays as it is.
+// Returns NULL when memory is short.
 const char *gp_demangle(gp_arena_t *arena, const char *name);
-
-#endif

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Source files, lines and inlined functions of one ELF file, from its DWARF (versions 2 to 5).
 //
-// Model: opening reads the sections into memory and finds out which unit has which addresses; the
-// line table and the functions of a unit are read when the first address of it is asked for, what
-// is inlined into a function when the first address of that is, and kept as sorted arrays. A unit
-// that cannot be read has no lines. Split DWARF (.dwo files) is not followed. Threads: one at a
-// time. Signals: not safe. Cost: opening ~6 ms for each MB of compressed sections; the first
-// address of a unit ~0.1-5 ms, the next ~200 ns.
+// Model: opening reads the sections into memory and finds out which unit has which addresses; the line table and the
+// functions of a unit are read when the first address of it is asked for, what is inlined into a function when the
+// first address of that is, and kept as sorted arrays. A unit that cannot be read has no lines. Split DWARF (.dwo
+// files) is not followed. Threads: one at a time. Signals: not safe. Cost: opening ~6 ms for each MB of compressed
+// sections; the first address of a unit ~0.1-5 ms, the next ~200 ns.
 // Source: DWARF 5 (dwarfstd.org); "GNU Extensions" for dwz, gcc wiki "DwarfDWZ".
-#ifndef GP_SYMBOL_DWARF_H
-#define GP_SYMBOL_DWARF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +48,3 @@ gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path);
 size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t places[GP_DWARF_PLACES_MAX]);
 
 void gp_dwarf_close(gp_dwarf_t *dwarf);
-
-#endif

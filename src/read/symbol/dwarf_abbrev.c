@@ -53,8 +53,7 @@ static gp_dwarf_step_t *next_step(reading_t *reading)
     return step;
 }
 
-// What goes past one more value: more bytes in the last step, or its end. Returns the step that is
-// open then, or NULL.
+// What goes past one more value: more bytes in the last step, or its end. Returns the step that is open then, or NULL.
 static inline gp_dwarf_step_t *add_value(reading_t *reading, gp_dwarf_step_t *step, uint16_t tag,
                                          const gp_dwarf_attribute_t *attribute)
 {

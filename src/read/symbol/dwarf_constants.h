@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Numbers of the DWARF standard that the reader knows. Private to src/read/symbol/dwarf*.c.
 // Source: DWARF 5, chapter 7; include/dwarf2.def of binutils for the GNU forms.
-#ifndef GP_SYMBOL_DWARF_CONSTANTS_H
-#define GP_SYMBOL_DWARF_CONSTANTS_H
+#pragma once
 
 enum { // units
     DW_UT_compile = 0x01,
@@ -125,5 +124,3 @@ enum { // line table: standard and extended opcodes, kinds of file entries
     DW_LNCT_path = 0x1,
     DW_LNCT_directory_index = 0x2,
 };
-
-#endif

@@ -9,8 +9,7 @@
 
 enum { PATH_BYTES = 4096, COLUMNS_MAX = 16 };
 
-// Take "." and "x/.." out of a path: one file has one name, whatever directory the compiler was
-// started in.
+// Take "." and "x/.." out of a path: one file has one name, whatever directory the compiler was started in.
 static void normalize(char *path)
 {
     char *parts[256];

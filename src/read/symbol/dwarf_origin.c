@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A function's name and the place of its declaration: its own attributes, else those of the DIEs it
-// refers to (its abstract instance, its declaration in a class), which may be in another unit or in
-// the supplementary file of dwz.
+// A function's name and the place of its declaration: its own attributes, else those of the DIEs it refers to (its
+// abstract instance, its declaration in a class), which may be in another unit or in the supplementary file of dwz.
 #include "symbol/dwarf_unit.h"
 
 enum { HOPS_MAX = 8 };

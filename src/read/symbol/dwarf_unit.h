@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parts of the DWARF reader: abbreviations, attribute values, units, their line tables, their
 // functions. Private to src/read/symbol/dwarf*.c.
-#ifndef GP_SYMBOL_DWARF_UNIT_H
-#define GP_SYMBOL_DWARF_UNIT_H
+#pragma once
 
 #include "base/buckets.h"
 #include "base/cursor.h"
@@ -252,8 +251,7 @@ struct gp_dwarf {
 // Free all that was made of the sections, but not them (dwarf.c).
 void gp_dwarf_free_read(gp_dwarf_t *dwarf);
 
-// Read the headers and first DIEs of all units. Returns 0 or -ENOMEM; what cannot be read is left
-// out.
+// Read the headers and first DIEs of all units. Returns 0 or -ENOMEM; what cannot be read is left out.
 int gp_dwarf_units_load(gp_dwarf_t *dwarf);
 
 // The unit that a place in .debug_info belongs to, or NULL.
@@ -322,8 +320,7 @@ static inline gp_dwarf_extent_t gp_dwarf_die_extent(const gp_dwarf_die_t *die)
 // Begin at a DIE of the unit; it and all below it are visited.
 gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die);
 
-// Go to the next DIE; its values are to be read or skipped before its children come. Returns
-// false at the end.
+// Go to the next DIE; its values are to be read or skipped before its children come. Returns false at the end.
 bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk);
 
 void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die);
@@ -351,8 +348,5 @@ int gp_dwarf_ranges_add(gp_dwarf_ranges_t *ranges, const gp_dwarf_range_t *range
 // Returns NULL when memory is short.
 gp_dwarf_title_t *gp_dwarf_title(gp_dwarf_t *dwarf, uint64_t die);
 
-// The place of the DIE that a value refers to (dwarf_origin.c); GP_DWARF_NO_DIE when it is no
-// reference.
+// The place of the DIE that a value refers to (dwarf_origin.c); GP_DWARF_NO_DIE when it is no reference.
 uint64_t gp_dwarf_reference(const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value);
-
-#endif

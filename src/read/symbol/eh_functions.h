@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The functions that .eh_frame knows: where each starts and ends, without a name. It is there in
-// stripped files, too.
+// The functions that .eh_frame knows: where each starts and ends, without a name. It is there in stripped files, too.
 //
 // Threads: one at a time while it is loaded, any number afterwards. Signals: not safe.
-// Source: LSB Core, "Exception Frames"; DWARF 4, 6.4. The encodings that linkers and assemblers
-// write are read: a search table of sdata4 relative to its section, addresses as sdata4 relative to
-// their place.
-#ifndef GP_SYMBOL_EH_FUNCTIONS_H
-#define GP_SYMBOL_EH_FUNCTIONS_H
+// Source: LSB Core, "Exception Frames"; DWARF 4, 6.4. The encodings that linkers and assemblers write are read: a
+// search table of sdata4 relative to its section, addresses as sdata4 relative to their place.
+#pragma once
 
 #include "symbol/elf_file.h"
 
@@ -31,5 +28,3 @@ const gp_eh_function_t *gp_eh_functions_find(const gp_eh_functions_t *functions,
 uint64_t gp_eh_functions_limit(const gp_eh_functions_t *functions, uint64_t address, uint64_t end);
 
 void gp_eh_functions_free(gp_eh_functions_t *functions);
-
-#endif

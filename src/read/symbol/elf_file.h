@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// An ELF file (64-bit, little-endian) on disk, or an image of one in memory (the vDSO): its
-// sections, safely.
+// An ELF file (64-bit, little-endian) on disk, or an image of one in memory (the vDSO): its sections, safely.
 //
 // Model: nothing is mapped, sections are read into memory when asked for: a file that shrinks under
 // us is a short read, not a SIGBUS in the host. Every offset and size is checked against the file.
 // Threads: one at a time. Signals: not safe.
-#ifndef GP_SYMBOL_ELF_FILE_H
-#define GP_SYMBOL_ELF_FILE_H
+#pragma once
 
 #include <elf.h>
 #include <stddef.h>
@@ -26,8 +24,7 @@ typedef struct gp_elf {
     size_t names_len;
 } gp_elf_t;
 
-// Returns 0; -ENOEXEC for what is no ELF file that can be read here; or the error of open() and
-// read().
+// Returns 0; -ENOEXEC for what is no ELF file that can be read here; or the error of open() and read().
 int gp_elf_open(gp_elf_t *elf, const char *path);
 int gp_elf_open_image(gp_elf_t *elf, const void *image, size_t size);
 
@@ -40,8 +37,7 @@ void gp_elf_close(gp_elf_t *elf);
 // Read bytes [offset, offset + len). Returns 0 or a negative errno value.
 int gp_elf_read(const gp_elf_t *elf, uint64_t offset, void *bytes, size_t len);
 
-// First section of that name / type; NULL when there is none, or when it has no bytes in the file
-// (NOBITS).
+// First section of that name / type; NULL when there is none, or when it has no bytes in the file (NOBITS).
 const Elf64_Shdr *gp_elf_section(const gp_elf_t *elf, const char *name);
 const Elf64_Shdr *gp_elf_section_of_type(const gp_elf_t *elf, uint32_t type);
 
@@ -54,5 +50,3 @@ const char *gp_elf_section_name(const gp_elf_t *elf, const Elf64_Shdr *section);
 
 // Read the build-id. Returns its length (at most GP_BUILD_ID_MAX are stored), 0 when there is none.
 size_t gp_elf_build_id(const gp_elf_t *elf, uint8_t build_id[GP_BUILD_ID_MAX]);
-
-#endif

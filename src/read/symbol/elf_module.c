@@ -38,8 +38,7 @@ static void load_vdso(gp_elf_module_t *module)
     gp_elf_close(&elf);
 }
 
-// Without a full table: what the dynamic linker needs, and the mini debug information with the
-// rest.
+// Without a full table: what the dynamic linker needs, and the mini debug information with the rest.
 static void load_small_tables(gp_elf_module_t *module, const gp_elf_t *elf)
 {
     gp_elf_t inner;

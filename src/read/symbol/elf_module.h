@@ -2,8 +2,7 @@
 // What is known about one ELF module: its symbols and its lines, each read when first needed.
 //
 // Threads: one at a time (the symbolizer's lock). Signals: not safe.
-#ifndef GP_SYMBOL_ELF_MODULE_H
-#define GP_SYMBOL_ELF_MODULE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,11 +22,8 @@ typedef struct gp_elf_module {
     gp_dwarf_t *dwarf;           // NULL = none
 } gp_elf_module_t;
 
-// Read the module's symbols and find its DWARF. A file with another build-id than the module's is
-// another file: nothing of it is used. What cannot be read leaves the module without names; that is
-// no error.
+// Read the module's symbols and find its DWARF. A file with another build-id than the module's is another file: nothing
+// of it is used. What cannot be read leaves the module without names; that is no error.
 void gp_elf_module_load(gp_elf_module_t *module);
 
 void gp_elf_module_free(gp_elf_module_t *module);
-
-#endif

@@ -6,8 +6,7 @@
 // was used again. What is no such line is left out.
 // Threads: one at a time. Signals: not safe. Cost of a look: ~2 us when nothing changed.
 // Source: tools/perf/Documentation/jit-interface.txt of Linux.
-#ifndef GP_SYMBOL_PERF_MAP_H
-#define GP_SYMBOL_PERF_MAP_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -33,13 +32,11 @@ typedef struct gp_perf_map {
     gp_arena_t texts;
 } gp_perf_map_t;
 
-// Read what was added since the last time; all of it when it is another file now. It must belong to
-// this user or to root, as perf demands: every user may write into /tmp. Returns 0 or a negative errno
-// value, the map is then empty.
+// Read what was added since the last time; all of it when it is another file now. It must belong to this user or to
+// root, as perf demands: every user may write into /tmp. Returns 0 or a negative errno value, the map is then empty.
 int gp_perf_map_update(gp_perf_map_t *map);
 
-// Add lines. Returns 0 or -ENOMEM. A last line without an end is left for the next time: *used says
-// how much was read.
+// Add lines. Returns 0 or -ENOMEM. A last line without an end is left for the next time: *used says how much was read.
 int gp_perf_map_parse(gp_perf_map_t *map, const char *text, size_t len, size_t *used);
 
 // The piece that an address is in; NULL when there is none. Valid until the next update.
@@ -47,5 +44,3 @@ gp_perf_piece_t *gp_perf_map_find(const gp_perf_map_t *map, uint64_t address);
 
 // Free what was read; the path and the times stay.
 void gp_perf_map_clear(gp_perf_map_t *map);
-
-#endif

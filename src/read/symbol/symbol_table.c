@@ -103,8 +103,7 @@ static int compare_candidates(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-// Give symbols without a size the code up to whatever comes next, unless they are labels inside a
-// sized one.
+// Give symbols without a size the code up to whatever comes next, unless they are labels inside a sized one.
 static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions)
 {
     uint64_t covered = 0;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The functions of one ELF file as disjoint address ranges.
 //
-// Model: an address has a name only where a symbol covers it. Sized symbols cover their size; where
-// they nest, the innermost wins. Symbols without a size (hand-written assembly, _start) cover up to
-// the next symbol, the end of their section or the next function that .eh_frame_hdr knows,
-// whichever comes first, and only in a full .symtab: in .dynsym the next symbol says nothing about
-// where a function ends. Threads: one at a time while it is built, any number afterwards. Signals:
-// not safe.
-#ifndef GP_SYMBOL_SYMBOL_TABLE_H
-#define GP_SYMBOL_SYMBOL_TABLE_H
+// Model: an address has a name only where a symbol covers it. Sized symbols cover their size; where they nest, the
+// innermost wins. Symbols without a size (hand-written assembly, _start) cover up to the next symbol, the end of their
+// section or the next function that .eh_frame_hdr knows, whichever comes first, and only in a full .symtab: in .dynsym
+// the next symbol says nothing about where a function ends. Threads: one at a time while it is built, any number
+// afterwards. Signals: not safe.
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,5 +55,3 @@ void gp_symbol_table_sort(gp_symbol_table_t *table);
 gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address);
 
 void gp_symbol_table_free(gp_symbol_table_t *table);
-
-#endif

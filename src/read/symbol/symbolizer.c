@@ -102,9 +102,8 @@ typedef struct place { // key of both indexes: a module and an address in it
     uint64_t address;
 } place_t;
 
-// Places near one another lie near one another in the index: 64 bytes of code begin at the same
-// cache line of it. Callers with many addresses go through them in order, or come back to the
-// same ones.
+// Places near one another lie near one another in the index: 64 bytes of code begin at the same cache line of it.
+// Callers with many addresses go through them in order, or come back to the same ones.
 static uint64_t place_hash(place_t place)
 {
     uint64_t line = gp_hash_more(gp_hash_u64(place.address >> 6), place.module);
@@ -205,8 +204,7 @@ static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_modu
         return range->shown;
     if (known != NULL && known->name != NULL)
         return text_name(symbolizer, place.module, known);
-    // A function without a symbol is one function all the same, if .eh_frame knows it: named by its
-    // start.
+    // A function without a symbol is one function all the same, if .eh_frame knows it: named by its start.
     const gp_eh_function_t *function = gp_eh_functions_find(&module->functions, place.address);
     return no_name(symbolizer, module->basename, function ? function->lo : place.address);
 }

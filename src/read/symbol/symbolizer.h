@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Names for addresses.
 //
-// Model: a symbolizer knows modules by (path, build-id), whatever process or capture they come
-// from, and resolves an address within a module once: the answer is kept and stays valid, also when
-// a file later changes, until the symbolizer is destroyed. An address that no symbol covers is
-// "module+0x1234", never its neighbour's name.
+// Model: a symbolizer knows modules by (path, build-id), whatever process or capture they come from, and resolves an
+// address within a module once: the answer is kept and stays valid, also when a file later changes, until the
+// symbolizer is destroyed. An address that no symbol covers is "module+0x1234", never its neighbour's name.
 //
 // Order of calls: create -> module -> resolve... -> destroy.
 // Threads: any number at once; one lock. Signals: not safe.
-// Cost: ~100 ns for an address seen before; ~1 us for one in a table that is loaded; loading a
-// table ~1-100 ms.
-#ifndef GP_SYMBOL_SYMBOLIZER_H
-#define GP_SYMBOL_SYMBOLIZER_H
+// Cost: ~100 ns for an address seen before; ~1 us for one in a table that is loaded; loading a table ~1-100 ms.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,9 +47,8 @@ uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, siz
 // Resolve an address as in the module's ELF file. Returns NULL when memory is short.
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address);
 
-// Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a
-// module has names from there. The first two paths count; of those that name an address, the one
-// that was given first.
+// Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a module has names
+// from there. The first two paths count; of those that name an address, the one that was given first.
 //   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,
 //   or made after, is another's. 0 and UINT64_MAX = whenever.
 void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns);
@@ -63,12 +59,9 @@ void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer);
 // Say that these files may have grown: they are looked at again before the next use.
 void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer);
 
-// Go through the modules that have no names because their file is another build than the one that
-// was asked about.
+// Go through the modules that have no names because their file is another build than the one that was asked about.
 //   next: 0 at first; updated.
 // Returns a module's path, or NULL when there are no more.
 const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next);
 
 void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer);
-
-#endif

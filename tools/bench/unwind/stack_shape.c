@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Eight functions that call one another; different frames, so no walker lives on a single cached
-// row.
+// Eight functions that call one another; different frames, so no walker lives on a single cached row.
 #include "stack_shape.h"
 
 #include <stddef.h>
