@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include "base/peek.h"
 #include "coro/registry.h"
 #include "coro/switch.h"
 
@@ -60,9 +61,6 @@ bool gp_hook_park_outward(gp_park_t *park);
 struct gp_thread;
 void gp_hook_ends(struct gp_thread *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp);
 void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);
-
-// Copy from memory that may not be there. Returns whether all of it was. Signals: not safe. Cost: ~0.5 us.
-bool gp_hook_peek(uintptr_t from, void *to, size_t bytes);
 
 // "fiber at FILE:LINE", for a coroutine that runs a block or a closure.
 void gp_hook_name_place(char *name, size_t size, const char *path, unsigned long line);

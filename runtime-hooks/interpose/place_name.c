@@ -2,16 +2,8 @@
 // Reading a runtime's objects by the layouts that are known: the kernel copies, so that what is not there is no fault.
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "interpose/interpose.h"
-
-bool gp_hook_peek(uintptr_t from, void *to, size_t bytes)
-{
-    struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
-}
 
 void gp_hook_name_place(char *name, size_t size, const char *path, unsigned long line)
 {

@@ -1,41 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Where a stack lies, and one frame of it.
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base/maps.h"
 #include "interpose/interpose.h"
 #include "unwind/resolve.h"
 #include "unwind/row_cache.h"
 #include "unwind/step.h"
 
-enum { LINE_MAX_BYTES = 4096, FRAME_MAX_BYTES = 4096 };
-
-static bool line_holds(const char *line, uintptr_t address, uintptr_t *lo, uintptr_t *hi)
-{
-    char *end;
-    *lo = strtoul(line, &end, 16);
-    *hi = *end == '-' ? strtoul(end + 1, NULL, 16) : 0;
-    return address >= *lo && address < *hi;
-}
+enum { FRAME_MAX_BYTES = 4096 };
 
 bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi)
 {
-    char text[LINE_MAX_BYTES + 1];
-    size_t kept = 0;
-    bool found = false;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    for (ssize_t got; fd >= 0 && !found && (got = read(fd, text + kept, LINE_MAX_BYTES - kept)) > 0;) {
-        text[kept + (size_t)got] = '\0';
-        char *line = text;
-        for (char *next; !found && (next = strchr(line, '\n')) != NULL; line = next + 1)
-            found = line_holds(line, address, lo, hi);
-        kept = strlen(line);
-        memmove(text, line, kept);
-    }
-    if (fd >= 0)
-        close(fd);
+    gp_mapping_t mapping = {0};
+    bool found = gp_maps_find(address, &mapping) == 0;
+    *lo = mapping.lo;
+    *hi = mapping.hi;
     return found;
 }
 

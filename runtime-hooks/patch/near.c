@@ -2,14 +2,13 @@
 #include "patch/near.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PAGES_MAX = 16, TEXT_BYTES = 8192 };
+#include "base/maps.h"
+
+enum { PAGE = 4096, PAGES_MAX = 16 };
 
 #define REACH ((uintptr_t)0x7ff00000) // of a jump, less some room
 
@@ -18,71 +17,13 @@ static struct {
     size_t used;
 } pages[PAGES_MAX];
 
-typedef bool visit_t(const gp_near_mapping_t *mapping, void *argument); // false: that is enough
-
-static bool parse(const char *line, gp_near_mapping_t *out)
-{
-    char *end;
-    out->lo = strtoul(line, &end, 16);
-    out->hi = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
-    if (*end != ' ' || strnlen(end, 5) < 5)
-        return false;
-    out->protection =
-        (end[1] == 'r' ? PROT_READ : 0) | (end[2] == 'w' ? PROT_WRITE : 0) | (end[3] == 'x' ? PROT_EXEC : 0);
-    return true;
-}
-
-static int each_mapping(visit_t *visit, void *argument)
-{
-    static char text[TEXT_BYTES + 1];
-    size_t kept = 0;
-    bool more = true;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    for (ssize_t got; more && (got = read(fd, text + kept, TEXT_BYTES - kept)) > 0;) {
-        text[kept + (size_t)got] = '\0';
-        char *line = text;
-        for (char *next; more && (next = strchr(line, '\n')) != NULL; line = next + 1) {
-            gp_near_mapping_t mapping;
-            more = !parse(line, &mapping) || visit(&mapping, argument);
-        }
-        kept = strlen(line);
-        memmove(text, line, kept);
-    }
-    close(fd);
-    return 0;
-}
-
-typedef struct lookup {
-    uintptr_t address;
-    gp_near_mapping_t *found;
-    bool done;
-} lookup_t;
-
-static bool holds(const gp_near_mapping_t *mapping, void *argument)
-{
-    lookup_t *lookup = argument;
-    lookup->done = lookup->address >= mapping->lo && lookup->address < mapping->hi;
-    if (lookup->done)
-        *lookup->found = *mapping;
-    return !lookup->done;
-}
-
-int gp_near_mapping(uintptr_t address, gp_near_mapping_t *out)
-{
-    lookup_t lookup = {.address = address, .found = out};
-    int error = each_mapping(holds, &lookup);
-    return error != 0 ? error : lookup.done ? 0 : -EFAULT;
-}
-
 typedef struct gap {
     uintptr_t address, end; // the address to be near; where the mapping before ends
     uintptr_t page;         // the place that was found, 0 = none
 } gap_t;
 
 // The nearest place below is best: what lies above a program is where its heap grows.
-static bool note_gap(const gp_near_mapping_t *mapping, void *argument)
+static bool note_gap(const gp_mapping_t *mapping, void *argument)
 {
     enum { LOWEST = 0x10000 };
     gap_t *gap = argument;
@@ -105,7 +46,7 @@ static bool note_gap(const gp_near_mapping_t *mapping, void *argument)
 static unsigned char *map_near(uintptr_t address)
 {
     gap_t gap = {.address = address};
-    if (each_mapping(note_gap, &gap) != 0 || gap.page == 0)
+    if (gp_maps_each(note_gap, &gap) != 0 || gap.page == 0)
         return NULL;
     void *wanted = (void *)gap.page;
     void *memory = mmap(wanted, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Memory for a few instructions within reach of a jump, and what is mapped where. Nothing here calls malloc: a
-// program's own one may not be ready yet.
+// Memory for a few instructions within reach of a jump. Nothing here calls malloc: a program's own one may not be
+// ready yet.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum { GP_NEAR_SLOT_BYTES = 128 };
-
-typedef struct gp_near_mapping {
-    uintptr_t lo, hi;
-    int protection; // PROT_*
-} gp_near_mapping_t;
-
-// The mapping that holds `address`. Returns 0 or a negative errno value.
-int gp_near_mapping(uintptr_t address, gp_near_mapping_t *out);
 
 // A slot of GP_NEAR_SLOT_BYTES within 2 GiB of `address`, or NULL. It can be written until it is sealed. Slots are
 // given in the order of calls and never taken back. Threads: there is one.

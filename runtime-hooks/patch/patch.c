@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "patch/patch.h"
+#include "base/maps.h"
 
 #include <errno.h>
 #include <string.h>
@@ -61,11 +62,11 @@ static void *copy_pages(const void *pages, size_t bytes)
 
 int gp_patch_apply(const gp_patch_t *patch)
 {
-    gp_near_mapping_t mapping;
+    gp_mapping_t mapping;
     uintptr_t lo = patch->function / PAGE * PAGE;
     size_t bytes = (patch->function + GP_PROLOGUE_JUMP_BYTES - 1) / PAGE * PAGE + PAGE - lo;
     void *pages = (void *)lo;
-    int error = gp_near_mapping(patch->function, &mapping);
+    int error = gp_maps_find(patch->function, &mapping);
     if (error != 0 || lo + bytes > mapping.hi)
         return error != 0 ? error : -EFAULT;
     void *copy = copy_pages(pages, bytes);

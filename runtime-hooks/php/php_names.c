@@ -37,9 +37,8 @@ typedef struct function { // the beginning of a zend_function
 static bool read_string(uintptr_t string, char *text, size_t size)
 {
     uint64_t length;
-    if (string == 0 || string % sizeof(uint64_t) != 0 ||
-        !gp_hook_peek(string + STRING_LENGTH, &length, sizeof(length)) || length == 0 || length >= size ||
-        !gp_hook_peek(string + STRING_TEXT, text, length + 1))
+    if (string == 0 || string % sizeof(uint64_t) != 0 || !gp_peek(string + STRING_LENGTH, &length, sizeof(length)) ||
+        length == 0 || length >= size || !gp_peek(string + STRING_TEXT, text, length + 1))
         return false;
     return text[length] == '\0' && strlen(text) == length;
 }
@@ -56,10 +55,10 @@ static bool is_text(const char *text)
 static uintptr_t callable_of(const void *context)
 {
     uint64_t words[SEARCH_WORDS], info[INFO_BYTES / 8 + 1];
-    if (!gp_hook_peek((uintptr_t)context, words, sizeof(words)))
+    if (!gp_peek((uintptr_t)context, words, sizeof(words)))
         return 0;
     for (size_t i = 0; i < SEARCH_WORDS; i++)
-        if (words[i] == INFO_BYTES && gp_hook_peek((uintptr_t)context + 8 * i, info, sizeof(info)) &&
+        if (words[i] == INFO_BYTES && gp_peek((uintptr_t)context + 8 * i, info, sizeof(info)) &&
             info[INFO_BYTES / 8] != 0)
             return info[INFO_BYTES / 8];
     return 0;
@@ -71,8 +70,8 @@ static bool name_closure(uintptr_t code, char *name, size_t size)
     uint32_t lines[2];
     for (uintptr_t at = code + CODE_FROM; at < code + CODE_TO; at += sizeof(uintptr_t)) {
         uintptr_t string;
-        if (gp_hook_peek(at, &string, sizeof(string)) && read_string(string, text, sizeof(text)) && is_text(text) &&
-            gp_hook_peek(at + sizeof(string), lines, sizeof(lines)) && lines[0] > 0 && lines[0] <= lines[1] &&
+        if (gp_peek(at, &string, sizeof(string)) && read_string(string, text, sizeof(text)) && is_text(text) &&
+            gp_peek(at + sizeof(string), lines, sizeof(lines)) && lines[0] > 0 && lines[0] <= lines[1] &&
             lines[1] < LINES_MAX) {
             gp_hook_name_place(name, size, text, lines[0]);
             return true;
@@ -87,17 +86,15 @@ bool gp_php_name(const void *context, char *name, size_t size)
     function_t function;
     uintptr_t kind, scope_name;
     const uintptr_t *fiber_class = dlsym(RTLD_DEFAULT, "zend_ce_fiber");
-    if (fiber_class == NULL || !gp_hook_peek((uintptr_t)context + CONTEXT_KIND, &kind, sizeof(kind)) ||
-        kind != *fiber_class)
+    if (fiber_class == NULL || !gp_peek((uintptr_t)context + CONTEXT_KIND, &kind, sizeof(kind)) || kind != *fiber_class)
         return false; // of an extension's own kind
     uintptr_t code = callable_of(context);
-    if (code == 0 || !gp_hook_peek(code, &function, sizeof(function)) ||
-        !read_string(function.name, text, sizeof(text)) || !is_text(text))
+    if (code == 0 || !gp_peek(code, &function, sizeof(function)) || !read_string(function.name, text, sizeof(text)) ||
+        !is_text(text))
         return false;
     if (strstr(text, "{closure") != NULL) // in a namespace: App\{closure}
         return function.type == USER_FUNCTION && name_closure(code, name, size);
-    bool is_method = function.scope != 0 &&
-                     gp_hook_peek(function.scope + CLASS_NAME, &scope_name, sizeof(scope_name)) &&
+    bool is_method = function.scope != 0 && gp_peek(function.scope + CLASS_NAME, &scope_name, sizeof(scope_name)) &&
                      read_string(scope_name, class, sizeof(class)) && is_text(class);
     snprintf(name, size, "%s%s%s", is_method ? class : "", is_method ? "::" : "", text);
     return true;

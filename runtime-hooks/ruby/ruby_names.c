@@ -60,7 +60,7 @@ static bool is_known(void)
 static bool is_object(value_t value, unsigned type)
 {
     value_t flags;
-    return value != 0 && value % sizeof(value_t) == 0 && gp_hook_peek(value, &flags, sizeof(flags)) &&
+    return value != 0 && value % sizeof(value_t) == 0 && gp_peek(value, &flags, sizeof(flags)) &&
            (flags & TYPE_MASK) == type;
 }
 
@@ -68,7 +68,7 @@ static bool is_proc(const typed_data_t *object)
 {
     uintptr_t name;
     char text[5];
-    return gp_hook_peek((uintptr_t)object->type, &name, sizeof(name)) && gp_hook_peek(name, text, sizeof(text)) &&
+    return gp_peek((uintptr_t)object->type, &name, sizeof(name)) && gp_peek(name, text, sizeof(text)) &&
            memcmp(text, "proc", sizeof(text)) == 0;
 }
 
@@ -77,9 +77,9 @@ bool gp_ruby_name(const void *context, char *name, size_t size)
     value_t first;
     typed_data_t object;
     proc_t proc;
-    if (!is_known() || !gp_hook_peek((uintptr_t)context + (uintptr_t)(intptr_t)FIRST_PROC, &first, sizeof(first)) ||
-        !is_object(first, TYPE_DATA) || !gp_hook_peek(first, &object, sizeof(object)) || !is_proc(&object) ||
-        !gp_hook_peek(object.data, &proc, sizeof(proc)) || proc.block_type != BLOCK_ISEQ ||
+    if (!is_known() || !gp_peek((uintptr_t)context + (uintptr_t)(intptr_t)FIRST_PROC, &first, sizeof(first)) ||
+        !is_object(first, TYPE_DATA) || !gp_peek(first, &object, sizeof(object)) || !is_proc(&object) ||
+        !gp_peek(object.data, &proc, sizeof(proc)) || proc.block_type != BLOCK_ISEQ ||
         !is_object(proc.iseq, TYPE_IMEMO))
         return false;
     volatile value_t path = ruby.path(proc.iseq);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/maps.h"
 #include "patch/hooks.h"
 #include "patch/near.h"
 #include "patch/patch.h"
@@ -162,10 +163,10 @@ static void check_patched(const char *name, function_t *function)
         assert_int_equal(function(values[i][0], values[i][1]), before[i]);
         assert_true(calls >= 1);
     }
-    gp_near_mapping_t mapping;
-    assert_int_equal(gp_near_mapping((uintptr_t)function, &mapping), 0);
+    gp_mapping_t mapping;
+    assert_int_equal(gp_maps_find((uintptr_t)function, &mapping), 0);
     assert_int_equal(mapping.protection, PROT_READ | PROT_EXEC);
-    assert_int_equal(gp_near_mapping((uintptr_t)original, &mapping), 0);
+    assert_int_equal(gp_maps_find((uintptr_t)original, &mapping), 0);
     assert_int_equal(mapping.protection, PROT_READ | PROT_EXEC);
 }
 

@@ -365,7 +365,7 @@ static void on_dealloc(gp_py_t *greenlet)
         return;
     }
     real_dealloc(greenlet);
-    if (!gp_cpython_peek((uintptr_t)greenlet, &references, sizeof(references)) || references == 0)
+    if (!gp_peek((uintptr_t)greenlet, &references, sizeof(references)) || references == 0)
         gp_coro_retire(gp_greenlet_take(greenlet));
 }
 

@@ -63,7 +63,7 @@ static int find_variable(struct dl_phdr_info *info, size_t size, void *current)
     const void *const *const *variables = info->dlpi_tls_data;
     for (int i = 0; i < TLS_WORDS && gp_greenlet_here.state == NULL; i++) {
         const void *members[2];
-        if (gp_cpython_peek((uintptr_t)variables[i], members, sizeof(members)) && members[1] == current)
+        if (gp_peek((uintptr_t)variables[i], members, sizeof(members)) && members[1] == current)
             gp_greenlet_here.state = &variables[i];
     }
     return 1;
@@ -195,9 +195,8 @@ __attribute__((noinline)) static void *on_initialstub(void *result, void *native
 static void **find_slot(gp_py_t *greenlet, const void *function)
 {
     void *native, **table, *slots[SLOTS];
-    if (function == NULL || !gp_cpython_peek((uintptr_t)greenlet + NATIVE, &native, sizeof(native)) ||
-        !gp_cpython_peek((uintptr_t)native, &table, sizeof(table)) ||
-        !gp_cpython_peek((uintptr_t)table, slots, sizeof(slots)))
+    if (function == NULL || !gp_peek((uintptr_t)greenlet + NATIVE, &native, sizeof(native)) ||
+        !gp_peek((uintptr_t)native, &table, sizeof(table)) || !gp_peek((uintptr_t)table, slots, sizeof(slots)))
         return NULL;
     for (size_t i = 0; i < SLOTS; i++)
         if (slots[i] == function)
@@ -208,8 +207,8 @@ static void **find_slot(gp_py_t *greenlet, const void *function)
 static bool read_native(gp_py_t *greenlet, uintptr_t words[NATIVE_WORDS])
 {
     uintptr_t native;
-    return gp_cpython_peek((uintptr_t)greenlet + NATIVE, &native, sizeof(native)) &&
-           gp_cpython_peek(native, words, NATIVE_WORDS * sizeof(*words));
+    return gp_peek((uintptr_t)greenlet + NATIVE, &native, sizeof(native)) &&
+           gp_peek(native, words, NATIVE_WORDS * sizeof(*words));
 }
 
 // The stack of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.

@@ -17,7 +17,7 @@ static _Atomic size_t frame_at; // where a greenlet's implementation has its inn
 static uintptr_t word_at(uintptr_t address)
 {
     uintptr_t word;
-    return address >= 4096 && gp_cpython_peek(address, &word, sizeof(word)) ? word : 0;
+    return address >= 4096 && gp_peek(address, &word, sizeof(word)) ? word : 0;
 }
 
 static uintptr_t frame_of(uintptr_t greenlet)
@@ -37,10 +37,10 @@ size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, u
 {
     (void)flags;
     if (object & GP_CPYTHON_IS_TASK)
-        return gp_cpython_walk_awaits(gp_cpython_peek, object & ~(uintptr_t)GP_CPYTHON_IS_TASK, frames, max);
+        return gp_cpython_walk_awaits(gp_peek, object & ~(uintptr_t)GP_CPYTHON_IS_TASK, frames, max);
     uintptr_t frame = frame_of(object);
     size_t depth =
-        frame != 0 ? gp_cpython_walk_frames(gp_cpython_peek, word_at(frame + FRAME_OBJECT_FRAME), 0, frames, max) : 0;
+        frame != 0 ? gp_cpython_walk_frames(gp_peek, word_at(frame + FRAME_OBJECT_FRAME), 0, frames, max) : 0;
     return frame_of(object) == frame ? depth : 0;
 }
 
@@ -71,7 +71,7 @@ size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size
     uintptr_t at = state + layout->state_frame;
     if (layout->state_cframe != GP_CPYTHON_NONE)
         at = word_at(state + layout->state_cframe) + layout->cframe_frame;
-    return gp_cpython_walk_frames(gp_cpython_peek, word_at(at), base, frames, max);
+    return gp_cpython_walk_frames(gp_peek, word_at(at), base, frames, max);
 }
 
 bool gp_cpython_parked_is_known(void)
@@ -89,7 +89,7 @@ void gp_cpython_parked_learn(gp_py_t *greenlet)
     if (frame == NULL)
         gp_py.error_clear();
     while (frame != NULL && frame != gp_py.none && count < IMPLEMENTATION_WORDS &&
-           gp_cpython_peek(implementation + count * sizeof(words[0]), &words[count], sizeof(words[0])))
+           gp_peek(implementation + count * sizeof(words[0]), &words[count], sizeof(words[0])))
         count++;
     for (size_t i = 1; i < count; i++) {
         if (words[i] == (uintptr_t)frame) {

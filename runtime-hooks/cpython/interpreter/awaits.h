@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 // Copies memory of this process; false where there is none. One for a thread that holds the interpreter lock, another
-// (gp_cpython_peek) for other threads.
+// (gp_peek) for other threads.
 typedef bool gp_cpython_read_t(uintptr_t from, void *to, size_t bytes);
 
 bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes);

@@ -200,10 +200,10 @@ static void look_at_file(code_t *code, const char *file)
 static void read_lines(code_t *code, uintptr_t bytes)
 {
     uint64_t length = 0;
-    if (!gp_cpython_peek(bytes + GP_CPYTHON_OBJECT_SIZE, &length, sizeof(length)) || length > LINES_MAX)
+    if (!gp_peek(bytes + GP_CPYTHON_OBJECT_SIZE, &length, sizeof(length)) || length > LINES_MAX)
         return;
     code->lines = malloc(length + 1);
-    if (code->lines != NULL && gp_cpython_peek(bytes + GP_CPYTHON_BYTES_DATA, code->lines, length))
+    if (code->lines != NULL && gp_peek(bytes + GP_CPYTHON_BYTES_DATA, code->lines, length))
         code->lines_len = length;
 }
 
@@ -212,7 +212,7 @@ static code_t *read_code(uintptr_t address)
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     unsigned char head[HEAD_SIZE];
     char name[TEXT_SIZE], file[TEXT_SIZE];
-    if (!gp_cpython_peek(address, head, layout->code_instructions) || !is_code(address, head))
+    if (!gp_peek(address, head, layout->code_instructions) || !is_code(address, head))
         return NULL;
     int name_len = gp_cpython_peek_text(layout, field(head, layout->code_name), name, sizeof(name));
     int file_len = gp_cpython_peek_text(layout, field(head, layout->code_file), file, sizeof(file));

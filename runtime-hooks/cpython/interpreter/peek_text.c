@@ -2,16 +2,8 @@
 #include "interpreter/peek_text.h"
 
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 enum { STATE_KIND = 7 << 2, STATE_COMPACT = 1 << 5, STATE_ASCII = 1 << 6, CHARACTERS_MAX = 1024 };
-
-bool gp_cpython_peek(uintptr_t from, void *to, size_t bytes)
-{
-    struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
-}
 
 static size_t put_utf8(char *to, uint32_t c)
 {
@@ -41,7 +33,7 @@ int gp_cpython_peek_text(const gp_cpython_layout_t *layout, uintptr_t object, ch
     unsigned char head[48], data[CHARACTERS_MAX * 4];
     uint32_t state;
     uint64_t length;
-    if (!gp_cpython_peek(object, head, GP_CPYTHON_TEXT_STATE + sizeof(state)))
+    if (!gp_peek(object, head, GP_CPYTHON_TEXT_STATE + sizeof(state)))
         return -1;
     memcpy(&length, head + GP_CPYTHON_OBJECT_SIZE, sizeof(length));
     memcpy(&state, head + GP_CPYTHON_TEXT_STATE, sizeof(state));
@@ -50,7 +42,7 @@ int gp_cpython_peek_text(const gp_cpython_layout_t *layout, uintptr_t object, ch
         return -1;
     size_t characters = length < CHARACTERS_MAX ? (size_t)length : CHARACTERS_MAX, used = 0;
     uintptr_t start = object + (state & STATE_ASCII ? layout->text_ascii : layout->text_compact);
-    if (characters > 0 && !gp_cpython_peek(start, data, characters * kind))
+    if (characters > 0 && !gp_peek(start, data, characters * kind))
         return -1;
     for (size_t i = 0; i < characters && used + 5 <= size; i++)
         used += put_utf8(text + used, character(data, kind, i));

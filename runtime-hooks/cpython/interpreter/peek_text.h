@@ -7,9 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/peek.h"
 #include "interpreter/layout.h"
-
-bool gp_cpython_peek(uintptr_t from, void *to, size_t bytes);
 
 // A str object as UTF-8, at most `size` - 1 bytes and NUL. Returns its length, -1 where there is no such object.
 int gp_cpython_peek_text(const gp_cpython_layout_t *layout, uintptr_t object, char *text, size_t size);

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/futex.h"
 #include "collect/found_stack.h"
 #include "collect/hog_samples.h"
 #include "collect/polled.h"
@@ -36,15 +36,10 @@ static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
 static bool is_forked; // the process is a fork of one that was profiled
 
-static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
-{
-    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
-}
-
 void gp_collector_kick(void)
 {
     atomic_fetch_add_explicit(&kicks, 1, memory_order_release);
-    futex(&kicks, FUTEX_WAKE, 1, NULL);
+    gp_futex(&kicks, FUTEX_WAKE, 1, NULL);
 }
 
 int gp_collector_sync_within(uint64_t limit_ns)
@@ -64,7 +59,7 @@ int gp_collector_sync_within(uint64_t limit_ns)
             return -ETIMEDOUT;
         uint64_t left = limit_ns - waited;
         struct timespec timeout = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
-        futex(&done, FUTEX_WAIT, now, &timeout);
+        gp_futex(&done, FUTEX_WAIT, now, &timeout);
     }
 }
 
@@ -78,7 +73,7 @@ static void round_over(uint32_t answered)
     if (atomic_load_explicit(&done, memory_order_relaxed) == answered)
         return;
     atomic_store_explicit(&done, answered, memory_order_release);
-    futex(&done, FUTEX_WAKE, INT_MAX, NULL);
+    gp_futex(&done, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 // CPU time since the last sample of a thread. A few periods are the normal end of things; more means that no signal
@@ -203,13 +198,13 @@ static void wait_for_next(uint32_t seen_kicks)
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
     bool looks = sampling && wants_waits();
     if (!sampling) {
-        futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
+        gp_futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
         return;
     }
     for (uint64_t waited = 0, step; waited < ROUND_NS; waited += step) {
         step = looks ? gp_sleepers_next_ns() : ROUND_NS;
         struct timespec time = {.tv_nsec = (long)step};
-        if (futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
+        if (gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
             return;
         if (looks)
             look_at_sleepers();
@@ -230,7 +225,7 @@ static void let_daemon_begin(void)
     // Acquire: partner of gp_collector_sync(), which raises `wanted` before the kick: no caller waits in vain, as at a
     // short child's end.
     if (atomic_load_explicit(&wanted, memory_order_acquire) == atomic_load_explicit(&done, memory_order_relaxed))
-        futex(&kicks, FUTEX_WAIT, seen_kicks, &time);
+        gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time);
 }
 
 static void *collect(void *unused)

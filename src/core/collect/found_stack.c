@@ -2,9 +2,9 @@
 #include "collect/found_stack.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
+#include <sys/mman.h>
 
+#include "base/maps.h"
 #include "coro/registry.h"
 #include "model/kinds.h"
 #include "signal/region.h"
@@ -14,61 +14,42 @@
 // once.
 enum { BURST_NS = 50000000, SHARE = 20 };
 
-typedef struct mapping { // a line of /proc/self/maps
-    unsigned long lo, hi;
-    char access[5];
-    unsigned long inode;
-    bool is_heap;
-} mapping_t;
-
-static bool parse(const char *line, mapping_t *mapping)
-{
-    *mapping = (mapping_t){.is_heap = strstr(line, "[heap]") != NULL};
-    return sscanf(line, "%lx-%lx %4s %*x %*x:%*x %lu", &mapping->lo, &mapping->hi, mapping->access, &mapping->inode) ==
-           4;
-}
-
 // `image_end`: where the last mapping of a file, and what adjoins it, ends: behind it is .bss.
-static uint32_t kind_of(const mapping_t *mapping, const mapping_t *below, uintptr_t image_end)
+static uint32_t kind_of(const gp_mapping_t *mapping, const gp_mapping_t *below, uintptr_t image_end)
 {
-    bool guarded = below->hi == mapping->lo && strncmp(below->access, "---", 3) == 0;
+    bool guarded = below->hi == mapping->lo && below->protection == PROT_NONE;
     bool is_image = mapping->inode != 0 || mapping->lo == image_end;
     return (guarded ? (uint32_t)GP_REGION_GUARDED : 0) | (mapping->is_heap ? (uint32_t)GP_REGION_HEAP : 0) |
            (is_image && !guarded && !mapping->is_heap ? (uint32_t)GP_REGION_FILE : 0);
 }
 
-static bool find(FILE *maps, uintptr_t sp, gp_coro_birth_t *birth)
+typedef struct search {
+    uintptr_t sp, image_end;
+    gp_mapping_t below;
+    gp_coro_birth_t birth;
+    bool found;
+} search_t;
+
+static bool visit(const gp_mapping_t *mapping, void *argument)
 {
-    mapping_t below = {0}, mapping;
-    uintptr_t image_end = 0;
-    char line[512];
-    bool is_start = true;
-    while (fgets(line, sizeof(line), maps) != NULL) {
-        bool is_new = is_start;
-        is_start = strchr(line, '\n') != NULL; // else the rest of a long path comes next
-        if (!is_new || !parse(line, &mapping))
-            continue;
-        if (sp >= mapping.lo && sp < mapping.hi) {
-            birth->lo = mapping.lo;
-            birth->hi = mapping.hi;
-            birth->region_kind = kind_of(&mapping, &below, image_end);
-            return true;
-        }
-        if (mapping.inode != 0)
-            image_end = mapping.hi;
-        below = mapping;
+    search_t *search = argument;
+    search->found = search->sp >= mapping->lo && search->sp < mapping->hi;
+    if (search->found) {
+        search->birth.lo = mapping->lo;
+        search->birth.hi = mapping->hi;
+        search->birth.region_kind = kind_of(mapping, &search->below, search->image_end);
     }
-    return false;
+    if (mapping->inode != 0)
+        search->image_end = mapping->hi;
+    search->below = *mapping;
+    return !search->found;
 }
 
 static prof_coro_t *make(uintptr_t sp)
 {
-    gp_coro_birth_t birth = {.kind = GP_CORO_FOUND};
-    FILE *maps = fopen("/proc/thread-self/maps", "re");
-    prof_coro_t *coro = maps != NULL && find(maps, sp, &birth) ? gp_coro_new(&birth) : NULL;
-    if (maps != NULL)
-        fclose(maps);
-    return coro;
+    search_t search = {.sp = sp, .birth = {.kind = GP_CORO_FOUND}};
+    gp_maps_each(visit, &search);
+    return search.found ? gp_coro_new(&search.birth) : NULL;
 }
 
 // Returns whether the collector has time to look.

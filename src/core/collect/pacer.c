@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/futex.h"
 #include "coro/threads.h"
 #include "signal/clock_paced.h"
 #include "signal/ticks.h"
@@ -33,7 +34,7 @@ static bool sees_states; // the kernel can be asked whether a thread sleeps
 static void wake(void)
 {
     atomic_fetch_add_explicit(&changes, 1, memory_order_release);
-    syscall(SYS_futex, &changes, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+    gp_futex(&changes, FUTEX_WAKE, 1, NULL);
 }
 
 static void sleep_until(uint64_t ns, uint32_t seen)

@@ -3,9 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
+#include "base/peek.h"
 #include "collect/samples.h"
 #include "coro/registry.h"
 #include "signal/edge.h"
@@ -54,8 +53,7 @@ static bool is_unchanged(prof_coro_t *coro, const wait_t *wait)
 static size_t copy_stack(uintptr_t sp, uintptr_t hi)
 {
     size_t length = hi - sp < COPY_BYTES ? hi - sp : COPY_BYTES;
-    struct iovec to = {.iov_base = copy, .iov_len = length}, from = {.iov_base = (void *)sp, .iov_len = length};
-    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)length)
+    if (!gp_peek(sp, copy, length))
         return 0;
     uintptr_t move = (uintptr_t)copy - sp;
     for (size_t i = 0; i < length / sizeof(copy[0]); i++)

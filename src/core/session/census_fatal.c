@@ -8,11 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/futex.h"
 #include "coro/process_id.h"
 #include "session/census_writer.h"
 #include "settings.h"
 #include "signal/ticks.h"
-#include "signal/wake.h"
 
 #define PATIENCE_NS 2000000000ull
 
@@ -43,7 +43,7 @@ static void wait_for_census(void)
         uint32_t now = atomic_load_explicit(&state, memory_order_acquire);
         if (now == DONE)
             return;
-        gp_wake_wait(&state, now, PATIENCE_NS - waited);
+        gp_futex_wait(&state, now, PATIENCE_NS - waited);
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
     }
 }
@@ -90,5 +90,5 @@ void gp_census_fatal_serve(void)
     if (gp_recording_path(pattern, path, sizeof(path)))
         gp_census_write(path, &fatal);
     atomic_store_explicit(&state, DONE, memory_order_release);
-    gp_wake_all(&state);
+    gp_futex_wake_all(&state);
 }

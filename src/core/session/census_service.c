@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/futex.h"
 #include "capture/census_place.h"
 #include "collect/collector.h"
 #include "collect/sampler.h"
@@ -24,7 +25,6 @@
 #include "signal/handler.h"
 #include "signal/mask.h"
 #include "signal/ticks.h"
-#include "signal/wake.h"
 
 // What the program asks for.
 static struct {
@@ -133,7 +133,7 @@ static void after_round(void)
     if (mine != atomic_load_explicit(&request.answered, memory_order_relaxed)) {
         request.result = gp_census_write(request.path, NULL);
         atomic_store_explicit(&request.answered, mine, memory_order_release);
-        gp_wake_all(&request.answered);
+        gp_futex_wake_all(&request.answered);
     }
     gp_census_fatal_serve();
 }
@@ -177,7 +177,7 @@ int prof_coro_dump(const char *path)
         gp_collector_kick();
         // Acquire: partner of the release in after_round().
         while ((now = atomic_load_explicit(&request.answered, memory_order_acquire)) != mine)
-            gp_wake_wait(&request.answered, now, UINT64_MAX);
+            gp_futex_wait(&request.answered, now, UINT64_MAX);
         error = request.result;
     }
     pthread_mutex_unlock(&request.turn);

@@ -3,30 +3,25 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/futex.h"
 #include "coro/threads.h"
 #include "signal/ticks.h"
 
 static bool running;
-
-static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
-{
-    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
-}
 
 static void *write_on(void *argument)
 {
     gp_writer_t *writer = argument;
     for (;;) {
         while (!gp_writer_is_busy(writer))
-            futex(&writer->busy, FUTEX_WAIT, 0, NULL);
+            gp_futex(&writer->busy, FUTEX_WAIT, 0, NULL);
         gp_writer_write(writer);
-        futex(&writer->busy, FUTEX_WAKE, INT_MAX, NULL);
+        gp_futex(&writer->busy, FUTEX_WAKE, INT_MAX, NULL);
     }
     return NULL;
 }
@@ -39,7 +34,7 @@ void gp_writing_begin(gp_writer_t *writer)
         running = true;
     }
     if (running)
-        futex(&writer->busy, FUTEX_WAKE, INT_MAX, NULL);
+        gp_futex(&writer->busy, FUTEX_WAKE, INT_MAX, NULL);
     else
         gp_writer_write(writer);
 }
@@ -53,7 +48,7 @@ int gp_writing_wait(gp_writer_t *writer, uint64_t limit_ns)
             return -ETIMEDOUT;
         uint64_t left = limit_ns - waited;
         struct timespec timeout = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
-        futex(&writer->busy, FUTEX_WAIT, 1, &timeout);
+        gp_futex(&writer->busy, FUTEX_WAIT, 1, &timeout);
     }
     return 0;
 }

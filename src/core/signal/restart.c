@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
+
+#include "base/peek.h"
 
 #if defined(__x86_64__)
 
@@ -103,7 +104,7 @@ static bool find_number(const uint8_t *end, const greg_t *registers, uint64_t *n
         return true;
     }
     if (memcmp(end - sizeof(from_red_zone), from_red_zone, sizeof(from_red_zone)) ==
-        0) // ours: ../profile/host_syscall_x86_64.S
+        0) // ours: ../process/host_syscall_x86_64.S
         return is_wait(*number = *(const uint64_t *)(registers[REG_RSP] - 8));
     return number_in_register(end, registers, number) || number_is_constant(end, number);
 }
@@ -111,12 +112,11 @@ static bool find_number(const uint8_t *end, const greg_t *registers, uint64_t *n
 // Of two pages, the kernel says whether the first is there.
 static bool read_code(uintptr_t address, uint8_t code[CODE_BYTES])
 {
-    struct iovec local = {code, CODE_BYTES}, remote = {(void *)address, CODE_BYTES};
     if ((address & 4095) + CODE_BYTES <= 4096) {
         memcpy(code, (const void *)address, CODE_BYTES);
         return true;
     }
-    return syscall(SYS_process_vm_readv, getpid(), &local, 1ul, &remote, 1ul, 0ul) == CODE_BYTES;
+    return gp_peek(address, code, CODE_BYTES);
 }
 
 // Is a signal pending that is delivered as soon as this one's handler returns? Then the program may count on the EINTR.

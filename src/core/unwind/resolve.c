@@ -3,11 +3,9 @@
 #define _GNU_SOURCE
 #include "unwind/resolve.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
+#include "base/peek.h"
 #include "unwind/row_cache.h"
 #include "unwind/switch_rules.h"
 
@@ -70,17 +68,12 @@ gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_
     return row;
 }
 
-// A word that was found rather than read by a rule may point into a module that another thread is
-// unloading: the loader forgets a module only after it is unmapped. Ask the kernel whether its code can still be read.
+// A word that was found rather than read by a rule may point into a module that another thread is unloading: the loader
+// forgets a module only after it is unmapped. Ask the kernel whether its code can still be read.
 static bool is_readable(uintptr_t at, size_t len)
 {
     uint8_t bytes[16];
-    struct iovec to = {.iov_base = bytes, .iov_len = len};
-    struct iovec from = {.iov_base = (void *)at, .iov_len = len}; // NOLINT(performance-no-int-to-ptr)
-    int saved = errno;
-    ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-    errno = saved;
-    return got == (ssize_t)len;
+    return gp_peek(at, bytes, len);
 }
 
 bool gp_is_return_address(uintptr_t pc)
