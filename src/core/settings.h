@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the environment asks for (model/settings.h lists it), as it was when the core was loaded.
+// What the environment asks for (model/variables.h lists it), as it was when the core was loaded.
 //
 // A program that gains rights by being executed (AT_SECURE: set-user-ID, file capabilities) obeys none of it: its
 // environment comes from a user with fewer rights. Threads: any; the first call is at load. Signals: not safe.
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "model/settings.h"
+#include "model/variables.h"
 
 #define GP_SETTING_ID(id, value, low, high, standard, sentence) GP_SETTING_##id,
 typedef enum gp_setting { GP_SETTINGS(GP_SETTING_ID) GP_SETTING_COUNT } gp_setting_t;

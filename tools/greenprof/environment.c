@@ -8,7 +8,7 @@
 #include "base/signal_name.h"
 #include "command.h"
 #include "message.h"
-#include "model/settings.h"
+#include "model/variables.h"
 
 static const struct {
     const char *name, *value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the library reads from the environment (model/settings.h).
+// What the library reads from the environment (model/variables.h).
 #pragma once
 
 // Is all of it valid? The library would have to pass over in silence what is not. Returns 0, or EXIT_FAILED with a

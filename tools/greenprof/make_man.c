@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "make_docs.h"
-#include "model/settings.h"
+#include "model/variables.h"
 
 #define DATE "2026-11-21" // of the manual
 

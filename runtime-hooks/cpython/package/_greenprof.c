@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "census.h"
+#include "coro_views.h"
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
 #include "greenprof/trace.h"

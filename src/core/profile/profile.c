@@ -452,7 +452,8 @@ void prof_free(prof_t *profile)
 {
     if (check(profile) != 0)
         return;
-    prof_stop(profile); // -EALREADY where it is stopped
+    if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
+        prof_stop(profile);
     pthread_mutex_lock(&gp_drain_lock);
     forget_scopes(profile);
     gp_exact_free(profile->exact);

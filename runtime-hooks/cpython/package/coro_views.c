@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define PY_SSIZE_T_CLEAN
-#include "census.h"
+#include "coro_views.h"
 
 #include <errno.h>
 
