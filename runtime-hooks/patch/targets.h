@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be patched: runtimes whose switch routines no dynamic linker sees, as their folders declare them (PATCH of
-// greenprof_runtime(), which generates the table). Core and command share it.
+// What can be patched: runtimes with switch routines that no dynamic linker sees, as their folders declare them by the
+// PATCH of greenprof_runtime(), which generates the table. Core and command share it.
 #pragma once
 
 #include <stdbool.h>
