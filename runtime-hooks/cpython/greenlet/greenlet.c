@@ -192,9 +192,9 @@ static bool is_entered(void)
 // Stacks are asked for while nothing samples: any greenlet that is suspended shows where its frames are.
 static void learn_from_any(void)
 {
-    for (size_t i = 0; gp_greenlet_table.slots != NULL && i <= gp_greenlet_table.mask && !gp_cpython_parked_is_known();
-         i++) {
-        const gp_greenlet_t *slot = &gp_greenlet_table.slots[i];
+    const gp_greenlet_table_t *table = atomic_load_explicit(&gp_greenlet_table, memory_order_relaxed);
+    for (size_t i = 0; table != NULL && i <= table->mask && !gp_cpython_parked_is_known(); i++) {
+        const gp_greenlet_t *slot = &table->slots[i];
         if (slot->greenlet != NULL && !(slot->coro->object & GP_CPYTHON_IS_TASK) &&
             is_active((gp_py_t *)slot->greenlet))
             gp_cpython_parked_learn((gp_py_t *)slot->greenlet);

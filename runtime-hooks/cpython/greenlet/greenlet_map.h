@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Records of live greenlets, and of asyncio's tasks, by the address of the object. Caller holds the interpreter lock; a
-// handler may look as well where it has interrupted a thread that holds it.
+// Records of live greenlets, and of asyncio's tasks, by the address of the object.
+//
+// Model: the holder of the interpreter lock alone changes the table. A handler looks as well, on any thread and without
+// the lock: one pointer is published for a table, a record is written between two steps of `version` (odd: it is just
+// being written), and a table that has been outgrown is kept. All those that are kept are as large as the last.
+//
+// Caller holds the interpreter lock, where nothing else is said.
 #pragma once
 
 #include <stdbool.h>
@@ -17,22 +22,26 @@ typedef struct gp_greenlet {
     const void *object; // what watchers see as running: itself, or the call or task that it runs
 } gp_greenlet_t;
 
-typedef struct gp_greenlet_table { // open addressing, at most half full; greenlet_map.c alone changes it
-    gp_greenlet_t *slots;
-    size_t mask, used;
-    _Atomic bool changing; // by the thread that the handler may have interrupted
+typedef struct gp_greenlet_table {     // open addressing, at most half full; greenlet_map.c alone changes it
+    struct gp_greenlet_table *smaller; // outgrown, never freed
+    size_t mask;
+    gp_greenlet_t slots[]; // [mask + 1]
 } gp_greenlet_table_t;
 
-extern gp_greenlet_table_t gp_greenlet_table;
+// NULL = nothing has been put yet. Acquire to read without the lock: pairs with grow().
+extern gp_greenlet_table_t *_Atomic gp_greenlet_table;
+extern _Atomic uint32_t gp_greenlet_version;
 
 // Where the search for a greenlet begins.
-static inline size_t gp_greenlet_home(const void *greenlet)
+static inline size_t gp_greenlet_home(const gp_greenlet_table_t *table, const void *greenlet)
 {
-    return (size_t)(((uintptr_t)greenlet * 0x9e3779b97f4a7c15ull) >> 32) & gp_greenlet_table.mask;
+    return (size_t)(((uintptr_t)greenlet * 0x9e3779b97f4a7c15ull) >> 32) & table->mask;
 }
 
-// The slot of a greenlet, or the free one where it belongs. Signals: safe while nothing changes.
-size_t gp_greenlet_slot(const void *greenlet);
+// The record of the greenlet that runs on the calling thread, without the lock. Returns 1, 0 = it is not known, or
+// -EAGAIN = the table is just being changed. Signals: safe, bounded work. Synchronizes with gp_greenlet_put() and
+// gp_greenlet_take().
+int gp_greenlet_read(const void *greenlet, gp_greenlet_t *record);
 
 // What a handler reads to know which greenlet runs.
 typedef struct gp_greenlet_here {

@@ -1,42 +1,74 @@
 // SPDX-License-Identifier: MIT
 // The part of greenlet_map.h that the handler reaches.
+#include <errno.h>
+
 #include "greenlet/greenlet_map.h"
 #include "interpreter/task_step.h"
 #include "signal/thread.h"
 
-gp_greenlet_table_t gp_greenlet_table;
+enum { ATTEMPTS = 8 }; // a record is written in a few nanoseconds, unless its writer has been interrupted
+
+gp_greenlet_table_t *_Atomic gp_greenlet_table;
+_Atomic uint32_t gp_greenlet_version;
 __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
 
-size_t gp_greenlet_slot(const void *greenlet)
+static const void *greenlet_in(const gp_greenlet_t *slot)
 {
-    size_t slot = gp_greenlet_home(greenlet);
-    while (gp_greenlet_table.slots[slot].greenlet != NULL && gp_greenlet_table.slots[slot].greenlet != greenlet)
-        slot = (slot + 1) & gp_greenlet_table.mask;
-    return slot;
+    return __atomic_load_n(&slot->greenlet, __ATOMIC_RELAXED);
 }
 
-gp_greenlet_t *gp_greenlet_find(const void *greenlet)
+static bool search(const gp_greenlet_table_t *table, const void *greenlet, gp_greenlet_t *record)
 {
-    if (gp_greenlet_table.slots == NULL)
-        return NULL;
-    gp_greenlet_t *found = &gp_greenlet_table.slots[gp_greenlet_slot(greenlet)];
-    return found->greenlet != NULL ? found : NULL;
+    size_t at = gp_greenlet_home(table, greenlet);
+    for (size_t i = 0; i <= table->mask; i++, at = (at + 1) & table->mask) {
+        const gp_greenlet_t *slot = &table->slots[at];
+        const void *there = greenlet_in(slot);
+        if (there == NULL)
+            return false;
+        if (there != greenlet)
+            continue;
+        *record = (gp_greenlet_t){
+            .greenlet = there,
+            .coro = __atomic_load_n(&slot->coro, __ATOMIC_RELAXED),
+            .coro_id = __atomic_load_n(&slot->coro_id, __ATOMIC_RELAXED),
+            .object = __atomic_load_n(&slot->object, __ATOMIC_RELAXED),
+        };
+        return true;
+    }
+    return false;
+}
+
+int gp_greenlet_read(const void *greenlet, gp_greenlet_t *record)
+{
+    const gp_greenlet_table_t *table = atomic_load_explicit(&gp_greenlet_table, memory_order_acquire);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        uint32_t version = atomic_load_explicit(&gp_greenlet_version, memory_order_acquire); // write_slot()'s
+        if (version & 1)
+            continue;
+        bool found = table != NULL && search(table, greenlet, record);
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(&gp_greenlet_version, memory_order_relaxed) == version)
+            return found;
+    }
+    return -EAGAIN;
 }
 
 prof_coro_t *gp_greenlet_unreported(uint64_t *id)
 {
     const void *now = gp_language_running(gp_greenlet_here.state);
-    if (now == NULL || now == gp_greenlet_here.last ||
-        atomic_load_explicit(&gp_greenlet_table.changing, memory_order_relaxed))
+    if (now == NULL || now == gp_greenlet_here.last)
         return NULL;
     if (now == gp_step_here.greenlet && gp_step_here.coro != NULL) {
         *id = gp_step_here.coro_id;
         return gp_step_here.coro;
     }
-    // It differs between a switch and its report only: this thread holds the interpreter lock, so the table
-    // does not change.
-    gp_greenlet_t *found = gp_greenlet_find(now);
     gp_thread_t *thread = gp_thread_self;
-    *id = found != NULL ? found->coro_id : now == (*gp_greenlet_here.state)[0] ? thread->root_id : 0;
-    return *id == 0 ? NULL : found != NULL ? found->coro : thread->root;
+    gp_greenlet_t record;
+    int found = gp_greenlet_read(now, &record);
+    if (found < 0 && atomic_load_explicit(&gp_language_reads, memory_order_relaxed))
+        gp_thread_count(thread, GP_COUNTER_POLL_MISFIT);
+    if (found < 0)
+        return NULL;
+    *id = found > 0 ? record.coro_id : now == (*gp_greenlet_here.state)[0] ? thread->root_id : 0;
+    return *id == 0 ? NULL : found > 0 ? record.coro : thread->root;
 }
