@@ -35,7 +35,7 @@ static gp_packed_row_t row_of(uintptr_t pc)
 bool gp_hook_park_outward(gp_park_t *park)
 {
     gp_packed_row_t row = row_of(park->pc);
-    gp_stack_t stack = {.lo = park->sp, .hi = park->sp + FRAME_MAX_BYTES};
+    gp_stack_t stack = gp_stack_of(park->sp, park->sp + FRAME_MAX_BYTES);
     gp_frame_t frame = {.pc = park->pc, .sp = park->sp, .fp = park->fp};
     if (gp_row_kind(row) == GP_ROW_SPECIAL || gp_step_packed(row, &frame, &stack) != GP_STEP_OK)
         return false;

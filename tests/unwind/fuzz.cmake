@@ -2,7 +2,7 @@
 # The fuzz target needs clang; it is built beside whatever compiler builds the rest.
 find_program(FUZZ_CLANG NAMES clang clang-14)
 set(walker_dir ${PROJECT_SOURCE_DIR}/src/core/unwind)
-set(fuzz_sources fuzz_cfi.c ${walker_dir}/cfi.c ${walker_dir}/cfi_entry.c ${walker_dir}/expr.c
+set(fuzz_sources fuzz_cfi.c ${walker_dir}/cfi.c ${walker_dir}/cfi_entry.c ${walker_dir}/expr.c ${walker_dir}/stack_see.c
                  ${walker_dir}/packed_row.c)
 set(fuzz_exe ${CMAKE_CURRENT_BINARY_DIR}/unwind_fuzz_cfi)
 if(FUZZ_CLANG)

@@ -76,6 +76,13 @@ static bool is_mapped(walk_t *walk, uintptr_t address, size_t bytes)
     return page_is_mapped(walk, address) && page_is_mapped(walk, address + bytes - 1);
 }
 
+// Is all of it on the stack that the signal came in on, and there?
+static bool is_on_stack(walk_t *walk, uintptr_t address, size_t bytes)
+{
+    return address >= walk->place->sp - RED_ZONE && address + bytes <= walk->place->stack_hi &&
+           (!walk->place->in_doubt || is_mapped(walk, address, bytes));
+}
+
 // Go to a chunk: 0 = none is left. What cannot be an address ends the list as well: the memory was freed.
 static void enter_chunk(walk_t *walk, uintptr_t chunk)
 {
@@ -134,7 +141,7 @@ static bool is_sound(walk_t *walk, uintptr_t frame, bool leaf)
         return false;
     if (in_data_stack(walk, frame))
         return byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_THREAD;
-    if (frame >= walk->place->sp - RED_ZONE && frame + layout->frame_bytes <= walk->place->stack_hi)
+    if (is_on_stack(walk, frame, layout->frame_bytes))
         return byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
     if (!is_mapped(walk, frame - 8, layout->frame_bytes + 8u) ||
         byte_at(frame + layout->frame_owner) != GP_CPYTHON_OWNER_GENERATOR)
@@ -226,11 +233,11 @@ static size_t scan(walk_t *walk, unsigned *flags)
     return walk->count;
 }
 
-static bool is_cframe(const walk_t *walk, uintptr_t cframe)
+static bool is_cframe(walk_t *walk, uintptr_t cframe)
 {
     if (cframe == walk->state + walk->layout->state_root_cframe)
         return true;
-    return cframe >= walk->place->sp - RED_ZONE && cframe + CFRAME_BYTES <= walk->place->stack_hi && cframe % 8 == 0;
+    return cframe % 8 == 0 && is_on_stack(walk, cframe, CFRAME_BYTES);
 }
 
 // The leaf, 0 = there is none. False: it cannot be known.
@@ -287,7 +294,7 @@ static bool is_entry(const walk_t *walk, uintptr_t frame)
     return byte_at(frame + walk->layout->frame_is_entry) != 0;
 }
 
-static bool entry_fits(const walk_t *walk, uintptr_t entry)
+static bool entry_fits(walk_t *walk, uintptr_t entry)
 {
     const gp_cpython_layout_t *layout = walk->layout;
     uintptr_t cframe = word_at(walk->state + layout->state_cframe);

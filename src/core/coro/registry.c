@@ -89,6 +89,7 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     atomic_store_explicit(&coro->trace_seq, 0, memory_order_relaxed);
     coro->kind = birth->kind;
     coro->hook_mark = 0;
+    coro->keeps_stack = birth->keeps_stack;
     coro->shares_stack = birth->shares_stack;
     coro->entry = birth->entry;
     coro->object = birth->object;
@@ -252,6 +253,7 @@ prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const ch
 {
     gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
     gp_park_t caller = gp_spawn_caller();
+    birth.keeps_stack = true;
     return create(&birth, &caller);
 }
 
@@ -259,7 +261,7 @@ prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, c
 {
     gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
     gp_park_t caller = gp_spawn_caller();
-    birth.shares_stack = true;
+    birth.keeps_stack = birth.shares_stack = true;
     atomic_store_explicit(&gp_coro_any_shared, true, memory_order_relaxed);
     return create(&birth, &caller);
 }

@@ -15,6 +15,7 @@ extern pthread_mutex_t gp_registry_lock;
 typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t lo, hi;          // its stack; equal: none of its own
     uint32_t kind;             // enum gp_coro_kind
+    bool keeps_stack;          // the stack is there until the record is retired
     bool shares_stack;         // see prof_coro_create_shared()
     uintptr_t entry;           // 0 = unknown
     uintptr_t object;          // of its language, 0 = none

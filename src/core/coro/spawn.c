@@ -32,6 +32,7 @@ typedef struct walk {
     gp_thread_t *thread;
     const gp_park_t *caller;
     uintptr_t hi;
+    enum gp_unwind_doubt doubt;
     size_t depth;
     unsigned flags;
     uint32_t tag; // of a language's frames
@@ -40,7 +41,8 @@ typedef struct walk {
 static void run_walk(void *argument)
 {
     walk_t *walk = argument;
-    gp_unwind_regs_t regs = {.pc = walk->caller->pc, .sp = walk->caller->sp, .fp = walk->caller->fp};
+    gp_unwind_regs_t regs = {
+        .pc = walk->caller->pc, .sp = walk->caller->sp, .fp = walk->caller->fp, .doubt = walk->doubt};
     walk->depth =
         gp_unwind_walk_parked(&regs, regs.sp, walk->hi, walk->thread->parked_frames, GP_SPAWN_DEPTH, &walk->flags);
 }
@@ -147,7 +149,10 @@ uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller)
         return 0;
     prof_coro_t *stack = spawner->lo != spawner->hi ? spawner : thread->root;
     uintptr_t lo = atomic_load_explicit(&stack->lo, memory_order_relaxed);
-    walk_t walk = {.thread = thread, .caller = caller, .hi = atomic_load_explicit(&stack->hi, memory_order_relaxed)};
+    walk_t walk = {.thread = thread,
+                   .caller = caller,
+                   .hi = atomic_load_explicit(&stack->hi, memory_order_relaxed),
+                   .doubt = stack->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS};
     if (caller->sp < lo || caller->sp >= walk.hi || !walk_here(&walk, lo) || walk.depth == 0)
         return 0;
     return site_of(&walk);

@@ -120,7 +120,7 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
 
 static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi)
 {
-    gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_THREAD};
+    gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_THREAD, .keeps_stack = true};
     prof_coro_t *root = gp_coro_new(&birth);
     if (root == NULL)
         return NULL;

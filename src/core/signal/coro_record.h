@@ -89,6 +89,7 @@ struct prof_coro {
     } activity;
 
     uint32_t hook_mark;    // its runtime hook's, 0 at birth
+    uint32_t keeps_stack;  // its owner says when [lo, hi) goes; constant while live, but for a thread's
     uint32_t shares_stack; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
 
     // Registry's lock.

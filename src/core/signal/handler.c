@@ -23,7 +23,8 @@ _Atomic uint64_t gp_handler_census;
 void (*gp_handler_kick)(void);
 
 enum {
-    HANDLER_BYTES_MAX = 2048,      // above the walk, which is limited by its own test
+    HANDLER_BYTES_MAX = 2048, // above the walk, which is limited by its own test
+    PAGE = 4096,
     POPPED_BYTES = 256,            // more than an epilogue pops
     GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
 };
@@ -34,6 +35,7 @@ typedef struct found { // what one signal found
     uint64_t coro_id;
     uintptr_t entry; // where the handler's stack begins
     uint64_t now, cpu_ns;
+    uintptr_t at;            // the last byte below the stack pointer: one at the end of an empty stack is on it
     uintptr_t lo, hi;        // the stack that the stack pointer is on
     uint64_t off_ns;         // preempted since the last coarse point of the same slice
     const uintptr_t *frames; // its stack
@@ -73,7 +75,7 @@ static void ask_runtime(gp_thread_t *thread, found_t *found)
     bool is_own = found->coro == thread->root && !found->outside;
     if (found->coro->kind == GP_CORO_ANNOUNCED)
         return;
-    enum gp_poll_result result = gp_poll_ask(found->registers.sp, &found->polled);
+    enum gp_poll_result result = gp_poll_ask(found->at, &found->polled);
     found->misfit = result == GP_POLL_MISFIT || (result == GP_POLL_STACKLESS && !is_own);
     if (found->misfit)
         gp_thread_count(thread, GP_COUNTER_POLL_MISFIT);
@@ -86,7 +88,8 @@ static void ask_runtime(gp_thread_t *thread, found_t *found)
     found->outside = found->misfit;
 }
 
-// What is known to be mapped of the stack: [*lo, found->hi).
+// The stack [*lo, found->hi), and whether it is there. The owner of a thread's stack, or of one that the program has
+// announced itself, says when it goes; what else is known of stacks is how they once were.
 static void find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *lo)
 {
     prof_coro_t *coro = found->coro;
@@ -95,14 +98,18 @@ static void find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *lo)
     if (found->hi == *lo) { // shares the thread's stack
         *lo = atomic_load_explicit(&thread->root->lo, memory_order_relaxed);
         found->hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
+        coro = thread->root;
     }
+    found->registers.doubt = coro->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS;
     if (found->polled.poll != NULL) {
         *lo = found->polled.lo;
         found->hi = found->polled.hi;
-    } else if (found->outside || found->hi <= found->registers.sp) {
-        // The page that the stack pointer is on.
-        *lo = found->registers.sp & ~(uintptr_t)4095;
-        found->hi = (found->registers.sp | 4095u) + 1;
+        found->registers.doubt = GP_UNWIND_DOUBTS;
+    } else if (found->outside || found->hi <= found->at) {
+        // The page that the stack pointer is on, or at the end of.
+        *lo = found->at & ~(uintptr_t)(PAGE - 1);
+        found->hi = *lo + PAGE;
+        found->registers.doubt = GP_UNWIND_DOUBTS_ALL;
         if (!found->misfit)
             gp_thread_count(thread, GP_COUNTER_OUTSIDE);
     }
@@ -111,7 +118,7 @@ static void find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *lo)
 static void find_stack(gp_thread_t *thread, found_t *found)
 {
     uintptr_t lo;
-    found->coro = gp_thread_coro_at(thread, found->registers.sp, &found->coro_id, &found->outside);
+    found->coro = gp_thread_coro_at(thread, found->at, &found->coro_id, &found->outside);
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     prof_coro_t *unreported = language != NULL ? language->unreported(&found->coro_id) : NULL;
     if (unreported != NULL) {
@@ -136,7 +143,7 @@ static void account(gp_thread_t *thread, found_t *found)
         found->in_window = true;
         return;
     }
-    gp_slice_begin(thread, found->registers.sp);
+    gp_slice_begin(thread, found->at);
     hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
     if (hint != found->coro && !fresh && !found->outside && !found->unreported) {
         // The hint is old: a switch that no hook saw.
@@ -163,7 +170,10 @@ static size_t walk_language(gp_thread_t *thread, const found_t *found, unsigned 
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language == NULL)
         return 0;
-    gp_language_place_t place = {.pc = found->registers.pc, .sp = found->registers.sp, .stack_hi = found->hi};
+    gp_language_place_t place = {.pc = found->registers.pc,
+                                 .sp = found->registers.sp,
+                                 .stack_hi = found->hi,
+                                 .in_doubt = found->registers.doubt != GP_UNWIND_SURE};
     return language->walk(&place, thread->language_frames,
                           atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
 }
@@ -253,7 +263,7 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
     if (found->polled.poll != NULL)
         memcpy(&sample->frames[depth], &found->polled, sizeof(found->polled));
     else if (found->outside)
-        sample->frames[depth] = found->registers.sp;
+        sample->frames[depth] = found->at;
     gp_ring_commit(sample, GP_RING_SAMPLE);
     gp_thread_count(thread, GP_COUNTER_SAMPLES);
     if ((found->outside && !found->misfit) || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
@@ -271,6 +281,7 @@ static void take_sample(gp_thread_t *thread, ucontext_t *context)
         return;
     }
     gp_unwind_regs_from_ucontext(&found.registers, thread->registers, context);
+    found.at = found.registers.sp - 1;
     find_stack(thread, &found);
     account(thread, &found);
     record(thread, &found, weight_ns);

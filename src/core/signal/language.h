@@ -24,6 +24,7 @@
 typedef struct gp_language_place { // where a signal came in
     uintptr_t pc, sp;
     uintptr_t stack_hi; // end of the stack that it is on
+    bool in_doubt;      // not all of it may be there
 } gp_language_place_t;
 
 struct prof_coro;

@@ -125,6 +125,7 @@ static size_t walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
         .pc = atomic_load_explicit(&coro->park_pc, memory_order_relaxed),
         .sp = atomic_load_explicit(&coro->park_sp, memory_order_relaxed),
         .fp = atomic_load_explicit(&coro->park_fp, memory_order_relaxed),
+        .doubt = coro->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS,
     };
     *flags = 0;
     if (regs.pc == 0 && (lo == hi || coro == thread->root))

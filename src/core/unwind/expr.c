@@ -62,7 +62,7 @@ typedef struct evaluator {
     gp_cursor_t r;
     const uint8_t *start;
     const gp_regfile_t *regs;
-    const gp_stack_t *memory;
+    gp_stack_t *memory;
     uintptr_t stack[EXPR_STACK];
     unsigned depth;
     enum gp_expr_status status;
@@ -313,7 +313,7 @@ static void run_one(evaluator_t *e)
 }
 
 enum gp_expr_status gp_expr_eval(const uint8_t *block, const uint8_t *limit, const gp_regfile_t *regs,
-                                 const gp_stack_t *stack, const uintptr_t *initial, uintptr_t *result)
+                                 gp_stack_t *stack, const uintptr_t *initial, uintptr_t *result)
 {
     evaluator_t e;
     e.r = gp_cursor_over(block, limit);

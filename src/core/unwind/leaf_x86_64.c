@@ -92,7 +92,7 @@ bool gp_call_may_enter(uintptr_t ra, uintptr_t start)
     return target == start;
 }
 
-enum gp_step gp_step_leaf(gp_frame_t *frame, const gp_stack_t *stack)
+enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_t *stack)
 {
     uintptr_t at = frame->sp, ra;
     if (!in_text(frame->pc, frame->pc))

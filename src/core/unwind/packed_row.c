@@ -64,7 +64,7 @@ static unsigned realign_slot(const gp_row_t *row)
 
 static bool eval_at(const gp_row_t *row, uintptr_t pc, uintptr_t sp, uintptr_t *cfa)
 {
-    static const gp_stack_t nothing = {.lo = 16, .hi = 16};
+    gp_stack_t nothing = gp_stack_of(16, 16);
     gp_regfile_t regs = {.known = 1ull << GP_REG_SP};
     regs.reg[GP_REG_SP] = sp;
 #if defined(__x86_64__)

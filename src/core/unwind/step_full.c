@@ -23,7 +23,7 @@ static enum gp_step from_expr(enum gp_expr_status status)
     return status == GP_EXPR_OK ? GP_STEP_OK : status == GP_EXPR_UNKNOWN_REG ? GP_STEP_NEED_REGS : GP_STEP_LOST;
 }
 
-static enum gp_step find_cfa(const gp_row_t *row, const gp_regfile_t *regs, const gp_stack_t *stack, uintptr_t *cfa)
+static enum gp_step find_cfa(const gp_row_t *row, const gp_regfile_t *regs, gp_stack_t *stack, uintptr_t *cfa)
 {
     if (row->cfa_is_expr)
         return from_expr(gp_expr_eval(row->base + row->cfa_offset, row->expr_limit, regs, stack, NULL, cfa));
@@ -46,8 +46,8 @@ static bool already_popped(const gp_row_t *row, const gp_rule_t *rule, const gp_
 }
 
 // The value of one register in the caller. Returns false when it is lost.
-static bool find_register(const gp_row_t *row, unsigned reg, const gp_regfile_t *regs, const gp_stack_t *stack,
-                          uintptr_t cfa, uintptr_t *value)
+static bool find_register(const gp_row_t *row, unsigned reg, const gp_regfile_t *regs, gp_stack_t *stack, uintptr_t cfa,
+                          uintptr_t *value)
 {
     const gp_rule_t *rule = &row->regs[reg];
     uintptr_t at = cfa + (uintptr_t)(intptr_t)rule->value;
@@ -81,8 +81,7 @@ static bool find_register(const gp_row_t *row, unsigned reg, const gp_regfile_t 
     }
 }
 
-static bool find_ra(const gp_row_t *row, const gp_cursor_t *cursor, const gp_stack_t *stack, uintptr_t cfa,
-                    uintptr_t *ra)
+static bool find_ra(const gp_row_t *row, const gp_cursor_t *cursor, gp_stack_t *stack, uintptr_t cfa, uintptr_t *ra)
 {
     // Only a leaf's return address may still be in its register.
     if (row->regs[row->ra_reg].kind == GP_RULE_SAME && !(GP_RA_IN_REGISTER && cursor->exact))
@@ -107,7 +106,7 @@ static bool is_overwritten(const gp_row_t *row, uintptr_t ra)
     return row->regs[GP_REG_EH_DATA].kind == GP_RULE_OFFSET && !row->signal_frame && !gp_call_may_enter(ra, row->start);
 }
 
-static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, const gp_stack_t *stack)
+static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, gp_stack_t *stack)
 {
     gp_cursor_t caller = {.exact = row->signal_frame};
     uintptr_t cfa, value;
@@ -130,7 +129,7 @@ static enum gp_step apply(const gp_row_t *row, gp_cursor_t *cursor, const gp_sta
     return GP_STEP_OK;
 }
 
-static enum gp_step without_row(gp_cursor_t *cursor, const gp_stack_t *stack, const gp_module_t *module)
+static enum gp_step without_row(gp_cursor_t *cursor, gp_stack_t *stack, const gp_module_t *module)
 {
     const gp_regfile_t *regs = &cursor->regs;
     gp_frame_t frame = {
@@ -152,7 +151,7 @@ static enum gp_step without_row(gp_cursor_t *cursor, const gp_stack_t *stack, co
     return status;
 }
 
-enum gp_step gp_step_full(gp_cursor_t *cursor, const gp_stack_t *stack)
+enum gp_step gp_step_full(gp_cursor_t *cursor, gp_stack_t *stack)
 {
     gp_module_t storage;
     const gp_module_t *module;

@@ -12,7 +12,7 @@ static bool cfa_ok(const gp_frame_t *frame, const gp_stack_t *stack, uintptr_t c
     return cfa > frame->sp - frame->exact && cfa <= stack->hi && cfa % WORD == 0;
 }
 
-static enum gp_step read_ra(gp_packed_row_t row, const gp_frame_t *frame, const gp_stack_t *stack, uintptr_t cfa,
+static enum gp_step read_ra(gp_packed_row_t row, const gp_frame_t *frame, gp_stack_t *stack, uintptr_t cfa,
                             uintptr_t *ra)
 {
     if (gp_row_ra(row) == 0) {
@@ -22,7 +22,7 @@ static enum gp_step read_ra(gp_packed_row_t row, const gp_frame_t *frame, const 
     return gp_stack_read(stack, cfa - gp_row_ra(row) * WORD, ra) ? GP_STEP_OK : GP_STEP_LOST;
 }
 
-static enum gp_step step_realign(unsigned slot, gp_frame_t *frame, const gp_stack_t *stack)
+static enum gp_step step_realign(unsigned slot, gp_frame_t *frame, gp_stack_t *stack)
 {
     uintptr_t cfa, fp, ra;
     if (!gp_stack_read(stack, frame->fp - slot * WORD, &cfa) || !gp_stack_read(stack, frame->fp, &fp) ||
@@ -32,7 +32,7 @@ static enum gp_step step_realign(unsigned slot, gp_frame_t *frame, const gp_stac
     return GP_STEP_OK;
 }
 
-enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, const gp_stack_t *stack)
+enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, gp_stack_t *stack)
 {
     if (gp_row_kind(row) == GP_ROW_SPECIAL)
         return step_realign(gp_row_argument(row), frame, stack);
@@ -47,7 +47,7 @@ enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, const gp_sta
 }
 
 // Both processors lay a frame record out alike: the caller's frame pointer, then the return address.
-enum gp_step gp_step_fallback(gp_frame_t *frame, const gp_stack_t *stack)
+enum gp_step gp_step_fallback(gp_frame_t *frame, gp_stack_t *stack)
 {
     uintptr_t fp = frame->fp, next, ra;
     if (frame->exact && gp_step_leaf(frame, stack) == GP_STEP_OK)

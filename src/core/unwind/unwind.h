@@ -3,7 +3,8 @@
 //
 // Model: a walk starts from the registers of an interrupted (or parked) context and the bounds [lo, hi) of the stack
 // that its stack pointer is on. It finds each caller through unwind rows that are read from .eh_frame once per program
-// counter and cached; it never reads outside [lo, hi), never goes backwards, takes no lock, allocates nothing.
+// counter and cached; it never reads outside [lo, hi), nor what is not there
+// if that is in doubt, never goes backwards, takes no lock, allocates nothing.
 //
 // Order of calls: gp_unwind_init() once, outside any handler, before the first walk; everything else in any order.
 #pragma once
@@ -23,11 +24,20 @@ enum gp_unwind_flag {
     GP_UNWIND_INCOMPLETE = 1u << 1, // gave up before the stack's bottom: no row, no frame pointer to trust
 };
 
+// How much of [lo, hi) may be gone by the time of the walk: of that the kernel is asked, page by page, before it is
+// read.
+enum gp_unwind_doubt {
+    GP_UNWIND_SURE = 0, // nothing
+    GP_UNWIND_DOUBTS,   // all but the stack pointer's own page: a stack that its coroutine runs on now
+    GP_UNWIND_DOUBTS_ALL,
+};
+
 // Registers to walk from. `gp`: all general registers in DWARF order (x86-64: 17, aarch64: 33), or
 // NULL where only these four are known (a parked coroutine). `lr` is used on aarch64 only.
 typedef struct gp_unwind_regs {
     uintptr_t pc, sp, fp, lr;
     const uintptr_t *gp;
+    enum gp_unwind_doubt doubt; // of the stack's bounds
 } gp_unwind_regs_t;
 
 // Prepare the row cache and the vDSO's rows. Idempotent.

@@ -39,6 +39,20 @@ static size_t unroll(gp_walk_t *w)
     return max;
 }
 
+// What the walk may read at once. A stack pointer at a page's beginning may be a stack's end, with nothing behind it.
+static gp_stack_t stack_of(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi)
+{
+    gp_stack_t stack = gp_stack_of(lo, hi & ~(uintptr_t)(sizeof(uintptr_t) - 1));
+    uintptr_t page = regs->sp & ~(uintptr_t)(GP_STACK_PAGE - 1);
+    if (regs->doubt == GP_UNWIND_SURE)
+        return stack;
+    stack.seen_lo = page > lo ? page : lo;
+    stack.seen_hi = stack.hi - page > GP_STACK_PAGE ? page + GP_STACK_PAGE : stack.hi;
+    if (regs->doubt == GP_UNWIND_DOUBTS_ALL || regs->sp == page || regs->sp < lo || regs->sp >= stack.hi)
+        stack.seen_hi = stack.seen_lo;
+    return stack;
+}
+
 static size_t walk(const gp_unwind_regs_t *regs, bool exact, gp_stack_t stack, uintptr_t *frames, size_t max,
                    unsigned *flags)
 {
@@ -71,13 +85,11 @@ static size_t walk(const gp_unwind_regs_t *regs, bool exact, gp_stack_t stack, u
 size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                       unsigned *flags)
 {
-    gp_stack_t stack = {.lo = lo, .hi = hi & ~(uintptr_t)7};
-    return walk(regs, true, stack, frames, max, flags);
+    return walk(regs, true, stack_of(regs, lo, hi), frames, max, flags);
 }
 
 size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                              unsigned *flags)
 {
-    gp_stack_t stack = {.lo = lo, .hi = hi & ~(uintptr_t)7};
-    return walk(regs, false, stack, frames, max, flags);
+    return walk(regs, false, stack_of(regs, lo, hi), frames, max, flags);
 }

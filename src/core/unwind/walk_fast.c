@@ -60,16 +60,26 @@ GP_UNSANITIZED static inline bool unchanged(const gp_memo_frame_t *frame)
     return ((gp_stack_word(frame->ra_at) ^ frame->ra) | (gp_stack_word(frame->fp_at) ^ frame->fp_word)) == 0;
 }
 
-// Store old frames from `frame` on as long as the next one's words are the same, at most `room` of
-// them. Returns the last frame that is proven; it is not stored.
-static inline const gp_memo_frame_t *prove(const gp_memo_frame_t *frame, const gp_memo_frame_t *last, uintptr_t *out,
-                                           size_t room)
+// Store old frames from `frame` on as long as the next one's words are there, in a stack in doubt, and the same, at
+// most `room` of them. Returns the last frame that is proven; it is not stored.
+__attribute__((always_inline)) static inline const gp_memo_frame_t *
+prove(gp_stack_t *doubted, const gp_memo_frame_t *frame, const gp_memo_frame_t *last, uintptr_t *out, size_t room)
 {
     size_t left = (size_t)(last - frame) - 1;
     const gp_memo_frame_t *stop = frame + (left < room ? left : room);
-    for (; frame != stop && unchanged(frame + 1); frame++)
+    for (; frame != stop; frame++) {
+        if (doubted != NULL && !(gp_stack_holds(doubted, frame[1].ra_at) && gp_stack_holds(doubted, frame[1].fp_at)))
+            break;
+        if (!unchanged(frame + 1))
+            break;
         *out++ = gp_arch_strip(frame->ra) - 1;
+    }
     return frame;
+}
+
+static bool is_seen(const gp_stack_t *stack)
+{
+    return stack->seen_lo == stack->lo && stack->seen_hi == stack->hi;
 }
 
 // The walk stands on an old frame, `at`: store it and all that follow and are proven, but for the last. How the walk
@@ -82,7 +92,9 @@ static void follow_memo(gp_walk_t *w, const gp_memo_frame_t *at)
     use->run = use->run != NULL ? use->run : frame;
     for (;;) {
         size_t room = (size_t)(w->end - w->out);
-        const gp_memo_frame_t *proven = prove(frame, use->last, w->out, room);
+        const gp_memo_frame_t *proven = GP_LIKELY(is_seen(&w->stack))
+                                            ? prove(NULL, frame, use->last, w->out, room)
+                                            : prove(&w->stack, frame, use->last, w->out, room);
         size_t count = (size_t)(proven - frame);
         w->out += count;
         w->steps += (unsigned)count;
@@ -156,10 +168,10 @@ GP_UNSANITIZED static inline void step_plain(gp_packed_row_t row, uintptr_t cfa,
     caller->fp = *fp;
 }
 
-// Does the frame end above `sp`, inside the stack, and do all slots that a row can name lie in it?
+// Does the frame end above `sp`, inside what was seen of the stack, and do all slots that a row can name lie in it?
 static inline bool is_plain(gp_stack_t stack, gp_packed_row_t row, uintptr_t sp, uintptr_t cfa)
 {
-    return cfa > sp && cfa <= stack.hi && cfa % WORD == 0 && cfa - stack.lo >= GP_ROW_SLOT_MASK * WORD &&
+    return cfa > sp && cfa <= stack.seen_hi && cfa % WORD == 0 && cfa - stack.seen_lo >= GP_ROW_SLOT_MASK * WORD &&
            !(GP_RA_IN_REGISTER && gp_row_ra(row) == 0);
 }
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Samples on stacks that are not where they are said to be: what is not mapped is not read.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "greenprof/coro.h"
+#include "sample_at.h"
+
+#if defined(SAMPLE_AT)
+
+#include "coro/registry.h"
+#include "signal/region.h"
+
+enum { PAGE = 4096, STACK = 4 * PAGE, PATIENCE = 60000 };
+
+static prof_t *profile;
+
+static int start(void **state)
+{
+    (void)state;
+    profile = sample_at_start();
+    return profile != NULL ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    prof_stop(profile);
+    prof_free(profile);
+    return 0;
+}
+
+static uintptr_t map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    return (uintptr_t)memory;
+}
+
+// A coroutine that is just being started: its stack is empty, and what follows it cannot be read.
+static void stack_pointer_at_the_end(void **state)
+{
+    (void)state;
+    uintptr_t stack = map(STACK + PAGE), end = stack + STACK;
+    uint64_t id;
+    mprotect((void *)end, PAGE, PROT_NONE);
+    prof_coro_t *coro = prof_coro_create((void *)stack, STACK, "begins");
+    prof_coro_switch(coro);
+    sample_at(end, 0);
+    assert_ptr_equal(gp_thread_self->current, coro);
+    bool outside;
+    assert_ptr_equal(gp_thread_coro_at(gp_thread_self, end - 1, &id, &outside), coro);
+    assert_int_equal(gp_thread_self->counters[GP_COUNTER_OUTSIDE], 0);
+    prof_coro_switch(NULL);
+    prof_coro_destroy(coro);
+    munmap((void *)stack, STACK + PAGE);
+}
+
+// The same of a stack that is not known at all.
+static void end_of_an_unknown_stack(void **state)
+{
+    (void)state;
+    uintptr_t stack = map(STACK + PAGE), end = stack + STACK;
+    munmap((void *)end, PAGE);
+    sample_at(end, 0);
+    munmap((void *)stack, STACK);
+}
+
+// Two stacks side by side are one mapping; then one of them goes.
+static void found_stack_that_shrinks(void **state)
+{
+    (void)state;
+    uintptr_t lower = map(2 * STACK), upper = lower + STACK, sp = lower + STACK / 2 + 64;
+    uint64_t id;
+    prof_coro_t *coro = NULL;
+    for (int i = 0; i < PATIENCE && (coro = gp_region_find(sp, &id)) == NULL; i++) {
+        sample_at(sp, 0);
+        usleep(1000);
+    }
+    assert_non_null(coro);
+    assert_true(coro->lo <= lower && coro->hi >= upper + STACK);
+    munmap((void *)upper, STACK);
+    sample_at(sp, upper + PAGE);
+    sample_at(sp, upper - PAGE);
+    munmap((void *)lower, STACK);
+}
+
+// A runtime's coroutine that was abandoned, and a smaller stack that is in its place.
+static void announced_stack_that_is_gone(void **state)
+{
+    (void)state;
+    uintptr_t stack = map(STACK), sp = stack + PAGE - 64;
+    prof_coro_t *coro = gp_coro_announce(stack, stack + STACK, 0, "abandoned");
+    munmap((void *)(stack + PAGE), STACK - PAGE);
+    sample_at(sp, stack + PAGE);
+    sample_at(sp, stack + 2 * PAGE + 64);
+    gp_coro_retire(coro);
+    munmap((void *)stack, PAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(stack_pointer_at_the_end, start, stop),
+        cmocka_unit_test_setup_teardown(end_of_an_unknown_stack, start, stop),
+        cmocka_unit_test_setup_teardown(found_stack_that_shrinks, start, stop),
+        cmocka_unit_test_setup_teardown(announced_stack_that_is_gone, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    return 77; // how a signal is sent from there is written for x86-64
+}
+
+#endif
