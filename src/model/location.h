@@ -34,4 +34,5 @@ enum gp_pseudo {
     GP_PSEUDO_WAITING = 6,   // ready or parked, unknown which: "[waiting]"
     GP_PSEUDO_PREEMPTED = 7, // its thread could run but did not: "[preempted]"
     GP_PSEUDO_BLOCKED = 8,   // its thread was asleep in the kernel: "[blocked]"
+    GP_PSEUDO_TREE_FULL = 9, // stands for what there was no room for in a profile's call tree: "[tree full]"
 };

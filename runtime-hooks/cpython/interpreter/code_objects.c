@@ -222,6 +222,8 @@ static code_t *read_code(uintptr_t address)
     code->address = address;
     code->first_line = (uint32_t)field(head, layout->code_first_line);
     code->function = gp_functions_number(name, (size_t)name_len, file, (size_t)file_len, code->first_line);
+    if (gp_functions_is_other(code->function)) // lines of many files: they would say nothing
+        code->fixed = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(code->function, 0));
     look_at_file(code, file);
     read_lines(code, field(head, layout->code_lines));
     HASH_ADD(hh, codes, address, sizeof(code->address), code);

@@ -10,7 +10,9 @@
 
 #include "base/futex.h"
 #include "collect/found_stack.h"
+#include "collect/functions.h"
 #include "collect/hog_samples.h"
+#include "collect/modules.h"
 #include "collect/polled.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
@@ -305,6 +307,8 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
             atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
     }
+    counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
+    counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
 }
 
 uint64_t gp_collector_unsampled_ns(void)

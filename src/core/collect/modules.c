@@ -3,12 +3,14 @@
 
 #include <elf.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/index.h"
+
 enum {
-    MODULES_MAX = 65533,
     CACHE_SIZE = 4096, // program counter -> location, direct-mapped
 };
 
@@ -16,7 +18,10 @@ static gp_module_t *modules;
 static size_t module_count, module_room;
 static uint32_t *sorted; // indices of loaded modules by start
 static size_t sorted_count;
+static gp_index_t by_image; // numbers of modules by image_hash()
 static unsigned long long seen_adds, seen_subs;
+static uint64_t new_loads, unlisted; // of the present look
+static _Atomic uint64_t lost;
 static struct {
     uintptr_t pc;
     gp_loc_t loc;
@@ -82,16 +87,56 @@ static bool is_own(const gp_module_t *module)
     return strncmp(base, "libgreenprof.so", 15) == 0 || strncmp(base, "libgreenprof-core.so", 20) == 0;
 }
 
+typedef struct image { // what is looked for
+    const gp_module_t *module;
+    const char *path;
+} image_t;
+
+// A file without a build-id may be another one by now: it is told from others by where it is loaded, too.
+static uint64_t image_hash(const gp_module_t *module, const char *path)
+{
+    uint64_t hash = gp_hash_more(gp_hash_bytes(path, strlen(path)), gp_hash_bytes(module->build_id, 20));
+    return module->build_id_len > 0 ? hash : gp_hash_more(hash, module->start);
+}
+
+static bool is_same_image(const gp_module_t *other, const image_t *image)
+{
+    return other->build_id_len == image->module->build_id_len &&
+           memcmp(other->build_id, image->module->build_id, other->build_id_len) == 0 &&
+           strcmp(other->path, image->path) == 0;
+}
+
+static bool is_same_place(const void *unused, uint32_t number, const void *image)
+{
+    const gp_module_t *other = &modules[number], *module = ((const image_t *)image)->module;
+    (void)unused;
+    return other->start == module->start && other->end == module->end && other->bias == module->bias &&
+           is_same_image(other, image);
+}
+
+static bool is_free_copy(const void *unused, uint32_t number, const void *image)
+{
+    const gp_module_t *other = &modules[number];
+    (void)unused;
+    return !other->loaded && other->build_id_len > 0 && is_same_image(other, image);
+}
+
+// The module as it is known already. One that is loaded again at another address keeps its number: locations in it are
+// addresses as in its file.
 static gp_module_t *find_same(const gp_module_t *module, const char *path)
 {
-    for (size_t i = 0; i < module_count; i++) {
-        gp_module_t *other = &modules[i];
-        if (other->start == module->start && other->end == module->end && other->bias == module->bias &&
-            other->build_id_len == module->build_id_len &&
-            memcmp(other->build_id, module->build_id, module->build_id_len) == 0 && strcmp(other->path, path) == 0)
-            return other;
-    }
-    return NULL;
+    const image_t image = {module, path};
+    uint64_t hash = image_hash(module, path);
+    uint32_t number = gp_index_find(&by_image, hash, is_same_place, NULL, &image);
+    if (number != GP_INDEX_NONE)
+        return &modules[number];
+    number = gp_index_find(&by_image, hash, is_free_copy, NULL, &image);
+    if (number == GP_INDEX_NONE)
+        return NULL;
+    modules[number].start = module->start;
+    modules[number].end = module->end;
+    modules[number].bias = module->bias;
+    return &modules[number];
 }
 
 static bool make_room(void)
@@ -122,16 +167,21 @@ static int visit(struct dl_phdr_info *info, size_t size, void *unused)
         return 0;
     gp_module_t *same = find_same(&module, path);
     if (same != NULL) {
-        same->loaded = true;
         free(path);
-    } else if (module_count < MODULES_MAX && make_room()) {
+    } else if (module_count < GP_MODULES_MAX && make_room() &&
+               gp_index_add(&by_image, image_hash(&module, path), (uint32_t)module_count) == 0) {
         module.path = path;
-        module.loaded = true;
         module.own = is_own(&module);
         module.id = (uint32_t)module_count + 1;
-        modules[module_count++] = module;
+        same = &modules[module_count++];
+        *same = module;
     } else {
         free(path);
+        unlisted++;
+    }
+    if (same != NULL && !same->loaded) {
+        same->loaded = true;
+        sorted[sorted_count++] = (uint32_t)(same - modules);
     }
     return 0;
 }
@@ -140,6 +190,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *changed)
 {
     (void)size;
     *(bool *)changed = info->dlpi_adds != seen_adds || info->dlpi_subs != seen_subs;
+    new_loads = info->dlpi_adds - seen_adds;
     seen_adds = info->dlpi_adds;
     seen_subs = info->dlpi_subs;
     return 1;
@@ -157,13 +208,11 @@ bool gp_modules_refresh(void)
     dl_iterate_phdr(look, &changed);
     if (!changed)
         return false;
-    for (size_t i = 0; i < module_count; i++)
-        modules[i].loaded = false;
+    for (size_t i = 0; i < sorted_count; i++)
+        modules[sorted[i]].loaded = false;
+    sorted_count = unlisted = 0;
     dl_iterate_phdr(visit, NULL);
-    sorted_count = 0;
-    for (size_t i = 0; i < module_count; i++)
-        if (modules[i].loaded)
-            sorted[sorted_count++] = (uint32_t)i;
+    atomic_fetch_add_explicit(&lost, unlisted < new_loads ? unlisted : new_loads, memory_order_relaxed);
     if (sorted_count > 0)
         qsort(sorted, sorted_count, sizeof(*sorted), by_start);
     memset(cache, 0, sizeof(cache));
@@ -200,4 +249,9 @@ const gp_module_t *gp_modules_all(size_t *count)
 {
     *count = module_count;
     return modules;
+}
+
+uint64_t gp_modules_lost(void)
+{
+    return atomic_load_explicit(&lost, memory_order_relaxed);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The modules of this process, with ids that stay theirs, and locations in them.
-// Caller holds the drain lock everywhere.
+//
+// Memory is bounded: a file of one build is one module, wherever it is loaded and however often; of other ones there
+// are GP_MODULES_MAX, as many as locations can tell apart. Those beyond are counted, and have no names. Caller holds
+// the drain lock everywhere. Cost: O(modules that are loaded) after a change, however many there were before.
 #pragma once
 
 #include <stdbool.h>
@@ -19,6 +22,7 @@ typedef struct gp_module {
     bool loaded; // false: dlclosed; kept for the locations that name it
 } gp_module_t;
 
+enum { GP_MODULES_MAX = 65533 };
 enum { GP_LOC_OWN = 0 }; // no module has id 0 at address 0: stands for a frame of greenprof's own
 
 // Look at the loader's list if it changed. Returns true when the table did.
@@ -29,3 +33,6 @@ gp_loc_t gp_modules_locate(uintptr_t pc);
 
 // All modules ever seen. The array moves when the table grows.
 const gp_module_t *gp_modules_all(size_t *count);
+
+// How many were loaded that found no room. Needs no lock.
+uint64_t gp_modules_lost(void);

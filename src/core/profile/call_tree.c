@@ -2,8 +2,11 @@
 #include "profile/call_tree.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { RESERVED = 8 }; // for the root's "[tree full]", and below it what else than running took the time
 
 static uint32_t slot_of(const gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
 {
@@ -22,16 +25,20 @@ static void place(gp_call_tree_t *tree, uint32_t node)
 static int grow(gp_call_tree_t *tree)
 {
     uint32_t room = tree->room > 0 ? tree->room * 2 : 64;
+    room = room < GP_CALL_TREE_NODES_MAX ? room : GP_CALL_TREE_NODES_MAX;
+    uint32_t slot_count = 128;
+    while (slot_count < room * 2) // at most half full
+        slot_count *= 2;
     gp_snapshot_node_t *nodes = realloc(tree->nodes, room * sizeof(*nodes));
     if (nodes == NULL)
         return -ENOMEM;
     tree->nodes = nodes;
-    uint32_t *slots = calloc((size_t)room * 2, sizeof(*slots)); // at most half full
+    uint32_t *slots = calloc(slot_count, sizeof(*slots));
     if (slots == NULL)
         return -ENOMEM;
     free(tree->slots);
     tree->slots = slots;
-    tree->slot_mask = room * 2 - 1;
+    tree->slot_mask = slot_count - 1;
     tree->room = room;
     if (tree->count == 0) {
         memset(&tree->nodes[0], 0, sizeof(tree->nodes[0]));
@@ -42,19 +49,47 @@ static int grow(gp_call_tree_t *tree)
     return 0;
 }
 
-// The child of `parent` at `loc`, made if need be; 0 when memory is short.
-static uint32_t child(gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
+static uint32_t find(const gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
 {
     uint32_t slot = slot_of(tree, parent, loc);
     for (uint32_t node; (node = tree->slots[slot]) != 0; slot = (slot + 1) & tree->slot_mask)
         if (tree->nodes[node].parent == parent && tree->nodes[node].loc == loc)
             return node;
-    if (tree->count == tree->room && grow(tree) != 0)
-        return 0;
-    uint32_t node = tree->count++;
+    return 0;
+}
+
+// The child of `parent` at `loc`, made where there are fewer than `limit` nodes; else, or where memory is short, 0.
+static uint32_t child(gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc, uint32_t limit)
+{
+    uint32_t node = find(tree, parent, loc);
+    if (node != 0 || tree->count >= limit || (tree->count == tree->room && grow(tree) != 0))
+        return node;
+    node = tree->count++;
     tree->nodes[node] = (gp_snapshot_node_t){.loc = loc, .parent = parent};
     place(tree, node);
     return node;
+}
+
+// "[tree full]" below `parent`; where there is no room for that either, below the root.
+static uint32_t crowded_child(gp_call_tree_t *tree, uint32_t parent)
+{
+    const gp_loc_t full = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TREE_FULL);
+    uint32_t node = child(tree, parent, full, GP_CALL_TREE_NODES_MAX - RESERVED);
+    return node != 0 ? node : child(tree, 0, full, GP_CALL_TREE_NODES_MAX);
+}
+
+// What else than running took the time is told apart there, too.
+static uint32_t crowded_leaf(gp_call_tree_t *tree, uint32_t parent, gp_loc_t leaf)
+{
+    uint32_t full = crowded_child(tree, parent);
+    if (full == 0 || GP_LOC_MODULE(leaf) != GP_MODULE_PSEUDO || GP_LOC_OFFSET(leaf) < GP_PSEUDO_PARKED ||
+        GP_LOC_OFFSET(leaf) > GP_PSEUDO_BLOCKED)
+        return full;
+    uint32_t node = child(tree, full, leaf, GP_CALL_TREE_NODES_MAX - RESERVED);
+    if (node != 0)
+        return node;
+    full = child(tree, 0, GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TREE_FULL), GP_CALL_TREE_NODES_MAX);
+    return full != 0 ? child(tree, full, leaf, GP_CALL_TREE_NODES_MAX) : 0;
 }
 
 int gp_call_tree_add(gp_call_tree_t *tree, const gp_loc_t *stack, size_t depth, uint64_t weight_ns)
@@ -62,11 +97,17 @@ int gp_call_tree_add(gp_call_tree_t *tree, const gp_loc_t *stack, size_t depth, 
     if (tree->count == 0 && grow(tree) != 0)
         return -ENOMEM;
     uint32_t node = 0;
-    for (size_t i = depth; i-- > 0;) {
-        node = child(tree, node, stack[i]);
+    bool is_crowded = false;
+    for (size_t i = depth; i-- > 0 && !is_crowded;) {
+        uint32_t next = child(tree, node, stack[i], GP_CALL_TREE_PATHS_MAX);
+        is_crowded = next == 0 && tree->count >= GP_CALL_TREE_PATHS_MAX;
+        if (next == 0 && !is_crowded)
+            return -ENOMEM;
+        node = is_crowded ? crowded_leaf(tree, node, stack[0]) : next;
         if (node == 0)
             return -ENOMEM;
     }
+    tree->crowded += is_crowded;
     tree->nodes[node].weight_ns += weight_ns;
     tree->nodes[node].samples++;
     return 0;

@@ -165,6 +165,7 @@ static int fill(owned_t *owned, prof_t *profile)
     if (error == 0)
         error = copy_functions(&owned->snapshot);
     gp_collector_counters(owned->counters);
+    owned->counters[GP_COUNTER_TREE_FULL] = profile->tree.crowded;
     owned->snapshot.counters = owned->counters;
     owned->snapshot.counter_count = GP_COUNTER_COUNT;
     return error;

@@ -120,6 +120,8 @@ const char *gp_report_pseudo_name(uint64_t pseudo)
         return "[preempted]";
     case GP_PSEUDO_BLOCKED:
         return "[blocked]";
+    case GP_PSEUDO_TREE_FULL:
+        return "[tree full]";
     default:
         return "[unknown]";
     }
