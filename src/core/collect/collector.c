@@ -165,6 +165,7 @@ static void round_of_all(void)
     gp_scope_recycle();
     GP_SINKS_CALL(round);
     gp_polled_round();
+    gp_found_stacks_look();
     pthread_mutex_unlock(&gp_drain_lock);
 }
 

@@ -1,18 +1,36 @@
 // SPDX-License-Identifier: MIT
 #include "collect/found_stack.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 
 #include "base/maps.h"
+#include "base/memory.h"
 #include "coro/registry.h"
 #include "model/kinds.h"
+#include "signal/edge.h"
 #include "signal/region.h"
 #include "signal/ticks.h"
 
 // Where there are very many mappings, looking takes long: at most 1/SHARE of the time, but for BURST_NS of CPU time at
 // once.
 enum { BURST_NS = 50000000, SHARE = 20 };
+
+enum {
+    LOOKS_A_CALL = 64,
+    IDLE_LOOKS = 4, // in a row, before a stack that is not mapped is taken to be gone
+};
+
+typedef struct found {
+    prof_coro_t *coro;
+    uint64_t id;
+    uint64_t edge; // when it ran last, as far as it is known
+    unsigned idle; // looks since then
+} found_t;
+
+static found_t *known; // guarded by the drain lock
+static size_t known_count, known_room, next_look;
 
 // `image_end`: where the last mapping of a file, and what adjoins it, ends: behind it is .bss.
 static uint32_t kind_of(const gp_mapping_t *mapping, const gp_mapping_t *below, uintptr_t image_end)
@@ -45,11 +63,17 @@ static bool visit(const gp_mapping_t *mapping, void *argument)
     return !search->found;
 }
 
+// One that there is no memory to keep in mind is not made.
 static prof_coro_t *make(uintptr_t sp)
 {
     search_t search = {.sp = sp, .birth = {.kind = GP_CORO_FOUND}};
     gp_maps_each(visit, &search);
-    return search.found ? gp_coro_new(&search.birth) : NULL;
+    if (!search.found || gp_grow(&known, &known_room, known_count, sizeof(*known)) != 0)
+        return NULL;
+    prof_coro_t *coro = gp_coro_new(&search.birth);
+    if (coro != NULL)
+        known[known_count++] = (found_t){.coro = coro, .id = atomic_load_explicit(&coro->id, memory_order_relaxed)};
+    return coro;
 }
 
 // Returns whether the collector has time to look.
@@ -75,4 +99,39 @@ prof_coro_t *gp_found_stack(uintptr_t sp, uint64_t *id)
     if (coro != NULL)
         *id = atomic_load_explicit(&coro->id, memory_order_relaxed);
     return coro;
+}
+
+// Is all of it mapped? The call does nothing else (msync(2), MS_ASYNC).
+static bool is_mapped(uintptr_t lo, uintptr_t hi)
+{
+    int saved = errno;
+    bool mapped = msync((void *)lo, hi - lo, MS_ASYNC) == 0 || errno != ENOMEM;
+    errno = saved;
+    return mapped;
+}
+
+// Returns whether it is to be kept in mind.
+static bool look(found_t *found)
+{
+    prof_coro_t *coro = found->coro;
+    if (atomic_load_explicit(&coro->id, memory_order_acquire) != found->id)
+        return false; // another coroutine's by now
+    uint64_t edge = gp_edge_load(&coro->since) + gp_edge_load(&coro->settled);
+    found->idle = edge == found->edge ? found->idle + 1 : 0;
+    found->edge = edge;
+    if (found->idle < IDLE_LOOKS || is_mapped(coro->lo, coro->hi))
+        return true;
+    gp_coro_retire(coro);
+    return false;
+}
+
+void gp_found_stacks_look(void)
+{
+    for (size_t i = 0; i < LOOKS_A_CALL && i < known_count; i++) {
+        next_look = next_look < known_count ? next_look : 0;
+        if (look(&known[next_look]))
+            next_look++;
+        else
+            known[next_look] = known[--known_count];
+    }
 }
