@@ -37,7 +37,8 @@
     X(23, POLL_MISFIT, poll_misfit, 0, "amid a switch, of coroutines that are polled")                                  \
     X(24, TREE_FULL, tree_full, 0, "of paths that the profile has no room for: [tree full]")                           \
     X(25, OTHER_FUNCTIONS, other_functions, 0, "functions of a language too many to be named: [other functions]")      \
-    X(26, LOST_MODULES, lost_modules, 0, "modules too many to be kept: their functions have no names")
+    X(26, LOST_MODULES, lost_modules, 0, "modules too many to be kept: their functions have no names")                \
+    X(27, SLOWED, slowed, 0, "intervals made longer, samples took more than an eighth of them")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

@@ -12,6 +12,8 @@ enum {
     REDRAW_NS = 8000000,
     REDRAW_STEP_NS = 125000, // a sample a block for each of these in the period: 8 at 1000 Hz, 1 at 5000
     REDRAW_FASTEST = 2,      // above 8000 Hz the price counts more
+    COST_SHARE = 8,          // of an interval, what its sample may take
+    COST_MEMORY = 8,         // samples in the running mean
 };
 
 static uint32_t block_samples(uint64_t period_ns)
@@ -39,11 +41,14 @@ void gp_timer_prepare(gp_timer_t *timer, unsigned frequency_hz, uint32_t seed)
     timer->period_ns = 1000000000u / frequency_hz;
     timer->random = seed | 1u;
     timer->block_left = 0;
+    timer->cost_ns = 0;
+    atomic_store_explicit(&timer->slowed_ns, 0, memory_order_relaxed);
 }
 
 uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer, const gp_clock_engine_t *engine)
 {
-    uint64_t gap_ns = engine->gap_periods * timer->period_ns;
+    uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
+    uint64_t gap_ns = engine->gap_periods * (slowed_ns + timer->period_ns);
     return gap_ns > engine->gap_min_ns ? gap_ns : engine->gap_min_ns;
 }
 
@@ -55,8 +60,24 @@ uint64_t gp_timer_draw(gp_timer_t *timer)
     x ^= x >> 17;
     x ^= x << 5;
     timer->random = x;
-    timer->block_left = block_samples(timer->period_ns) - 1;
-    return timer->period_ns / 2 + ((timer->period_ns * (x >> 8)) >> 24);
+    uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
+    timer->block_left = slowed_ns != 0 ? 0 : block_samples(timer->period_ns) - 1;
+    uint64_t least_ns = slowed_ns != 0 ? slowed_ns : timer->period_ns / 2;
+    return least_ns + ((timer->period_ns * (x >> 8)) >> 24);
+}
+
+bool gp_timer_is_costly(const gp_timer_t *timer, uint64_t cost_ns)
+{
+    return cost_ns * COST_SHARE > timer->period_ns;
+}
+
+void gp_timer_charge(gp_timer_t *timer, uint64_t cost_ns)
+{
+    timer->cost_ns += (uint64_t)(((int64_t)cost_ns - (int64_t)timer->cost_ns) / COST_MEMORY);
+    bool is_slowed = gp_timer_is_costly(timer, timer->cost_ns);
+    atomic_store_explicit(&timer->slowed_ns, is_slowed ? timer->cost_ns * COST_SHARE : 0, memory_order_relaxed);
+    if (is_slowed)
+        timer->block_left = 0;
 }
 
 void gp_timer_tick(gp_timer_t *timer, const gp_clock_engine_t *engine)

@@ -60,6 +60,13 @@ void gp_timer_prepare(gp_timer_t *timer, unsigned frequency_hz, uint32_t seed);
 // The longest time, ns, between two samples of a thread that the signal reaches.
 uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer, const gp_clock_engine_t *engine);
 
+// Is this too much for one sample of the period? Signals: safe.
+bool gp_timer_is_costly(const gp_timer_t *timer, uint64_t cost_ns);
+
+// What a sample took of the thread's CPU time, ns. Where the mean is too much, the intervals grow: some engines count
+// the handler's own time, and a handler that takes longer than its interval would be all that runs. Signals: safe.
+void gp_timer_charge(gp_timer_t *timer, uint64_t cost_ns);
+
 // Count a sample and draw a new interval when it is due. Signals: safe. Cost: a system call at the end of
 // each block (clock_engine.c): every 8 samples at 1000 Hz, every sample at 5000 Hz.
 void gp_timer_tick(gp_timer_t *timer, const gp_clock_engine_t *engine);

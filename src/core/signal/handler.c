@@ -270,6 +270,18 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
         gp_handler_kick(); // an unknown stack is better known soon
 }
 
+// What this sample took. Ticks tell for next to nothing that it was cheap; otherwise the thread may just have been
+// preempted, which only its CPU clock knows.
+static void charge(gp_thread_t *thread, const found_t *found)
+{
+    uint64_t cost_ns = gp_ticks_to_ns(gp_ticks() - found->now);
+    if (gp_timer_is_costly(&thread->timer, cost_ns))
+        cost_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - found->cpu_ns;
+    gp_timer_charge(&thread->timer, cost_ns);
+    if (atomic_load_explicit(&thread->timer.slowed_ns, memory_order_relaxed) != 0)
+        gp_thread_count(thread, GP_COUNTER_SLOWED);
+}
+
 static void take_sample(gp_thread_t *thread, ucontext_t *context)
 {
     found_t found = {.entry = thread->handler_entry, .now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
@@ -285,6 +297,7 @@ static void take_sample(gp_thread_t *thread, ucontext_t *context)
     find_stack(thread, &found);
     account(thread, &found);
     record(thread, &found, weight_ns);
+    charge(thread, &found);
 }
 
 static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)

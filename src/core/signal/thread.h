@@ -20,11 +20,13 @@ enum gp_thread_state { GP_THREAD_FREE, GP_THREAD_LIVE, GP_THREAD_EXITED };
 // A thread's timer, as its clock engine (signal/clock_engine.h) left it.
 typedef struct gp_timer {
     bool armed;
-    _Atomic bool sent;   // a signal of it is under way: set by engines that send by themselves
-    uint32_t block_left; // samples until the period is drawn anew
-    uint64_t period_ns;  // mean period asked for
-    uint32_t random;     // state of the generator that draws it
-    uint64_t state[10];  // the engine's own; zero before the first arm(), and kept when it is prepared anew
+    _Atomic bool sent;          // a signal of it is under way: set by engines that send by themselves
+    uint32_t block_left;        // samples until the period is drawn anew
+    uint64_t period_ns;         // mean period asked for
+    uint64_t cost_ns;           // running mean of what a sample takes
+    _Atomic uint64_t slowed_ns; // shortest interval that bears that, where it is longer than the period; else 0
+    uint32_t random;            // state of the generator that draws it
+    uint64_t state[10];         // the engine's own; zero before the first arm(), and kept when it is prepared anew
 } gp_timer_t;
 
 enum { GP_HOGS = 16 };
