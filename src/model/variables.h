@@ -38,5 +38,7 @@
     X(SESSION, "ID", 0, 0, NULL, "32 hex digits that all captures of one run share. Set by greenprof run.")            \
     X(PID, "PID", 1, 4194304, NULL,                                                                                    \
       "Process that writes the file itself; others append their process ids. Set by greenprof run.")                   \
-    X(STARTED, "1", 0, 0, NULL, "The program of this run has started. Set by the library.")
+    X(STARTED, "1", 0, 0, NULL, "The program of this run has started. Set by the library.")                            \
+    X(SAY, "TEXT", 0, 0, NULL,                                                                                         \
+      "What to say on standard error at the end, where that is still the same file. Set by greenprof run.")
 // clang-format on

@@ -103,7 +103,7 @@ class CensusCase(unittest.TestCase):
 
     def test_capture_of_a_run(self):
         capture = os.path.join(self.dir, "capture")
-        process = self.start_waiting(GREENPROF, "run", "-F", "1", "-o", capture, count=400)
+        process = self.start_waiting(GREENPROF, "run", "--quiet", "-F", "1", "-o", capture, count=400)
         process.stdin.close()
         process.wait()
         self.check(self.read(capture), 400)

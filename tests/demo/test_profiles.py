@@ -103,7 +103,7 @@ class Capture(ServiceTest):
     def test_a_trace_holds_the_request_and_its_upstream(self):
         capture = os.path.join(self.temporary.name, "service.greenprof")
         service = self.start("--rows", "10000", "--threads", "2", profiles=True,
-                             wrapper=(GREENPROF, "run", "-o", capture, "-F", "1000", "--"))
+                             wrapper=(GREENPROF, "run", "--quiet", "-o", capture, "-F", "1000", "--"))
         answers = load_all(service, list(OWN))
         self.assertEqual(service.stop(), 0)
         stocked = 0

@@ -165,7 +165,7 @@ class Times(Case):
 
 class Capture(Case):
     def test_run_exact(self):
-        self.run_program(GREENPROF, "run", "--exact", "-o", "calls.greenprof", "--", self.program("calls_c"), "run", "7")
+        self.run_program(GREENPROF, "run", "--quiet", "--exact", "-o", "calls.greenprof", "--", self.program("calls_c"), "run", "7")
         self.run_program(GREENPROF, "export", "calls.greenprof", "--format", "pstats", "-o", "run.prof")
         self.check_truth(5000)
         table = self.run_program(GREENPROF, "report", "calls.greenprof", "-n", "0")
@@ -173,11 +173,11 @@ class Capture(Case):
         self.assertIn(f"{calls} function calls (", table)
 
     def test_without_a_hook(self):
-        self.run_program(GREENPROF, "run", "--exact", "-o", "true.greenprof", "--", "/bin/true")
+        self.run_program(GREENPROF, "run", "--quiet", "--exact", "-o", "true.greenprof", "--", "/bin/true")
         self.assertIn("samples in", self.run_program(GREENPROF, "report", "true.greenprof"))
 
     def test_callgrind(self):
-        self.run_program(GREENPROF, "run", "--exact", "-o", "calls.greenprof", "--", self.program("calls_c"), "run", "8")
+        self.run_program(GREENPROF, "run", "--quiet", "--exact", "-o", "calls.greenprof", "--", self.program("calls_c"), "run", "8")
         self.run_program(GREENPROF, "export", "calls.greenprof", "--format", "callgrind", "-o", "calls.callgrind")
         calls, name = {}, {}
         with open(self.path("calls.callgrind"), encoding="utf-8") as file:

@@ -142,7 +142,7 @@ class Case(measured.Case):
         if "/" not in words[0]:
             words[0] = program(words[0])
         path = os.path.join(self.directory, output)
-        done = greenprof("run", "-F", hz, "-o", path, *options, "--", *words, cwd=self.directory,
+        done = greenprof("run", "--quiet", "-F", hz, "-o", path, *options, "--", *words, cwd=self.directory,
                          env={**os.environ, **(environment or {})}, **extra)
         run = Run(self.directory, measured.check_status(done, status), path)
         if healthy and os.path.exists(path):

@@ -95,7 +95,7 @@ class Run:
         directory = tempfile.mkdtemp(prefix="greenprof-python-")
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
         self.capture = os.path.join(directory, "capture.greenprof")
-        done = subprocess.run([GREENPROF, "run", "-F", str(hz), "-o", self.capture, *options, "--", PYTHON, "-B",
+        done = subprocess.run([GREENPROF, "run", "--quiet", "-F", str(hz), "-o", self.capture, *options, "--", PYTHON, "-B",
                                os.path.join(PROGRAMS, program), *map(str, arguments)],
                               capture_output=True, text=True, timeout=LIMIT_SECONDS)
         self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr

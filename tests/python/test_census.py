@@ -87,7 +87,7 @@ class Census(measured.Case):
 
     def test_under_greenprof_run(self):
         with tempfile.TemporaryDirectory() as directory:
-            before = (support.GREENPROF, "run", "--clock", "wall", "-o", os.path.join(directory, "capture"), "--")
+            before = (support.GREENPROF, "run", "--quiet", "--clock", "wall", "-o", os.path.join(directory, "capture"), "--")
             run("eventlet", directory, before)
             requests = self.requests(flat(json.loads(support.command("coroutines", before[5], "--json"))))
             self.check_stacks("eventlet", requests)

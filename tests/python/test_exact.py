@@ -27,7 +27,7 @@ class Exact(measured.Case):
 
     def test_under_greenprof_run(self):
         with tempfile.TemporaryDirectory() as directory:
-            self.check(support.GREENPROF, "run", "-F", "5000", "-o", os.path.join(directory, "c.greenprof"), "--")
+            self.check(support.GREENPROF, "run", "--quiet", "-F", "5000", "-o", os.path.join(directory, "c.greenprof"), "--")
 
     def test_finalizers_while_it_is_read(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -84,7 +84,7 @@ class Exact(measured.Case):
         """`greenprof run --exact` counts the calls of an unchanged program from its first line on."""
         with tempfile.TemporaryDirectory() as directory:
             capture, profile = os.path.join(directory, "c.greenprof"), os.path.join(directory, "c.prof")
-            self.check(support.GREENPROF, "run", "--exact", "-o", capture, "--", program="exact_counted.py", says="")
+            self.check(support.GREENPROF, "run", "--quiet", "--exact", "-o", capture, "--", program="exact_counted.py", says="")
             subprocess.run([support.GREENPROF, "export", capture, "--format", "pstats", "-o", profile], check=True)
             table = subprocess.run([support.GREENPROF, "report", capture, "-n", "0"], check=True, capture_output=True,
                                    text=True).stdout

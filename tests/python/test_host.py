@@ -19,7 +19,7 @@ def run(program, *arguments, before=()):
 
 def each_way(capture):
     """Which handler comes first, in a program that imports greenprof; under `greenprof run` it is greenprof's."""
-    return (("before", ()), ("after", ()), ("after", (support.GREENPROF, "run", "-F", "5000", "-o", capture, "--")))
+    return (("before", ()), ("after", ()), ("after", (support.GREENPROF, "run", "--quiet", "-F", "5000", "-o", capture, "--")))
 
 
 class Finalization(unittest.TestCase):
@@ -27,7 +27,7 @@ class Finalization(unittest.TestCase):
         """-X dev fills freed memory: a thread state that is read after it was freed is a crash."""
         with tempfile.TemporaryDirectory() as directory:
             for attempt in range(3):
-                done = subprocess.run([support.GREENPROF, "run", "-F", "5000", "-o", os.path.join(directory, "c.greenprof"), "--",
+                done = subprocess.run([support.GREENPROF, "run", "--quiet", "-F", "5000", "-o", os.path.join(directory, "c.greenprof"), "--",
                                        support.PYTHON, "-B", "-X", "dev", os.path.join(support.PROGRAMS, "finalization.py")],
                                       capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
                 self.assertEqual((done.returncode, done.stdout), (0, "over\n"), done.stderr)
@@ -81,7 +81,7 @@ class Signals(measured.Case):
         self.assertIn("the program handles every signal that could be used for sampling", done.stderr)
         with tempfile.TemporaryDirectory() as directory:
             capture = os.path.join(directory, "c.greenprof")
-            done = run("host_signal.py", "every", "after", before=(support.GREENPROF, "run", "-o", capture, "--"))
+            done = run("host_signal.py", "every", "after", before=(support.GREENPROF, "run", "--quiet", "-o", capture, "--"))
             measured.check_status(done)
             self.assertIn("RuntimeWarning: sampling ended early", done.stderr)
             self.assertIn("sampling ended before the program", support.command("report", capture))

@@ -53,7 +53,7 @@ class Requests(measured.Case):
 
     def test_the_same_under_greenprof_run(self):
         with tempfile.TemporaryDirectory() as directory:
-            self.check("eventlet", (support.GREENPROF, "run", "-o", os.path.join(directory, "c.greenprof"), "--"))
+            self.check("eventlet", (support.GREENPROF, "run", "--quiet", "-o", os.path.join(directory, "c.greenprof"), "--"))
 
     def test_what_was_suspended_shows_its_outer_frames(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -40,7 +40,7 @@ class OwnRows(unittest.TestCase):
 
     def test_under_greenprof_run(self):
         with tempfile.TemporaryDirectory() as directory:
-            before = support.GREENPROF, "run", "-o", os.path.join(directory, "c.greenprof"), "--"
+            before = support.GREENPROF, "run", "--quiet", "-o", os.path.join(directory, "c.greenprof"), "--"
             self.check("eventlet", "exact", 100, before=before)
             self.check("gevent", "sample", 100, before=before)
 

@@ -30,7 +30,7 @@ class Jit(measured.Case):
 
     def test_capture(self):
         capture = self.path("jit.greenprof")
-        out = subprocess.run([GREENPROF, "run", "-F", "1000", "-o", capture, "--", JIT, "0.3"], text=True, check=True,
+        out = subprocess.run([GREENPROF, "run", "--quiet", "-F", "1000", "-o", capture, "--", JIT, "0.3"], text=True, check=True,
                              capture_output=True).stdout
         there = out.strip()
         self.addCleanup(lambda: os.path.exists(there) and os.unlink(there))

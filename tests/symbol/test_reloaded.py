@@ -52,13 +52,13 @@ class Reloaded(measured.Case):
                 self.check(pstats.Stats(self.path("own.prof")).stats, truth)
 
     def test_capture(self):
-        truth = self.run_it(GREENPROF, "run", "-F", "1000", "-o", self.path("it.greenprof"), "--", RELOADED, PLUGINS)
+        truth = self.run_it(GREENPROF, "run", "--quiet", "-F", "1000", "-o", self.path("it.greenprof"), "--", RELOADED, PLUGINS)
         self.check(self.export(self.path("it.greenprof")), truth)
 
     def test_capture_of_a_stripped_program(self):
         stripped = self.path("stripped")
         subprocess.run(["strip", "-o", stripped, RELOADED], check=True)
-        truth = self.run_it(GREENPROF, "run", "-F", "1000", "-o", self.path("it.greenprof"), "--", stripped, PLUGINS)
+        truth = self.run_it(GREENPROF, "run", "--quiet", "-F", "1000", "-o", self.path("it.greenprof"), "--", stripped, PLUGINS)
         rows = self.export(self.path("it.greenprof"))
         self.check(rows, truth, own=None, clock=None)
         own = [key for key in rows if key[0] == stripped]
@@ -70,7 +70,7 @@ class Reloaded(measured.Case):
         os.mkdir(stand_in)
         for name in ("work_plugin_even", "work_plugin_odd"):
             subprocess.run(["cp", os.path.join(PLUGINS, name + ".so"), stand_in], check=True)
-        truth = self.run_it(GREENPROF, "run", "-F", "1000", "-o", self.path("it.greenprof"), "--", RELOADED, stand_in)
+        truth = self.run_it(GREENPROF, "run", "--quiet", "-F", "1000", "-o", self.path("it.greenprof"), "--", RELOADED, stand_in)
         os.replace(os.path.join(stand_in, "work_plugin_odd.so"), os.path.join(stand_in, "work_plugin_even.so"))
         rows = self.export(self.path("it.greenprof"))
         even, own_names = truth["work_plugin_even"], [key[2] for key in rows]

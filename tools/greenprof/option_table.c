@@ -117,6 +117,9 @@ const gp_option_t gp_options[] = {
     {RUN, 0, "exact", NULL, FLAG(exact),
      .what = "Count every call of functions compiled with -finstrument-functions, besides sampling."},
 
+    {RUN, 'q', "quiet", NULL, FLAG(quiet),
+     .what = "Say nothing at the end, unless not all could be recorded. Else the last line on standard error has "
+             "the capture's name, its samples, what was lost, and the command that shows it."},
     {RUN, 0, "follow", NULL, TEXT(follow), .choices = "programs|all|exec|none",
      .what = "Which processes: programs that it starts, but no shells and launchers (the default); "
              "all of them; its own process only, also as another program (exec); none but the "

@@ -73,7 +73,7 @@ typedef struct gp_arguments {
     // run
     uint64_t frequency_hz, depth;
     const char *engine, *follow, *follow_name, *patch;
-    bool exact;
+    bool exact, quiet;
     // what is written
     const char *output, *format;
     // what is read

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -51,9 +52,26 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     setenv("GREENPROF_PID", number, 1);
 }
 
-int gp_command_run(const gp_arguments_t *arguments)
+// What the library needs to say the last word; see src/core/session/closing.h.
+static void set_last_word(const gp_arguments_t *arguments)
 {
-    char core[PATH_MAX], output[PATH_MAX];
+    struct stat status;
+    char *say = NULL;
+    const char *program = arguments->operands[0], *slash = strrchr(program, '/');
+    if (fstat(STDERR_FILENO, &status) == 0 && asprintf(&say, "%ju:%ju:%s:%s%s", (uintmax_t)status.st_dev,
+                                                       (uintmax_t)status.st_ino, arguments->quiet ? "failure" : "end",
+                                                       arguments->output != NULL ? arguments->output
+                                                       : slash != NULL           ? slash + 1
+                                                                                 : program,
+                                                       arguments->output != NULL ? "" : ".greenprof") >= 0)
+        setenv("GREENPROF_SAY", say, 1);
+    else
+        unsetenv("GREENPROF_SAY"); // of a run around this one
+    free(say);
+}
+
+static int check(const gp_arguments_t *arguments, char core[PATH_MAX], char output[PATH_MAX])
+{
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
     if (status == 0)
@@ -64,11 +82,23 @@ int gp_command_run(const gp_arguments_t *arguments)
         status = gp_run_find_core(core);
     if (status == 0)
         status = gp_run_patch(arguments->patch, program);
+    if (status == 0)
+        status = gp_run_check_engine(arguments->engine != NULL ? arguments->engine : getenv("GREENPROF_ENGINE"));
+    return status != 0 ? status : gp_run_put_old_away(output);
+}
+
+int gp_command_run(const gp_arguments_t *arguments)
+{
+    char core[PATH_MAX], output[PATH_MAX];
+    const char *program = arguments->operands[0];
+    int status = check(arguments, core, output);
     if (status != 0)
         return status;
     set_environment(arguments, output, core);
+    set_last_word(arguments);
     execvp(program, arguments->operands);
     int error = errno;
+    gp_run_take_old_back();
     gp_fail(program, "%s", strerror(error));
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }

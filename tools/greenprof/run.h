@@ -12,6 +12,22 @@ enum { GP_RUN_SESSION_SIZE = 33 };
 // Returns 0 or an exit status, with a message.
 int gp_run_output_path(const char *output, const char *program, char path[PATH_MAX]);
 
+// Put away what is at the capture's place from an earlier run, right before the program is started: should nothing be
+// recorded, it must not pass for new. It is FILE.old from then on.
+//   path: as gp_run_output_path() made it.
+// Returns 0 or an exit status, with a message.
+int gp_run_put_old_away(const char *path);
+
+// Take it back: the program was not started.
+void gp_run_take_old_back(void);
+
+// Check that an engine can be had; NULL and "" are the first that works.
+// Returns 0 or an exit status, with a message.
+int gp_run_check_engine(const char *engine);
+
+// The path as this process will write it: %p replaced. Returns -1 when it is too long.
+int gp_run_replace_pid(const char *path, char out[PATH_MAX]);
+
 // Look a program up as execvp() does. Returns 0, EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE; `path` is
 // filled unless not found.
 int gp_run_find_program(const char *program, char path[PATH_MAX]);

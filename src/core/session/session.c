@@ -18,6 +18,7 @@
 #include "coro/spawn.h"
 #include "session/census.h"
 #include "session/census_service.h"
+#include "session/closing.h"
 #include "session/follow.h"
 #include "session/recording.h"
 #include "session/session_calls.h"
@@ -49,6 +50,7 @@ static uint32_t last_census;
 static uint64_t unwritten; // samples that there was no room for
 static bool started, opened;
 static _Atomic int ending;
+static _Atomic bool closing; // the last word is to be said
 static uint64_t last_hog;
 
 static void write_thread(gp_thread_t *thread)
@@ -378,8 +380,25 @@ static void report(uint64_t now)
     write_counters();
 }
 
+// Samples that are missing, and need not be: of an idle thread, or by another timer, there are none.
+static void say_last_word(void)
+{
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_collector_counters(counters);
+    const gp_closing_t last = {
+        .samples = counters[GP_COUNTER_SAMPLES],
+        .lost = counters[GP_COUNTER_DROP_RING_FULL] + counters[GP_COUNTER_DROP_REENTERED] +
+                counters[GP_COUNTER_DROP_NO_THREAD] + unwritten,
+        .is_whole =
+            atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT && !gp_writer_is_busy(&recording.writer),
+    };
+    gp_closing_say(&recording, &last);
+}
+
 static void end_of_round(void)
 {
+    if (atomic_exchange_explicit(&closing, false, memory_order_acquire))
+        say_last_word();
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
     if (end == ENDING_NOT && now - last_flush_ns < FLUSH_NS && gp_writer_pending(&recording.writer) < FLUSH_BYTES)
@@ -443,6 +462,8 @@ void gp_session_ending(void)
     if (!started)
         return;
     end(ENDING_EXIT);
+    atomic_store_explicit(&closing, true, memory_order_release); // the collector says it: this may be a handler
+    gp_collector_sync_within(2 * (uint64_t)ENDING_LIMIT_NS);
     gp_census_service_end();
 }
 
@@ -511,5 +532,7 @@ int gp_session_start(void)
     recording.start_ticks = gp_ticks();
     start_process_ns = gp_sampler_process_cpu_ns();
     pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: where it was blocked before, it is no more
+    if (error != 0)
+        gp_closing_say_failed(error);
     return error;
 }

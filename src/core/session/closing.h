@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The line on standard error that `greenprof run` ends with: file, samples, losses, next command; or that nothing could
+// be recorded.
+//
+// Model: `run` becomes the program, so there is nothing left of it that could say it; the program's process does, as it
+// exits. GREENPROF_SAY has what that needs: which file standard error was, and how the user called the capture. It is
+// written only where standard error is still that file, is at once ready to take it, and by the process that `run`
+// became: not by its children, and not into what the program has put in the place of standard error. No descriptor is
+// kept: a reader of a pipe sees its end when the program's own descriptors are closed.
+#pragma once
+
+#include "session/recording.h"
+
+typedef struct gp_closing {
+    uint64_t samples, lost;
+    bool is_whole; // all of it is written
+} gp_closing_t;
+
+// Say it, once; the collector's thread, which blocks all signals. Caller holds the drain lock.
+void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing);
+
+// Say that nothing is recorded, and why: a negative errno value. The thread that loads the library.
+void gp_closing_say_failed(int error);
