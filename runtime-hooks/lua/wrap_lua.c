@@ -63,7 +63,7 @@ static void forget(const lua_State *state)
     pthread_mutex_lock(&lock);
     known_t **place = place_of(state), *known = *place;
     if (known != NULL)
-        *place = known->next;
+        *place = known->next; // -Wanalyzer-malloc-leak: the record is freed below.
     pthread_mutex_unlock(&lock);
     if (known != NULL)
         destroy(known->coro);

@@ -5,6 +5,8 @@
 //
 // A fiber begins with its libcoro context, and that is the stack pointer at which it was left.
 // Source: Tarantool 1.10 to 3.0, src/lib/core/fiber.c, fiber.h; third_party/coro/coro.c, coro.h.
+#include <stddef.h>
+
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "patch/hooks.h"
@@ -63,9 +65,15 @@ void gp_patch_coro_create(context_t *context, void (*run)(void *), void *argumen
 // Where in a fiber its stack and its size are: learnt from the first one with a reported stack. 0 = not known.
 static _Atomic size_t stack_at, size_at;
 
+// A fiber as words, beginning at its stack pointer: what lies behind depends on Tarantool's version.
+static const uintptr_t *words_of(const fiber_t *fiber)
+{
+    return (const uintptr_t *)((uintptr_t)fiber + offsetof(fiber_t, context.sp));
+}
+
 static void learn(const fiber_t *fiber, uintptr_t lo, uintptr_t hi)
 {
-    const uintptr_t *words = &fiber->context.sp;
+    const uintptr_t *words = words_of(fiber);
     for (size_t i = 1; i + 1 < LEARNT_WORDS; i++) {
         for (size_t j = i + 1; words[i] == lo && j < LEARNT_WORDS; j++) {
             if (words[j] == hi - lo) {
@@ -80,7 +88,7 @@ static void learn(const fiber_t *fiber, uintptr_t lo, uintptr_t hi)
 // The stack of a fiber that had it before.
 static void find_stack(const fiber_t *fiber, uintptr_t *lo, uintptr_t *hi)
 {
-    const uintptr_t *words = &fiber->context.sp;
+    const uintptr_t *words = words_of(fiber);
     size_t stack = atomic_load_explicit(&stack_at, memory_order_relaxed);
     size_t size = atomic_load_explicit(&size_at, memory_order_relaxed);
     if (stack == 0 || words[0] < words[stack] || words[0] - words[stack] >= words[size])

@@ -275,6 +275,7 @@ static int on_meta(void *context, const char *key, size_t key_len, const char *v
         if (strlen(gp_captures_text_keys[i]) != key_len || memcmp(key, gp_captures_text_keys[i], key_len) != 0)
             continue;
         free(texts[i].text);
+        // -Wanalyzer-malloc-leak: the input keeps it.
         texts[i] = (gp_capture_text_t){calloc(value_len + 1, 1), value_len};
         if (texts[i].text == NULL)
             return -ENOMEM;

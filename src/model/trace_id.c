@@ -81,7 +81,7 @@ static bool is_end(const char *text)
 
 int prof_trace_parse(const char *text, prof_trace_id_t *id)
 {
-    prof_trace_id_t parsed;
+    prof_trace_id_t parsed = {0};
     static const prof_trace_id_t none;
     if (text == NULL || id == NULL)
         return -EINVAL;

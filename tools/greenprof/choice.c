@@ -202,7 +202,9 @@ static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset, gp_s
                       const char *path, bool *coros)
 {
     bool *named = make_set(dataset->coro_count);
-    int status = named != NULL ? 0 : gp_fail(path, "%s", strerror(ENOMEM));
+    int status = 0;
+    if (named == NULL)
+        return gp_fail(path, "%s", strerror(ENOMEM));
     for (size_t i = 0; i < texts->count && status == 0; i++) {
         long found = match_names(texts->items[i], dataset, symbolizer, named);
         if (found < 0)
@@ -228,7 +230,7 @@ static int find_all(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_s
         status = find_coroutines(&choice->coroutines, dataset, path, chosen->coros);
     else if (chosen->coros != NULL)
         memset(chosen->coros, true, dataset->coro_count);
-    if (choice->names.count > 0 && status == 0)
+    if (choice->names.count > 0 && chosen->coros != NULL && status == 0)
         status = find_names(&choice->names, dataset, symbolizer, path, chosen->coros);
     return status;
 }

@@ -41,6 +41,7 @@ static int find_functions(gp_diff_t *diff, gp_diff_side_t *side)
 {
     const gp_report_t *report = side->report;
     side->functions = calloc((size_t)report->frame_count + 1, sizeof(*side->functions));
+    // -Wanalyzer-malloc-leak: the side of the comparison keeps it.
     if (side->functions == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < report->frame_count; i++) {

@@ -95,6 +95,7 @@ int gp_texts_add(gp_texts_t *texts, const char *value)
     if (items == NULL)
         return gp_fail("command line", "%s", strerror(ENOMEM));
     texts->items = items;
+    // -Wanalyzer-malloc-leak: the arguments keep it.
     texts->items[texts->count++] = value;
     return 0;
 }

@@ -162,6 +162,7 @@ static bool is_in_limbo(uintptr_t address)
 static uint64_t field(const unsigned char *head, unsigned offset)
 {
     uint64_t value;
+    // -Wanalyzer-malloc-leak: read_code() has what it allocated.
     memcpy(&value, head + offset, sizeof(value));
     return value;
 }

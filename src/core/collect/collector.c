@@ -282,7 +282,7 @@ int gp_collector_start(void)
 // A handler in progress has counted its signal, but not yet what became of it. Such a signal is left for the next time.
 static void add_counters(gp_thread_t *thread, uint64_t counters[GP_COUNTER_COUNT])
 {
-    uint64_t now[GP_COUNTER_COUNT];
+    uint64_t now[GP_COUNTER_COUNT] = {0};
     bool quiet = false;
     for (int i = 0; i < COUNTER_TRIES && !quiet; i++) {
         bool before = atomic_load_explicit(&thread->in_handler, memory_order_acquire);

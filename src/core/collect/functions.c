@@ -82,6 +82,7 @@ static uint32_t add(uint32_t *slot, const char *name, size_t name_len, const cha
     text_bytes += name_len + file_len + 2;
     functions[count] = (gp_function_name_t){texts, texts + name_len + 1, first_line};
     *slot = ++count;
+    // cppcheck-suppress memleak ; the table keeps both texts
     return count;
 }
 

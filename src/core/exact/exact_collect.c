@@ -81,6 +81,8 @@ static int to_paths(const gp_exact_tree_t *tree, gp_exact_path_t **paths, size_t
     *count = 1;
     if (*paths == NULL || numbers == NULL) {
         free(numbers);
+        free(*paths);
+        *paths = NULL;
         return -ENOMEM;
     }
     gp_exact_functions_locate();

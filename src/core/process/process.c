@@ -188,7 +188,7 @@ void gp_process_init(void)
     gp_thread_hook_init();
     resolve();
     pthread_atfork(prepare_inner, parent_inner, child_inner);
-    at_quick_exit(gp_process_ending); // it runs no destructors; the first registered runs last
+    (void)at_quick_exit(gp_process_ending); // it runs no destructors; the first registered runs last
     gp_thread_attach();
 }
 

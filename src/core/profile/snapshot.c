@@ -46,6 +46,7 @@ static int copy_modules(gp_snapshot_t *snapshot)
             .bias = all[i].bias,
             .path = strdup(all[i].path),
         };
+        // -Wanalyzer-malloc-leak: the snapshot keeps it.
         memcpy(copies[i].build_id, all[i].build_id, sizeof(copies[i].build_id));
         if (copies[i].path == NULL)
             return -ENOMEM;
@@ -189,6 +190,7 @@ gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
     pthread_mutex_unlock(&gp_drain_lock);
     if (error == 0)
         return &owned->snapshot;
+    // -Wanalyzer-malloc-leak: it frees what the snapshot is a part of.
     gp_profile_snapshot_free(&owned->snapshot);
     errno = -error;
     return NULL;

@@ -20,6 +20,7 @@ typedef struct views {
 static void view_stack(gp_coro_view_t *view, const gp_stack_t *stack)
 {
     view->frames = stack->depth > 0 ? calloc(stack->depth, sizeof(*view->frames)) : NULL;
+    // -Wanalyzer-malloc-leak: the view keeps it until gp_census_views_free().
     for (size_t i = 0; view->frames != NULL && i < stack->depth; i++) {
         uint64_t offset = GP_LOC_OFFSET(stack->locs[i]);
         bool is_language = GP_LOC_MODULE(stack->locs[i]) == GP_MODULE_LANGUAGE;

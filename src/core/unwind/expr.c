@@ -149,6 +149,7 @@ static uintptr_t shift(uint8_t op, uintptr_t a, uintptr_t b)
     case OP_SHR:
         return all ? 0 : a >> b;
     default:
+        // cppcheck-suppress shiftTooManyBitsSigned ; arithmetic shift in every compiler that builds this
         return (uintptr_t)((intptr_t)a >> (all ? 63 : b));
     }
 }

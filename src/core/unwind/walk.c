@@ -5,6 +5,8 @@
 static enum gp_step run(gp_walk_t *w)
 {
     enum gp_step status = GP_STEP_OK;
+    // cppcheck-suppress ctuuninitvar ; gp_walk_start() fills it in
+    // cppcheck-suppress ctuuninitvar ; the callers fill it in
     if (w->frame.exact)
         gp_walk_look_up(w);
     while (status == GP_STEP_OK && w->steps < GP_UNWIND_STEPS_MAX) {

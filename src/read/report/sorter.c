@@ -158,6 +158,7 @@ static int open_runs(merge_t *merge)
             run->at = i * (uint64_t)sorter->run_records;
             run->left = sorter->run_records;
             run->buffer = malloc(BUFFER_BYTES);
+            // -Wanalyzer-malloc-leak: run is one of merge->runs, the buffers of which gp_sorter_each() frees.
             int result = run->buffer != NULL ? refill(merge, run) : -ENOMEM;
             if (result < 0)
                 return result;
@@ -199,6 +200,7 @@ int gp_sorter_each(const gp_sorter_t *sorter, int (*take)(void *context, const v
     for (size_t i = 0; i < sorter->run_count && merge.runs != NULL; i++)
         free(merge.runs[i].buffer);
     free(merge.runs);
+    // -Wanalyzer-malloc-leak: all buffers have been freed.
     free(merge.heap);
     return result;
 }

@@ -29,7 +29,7 @@ static const char *read_hex(const char *at, const char *end, uint64_t *number)
 
 static int add_line(gp_perf_map_t *map, const char *at, const char *end)
 {
-    uint64_t lo, size;
+    uint64_t lo = 0, size = 0;
     at = read_hex(at, end, &lo);
     if (at != NULL)
         at = read_hex(at, end, &size);

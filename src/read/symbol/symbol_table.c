@@ -147,6 +147,7 @@ static int flatten(gp_symbol_table_t *table, const candidates_t *all)
         const candidate_t *item = i < all->count ? &all->items[i] : NULL;
         if (item != NULL && item->hi == item->lo)
             continue;
+        // cppcheck-suppress nullPointerRedundantCheck ; `item` is an element of an array here, i counts those before it
         if (item != NULL && i > 0 && item->lo == item[-1].lo && item->hi == item[-1].hi)
             continue; // another name for the same code; the best came first
         for (; result == 0 && depth > 0; depth--) {

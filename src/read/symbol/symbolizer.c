@@ -225,7 +225,7 @@ static bool fill_symbol(const question_t *question, size_t number, gp_symbol_t *
     symbol->file = symbol->module = question->module->path;
     if (known != NULL)
         fill_place(symbol, known);
-    if (number + 1 < question->count)
+    if (known != NULL && number + 1 < question->count)
         symbol->function = text_name(question->symbolizer, question->place.module, known);
     else
         symbol->function =
