@@ -15,19 +15,23 @@
 
 #include "capture/pack.h"
 
-enum { DESCRIPTOR_FLOOR = 512, PREDECESSORS_MAX = 1000 };
+enum { DESCRIPTOR_FLOOR = 512, PREDECESSORS_MAX = 1000, LAST_WORDS_BYTES = 1024 };
 
-static int write_all(int fd, const void *data, size_t length)
+// Changes `parts`.
+static int write_parts(int fd, struct iovec *parts, int count)
 {
-    const char *at = data;
-    while (length > 0) {
-        ssize_t written = write(fd, at, length);
+    while (count > 0) {
+        ssize_t written = writev(fd, parts, count);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
             return written < 0 ? -errno : -EIO;
-        at += written;
-        length -= (size_t)written;
+        for (; count > 0 && (size_t)written >= parts->iov_len; parts++, count--)
+            written -= (ssize_t)parts->iov_len;
+        if (count > 0) {
+            parts->iov_base = (char *)parts->iov_base + written;
+            parts->iov_len -= (size_t)written;
+        }
     }
     return 0;
 }
@@ -112,7 +116,7 @@ static int open_file(gp_writer_t *writer)
         .again = *header,
     };
     start.chunk.checksum = XXH64(header, sizeof(*header), GP_CHUNK_SEED(GP_CHUNK_HEADER, 0, 0));
-    error = write_all(writer->fd, &start, sizeof(start));
+    error = write_parts(writer->fd, &(struct iovec){&start, sizeof(start)}, 1);
     if (error != 0) {
         struct stat status;
         if (fstat(writer->fd, &status) == 0 && S_ISREG(status.st_mode)) // a device is not ours to remove
@@ -126,6 +130,29 @@ static int open_file(gp_writer_t *writer)
     return 0;
 }
 
+static bool make_room(gp_buffer_t *buffer, size_t bytes)
+{
+    if (bytes <= buffer->room)
+        return true;
+    unsigned char *grown = realloc(buffer->data, bytes);
+    if (grown == NULL)
+        return false;
+    buffer->data = grown;
+    buffer->room = bytes;
+    return true;
+}
+
+// What says in the end how much was lost finds room, however short memory is by then.
+static void reserve_last_words(gp_writer_t *writer)
+{
+    static const enum gp_chunk_type last[] = {GP_CHUNK_COUNTERS, GP_CHUNK_END};
+    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+        make_room(&writer->buffers[last[i]], LAST_WORDS_BYTES);
+        make_room(&writer->outgoing[last[i]], LAST_WORDS_BYTES);
+    }
+    gp_compressor_init(&writer->compressor);
+}
+
 static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
 {
     size_t length = strlen(path);
@@ -136,6 +163,7 @@ static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_hea
     if (length >= sizeof(writer->path))
         return -ENAMETOOLONG;
     memcpy(writer->path, path, length + 1);
+    reserve_last_words(writer);
     return 0;
 }
 
@@ -175,18 +203,6 @@ static int check_descriptor(gp_writer_t *writer)
     return 0;
 }
 
-static bool make_room(gp_buffer_t *buffer, size_t bytes)
-{
-    if (bytes <= buffer->room)
-        return true;
-    unsigned char *grown = realloc(buffer->data, bytes);
-    if (grown == NULL)
-        return false;
-    buffer->data = grown;
-    buffer->room = bytes;
-    return true;
-}
-
 #define PLAIN(name)                      0
 #define PACKED(name)                     sizeof(gp_##name##_record_t)
 #define ROW(number, id, name, how, turn) [number] = {how(name), turn},
@@ -196,10 +212,9 @@ static const struct {
 } record_types[GP_CHUNK_TYPES] = {GP_RECORDS(ROW)};
 enum { TURNS = 4 };
 
-// Write the chunk that lies behind room for its header at the start of writer->chunk.
-static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, size_t payload_len)
+static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, const void *payload, size_t payload_len)
 {
-    unsigned char *chunk = writer->chunk.data;
+    static const char padding[8];
     size_t whole = (sizeof(gp_chunk_header_t) + payload_len + 7) & ~(size_t)7;
     gp_chunk_header_t header = {
         .magic = GP_CHUNK_MAGIC,
@@ -208,10 +223,13 @@ static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, size_
         .payload_len = (uint32_t)payload_len,
         .sequence = writer->sequence,
     };
-    header.checksum = XXH64(chunk + sizeof(header), payload_len, GP_CHUNK_SEED(type, flags, header.sequence));
-    memcpy(chunk, &header, sizeof(header));
-    memset(chunk + sizeof(header) + payload_len, 0, whole - sizeof(header) - payload_len);
-    int error = write_all(writer->fd, chunk, whole);
+    header.checksum = XXH64(payload, payload_len, GP_CHUNK_SEED(type, flags, header.sequence));
+    struct iovec parts[] = {
+        {&header, sizeof(header)},
+        {(void *)(uintptr_t)payload, payload_len},
+        {(void *)(uintptr_t)padding, whole - sizeof(header) - payload_len},
+    };
+    int error = write_parts(writer->fd, parts, sizeof(parts) / sizeof(parts[0]));
     if (error != 0) {
         // Half a chunk is of no use; where it cannot be cut off (a pipe) the reader copes with it.
         int cut = ftruncate(writer->fd, (off_t)writer->bytes);
@@ -223,37 +241,41 @@ static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, size_
     return 0;
 }
 
+// Bytes that the packed records of a buffer may take; 0 = they are not packed.
+static size_t packed_bound(const gp_buffer_t *buffer, unsigned type)
+{
+    uint16_t record_bytes = record_types[type].packed_bytes;
+    return record_bytes != 0 ? gp_pack_bound(buffer->length / record_bytes, record_bytes) : 0;
+}
+
 static int write_buffer(gp_writer_t *writer, unsigned type)
 {
     gp_buffer_t *buffer = &writer->outgoing[type];
     const unsigned char *payload = buffer->data;
-    unsigned char *room = writer->chunk.data + sizeof(gp_chunk_header_t);
-    size_t len = buffer->length;
+    size_t len = buffer->length, bound = packed_bound(buffer, type);
     uint16_t flags = 0, record_bytes = record_types[type].packed_bytes;
     if (len == 0)
         return 0;
-    if (record_bytes != 0) {
+    if (bound > 0 && bound <= writer->packed.room) {
         len = gp_pack(payload, (uint32_t)(len / record_bytes), record_bytes, writer->packed.data);
         payload = writer->packed.data;
         flags = GP_CHUNK_PACKED;
     }
-    size_t compressed = gp_compress(&writer->compressor, payload, len, room, len);
+    size_t compressed = gp_compress(&writer->compressor, payload, len, writer->chunk.data, writer->chunk.room);
     if (compressed != 0) {
         flags |= GP_CHUNK_ZSTD;
         len = compressed;
-    } else {
-        memcpy(room, payload, len);
+        payload = writer->chunk.data;
     }
     buffer->length = 0;
-    return write_chunk(writer, type, flags, len);
+    return write_chunk(writer, type, flags, payload, len);
 }
 
 // The last thing in a file that cannot be written any further. A disk is often full to the last block only.
 static void write_failure(gp_writer_t *writer, int error)
 {
     gp_end_record_t record = {.reason = GP_END_FAILED, .error = (uint32_t)-error};
-    memcpy(writer->chunk.data + sizeof(gp_chunk_header_t), &record, sizeof(record));
-    write_chunk(writer, GP_CHUNK_END, 0, sizeof(record));
+    write_chunk(writer, GP_CHUNK_END, 0, &record, sizeof(record));
 }
 
 static int write_outgoing(gp_writer_t *writer)
@@ -292,26 +314,26 @@ size_t gp_writer_pending(const gp_writer_t *writer)
     return sum;
 }
 
-// What gp_writer_write() needs for the buffers as they are. It never allocates: its memory is a forking thread's to
-// free.
-static bool prepare_scratch(gp_writer_t *writer)
+// What gp_writer_write() needs to make the buffers smaller: it never allocates, as its memory is a forking thread's to
+// free. Where memory is short, they are written as they are.
+static void prepare_scratch(gp_writer_t *writer)
 {
-    size_t largest = sizeof(gp_end_record_t), packed = 0;
+    size_t largest = 0, packed = 0;
     for (unsigned type = 0; type < GP_CHUNK_TYPES; type++) {
-        size_t length = writer->buffers[type].length, record_bytes = record_types[type].packed_bytes;
-        size_t bound = record_bytes != 0 ? gp_pack_bound(length / record_bytes, record_bytes) : 0;
+        size_t length = writer->buffers[type].length, bound = packed_bound(&writer->buffers[type], type);
         largest = length > largest ? length : largest;
         packed = bound > packed ? bound : packed;
     }
-    largest = packed > largest ? packed : largest;
-    return gp_compressor_init(&writer->compressor) == 0 && make_room(&writer->packed, packed) &&
-           make_room(&writer->chunk, sizeof(gp_chunk_header_t) + largest + 8);
+    gp_compressor_init(&writer->compressor);
+    make_room(&writer->packed, packed);
+    make_room(&writer->chunk, packed > largest ? packed : largest);
 }
 
 bool gp_writer_hand_over(gp_writer_t *writer)
 {
-    if (gp_writer_is_busy(writer) || !prepare_scratch(writer))
+    if (gp_writer_is_busy(writer))
         return false;
+    prepare_scratch(writer);
     for (unsigned type = 0; type < GP_CHUNK_TYPES; type++) {
         gp_buffer_t empty = writer->outgoing[type];
         empty.length = 0;
@@ -343,8 +365,8 @@ int gp_writer_write(gp_writer_t *writer)
 int gp_writer_flush(gp_writer_t *writer)
 {
     gp_writer_write(writer);
-    if (gp_writer_pending(writer) > 0 && !gp_writer_hand_over(writer))
-        return -ENOMEM;
+    if (gp_writer_pending(writer) > 0)
+        gp_writer_hand_over(writer);
     return gp_writer_write(writer);
 }
 

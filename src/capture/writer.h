@@ -6,6 +6,7 @@
 // there is no room for is refused. One thread at a time adds and hands over (the collector, under the drain lock), one
 // writes, and memory changes hands only in gp_writer_hand_over(): a thread with the producer's lock, as a forking one
 // has it, finds everything in order but the file itself.
+// Where memory is short, the counters and the end still find room, so that what is missing is known.
 // After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, if that
 // much can still be written; then nothing more is written, and the error stays in gp_writer_t.error.
 #pragma once
@@ -37,7 +38,7 @@ typedef struct gp_writer {
     uint32_t sequence;
     gp_buffer_t buffers[GP_CHUNK_TYPES];  // being filled, by chunk type
     gp_buffer_t outgoing[GP_CHUNK_TYPES]; // the writing thread's while `busy`
-    gp_buffer_t packed, chunk;            // scratch of the writing thread
+    gp_buffer_t packed, chunk;            // scratch of the writing thread; too small where memory is short
     gp_compressor_t compressor;
     gp_file_header_t header;
     bool has_made_name; // there is a process id in the file's name; set before it is opened
@@ -69,8 +70,8 @@ void *gp_writer_add(gp_writer_t *writer, enum gp_chunk_type type, size_t bytes);
 // Bytes waiting in the buffers that are being filled.
 size_t gp_writer_pending(const gp_writer_t *writer);
 
-// Pass on what there is. Returns false when the last hand-over has not been written yet (or memory is short): adding
-// goes on.
+// Pass on what there is. Returns false when the last hand-over has not been written yet: adding goes on. Where memory
+// is short, it is written as it is, not packed.
 bool gp_writer_hand_over(gp_writer_t *writer);
 
 static inline bool gp_writer_is_busy(const gp_writer_t *writer)

@@ -6,28 +6,43 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "capture/writer.h"
 #include "cmocka_all.h"
+#include "model/counters.h"
 
 static long bytes_until_full = -1; // -1: never
 
-ssize_t __real_write(int fd, const void *data, size_t length);
-ssize_t __wrap_write(int fd, const void *data, size_t length);
+static bool memory_is_short;
 
-ssize_t __wrap_write(int fd, const void *data, size_t length)
+ssize_t __real_writev(int fd, const struct iovec *parts, int count);
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count);
+void *__real_realloc(void *block, size_t bytes);
+void *__wrap_realloc(void *block, size_t bytes);
+
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count)
 {
+    struct iovec fit[8];
     if (bytes_until_full < 0)
-        return __real_write(fd, data, length);
+        return __real_writev(fd, parts, count);
     if (bytes_until_full == 0) {
         errno = ENOSPC;
         return -1;
     }
-    if ((long)length > bytes_until_full)
-        length = (size_t)bytes_until_full;
-    bytes_until_full -= (long)length;
-    return __real_write(fd, data, length);
+    for (int i = 0; i < count; i++) {
+        fit[i] = parts[i];
+        if ((long)fit[i].iov_len > bytes_until_full)
+            fit[i].iov_len = (size_t)bytes_until_full;
+        bytes_until_full -= (long)fit[i].iov_len;
+    }
+    return __real_writev(fd, fit, count);
+}
+
+void *__wrap_realloc(void *block, size_t bytes)
+{
+    return memory_is_short ? NULL : __real_realloc(block, bytes);
 }
 
 static char path[] = "writer-test-XXXXXX.greenprof";
@@ -113,6 +128,26 @@ static void full_disk_leaves_whole_chunks(void **state)
     }
 }
 
+// What there is gets written, and so do the counters and the end, which need memory of their own.
+static void tells_its_end_where_memory_is_short(void **state)
+{
+    (void)state;
+    gp_writer_t writer = GP_WRITER_INIT;
+    gp_file_header_t header = make_header(0);
+    assert_int_equal(gp_writer_open(&writer, path, &header), 0);
+    assert_non_null(gp_writer_add(&writer, GP_CHUNK_SAMPLES, sizeof(gp_sample_record_t)));
+    memory_is_short = true;
+    assert_null(gp_writer_add(&writer, GP_CHUNK_TRACES, sizeof(gp_trace_record_t)));
+    assert_non_null(gp_writer_add(&writer, GP_CHUNK_COUNTERS, sizeof(gp_counters_record_t) + 8 * GP_COUNTER_COUNT));
+    assert_int_equal(gp_writer_flush(&writer), 0);
+    assert_int_equal(count_chunks(), 2);
+    assert_non_null(gp_writer_add(&writer, GP_CHUNK_COUNTERS, sizeof(gp_counters_record_t) + 8 * GP_COUNTER_COUNT));
+    assert_non_null(gp_writer_add(&writer, GP_CHUNK_END, sizeof(gp_end_record_t)));
+    gp_writer_close(&writer);
+    memory_is_short = false;
+    assert_int_equal(count_chunks(), 4);
+}
+
 static void survives_a_closed_descriptor(void **state)
 {
     (void)state;
@@ -183,9 +218,13 @@ int main(void)
 {
     close(mkstemps(path, 10));
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_whole_chunks),          cmocka_unit_test(full_disk_leaves_whole_chunks),
-        cmocka_unit_test(survives_a_closed_descriptor), cmocka_unit_test(keeps_the_image_before_an_exec),
-        cmocka_unit_test(refuses_what_cannot_be),       cmocka_unit_test(leaves_a_device_where_it_is),
+        cmocka_unit_test(writes_whole_chunks),
+        cmocka_unit_test(full_disk_leaves_whole_chunks),
+        cmocka_unit_test(tells_its_end_where_memory_is_short),
+        cmocka_unit_test(survives_a_closed_descriptor),
+        cmocka_unit_test(keeps_the_image_before_an_exec),
+        cmocka_unit_test(refuses_what_cannot_be),
+        cmocka_unit_test(leaves_a_device_where_it_is),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// What the features start: works, and ends with a status that follows from its argument.
+#include <stdlib.h>
+
+#include "features.h"
+
+int main(int argc, char **argv)
+{
+    return argc == 2 ? (int)(features_work((uint64_t)atoi(argv[1]), 500) & 63) : 127;
+}

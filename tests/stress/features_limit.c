@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Little memory and few descriptors. What the program is promised is promised beside a reserve for what shares its
+// process: the numbers below are in doc/limits.md.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "features.h"
+
+enum { DESCRIPTORS = 64, DESCRIPTORS_USED = 32, OPEN_MAX = 4096, BLOCK_BYTES = 1 << 20 };
+#define MEMORY_RESERVE ((size_t)256 << 20)
+#define TIGHT_RESERVE  ((size_t)256 << 10)
+#define TOO_MUCH       ((size_t)64 << 30)
+
+static size_t address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file != NULL && fscanf(file, "%lu", &pages) != 1)
+        pages = 0;
+    if (file != NULL)
+        fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit_memory(size_t reserve)
+{
+    size_t bytes = address_space() + reserve;
+    setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});
+}
+
+static void limit_memory_amply(void)
+{
+    limit_memory(MEMORY_RESERVE);
+}
+
+static void limit_memory_tightly(void)
+{
+    limit_memory(TIGHT_RESERVE);
+}
+
+static bool can_map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED)
+        munmap(memory, bytes);
+    return memory != MAP_FAILED;
+}
+
+uint64_t feature_rlimit_as(int id, int round)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, limit_memory_amply);
+    char *block = malloc(BLOCK_BYTES);
+    if (block == NULL)
+        return features_fail("malloc");
+    memset(block, 1, BLOCK_BYTES);
+    free(block);
+    return can_map(TOO_MUCH) ? features_fail("there is no limit") : (uint64_t)(id + round);
+}
+
+// Too little for what greenprof asks for: it is to do without.
+uint64_t feature_rlimit_as_tight(int id, int round)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, limit_memory_tightly);
+    return can_map(TOO_MUCH) ? features_fail("there is no limit") : (uint64_t)(id + round);
+}
+
+static void limit_descriptors(void)
+{
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){DESCRIPTORS, DESCRIPTORS});
+}
+
+// Returns how many of `wanted` could be opened; they are closed again.
+static int open_many(int wanted)
+{
+    int opened[DESCRIPTORS], count = 0;
+    while (count < wanted && (opened[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        count++;
+    features_work(1, 200); // is sampled while there are so few
+    for (int i = 0; i < count; i++)
+        close(opened[i]);
+    return count;
+}
+
+// To the very limit, of which nothing follows but that the program goes on; then what is promised.
+uint64_t feature_rlimit_nofile(int id, int round)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, limit_descriptors);
+    pthread_mutex_lock(&features_mutex);
+    open_many(DESCRIPTORS);
+    int promised = open_many(DESCRIPTORS_USED);
+    pthread_mutex_unlock(&features_mutex);
+    return promised == DESCRIPTORS_USED ? (uint64_t)(id + round) : features_fail("too few descriptors are left");
+}
+
+static bool is_kept(int fd)
+{
+    for (const int *kept = features_kept_descriptors; *kept >= 0; kept++)
+        if (*kept == fd)
+            return true;
+    return false;
+}
+
+// As a daemon does, those of whatever shares its process among them.
+uint64_t feature_closed_descriptors(int id, int round)
+{
+    pthread_mutex_lock(&features_mutex);
+    for (int fd = 3; fd < OPEN_MAX; fd++)
+        if (!is_kept(fd))
+            close(fd);
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    bool is_usable = fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC && close(fd) == 0;
+    pthread_mutex_unlock(&features_mutex);
+    return is_usable ? (uint64_t)(id + round) : features_fail("open");
+}
