@@ -44,6 +44,7 @@ static const feature_t all[] = {
     {.name = "stalled_pipe", .step = feature_stalled_pipe, .every = 80},
     {.name = "stalled_capture", .step = step_none, .every = 1},
     {.name = "closed_descriptors", .step = feature_closed_descriptors, .every = 20},
+    {.name = "chroot_exec", .step = feature_chroot_exec, .every = 20},
     {.name = "setuid", .step = feature_setuid, .every = 2},
     {.name = "seccomp", .step = feature_seccomp, .every = 20},
     {.name = "seccomp_exec", .step = feature_seccomp, .every = 20, .before = feature_seccomp_before},
@@ -61,15 +62,4 @@ uint64_t features_fail(const char *what)
 {
     dprintf(STDOUT_FILENO, "failed: %s\n", what);
     return 1;
-}
-
-uint64_t features_work(uint64_t seed, int thousands)
-{
-    uint64_t value = seed * 2 + 1;
-    for (int i = 0; i < thousands * 1000; i++) {
-        value ^= value << 13;
-        value ^= value >> 7;
-        value ^= value << 17;
-    }
-    return value;
 }

@@ -55,6 +55,7 @@ uint64_t feature_posix_spawn(int id, int round);
 uint64_t feature_raw_fork(int id, int round);
 uint64_t feature_clone(int id, int round);
 uint64_t feature_fork_handlers(int id, int round);
+uint64_t feature_chroot_exec(int id, int round);
 uint64_t feature_setuid(int id, int round);
 
 uint64_t feature_thread_churn(int id, int round);

@@ -180,6 +180,23 @@ uint64_t feature_fork_handlers(int id, int round)
     return failed ? features_fail("a fork handler") : status;
 }
 
+// To where there is no /proc, by one who may; then on as another program.
+uint64_t feature_chroot_exec(int id, int round)
+{
+    char number[16];
+    snprintf(number, sizeof(number), "%d", id + round);
+    char *words[] = {"/child_static", number, NULL};
+    pid_t child = fork();
+    if (child == 0) {
+        if (chroot(getenv("STRESS_PROGRAMS")) != 0 || chdir("/") != 0)
+            _exit(125);
+        features_work((uint64_t)id, CHILD_WORK);
+        execve(words[0], words, environ);
+        _exit(126);
+    }
+    return wait_for(child);
+}
+
 // glibc has every thread change its ids, by a signal of its own. For good at the last, where the process may.
 uint64_t feature_setuid(int id, int round)
 {

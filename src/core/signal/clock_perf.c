@@ -5,7 +5,6 @@
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,21 +25,12 @@ static void close_event(int fd)
     syscall(SYS_close, fd);
 }
 
-// Is the descriptor still what we opened? A host that closes every descriptor may have reused the number.
+// Is the descriptor still what we opened? A host that closes every descriptor may have reused the number. Asked of the
+// descriptor itself: a process that gave up its user's rights may not look into its own /proc, and there may be none.
 static bool is_perf_event(int fd)
 {
-    char path[40] = "/proc/thread-self/fd/", target[32]; // /proc/self is empty once the main thread has ended
-    char digits[12];
-    int n = 0;
-    for (int v = fd; v > 0 || n == 0; v /= 10)
-        digits[n++] = (char)('0' + v % 10);
-    size_t len = strlen(path);
-    while (n > 0)
-        path[len++] = digits[--n];
-    path[len] = '\0';
-    ssize_t got = readlink(path, target, sizeof(target));
-    static const char expected[] = "anon_inode:[perf_event]";
-    return got == (ssize_t)sizeof(expected) - 1 && memcmp(target, expected, sizeof(expected) - 1) == 0;
+    uint64_t id;
+    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0;
 }
 
 static int direct_to_thread(int fd, pid_t tid, int signal_number)
