@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/maps.h"
 #include "coro/own_memory.h"
 #include "coro/registry.h"
 #include "signal/spare_stack.h"
@@ -118,9 +120,9 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     thread->session.name_age = 0;
 }
 
-static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi)
+static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_guess)
 {
-    gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_THREAD, .keeps_stack = true};
+    gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_THREAD, .keeps_stack = !is_guess};
     prof_coro_t *root = gp_coro_new(&birth);
     if (root == NULL)
         return NULL;
@@ -162,15 +164,46 @@ static void settle_in(gp_thread_t *thread)
     thread->keyed = true;
 }
 
-// The thread that prepared the block could not ask where this stack is.
+// The thread that prepared the block could not ask where this stack is: nothing is known of it, or a guess.
 static void set_own_stack(prof_coro_t *root)
 {
     uintptr_t lo, hi;
-    if (atomic_load_explicit(&root->hi, memory_order_relaxed) != 0)
+    if (root->keeps_stack)
         return;
     gp_thread_own_stack(&lo, &hi);
     atomic_store_explicit(&root->lo, lo, memory_order_relaxed);
     atomic_store_explicit(&root->hi, hi, memory_order_relaxed);
+    root->keeps_stack = hi != 0;
+}
+
+typedef struct main_stack {
+    uintptr_t inside, below; // an address in it; where the mapping below it ends
+    gp_mapping_t mapping;
+} main_stack_t;
+
+static bool visit_main_stack(const gp_mapping_t *mapping, void *argument)
+{
+    main_stack_t *stack = argument;
+    if (mapping->lo <= stack->inside) {
+        stack->below = stack->mapping.hi;
+        stack->mapping = *mapping;
+    }
+    return mapping->lo <= stack->inside;
+}
+
+// The main thread's stack, as any thread can find it: the kernel has put 16 random bytes on it, and it may grow down to
+// its limit. A child that another thread has forked has a main thread that is somewhere else.
+// Source: glibc 2.36, nptl/pthread_getattr_np.c.
+static void guess_main_stack(uintptr_t *lo, uintptr_t *hi)
+{
+    main_stack_t stack = {.inside = getauxval(AT_RANDOM)};
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    *lo = *hi = 0;
+    if (stack.inside == 0 || gp_maps_each(visit_main_stack, &stack) != 0 || stack.mapping.hi <= stack.inside)
+        return;
+    getrlimit(RLIMIT_STACK, &limit);
+    *hi = stack.mapping.hi;
+    *lo = *hi - stack.below > limit.rlim_cur ? *hi - (limit.rlim_cur & ~(rlim_t)4095) : stack.below;
 }
 
 static gp_thread_t *attach(void)
@@ -187,7 +220,7 @@ static gp_thread_t *attach(void)
     }
     uintptr_t lo, hi;
     gp_thread_own_stack(&lo, &hi);
-    thread = new_block(tid, lo, hi);
+    thread = new_block(tid, lo, hi, false);
     if (thread == NULL)
         return NULL;
     settle_in(thread);
@@ -202,10 +235,12 @@ gp_thread_t *gp_thread_attach(void)
         return thread;
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); // locks are taken
-    if (thread != NULL)
-        settle_in(thread); // the handler has adopted it; what only the thread itself can do remains
-    else
+    if (thread == NULL) {
         thread = attach();
+    } else { // the handler has adopted it; what only the thread itself can do remains
+        set_own_stack(thread->root);
+        settle_in(thread);
+    }
     pthread_setcancelstate(cancel, NULL);
     return thread;
 }
@@ -216,9 +251,12 @@ gp_thread_t *gp_thread_prepare(pid_t tid)
     if (thread != NULL)
         return thread;
     uintptr_t lo = 0, hi = 0;
-    if (tid == (pid_t)syscall(SYS_gettid))
+    bool is_own = tid == (pid_t)syscall(SYS_gettid);
+    if (is_own)
         gp_thread_own_stack(&lo, &hi);
-    return new_block(tid, lo, hi); // for other threads the stack is found when its pointer is first seen
+    else if (tid == getpid())
+        guess_main_stack(&lo, &hi);
+    return new_block(tid, lo, hi, !is_own); // of other threads it is guessed when the stack pointer is first seen
 }
 
 void gp_thread_detach(void)

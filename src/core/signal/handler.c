@@ -48,16 +48,20 @@ typedef struct found { // what one signal found
 
 // A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate
 // stack is put into the context that the kernel restores on return.
-static gp_thread_t *adopt(ucontext_t *context)
+//   roomy: set to whether the handler is on such a stack already; else it is on the thread's, which may be small.
+static gp_thread_t *adopt(ucontext_t *context, bool *roomy)
 {
-    gp_thread_t *thread = gp_thread_find((pid_t)syscall(SYS_gettid));
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    gp_thread_t *thread = gp_thread_find(tid);
     if (thread == NULL)
         return NULL;
     if (context->uc_stack.ss_flags & SS_DISABLE) {
         context->uc_stack = thread->alternate_stack;
         context->uc_stack.ss_flags = 0;
+        *roomy = false;
     }
-    if (thread->root->hi == 0) { // its stack could not be asked for: the thread's descriptor lies at the top of it
+    // Its stack could not be asked for: the thread's descriptor lies at the top of it, but for the main thread's.
+    if (thread->root->hi == 0 && tid != getpid()) {
         uintptr_t top = (uintptr_t)__builtin_thread_pointer();
         atomic_store_explicit(&thread->root->lo, top - GUESSED_STACK_BYTES, memory_order_relaxed);
         atomic_store_explicit(&thread->root->hi, top, memory_order_relaxed);
@@ -300,7 +304,7 @@ static void take_sample(gp_thread_t *thread, ucontext_t *context)
     charge(thread, &found);
 }
 
-static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)
+static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bool roomy)
 {
     const gp_clock_engine_t *engine = atomic_load_explicit(&gp_handler_engine, memory_order_acquire);
     gp_thread_count(thread, GP_COUNTER_SIGNALS);
@@ -308,7 +312,7 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context)
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
     } else if (engine == NULL || !engine->is_mine(&thread->timer, info)) {
         gp_thread_count(thread, GP_COUNTER_DROP_FOREIGN);
-    } else if (engine->is_late != NULL && engine->is_late(&thread->timer, context)) {
+    } else if (!roomy || (engine->is_late != NULL && engine->is_late(&thread->timer, context))) {
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE); // its time is in the weight of the next sample
         gp_timer_tick(&thread->timer, engine);
     } else {
@@ -342,8 +346,9 @@ void gp_handler(int signal_number, siginfo_t *info, void *context)
         errno = saved_errno;
         return;
     }
+    bool roomy = true;
     if (thread == NULL)
-        thread = adopt(context);
+        thread = adopt(context, &roomy);
     if (thread == NULL) {
         atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_SIGNALS], 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_DROP_NO_THREAD], 1, memory_order_relaxed);
@@ -352,7 +357,7 @@ void gp_handler(int signal_number, siginfo_t *info, void *context)
         gp_thread_count(thread, GP_COUNTER_DROP_REENTERED);
     } else {
         thread->handler_entry = (uintptr_t)__builtin_frame_address(0);
-        handle(thread, info, context);
+        handle(thread, info, context, roomy);
         atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
     }
     restart(info, context);
