@@ -12,7 +12,8 @@
 
 enum { FRAMES = 16, WORDS = 512, VERSION = 0x030b02f0 };
 
-static uintptr_t state[WORDS], chunk[WORDS];
+static uintptr_t state[WORDS], chunk[WORDS], next_chunk;
+static uintptr_t other_chunk[WORDS] = {[GP_CPYTHON_CHUNK_SIZE / sizeof(uintptr_t)] = sizeof(other_chunk)};
 
 static void *this_state(void)
 {
@@ -34,6 +35,7 @@ static size_t walk(uintptr_t leaf, uintptr_t first_chunk)
     gp_cpython_runtime.layout = layout;
     gp_cpython_runtime.thread_state = this_state;
     memset(chunk, 0, sizeof(chunk));
+    put(chunk, GP_CPYTHON_CHUNK_PREVIOUS, next_chunk);
     put(chunk, GP_CPYTHON_CHUNK_SIZE, sizeof(chunk));
     put(state, layout->state_chunk, first_chunk);
     put(state, layout->state_top, (uintptr_t)chunk + GP_CPYTHON_CHUNK_DATA);
@@ -65,6 +67,33 @@ static void test_freed_state(void **unused)
     assert_int_equal(walk(8, 16), 0);
 }
 
+// A NULL chunk, one too low to be an address, and some that could be addresses and are not mapped.
+static void test_chunk_nowhere(void **unused)
+{
+    static const uintptr_t chunks[] = {0, 8, 16, 2048, 4088, 4096, 32768, 1ull << 46, UINTPTR_MAX - 7};
+    static const uintptr_t leaves[] = {0, 8, 4088, 4096, 1ull << 46, UINTPTR_MAX - 7, UINTPTR_MAX - 4095};
+    (void)unused;
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++)
+        for (size_t j = 0; j < sizeof(leaves) / sizeof(leaves[0]); j++)
+            assert_int_equal(walk(leaves[j], chunks[i]), 0);
+    for (size_t j = 0; j < sizeof(leaves) / sizeof(leaves[0]); j++)
+        assert_int_equal(walk(leaves[j], (uintptr_t)chunk), 0);
+}
+
+// The chunk behind the first one is nowhere. What has been looked at is known until another is the first.
+static void test_next_chunk_nowhere(void **unused)
+{
+    static const uintptr_t chunks[] = {8, 4096, 1ull << 46, UINTPTR_MAX - 7};
+    (void)unused;
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+        next_chunk = 0;
+        assert_int_equal(walk(0, (uintptr_t)other_chunk), 0);
+        next_chunk = chunks[i];
+        assert_int_equal(walk(0, (uintptr_t)chunk), 0);
+    }
+    next_chunk = 0;
+}
+
 static int yes(void)
 {
     return 1;
@@ -81,10 +110,9 @@ static void test_main_thread_of_an_interpreter_that_ends(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frame_in_page_zero),
-        cmocka_unit_test(test_frame_nowhere),
-        cmocka_unit_test(test_freed_state),
-        cmocka_unit_test(test_main_thread_of_an_interpreter_that_ends),
+        cmocka_unit_test(test_frame_in_page_zero), cmocka_unit_test(test_frame_nowhere),
+        cmocka_unit_test(test_freed_state),        cmocka_unit_test(test_chunk_nowhere),
+        cmocka_unit_test(test_next_chunk_nowhere), cmocka_unit_test(test_main_thread_of_an_interpreter_that_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

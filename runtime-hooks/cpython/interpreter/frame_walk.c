@@ -23,6 +23,9 @@ enum {
 
 gp_cpython_runtime_t gp_cpython_runtime;
 
+// The newest chunk of the calling thread's last walk.
+static __thread uintptr_t known_chunk __attribute__((tls_model("initial-exec")));
+
 typedef struct walk {
     const gp_cpython_layout_t *layout;
     const gp_language_place_t *place;
@@ -98,19 +101,27 @@ static void enter_chunk(walk_t *walk, uintptr_t chunk)
         walk->top = walk->data;
 }
 
-// The thread's own list of chunks is changed by the thread alone, in an order that keeps it sound.
-static void survey_chunks(walk_t *walk)
+// The thread's own list of chunks is changed by the thread alone, in an order that keeps it sound. False: one is not
+// there, the list is what was left in freed memory. Where the newest is the one of the last walk, the others are known.
+static bool survey_chunks(walk_t *walk)
 {
-    uintptr_t chunk = word_at(walk->state + walk->layout->state_chunk);
-    enter_chunk(walk, chunk);
+    uintptr_t newest = word_at(walk->state + walk->layout->state_chunk), chunk = newest;
+    bool is_known = newest == known_chunk;
     walk->chunks_lo = UINTPTR_MAX;
     walk->chunks_hi = 0;
     for (int i = 0; i < CHUNKS_MAX && is_address(chunk); i++) {
-        uintptr_t end = chunk + word_at(chunk + GP_CPYTHON_CHUNK_SIZE);
+        if (!is_known && !is_mapped(walk, chunk, GP_CPYTHON_CHUNK_DATA))
+            return false;
+        uintptr_t size = word_at(chunk + GP_CPYTHON_CHUNK_SIZE), end = chunk + size;
+        if (!is_known && (size < GP_CPYTHON_CHUNK_DATA || size >> ADDRESS_BITS != 0 || !page_is_mapped(walk, end - 1)))
+            return false;
         walk->chunks_lo = chunk < walk->chunks_lo ? chunk : walk->chunks_lo;
         walk->chunks_hi = end > walk->chunks_hi ? end : walk->chunks_hi;
         chunk = word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS);
     }
+    known_chunk = newest;
+    enter_chunk(walk, newest);
+    return true;
 }
 
 // Does a frame lie in the used part of the chunk that the walk has reached, or of an older one? Frames further out lie
@@ -137,7 +148,7 @@ static bool in_data_stack(walk_t *walk, uintptr_t frame)
 static bool is_sound(walk_t *walk, uintptr_t frame, bool leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;
-    if (frame % 8 != 0)
+    if (!is_address(frame))
         return false;
     if (in_data_stack(walk, frame))
         return byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_THREAD;
@@ -237,7 +248,7 @@ static bool is_cframe(walk_t *walk, uintptr_t cframe)
 {
     if (cframe == walk->state + walk->layout->state_root_cframe)
         return true;
-    return cframe % 8 == 0 && is_on_stack(walk, cframe, CFRAME_BYTES);
+    return is_address(cframe) && is_on_stack(walk, cframe, CFRAME_BYTES);
 }
 
 // The leaf, 0 = there is none. False: it cannot be known.
@@ -396,7 +407,8 @@ size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size
     if (gp_thread_self != NULL)
         atomic_store_explicit(&gp_thread_self->language_state, walk.state, memory_order_relaxed);
     atomic_store_explicit(&gp_cpython_runtime.any_state, walk.state, memory_order_relaxed);
-    survey_chunks(&walk);
+    if (!survey_chunks(&walk))
+        return 0;
     if (follow(&walk))
         return finish(&walk, flags);
     unsigned scanned = 0;
