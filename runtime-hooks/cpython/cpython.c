@@ -36,7 +36,7 @@ static void enter(void)
     uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
     if (!gp_greenlet_enter())
         gp_asyncio_enter();
-    if (is_attached && looked != epoch && gp_py.gil_check()) {
+    if (is_attached && looked != epoch && gp_py_has_lock()) {
         looked = epoch;
         gp_pools_look();
     }
@@ -44,12 +44,12 @@ static void enter(void)
 
 static prof_coro_t *current(void)
 {
-    return has_api && gp_py.gil_check() ? gp_greenlet_running(&gp_step_here).coro : gp_step_here.coro;
+    return has_api && gp_py_has_lock() ? gp_greenlet_running(&gp_step_here).coro : gp_step_here.coro;
 }
 
 static void count_calls(bool everywhere)
 {
-    if (!has_api || !gp_py.gil_check())
+    if (!has_api || !gp_py_has_lock())
         return;
     gp_pools_look();
     gp_call_events_start(everywhere);

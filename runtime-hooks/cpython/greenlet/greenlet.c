@@ -205,7 +205,7 @@ bool gp_greenlet_enter(void)
 {
     if (tracer == NULL)
         return false;
-    if (!gp_py.gil_check())
+    if (!gp_py_has_lock())
         return true;
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]);

@@ -25,7 +25,7 @@ bool gp_py_find(void)
         {"Py_IncRef", offsetof(gp_py_api_t, incref)},
         {"Py_DecRef", offsetof(gp_py_api_t, decref)},
         {"Py_DecRef", offsetof(gp_py_api_t, drop)},
-        {"PyGILState_Check", offsetof(gp_py_api_t, gil_check)},
+        {"PyGILState_GetThisThreadState", offsetof(gp_py_api_t, own_state)},
         {"PyType_IsSubtype", offsetof(gp_py_api_t, is_subtype)},
         {"PyImport_GetModuleDict", offsetof(gp_py_api_t, module_dict)},
         {"PyDict_GetItemString", offsetof(gp_py_api_t, dict_get)},
@@ -64,7 +64,17 @@ bool gp_py_find(void)
             return false;
         *(void **)(void *)((char *)&gp_py + names[i].offset) = found;
     }
-    return true;
+    void *current = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked"); // 3.13 on
+    if (current == NULL)
+        current = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+    gp_py.current_state = (gp_py_t * (*)(void))(uintptr_t)current;
+    return current != NULL;
+}
+
+bool gp_py_has_lock(void)
+{
+    gp_py_t *own = gp_py.own_state();
+    return own != NULL && own == gp_py.current_state();
 }
 
 gp_py_method_t *gp_py_method_of(void *definition, const char *name)

@@ -25,8 +25,9 @@ typedef struct gp_py_api {
     gp_py_t *bound_type, *module_type, *text_type;    // PyMethod_Type, PyModule_Type, PyUnicode_Type
     void (*incref)(gp_py_t *);
     void (*decref)(gp_py_t *);
-    void (*drop)(gp_py_t *); // the same; NULL is accepted
-    int (*gil_check)(void);
+    void (*drop)(gp_py_t *);         // the same; NULL is accepted
+    gp_py_t *(*own_state)(void);     // of the calling thread: PyGILState_GetThisThreadState
+    gp_py_t *(*current_state)(void); // of the thread that holds the lock; from 3.12 on, NULL where it is another one
     int (*is_subtype)(gp_py_t *, gp_py_t *);
     gp_py_t *(*module_dict)(void);                 // borrowed
     gp_py_t *(*dict_get)(gp_py_t *, const char *); // borrowed, no error set
@@ -64,6 +65,10 @@ extern gp_py_api_t gp_py;
 
 // Find them all. Returns whether none is missing.
 bool gp_py_find(void);
+
+// Does the calling thread hold the interpreter lock? PyGILState_Check() says yes on any thread once there has been a
+// sub-interpreter, and after the interpreter has ended. False in code of a sub-interpreter on a thread of another one.
+bool gp_py_has_lock(void);
 
 // The definition of a function that an extension module was made with, whatever its attribute of that name may be by
 // now (monkey patches). All references to the function share it: what is put there is called. NULL = there is none.
