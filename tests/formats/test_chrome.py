@@ -76,6 +76,20 @@ class Chrome(support.Files):
             (two, "running"): 2500000, (two, "parked"): 200000, (two, "ready"): 300000, (three, "waiting"): 2600000,
             (three, "interleaved"): 600000})
 
+    def test_slices_that_adjoin(self):
+        """As readers have them, in doubles: a slice ends where the next one begins, or a nanosecond before."""
+        times = [7 + 1234567 * i + i * i for i in range(2000)]
+        script = "thread 1 10 1 0 main\ncoro 2 0 - 0x3000 0x1000 2 0 a\n" + "".join(
+            f"span 2 {a} {b} {c} {b - a} 0 0 0 1 0\n" for a, b, c in zip(times[0::2], times[1::2], times[2::2]))
+        self.load(self.export(script=script))
+        slices = sorted((event for event in self.events if event["ph"] == "X" and event["pid"] > COROUTINES),
+                        key=lambda event: event["ts"])
+        self.assertGreater(len(slices), 1900)
+        for first, second in zip(slices, slices[1:]):
+            end = first["ts"] + first["dur"]
+            self.assertLessEqual(end, second["ts"])
+            self.assertLess(second["ts"] - end, 0.0011)
+
     def test_no_spans(self):
         self.assertEqual(self.load(self.export(script=support.NO_SAMPLES)).slices(), [])
 

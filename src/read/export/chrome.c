@@ -68,6 +68,17 @@ static void put_time(chrome_t *chrome, const char *key, uint64_t ns)
     gp_json_microseconds(&chrome->json, ns);
 }
 
+// Readers that add `ts` and `dur` in doubles must not find that a slice ends after the next one begins: where the sum
+// is rounded up it gets a nanosecond less. A division gives the same double as reading the decimal number does.
+static void put_times(chrome_t *chrome, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t duration_ns = to_ns - from_ns;
+    if (duration_ns > 1 && (double)from_ns / 1e3 + (double)duration_ns / 1e3 > (double)to_ns / 1e3)
+        duration_ns--;
+    put_time(chrome, "ts", from_ns);
+    put_time(chrome, "dur", duration_ns);
+}
+
 static uint64_t coroutines_pid(const chrome_t *chrome)
 {
     return (uint64_t)chrome->timeline->pid + COROUTINES_PID;
@@ -107,8 +118,7 @@ static void put_slices(chrome_t *chrome, const gp_activity_t *activity)
     for (size_t i = 0; i < count; i++) {
         begin_event(chrome, "X", slices[i].state, coroutines_pid(chrome), activity->track + 1);
         gp_json_key_text(&chrome->json, "cat", "coroutine");
-        put_time(chrome, "ts", slices[i].from_ns);
-        put_time(chrome, "dur", slices[i].to_ns - slices[i].from_ns);
+        put_times(chrome, slices[i].from_ns, slices[i].to_ns);
         gp_json_key_text(&chrome->json, "cname", color_of(slices[i].state));
         put_arguments(chrome, activity, slices[i].from_ns < activity->left_ns);
         end_event(chrome);
@@ -124,8 +134,7 @@ static void put_on_thread(chrome_t *chrome, const gp_activity_t *activity)
         return;
     begin_event(chrome, "X", track->name, chrome->timeline->pid, activity->thread_id);
     gp_json_key_text(&chrome->json, "cat", "thread");
-    put_time(chrome, "ts", activity->start_ns);
-    put_time(chrome, "dur", activity->left_ns - activity->start_ns);
+    put_times(chrome, activity->start_ns, activity->left_ns);
     end_event(chrome);
 }
 
