@@ -61,7 +61,7 @@ typedef struct prof_options {
     prof_scope_t scope;
     prof_clock_t clock;
     prof_mode_t mode;
-    unsigned frequency_hz; // samples per second of CPU time and thread, 1..PROF_FREQUENCY_MAX_HZ.
+    unsigned frequency_hz; // samples per second of CPU time and thread, 1..PROF_FREQUENCY_MAX_HZ; 0 = the default.
                            // The sampler runs at the highest frequency any running profile asked for.
 } prof_options_t;
 
@@ -72,11 +72,11 @@ typedef struct prof_options {
 // Start a profile of the calling request, thread or process.
 //   options: NULL = all defaults. A smaller `size` than this header's comes from an older caller and is accepted; a
 //            larger one is accepted where the bytes beyond are zero, else E2BIG.
-// Returns the running profile, or NULL and errno: EINVAL (frequency 0 or above the maximum, unknown scope, clock or
-//   mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that could be used for
-//   sampling; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine
-//   works here), ESRCH (in a child of _Fork() or of a bare clone(), as with all that follows: fork handlers were not
-//   run).
+// Returns the running profile (errno as it was), or NULL and errno: EINVAL (frequency above the maximum, unknown scope,
+//   clock or mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that could be
+//   used for sampling; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock
+//   engine works here), ESRCH (in a child of _Fork() or of a bare clone(), as with all that follows: fork handlers were
+//   not run).
 // Threads: any. Signals: not safe. Cost: ~2 us; the first one also starts the sampler (~1 ms).
 PROF_API prof_t *prof_start(const prof_options_t *options);
 

@@ -38,9 +38,10 @@ static int check_options(const prof_options_t *given, prof_options_t *options)
             return -E2BIG;
     memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
     options->size = sizeof(*options);
-    if (options->frequency_hz < 1 || options->frequency_hz > PROF_FREQUENCY_MAX_HZ ||
-        (unsigned)options->scope > PROF_SCOPE_PROCESS || (unsigned)options->clock > PROF_CLOCK_WALL ||
-        (unsigned)options->mode > PROF_MODE_EXACT)
+    if (options->frequency_hz == 0)
+        options->frequency_hz = PROF_FREQUENCY_DEFAULT_HZ;
+    if (options->frequency_hz > PROF_FREQUENCY_MAX_HZ || (unsigned)options->scope > PROF_SCOPE_PROCESS ||
+        (unsigned)options->clock > PROF_CLOCK_WALL || (unsigned)options->mode > PROF_MODE_EXACT)
         return -EINVAL;
     return 0;
 }
@@ -252,6 +253,7 @@ static int start_run(prof_t *profile)
 prof_t *prof_start(const prof_options_t *given)
 {
     prof_options_t options;
+    int saved_errno = errno; // looking for threads and files that are not there is no failure
     int error = gp_process_is_mine() ? check_options(given, &options) : -ESRCH;
     prof_t *profile = NULL;
     if (error == 0) {
@@ -273,8 +275,10 @@ prof_t *prof_start(const prof_options_t *given)
         else
             error = start_run(profile);
     }
-    if (error == 0)
+    if (error == 0) {
+        errno = saved_errno;
         return profile;
+    }
     prof_free(profile);
     errno = -error;
     return NULL;
