@@ -290,6 +290,15 @@ static void on_ledger(script_t *script)
     item.cpu_ns = number(script);
     item.switches = number(script);
     item.time_ns = number(script);
+    char *text = strtok_r(NULL, " \t", &script->rest);
+    if (text != NULL) { // more of it
+        item.slice_ns = strtoull(text, NULL, 0);
+        item.blocked_ns = number(script);
+        item.ready_ns = number(script);
+        item.parked_ns = number(script);
+        item.waiting_ns = number(script);
+        item.longest_ns = number(script);
+    }
     record(script, GP_CHUNK_LEDGER, &item, sizeof(item));
 }
 

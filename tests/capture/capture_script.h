@@ -14,7 +14,7 @@
 //                                 switching, truncated or incomplete
 //   origin CORO STACK REGION
 //   sample TIME WEIGHT CORO THREAD STACK TRACE [KIND]
-//   ledger CORO TRACE CPU_NS SWITCHES TIME
+//   ledger CORO TRACE CPU_NS SWITCHES TIME [SLICE BLOCKED READY PARKED WAITING LONGEST]
 //   activity CORO START LEFT END SLICE READY WAKER TRACE THREAD OPEN
 //   counters TIME PROCESS_CPU OWN_CPU VALUE...
 //   end TIME REASON

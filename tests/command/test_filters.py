@@ -5,7 +5,7 @@ usage: test_filters.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
 import json, os, pstats, subprocess, unittest
 
-from support import GREENPROF, Command, main
+from support import GREENPROF, Command, main, run
 
 # Two threads, three coroutines, two traces. Samples of 1 ms, one each 100 ms from 0.1 s on; coroutine 3 moves to thread 2.
 FRAMES = {1: "1:10 1:20", 2: "1:11 1:20", 3: "1:12 2:30 1:20", 4: "1:10 2:30 1:20"}
@@ -68,7 +68,7 @@ class Filters(Command):
                                    (["--from", "-0.65", "--to", "-0.45"], 2), (["--from", "@1790000000.25"], 4),
                                    (["--to", "@1790000000.25"], 2), (["--from", "2026-09-21T14:13:20.25Z"], 4),
                                    (["--from", "2026-09-21 16:13:20.25+02:00"], 4), (["--from", "2026-09-21"], 6),
-                                   (["--to", "2026-09-22"], 6), (["--from", "2"], 0)):
+                                   (["--to", "2026-09-22"], 6)):
             self.assertEqual(self.json(*arguments)["samples"], samples, arguments)
 
     def test_local_times(self):
@@ -98,11 +98,11 @@ class Filters(Command):
         self.check("estimated", part(2), 2, "--ignore", "0x11", "--ignore", "libz")
         self.check("estimated", 2400000 * 2 // 3, 2, "--coroutine", "3", "--ignore", "x10$")
         self.check("sampled", 1000000, 1, "--focus", "x10$", "--from", "0.55")
-        self.check("estimated", 0, 0, "--focus", "nowhere")
 
     def test_roots_are_no_part_of_a_stack(self):
         folded = lambda *arguments: self.succeed("export", self.capture, "-f", "folded", "--by", "coroutine", *arguments)
-        self.assertEqual(folded("--focus", "worker"), "")
+        self.expect(1, "nothing is left by --focus worker", "export", self.capture, "-f", "folded", "--by", "coroutine",
+                    "--focus", "worker")
         self.assertEqual(folded("--ignore", "worker"), folded())
 
     def test_every_format_says_so(self):
@@ -145,6 +145,25 @@ class Filters(Command):
                                  (["--from", "5", "--to", "4"], "nothing is between --from 5 and --to 4"),
                                  (["--trace", TRACE_1, "--trace", 32 * "f"], "has no trace ff")):
             self.expect(1, error, "report", self.capture, *arguments)
+
+    def test_nothing_is_left(self):
+        """Of a part that is nothing there is no table and no file: a message, and status 1."""
+        out = self.path("out")
+        for arguments in (["--from", "100"], ["--from", "2"], ["--focus", "nosuch"], ["--ignore", "."], ["--focus", "x10$", "--from", "0.99"],
+                          ["--thread", "main", "--focus", "nosuch"], ["--trace", TRACE_1, "--focus", "nosuch"],
+                          ["--name", "thread main", "--trace", TRACE_1]):
+            error = "nothing is left by --"
+            for command in (["report"], ["report", "--by", "coroutine"], ["report", "--by", "trace"], ["flamegraph"], ["export", "-f", "folded"],
+                            ["export", "-f", "json"], ["export", "-f", "pprof", "-o", out], ["export", "-f", "chrome"],
+                            ["flamegraph", "-o", out], ["report", "-i"], ["diff", self.capture]):
+                self.expect(1, error, *command, self.capture, *arguments, input="stats\n")
+        self.assertEqual(run("report", "-i", self.capture, input="focus nosuch\nstats\n").stderr,
+                         f"greenprof: {self.capture}: nothing is left by --focus nosuch\n")
+
+    def test_part_without_samples_is_something(self):
+        """A trace or a coroutine of which the ledger knows, but no sample: its time is known."""
+        script = "thread 1 10 1 0 main\ncoro 1 0 - 0 0 1 1 -\ncoro 2 1 - 0 0 2 0 idle\nledger 2 0 0 5 3000\ncounters 1 1 0 0 0\nend 9 0\n"
+        self.succeed("report", self.make("idle", script), "--name", "idle")
 
     def test_pipe(self):
         with open(self.capture, "rb") as file:

@@ -279,7 +279,7 @@ class Info(Command):
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stderr.count("greenprof: "), 2)
         self.assertIn("process    200", result.stdout)
-        self.assertIn("none: the program was killed", result.stdout)
+        self.assertIn("none: the program still runs, was killed", result.stdout)
         self.assertIn("damage     2 bad places", result.stdout)
 
     def test_names_do_not_steer_the_terminal(self):

@@ -19,7 +19,8 @@ class Tables(Command):
     def tables(self, *arguments):
         """What comes behind the header: from "Ordered by" on, its title line apart."""
         text = self.succeed("report", self.capture, *arguments)
-        return text[text.index("   Ordered by"):]
+        return "".join(line for line in text[text.index("   Ordered by"):].splitlines(True)
+                       if not line.endswith("  [no caller]\n"))  # that pstats does not have
 
     def pstats(self, sort, method, *restrictions):
         out = io.StringIO()
@@ -55,6 +56,51 @@ class Tables(Command):
                              self.pstats(["cumtime"], "print_" + what, "x[12]0", "app", 1))
         both = self.tables("--callers", "x20", "--callees", "x30")
         self.assertEqual(both, self.tables("--callers", "x20") + self.tables("--callees", "x30"))
+
+    def test_callers_add_up(self):
+        """What a function has without a caller is a line, too: times and samples of its callers are its own."""
+        script = ("module 1 /a 01 0x1000 0x9000 0x0\nthread 1 10 1 0 main\ncoro 1 0 - 0 0 1 1 -\nstack 1 0 1:1010\nstack 2 0 1:1010 1:1020\n"
+                  "stack 3 0 1:1030\nsample 1000000 3000000 1 1 1 0\nsample 2000000 2000000 1 1 2 0\nsample 3000000 1000000 1 1 3 0\n"
+                  "ledger 1 0 6000000 1 3000000\ncounters 3000000 6000000 0 3 3\nend 4000000 0\n")
+        text = self.succeed("report", self.make("rest", script), "--callers", "a.0x1010")
+        self.assertRegex(text, r"<- +1 +0\.002 +0\.002  \S+0x1020\)\n +1 +0\.003 +0\.003  \[no caller\]\n")
+        self.assertNotIn("[no caller]", self.succeed("report", self.make("rest", script), "--callers", "a.0x10[23]0"))
+        self.assertNotIn("[no caller]", self.succeed("report", self.make("rest", script), "--callees", "a.0x"))
+
+    def test_columns_sort_coroutines(self):
+        """By --sort: what the ledger has of each, in columns of its own."""
+        script = "thread 1 10 1 0 main\ncoro 1 0 - 0 0 1 1 -\n" + "".join(
+            f"coro {i} 1 - 0 0 2 0 c{i}\nledger {i} 0 {cpu}000000 {i} 9000000 {cpu}000000 0 {ready}000000 {parked}000000 {waiting}000000 {longest}000000\n"
+            for i, cpu, ready, parked, waiting, longest in ((2, 1, 30, 5, 0, 1), (3, 2, 10, 50, 0, 9), (4, 3, 0, 0, 70, 2), (5, 4, 20, 20, 0, 4)))
+        capture = self.make("columns", script + "counters 9000000 10000000 0 0 0\nend 9000000 0\n")
+        rows = lambda *arguments: [line.split() for line in self.succeed("report", capture, "--by", "coroutine", "--clock", "wall", *arguments)
+                                   .partition("longest  switches")[2].splitlines()[1:] if line.strip()]
+        order = lambda key: [row[-1] for row in rows("-s", key)]
+        self.assertEqual(order("ready"), ["c2", "c5", "c3", "c4"])
+        self.assertEqual(order("parked"), ["c3", "c5", "c2", "c4"])
+        self.assertEqual(order("longest"), ["c3", "c5", "c4", "c2"])
+        self.assertEqual(order("cpu"), ["c5", "c4", "c3", "c2"])
+        self.assertEqual(order("waiting")[0], "c4")
+        self.assertEqual(order("wall"), ["c4", "c3", "c5", "c2"])
+        self.assertEqual(order("switches"), ["c5", "c4", "c3", "c2"])
+        self.assertEqual(order("pa"), order("parked"))
+        # Ready or parked, nothing says which: neither is 0.
+        self.assertEqual([row[4:7] for row in rows("-s", "name")], [["0.030", "0.005", "0.000"], ["0.010", "0.050", "0.000"],
+                                                                    ["-", "-", "0.070"], ["0.020", "0.020", "0.000"]])
+        self.expect(2, "unknown or ambiguous key .known: wall cpu", "report", capture, "--by", "coroutine", "-s", "nosuch")
+        self.expect(2, "unknown or ambiguous key .known: calls", "report", capture, "-s", "ready")
+        self.assertIn("Ordered by: sampled CPU time; time ready is not known of this part",
+                      self.succeed("report", self.capture, "--by", "coroutine", "--to", "0.0025", "-s", "ready"))
+
+    def test_traces_have_the_names_of_their_coroutines(self):
+        """Where one coroutine worked for a trace alone, its name stands behind the trace's."""
+        trace = lambda i: f"{i:032x}"
+        script = ("thread 1 10 1 0 main\ncoro 1 0 - 0 0 1 1 -\ntrace 1 " + trace(1) + "\ntrace 2 " + trace(2) + "\ncoro 2 1 - 0 0 2 0 /search\n"
+                  "coro 3 1 - 0 0 2 0 pooled\nledger 2 1 1000000 1 9000000\nledger 3 1 1000000 1 9000000\nledger 3 2 1000000 1 9000000\n"
+                  "counters 9000000 3000000 0 0 0\nend 9000000 0\n")
+        text = self.succeed("report", self.make("named", script), "--by", "trace")
+        self.assertRegex(text, f"(?m) 2 {trace(1)} /search$")
+        self.assertRegex(text, f"(?m) 1 {trace(2)}$")
 
     def test_groups_are_restricted_by_name(self):
         text = self.succeed("report", self.capture, "--by", "coroutine", "-r", "work|main", "-n", "1")

@@ -78,7 +78,7 @@ class Ledger(check.Case):
         text = self.report(run, "--by", "coroutine")
         head, _, table = text.partition("longest  switches     id trace")
         self.assertIn("wall time", head)
-        rows = {line.split()[-1]: [float(word) for word in line.split()[:8]] for line in table.splitlines()[1:]
+        rows = {line.split()[-1]: [float(word.replace("-", "0")) for word in line.split()[:8]] for line in table.splitlines()[1:]
                 if "request" in line}
         self.assertEqual(len(rows), 12)
         for row in books.booked:

@@ -87,11 +87,12 @@ class Census(measured.Case):
 
     def test_under_greenprof_run(self):
         with tempfile.TemporaryDirectory() as directory:
-            before = (support.GREENPROF, "run", "--quiet", "--clock", "wall", "-o", os.path.join(directory, "capture"), "--")
+            capture = os.path.join(directory, "capture")
+            before = (support.GREENPROF, "run", "--quiet", "--clock", "wall", "-o", capture, "--")
             run("eventlet", directory, before)
-            requests = self.requests(flat(json.loads(support.command("coroutines", before[5], "--json"))))
+            requests = self.requests(flat(json.loads(support.command("coroutines", capture, "--json"))))
             self.check_stacks("eventlet", requests)
-            folded = support.Folded(support.command("export", before[5], "--format", "folded", "--clock", "wall"))
+            folded = support.Folded(support.command("export", capture, "--format", "folded", "--clock", "wall"))
         seconds = {stack[-1] for stack, weight in folded.stacks if "leaf" in stack and weight > 1}
         self.assertTrue(seconds & {"[parked]", "[waiting]"}) # a wait that never ended, where it happened
 

@@ -63,6 +63,9 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
     if (side->report == NULL)
         return gp_source_fail(&side->source, errno);
     gp_source_warn_changed(&side->source);
+    int part = gp_source_check_part(&side->source, side->report);
+    if (part != 0)
+        return part;
     return side->report->samples > 0 ? 0 : gp_fail(file, "there are no samples to compare");
 }
 

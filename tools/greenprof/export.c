@@ -8,6 +8,7 @@
 #include "command.h"
 #include "export_output.h"
 #include "message.h"
+#include "nearest.h"
 #include "output_guard.h"
 #include "progress.h"
 
@@ -19,9 +20,14 @@ static int unknown_format(const gp_arguments_t *arguments)
     else
         fputs("which --format?", stderr);
     fputs(" (known:", stderr);
-    for (const gp_exporter_t *exporter = gp_exporter_table(); exporter->name; exporter++)
+    gp_nearest_t nearest = {.word = arguments->format != NULL ? arguments->format : ""};
+    for (const gp_exporter_t *exporter = gp_exporter_table(); exporter->name; exporter++) {
         fprintf(stderr, " %s", exporter->name);
+        gp_nearest_try(&nearest, exporter->name);
+    }
     fputs(")\n", stderr);
+    if (nearest.name != NULL)
+        fprintf(stderr, "Did you mean '%s'?\n", nearest.name);
     return EXIT_USAGE;
 }
 
@@ -41,6 +47,13 @@ int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, c
     gp_report_t *report = gp_source_report(source, &source->options);
     if (report == NULL)
         return gp_source_fail(source, errno);
+    int status = gp_source_check_part(source, report);
+    if (report->is_unknown && strcmp(exporter->name, "json") != 0) // it has a place for what is not known
+        status = gp_fail(source->path, "delays are not known: %s", gp_source_unknown_ready);
+    if (status != 0) {
+        gp_report_free(report);
+        return status;
+    }
     request_t request = {exporter, report};
     if (strcmp(output, "-") != 0)
         gp_progress_begin("writing", output, -1);

@@ -95,7 +95,7 @@ static void print_end(const gp_dataset_t *dataset)
 {
     print_label("end");
     if (!dataset->summary.ended)
-        printf("none: the program was killed, or it still runs\n");
+        printf("none: the program still runs, was killed, or left by a system call of its own\n");
     else if (dataset->end_reason == GP_END_EXIT)
         printf("the process ended\n");
     else if (dataset->end_reason == GP_END_STOPPED)

@@ -8,8 +8,17 @@
 #include "command.h"
 #include "environment.h"
 #include "message.h"
+#include "nearest.h"
 #include "output_guard.h"
 #include "progress.h"
+
+static const char *nearest_command(const char *word)
+{
+    gp_nearest_t nearest = {.word = word};
+    for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
+        gp_nearest_try(&nearest, command->name);
+    return nearest.name;
+}
 
 static int help(const gp_arguments_t *arguments)
 {
@@ -18,8 +27,11 @@ static int help(const gp_arguments_t *arguments)
     if (strcmp(arguments->operands[0], "environment") == 0)
         return gp_environment_help();
     const gp_command_t *command = gp_command_find(arguments->operands[0]);
-    return command != NULL ? gp_help_command(command)
-                           : gp_usage_error("help", "unknown command '%s'", arguments->operands[0]);
+    if (command != NULL)
+        return gp_help_command(command);
+    const char *word = arguments->operands[0], *near = nearest_command(word);
+    return near != NULL ? gp_usage_error("help", "unknown command '%s'; did you mean '%s'?", word, near)
+                        : gp_usage_error("help", "unknown command '%s'", word);
 }
 
 static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
@@ -85,6 +97,10 @@ int main(int argc, char **argv)
     const gp_command_t *command = gp_command_find(argv[1]);
     if (command != NULL)
         return run(command, argc - 1, argv + 1);
-    fprintf(stderr, "greenprof: unknown command '%s'\nTry 'greenprof --help'.\n", argv[1]);
+    const char *near = nearest_command(argv[1]);
+    fprintf(stderr, "greenprof: unknown command '%s'", argv[1]);
+    if (near != NULL)
+        fprintf(stderr, "; did you mean '%s'?", near);
+    fputs("\nTry 'greenprof --help'.\n", stderr);
     return EXIT_USAGE;
 }

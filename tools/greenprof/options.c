@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "message.h"
+#include "nearest.h"
 
 enum { OPTIONS_MAX = 64, FIRST_VALUE = 256, TITLE_SIZE = 64, CHOICES_SIZE = 128 };
 
@@ -182,6 +183,21 @@ static int check_operands(const gp_arguments_t *arguments)
     return 0;
 }
 
+// getopt has said that it does not know it.
+static void suggest_option(const gp_command_t *command, const char *argument)
+{
+    char word[TITLE_SIZE];
+    if (strncmp(argument, "--", 2) != 0 || optopt != 0)
+        return;
+    snprintf(word, sizeof(word), "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+    gp_nearest_t nearest = {.word = word};
+    for (const gp_option_t *option = gp_options; option->name != NULL; option++)
+        if (gp_option_applies(option, command))
+            gp_nearest_try(&nearest, option->name);
+    if (nearest.name != NULL)
+        fprintf(stderr, "Did you mean '--%s'?\n", nearest.name);
+}
+
 int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int argc, char **argv)
 {
     static char title[TITLE_SIZE];
@@ -196,6 +212,7 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
     while ((value = getopt_long(argc, argv, table.letters, table.options, NULL)) != -1) {
         const gp_option_t *option = option_of(command, value);
         if (option == NULL) {
+            suggest_option(command, argv[optind - 1]);
             fprintf(stderr, "Try '%s --help'.\n", title);
             return EXIT_USAGE;
         }

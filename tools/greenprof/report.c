@@ -12,26 +12,28 @@
 #include "print.h"
 #include "restrictions.h"
 
-static const char *known_keys(char *text, size_t size)
+static const char *known_keys(char *text, size_t size, bool of_groups)
 {
     size_t len = 0;
+    for (const gp_sort_key_t *key = gp_group_sort_keys; of_groups && key->name != NULL && len < size; key++)
+        len += (size_t)snprintf(text + len, size - len, " %s", key->name);
     for (const gp_sort_key_t *key = gp_sort_keys; key->name != NULL && len < size; key++)
         len += (size_t)snprintf(text + len, size - len, " %s", key->name);
     return text;
 }
 
 // Keys and commas.
-static int set_sorts(gp_sorts_t *sorts, const char *keys)
+static int set_sorts(gp_sorts_t *sorts, const char *keys, bool of_groups)
 {
     char text[256];
     char *copy = strdup(keys), *save = NULL;
     int status = copy != NULL ? 0 : gp_fail("command line", "%s", strerror(ENOMEM));
     for (char *key = status == 0 ? strtok_r(copy, ",", &save) : NULL; key != NULL && status == 0;
          key = strtok_r(NULL, ",", &save)) {
-        const gp_sort_key_t *found = gp_sort_key_find(key);
+        const gp_sort_key_t *found = of_groups ? gp_group_sort_key_find(key) : gp_sort_key_find(key);
         if (found == NULL)
             status = gp_usage_error("report", "--sort %s: unknown or ambiguous key (known:%s)", key,
-                                    known_keys(text, sizeof(text)));
+                                    known_keys(text, sizeof(text), of_groups));
         else if (sorts->count == GP_SORTS_MAX)
             status = gp_usage_error("report", "--sort %s: more than %d keys", keys, GP_SORTS_MAX);
         else
@@ -58,7 +60,9 @@ static void free_tables(tables_t *tables)
 
 static int prepare(tables_t *tables, const gp_arguments_t *arguments)
 {
-    int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime");
+    bool of_groups =
+        arguments->by != NULL && (strcmp(arguments->by, "coroutine") == 0 || strcmp(arguments->by, "trace") == 0);
+    int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime", of_groups);
     tables->print_callers = arguments->callers.count > 0;
     tables->print_callees = arguments->callees.count > 0;
     if (status == 0 && (tables->print_callers || tables->print_callees) && arguments->by != NULL &&
@@ -87,6 +91,8 @@ static void print_title(const gp_report_t *report, const gp_stats_t *stats)
 static int print_functions(const gp_report_t *report, const tables_t *tables)
 {
     gp_stats_t stats = {0};
+    if (report->is_unknown)
+        return 0;
     int result = gp_stats_add_report(&stats, report);
     if (result == 0)
         result = gp_stats_sort(&stats, &tables->sorts, true);
@@ -117,14 +123,17 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
     return print_functions(report, tables);
 }
 
-static int print(const gp_source_t *source, const tables_t *tables)
+static int print(const gp_source_t *source, const tables_t *tables, int *status)
 {
     gp_group_sums_t sums;
     gp_report_t *report = gp_source_report_sums(source, &sums);
     int result = report != NULL ? 0 : -errno;
     if (report != NULL) {
-        gp_report_print_header(source, report);
-        result = print_table(source, report, sums.items, tables);
+        *status = gp_source_check_part(source, report);
+        if (*status == 0) {
+            gp_report_print_header(source, report);
+            result = print_table(source, report, sums.items, tables);
+        }
     }
     gp_report_free(report);
     free(sums.items);
@@ -150,7 +159,7 @@ int gp_command_report(const gp_arguments_t *arguments)
     if (status == 0)
         status = gp_source_open(&source, arguments, 0);
     if (status == 0) {
-        int result = print(&source, &tables);
+        int result = print(&source, &tables, &status);
         if (result < 0)
             status = gp_source_fail(&source, -result);
         gp_source_warn_changed(&source);

@@ -20,6 +20,7 @@ typedef struct group { // a row: a coroutine, a trace
     uint64_t wall_ns, longest_ns;     // what they add up to; the longest slice
     double squares_ns2;               // of the on-CPU samples' weights
     bool polled;                      // its switches were not reported
+    uint32_t coro;                    // that names a trace; GP_INDEX_NONE = none does
     char *name;
 } group_t;
 
@@ -29,6 +30,20 @@ static bool exact;                        // whether the ledger knows what was c
 static int by_number(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
+}
+
+// What a column has; the ledger's.
+static uint64_t column_of(const group_t *group, gp_sort_t sort)
+{
+    static const enum gp_sample_kind kinds[] = {
+        [GP_SORT_CPU] = GP_KIND_CPU,     [GP_SORT_BLOCKED] = GP_KIND_BLOCKED, [GP_SORT_PREEMPTED] = GP_KIND_PREEMPTED,
+        [GP_SORT_READY] = GP_KIND_READY, [GP_SORT_PARKED] = GP_KIND_PARKED,   [GP_SORT_WAITING] = GP_KIND_WAITING,
+    };
+    if (sort == GP_SORT_WALL)
+        return group->wall_ns;
+    if (sort == GP_SORT_SWITCHES)
+        return group->switches;
+    return sort == GP_SORT_LONGEST ? group->longest_ns : group->parts_ns[kinds[sort]];
 }
 
 static bool wall; // whether the wall clock is shown
@@ -41,6 +56,8 @@ static int compare(const void *left, const void *right)
     int result = 0;
     if (sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS)
         result = by_number(b->samples, a->samples);
+    else if (sort >= GP_SORT_WALL)
+        result = by_number(column_of(b, sort), column_of(a, sort));
     else if (sort != GP_SORT_TIME && sort != GP_SORT_CUMULATIVE)
         result = strcmp(a->name, b->name);
     if (result == 0 && wall)
@@ -68,10 +85,14 @@ static void print_ledger(const group_t *group)
 {
     static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
                                                 GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING};
+    // Nothing said when it became ready: all of it is "waiting".
+    bool undivided = group->parts_ns[GP_KIND_WAITING] > 0 && group->parts_ns[GP_KIND_READY] == 0 &&
+                     group->parts_ns[GP_KIND_PARKED] == 0;
     gp_print_seconds(group->wall_ns, 9);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        bool waits = kinds[i] == GP_KIND_READY || kinds[i] == GP_KIND_PARKED || kinds[i] == GP_KIND_WAITING;
-        print_seconds(group->parts_ns[kinds[i]], !waits || !group->polled);
+        bool divided = kinds[i] == GP_KIND_READY || kinds[i] == GP_KIND_PARKED;
+        bool waits = divided || kinds[i] == GP_KIND_WAITING;
+        print_seconds(group->parts_ns[kinds[i]], !(waits && group->polled) && !(divided && undivided));
     }
     print_seconds(group->longest_ns, !group->polled);
 }
@@ -131,9 +152,16 @@ static void print_coroutine(const gp_source_t *source, const group_t *group)
 
 static void print_trace(const gp_source_t *source, const group_t *group)
 {
+    char label[NAME_SIZE];
     print_columns(group);
     printf(" %10" PRIu32 " ", source->dataset->traces[group->number].coros);
     gp_print_text(group->name);
+    if (group->coro != GP_INDEX_NONE) {
+        gp_report_coro_label(source->dataset, group->coro, source->symbolizer, true, label, sizeof(label));
+        const char *name = strchr(label, ' '); // behind its number
+        printf(" ");
+        gp_print_text(name != NULL ? name + 1 : label);
+    }
     printf("\n");
 }
 
@@ -142,6 +170,14 @@ static void print_order(const gp_table_options_t *options)
     gp_sort_t sort = options->sorts.keys[0]->sort;
     bool time = sort == GP_SORT_TIME || sort == GP_SORT_CUMULATIVE;
     bool calls = sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS;
+    if (sort >= GP_SORT_WALL) {
+        const char *what = options->sorts.keys[0]->what;
+        if (exact)
+            printf("   Ordered by: %s\n", what);
+        else
+            printf("   Ordered by: sampled CPU time; %s is not known of this part\n", what);
+        return;
+    }
     printf("   Ordered by: %s\n", !time   ? calls ? "samples" : "name"
                                   : exact ? wall ? "wall time" : "exact CPU time"
                                           : "sampled CPU time");
@@ -214,6 +250,21 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
     }
 }
 
+// The first coroutine with a name that worked for a trace and for nothing else: often it says which request it was.
+static void name_traces(const gp_dataset_t *dataset, group_t *groups)
+{
+    for (size_t i = 0; i < dataset->trace_count; i++)
+        groups[i].coro = GP_INDEX_NONE;
+    for (size_t i = 0; i < dataset->share_count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares[i];
+        const gp_dataset_coro_t *coro = &dataset->coros[share->coro];
+        uint32_t *first = &groups[share->trace].coro;
+        if (dataset->traces[share->trace].index != 0 && coro->traces == 1 && coro->record.name[0] != '\0' &&
+            (*first == GP_INDEX_NONE || coro->record.birth_ns < dataset->coros[*first].record.birth_ns))
+            *first = share->coro;
+    }
+}
+
 // The threads of such coroutines: for the ledger, they never switched.
 static bool is_polled(const gp_dataset_t *dataset, uint32_t coro, bool any)
 {
@@ -250,7 +301,7 @@ static int print_table(const gp_source_t *source, const gp_group_sum_t *sums, co
 {
     static const layout_t layouts[] = {
         {"    id trace                            name", print_coroutine},
-        {"coroutines trace", print_trace},
+        {"coroutines trace                            name", print_trace},
     };
     size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
     group_t *groups = calloc(count + 1, sizeof(*groups));
@@ -261,6 +312,8 @@ static int print_table(const gp_source_t *source, const gp_group_sum_t *sums, co
             source->options.stacks.focus_count == 0 && source->options.stacks.ignore_count == 0;
     wall = source->options.measure == GP_MEASURE_WALL;
     add_up(source, sums, groups, by_trace);
+    if (by_trace)
+        name_traces(source->dataset, groups);
     count = keep_used(source, groups, count, by_trace);
     int result = 0;
     for (size_t i = 0; i < count; i++)

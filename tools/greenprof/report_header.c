@@ -34,6 +34,10 @@ static void print_audit(const gp_report_t *report)
     static const char *const names[] = {
         [GP_MEASURE_CPU] = "CPU time ", [GP_MEASURE_WALL] = "wall time", [GP_MEASURE_DELAY] = "delays   "};
     printf("  %s  ", names[report->measure]);
+    if (report->is_unknown) {
+        printf("not known: %s\n", gp_source_unknown_ready);
+        return;
+    }
     gp_print_seconds(report->total_ns, 0);
     if (report->measure == GP_MEASURE_DELAY) {
         printf(" s that others were ready and waited for long slices\n");
@@ -79,6 +83,17 @@ void gp_report_print_counters(const gp_dataset_t *dataset)
             printf("  %10" PRIu64 " %s\n", dataset->counters[i], gp_counter_sentence(i));
 }
 
+// Losses are counted for the whole process.
+static void print_losses(const gp_source_t *source)
+{
+    bool any = source->dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0;
+    for (uint32_t i = 0; i < GP_COUNTER_COUNT; i++)
+        any |= gp_counter_sentence(i) != NULL && source->dataset->counters[i] > 0;
+    if (any && source->choice[0] != '\0')
+        printf("  of the whole capture, not of this part:\n");
+    gp_report_print_counters(source->dataset);
+}
+
 void gp_report_print_header(const gp_source_t *source, const gp_report_t *report)
 {
     const gp_dataset_t *dataset = source->dataset;
@@ -88,14 +103,19 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     else
         printf(" (several processes)\n");
     print_start(report->start_realtime_ns);
+    if (source->choice[0] != '\0') {
+        printf("  part       ");
+        gp_print_text(source->choice);
+        printf("\n");
+    }
     printf("  duration   ");
     gp_print_seconds(report->duration_ns, 0);
     printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->header.frequency_hz,
            gp_report_engine_name(dataset->header.engine));
     print_audit(report);
-    gp_report_print_counters(dataset);
+    print_losses(source);
     if (!dataset->summary.ended)
-        printf("  the capture has no end: the program was killed, or it still runs\n");
+        printf("  the capture has no end: the program still runs, was killed, or left by a system call of its own\n");
     else if (dataset->end_reason == GP_END_STOPPED)
         printf("  sampling ended before the program: it handles every signal that would do\n");
     else if (dataset->end_reason == GP_END_FAILED)

@@ -14,35 +14,45 @@
 
 enum { PROMPT_SIZE = 256 };
 
-static int add_report(gp_stats_t *stats, const gp_source_t *source)
+typedef struct adding {
+    gp_stats_t stats;
+    const char *clock;
+    bool has_some; // of what was chosen, in one of the files
+} adding_t;
+
+// Returns 0, or an exit status with a message.
+static int add_report(adding_t *adding, const gp_source_t *source, bool is_last)
 {
     const char *notes[GP_PSTATS_NOTES_MAX];
     gp_report_t *report = gp_source_report(source, &source->options);
-    int result = report != NULL ? gp_stats_add_report(stats, report) : -1;
+    int result = report != NULL ? gp_stats_add_report(&adding->stats, report) : -1;
     if (result == 0) {
         size_t count = gp_pstats_notes(report, notes);
         for (size_t i = 0; i < count && result == 0; i++)
-            result = gp_stats_add_note(stats, notes[i]);
+            result = gp_stats_add_note(&adding->stats, notes[i]);
     }
+    int status = result < 0 ? gp_source_fail(source, report != NULL ? ENOMEM : errno) : 0;
+    adding->has_some |= status == 0 && !gp_report_is_empty(report);
+    if (status == 0 && is_last && !adding->has_some)
+        status = gp_source_check_part(source, report);
     gp_report_free(report);
-    return result;
+    return status;
 }
 
 // What is added to a table is of the clock of what is in it: that of the first file, unless `clock` says so before.
-static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file, const char **clock)
+static int add_file(adding_t *adding, const gp_shell_t *shell, const char *file, bool is_last)
 {
     gp_arguments_t one = shell->arguments;
     char *operands[] = {(char *)file, NULL};
     gp_source_t source;
     one.operands = operands;
     one.operand_count = 1;
-    one.clock = *clock;
+    one.clock = adding->clock;
     int status = gp_source_open(&source, &one, 0);
     if (status != 0)
         return status;
-    *clock = source.options.measure == GP_MEASURE_WALL ? "wall" : "cpu";
-    if (add_report(stats, &source) < 0)
-        status = gp_source_fail(&source, errno);
+    adding->clock = source.options.measure == GP_MEASURE_WALL ? "wall" : "cpu";
+    status = add_report(adding, &source, is_last);
     if (!shell->loaded) // once is enough
         gp_source_warn_changed(&source);
     gp_source_close(&source);
@@ -51,23 +61,22 @@ static int add_file(gp_stats_t *stats, const gp_shell_t *shell, const char *file
 
 bool gp_shell_load(gp_shell_t *shell, const gp_texts_t *files)
 {
-    const char *clock = shell->arguments.clock;
-    gp_stats_t stats = {0};
+    adding_t adding = {.clock = shell->arguments.clock};
     int status = 0;
     for (size_t i = 0; i < files->count && status == 0; i++)
-        status = add_file(&stats, shell, files->items[i], &clock);
-    if (status == 0 && shell->stripped && gp_stats_strip(&stats) < 0)
+        status = add_file(&adding, shell, files->items[i], i + 1 == files->count);
+    if (status == 0 && shell->stripped && gp_stats_strip(&adding.stats) < 0)
         status = -1;
-    if (status == 0 && shell->sorts.count > 0 && gp_stats_sort(&stats, &shell->sorts, false) < 0)
+    if (status == 0 && shell->sorts.count > 0 && gp_stats_sort(&adding.stats, &shell->sorts, false) < 0)
         status = -1;
     if (status != 0) {
-        gp_stats_free(&stats);
+        gp_stats_free(&adding.stats);
         return false;
     }
     if (shell->reversed)
-        gp_stats_reverse(&stats);
+        gp_stats_reverse(&adding.stats);
     gp_stats_free(&shell->stats);
-    shell->stats = stats;
+    shell->stats = adding.stats;
     shell->loaded = true;
     return true;
 }

@@ -29,14 +29,25 @@ static const gp_sort_key_t numbered[] = {
     {"2", GP_SORT_CUMULATIVE, "cumulative time"},
 };
 
-const gp_sort_key_t *gp_sort_key_find(const char *text)
+const gp_sort_key_t gp_group_sort_keys[] = {
+    {"wall", GP_SORT_WALL, "wall time"},
+    {"cpu", GP_SORT_CPU, "CPU time"},
+    {"blocked", GP_SORT_BLOCKED, "time blocked"},
+    {"preempted", GP_SORT_PREEMPTED, "time preempted"},
+    {"ready", GP_SORT_READY, "time ready"},
+    {"parked", GP_SORT_PARKED, "time parked"},
+    {"waiting", GP_SORT_WAITING, "time ready or parked"},
+    {"longest", GP_SORT_LONGEST, "longest time on the thread"},
+    {"switches", GP_SORT_SWITCHES, "switches"},
+    {NULL, GP_SORT_NONE, NULL},
+};
+
+// NULL as well where a beginning is that of several keys.
+static const gp_sort_key_t *find(const gp_sort_key_t *keys, const char *text)
 {
     const gp_sort_key_t *found = NULL;
     size_t len = strlen(text);
-    for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++)
-        if (strcmp(numbered[i].name, text) == 0)
-            return &numbered[i];
-    for (const gp_sort_key_t *key = gp_sort_keys; key->name != NULL; key++) {
+    for (const gp_sort_key_t *key = keys; key->name != NULL; key++) {
         if (strcmp(key->name, text) == 0)
             return key;
         if (len == 0 || strncmp(key->name, text, len) != 0)
@@ -46,4 +57,18 @@ const gp_sort_key_t *gp_sort_key_find(const char *text)
         found = key;
     }
     return found;
+}
+
+const gp_sort_key_t *gp_sort_key_find(const char *text)
+{
+    for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++)
+        if (strcmp(numbered[i].name, text) == 0)
+            return &numbered[i];
+    return find(gp_sort_keys, text);
+}
+
+const gp_sort_key_t *gp_group_sort_key_find(const char *text)
+{
+    const gp_sort_key_t *found = find(gp_group_sort_keys, text);
+    return found != NULL ? found : gp_sort_key_find(text);
 }

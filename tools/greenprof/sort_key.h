@@ -14,6 +14,16 @@ typedef enum gp_sort {
     GP_SORT_PRIMITIVE_CALLS,
     GP_SORT_STANDARD_NAME,
     GP_SORT_TIME,
+    // Of coroutines and traces only: columns of their tables.
+    GP_SORT_WALL,
+    GP_SORT_CPU,
+    GP_SORT_BLOCKED,
+    GP_SORT_PREEMPTED,
+    GP_SORT_READY,
+    GP_SORT_PARKED,
+    GP_SORT_WAITING,
+    GP_SORT_LONGEST,
+    GP_SORT_SWITCHES,
 } gp_sort_t;
 
 typedef struct gp_sort_key {
@@ -25,5 +35,8 @@ typedef struct gp_sort_key {
 // Find a key by its name, or by a beginning of it that can mean only one thing. NULL when there is none.
 const gp_sort_key_t *gp_sort_key_find(const char *text);
 
-// Ended by an entry without a name.
-extern const gp_sort_key_t gp_sort_keys[];
+// The same for tables of coroutines and traces: a column of theirs, else a key of pstats.
+const gp_sort_key_t *gp_group_sort_key_find(const char *text);
+
+// Ended by an entry without a name. The second table has the columns alone.
+extern const gp_sort_key_t gp_sort_keys[], gp_group_sort_keys[];

@@ -13,6 +13,7 @@
 #include "message.h"
 #include "progress.h"
 #include "report/spill.h"
+#include "report/timeline.h"
 
 // A killed process' capture ends up to 0.2 s before it did.
 #define PERF_MAP_SLACK_NS 1000000000u
@@ -187,6 +188,35 @@ static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
     return status;
 }
 
+static void put_choice(FILE *out, const gp_option_t *option, const char *value)
+{
+    fprintf(out, "%s--%s %s", ftell(out) > 0 ? " " : "", option->name, value);
+}
+
+// What was chosen, for messages. Returns NULL when memory is short.
+static char *choice_text(const gp_arguments_t *arguments)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (const gp_option_t *option = gp_options; option->name != NULL && out != NULL; option++) {
+        const void *field = (const char *)arguments + option->offset;
+        if (!option->chooses || !gp_option_applies(option, arguments->command) || strcmp(option->name, "clock") == 0)
+            continue;
+        const char *one = option->kind == GP_OPTION_TEXT ? *(const char *const *)field : NULL;
+        const gp_texts_t *texts = option->kind == GP_OPTION_TEXT ? NULL : field;
+        if (one != NULL)
+            put_choice(out, option, one);
+        for (size_t i = 0; texts != NULL && i < texts->count; i++)
+            put_choice(out, option, texts->items[i]);
+    }
+    if (out != NULL && fclose(out) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
 int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigned wants)
 {
     if (arguments->operand_count == 0)
@@ -196,7 +226,9 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     source->options.wants = wants;
     source->options.by = wants & GP_WANT_TIMELINE ? GP_BY_NONE : by_of(arguments->by); // it has no stacks to group
     source->options.stitch = arguments->stitch;
-    int status = gp_choice_check(&arguments->choice, arguments->command->name, "");
+    source->choice = choice_text(arguments);
+    int status = source->choice != NULL ? gp_choice_check(&arguments->choice, arguments->command->name, "")
+                                        : gp_fail("command line", "%s", strerror(ENOMEM));
     if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)
         status = gp_usage_error(arguments->command->name, "--focus: more than %d", GP_FOCUS_MAX);
     if (status == 0)
@@ -217,6 +249,44 @@ gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options
     gp_progress_end();
     return report;
 }
+
+static int stop_at_one(void *context, const gp_activity_t *activity, const gp_activity_t *before, size_t number)
+{
+    (void)context, (void)activity, (void)before, (void)number;
+    return -ECANCELED;
+}
+
+static bool has_activity(const gp_report_t *report)
+{
+    return report->timeline != NULL && gp_timeline_each_activity(report->timeline, stop_at_one, NULL) == -ECANCELED;
+}
+
+// Of coroutines and traces the ledger knows what is theirs, samples or none.
+static bool has_share(const gp_source_t *source)
+{
+    const gp_dataset_t *dataset = source->dataset;
+    const gp_report_options_t *options = &source->options;
+    if (dataset->windowed || options->selection.threads != NULL || options->stacks.focus_count > 0 ||
+        options->stacks.ignore_count > 0)
+        return false;
+    for (size_t i = 0; i < dataset->share_count; i++)
+        if (gp_selection_has_share(&options->selection, &dataset->shares[i]))
+            return true;
+    return false;
+}
+
+int gp_source_check_part(const gp_source_t *source, const gp_report_t *report)
+{
+    if (report->is_unknown)
+        return 0;
+    if (source->choice[0] == '\0' || !gp_report_is_empty(report) || has_share(source) || has_activity(report))
+        return 0;
+    return gp_fail(source->path, "nothing is left by %s", source->choice);
+}
+
+const char gp_source_unknown_ready[] =
+    "nothing says when a coroutine became ready; a scheduler does by prof_coro_ready() "
+    "(<greenprof/coro.h>)";
 
 int gp_source_fail(const gp_source_t *source, int error)
 {
@@ -239,10 +309,25 @@ gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *s
 
 void gp_source_warn_changed(const gp_source_t *source)
 {
-    uint32_t next = 0;
-    const char *path;
-    while ((path = gp_symbolizer_changed(source->symbolizer, &next)) != NULL)
-        gp_warn(path, "is another build than the one that was profiled: its functions have no names");
+    uint32_t next = 0, unread = 0;
+    const char *path, *first = NULL;
+    int why, error = 0;
+    while ((path = gp_symbolizer_nameless(source->symbolizer, &next, &why)) != NULL) {
+        if (why == GP_NAMELESS_CHANGED)
+            gp_warn(path, "is another build than the one that was profiled: its functions have no names");
+        else if (why == GP_NAMELESS_UNSURE)
+            gp_warn(path, "may be another build than the one that was profiled, of which no build-id is known: its "
+                          "functions have no names");
+        else if (unread++ == 0) {
+            first = path;
+            error = why;
+        }
+    }
+    if (unread == 1)
+        gp_warn(first, "%s: its functions have no names", strerror(error));
+    else if (unread > 1)
+        gp_warn(first, "%s: its functions have no names, nor have those of %" PRIu32 " more files", strerror(error),
+                unread - 1);
 }
 
 void gp_source_close(gp_source_t *source)
@@ -252,6 +337,7 @@ void gp_source_close(gp_source_t *source)
     for (size_t i = 0; i < source->options.stacks.ignore_count; i++)
         regfree(&source->ignore[i]);
     free(source->paths);
+    free(source->choice);
     free(source->focus);
     free(source->ignore);
     gp_chosen_free(&source->chosen);

@@ -15,6 +15,7 @@ typedef struct gp_source {
     gp_report_options_t options;
     gp_chosen_t chosen;
     regex_t *focus, *ignore; // what options.stacks points to
+    char *choice;            // the options that choose a part, as they were given; "" = all of it
 } gp_source_t;
 
 // Check the form of the options that choose, then read the capture and look up what they name.
@@ -35,6 +36,13 @@ gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options
 // options group by: traces, or coroutines. Returns NULL and errno.
 //   sums: its items, which are there in either case, are to be freed.
 gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *sums);
+
+// Whether what was chosen is nothing at all: then there is a message. A part that took no time is not nothing.
+// Returns 0 or EXIT_FAILED.
+int gp_source_check_part(const gp_source_t *source, const gp_report_t *report);
+
+// Why delays are not known, and what makes them known.
+extern const char gp_source_unknown_ready[];
 
 // Say why there is no report: error is an errno value. Returns the exit status.
 int gp_source_fail(const gp_source_t *source, int error);

@@ -246,6 +246,7 @@ static int compare_one(gp_sort_t sort, const gp_stat_t *a, const gp_stat_t *b)
     case GP_SORT_STANDARD_NAME:
         return strcmp(a->text, b->text);
     case GP_SORT_NONE:
+    default: // a column of other tables
         break;
     }
     return 0;

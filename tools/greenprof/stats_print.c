@@ -9,6 +9,8 @@
 #include "print.h"
 #include "stats.h"
 
+#define LEAST_REST_S 5e-7 // less is what rounding leaves
+
 static const char *name_of(const void *context, uint32_t row)
 {
     return ((const gp_stats_t *)context)->items[row].text;
@@ -151,6 +153,22 @@ static void print_relatives(size_t width, const gp_stat_t *stat, relative_t *rel
     }
 }
 
+// What samples had on top, in this function and with no caller: with it the sum of a function's callers is its own
+// time. pstats has no such line, since in what it shows every call but the first has a caller.
+static void print_rest(size_t width, const gp_stat_t *stat)
+{
+    double own_s = stat->own_s, total_s = stat->total_s;
+    uint64_t calls = stat->calls;
+    for (size_t i = 0; i < stat->caller_count; i++) {
+        own_s -= stat->callers[i].own_s;
+        total_s -= stat->callers[i].total_s;
+        calls -= stat->callers[i].calls < calls ? stat->callers[i].calls : calls;
+    }
+    if (stat->caller_count > 0 && own_s > LEAST_REST_S)
+        printf("%*s%9" PRIu64 " %8.3f %8.3f  [no caller]\n", (int)width + 1, "", calls, own_s,
+               total_s > own_s ? total_s : own_s);
+}
+
 static void print_heading(const gp_stats_t *stats, size_t width, const char *title)
 {
     bool any = false;
@@ -194,6 +212,8 @@ static int print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, 
     for (size_t i = 0; i < list.count; i++) {
         size_t count = find(stats, list.rows[i], relatives);
         print_relatives(list.width, &stats->items[list.rows[i]], relatives, count, arrow);
+        if (find == find_callers)
+            print_rest(list.width, &stats->items[list.rows[i]]);
     }
     if (list.count > 0)
         printf("\n\n");

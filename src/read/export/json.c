@@ -3,7 +3,7 @@
 //
 //   {"format": "greenprof", "version": 1,       raised when an old reader would misread
 //    "title": TEXT, "start_realtime_ns": N, "duration_ns": N, "frequency_hz": N,
-//    "total_ns": N,                             CPU time; the rows' weights add up to it
+//    "total_ns": N,                             CPU time; the rows' weights add up to it; null: not known (delays)
 //    "basis": "exact" | "estimated" | "sampled",   what that rests on, export/model.h
 //    "scope_ns": N,                             where estimated: the exact time it is a part of
 //    "measure": "wall",                         or "delay"; absent: CPU time
@@ -170,6 +170,16 @@ static void put_calls(gp_json_t *json, const gp_report_t *report)
     gp_json_close(json, ']');
 }
 
+// null where it is not known.
+static void put_number(gp_json_t *json, const char *key, uint64_t value, bool is_unknown)
+{
+    gp_json_key(json, key);
+    if (is_unknown)
+        gp_json_null(json);
+    else
+        gp_json_uint(json, value);
+}
+
 static void put_head(gp_json_t *json, const gp_report_t *report)
 {
     gp_json_key_text(json, "format", "greenprof");
@@ -179,7 +189,7 @@ static void put_head(gp_json_t *json, const gp_report_t *report)
     put_known_uint(json, "start_realtime_ns", report->start_realtime_ns);
     put_known_uint(json, "duration_ns", report->duration_ns);
     put_known_uint(json, "frequency_hz", report->frequency_hz);
-    gp_json_key_uint(json, "total_ns", report->total_ns);
+    put_number(json, "total_ns", report->total_ns, report->is_unknown);
     gp_json_key_text(json, "basis", gp_basis_name(report->basis));
     if (report->basis == GP_BASIS_ESTIMATED)
         gp_json_key_uint(json, "scope_ns", report->scope_ns);
@@ -187,7 +197,7 @@ static void put_head(gp_json_t *json, const gp_report_t *report)
         gp_json_key_text(json, "measure", gp_measure_name(report->measure));
     gp_json_key_uint(json, "sampled_ns", report->sampled_ns);
     put_known_uint(json, "cpu_ns", report->cpu_ns);
-    gp_json_key_uint(json, "samples", report->samples);
+    put_number(json, "samples", report->samples, report->is_unknown);
     put_counters(json, report);
 }
 

@@ -79,6 +79,7 @@ static void load_debug_only(gp_elf_module_t *module)
     load_tables(module, &debug, path, NULL, NULL);
     gp_elf_close(&debug);
     module->changed = false;
+    module->error = 0;
 }
 
 void gp_elf_module_load(gp_elf_module_t *module)
@@ -90,12 +91,17 @@ void gp_elf_module_load(gp_elf_module_t *module)
         load_vdso(module);
         return;
     }
-    if (module->path[0] != '/' || gp_elf_open(&elf, module->path) < 0) {
+    int error = module->path[0] == '/' ? gp_elf_open(&elf, module->path) : -ENOEXEC;
+    if (error < 0) {
+        // What is no ELF file has no names to lose; what is gone is another matter than what cannot be read.
+        module->error = error != -ENOEXEC && error != -ENOENT ? -error : 0;
         load_debug_only(module);
         return;
     }
-    module->changed = !is_the_one(&elf, module);
-    if (!module->changed) {
+    bool is_other = !is_the_one(&elf, module);
+    module->changed = is_other && module->build_id_len > 0;
+    module->unsure = is_other && module->build_id_len == 0;
+    if (!is_other) {
         bool separate = gp_debug_file_open(&elf, module->path, &debug, debug_path) == 0;
         load_tables(module, &elf, module->path, separate ? &debug : NULL, debug_path);
         if (separate)

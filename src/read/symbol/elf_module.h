@@ -17,13 +17,15 @@ typedef struct gp_elf_module {
     size_t build_id_len;
     bool loaded;
     bool changed; // there is a file of that name, but it is another build
+    bool unsure;  // or may be: the module has no build-id, the file has one
+    int error;    // why neither it nor its debug file can be read: an errno value; 0 = nothing is wrong
     gp_symbol_table_t symbols;
     gp_eh_functions_t functions; // for code without a symbol
     gp_dwarf_t *dwarf;           // NULL = none
 } gp_elf_module_t;
 
 // Read the module's symbols and find its DWARF. A file with another build-id than the module's is another file: nothing
-// of it is used. What cannot be read leaves the module without names; that is no error.
+// of it is used. What cannot be read leaves the module without names.
 void gp_elf_module_load(gp_elf_module_t *module);
 
 void gp_elf_module_free(gp_elf_module_t *module);

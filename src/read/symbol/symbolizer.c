@@ -383,13 +383,16 @@ void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer)
     pthread_mutex_unlock(&symbolizer->lock);
 }
 
-const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next)
+const char *gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, int *why)
 {
     const char *path = NULL;
     pthread_mutex_lock(&symbolizer->lock);
-    for (; *next < symbolizer->module_count && path == NULL; ++*next)
-        if (symbolizer->modules[*next].changed)
-            path = symbolizer->modules[*next].path;
+    for (; *next < symbolizer->module_count && path == NULL; ++*next) {
+        const gp_elf_module_t *module = &symbolizer->modules[*next];
+        *why = module->changed ? GP_NAMELESS_CHANGED : module->unsure ? GP_NAMELESS_UNSURE : module->error;
+        if (*why != 0)
+            path = module->path;
+    }
     pthread_mutex_unlock(&symbolizer->lock);
     return path;
 }

@@ -59,9 +59,15 @@ void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer);
 // Say that these files may have grown: they are looked at again before the next use.
 void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer);
 
-// Go through the modules that have no names because their file is another build than the one that was asked about.
+// Why a module that was asked about has no names, where its file should have them; else an errno value.
+enum {
+    GP_NAMELESS_CHANGED = -1, // the file is another build
+    GP_NAMELESS_UNSURE = -2,  // it may be: the process did not tell the module's build-id
+};
+
+// Go through those modules.
 //   next: 0 at first; updated.
 // Returns a module's path, or NULL when there are no more.
-const char *gp_symbolizer_changed(gp_symbolizer_t *symbolizer, uint32_t *next);
+const char *gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, int *why);
 
 void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer);

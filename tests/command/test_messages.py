@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""What is not known, not there or not meant is said, and not shown as a 0.
+
+usage: test_messages.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
+"""
+import json, os, stat, unittest
+
+from support import Command, SCRIPT, main, run
+
+BLIND = """
+module 1 /opt/app/server 0102 0x1000 0x9000 0x0
+thread 1 10 1 0 main
+coro 1 0 - 0 0 1 1 -
+coro 2 1 - 0 0 2 0 -
+stack 1 0 1:1010
+sample 1000000 1000000 2 1 1 0
+ledger 2 0 1000000 9 2000000 1000000 0 {ready} {parked} {waiting} 1000000
+counters 4100000 1000000 10000 9 1
+end 4200000 0
+"""
+
+
+class Unknown(Command):
+    def test_delays_without_a_word_of_readiness(self):
+        """Of coroutines that nothing calls ready it is not known that none was delayed."""
+        capture = self.make("blind", BLIND.format(ready=0, parked=0, waiting=5000000))
+        text = self.succeed("report", capture, "--by", "victim-time")
+        self.assertIn("delays     not known: nothing says when a coroutine became ready; a scheduler does by prof_coro_ready()", text)
+        self.assertNotIn("0.000 s", text.partition("delays")[2])
+        self.assertNotIn("delayed", text)
+        out = self.path("out")
+        for command in (["flamegraph"], ["export", "-f", "folded"], ["export", "-f", "pstats", "-o", out], ["flamegraph", "-o", out]):
+            self.expect(1, "delays are not known: .*prof_coro_ready", *command, capture, "--by", "victim-time")
+        known = json.loads(self.succeed("export", capture, "-f", "json", "--by", "victim-time"))
+        self.assertEqual([known[name] for name in ("measure", "total_ns", "samples", "rows")], ["delay", None, None, []])
+
+    def test_delays_that_are_none(self):
+        for ready, parked in ((1000, 0), (0, 1000)):
+            capture = self.make("seen", BLIND.format(ready=ready, parked=parked, waiting=0))
+            self.assertIn("delays     0.000 s that others", self.succeed("report", capture, "--by", "victim-time"))
+            known = json.loads(self.succeed("export", capture, "-f", "json", "--by", "victim-time"))
+            self.assertEqual([known[name] for name in ("total_ns", "samples")], [0, 0])
+
+    def test_losses_of_the_whole_capture(self):
+        """Losses are counted for the process: beside a part of it they are said to be."""
+        part = self.succeed("report", self.capture, "--coroutine", "2")
+        self.assertRegex(part, r"  part       --coroutine 2\n")
+        self.assertRegex(part, r"  of the whole capture, not of this part:\n +3 dropped")
+        self.assertNotIn("of the whole", self.succeed("report", self.capture))
+        lossless = SCRIPT.replace("9 4 3 0 2 0 0 1", "4 4 0 0 0 0 0 0")
+        self.assertNotIn("of the whole", self.succeed("report", self.make("lossless", lossless), "--coroutine", "2"))
+
+    def test_capture_without_an_end(self):
+        """The program may have ended in a way that no library sees."""
+        capture = self.make("endless", SCRIPT.replace("end 4200000 0\n", ""))
+        for command in ("report", "info"):
+            self.assertIn("the program still runs, was killed, or left by a system call of its own", self.succeed(command, capture))
+
+
+class Symbols(Command):
+    SAMPLE = "stack 1 0 1:3000 2:3000 3:3000\nsample 1 1000000 1 1 1 0\n"
+
+    def warnings(self, *modules):
+        script = "".join(f"module {i + 1} {path} {build_id} 0 0 0\n" for i, (path, build_id) in enumerate(modules))
+        capture, said = self.make("symbols", script + self.SAMPLE), []
+        for arguments in (["report", capture], ["export", capture, "-f", "folded"], ["flamegraph", capture]):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 0)
+            said.append(result.stderr)
+        self.assertEqual(len(set(said)), 1)
+        return said[0]
+
+    def test_files_that_cannot_be_read(self):
+        link = self.path("loop")
+        os.symlink("loop", link)
+        self.assertEqual(self.warnings((link, "01")),
+                         f"greenprof: {link}: Too many levels of symbolic links: its functions have no names\n")
+        self.assertEqual(self.warnings((link, "01"), ("/etc/passwd/x", "02"), ("/etc/passwd/y", "03")),
+                         f"greenprof: {link}: Too many levels of symbolic links: its functions have no names, "
+                         "nor have those of 2 more files\n")
+
+    def test_files_without_names_are_no_failure(self):
+        """What is gone or no program at all says nothing: it had no names to lose, or is not of this machine."""
+        with open(self.path("data"), "w") as file:
+            file.write("no program")
+        self.assertEqual(self.warnings(("/opt/app/server", "01"), (self.path("data"), "02"), ("[heap]", "-")), "")
+
+    def test_build_that_is_not_known(self):
+        """Without a build-id in the capture a file is not said to be another one."""
+        self.assertEqual(self.warnings(("/bin/sh", "-")),
+                         "greenprof: /bin/sh: may be another build than the one that was profiled, of which no build-id is known: "
+                         "its functions have no names\n")
+
+
+class Misspelt(Command):
+    def said(self, *arguments):
+        result = run(*arguments)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        return result.stderr
+
+    def test_commands(self):
+        self.assertIn("unknown command 'reprot'; did you mean 'report'?", self.said("reprot"))
+        self.assertIn("unknown command 'flamgraph'; did you mean 'flamegraph'?", self.said("help", "flamgraph"))
+        for word in ("x", "frobnicate", "", "a" * 1000):
+            self.assertNotIn("did you mean", self.said(word))
+
+    def test_options(self):
+        self.assertIn("Did you mean '--engine'?\n", self.said("run", "--enigne", "cpu", "true"))
+        self.assertIn("Did you mean '--sort'?\n", self.said("report", self.capture, "--sotr=time"))
+        for arguments in (("report", "--frobnicate"), ("report", "-Z"), ("report", "--sort"), ("run", "--" + "a" * 1000)):
+            self.assertNotIn("Did you mean", self.said(*arguments))
+
+    def test_formats(self):
+        self.assertIn("Did you mean 'speedscope'?\n", self.said("export", self.capture, "-f", "spedscope"))
+        self.assertNotIn("Did you mean", self.said("export", self.capture, "-f", "svg"))
+
+    def test_runtimes_of_what_is_no_program(self):
+        self.assertFalse(os.stat("/etc/passwd").st_mode & stat.S_IXUSR)
+        self.expect(1, "^greenprof: /etc/passwd: is not a program\n$", "runtimes", "/etc/passwd")
+
+
+if __name__ == "__main__":
+    main()

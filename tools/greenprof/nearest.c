@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "nearest.h"
+
+#include <string.h>
+
+enum { LETTERS_MAX = 31, LETTERS_AN_ERROR = 3 };
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// Optimal string alignment: Levenshtein's distance, and neighbours exchanged count as one.
+static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    size_t rows[LETTERS_MAX + 1][LETTERS_MAX + 1];
+    for (size_t i = 0; i <= a_len; i++)
+        for (size_t j = 0; j <= b_len; j++) {
+            if (i == 0 || j == 0) {
+                rows[i][j] = i + j;
+                continue;
+            }
+            size_t changed = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            rows[i][j] = least(changed, least(rows[i - 1][j], rows[i][j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                rows[i][j] = least(rows[i][j], rows[i - 2][j - 2] + 1);
+        }
+    return rows[a_len][b_len];
+}
+
+void gp_nearest_try(gp_nearest_t *nearest, const char *name)
+{
+    size_t word_len = strlen(nearest->word), len = strlen(name);
+    if (word_len == 0 || word_len > LETTERS_MAX || len > LETTERS_MAX)
+        return;
+    size_t apart = distance(nearest->word, word_len, name, len);
+    if (apart > (len + LETTERS_AN_ERROR - 1) / LETTERS_AN_ERROR ||
+        (nearest->name != NULL && apart >= nearest->distance))
+        return;
+    nearest->name = name;
+    nearest->distance = apart;
+}

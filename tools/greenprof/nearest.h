@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// "Did you mean ...?", for words that are not known.
+#pragma once
+
+#include <stddef.h>
+
+typedef struct gp_nearest { // the best so far; begin with {word}
+    const char *word;
+    const char *name; // NULL = none is near
+    size_t distance;
+} gp_nearest_t;
+
+// Look whether a name is nearer than those before: at most a third of its letters changed, left out, added or exchanged
+// with their neighbour.
+void gp_nearest_try(gp_nearest_t *nearest, const char *name);
