@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // prof_dump() and prof_dump_stats(). The work is done on a thread of greenprof's own, so that the
 // caller, which may be on a 16 KiB coroutine stack, needs next to no stack of its own. Names that
-// were looked up once are kept for later dumps.
+// were looked up once are kept for later dumps, up to a bound.
 #include <greenprof/prof.h>
 
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 #include "export/formats.h"
 #include "export/output.h"
@@ -22,13 +23,20 @@ typedef struct job {
     sem_t done;
 } job_t;
 
-// Published once by the first dump, never freed. In a child of fork() it may have been locked
-// by a thread that does not exist there: the child forgets it and starts its own.
-static _Atomic(gp_symbolizer_t *) shared_symbolizer;
+typedef struct names { // a symbolizer that dumps share
+    gp_symbolizer_t *symbolizer;
+    unsigned users;
+} names_t;
 
+static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
+static names_t *current_names;
+
+// In a child of fork() both locks may be held by threads that do not exist there: it starts anew.
 static void forget_in_child(void)
 {
-    atomic_store_explicit(&shared_symbolizer, NULL, memory_order_relaxed);
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    names_lock = fresh;
+    current_names = NULL;
 }
 
 static void watch_forks(void)
@@ -36,31 +44,51 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forget_in_child);
 }
 
-static gp_symbolizer_t *symbolizer(void)
+static names_t *make_names(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    gp_symbolizer_t *none = NULL;
-    pthread_once(&once, watch_forks);
-    // Acquire: pairs with the release below, so that what create() wrote is seen.
-    gp_symbolizer_t *shared = atomic_load_explicit(&shared_symbolizer, memory_order_acquire);
-    if (shared != NULL)
-        return shared;
-    gp_symbolizer_t *mine = gp_symbolizer_create();
-    if (mine != NULL)
-        gp_symbolizer_own_perf_map(mine);
-    if (mine == NULL || atomic_compare_exchange_strong_explicit(&shared_symbolizer, &none, mine, memory_order_acq_rel,
-                                                                memory_order_acquire))
-        return mine;
-    gp_symbolizer_destroy(mine);
-    return none;
+    names_t *names = calloc(1, sizeof(*names));
+    if (names != NULL)
+        names->symbolizer = gp_symbolizer_create();
+    if (names != NULL && names->symbolizer == NULL) {
+        free(names);
+        return NULL;
+    }
+    if (names != NULL)
+        gp_symbolizer_own_perf_map(names->symbolizer);
+    return names;
 }
 
-static int dump(const job_t *job)
+static names_t *take_names(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&names_lock);
+    if (current_names == NULL)
+        current_names = make_names();
+    names_t *names = current_names;
+    if (names != NULL)
+        names->users++;
+    pthread_mutex_unlock(&names_lock);
+    return names;
+}
+
+// What has grown too large is left by the dumps that follow, and freed by the last that uses it.
+static void give_names_back(names_t *names)
+{
+    pthread_mutex_lock(&names_lock);
+    if (names == current_names && gp_symbolizer_is_crowded(names->symbolizer))
+        current_names = NULL;
+    bool is_last = --names->users == 0 && names != current_names;
+    pthread_mutex_unlock(&names_lock);
+    if (!is_last)
+        return;
+    gp_symbolizer_destroy(names->symbolizer);
+    free(names);
+}
+
+static int dump_with(const job_t *job, gp_symbolizer_t *names)
 {
     const gp_core_interface_t *core = prof_core_interface();
-    gp_symbolizer_t *names = symbolizer();
-    if (names == NULL)
-        return -ENOMEM;
     gp_symbolizer_refresh(names);
     gp_snapshot_t *snapshot = core->snapshot(job->profile);
     if (snapshot == NULL)
@@ -71,6 +99,16 @@ static int dump(const job_t *job)
         return -ENOMEM;
     int result = gp_output_write(job->exporter, report, job->path);
     gp_report_free(report);
+    return result;
+}
+
+static int dump(const job_t *job)
+{
+    names_t *names = take_names();
+    if (names == NULL)
+        return -ENOMEM;
+    int result = dump_with(job, names->symbolizer);
+    give_names_back(names);
     return result;
 }
 

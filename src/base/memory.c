@@ -32,6 +32,7 @@ static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
         return NULL;
     block->next = arena->blocks;
     arena->blocks = block;
+    arena->bytes += bytes;
     return block->data;
 }
 

@@ -13,6 +13,7 @@ typedef struct gp_arena { // zero-initialized = empty
     uint8_t *free_at;
     size_t free_len;
     size_t block_bytes; // of the last one
+    size_t bytes;       // of all
 } gp_arena_t;
 
 // Allocate zeroed memory, aligned for any type. Returns NULL when memory is short. Freed with the arena only.

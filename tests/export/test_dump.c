@@ -3,6 +3,7 @@
 // fork().
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,13 +19,27 @@
 #include <cmocka.h>
 
 #include "interface.h"
+#include "symbol/symbolizer.h"
 
-static int the_profile; // any address will do for a profile
-static int snapshots;   // taken and not released
-static int taken;       // in all
-static int new_modules; // every snapshot has a module that is new
+static int the_profile;        // any address will do for a profile
+static int snapshots;          // taken and not released
+static int taken;              // in all
+static int new_modules;        // every snapshot has a module that is new
+static unsigned new_addresses; // and that many addresses in no module that are new
 static int thread_error;
 static __thread int on_own_thread;
+
+// Code that is compiled anew all the time. One thread only.
+static gp_snapshot_node_t *make_nodes(int number)
+{
+    static gp_snapshot_node_t *made;
+    made = realloc(made, (new_addresses + 1) * sizeof(*made));
+    for (unsigned i = 1; i <= new_addresses; i++)
+        made[i] = (gp_snapshot_node_t){.loc = GP_LOC(0, 0x7f0000000000 + ((uint64_t)number * new_addresses + i) * 16),
+                                       .weight_ns = 10,
+                                       .samples = 1};
+    return made;
+}
 
 static gp_snapshot_t *take_snapshot(prof_t *profile)
 {
@@ -53,6 +68,8 @@ static gp_snapshot_t *take_snapshot(prof_t *profile)
         memcpy(module.build_id, &number, sizeof(number));
     }
     snapshot.modules = &module;
+    snapshot.nodes = new_addresses > 0 ? make_nodes(number) : nodes;
+    snapshot.node_count = new_addresses > 0 ? new_addresses + 1 : 2;
     __atomic_add_fetch(&snapshots, 1, __ATOMIC_SEQ_CST);
     return &snapshot;
 }
@@ -256,6 +273,28 @@ static void test_after_fork(void **state)
         pthread_join(thread, NULL);
 }
 
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 heap = mallinfo2();
+    return heap.uordblks + heap.hblkhd;
+}
+
+// 40 dumps of 50,000 addresses each: 230 MB of what is kept.
+static void test_names_are_not_kept_for_ever(void **state)
+{
+    (void)state;
+    enum { DUMPS = 40 };
+    size_t most = 0;
+    new_addresses = 50000;
+    for (int i = 0; i < DUMPS; i++) {
+        assert_int_equal(prof_dump(profile(), "folded", path), 0);
+        size_t now = heap_bytes();
+        most = now > most ? now : most;
+    }
+    new_addresses = 0;
+    assert_in_range(most, 0, 2 * GP_SYMBOLIZER_KEPT_MAX); // else more than 3 times as much
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_small_stack, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_many_at_once, make_path, remove_path),
         cmocka_unit_test(test_after_fork),
+        cmocka_unit_test_setup_teardown(test_names_are_not_kept_for_ever, make_path, remove_path),
     };
     return cmocka_run_group_tests_name("dump", tests, NULL, NULL);
 }

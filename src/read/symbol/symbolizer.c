@@ -397,6 +397,17 @@ const char *gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, 
     return path;
 }
 
+bool gp_symbolizer_is_crowded(gp_symbolizer_t *symbolizer)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    size_t kept = symbolizer->arena.bytes + symbolizer->function_capacity * sizeof(*symbolizer->functions) +
+                  symbolizer->answer_index.size * sizeof(*symbolizer->answer_index.slots) +
+                  symbolizer->function_index.size * sizeof(*symbolizer->function_index.slots);
+    bool crowded = kept > GP_SYMBOLIZER_KEPT_MAX || symbolizer->module_count > GP_SYMBOLIZER_MODULES_MAX;
+    pthread_mutex_unlock(&symbolizer->lock);
+    return crowded;
+}
+
 void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
 {
     if (symbolizer == NULL)

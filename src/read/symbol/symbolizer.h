@@ -10,6 +10,7 @@
 // Cost: ~100 ns for an address seen before; ~1 us for one in a table that is loaded; loading a table ~1-100 ms.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,5 +70,10 @@ enum {
 //   next: 0 at first; updated.
 // Returns a module's path, or NULL when there are no more.
 const char *gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, int *why);
+
+// What is kept of answers grows with the addresses that were asked about, and never ends where code is compiled anew
+// all the time: beyond this many bytes, or modules, an owner that goes on asking takes another symbolizer.
+enum { GP_SYMBOLIZER_KEPT_MAX = 64 << 20, GP_SYMBOLIZER_MODULES_MAX = 4096 };
+bool gp_symbolizer_is_crowded(gp_symbolizer_t *symbolizer);
 
 void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer);
