@@ -224,6 +224,10 @@ static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, const
         .sequence = writer->sequence,
     };
     header.checksum = XXH64(payload, payload_len, GP_CHUNK_SEED(type, flags, header.sequence));
+    // There is always room for the record that says why nothing comes behind it.
+    size_t behind = type != GP_CHUNK_END ? sizeof(header) + sizeof(gp_end_record_t) : 0;
+    if (writer->max_bytes != 0 && writer->bytes + whole + behind > writer->max_bytes)
+        return -EFBIG;
     struct iovec parts[] = {
         {&header, sizeof(header)},
         {(void *)(uintptr_t)payload, payload_len},
@@ -274,7 +278,8 @@ static int write_buffer(gp_writer_t *writer, unsigned type)
 // The last thing in a file that cannot be written any further. A disk is often full to the last block only.
 static void write_failure(gp_writer_t *writer, int error)
 {
-    gp_end_record_t record = {.reason = GP_END_FAILED, .error = (uint32_t)-error};
+    bool is_full = error == -EFBIG && writer->max_bytes != 0;
+    gp_end_record_t record = {.reason = is_full ? GP_END_FULL : GP_END_FAILED, .error = (uint32_t)-error};
     write_chunk(writer, GP_CHUNK_END, 0, &record, sizeof(record));
 }
 

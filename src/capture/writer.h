@@ -7,6 +7,7 @@
 // writes, and memory changes hands only in gp_writer_hand_over(): a thread with the producer's lock, as a forking one
 // has it, finds everything in order but the file itself.
 // Where memory is short, the counters and the end still find room, so that what is missing is known.
+// A chunk that would make the file larger than it may be is such an error as well (EFBIG).
 // After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, if that
 // much can still be written; then nothing more is written, and the error stays in gp_writer_t.error.
 #pragma once
@@ -34,7 +35,8 @@ typedef struct gp_writer {
     dev_t device;      // what the descriptor must still be: hosts close descriptors they do not know
     ino_t inode;
     char path[4096];
-    uint64_t bytes; // written so far, whole chunks
+    uint64_t bytes;     // written so far, whole chunks
+    uint64_t max_bytes; // what the file is to have at most; 0 = no limit. Set before it is opened
     uint32_t sequence;
     gp_buffer_t buffers[GP_CHUNK_TYPES];  // being filled, by chunk type
     gp_buffer_t outgoing[GP_CHUNK_TYPES]; // the writing thread's while `busy`
@@ -78,6 +80,11 @@ static inline bool gp_writer_is_busy(const gp_writer_t *writer)
 {
     // Acquire: partner of the release at the end of gp_writer_write(): the buffers are the producer's again.
     return atomic_load_explicit(&writer->busy, memory_order_acquire) != 0;
+}
+
+static inline bool gp_writer_has_failed(const gp_writer_t *writer)
+{
+    return atomic_load_explicit(&writer->error, memory_order_relaxed) != 0;
 }
 
 // Write what was handed over, definitions first. Allocates nothing. Returns 0 or the writer's error.

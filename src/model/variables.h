@@ -24,6 +24,9 @@
     X(MODE, "sample|exact", 0, 0, "sample", "exact counts every call of instrumented functions, besides sampling.")    \
     X(HOG_MS, "MS", 0.001, 1000000, "10",                                                                              \
       "Milliseconds without a switch from which on a slice is recorded with its stacks.")                              \
+    X(MAX_SIZE, "SIZE", 0, 0, NULL,                                                                                    \
+      "Recording stops before the capture is larger: a number of bytes, or one with K, M or G behind it. Unset: no "   \
+      "limit.")                                                                                                        \
     X(FOLLOW, "programs|all|exec|none", 0, 0, "programs",                                                              \
       "Which processes: programs that it starts, but no shells and launchers; all of them; its own process only, "     \
       "also as another program (exec); none but the program itself.")                                                  \

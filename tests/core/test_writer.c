@@ -214,6 +214,42 @@ static void leaves_a_device_where_it_is(void **state)
     assert_int_equal(unlink(pipe), 0);
 }
 
+static gp_end_record_t last_record(void)
+{
+    gp_end_record_t record;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -(long)sizeof(record), SEEK_END), 0);
+    assert_int_equal(fread(&record, sizeof(record), 1, file), 1);
+    fclose(file);
+    return record;
+}
+
+// Whatever the bound: as many chunks as fit, and a record that says why there are no more.
+static void is_never_larger_than_it_may_be(void **state)
+{
+    (void)state;
+    const uint64_t chunk = sizeof(gp_chunk_header_t) + sizeof(gp_trace_record_t),
+                   last = sizeof(gp_chunk_header_t) + sizeof(gp_end_record_t);
+    for (uint64_t room = 0; room <= 3 * chunk; room++) {
+        gp_writer_t writer = GP_WRITER_INIT;
+        gp_file_header_t header = make_header(0);
+        writer.max_bytes = START + last + room;
+        assert_int_equal(gp_writer_open(&writer, path, &header), 0);
+        for (uint64_t i = 0; i < 4; i++) {
+            add(&writer, i);
+            gp_writer_flush(&writer);
+        }
+        assert_int_equal(writer.error, -EFBIG);
+        gp_writer_close(&writer);
+        struct stat status;
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_size, START + room / chunk * chunk + last);
+        assert_int_equal(count_chunks(), room / chunk + 1);
+        assert_int_equal(last_record().reason, GP_END_FULL);
+    }
+}
+
 int main(void)
 {
     close(mkstemps(path, 10));
@@ -225,6 +261,7 @@ int main(void)
         cmocka_unit_test(keeps_the_image_before_an_exec),
         cmocka_unit_test(refuses_what_cannot_be),
         cmocka_unit_test(leaves_a_device_where_it_is),
+        cmocka_unit_test(is_never_larger_than_it_may_be),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

@@ -8,6 +8,7 @@
 #include "base/signal_name.h"
 #include "command.h"
 #include "message.h"
+#include "model/size_limit.h"
 #include "model/variables.h"
 
 static const struct {
@@ -33,6 +34,7 @@ static int check_number(size_t i, const char *text)
 int gp_environment_check(void)
 {
     int status = 0;
+    uint64_t bytes;
     for (size_t i = 0; i < SETTINGS && status == 0; i++) {
         const char *text = getenv(settings[i].name), *value = settings[i].value;
         if (text == NULL || text[0] == '\0')
@@ -43,6 +45,8 @@ int gp_environment_check(void)
             status = gp_fail(settings[i].name, "%s: must be %s", text, gp_option_choices(value));
         else if (strcmp(settings[i].name, "GREENPROF_SIGNAL") == 0 && gp_signal_by_name(text) < 0)
             status = gp_fail(settings[i].name, "%s: cannot be used for sampling; use one of %s", text, GP_SIGNAL_NAMES);
+        else if (strcmp(settings[i].name, "GREENPROF_MAX_SIZE") == 0 && !gp_size_limit_parse(text, &bytes))
+            status = gp_fail(settings[i].name, "%s: must be %s", text, GP_SIZE_LIMIT_WORDS);
     }
     return status;
 }

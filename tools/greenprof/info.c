@@ -102,6 +102,8 @@ static void print_end(const gp_dataset_t *dataset)
         printf("sampling was stopped\n");
     else if (dataset->end_reason == GP_END_EXEC)
         printf("the process became another program\n");
+    else if (dataset->end_reason == GP_END_FULL)
+        printf("the capture has the size that it was to have at most: recording was stopped\n");
     else if (dataset->end_reason == GP_END_CENSUS)
         printf("a census alone: nothing was recorded over time\n");
     else

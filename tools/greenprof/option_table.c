@@ -120,6 +120,10 @@ const gp_option_t gp_options[] = {
     {RUN, 'q', "quiet", NULL, FLAG(quiet),
      .what = "Say nothing at the end, unless not all could be recorded. Else the last line on standard error has "
              "the capture's name, its samples, what was lost, and the command that shows it."},
+    {RUN, 0, "max-size", "SIZE", TEXT(max_size),
+     .what = "Stop recording before the capture is larger; the program runs on, and 'greenprof report' says so. A "
+             "number of bytes, or one with K, M or G behind it; each process has a capture of its own (default: no "
+             "limit)."},
     {RUN, 0, "follow", NULL, TEXT(follow), .choices = "programs|all|exec|none",
      .what = "Which processes: programs that it starts, but no shells and launchers (the default); "
              "all of them; its own process only, also as another program (exec); none but the "

@@ -72,7 +72,7 @@ typedef struct gp_arguments {
     bool native;
     // run
     uint64_t frequency_hz, depth;
-    const char *engine, *follow, *follow_name, *patch;
+    const char *engine, *follow, *follow_name, *max_size, *patch;
     bool exact, quiet;
     // what is written
     const char *output, *format;

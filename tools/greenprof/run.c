@@ -13,6 +13,7 @@
 #include "command.h"
 #include "environment.h"
 #include "message.h"
+#include "model/size_limit.h"
 #include "patchable.h"
 #include "run.h"
 
@@ -37,6 +38,8 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
         setenv("GREENPROF_DEPTH", number, 1);
     }
+    if (arguments->max_size != NULL)
+        setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
     if (arguments->follow != NULL)
         setenv("GREENPROF_FOLLOW", arguments->follow, 1);
     if (arguments->follow_name != NULL)
@@ -74,6 +77,9 @@ static int check(const gp_arguments_t *arguments, char core[PATH_MAX], char outp
 {
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
+    uint64_t bytes;
+    if (status == 0 && arguments->max_size != NULL && !gp_size_limit_parse(arguments->max_size, &bytes))
+        status = gp_usage_error("run", "--max-size %s: must be %s", arguments->max_size, GP_SIZE_LIMIT_WORDS);
     if (status == 0)
         status = gp_run_output_path(arguments->output, program, output);
     if (status == 0)

@@ -15,3 +15,11 @@ void gp_sink_add(const gp_sink_t *sink)
     atomic_store_explicit(&gp_sink_count, count + 1, memory_order_release);
     pthread_mutex_unlock(&gp_drain_lock);
 }
+
+void gp_sink_replace(const gp_sink_t *sink, const gp_sink_t *by)
+{
+    unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_relaxed);
+    for (unsigned i = 0; i < count; i++)
+        if (gp_sinks[i] == sink)
+            gp_sinks[i] = by;
+}

@@ -2,8 +2,9 @@
 // The sinks: everything that the collector hands samples and records to. Profiles, exact mode and the capture are sinks
 // alike; the collector knows them by this table only.
 //
-// Sinks are added when the process is loaded or when the capture begins, and never removed. They are called in the
-// order in which they were added. A member that a sink does not need is NULL.
+// Sinks are added when the process is loaded or when the capture begins; that of a capture that has become as large as
+// it may be gives its place to another. They are called in the order in which they were added. A member that a sink
+// does not need is NULL.
 //
 // Threads: every call comes from the collector's thread and, where not said otherwise, under the drain lock.
 #pragma once
@@ -52,8 +53,11 @@ enum { GP_SINKS_MAX = 8 };
 extern const gp_sink_t *gp_sinks[GP_SINKS_MAX];
 extern _Atomic unsigned gp_sink_count;
 
-// Add a sink for good. Takes the drain lock.
+// Add a sink. Takes the drain lock.
 void gp_sink_add(const gp_sink_t *sink);
+
+// Put another sink in the place of one, from its own after_round(). Caller holds the drain lock.
+void gp_sink_replace(const gp_sink_t *sink, const gp_sink_t *by);
 
 // Call a member of every sink that has it.
 #define GP_SINKS_CALL(member, ...)                                                                                     \

@@ -83,15 +83,17 @@ static const char *quoted(const char *name, char *text, size_t size)
 }
 
 // NULL = nothing is wrong with the file.
-static const char *trouble(const gp_recording_t *recording, bool is_whole)
+static const char *trouble(const gp_recording_t *recording, const gp_closing_t *closing)
 {
     int error = -atomic_load_explicit(&recording->writer.error, memory_order_relaxed);
     struct stat status;
     if (error == ESTALE || (error == 0 && fstat(recording->writer.fd, &status) == 0 && status.st_nlink == 0))
         return "it was removed or replaced while it was written";
+    if (closing->is_full)
+        return "it has the size that it was to have at most";
     if (error != 0)
         return strerror(error);
-    return is_whole ? NULL : "the end of it is not written: the disk is too slow";
+    return closing->is_whole ? NULL : "the end of it is not written: the disk is too slow";
 }
 
 // Captures of child processes are files beside it, where they used the CPU and are followed.
@@ -111,7 +113,7 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
     if (is_said || !read_asked(&asked))
         return;
     is_said = true;
-    const char *wrong = trouble(recording, closing->is_whole), *name = quoted(asked.name, quotes, sizeof(quotes));
+    const char *wrong = trouble(recording, closing), *name = quoted(asked.name, quotes, sizeof(quotes));
     snprintf(losses, sizeof(losses), closing->lost == 0 ? "none lost" : "%" PRIu64 " lost", closing->lost);
     if (wrong != NULL)
         say(&asked, line,

@@ -16,6 +16,7 @@
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
+#include "model/size_limit.h"
 #include "session/census.h"
 #include "session/census_service.h"
 #include "session/closing.h"
@@ -36,6 +37,9 @@ enum {
     ENDING_LIMIT_NS = 1000000000,
     PARKED_SHARE = 100, // looking at parked stacks takes at most 1/100
     CENSUS_PART = 8,    // the next census after 1/8 of the time so far: the file stays small
+    LAST_BYTES = 4096,  // of what is written at the end; and for each live coroutine:
+    LAST_CORO_BYTES = 64,
+    KNOWN_BYTES = 256 << 10, // of records after which it is known how small they become in the file
 };
 
 // A wait in progress is written once it has lasted this long, and again each time that it has gone on for as long.
@@ -44,11 +48,18 @@ enum {
 
 enum ending { ENDING_NOT, ENDING_EXIT, ENDING_EXEC };
 
+static const gp_sink_t session_sink, finished_sink;
 static gp_recording_t recording = {.writer = GP_WRITER_INIT};
 static uint64_t last_flush_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
 static uint32_t last_census;
 static uint64_t unwritten; // samples that there was no room for
-static bool started, opened;
+static _Atomic bool started;
+static bool was_started, opened;
+static bool is_last;               // what is reported now is the last of this capture
+static bool is_over;               // the last of it has been handed over, and the program goes on
+static size_t live_coros;          // of the latest look at all of them
+static uint64_t handed_over_bytes; // of records, in all
+static gp_closing_t finished;      // the last word on a recording that is over
 static _Atomic int ending;
 static _Atomic bool closing; // the last word is to be said
 static uint64_t last_hog;
@@ -121,7 +132,8 @@ static void report_live(prof_coro_t *coro, void *unused)
     if (id == 0)
         return;
     report_name(coro, id);
-    if (atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT) {
+    live_coros++;
+    if (is_last) {
         gp_ledger_read(coro, now, &ledger);
         report_ledger(coro, id, &ledger);
         return;
@@ -289,7 +301,9 @@ static void write_end(uint32_t reason)
 
 static bool find_path(char *path, size_t size)
 {
-    const char *wanted = gp_setting(GP_SETTING_OUTPUT);
+    const char *wanted = gp_setting(GP_SETTING_OUTPUT), *limit = gp_setting(GP_SETTING_MAX_SIZE);
+    if (limit == NULL || !gp_size_limit_parse(limit, &recording.writer.max_bytes))
+        recording.writer.max_bytes = 0;
     bool found = gp_recording_path(wanted, path, size);
     recording.writer.has_made_name = found && strcmp(path, wanted) != 0;
     return found;
@@ -318,8 +332,9 @@ static int open_now(void)
 
 static void write_ledger(uint64_t now)
 {
-    if (now < next_ledger_ns && atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT)
+    if (now < next_ledger_ns && !is_last)
         return;
+    live_coros = 0;
     gp_coro_each(report_live, NULL);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     next_ledger_ns = now + (took * LEDGER_SHARE > FLUSH_NS ? took * LEDGER_SHARE : FLUSH_NS);
@@ -333,9 +348,8 @@ static void take_parked(prof_coro_t *coro, void *least_ticks)
 // Waits that go on: samples of what they were so far.
 static void write_waits(uint64_t now)
 {
-    bool is_end = atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT;
-    uint64_t least_ticks = is_end ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);
-    if (now < next_waits_ns && !is_end)
+    uint64_t least_ticks = is_last ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);
+    if (now < next_waits_ns && !is_last)
         return;
     gp_coro_each(take_parked, &least_ticks);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
@@ -353,8 +367,7 @@ static void take_open_activity(prof_coro_t *coro, void *now)
 // What is alive, now and then: a capture has it for its end, or for shortly before where the process was killed.
 static void write_census(uint64_t now)
 {
-    bool is_end = atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT;
-    if (now < next_census_ns && !is_end)
+    if (now < next_census_ns && !is_last)
         return;
     gp_census_take(&recording, ++last_census, NULL);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
@@ -372,56 +385,124 @@ static void report(uint64_t now)
             write_thread(thread);
     write_ledger(now);
     write_waits(gp_clock_ns(CLOCK_MONOTONIC));
-    gp_session_calls_write(&recording.writer, now, atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT);
+    gp_session_calls_write(&recording.writer, now, is_last);
     uint64_t ticks = gp_ticks();
-    if (atomic_load_explicit(&ending, memory_order_relaxed) != ENDING_NOT)
+    if (is_last)
         gp_coro_each(take_open_activity, &ticks);
     write_census(gp_clock_ns(CLOCK_MONOTONIC));
     write_counters();
 }
 
 // Samples that are missing, and need not be: of an idle thread, or by another timer, there are none.
-static void say_last_word(void)
+static gp_closing_t last_word(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_collector_counters(counters);
-    const gp_closing_t last = {
+    bool is_whole = atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT;
+    return (gp_closing_t){
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = counters[GP_COUNTER_DROP_RING_FULL] + counters[GP_COUNTER_DROP_REENTERED] +
                 counters[GP_COUNTER_DROP_NO_THREAD] + unwritten,
-        .is_whole =
-            atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT && !gp_writer_is_busy(&recording.writer),
+        .is_whole = is_whole && !gp_writer_is_busy(&recording.writer),
     };
+}
+
+static void say_last_word(void)
+{
+    if (!atomic_exchange_explicit(&closing, false, memory_order_acquire))
+        return;
+    const gp_closing_t last = last_word();
     gp_closing_say(&recording, &last);
+}
+
+// Is there just room for what is written at the end? The writer itself sees to it that the file is never larger.
+static bool is_nearly_full(void)
+{
+    const gp_writer_t *writer = &recording.writer;
+    uint64_t pending = gp_writer_pending(writer), packed = pending / 4;
+    if (handed_over_bytes > KNOWN_BYTES && 2 * writer->bytes < handed_over_bytes / 2)
+        packed = (uint64_t)((unsigned __int128)pending * 2 * writer->bytes / handed_over_bytes);
+    uint64_t rest = packed + LAST_BYTES + live_coros * LAST_CORO_BYTES;
+    return writer->max_bytes != 0 && writer->bytes + rest > writer->max_bytes;
+}
+
+static uint32_t end_reason(int end)
+{
+    if (end == ENDING_NOT)
+        return GP_END_FULL;
+    return end == ENDING_EXEC ? GP_END_EXEC : gp_sampler_has_yielded() ? GP_END_STOPPED : GP_END_EXIT;
 }
 
 static void end_of_round(void)
 {
-    if (atomic_exchange_explicit(&closing, false, memory_order_acquire))
-        say_last_word();
+    say_last_word();
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
     if (end == ENDING_NOT && now - last_flush_ns < FLUSH_NS && gp_writer_pending(&recording.writer) < FLUSH_BYTES)
         return;
-    if (!opened && gp_writer_pending(&recording.writer) == 0) { // a child that has done nothing leaves no file
+    if (is_over || (!opened && gp_writer_pending(&recording.writer) == 0)) { // a child that did nothing has no file
         atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
         return;
     }
     if (gp_writer_is_busy(&recording.writer))
         return; // the disk is slow: records wait where they are
+    if (gp_writer_has_failed(&recording.writer)) {
+        is_over = end == ENDING_NOT;
+        atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
+        return;
+    }
     if (!opened)
         open_later();
     gp_recording_definitions(&recording);
+    is_last = end != ENDING_NOT || is_nearly_full();
     report(now);
     gp_recording_definitions(&recording); // what coroutines were found waiting in
-    if (end != ENDING_NOT)
-        write_end(end == ENDING_EXEC ? GP_END_EXEC : gp_sampler_has_yielded() ? GP_END_STOPPED : GP_END_EXIT);
-    if (gp_writer_hand_over(&recording.writer))
+    if (is_last)
+        write_end(end_reason(end));
+    uint64_t pending = gp_writer_pending(&recording.writer);
+    bool is_handed_over = gp_writer_hand_over(&recording.writer);
+    if (is_handed_over) {
+        handed_over_bytes += pending;
         gp_writing_begin(&recording.writer);
+    }
     last_flush_ns = now;
+    is_over = is_last && is_handed_over && end == ENDING_NOT;
     if (end != ENDING_NOT)
         atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
 }
+
+// The capture is as large as it may be and written, or cannot be written any further: nothing that costs the program
+// anything goes on for it.
+static void after_round(void)
+{
+    if (!is_over || gp_writer_is_busy(&recording.writer))
+        return;
+    pthread_mutex_lock(&gp_drain_lock);
+    finished = last_word();
+    int error = atomic_load_explicit(&recording.writer.error, memory_order_relaxed);
+    finished.is_whole = true;
+    finished.is_full = error == 0 || (error == -EFBIG && recording.writer.max_bytes != 0);
+    unsigned hz = recording.header.frequency_hz;
+    gp_recording_abandon(&recording);
+    atomic_store_explicit(&recording.writer.error, error, memory_order_relaxed);
+    atomic_store_explicit(&started, false, memory_order_release);
+    atomic_store_explicit(&gp_spawn_wanted, false, memory_order_relaxed);
+    atomic_store_explicit(&gp_activity_wanted, false, memory_order_relaxed);
+    gp_sink_replace(&session_sink, &finished_sink);
+    pthread_mutex_unlock(&gp_drain_lock);
+    gp_wait_want(-1);
+    gp_session_calls_stop();
+    gp_sampler_release(hz);
+}
+
+static void finished_round(void)
+{
+    if (atomic_exchange_explicit(&closing, false, memory_order_acquire))
+        gp_closing_say(&recording, &finished);
+}
+
+// Of a recording that is over while the program goes on.
+static const gp_sink_t finished_sink = {.round = finished_round};
 
 static const gp_sink_t session_sink = {
     .wants_waits = wants_waits,
@@ -433,6 +514,7 @@ static const gp_sink_t session_sink = {
     .coro_over = take_coro_over,
     .thread_over = write_thread,
     .round = end_of_round,
+    .after_round = after_round,
 };
 
 static void end(int how)
@@ -443,7 +525,8 @@ static void end(int how)
     uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
     atomic_store_explicit(&ending, how, memory_order_release);
     // A round hands the last records over, as soon as those before are written; then they are written, too.
-    while (waited < ENDING_LIMIT_NS && atomic_load_explicit(&ending, memory_order_acquire) != ENDING_NOT &&
+    while (waited < ENDING_LIMIT_NS && atomic_load_explicit(&started, memory_order_acquire) &&
+           atomic_load_explicit(&ending, memory_order_acquire) != ENDING_NOT &&
            gp_collector_sync_within(ENDING_LIMIT_NS - waited) == 0) {
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
         gp_writing_wait(&recording.writer, waited < ENDING_LIMIT_NS ? ENDING_LIMIT_NS - waited : 0);
@@ -459,9 +542,10 @@ void gp_session_before_exec(void)
 
 void gp_session_ending(void)
 {
-    if (!started)
+    if (!was_started)
         return;
-    end(ENDING_EXIT);
+    if (started)
+        end(ENDING_EXIT);
     atomic_store_explicit(&closing, true, memory_order_release); // the collector says it: this may be a handler
     gp_collector_sync_within(2 * (uint64_t)ENDING_LIMIT_NS);
     gp_census_service_end();
@@ -484,6 +568,8 @@ void gp_session_in_child(void)
     gp_recording_abandon(&recording);
     gp_writing_after_fork();
     unwritten = 0;
+    is_last = is_over = false;
+    handed_over_bytes = 0;
     atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
     opened = false;
     last_flush_ns = next_ledger_ns = start_process_ns = 0;
@@ -510,7 +596,7 @@ static int start(void)
         return error;
     }
     last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    started = true;
+    started = was_started = true;
     gp_wait_want(1);
     gp_sink_add(&session_sink);
     atomic_store_explicit(&gp_spawn_wanted, true, memory_order_relaxed);

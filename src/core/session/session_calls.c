@@ -31,6 +31,15 @@ void gp_session_calls_start(void)
         gp_exact_start(recorder, 0);
 }
 
+void gp_session_calls_stop(void)
+{
+    if (recorder == NULL)
+        return;
+    gp_exact_stop(recorder);
+    gp_exact_free(recorder);
+    recorder = NULL;
+}
+
 void gp_session_calls_after_fork(void)
 {
     next_ns = 0;

@@ -10,6 +10,9 @@
 // Begin if the environment asks for it; the sampler has been acquired.
 void gp_session_calls_start(void);
 
+// Count no more. No lock is held; nothing else here is called any more.
+void gp_session_calls_stop(void);
+
 // In a forked child: what was counted so far is in the parent's capture.
 void gp_session_calls_after_fork(void);
 
