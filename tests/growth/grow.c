@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// A long life in a short time: COUNT events of one kind, each of which leaves nothing behind in the program itself.
+//   grow KIND COUNT [DIRECTORY]
+//   coroutines   on one of 64 stacks: created, named, run on a trace of its own, ended
+//   threads      created, run, joined
+//   plugins      a file that is another build each time, loaded at whatever place there is, run, unloaded; in DIRECTORY
+// With GROW_PROFILE=1 a profile of the whole process runs all the time, as of a service that never stops one.
+// With GROW_SYNC=N the collector has a round of its own after each N events: how far it is behind is known then,
+// however busy the machine is. Prints a line for each tenth: "TENTH number RSS kib NS nanoseconds of CPU time an
+// event".
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <greenprof/coro.h>
+#include <greenprof/prof.h>
+#include <greenprof/trace.h>
+
+enum { STACKS = 64, STACK_BYTES = 16 << 10, TENTHS = 10 };
+
+static unsigned long number; // of the event
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "grow: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static __attribute__((noinline)) void spin(void)
+{
+    for (int i = 0; i < 100; i++)
+        __asm__ volatile("");
+}
+
+// --- coroutines
+
+static ucontext_t loop;
+static char stacks[STACKS][STACK_BYTES] __attribute__((aligned(64)));
+
+static void body(void)
+{
+    char name[32];
+    prof_trace_id_t id = {.bytes = {1}};
+    snprintf(name, sizeof(name), "request %lu", number);
+    memcpy(id.bytes + 8, &number, 8);
+    prof_trace_set(&id);
+    prof_coro_name(prof_coro_current(), name);
+    spin();
+}
+
+static void coroutine(void)
+{
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stacks[number % STACKS];
+    context.uc_stack.ss_size = STACK_BYTES;
+    context.uc_link = &loop;
+    makecontext(&context, body, 0);
+    swapcontext(&loop, &context);
+}
+
+// --- threads
+
+static void *thread_body(void *unused)
+{
+    spin();
+    return unused;
+}
+
+static void thread(void)
+{
+    pthread_t made;
+    errno = pthread_create(&made, NULL, thread_body, NULL);
+    if (errno != 0)
+        fail("pthread_create");
+    pthread_join(made, NULL);
+}
+
+// --- plugins
+
+static const char *directory = ".";
+static char *plugin;
+static size_t plugin_size, build_id_at;
+
+static void read_plugin(void)
+{
+    FILE *file = fopen(GROW_PLUGIN, "rb");
+    if (file == NULL)
+        fail(GROW_PLUGIN);
+    plugin = malloc(1 << 20);
+    plugin_size = fread(plugin, 1, 1 << 20, file);
+    fclose(file);
+    const char *note = memmem(plugin, plugin_size, "\4\0\0\0\24\0\0\0\3\0\0\0GNU", 16);
+    if (note == NULL)
+        fail("no build-id in " GROW_PLUGIN);
+    build_id_at = (size_t)(note - plugin) + 16;
+}
+
+static void plug(void)
+{
+    char path[4096];
+    if (plugin == NULL)
+        read_plugin();
+    memcpy(plugin + build_id_at, &number, sizeof(number));
+    snprintf(path, sizeof(path), "%s/plugin%lu.so", directory, number);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0700);
+    if (fd < 0 || write(fd, plugin, plugin_size) != (ssize_t)plugin_size)
+        fail(path);
+    close(fd);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    void (*run)(void) = handle != NULL ? (void (*)(void))dlsym(handle, "run") : NULL;
+    if (run == NULL)
+        fail(dlerror());
+    run();
+    dlclose(handle);
+}
+
+// --- all
+
+static const struct {
+    const char *name;
+    void (*event)(void);
+} kinds[] = {{"coroutines", coroutine}, {"threads", thread}, {"plugins", plug}};
+
+static long rss_kib(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        sscanf(line, "VmRSS: %ld", &kib);
+    if (file != NULL)
+        fclose(file);
+    return kib;
+}
+
+static double cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+// Returns once all that was sampled and retired before has been taken in.
+static void sync_collector(void)
+{
+    prof_t *profile = prof_start(NULL);
+    if (profile == NULL || prof_stop(profile) != 0)
+        fail("prof_start");
+    prof_free(profile);
+}
+
+static void run(void (*event)(void), unsigned long count)
+{
+    const char *sync = getenv("GROW_SYNC");
+    unsigned long every = sync != NULL ? strtoul(sync, NULL, 10) : 0;
+    for (int tenth = 1; tenth <= TENTHS; tenth++) {
+        double before = cpu_ns();
+        unsigned long first = number, end = count / TENTHS * (unsigned long)tenth;
+        for (; number < end; number++) {
+            event();
+            if (every != 0 && number % every == 0)
+                sync_collector();
+        }
+        double took = cpu_ns() - before;
+        printf("TENTH %d RSS %ld NS %.0f\n", tenth, rss_kib(), took / (double)(end - first));
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    prof_options_t options = PROF_OPTIONS_INIT;
+    if (argc < 3)
+        return 2;
+    if (argc > 3)
+        directory = argv[3];
+    options.scope = PROF_SCOPE_PROCESS;
+    prof_t *profile = getenv("GROW_PROFILE") != NULL ? prof_start(&options) : NULL;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i].name, argv[1]) == 0)
+            run(kinds[i].event, strtoul(argv[2], NULL, 10));
+    if (profile != NULL)
+        prof_stop(profile);
+    prof_free(profile);
+    return 0;
+}

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""What grow.c prints: resident memory and CPU time an event, by tenths of its events."""
+import collections
+import os
+
+Tenth = collections.namedtuple("Tenth", "rss_kib ns")
+
+
+def tenths(text):
+    rows = [line.split() for line in text.splitlines() if line.startswith("TENTH ")]
+    if [int(row[1]) for row in rows] != list(range(1, 11)):
+        raise AssertionError(text)
+    return [Tenth(int(row[3]), float(row[5])) for row in rows]
+
+
+def second_half_kib(rows):
+    """How much more memory the program has at its end than after the first half of its events."""
+    return rows[9].rss_kib - rows[4].rss_kib
+
+
+def cost_ratio(rows):
+    """CPU time an event in the last three tenths, as a multiple of that in the second to the fourth."""
+    return sum(row.ns for row in rows[7:]) / max(sum(row.ns for row in rows[1:4]), 1e-9)
+
+
+def environment(**more):
+    """As it is, without what is meant for a profiler around this test."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GREENPROF_")}
+    return {**clean, **more}

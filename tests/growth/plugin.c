@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// What grow loads: a build-id, and something to run.
+#include "plugin.h"
+
+__attribute__((noinline)) void run(void)
+{
+    for (int i = 0; i < 1000; i++)
+        __asm__ volatile("");
+}

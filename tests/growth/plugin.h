@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+__attribute__((visibility("default"))) void run(void);

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Nothing grows with events that are over. `run --full` has more of them, and prints what an event costs.
+
+Counts and bytes alone are asserted. A bound is a fifth, or less, of what one record an event would come to.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import growth
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+from capture import Capture  # noqa: E402
+
+GREENPROF, GROW = os.environ["GREENPROF"], os.environ["GROW"]
+LIMIT_SECONDS = 200
+END_FULL = 5  # enum gp_end_reason
+
+
+class Growth(unittest.TestCase):
+    def grow(self, command, **environment):
+        done = subprocess.run(command, env=growth.environment(**environment), stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=LIMIT_SECONDS, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return growth.tenths(done.stdout.decode())
+
+    def test_coroutines(self):
+        """A record has 640 bytes: kept, those of the second half would be 64,000 KiB."""
+        rows = self.grow([GROW, "coroutines", "200000"], GROW_PROFILE="1", GROW_SYNC="1000")
+        self.assertLess(growth.second_half_kib(rows), 12000, rows)
+
+    def test_threads(self):
+        """A block has 21 KiB: kept, those of the second half would be 42,000 KiB."""
+        rows = self.grow([GROW, "threads", "4000"], GROW_PROFILE="1", GROW_SYNC="100")
+        self.assertLess(growth.second_half_kib(rows), 8000, rows)
+
+    def test_capture_has_a_greatest_size(self):
+        """Without --max-size it would have more than a MiB."""
+        for kib in 64, 200:
+            with self.subTest(kib=kib), tempfile.TemporaryDirectory() as directory:
+                path = os.path.join(directory, "c.greenprof")
+                self.grow([GREENPROF, "run", "--max-size", f"{kib}K", "-o", path, "--", GROW, "coroutines", "100000"])
+                self.assertLessEqual(os.path.getsize(path), kib << 10)
+                capture = Capture(path)
+                self.assertTrue(capture.whole)
+                self.assertEqual(capture.end, END_FULL)
+                self.assertGreater(len(capture.coros), 0)
+                self.says(path)
+
+    def says(self, path):
+        for command in "report", "info":
+            done = subprocess.run([GREENPROF, command, path], stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=LIMIT_SECONDS, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(b"the capture has the size that it was to have at most", done.stdout)
+
+    def test_sizes(self):
+        for size in "", "10", "64k", "1MB", "-1M", "K", "99999999999G":
+            done = subprocess.run([GREENPROF, "run", "--max-size", size, "--", "true"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, timeout=LIMIT_SECONDS, check=False)
+            self.assertEqual(done.returncode, 2, (size, done.stderr))
+            self.assertIn(b"must be a size from 64K on", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
