@@ -15,7 +15,12 @@
 
 #include "capture/pack.h"
 
-enum { DESCRIPTOR_FLOOR = 512, PREDECESSORS_MAX = 1000, LAST_WORDS_BYTES = 1024 };
+enum {
+    DESCRIPTOR_FLOOR = 512,
+    PREDECESSORS_MAX = 1000,
+    LAST_WORDS_BYTES = 1024,
+    KEPT_ROOM = 2 << 20, // of a buffer; what it needed once beyond that, while the disk was slow, is given back
+};
 
 // Changes `parts`.
 static int write_parts(int fd, struct iovec *parts, int count)
@@ -319,6 +324,14 @@ size_t gp_writer_pending(const gp_writer_t *writer)
     return sum;
 }
 
+static void give_back(gp_buffer_t *buffer, size_t needed)
+{
+    if (buffer->room <= KEPT_ROOM || needed > KEPT_ROOM)
+        return;
+    free(buffer->data);
+    *buffer = (gp_buffer_t){0};
+}
+
 // What gp_writer_write() needs to make the buffers smaller: it never allocates, as its memory is a forking thread's to
 // free. Where memory is short, they are written as they are.
 static void prepare_scratch(gp_writer_t *writer)
@@ -329,9 +342,12 @@ static void prepare_scratch(gp_writer_t *writer)
         largest = length > largest ? length : largest;
         packed = bound > packed ? bound : packed;
     }
+    largest = packed > largest ? packed : largest;
+    give_back(&writer->packed, packed);
+    give_back(&writer->chunk, largest);
     gp_compressor_init(&writer->compressor);
     make_room(&writer->packed, packed);
-    make_room(&writer->chunk, packed > largest ? packed : largest);
+    make_room(&writer->chunk, largest);
 }
 
 bool gp_writer_hand_over(gp_writer_t *writer)
@@ -342,6 +358,7 @@ bool gp_writer_hand_over(gp_writer_t *writer)
     for (unsigned type = 0; type < GP_CHUNK_TYPES; type++) {
         gp_buffer_t empty = writer->outgoing[type];
         empty.length = 0;
+        give_back(&empty, 0);
         writer->outgoing[type] = writer->buffers[type];
         writer->buffers[type] = empty;
     }

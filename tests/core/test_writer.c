@@ -214,6 +214,29 @@ static void leaves_a_device_where_it_is(void **state)
     assert_int_equal(unlink(pipe), 0);
 }
 
+// After a stall of the disk.
+static void gives_large_buffers_back(void **state)
+{
+    (void)state;
+    enum { SMALL = 2 << 20 };
+    gp_writer_t writer = GP_WRITER_INIT;
+    gp_file_header_t header = make_header(0);
+    assert_int_equal(gp_writer_open(&writer, path, &header), 0);
+    while (gp_writer_add(&writer, GP_CHUNK_TRACES, sizeof(gp_trace_record_t)) != NULL)
+        ;
+    assert_true(gp_writer_pending(&writer) > SMALL);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(gp_writer_flush(&writer), 0);
+        add(&writer, i);
+    }
+    assert_int_equal(gp_writer_flush(&writer), 0);
+    const gp_buffer_t *all[] = {&writer.buffers[GP_CHUNK_TRACES], &writer.outgoing[GP_CHUNK_TRACES], &writer.packed,
+                                &writer.chunk};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        assert_in_range(all[i]->room, 0, SMALL);
+    gp_writer_close(&writer);
+}
+
 static gp_end_record_t last_record(void)
 {
     gp_end_record_t record;
@@ -262,6 +285,7 @@ int main(void)
         cmocka_unit_test(refuses_what_cannot_be),
         cmocka_unit_test(leaves_a_device_where_it_is),
         cmocka_unit_test(is_never_larger_than_it_may_be),
+        cmocka_unit_test(gives_large_buffers_back),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
