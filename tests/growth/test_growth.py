@@ -24,6 +24,7 @@ class Growth(unittest.TestCase):
         done = subprocess.run(command, env=growth.environment(**environment), stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=LIMIT_SECONDS, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.said = done.stderr.decode()
         return growth.tenths(done.stdout.decode())
 
     def test_coroutines(self):
@@ -42,6 +43,7 @@ class Growth(unittest.TestCase):
             with self.subTest(kib=kib), tempfile.TemporaryDirectory() as directory:
                 path = os.path.join(directory, "c.greenprof")
                 self.grow([GREENPROF, "run", "--max-size", f"{kib}K", "-o", path, "--", GROW, "coroutines", "100000"])
+                self.assertIn(f"greenprof: {path}: not all of it is recorded: it has the size", self.said)
                 self.assertLessEqual(os.path.getsize(path), kib << 10)
                 capture = Capture(path)
                 self.assertTrue(capture.whole)

@@ -7,7 +7,7 @@
 
 enum {
     CHUNK = 1024,
-    CHUNKS_MAX = 4096,
+    CHUNKS_MAX = GP_EXACT_FUNCTIONS_MAX / CHUNK,
     FIRST_SHIFT = 64 - 11, // 2048 slots
     FIRST_INDEX_SLOTS = 512,
     SITES_PER_BLOCK = 256,
@@ -21,6 +21,7 @@ static uint32_t located_count;                // under the drain lock
 static uint32_t *function_index, index_slots; // numbers by address; open addressing, at most half full
 static gp_exact_site_t *spare_sites;
 static uint32_t spare_count;
+static uint32_t site_count;
 
 gp_exact_function_t *gp_exact_function(uint32_t number)
 {
@@ -60,9 +61,9 @@ static bool is_unloaded(const gp_exact_site_t *site)
     return gp_exact_function(site->function)->unloaded;
 }
 
-// A table with what is still loaded. Old tables are left to their readers: all of them together are as large as the
-// last.
-static gp_exact_sites_t *rebuild(const gp_exact_sites_t *old, uint32_t shift)
+// A larger table with what is still loaded. Old tables are left to their readers: all of them together are as large as
+// the last.
+static gp_exact_sites_t *enlarge(const gp_exact_sites_t *old, uint32_t shift)
 {
     gp_exact_sites_t *table = new_table(shift);
     for (uint32_t i = 0; table != NULL && old != NULL && i <= old->mask; i++) {
@@ -73,6 +74,25 @@ static gp_exact_sites_t *rebuild(const gp_exact_sites_t *old, uint32_t shift)
     if (table != NULL)
         atomic_store_explicit(&gp_exact_sites, table, memory_order_release);
     return table;
+}
+
+// Leave out what is unloaded, in place. What a reader without the lock does not find meanwhile, it looks for again with
+// the lock. Where there is no memory, all are left out and met anew.
+static void clear_unloaded(gp_exact_sites_t *table)
+{
+    size_t bytes = (size_t)table->count * sizeof(gp_exact_site_t *);
+    const gp_exact_site_t **kept = gp_exact_alloc(bytes);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i <= table->mask; i++) {
+        const gp_exact_site_t *site = atomic_load_explicit(&table->slots[i], memory_order_relaxed);
+        if (site != NULL && kept != NULL && !is_unloaded(site))
+            kept[count++] = site;
+        atomic_store_explicit(&table->slots[i], NULL, memory_order_relaxed);
+    }
+    table->count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        place(table, kept[i]);
+    gp_exact_release(kept, bytes);
 }
 
 static uint32_t *index_slot(uintptr_t address)
@@ -136,9 +156,10 @@ static gp_exact_site_t *new_site(void)
         spare_sites = gp_exact_alloc(SITES_PER_BLOCK * sizeof(*spare_sites));
         spare_count = spare_sites != NULL ? SITES_PER_BLOCK : 0;
     }
-    if (spare_count == 0)
+    if (spare_count == 0 || site_count == GP_EXACT_SITES_MAX)
         return NULL;
     spare_count--;
+    site_count++;
     return spare_sites++;
 }
 
@@ -149,15 +170,14 @@ static const gp_exact_site_t *add_locked(uintptr_t address, uintptr_t pc, bool m
         return known; // another thread was faster
     gp_exact_sites_t *table = atomic_load_explicit(&gp_exact_sites, memory_order_relaxed);
     if (table == NULL || table->count >= (table->mask + 1) / 2)
-        table = rebuild(table, table == NULL ? FIRST_SHIFT : table->shift - 1);
-    gp_exact_site_t *site = table != NULL ? new_site() : NULL;
+        table = enlarge(table, table == NULL ? FIRST_SHIFT : table->shift - 1);
+    uint32_t function = table != NULL ? function_of(address) : 0;
+    gp_exact_site_t *site = function != 0 ? new_site() : NULL;
     if (site == NULL)
         return NULL;
     site->address = address;
     site->pc = pc;
-    site->function = function_of(address);
-    if (site->function == 0)
-        return NULL;
+    site->function = function;
     if (pc != 0)
         gp_exact_site_read_frame(site, manual);
     else
@@ -217,7 +237,7 @@ static void recheck(void)
     }
     gp_exact_sites_t *table = atomic_load_explicit(&gp_exact_sites, memory_order_relaxed);
     if (changed && table != NULL)
-        rebuild(table, table->shift);
+        clear_unloaded(table);
     gp_exact_unlock(&guard);
 }
 

@@ -6,6 +6,9 @@
 // how frames that longjmp() or an exception left are told from live ones: a function that is called cannot lie above
 // its caller. Several functions share one physical frame where some were inlined into another.
 //
+// Memory is bounded: calls from beyond GP_EXACT_SITES_MAX places, or of more functions, are not counted, and
+// GP_COUNTER_LOST_CALLS says how many. Those of modules that were unloaded are among them.
+//
 // Producers: any thread that meets a new site, under the lock of exact mode. Consumers: any thread, without it. Sites
 // and functions are never freed; those of a module that was unloaded are taken out of the table.
 #pragma once
@@ -22,6 +25,8 @@ enum gp_exact_cfa {
     GP_EXACT_CFA_FP,      // frame pointer + offset
     GP_EXACT_CFA_REALIGN, // the word at frame pointer + offset
 };
+
+enum { GP_EXACT_FUNCTIONS_MAX = 1 << 19, GP_EXACT_SITES_MAX = 1 << 20 }; // 12 and 56 MiB
 
 typedef struct gp_exact_site {
     uintptr_t pc;       // where the hook returns to; 0: of a language
@@ -67,8 +72,8 @@ static inline const gp_exact_site_t *gp_exact_site_find(uintptr_t address, uintp
     }
 }
 
-// Make one. `manual`: prof_enter(), not a compiler's hook. NULL when memory is short. Takes the lock. Signals: safe.
-// Cost: ~2 us and 3 KiB of stack.
+// Make one. `manual`: prof_enter(), not a compiler's hook. NULL when memory is short, or the table is full. Takes the
+// lock. Signals: safe. Cost: ~2 us and 3 KiB of stack.
 const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool manual);
 
 // The site of a function of a language runtime, met as `object`: `number` as gp_functions_number() gives it, `line` its

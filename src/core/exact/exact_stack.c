@@ -6,7 +6,11 @@
 #include "exact/exact_memory.h"
 #include "signal/scope_record.h"
 
-enum { FIRST_ROOM = 16, SCOPES_MAX = 256 };
+enum {
+    FIRST_ROOM = 16,
+    KEPT_ROOM = 256, // of a stack that is used for another coroutine: 16 KiB
+    SCOPES_MAX = 256,
+};
 
 gp_exact_stack_t *gp_exact_stacks;
 
@@ -119,10 +123,23 @@ static void forget_links(gp_exact_stack_t *stack, const gp_thread_t *thread)
     stack->link_count = 0;
 }
 
+// What one coroutine needed once, the next ones on its record do not keep for ever.
+static void shrink(gp_exact_stack_t *stack)
+{
+    gp_exact_frame_t *frames = stack->room > KEPT_ROOM ? gp_exact_alloc(FIRST_ROOM * sizeof(*frames)) : NULL;
+    if (frames == NULL)
+        return;
+    frames[0] = stack->frames[0];
+    gp_exact_release(stack->frames, (size_t)stack->room * sizeof(*frames));
+    stack->frames = frames;
+    stack->room = FIRST_ROOM;
+}
+
 static void begin_stack(gp_exact_stack_t *stack, prof_coro_t *coro, uint64_t id, gp_thread_t *thread)
 {
     close_frames(stack, thread);
     forget_links(stack, thread);
+    shrink(stack);
     stack->coro = coro;
     stack->coro_id = id;
     stack->thread = NULL; // look up what covers it
