@@ -3,7 +3,7 @@
 
 usage: test_messages.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
-import json, os, stat, unittest
+import glob, json, os, re, stat, subprocess, unittest
 
 from support import Command, SCRIPT, main, run
 
@@ -50,6 +50,12 @@ class Unknown(Command):
         lossless = SCRIPT.replace("9 4 3 0 2 0 0 1", "4 4 0 0 0 0 0 0")
         self.assertNotIn("of the whole", self.succeed("report", self.make("lossless", lossless), "--coroutine", "2"))
 
+    def test_wall_clock_of_threads(self):
+        """What is not in it is said with it."""
+        text = "threads    have only their CPU time in it: how long a thread's own stack slept is not recorded"
+        self.assertIn(text, self.succeed("report", self.capture, "--clock", "wall"))
+        self.assertNotIn(text, self.succeed("report", self.capture))
+
     def test_capture_without_an_end(self):
         """The program may have ended in a way that no library sees."""
         capture = self.make("endless", SCRIPT.replace("end 4200000 0\n", ""))
@@ -90,6 +96,34 @@ class Symbols(Command):
         self.assertEqual(self.warnings(("/bin/sh", "-")),
                          "greenprof: /bin/sh: may be another build than the one that was profiled, of which no build-id is known: "
                          "its functions have no names\n")
+
+
+class Nameless(Command):
+    def report(self, path, build_id, named=1, nameless=9):
+        script = (f"module 1 {path} {build_id} 0 0x100000000 0x0\nthread 1 10 1 0 main\ncoro 1 0 - 0 0 1 1 -\nstack 1 0 switching 1:10\n"
+                  f"stack 2 0 truncated\nsample 1 {nameless}000000 1 1 1 0\nsample 2 {named}000000 1 1 2 0\nend 5 0\n")
+        return self.succeed("report", self.make("nameless", script), "--clock", "cpu")
+
+    def test_package_that_has_the_names(self):
+        """Of a library that Debian has stripped, it is said which package has its symbols."""
+        library = next((os.path.realpath(path) for path in glob.glob("/usr/lib/*/libz.so.1")), None)
+        if library is None or not glob.glob("/var/lib/dpkg/info/zlib1g*.list"):
+            self.skipTest("no Debian package zlib1g")
+        notes = subprocess.run(["readelf", "-n", library], capture_output=True, text=True, check=True).stdout
+        build_id = re.search("Build ID: ([0-9a-f]+)", notes)[1]
+        line = f"  no names   for 90.0 % of it, most in {library}; the package zlib1g-dbgsym has them\n"
+        self.assertIn(line, self.report(library, build_id))
+        self.assertNotIn("no names", self.report(library, build_id, named=97, nameless=3))
+
+    def test_program_without_symbols(self):
+        program = self.path("stripped")
+        with open(self.path("source.c"), "w") as file:
+            file.write("int main(void) { return 0; }\n")
+        subprocess.run(["cc", "-s", "-Wl,--build-id=0x0102", "-o", program, self.path("source.c")], check=True)
+        self.assertIn(f"most in {program}; it has no symbols: build it with -g, and do not strip it\n", self.report(program, "0102"))
+        self.assertIn(f"most in {program} (see the warning)\n", self.report(program, "0304"))
+        os.unlink(program)
+        self.assertIn(f"most in {program} (No such file or directory)\n", self.report(program, "0102"))
 
 
 class Misspelt(Command):

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "nameless.h"
 #include "print.h"
 #include "report/report_words.h"
 #include "tables.h"
@@ -65,7 +66,8 @@ static void print_audit(const gp_report_t *report)
                1.96 * sqrt(report->variance_ns2) * 100 / (double)report->cpu_ns);
     printf("\n  samples    %" PRIu64, report->samples);
     if (report->measure == GP_MEASURE_WALL)
-        printf(" of running and of waiting");
+        printf(" of running and of waiting\n"
+               "  threads    have only their CPU time in it: how long a thread's own stack slept is not recorded");
     else if (report->cpu_ns > 0)
         printf(" (%.1f a second of CPU time)", (double)report->samples * 1e9 / (double)report->cpu_ns);
     printf("\n");
@@ -114,6 +116,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
            gp_report_engine_name(dataset->header.engine));
     print_audit(report);
     print_losses(source);
+    gp_nameless_print(source, report);
     if (!dataset->summary.ended)
         printf("  the capture has no end: the program still runs, was killed, or left by a system call of its own\n");
     else if (dataset->end_reason == GP_END_STOPPED)

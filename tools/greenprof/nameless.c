@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "nameless.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "print.h"
+
+#define DPKG_LISTS "/var/lib/dpkg/info"
+
+enum { MODULES_MAX = 256, WORTH_PERCENT = 5, PACKAGE_SIZE = 128, NAMED = 0 };
+
+typedef struct nameless {
+    const gp_report_t *report;
+    uint16_t *modules; // by frame: number in `paths` plus 1, or NAMED
+    const char *paths[MODULES_MAX];
+    uint64_t own_ns[MODULES_MAX], all_ns;
+    size_t count;
+} nameless_t;
+
+// "libz.so.1+0x1234", of libz.so.1.
+static bool has_no_name(const gp_frame_t *frame)
+{
+    const char *slash = strrchr(frame->module, '/'), *base = slash != NULL ? slash + 1 : frame->module;
+    size_t len = strlen(base);
+    return !frame->pseudo && frame->module[0] == '/' && strncmp(frame->function, base, len) == 0 &&
+           strncmp(frame->function + len, "+0x", 3) == 0;
+}
+
+static uint16_t module_of(nameless_t *nameless, const gp_frame_t *frame)
+{
+    size_t i = 0;
+    if (!has_no_name(frame))
+        return NAMED;
+    while (i < nameless->count && strcmp(nameless->paths[i], frame->module) != 0)
+        i++;
+    if (i == nameless->count && i < MODULES_MAX)
+        nameless->paths[nameless->count++] = frame->module;
+    return i < MODULES_MAX ? (uint16_t)(i + 1) : NAMED;
+}
+
+// Time in the function on top, below what is no code.
+static int add_rows(void *context, const gp_row_t *rows, size_t count)
+{
+    nameless_t *nameless = context;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t depth = rows[i].depth;
+        while (depth > 0 && nameless->report->frames[rows[i].frames[depth - 1]].pseudo)
+            depth--;
+        uint16_t module = depth > 0 ? nameless->modules[rows[i].frames[depth - 1]] : NAMED;
+        if (module == NAMED)
+            continue;
+        nameless->own_ns[module - 1] += rows[i].weight_ns;
+        nameless->all_ns += rows[i].weight_ns;
+    }
+    return 0;
+}
+
+static bool has_line(FILE *list, const char *text)
+{
+    char line[PATH_MAX];
+    while (fgets(line, sizeof(line), list) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strcmp(line, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool lists_file(const char *list_name, const char *path)
+{
+    char list_path[PATH_MAX];
+    snprintf(list_path, sizeof(list_path), DPKG_LISTS "/%s", list_name);
+    FILE *list = fopen(list_path, "re");
+    bool found = list != NULL && has_line(list, path);
+    if (list != NULL && !found && strncmp(path, "/usr/", 5) == 0) { // where /lib is a link, packages may still say /lib
+        rewind(list);
+        found = has_line(list, path + 4);
+    }
+    if (list != NULL)
+        fclose(list);
+    return found;
+}
+
+// The Debian package that has a file: "NAME:amd64.list" lists what is in NAME.
+static bool find_package(const char *path, char package[PACKAGE_SIZE])
+{
+    DIR *lists = opendir(DPKG_LISTS);
+    bool found = false;
+    for (struct dirent *entry; lists != NULL && !found && (entry = readdir(lists)) != NULL;) {
+        const char *suffix = strrchr(entry->d_name, '.');
+        found = suffix != NULL && strcmp(suffix, ".list") == 0 && lists_file(entry->d_name, path);
+        if (found)
+            snprintf(package, PACKAGE_SIZE, "%.*s", (int)strcspn(entry->d_name, ":"), entry->d_name);
+    }
+    if (lists != NULL)
+        closedir(lists);
+    if (found && strstr(package, ".list") != NULL) // of all architectures
+        *strstr(package, ".list") = '\0';
+    return found;
+}
+
+// It has been warned of, or is not there: no package helps.
+static const char *obstacle(const gp_source_t *source, const char *path)
+{
+    uint32_t next = 0;
+    const char *warned;
+    int why;
+    while ((warned = gp_symbolizer_nameless(source->symbolizer, &next, &why)) != NULL)
+        if (strcmp(warned, path) == 0)
+            return "see the warning";
+    return access(path, R_OK) != 0 ? strerror(errno) : NULL;
+}
+
+static void print_remedy(const gp_source_t *source, const char *path)
+{
+    char package[PACKAGE_SIZE];
+    const char *why = obstacle(source, path);
+    if (why != NULL)
+        printf(" (%s)\n", why);
+    else if (find_package(path, package)) // glibc's is from before there were others
+        printf("; the package %s%s has them\n", package, strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");
+    else
+        printf("; it has no symbols: build it with -g, and do not strip it\n");
+}
+
+static void print_widest(const gp_source_t *source, const nameless_t *nameless)
+{
+    size_t widest = 0;
+    for (size_t i = 1; i < nameless->count; i++)
+        if (nameless->own_ns[i] > nameless->own_ns[widest])
+            widest = i;
+    if ((double)nameless->all_ns * 100 < (double)nameless->report->total_ns * WORTH_PERCENT || nameless->all_ns == 0)
+        return;
+    printf("  no names   for %.1f %% of it, most in ",
+           (double)nameless->all_ns * 100 / (double)nameless->report->total_ns);
+    gp_print_text(nameless->paths[widest]);
+    print_remedy(source, nameless->paths[widest]);
+}
+
+int gp_nameless_print(const gp_source_t *source, const gp_report_t *report)
+{
+    nameless_t nameless = {.report = report, .modules = calloc((size_t)report->frame_count + 1, sizeof(uint16_t))};
+    if (nameless.modules == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < report->frame_count; i++)
+        nameless.modules[i] = module_of(&nameless, &report->frames[i]);
+    int result = nameless.count > 0 ? gp_report_each_part(report, add_rows, &nameless) : 0;
+    if (result == 0)
+        print_widest(source, &nameless);
+    free(nameless.modules);
+    return result;
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+// A hint for code without names: how much time is in it, most of it where, and what would name it.
+#pragma once
+
+#include "source.h"
+
+// Print a line, where it is much. Returns 0 or a negative errno value.
+int gp_nameless_print(const gp_source_t *source, const gp_report_t *report);
