@@ -2,8 +2,7 @@
 // Firefox Profiler's processed JSON, version 60; newer readers upgrade it.
 //
 // A "thread" with everything, then one for each of the heaviest coroutines. A report knows no
-// times: samples are laid end to end by weight, the heaviest first, so that a thread is as long as
-// its CPU time. Weights are milliseconds.
+// times: all samples are at 0, so that there is no axis of time; the heaviest come first. Weights are milliseconds.
 //
 // Source: firefox-devtools/profiler, src/types/profile.ts and docs-developer/CHANGELOG-formats.md.
 #include "export/formats.h"
@@ -16,6 +15,7 @@
 #include "export/output.h"
 #include "export/string_table.h"
 #include "report/report_coros.h"
+#include "report/report_words.h"
 #include "report/spill.h"
 
 enum { PROCESSED_VERSION = 60, NS_PER_MS = 1000000 };
@@ -44,7 +44,6 @@ typedef struct firefox {
     gp_index_t stack_index;
     gp_string_table_t strings, files;
     uint32_t *function_names, *function_files; // by function
-    uint64_t time_ns;                          // when the next sample is, of those that are being written
     gp_json_t json;
 } firefox_t;
 
@@ -221,18 +220,6 @@ static int put_weights(void *context, const void *bytes, size_t len)
     return gp_output_state(firefox->json.out);
 }
 
-// When samples are: one after the other.
-static int put_times(void *context, const void *bytes, size_t len)
-{
-    firefox_t *firefox = context;
-    const uint64_t *weights = bytes;
-    for (size_t i = 0; i < len / sizeof(*weights); i++) {
-        gp_json_milliseconds(&firefox->json, firefox->time_ns);
-        firefox->time_ns += weights[i];
-    }
-    return gp_output_state(firefox->json.out);
-}
-
 // A column that was put by.
 static int column_put_with(firefox_t *firefox, const char *name, size_t number, size_t unit,
                            int (*put)(void *, const void *, size_t))
@@ -365,9 +352,7 @@ static int put_samples(firefox_t *firefox, size_t thread)
     int result = column_put_with(firefox, "stack", stacks, sizeof(uint32_t), put_numbers);
     if (result == 0)
         result = column_put_with(firefox, "weight", weights, unit, put_weights);
-    firefox->time_ns = 0;
-    if (result == 0)
-        result = column_put_with(firefox, "time", weights, unit, put_times);
+    column_of(json, "time", gp_spill_bytes(&firefox->columns, weights) / unit, 0);
     table_end(json);
     return result;
 }
@@ -383,7 +368,8 @@ static int put_thread(firefox_t *firefox, size_t number)
     gp_json_open(json, '{');
     gp_json_key_text(json, "processType", "default");
     gp_json_key_text(json, "processName", firefox->report->title);
-    gp_json_key_text(json, "name", coro ? gp_report_coro_name(coro, name, sizeof(name)) : "CPU time");
+    gp_json_key_text(json, "name",
+                     coro ? gp_report_coro_name(coro, name, sizeof(name)) : gp_measure_words(firefox->report->measure));
     gp_json_key(json, "isMainThread");
     gp_json_bool(json, coro == NULL);
     gp_json_key_text(json, "pid", "1");

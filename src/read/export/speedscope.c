@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Speedscope's own JSON: one profile with everything, and one for each of the heaviest coroutines.
-// They are sampled profiles; the order of samples is by weight, as a report knows no times.
+// They are sampled profiles; the order of samples is by weight, as a report knows no times: so the unit is none, and
+// what Speedscope calls "Time Order" has no axis of time. Weights are nanoseconds.
 //
 // Source: speedscope's file-format-spec.ts.
 #include "export/formats.h"
@@ -12,6 +13,7 @@
 #include "export/json_text.h"
 #include "export/output.h"
 #include "report/report_coros.h"
+#include "report/report_words.h"
 
 typedef struct speedscope {
     const gp_report_t *report;
@@ -59,7 +61,7 @@ static int put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, con
     gp_json_open(json, '{');
     gp_json_key_text(json, "type", "sampled");
     gp_json_key_text(json, "name", name);
-    gp_json_key_text(json, "unit", "nanoseconds");
+    gp_json_key_text(json, "unit", "none"); // with a unit of time the order would be one in time
     gp_json_key_uint(json, "startValue", 0);
     gp_json_key_uint(json, "endValue", of ? of->weight_ns : report->total_ns);
     gp_json_key(json, "samples");
@@ -112,7 +114,8 @@ static int put_all(speedscope_t *speedscope)
     gp_json_line(json);
     gp_json_key(json, "profiles");
     gp_json_open(json, '[');
-    int result = put_profile(speedscope, NULL, "CPU time");
+    snprintf(name, sizeof(name), "%s in ns, by weight", gp_measure_words(speedscope->report->measure));
+    int result = put_profile(speedscope, NULL, name);
     for (size_t i = 0; i < speedscope->count && i < GP_HEAVIEST_MAX && result == 0; i++)
         result = put_profile(speedscope, &speedscope->coros[i],
                              gp_report_coro_name(&speedscope->coros[i], name, sizeof(name)));
