@@ -81,6 +81,10 @@ PROF_API prof_coro_t *prof_coro_announce(const void *stack_low, size_t stack_siz
 PROF_API prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, const void *entry,
                                              const char *name, const prof_park_t *creator);
 
+// Say, right after it was announced, that switches to a coroutine will not be reported: nothing is known of when it
+// starts. One that is never switched to is shown as not started, else. Signals: safe. Cost: ~1 ns.
+PROF_API void prof_coro_unseen(prof_coro_t *coro);
+
 // Say that the calling thread is about to switch to whichever coroutine's stack holds `target_sp`; none: the thread's
 // own. To be called only while prof_coro_active is not 0.
 //   park: of the switch routine's caller; not NULL.

@@ -6,15 +6,43 @@
 //
 // Source: Boost 1.74, libs/context/src/asm/{make,jump,ontop}_x86_64_sysv_elf_gas.S.
 #include "boost/boost_code_x86_64.h"
+#include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "patch/hooks.h"
 #include "unwind/switch_rules.h"
 
 typedef void *make_t(void *top, size_t size, void (*entry)(void));
 
+// Above the top that make_fcontext() is given lies the context's record, with which it calls what frees its stack.
+enum { RECORD_BYTES = 256 };
+
 void gp_boost_jump(const uintptr_t *arguments, const gp_park_t *park)
 {
     gp_switch_to_stack(arguments[0], park);
+}
+
+// The last switch of a context, Boost.Context's own: fiber_exit() is called on top of the next one with the record.
+// Source: boost/context/fiber_fcontext.hpp (fiber_entry, create_fiber1), continuation_fcontext.hpp.
+void gp_boost_ontop(const uintptr_t *arguments, const gp_park_t *park)
+{
+    gp_thread_t *thread = gp_thread_attach();
+    uint64_t id = 0;
+    bool outside;
+    prof_coro_t *from = thread != NULL ? gp_thread_coro_at(thread, park->sp, &id, &outside) : NULL;
+    gp_switch_to_stack(arguments[0], park);
+    if (from != NULL && arguments[1] - atomic_load_explicit(&from->hi, memory_order_relaxed) < RECORD_BYTES)
+        gp_coro_ends(from, id);
+}
+
+// Boost.Fiber: a fiber is over here. Its stack is kept, and switched to once more, until its scheduler has the time.
+void gp_boost_terminate(const uintptr_t *arguments, const gp_park_t *park)
+{
+    (void)arguments;
+    gp_thread_t *thread = gp_thread_attach();
+    uint64_t id = 0;
+    bool outside;
+    if (thread != NULL)
+        gp_coro_ends(gp_thread_coro_at(thread, park->sp, &id, &outside), id);
 }
 
 PROF_API void *make_fcontext(void *top, size_t size, void (*entry)(void));
@@ -22,7 +50,7 @@ PROF_API void *make_fcontext(void *top, size_t size, void (*entry)(void));
 void *make_fcontext(void *top, size_t size, void (*entry)(void))
 {
     void *context = GP_ORIGINAL(make_t, "make_fcontext")(top, size, entry);
-    gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL);
+    gp_hook_owns(gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL));
     return context;
 }
 
@@ -33,7 +61,7 @@ void *gp_patch_real_make_fcontext;
 void *gp_patch_make_fcontext(void *top, size_t size, void (*entry)(void))
 {
     void *context = GP_PATCHED(make_t, make_fcontext)(top, size, entry);
-    gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL);
+    gp_hook_owns(gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL));
     return context;
 }
 

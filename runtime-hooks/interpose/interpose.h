@@ -55,12 +55,22 @@ bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
 // its frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
 bool gp_hook_park_outward(gp_park_t *park);
 
-// A coroutine is over, and its thread, which runs on its stack at `sp`, is about to leave that for good. It is retired
-// at one of the thread's next switches, by gp_hook_retire_ended(), which they give the stack pointer of the
-// coroutine that switches.
+// A coroutine is over, and its thread, which runs on its stack at `sp`, is about to leave that for good, or has told so
+// already. Its account is closed then; its record is retired at one of the thread's next switches, by
+// gp_hook_retire_ended(), which they give the stack pointer of the coroutine that switches.
 struct gp_thread;
 void gp_hook_ends(struct gp_thread *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp);
 void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);
+
+// Say of a coroutine that was just announced that it is GP_OWNER_STUBS. Nothing happens where the program has made the
+// record itself.
+static inline void gp_hook_owns(prof_coro_t *coro)
+{
+    uint32_t unknown = GP_OWNER_UNKNOWN;
+    if (coro != NULL)
+        atomic_compare_exchange_strong_explicit(&coro->owner, &unknown, GP_OWNER_STUBS, memory_order_relaxed,
+                                                memory_order_relaxed);
+}
 
 // "fiber at FILE:LINE", for a coroutine that runs a block or a closure.
 void gp_hook_name_place(char *name, size_t size, const char *path, unsigned long line);

@@ -17,6 +17,7 @@ void gp_hook_retire_ended(gp_thread_t *thread, uintptr_t sp)
 void gp_hook_ends(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp)
 {
     gp_hook_retire_ended(thread, sp);
+    gp_coro_ends(coro, id);
     thread->ended = coro;
     thread->ended_id = id;
 }

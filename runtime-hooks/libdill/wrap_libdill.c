@@ -23,7 +23,7 @@ int __wrap_dill_prologue(void **context, void **top, size_t bytes, int bundle, c
     snprintf(name, sizeof(name), "%s:%d", slash != NULL ? slash + 1 : file, line);
     size_t size = given != NULL ? bytes : STACK_BYTES;
     // The top is rounded, and what is above it is libdill's own.
-    gp_wrap_announce(given != NULL ? given : (char *)*top - size + 4096, given != NULL ? size : size - 4096, NULL,
-                     name);
+    gp_wrap_announce_unseen(given != NULL ? given : (char *)*top - size + 4096, given != NULL ? size : size - 4096,
+                            NULL, name);
     return handle;
 }

@@ -22,6 +22,6 @@ static inline thread_t *announce(thread_t *thread, start_t *start)
 {
     uintptr_t at = (uintptr_t)thread, lo = thread != NULL ? (uintptr_t)thread->stack_low : 0;
     if (thread != NULL && thread->start == start && lo < at && at - lo < thread->stack_bytes)
-        gp_wrap_announce(thread->stack_low, thread->stack_bytes, (const void *)(uintptr_t)start, NULL);
+        gp_wrap_announce_unseen(thread->stack_low, thread->stack_bytes, (const void *)(uintptr_t)start, NULL);
     return thread;
 }

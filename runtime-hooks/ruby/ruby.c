@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "ruby_names.h"
 
@@ -39,13 +40,20 @@ static void announce(const context_t *context)
         stack_bytes = bytes = hi - lo;
     }
     gp_ruby_name(context, name, sizeof(name));
-    gp_coro_announce(hi - bytes, hi, sp[ENTRY], name);
+    gp_hook_owns(gp_coro_announce(hi - bytes, hi, sp[ENTRY], name));
 }
 
 void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)
 {
     const context_t *to = (const context_t *)arguments[1];
+    gp_thread_t *thread = gp_thread_attach();
+    uint64_t id = 0;
+    bool outside;
     if (to->stack_pointer != NULL && is_fresh(to->stack_pointer))
         announce(to);
+    prof_coro_t *over = NULL;
+    if (thread != NULL && gp_ruby_is_terminated((const void *)arguments[0]))
+        over = gp_thread_coro_at(thread, park->sp, &id, &outside);
     gp_switch_to_stack((uintptr_t)to->stack_pointer, park);
+    gp_coro_ends(over, id);
 }

@@ -15,6 +15,9 @@ typedef uintptr_t value_t;
 
 enum {
     FIRST_PROC = -32, // from the context: first_proc, prev, resuming_fiber, bits
+    STATUS = -2,      // in words of 32 bits from the context: bits, of which the first two are enum fiber_status
+    STATUS_MASK = 3,
+    TERMINATED = 3,
     TYPE_MASK = 0x1f,
     TYPE_DATA = 0x0c,
     TYPE_IMEMO = 0x1a,
@@ -70,6 +73,11 @@ static bool is_proc(const typed_data_t *object)
     char text[5];
     return gp_peek((uintptr_t)object->type, &name, sizeof(name)) && gp_peek(name, text, sizeof(text)) &&
            memcmp(text, "proc", sizeof(text)) == 0;
+}
+
+bool gp_ruby_is_terminated(const void *context)
+{
+    return is_known() && (((const uint32_t *)context)[STATUS] & STATUS_MASK) == TERMINATED;
 }
 
 bool gp_ruby_name(const void *context, char *name, size_t size)

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+// Has the Fiber of `context` ended? A Ruby that is not known says no. Cost: ~1 ns.
+bool gp_ruby_is_terminated(const void *context);
+
 // "fiber at FILE:LINE", of the block that a Fiber will run.
 //   context: its coroutine_context, before it has run.
 // Returns whether it is known; else `name` is unchanged. Caller holds Ruby's lock. Cost: ~3 us.

@@ -12,6 +12,7 @@
 #include "collect/sampling_signal.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
+#include "signal/edge.h"
 #include "signal/region.h"
 #include "unwind/unwind.h"
 
@@ -47,9 +48,24 @@ void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
     gp_ucontext_switch((const ucontext_t *)arguments[1], park);
 }
 
+// setcontext() saves nothing: what leaves its stack by it is over, unless it has kept a context that it saved before.
+void gp_ucontext_leave(const ucontext_t *target, const gp_park_t *park)
+{
+    gp_thread_t *thread = gp_thread_attach();
+    uint64_t id = 0;
+    bool outside;
+    prof_coro_t *from = thread != NULL ? gp_thread_coro_at(thread, park->sp, &id, &outside) : NULL;
+    gp_ucontext_switch(target, park);
+    if (from == NULL || from->kind != GP_CORO_ANNOUNCED || gp_region_holds(from, id, saved_sp(target)) ||
+        atomic_load_explicit(&gp_edge_left_returns, memory_order_relaxed))
+        return;
+    if (atomic_load_explicit(&from->id, memory_order_relaxed) == id)
+        gp_edge_store(&from->ready_ticks, GP_EDGE_LEFT);
+}
+
 void gp_ucontext_set(const uintptr_t *arguments, const gp_park_t *park)
 {
-    gp_ucontext_switch((const ucontext_t *)arguments[0], park);
+    gp_ucontext_leave((const ucontext_t *)arguments[0], park);
 }
 
 void gp_ucontext_ended(const ucontext_t *link)
@@ -106,8 +122,11 @@ static void announce(ucontext_t *context, void (*entry)(void))
     const gp_hook_maker_t *maker = gp_hook_maker;
     uintptr_t lo = (uintptr_t)context->uc_stack.ss_sp, hi = lo + context->uc_stack.ss_size;
     uintptr_t start = maker != NULL && maker->entry != 0 ? maker->entry : (uintptr_t)entry;
-    if (gp_coro_announce(lo, hi, start, maker != NULL ? maker->name : NULL) != NULL)
-        hook_return(context);
+    prof_coro_t *coro = gp_coro_announce(lo, hi, start, maker != NULL ? maker->name : NULL);
+    if (coro == NULL)
+        return;
+    gp_hook_owns(coro);
+    hook_return(context);
 }
 
 #define FOUR(i)    a[i], a[(i) + 1], a[(i) + 2], a[(i) + 3]

@@ -16,6 +16,9 @@ extern char gp_ucontext_return[] __attribute__((visibility("hidden")));
 // Right before a switch to `target`, while profiles run.
 void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park);
 
+// The same for setcontext().
+void gp_ucontext_leave(const ucontext_t *target, const gp_park_t *park);
+
 // What the stubs of swapcontext and setcontext call (interpose/interpose.h).
 void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park);
 void gp_ucontext_set(const uintptr_t *arguments, const gp_park_t *park);

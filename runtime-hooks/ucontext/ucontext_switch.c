@@ -25,7 +25,7 @@ PROF_API int setcontext(const ucontext_t *to)
 {
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED)) {
         gp_park_t park = park_of(__builtin_frame_address(0), __builtin_return_address(0));
-        gp_ucontext_switch(to, &park);
+        gp_ucontext_leave(to, &park);
     }
     return GP_ORIGINAL(set_t, "setcontext")(to);
 }

@@ -5,6 +5,7 @@
 
 typedef prof_coro_t *announce_t(const void *lo, size_t bytes, const void *entry, const char *name,
                                 const prof_park_t *creator);
+typedef void unseen_t(prof_coro_t *coro);
 typedef int entry_t(const void *code_low, const void *code_high);
 typedef void switch_t(uintptr_t target_sp, const prof_park_t *park);
 
@@ -15,6 +16,7 @@ const int *gp_wrap_active = &resting;
 extern const char __start_gp_wrap_entry[] __attribute__((weak)), __stop_gp_wrap_entry[] __attribute__((weak));
 
 static announce_t *announce;
+static unseen_t *unseen;
 static entry_t *stacks_end;
 static switch_t *switch_to_stack;
 
@@ -23,6 +25,7 @@ __attribute__((constructor(101))) static void find_core(void)
 {
     const int *active = dlsym(RTLD_DEFAULT, "prof_coro_active");
     announce = (announce_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_announce_for");
+    unseen = (unseen_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_unseen");
     switch_to_stack = (switch_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_switch_to_stack");
     stacks_end = (entry_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_entry");
     if (active == NULL || announce == NULL || switch_to_stack == NULL)
@@ -41,6 +44,13 @@ void gp_wrap_announce_for(const void *lo, size_t bytes, const void *entry, const
 {
     if (gp_wrap_active != &resting)
         announce(lo, bytes, entry, name, &creator);
+}
+
+void gp_wrap_announce_unseen_for(const void *lo, size_t bytes, const void *entry, const char *name, prof_park_t creator)
+{
+    prof_coro_t *coro = gp_wrap_active != &resting ? announce(lo, bytes, entry, name, &creator) : NULL;
+    if (coro != NULL && unseen != NULL)
+        unseen(coro);
 }
 
 void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park)

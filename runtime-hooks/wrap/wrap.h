@@ -20,6 +20,12 @@ extern const int *gp_wrap_active __attribute__((visibility("hidden")));
 void gp_wrap_announce_for(const void *lo, size_t bytes, const void *entry, const char *name, prof_park_t creator)
     __attribute__((visibility("hidden")));
 
+// The same where switches to it are not reported.
+#define gp_wrap_announce_unseen(lo, bytes, entry, name)                                                                \
+    gp_wrap_announce_unseen_for(lo, bytes, entry, name, gp_wrap_caller())
+void gp_wrap_announce_unseen_for(const void *lo, size_t bytes, const void *entry, const char *name, prof_park_t creator)
+    __attribute__((visibility("hidden")));
+
 // Where the function that this stands in goes on once it has returned.
 static inline __attribute__((always_inline)) prof_park_t gp_wrap_caller(void)
 {

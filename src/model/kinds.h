@@ -2,6 +2,7 @@
 // Kinds and states of the things that are recorded. Their numbers are in capture files: they never change.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/engines.h"
@@ -47,6 +48,13 @@ static inline enum gp_pseudo gp_kind_leaf(uint32_t kind)
         [GP_KIND_WAITING] = GP_PSEUDO_WAITING,
     };
     return (enum gp_pseudo)leaves[kind];
+}
+
+// Does a stack say by itself what gp_kind_leaf() would say?
+//   innermost: its innermost frame.
+static inline bool gp_kind_is_told(gp_loc_t innermost)
+{
+    return innermost == GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_NOT_STARTED);
 }
 
 enum gp_census_state {

@@ -35,4 +35,6 @@ enum gp_pseudo {
     GP_PSEUDO_PREEMPTED = 7, // its thread could run but did not: "[preempted]"
     GP_PSEUDO_BLOCKED = 8,   // its thread was asleep in the kernel: "[blocked]"
     GP_PSEUDO_TREE_FULL = 9, // stands for what there was no room for in a profile's call tree: "[tree full]"
+    // Stands for "[ready]" where there is nothing but an entry function below it: "[not started]"
+    GP_PSEUDO_NOT_STARTED = 10,
 };

@@ -78,7 +78,9 @@ static void resume(green_t *green)
 {
     uint64_t now = now_ns();
     uint64_t since = green->switched_ns;
-    if (!green->tells) {
+    if (green->switches == 0) { // it could have run since it was made
+        green->waited_ready_ns += now - since;
+    } else if (!green->tells) {
         green->blind_ns += now - since;
     } else {
         uint64_t ready = green->ready_ns > since ? green->ready_ns : since;

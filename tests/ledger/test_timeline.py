@@ -49,7 +49,7 @@ class Timeline(check.Case):
                 self.near(f"{booked['name']} {state}", got[state] + (got["interleaved"] if state == "running" else 0),
                           expected[state], 0.02, slack)
             self.near(f"{booked['name']} wall", sum(got.values()), booked["wall"], 0.01, slack)
-        told = sum(row["switches"] for row in Books(run).booked if row["ready"] > 0)
+        told = sum(row["switches"] for row in Books(run).booked if row["parked"] > 0)
         wakes = sum(event["ph"] == "f" and event["name"] == "wake" for event in events)
         self.at_least("wakes", wakes, 0.8 * told) # the loop's: waits of less than 0.1 ms have none
         self.assertLessEqual(wakes, told)

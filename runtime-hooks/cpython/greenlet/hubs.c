@@ -72,8 +72,8 @@ static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp
 
 void gp_hub_before_switch(const void *from, prof_coro_t *to)
 {
-    if (to != NULL && from != NULL && from == cause.hub &&
-        atomic_load_explicit(&to->ready_ticks, memory_order_relaxed) == 0)
+    uint64_t ready = to != NULL ? atomic_load_explicit(&to->ready_ticks, memory_order_relaxed) : 0;
+    if (to != NULL && from != NULL && from == cause.hub && (ready == 0 || ready == to->birth_ticks))
         atomic_store_explicit(&to->ready_ticks, cause.ticks, memory_order_relaxed);
 }
 

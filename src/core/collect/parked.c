@@ -39,7 +39,7 @@ static bool find_wait(prof_coro_t *coro, wait_t *wait)
                    atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
     if (!current)
         wait->regs.pc = 0; // left there while nothing sampled
-    return wait->id != 0 && !(running && current);
+    return wait->id != 0 && !(running && current) && !gp_edge_is_over(coro);
 }
 
 static bool is_unchanged(prof_coro_t *coro, const wait_t *wait)
@@ -78,6 +78,48 @@ size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t h
     return walk(&moved, (uintptr_t)copy, (uintptr_t)copy + length, frames, max, flags);
 }
 
+enum stack_state { STACK_KEPT, STACK_OVERWRITTEN, STACK_UNMAPPED };
+
+static bool is_of_stubs(prof_coro_t *coro)
+{
+    return atomic_load_explicit(&coro->owner, memory_order_relaxed) == GP_OWNER_STUBS;
+}
+
+// Of a coroutine that waits: is its stack as it left it?
+static enum stack_state look_at_stack(prof_coro_t *coro, const wait_t *wait)
+{
+    uintptr_t word = 0, at = wait->hi - sizeof(word);
+    bool knows_place = wait->regs.pc != 0 && wait->regs.sp > wait->lo && wait->regs.sp < wait->hi;
+    if (knows_place)
+        at = wait->regs.sp - sizeof(word);
+    if (!gp_peek(at, &word, sizeof(word))) // or the kernel lets no memory be read at all
+        return gp_peek((uintptr_t)&at, &word, sizeof(word)) ? STACK_UNMAPPED : STACK_KEPT;
+#if defined(__x86_64__)
+    if (knows_place && is_of_stubs(coro) && word != wait->regs.pc)
+        return STACK_OVERWRITTEN;
+#endif
+    return STACK_KEPT;
+}
+
+bool gp_parked_is_forsaken(prof_coro_t *coro, bool may_retire)
+{
+    wait_t wait;
+    bool can_be = coro->kind == GP_CORO_ANNOUNCED || coro->kind == GP_CORO_FOUND;
+    if (!can_be || coro->shares_stack || !find_wait(coro, &wait))
+        return false;
+    bool has_stack = wait.lo != wait.hi;
+    bool (*is_gone)(const prof_coro_t *) = atomic_load_explicit(&coro->is_gone, memory_order_acquire);
+    enum stack_state state = has_stack ? look_at_stack(coro, &wait) : STACK_KEPT;
+    bool is_over = state != STACK_KEPT || (!has_stack && is_gone != NULL && is_gone(coro));
+    if (!is_over || !is_unchanged(coro, &wait))
+        return false;
+    if (may_retire && (!has_stack || (state == STACK_UNMAPPED && is_of_stubs(coro))))
+        gp_coro_abandon(coro, wait.id);
+    else
+        gp_coro_forsake(coro, wait.id);
+    return true;
+}
+
 static int walk_wait(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, size_t max, unsigned *flags)
 {
     size_t depth = 0;
@@ -87,6 +129,8 @@ static int walk_wait(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, s
         depth = gp_parked_walk_from(&wait->regs, false, wait->hi, frames, max, flags);
     else if (wait->object != 0 && language != NULL)
         depth = language->walk_parked(wait->object, frames, max, flags);
+    if (depth == 0 && gp_edge_is_new(coro))
+        depth = gp_sample_not_started(coro, frames, flags);
     return is_unchanged(coro, wait) ? (int)depth : -EAGAIN;
 }
 
@@ -113,7 +157,7 @@ uint32_t gp_parked_scope(prof_coro_t *coro)
 
 static void fill(gp_sample_t *sample, prof_coro_t *coro, uint64_t from, uint64_t now)
 {
-    uint64_t ready = gp_edge_load(&coro->ready_ticks);
+    uint64_t ready = gp_edge_ready(coro);
     ready = ready == 0 || ready > from ? ready : from;
     sample->ticks = now;
     sample->slice = from;

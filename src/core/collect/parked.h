@@ -28,5 +28,11 @@ size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t h
 uint32_t gp_parked_scope(prof_coro_t *coro);
 void gp_parked_trace(prof_coro_t *coro, uint64_t trace[2]);
 
+// Is a coroutine that waits over, as its stack is not there any more, or was written to? Then its wait is taken back
+// (gp_coro_forsake()).
+//   may_retire: retire its record, too, where nothing else can name it.
+// Cost: ~0.5 us.
+bool gp_parked_is_forsaken(prof_coro_t *coro, bool may_retire);
+
 // Hand on what a wait in progress was so far, if it is at least `least_ticks` and not in samples yet.
 void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks);

@@ -18,6 +18,8 @@ void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *st
         locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
         stack->flags |= GP_STACK_SWITCHING;
     }
+    if (sample->flags & GP_SAMPLE_NOT_STARTED)
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_NOT_STARTED);
     for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
         bool is_language = gp_language_is_frame(sample->frames[i]);
         gp_loc_t loc = is_language ? language->locate(sample->frames[i]) : gp_modules_locate(sample->frames[i]);
@@ -109,10 +111,10 @@ void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
 void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
 {
     gp_stack_t stack = {.locs = sample_locs};
-    if (sample->depth > 0) {
+    if (sample->depth > 0 || sample->flags & GP_SAMPLE_NOT_STARTED)
         gp_samples_locate(sample, sample_locs, &stack);
+    if (sample->depth > 0)
         gp_samples_name(sample->coro, sample->coro_id, &stack);
-    }
     if (sample->flags & GP_SAMPLE_BLIND)
         hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_WAITING, sample->weight_ns}, (gp_share_t){0});
     else

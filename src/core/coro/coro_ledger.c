@@ -8,10 +8,10 @@
 
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 {
-    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,         &coro->blocked_ns,
-                                      &coro->switches,         &coro->slice_ticks,    &coro->reported_ticks,
-                                      &coro->ready_wait_ticks, &coro->longest_ticks,  &coro->spawned,
-                                      &coro->polled_cpu_ns,    &coro->polled_slice_ns};
+    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,          &coro->blocked_ns,
+                                      &coro->switches,         &coro->slice_ticks,     &coro->reported_ticks,
+                                      &coro->ready_wait_ticks, &coro->longest_ticks,   &coro->spawned,
+                                      &coro->polled_cpu_ns,    &coro->polled_slice_ns, &coro->start_wait_ticks};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
@@ -30,8 +30,7 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 static uint64_t since_edge(prof_coro_t *coro, uint64_t now)
 {
     uint64_t since = gp_edge_load(&coro->since);
-    if (atomic_load_explicit(&coro->epoch, memory_order_acquire) !=
-        atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed))
+    if (!gp_edge_is_current(coro))
         since = gp_edge_load(&gp_edge_epoch_ticks); // it has done nothing since sampling started
     return now > since ? now - since : 0;
 }
@@ -64,12 +63,13 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
 static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
     uint64_t slice = gp_edge_load(&coro->slice_ticks), waited = gp_edge_waited(coro);
-    uint64_t ready = gp_edge_load(&coro->ready_wait_ticks), told = gp_edge_load(&coro->reported_ticks);
+    uint64_t start = gp_edge_load(&coro->start_wait_ticks), told = gp_edge_load(&coro->reported_ticks) + start;
+    uint64_t ready = gp_edge_load(&coro->ready_wait_ticks) + start;
     uint64_t blind = waited > told ? waited - told : 0;
-    uint64_t open = since_edge(coro, now), since_ready = gp_edge_load(&coro->ready_ticks);
+    uint64_t open = since_edge(coro, now), since_ready = gp_edge_ready(coro);
     if (is_running(coro)) {
         slice += open;
-    } else if (with_wait) {
+    } else if (with_wait && !gp_edge_is_over(coro)) {
         uint64_t runnable = since_ready != 0 && now > since_ready ? now - since_ready : 0;
         waited += open;
         ready += runnable < open ? runnable : open;

@@ -28,7 +28,8 @@ static _Atomic(chunk_t *) chunks; // append-only
 static prof_coro_t *free_records, *retired_records;
 _Atomic bool gp_coro_any_shared;
 static uint64_t last_id;
-static gp_ledger_t gone; // of all that were retired
+static gp_ledger_t gone;      // of all that were retired
+static uint64_t totals_asked; // ticks up to which totals were given
 static bool draining;
 
 static bool grow(void)
@@ -65,6 +66,21 @@ static void add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
     gp_ledger_add(sum, &ledger);
 }
 
+// A wait that will never end does not count. What was told of it to those that ask for totals stays in these.
+static void void_wait_locked(prof_coro_t *coro)
+{
+    gp_ledger_t told, rest;
+    // Acquire: partner of the release in gp_edge_leave().
+    if (coro->kind == GP_CORO_THREAD || gp_edge_is_over(coro) ||
+        (atomic_load_explicit(&coro->running, memory_order_acquire) && gp_edge_is_current(coro)))
+        return;
+    gp_ledger_read(coro, totals_asked, &told);
+    gp_edge_store(&coro->ready_ticks, GP_EDGE_OVER);
+    gp_ledger_read(coro, totals_asked, &rest);
+    gp_ledger_subtract(&told, &rest);
+    gp_ledger_add(&gone, &told);
+}
+
 static void retire_locked(prof_coro_t *coro)
 {
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_relaxed);
@@ -82,6 +98,12 @@ static void retire_locked(prof_coro_t *coro)
     *list = coro;
 }
 
+static void abandon_locked(prof_coro_t *coro)
+{
+    void_wait_locked(coro);
+    retire_locked(coro);
+}
+
 static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
 {
     atomic_store_explicit(&coro->lo, birth->lo, memory_order_relaxed);
@@ -90,11 +112,16 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     coro->kind = birth->kind;
     coro->hook_mark = 0;
     coro->keeps_stack = birth->keeps_stack;
+    coro->subject = 0;
+    atomic_store_explicit(&coro->is_gone, NULL, memory_order_relaxed);
+    atomic_store_explicit(&coro->owner, GP_OWNER_UNKNOWN, memory_order_relaxed);
     coro->shares_stack = birth->shares_stack;
     coro->entry = birth->entry;
     coro->object = birth->object;
     coro->birth_ticks = gp_ticks();
     gp_ledger_begin(coro, coro->birth_ticks);
+    gp_edge_store(&coro->ready_ticks, birth->kind == GP_CORO_ANNOUNCED ? coro->birth_ticks : 0);
+    gp_edge_store(&coro->waker, 0);
     coro->spawn_site = birth->spawn_site;
     coro->region_kind = birth->region_kind;
     gp_coro_name_set(coro, birth->name);
@@ -115,7 +142,7 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
     pthread_mutex_lock(&gp_registry_lock);
     if (birth->lo != birth->hi && birth->kind == GP_CORO_ANNOUNCED) {
         for (prof_coro_t *old; (old = gp_region_overlap(birth->lo, birth->hi)) != NULL;)
-            retire_locked(old);
+            abandon_locked(old);
         note_nesting(birth);
     }
     prof_coro_t *coro = NULL;
@@ -142,10 +169,34 @@ prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
     if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 ||
                          gp_edge_settled_cpu_ns(coro) != 0))
         coro = NULL;
-    if (coro != NULL)
+    if (coro != NULL) {
         coro->entry = entry;
+        atomic_store_explicit(&coro->owner, GP_OWNER_PROGRAM, memory_order_relaxed);
+    }
     pthread_mutex_unlock(&gp_registry_lock);
     return coro;
+}
+
+void gp_coro_ends(prof_coro_t *coro, uint64_t id)
+{
+    if (coro != NULL && coro->kind == GP_CORO_ANNOUNCED && atomic_load_explicit(&coro->id, memory_order_acquire) == id)
+        gp_edge_store(&coro->ready_ticks, GP_EDGE_OVER);
+}
+
+void gp_coro_forsake(prof_coro_t *coro, uint64_t id)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    if (atomic_load_explicit(&coro->id, memory_order_relaxed) == id)
+        void_wait_locked(coro);
+    pthread_mutex_unlock(&gp_registry_lock);
+}
+
+void gp_coro_abandon(prof_coro_t *coro, uint64_t id)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    if (atomic_load_explicit(&coro->id, memory_order_relaxed) == id)
+        abandon_locked(coro);
+    pthread_mutex_unlock(&gp_registry_lock);
 }
 
 void gp_coro_retire(prof_coro_t *coro)
@@ -207,6 +258,7 @@ void gp_coro_total(uint64_t now, gp_ledger_t *sum)
     pthread_mutex_lock(&gp_registry_lock);
     gp_ledger_add(sum, &gone);
     gp_coro_each(add_live, &total);
+    totals_asked = now > totals_asked ? now : totals_asked;
     pthread_mutex_unlock(&gp_registry_lock);
 }
 

@@ -45,6 +45,17 @@ prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, 
 // Was there ever one that shares its stack? Then switches have more to keep.
 extern _Atomic bool gp_coro_any_shared;
 
+// The coroutine is over, or is as soon as it is switched away from; its record stays until its stack is used again.
+// Cost: ~1 ns. Signals: safe.
+void gp_coro_ends(prof_coro_t *coro, uint64_t id);
+
+// It was over when it was switched away from last, which shows only now: the wait since then is taken back, from its
+// ledger, the census and the capture.
+void gp_coro_forsake(prof_coro_t *coro, uint64_t id);
+
+// The same, and its record is retired. The owner of its stack, or what else names it, is not to do so any more.
+void gp_coro_abandon(prof_coro_t *coro, uint64_t id);
+
 // Retire a record; no-op on NULL and on records that are not live.
 void gp_coro_retire(prof_coro_t *coro);
 

@@ -7,6 +7,7 @@
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
+#include "signal/edge.h"
 #include "signal/handler.h"
 #include "signal/region.h"
 #include "signal/slice_switch.h"
@@ -129,7 +130,15 @@ void prof_coro_ready(prof_coro_t *coro)
     gp_thread_t *thread = gp_thread_self;
     uint64_t waker = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
     atomic_store_explicit(&coro->waker, waker, memory_order_relaxed);
-    atomic_store_explicit(&coro->ready_ticks, gp_ticks(), memory_order_relaxed);
+    // It was ready all the time where it was never switched to; a tick later means that this was reported.
+    bool runs = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
+    gp_edge_store(&coro->ready_ticks, !runs && gp_edge_is_new(coro) ? coro->birth_ticks + 1 : gp_ticks());
+}
+
+void prof_coro_unseen(prof_coro_t *coro)
+{
+    if (coro != NULL)
+        gp_edge_store(&coro->ready_ticks, 0);
 }
 
 prof_coro_t *prof_coro_current(void)

@@ -118,7 +118,7 @@ static uint64_t within(const prof_t *profile, const gp_sample_t *sample, uint64_
 static int add(prof_t *profile, const gp_stack_t *stack, enum gp_sample_kind kind, uint64_t weight_ns)
 {
     static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 3]; // guarded by the drain lock
-    if (kind == GP_KIND_CPU)
+    if (kind == GP_KIND_CPU || (stack->depth > 0 && gp_kind_is_told(stack->locs[0])))
         return gp_call_tree_add(&profile->tree, stack->locs, stack->depth, weight_ns);
     locs[0] = GP_LOC(GP_MODULE_PSEUDO, gp_kind_leaf(kind));
     memcpy(locs + 1, stack->locs, stack->depth * sizeof(*locs));

@@ -84,17 +84,17 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
     }
 }
 
-static void look_at_waiting(prof_coro_t *coro, bool is_current, look_t *look)
+static void look_at_waiting(prof_coro_t *coro, look_t *look)
 {
-    uint64_t ready = is_current ? gp_edge_load(&coro->ready_ticks) : 0;
+    uint64_t ready = gp_edge_ready(coro);
     look->state = gp_edge_is_reported(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
     if (ready > gp_ticks()) {
         look->state = GP_CENSUS_PARKED; // until then, as far as is known
+    } else if (gp_edge_is_new(coro)) {
+        look->state = GP_CENSUS_NEW;
     } else if (ready != 0) {
         look->state = GP_CENSUS_READY;
         look->since = ready > look->since ? ready : look->since;
-    } else if (gp_edge_load(&coro->switches) == 0 && coro->birth_ticks >= gp_edge_load(&gp_edge_epoch_ticks)) {
-        look->state = GP_CENSUS_NEW;
     }
     look->depth = gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
 }
@@ -109,8 +109,7 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
             coro->object != 0 ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked) : 0;
         return;
     }
-    bool is_current = atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==
-                      atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    bool is_current = gp_edge_is_current(coro);
     // Acquire: partner of the release in gp_edge_leave().
     bool runs = is_current && atomic_load_explicit(&coro->running, memory_order_acquire) != 0;
     uint64_t epoch_ticks = gp_edge_load(&gp_edge_epoch_ticks);
@@ -129,14 +128,14 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
     else if (coro->kind == GP_CORO_THREAD)
         look->state = GP_CENSUS_AWAY;
     else
-        look_at_waiting(coro, is_current, look);
+        look_at_waiting(coro, look);
 }
 
 // What was walked, as locations. stack->depth 0 = nothing is known.
 static void locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_t *stack)
 {
     *stack = (gp_stack_t){.locs = locs};
-    if (look->depth <= 0)
+    if (look->depth <= 0 && !(look->depth == 0 && look->walked & GP_SAMPLE_NOT_STARTED))
         return;
     walk.sample.depth = (uint64_t)look->depth;
     walk.sample.flags = look->walked;
@@ -144,11 +143,20 @@ static void locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_
     gp_samples_name(coro, id, stack);
 }
 
+static bool is_over(prof_coro_t *coro)
+{
+    // Acquire: partner of the release in gp_edge_leave().
+    bool runs = atomic_load_explicit(&coro->running, memory_order_acquire) != 0 && gp_edge_is_current(coro);
+    return !runs && gp_edge_is_over(coro);
+}
+
 static void count_one(prof_coro_t *coro, void *argument)
 {
     const census_t *census = argument;
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
     look_t look;
+    if (is_over(coro) || gp_parked_is_forsaken(coro, true))
+        return;
     look_at(census, coro, id, &look);
     for (int i = 1; i < TRIES && look.depth == -EAGAIN; i++)
         look_at(census, coro, id, &look);

@@ -26,6 +26,7 @@
 #include "session/writing.h"
 #include "settings.h"
 #include "signal/activity.h"
+#include "signal/edge.h"
 #include "signal/slice.h"
 #include "signal/wait.h"
 
@@ -134,6 +135,7 @@ static void report_live(prof_coro_t *coro, void *unused)
     report_name(coro, id);
     live_coros++;
     if (is_last) {
+        gp_parked_is_forsaken(coro, false); // no round follows, in which a retired one would be reported
         gp_ledger_read(coro, now, &ledger);
         report_ledger(coro, id, &ledger);
         return;
@@ -147,7 +149,10 @@ static void report_live(prof_coro_t *coro, void *unused)
             coro->session.reported.ready_ns + coro->session.reported.parked_ns + coro->session.reported.waiting_ns;
         if (open.ready_ns + open.parked_ns + open.waiting_ns - told < LONG_WAIT_NS)
             return;
-        ledger = open;
+        if (!gp_parked_is_forsaken(coro, true))
+            ledger = open;
+        else if (gp_edge_load(&coro->id) != id)
+            return; // retired
     }
     report_ledger(coro, id, &ledger);
 }

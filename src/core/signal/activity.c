@@ -76,7 +76,7 @@ bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_
         atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed))
         return false; // it has done nothing since sampling started
     fill(mark, coro, id);
-    mark->ready = gp_edge_load(&coro->ready_ticks);
+    mark->ready = gp_edge_ready(coro);
     mark->ready = mark->ready < now ? mark->ready : now; // a timer to come
     mark->is_open = true;
     mark->is_waiting = atomic_load_explicit(&coro->running, memory_order_acquire) == 0;
@@ -84,6 +84,6 @@ bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_
         mark->slice_ticks += now > mark->left ? now - mark->left : 0;
         mark->left = now;
     }
-    mark->end = now;
+    mark->end = mark->is_waiting && gp_edge_is_over(coro) ? mark->left : now;
     return mark->start <= mark->left && mark->left <= mark->end;
 }

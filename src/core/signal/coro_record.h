@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "greenprof/coro.h"
@@ -14,6 +15,14 @@
 #include "model/ledger.h"
 
 typedef struct gp_scope gp_scope_t;
+
+enum gp_coro_owner {
+    GP_OWNER_UNKNOWN,
+    GP_OWNER_PROGRAM, // it made the record, and may have kept a pointer to it
+    // Stubs that keep none, and report all of its switches: the word below `park_sp` is `park_pc`, as its switch
+    // routine was called.
+    GP_OWNER_STUBS,
+};
 
 // A link of a record in one bucket of the region table.
 typedef struct gp_region_link {
@@ -38,7 +47,7 @@ struct prof_coro {
     _Atomic uint64_t since;                      // ticks of its last edge: when it was switched to, away from, or born
     _Atomic uint32_t running;                    // which of the two
     _Atomic uint32_t epoch;                      // sampling epoch for which those and `ready_ticks` hold
-    _Atomic uint64_t ready_ticks;                // prof_coro_ready() since it was switched to last; 0 = not called
+    _Atomic uint64_t ready_ticks;                // since when it could run, or that it is over: see edge.h; 0 = unknown
     _Atomic uint64_t slice_ticks;                // of slices that are over, in all
     _Atomic uint64_t settled;                    // ticks up to which `off_ns` has the slice in progress
     _Atomic uint64_t unsampled_from;             // its present wait is in samples up to here
@@ -50,6 +59,7 @@ struct prof_coro {
     _Atomic uint64_t begun;      // ticks: less the time between sampling epochs, when it was born
     _Atomic uint64_t reported_ticks;   // of its waits, those with a report of when it became ready; of that:
     _Atomic uint64_t ready_wait_ticks; // it was runnable
+    _Atomic uint64_t start_wait_ticks; // besides: from its birth until it was switched to first
 
     // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler and the
     // collector read. Odd = being written.
@@ -88,9 +98,14 @@ struct prof_coro {
         _Atomic uint32_t thread; // index of the thread
     } activity;
 
-    uint32_t hook_mark;    // its runtime hook's, 0 at birth
-    uint32_t keeps_stack;  // its owner says when [lo, hi) goes; constant while live, but for a thread's
-    uint32_t shares_stack; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
+    // Of one without a stack: asked by the collector whether it is over, while it waits; NULL = it is not. `subject` is
+    // the hook's.
+    bool (*_Atomic is_gone)(const struct prof_coro *coro);
+    uintptr_t subject;
+    uint32_t hook_mark;     // its runtime hook's, 0 at birth
+    _Atomic uint32_t owner; // enum gp_coro_owner
+    uint32_t keeps_stack;   // its owner says when [lo, hi) goes; constant while live, but for a thread's
+    uint32_t shares_stack;  // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
 
     // Registry's lock.
     gp_region_link_t links[2];

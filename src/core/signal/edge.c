@@ -7,6 +7,7 @@
 
 _Atomic uint32_t gp_edge_epoch;
 _Atomic uint64_t gp_edge_epoch_ticks;
+_Atomic bool gp_edge_left_returns;
 
 void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
 {
@@ -25,20 +26,53 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
     atomic_store_explicit(&coro->epoch, epoch, memory_order_release);
 }
 
+// It was over, and is switched to once more, to be cleared away: the time between was no wait.
+static void skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
+{
+    uint64_t since = gp_edge_load(&coro->since), from = gp_edge_load(&coro->unsampled_from);
+    thread->wait.left += now > from ? (int64_t)(now - from) : 0;
+    gp_edge_store(&coro->unsampled_from, UINT64_MAX);
+    gp_edge_store(&coro->ready_ticks, 0);
+    if (now > since && now - since >= thread->activity.least)
+        gp_activity_over(thread, coro, id, 0, since);
+    gp_edge_store(&coro->activity.start, now);
+    gp_coro_add(&coro->begun, now > since ? now - since : 0);
+}
+
+// How long it could run before it did. Returns when that began; 0 = not known.
+static uint64_t end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+{
+    uint64_t since = gp_edge_load(&coro->since), wait = now > since ? now - since : 0;
+    gp_edge_store(&coro->ready_ticks, 0);
+    if (ready == GP_EDGE_LEFT) {
+        atomic_store_explicit(&gp_edge_left_returns, true, memory_order_relaxed);
+        return 0;
+    }
+    if (ready == coro->birth_ticks) { // which was not reported
+        gp_coro_add(&coro->start_wait_ticks, wait);
+        return ready;
+    }
+    ready = ready > since + 1 ? ready : since; // or reported before it was switched to first
+    ready = ready < now ? ready : now;         // a timer that it was woken before
+    gp_coro_add(&coro->reported_ticks, wait);
+    gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);
+    if (thread->hog_end > ready)
+        gp_hog_victim(thread, coro, id, ready, now);
+    return ready;
+}
+
 void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
 {
     uint64_t since = gp_edge_load(&coro->since), wait = now > since ? now - since : 0;
-    if (ready != 0) {
-        ready = ready > since ? ready : since;
-        ready = ready < now ? ready : now; // a timer that it was woken before
-        gp_edge_store(&coro->ready_ticks, 0);
-        gp_coro_add(&coro->reported_ticks, wait);
-        gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);
-        if (thread->hog_end > ready)
-            gp_hog_victim(thread, coro, id, ready, now);
+    bool is_new = gp_edge_is_new(coro);
+    if (ready == GP_EDGE_OVER) {
+        skip_wait(thread, coro, id, now);
+        return;
     }
+    if (ready != 0)
+        ready = end_ready(thread, coro, id, ready, now);
     if (wait >= thread->activity.least)
         gp_activity_over(thread, coro, id, ready, now);
     if (thread->wait.left < 0)
-        gp_wait_over(thread, coro, id, ready, now);
+        gp_wait_over(thread, coro, id, ready, now, is_new);
 }

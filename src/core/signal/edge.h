@@ -5,8 +5,12 @@
 // between edges is either a slice, added to `slice_ticks`, or a wait: what is left of the time since `begun`
 // (gp_edge_waited()). So the parts sum to the wall clock by construction, and a wait costs no addition. A wait during
 // which prof_coro_ready() was called is parked up to then and ready from then on; one called while it still runs (a
-// yield) makes all of it ready. Where it is not called, the wait stays undivided. What existed before sampling started
-// is taken to have been waiting since then.
+// yield) makes all of it ready. Where it is not called, the wait stays undivided. A coroutine that was never switched
+// to has never parked: it is ready from its birth on. What existed before sampling started is taken to have been
+// waiting since then. One that is over does not wait: the time after its last edge belongs to nothing.
+//
+// So `ready_ticks` is one of: 0, not known; birth_ticks, never switched to, and one more where prof_coro_ready() was
+// called; ticks of prof_coro_ready(); GP_EDGE_OVER; GP_EDGE_LEFT.
 //
 // Threads: the one that switches, between gp_slice_enter() and gp_slice_leave(). Signals: safe. Cost: ~5 ns a switch
 // for both.
@@ -22,7 +26,8 @@ extern _Atomic uint64_t gp_edge_epoch_ticks; // when it began
 // A slice at least this long is kept (see hog.h). Ticks.
 extern _Atomic uint64_t gp_edge_hog_ticks;
 
-void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now);     // wait.c
+void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now,
+                  bool is_new);                                                                           // wait.c
 void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now); // activity.c
 void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t start, uint64_t now);      // hog.c
 void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now);
@@ -43,6 +48,40 @@ static inline uint64_t gp_edge_waited(prof_coro_t *coro)
     int64_t waited =
         (int64_t)(gp_edge_load(&coro->since) - gp_edge_load(&coro->begun) - gp_edge_load(&coro->slice_ticks));
     return waited > 0 ? (uint64_t)waited : 0; // read amidst a switch, or processors' counters differ by a few ticks
+}
+
+#define GP_EDGE_OVER UINT64_MAX // it is over: its last wait, and one that it is woken from after all, do not count
+#define GP_EDGE_LEFT (UINT64_MAX - 1) // the same, but that it may come back: then it was a wait
+
+// Has it come back from GP_EDGE_LEFT? Then that is how this program switches.
+extern _Atomic bool gp_edge_left_returns;
+
+// Is it over, if it does not run?
+static inline bool gp_edge_is_over(prof_coro_t *coro)
+{
+    return gp_edge_load(&coro->ready_ticks) >= GP_EDGE_LEFT;
+}
+
+// Do its edges hold? Not where it had none since sampling started.
+static inline bool gp_edge_is_current(prof_coro_t *coro)
+{
+    return atomic_load_explicit(&coro->epoch, memory_order_acquire) ==
+           atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+}
+
+// Since when it is runnable, ticks; 0 = not known.
+static inline uint64_t gp_edge_ready(prof_coro_t *coro)
+{
+    uint64_t ready = gp_edge_load(&coro->ready_ticks);
+    if (ready == coro->birth_ticks + 1)
+        ready = coro->birth_ticks;
+    return ready < GP_EDGE_LEFT && gp_edge_is_current(coro) ? ready : 0;
+}
+
+// Was it never switched to? For one that does not run.
+static inline bool gp_edge_is_new(prof_coro_t *coro)
+{
+    return gp_edge_load(&coro->since) == coro->birth_ticks && gp_edge_ready(coro) != 0;
 }
 
 // Was it ever reported to have become ready?
@@ -94,8 +133,8 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
     atomic_store_explicit(&coro->running, 0, memory_order_release);
 }
 
-// What is not in every switch: the wait that ends at `now` has a report of when the coroutine became ready (`ready` is
-// not 0), or it ends an activity of the timeline, or is sampled.
+// What is not in every switch: `ready`, its ready_ticks, is not 0, or the wait that ends at `now` ends an activity of
+// the timeline, or is sampled.
 void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now);
 
 // `coro`, live with `id`, runs from `now` on.

@@ -14,6 +14,7 @@ enum gp_sample_flag {              // besides enum gp_unwind_flag, in the same w
     GP_SAMPLE_BLIND = 1u << 10,    // a wait without a report of when it became ready
     GP_SAMPLE_POLLED = 1u << 11,   // its owner was read, see poll.h: `coro` is the thread's own, see `frames`
     GP_SAMPLE_MISFIT = 1u << 12,   // with OUTSIDE: the runtime that is polled was about to change stacks
+    GP_SAMPLE_NOT_STARTED = 1u << 13, // a wait of a coroutine that has not run yet: its entry function is all there is
 };
 
 typedef struct gp_sample {
@@ -31,6 +32,14 @@ typedef struct gp_sample {
     uintptr_t frames[]; // [depth], innermost first, as gp_unwind_walk() leaves them; then, with GP_SAMPLE_OUTSIDE, the
                         // stack pointer; with GP_SAMPLE_POLLED, a gp_poll_answer_t
 } gp_sample_t;
+
+// The stack of a coroutine that has not run yet, which has none. Returns the frames in `frames`, 1 at most.
+static inline size_t gp_sample_not_started(const prof_coro_t *coro, uintptr_t *frames, unsigned *flags)
+{
+    *flags = GP_SAMPLE_NOT_STARTED;
+    frames[0] = coro->entry;
+    return coro->entry != 0 ? 1 : 0;
+}
 
 typedef struct gp_trace_mark { // a coroutine's trace id changed
     gp_ring_header_t header;

@@ -99,7 +99,7 @@ typedef struct ended_wait {
     prof_coro_t *coro;
     uint64_t id, from, now;
     uint64_t weight, ready; // ticks
-    bool blind;
+    bool blind, is_new;
 } ended_wait_t;
 
 // Coroutines of a language that share the thread's stack: the one that goes on has its frames back by now.
@@ -142,6 +142,8 @@ static void record(void *argument)
     gp_thread_t *thread = wait->thread;
     unsigned flags;
     size_t depth = walk(thread, wait->coro, &flags);
+    if (depth == 0 && wait->is_new)
+        depth = gp_sample_not_started(wait->coro, thread->parked_frames, &flags);
     gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(*sample) + depth * sizeof(uintptr_t)));
     if (sample == NULL) {
         gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
@@ -166,7 +168,7 @@ static void record(void *argument)
         gp_handler_kick();
 }
 
-void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now, bool is_new)
 {
     // Exchange: the collector may be about to take what the wait was so far (gp_parked_take()).
     uint64_t from = atomic_exchange_explicit(&coro->unsampled_from, UINT64_MAX, memory_order_acq_rel);
@@ -186,6 +188,7 @@ void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t 
         .weight = weight,
         .ready = wait > 0 ? (uint64_t)((unsigned __int128)weight * runnable / wait) : 0,
         .blind = ready == 0,
+        .is_new = is_new,
     };
     if (!gp_run_on_spare_stack(thread, record, &ended))
         gp_thread_count(thread, GP_COUNTER_LOST_WAITS);

@@ -122,6 +122,8 @@ const char *gp_report_pseudo_name(uint64_t pseudo)
         return "[blocked]";
     case GP_PSEUDO_TREE_FULL:
         return "[tree full]";
+    case GP_PSEUDO_NOT_STARTED:
+        return "[not started]";
     default:
         return "[unknown]";
     }

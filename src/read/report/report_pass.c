@@ -259,7 +259,7 @@ static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *s
     int result = gp_pass_add_creators(pass, coro);
     if (result == 0 && (kind == GP_KIND_CPU || stack->id != 0))
         result = gp_pass_add_stack(pass, stack);
-    if (result == 0)
+    if (result == 0 && !(stack->depth > 0 && gp_kind_is_told(stack->frames[0])))
         result = gp_pass_add_leaf(pass, kind);
     if (result == 0)
         result = gp_builder_row_passes(pass->builder, &pass->options.stacks, 0);

@@ -79,6 +79,8 @@ static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp
 static uint32_t kind_of(gp_loc_t loc)
 {
     uint32_t kind = GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO ? GP_KIND_COUNT - 1 : GP_KIND_CPU;
+    if (gp_kind_is_told(loc))
+        return GP_KIND_READY;
     while (kind > GP_KIND_CPU && GP_LOC_OFFSET(loc) != gp_kind_leaf(kind))
         kind--;
     return kind;

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Coroutines that are over are not billed any more, and those that never started are ready: the ledger, the census and
+the graph against a program (ends.c) that books each life itself. Then nothing runs for IDLE seconds: an end that is not
+seen is that much too long."""
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+import check
+
+IDLE = 0.5
+SLACK = 0.1  # seconds: a busy machine comes between two clocks
+
+
+class Ends(check.Case):
+    def run_mode(self, mode, idle=IDLE):
+        self.done = self.profile(["ends", mode, idle], options=("--clock", "wall"))
+        self.lives = {words[0]: tuple(map(float, words[1:])) for words in self.done.truth.values["LIFE"]}
+        self.folded = self.done.folded("--clock", "wall")
+
+    def rows(self):
+        """What `report --by coroutine` has of each name: (rows, wall, ready, waiting)."""
+        done = check.greenprof("report", self.done.output, "--by", "coroutine", "-n", "0", "--clock", "wall")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = {}
+        for line in done.stdout.decode().partition("longest  switches")[2].splitlines()[1:]:
+            words = line.split()
+            if words:
+                wall, _, _, _, ready, _, waiting, _ = map(float, words[:8])
+                before = rows.get(words[-1], (0, 0, 0, 0))
+                rows[words[-1]] = tuple(a + b for a, b in zip(before, (1, wall, ready, waiting)))
+        return rows
+
+    def census(self):
+        """Names of the live coroutines by state."""
+        done = check.greenprof("coroutines", self.done.output, "-n", "0", "-m", "0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = re.findall(r"^ +\d+  (\w+) +[\d.]+ s  (\w+)  of \d+$", done.stdout.decode(), re.M)
+        return sorted((name, state) for state, name in found)
+
+    def width(self, *frames):
+        return sum(weight for stack, weight in self.folded.stacks if all(frame in stack for frame in frames))
+
+    def check_lives(self):
+        rows = self.rows()
+        for name, (wall, waited) in self.lives.items():
+            self.near(f"{name}: wall", rows[name][1], wall, 0.01, SLACK)
+            self.near(f"{name}: waiting", rows[name][3], waited, 0.01, SLACK)
+            self.near(f"{name}: in the graph", self.width(name), wall, 0.02, SLACK)
+            self.near(f"{name}: waiting in the graph", self.width(name, "[waiting]"), waited, 0.02, SLACK)
+
+    def test_every_end(self):
+        self.run_mode("all")
+        self.assertEqual(set(self.lives), {"returns", "leaves", "swaps_reused", "swaps_unmapped", "swaps_overwritten", "stays"})
+        self.check_lives()
+        # Only what lives is in the census; the one that was made twice on its stack is there once.
+        self.assertEqual(self.census(), [("never", "new"), ("never", "new"), ("stays", "waiting")])
+        # No wait without a function: what had not started is below its entry, with nothing else.
+        self.assertEqual([stack for stack, _ in self.folded.stacks if stack[0].startswith("[waiting")], [])
+        self.assertEqual({tuple(stack) for stack, _ in self.folded.stacks if "never" in stack}, {("never", "[not started]")})
+        seconds = float(self.done.truth.values["NEW"][0][1])
+        count, wall, ready, waiting = self.rows()["never"]
+        self.assertEqual((count, waiting), (2, 0))
+        self.near("never: ready", ready, seconds, 0.01, SLACK)
+        self.near("never: wall", wall, seconds, 0.01, SLACK)
+        self.near("never: in the graph", self.width("never"), seconds, 0.01, SLACK)
+
+    def test_halves_of_a_switch(self):
+        """What leaves by setcontext() and comes back was parked meanwhile."""
+        self.run_mode("back")
+        self.check_lives()
+        self.assertEqual(self.census(), [("halves", "waiting")])
+
+
+if __name__ == "__main__":
+    unittest.main()
