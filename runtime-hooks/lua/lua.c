@@ -4,10 +4,10 @@
 // call, and are not its own.
 //
 // Source: Lua 5.4, ldo.c (lua_resume), lua.h.
-#include "coro/own_memory.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
+#include "lua/lua_table.h"
 #include "lua_hook.h"
 #include "patch/hooks.h"
 #include "signal/region.h"
@@ -15,85 +15,65 @@
 
 typedef int resume_t(lua_State *coroutine, lua_State *from, int arguments, int *results);
 
-enum { YIELDED = 1, BUCKETS_LOG2 = 12 };
+enum { YIELDED = 1 };
 
-// Records by Lua state. A state's address may be used again: whether it is the same coroutine shows by its being fresh.
-typedef struct known {
-    struct known *next;
-    lua_State *state;
-    prof_coro_t *coro;
-    uint64_t id;
-} known_t;
+static gp_lua_table_t table; // guarded by the registry's lock
 
-static known_t *buckets[1u << BUCKETS_LOG2], *free_known;
-
-static known_t **bucket_of(const lua_State *state)
+static bool is_gone(const prof_coro_t *coro)
 {
-    return &buckets[((uintptr_t)state >> 4) * 0x9e3779b97f4a7c15ull >> (64 - BUCKETS_LOG2)];
+    gp_lua_known_t *known = (gp_lua_known_t *)coro->subject;
+    return gp_lua_is_dropped(known);
 }
 
-// The place of `state` in the table, made if need be; NULL when memory is short. Caller holds the registry's lock.
-static known_t *place_locked(lua_State *state)
-{
-    enum { CHUNK = 256 };
-    known_t **bucket = bucket_of(state), *known = *bucket;
-    while (known != NULL && known->state != state)
-        known = known->next;
-    if (known != NULL)
-        return known;
-    if (free_known == NULL) {
-        known_t *chunk = gp_own_map(CHUNK * sizeof(known_t));
-        for (int i = 0; chunk != NULL && i < CHUNK; i++) {
-            chunk[i].next = free_known;
-            free_known = &chunk[i];
-        }
-    }
-    known = free_known;
-    if (known != NULL) {
-        free_known = known->next;
-        *known = (known_t){.next = *bucket, .state = state};
-        *bucket = known;
-    }
-    return known;
-}
-
+// It ended.
 static void forget(lua_State *state)
 {
     prof_coro_t *over = NULL;
     pthread_mutex_lock(&gp_registry_lock);
-    known_t **place = bucket_of(state);
-    while (*place != NULL && (*place)->state != state)
-        place = &(*place)->next;
-    known_t *known = *place;
+    gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
     if (known != NULL) {
-        *place = known->next;
         over = atomic_load_explicit(&known->coro->id, memory_order_relaxed) == known->id ? known->coro : NULL;
-        known->next = free_known;
-        free_known = known;
+        gp_lua_table_remove(&table, known);
     }
     pthread_mutex_unlock(&gp_registry_lock);
     gp_coro_retire(over);
 }
 
-static prof_coro_t *look_up(lua_State *state, uint64_t *id)
+// Those that were dropped while they were suspended: some of them, and the one that had this address before.
+static void forget_dropped(lua_State *state)
 {
-    prof_coro_t *coro = NULL;
+    gp_lua_dropped_t dropped[GP_LUA_SWEPT_MAX + 1];
     pthread_mutex_lock(&gp_registry_lock);
-    for (known_t *known = *bucket_of(state); known != NULL && coro == NULL; known = known->next) {
-        if (known->state == state) {
-            coro = known->coro;
-            *id = known->id;
-        }
+    size_t count = gp_lua_table_sweep(&table, dropped);
+    gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
+    if (known != NULL) {
+        dropped[count++] = (gp_lua_dropped_t){known->coro, known->id};
+        gp_lua_table_remove(&table, known);
     }
     pthread_mutex_unlock(&gp_registry_lock);
-    return coro;
+    for (size_t i = 0; i < count; i++)
+        gp_coro_abandon(dropped[i].coro, dropped[i].id);
 }
 
-static prof_coro_t *make(lua_State *state, int arguments, uint64_t *id)
+static gp_lua_known_t *look_up(lua_State *state, prof_coro_t **coro, uint64_t *id)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
+    if (known != NULL) {
+        // Release: partner of the acquires in lua_table.c; it looks suspended until it is resumed.
+        atomic_store_explicit(&known->is_active, true, memory_order_release);
+        *coro = known->coro;
+        *id = known->id;
+    }
+    pthread_mutex_unlock(&gp_registry_lock);
+    return known;
+}
+
+static gp_lua_known_t *make(lua_State *state, int arguments, prof_coro_t **coro, uint64_t *id)
 {
     char name[48];
     gp_lua_name(state, arguments, name, sizeof(name));
-    forget(state);
+    forget_dropped(state);
     gp_park_t caller = gp_spawn_caller();
     gp_coro_birth_t birth = {
         .kind = GP_CORO_ANNOUNCED,
@@ -101,18 +81,20 @@ static prof_coro_t *make(lua_State *state, int arguments, uint64_t *id)
         .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
     };
     birth.spawn_site = gp_spawn_site_here(birth.spawner, &caller);
-    prof_coro_t *coro = gp_coro_new(&birth);
-    if (coro == NULL)
+    *coro = gp_coro_new(&birth);
+    if (*coro == NULL)
         return NULL;
-    *id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    *id = atomic_load_explicit(&(*coro)->id, memory_order_relaxed);
     pthread_mutex_lock(&gp_registry_lock);
-    known_t *known = place_locked(state);
+    gp_lua_known_t *known = gp_lua_table_add(&table, (uintptr_t)state);
     if (known != NULL) {
-        known->coro = coro;
+        known->coro = *coro;
         known->id = *id;
+        (*coro)->subject = (uintptr_t)known;
+        atomic_store_explicit(&(*coro)->is_gone, is_gone, memory_order_release);
     }
     pthread_mutex_unlock(&gp_registry_lock);
-    return coro;
+    return known;
 }
 
 typedef struct call { // of lua_resume(), and the coroutine that it enters and leaves
@@ -155,14 +137,21 @@ static int resume(resume_t *real, lua_State *coroutine, lua_State *from, int arg
     add_entry();
     bool outside;
     call_t call = {.real = real, .from = from, .arguments = arguments, .results = results, .park = *park};
-    call.coro =
-        gp_lua_is_fresh(coroutine) ? make(coroutine, arguments, &call.coro_id) : look_up(coroutine, &call.coro_id);
+    gp_lua_known_t *known = gp_lua_is_fresh(coroutine) ? make(coroutine, arguments, &call.coro, &call.coro_id)
+                                                       : look_up(coroutine, &call.coro, &call.coro_id);
     call.resumer = gp_thread_coro_at(thread, park->sp, &call.resumer_id, &outside);
-    if (call.coro == NULL)
+    if (known == NULL) {
+        gp_coro_retire(call.coro); // there is no memory to remember it
         return real(coroutine, from, arguments, results);
+    }
     int status = run(&call, coroutine);
-    if (status != YIELDED)
+    if (status != YIELDED) {
         forget(coroutine);
+        return status;
+    }
+    gp_lua_learn((uintptr_t)coroutine);
+    // Release: partner of the acquires in lua_table.c.
+    atomic_store_explicit(&known->is_active, false, memory_order_release);
     return status;
 }
 

@@ -3,14 +3,14 @@
 // own, so that switches are seen by name; where lua_resume() is called, a coroutine's stack ends.
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
 
+#include "lua/lua_table.h"
 #include "lua_debug.h"
 #include "wrap/wrap.h"
 
 typedef struct lua_State lua_State;
 
-enum { BUCKETS_LOG2 = 12, NAME_BYTES = 48 };
+enum { NAME_BYTES = 48 };
 
 extern int lua_status(lua_State *state), lua_gettop(lua_State *state), lua_checkstack(lua_State *state, int slots);
 extern void lua_pushvalue(lua_State *state, int index);
@@ -18,14 +18,8 @@ extern int lua_getinfo(lua_State *state, const char *what, lua_Debug *debug);
 extern int __real_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results);
 int __wrap_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results);
 
-typedef struct known {
-    struct known *next;
-    lua_State *state;
-    prof_coro_t *coro;
-} known_t;
-
-static known_t *buckets[1u << BUCKETS_LOG2];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static gp_lua_table_t table;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of the table
 
 // The core's, which need not be there.
 static __typeof__(prof_coro_announce_for) *create;
@@ -41,33 +35,37 @@ __attribute__((constructor(102))) static void find_core(void)
     switch_hook = (__typeof__(switch_hook))(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_switch_hook");
 }
 
-static known_t **place_of(const lua_State *state)
-{
-    known_t **place = &buckets[((uintptr_t)state >> 4) * 0x9e3779b97f4a7c15ull >> (64 - BUCKETS_LOG2)];
-    while (*place != NULL && (*place)->state != state)
-        place = &(*place)->next;
-    return place;
-}
-
-static prof_coro_t *look_up(const lua_State *state)
+static gp_lua_known_t *look_up(const lua_State *state)
 {
     pthread_mutex_lock(&lock);
-    const known_t *known = *place_of(state);
-    prof_coro_t *coro = known != NULL ? known->coro : NULL;
+    gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
+    if (known != NULL) // Release: partner of the acquires in lua_table.c; it looks suspended until it is resumed
+        atomic_store_explicit(&known->is_active, true, memory_order_release);
     pthread_mutex_unlock(&lock);
-    return coro;
+    return known;
 }
 
 static void forget(const lua_State *state)
 {
+    prof_coro_t *coro = NULL;
     pthread_mutex_lock(&lock);
-    known_t **place = place_of(state), *known = *place;
-    if (known != NULL)
-        *place = known->next; // -Wanalyzer-malloc-leak: the record is freed below.
+    gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
+    if (known != NULL) {
+        coro = known->coro;
+        gp_lua_table_remove(&table, known);
+    }
     pthread_mutex_unlock(&lock);
-    if (known != NULL)
-        destroy(known->coro);
-    free(known);
+    destroy(coro);
+}
+
+static void forget_dropped(void)
+{
+    gp_lua_dropped_t dropped[GP_LUA_SWEPT_MAX];
+    pthread_mutex_lock(&lock);
+    size_t count = gp_lua_table_sweep(&table, dropped);
+    pthread_mutex_unlock(&lock);
+    for (size_t i = 0; i < count; i++)
+        destroy(dropped[i].coro);
 }
 
 // SOURCE:LINE of the function that `coroutine` is about to start, which lies below its arguments.
@@ -82,21 +80,21 @@ static void find_name(lua_State *coroutine, int arguments, char *name, size_t si
     gp_lua_write_place(&debug, name, size);
 }
 
-static prof_coro_t *make(lua_State *coroutine, int arguments, const prof_park_t *creator)
+static gp_lua_known_t *make(lua_State *coroutine, int arguments, const prof_park_t *creator)
 {
     char name[NAME_BYTES];
     forget(coroutine); // its address is used again
-    known_t *known = malloc(sizeof(*known));
-    if (known == NULL)
-        return NULL;
+    forget_dropped();
     find_name(coroutine, arguments, name, sizeof(name));
-    *known = (known_t){.state = coroutine, .coro = create(NULL, 0, NULL, name, creator)};
+    prof_coro_t *coro = create(NULL, 0, NULL, name, creator);
     pthread_mutex_lock(&lock);
-    known_t **place = place_of(coroutine);
-    known->next = *place;
-    *place = known;
+    gp_lua_known_t *known = gp_lua_table_add(&table, (uintptr_t)coroutine);
+    if (known != NULL)
+        known->coro = coro;
     pthread_mutex_unlock(&lock);
-    return known->coro;
+    if (known == NULL)
+        destroy(coro);
+    return known;
 }
 
 // The one frame between a coroutine and its resumer.
@@ -114,11 +112,17 @@ int __wrap_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int 
     if (!__atomic_load_n(gp_wrap_active, __ATOMIC_RELAXED) || create == NULL)
         return __real_lua_resume(coroutine, from, arguments, results);
     prof_park_t caller = gp_wrap_caller();
-    prof_coro_t *coro = lua_status(coroutine) == GP_LUA_OK ? make(coroutine, arguments, &caller) : look_up(coroutine);
-    if (coro == NULL)
+    gp_lua_known_t *known =
+        lua_status(coroutine) == GP_LUA_OK ? make(coroutine, arguments, &caller) : look_up(coroutine);
+    if (known == NULL)
         return __real_lua_resume(coroutine, from, arguments, results);
-    int status = run(coroutine, from, arguments, results, coro);
-    if (status != GP_LUA_YIELD)
+    int status = run(coroutine, from, arguments, results, known->coro);
+    if (status != GP_LUA_YIELD) {
         forget(coroutine);
+        return status;
+    }
+    gp_lua_learn((uintptr_t)coroutine);
+    // Release: partner of the acquires in lua_table.c.
+    atomic_store_explicit(&known->is_active, false, memory_order_release);
     return status;
 }

@@ -28,7 +28,7 @@ class Ends(check.Case):
         for line in done.stdout.decode().partition("longest  switches")[2].splitlines()[1:]:
             words = line.split()
             if words:
-                wall, _, _, _, ready, _, waiting, _ = map(float, words[:8])
+                wall, _, _, _, ready, _, waiting, _ = (float(word) if word != "-" else 0 for word in words[:8])
                 before = rows.get(words[-1], (0, 0, 0, 0))
                 rows[words[-1]] = tuple(a + b for a, b in zip(before, (1, wall, ready, waiting)))
         return rows
