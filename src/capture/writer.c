@@ -13,6 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/descriptors.h"
 #include "capture/pack.h"
 
 enum {
@@ -89,11 +90,8 @@ static int create(gp_writer_t *writer)
         close(fd);
         return error;
     }
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
+    int high = gp_descriptor_raise(fd);
+    fd = high >= 0 ? high : fd;
     struct stat status;
     fstat(fd, &status);
     writer->device = status.st_dev;
@@ -201,9 +199,7 @@ static int check_descriptor(gp_writer_t *writer)
         close(fd);
         return -ESTALE; // removed or replaced meanwhile
     }
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
-    if (high >= 0)
-        close(fd);
+    int high = gp_descriptor_raise(fd);
     writer->fd = high >= 0 ? high : fd;
     return 0;
 }

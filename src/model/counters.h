@@ -38,7 +38,9 @@
     X(24, TREE_FULL, tree_full, 0, "of paths that the profile has no room for: [tree full]")                           \
     X(25, OTHER_FUNCTIONS, other_functions, 0, "functions of a language too many to be named: [other functions]")      \
     X(26, LOST_MODULES, lost_modules, 0, "modules too many to be kept: their functions have no names")                \
-    X(27, SLOWED, slowed, 0, "intervals made longer, samples took more than an eighth of them")
+    X(27, SLOWED, slowed, 0, "intervals made longer, samples took more than an eighth of them")                      \
+    X(28, TIMER_REPLACED, timer_replaced, 0,                                                                           \
+      "threads sampled at the kernel's tick at most (engine cpu): no descriptor was left for the engine chosen")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

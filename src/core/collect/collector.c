@@ -13,6 +13,7 @@
 #include "collect/functions.h"
 #include "collect/hog_samples.h"
 #include "collect/modules.h"
+#include "collect/news.h"
 #include "collect/polled.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
@@ -28,6 +29,7 @@ enum {
     ROUND_NS = 50000000,         // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
     COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
     HOUSEKEEPING_NS = 500000000, // look for threads without a timer, for exited ones
+    HOUSEKEEPING_SHARE = 100,    // which takes at most 1/100 of the time: there may be thousands of threads
 };
 
 pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -114,6 +116,7 @@ static void find_exited(void)
             prof_coro_t *root = thread->root;
             gp_sampler_disarm(thread);
             atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
+            gp_thread_tell(thread);
             gp_coro_retire(root);
         }
     }
@@ -128,19 +131,26 @@ static void look_up_unknown(gp_thread_t *thread)
         gp_found_stack(sp, &id);
 }
 
+static void drain(gp_thread_t *thread)
+{
+    // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
+    int state = atomic_load_explicit(&thread->state, memory_order_acquire);
+    gp_samples_drain(thread);
+    look_up_unknown(thread);
+    if (state == GP_THREAD_EXITED)
+        end_thread(thread);
+}
+
 static void drain_all(void)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language != NULL)
         language->before_drain();
-    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next) {
-        // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
-        int state = atomic_load_explicit(&thread->state, memory_order_acquire);
-        gp_samples_drain(thread);
-        look_up_unknown(thread);
-        if (state == GP_THREAD_EXITED)
-            end_thread(thread);
+    gp_news_take();
+    uint32_t slot = 0;
+    for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_news, &slot)) != NULL;) {
+        gp_thread_set_remove(&gp_news, thread);
+        drain(thread);
     }
     if (language != NULL)
         language->after_drain();
@@ -172,17 +182,18 @@ static void round_of_all(void)
 static void look_at_sleepers(void)
 {
     pthread_mutex_lock(&gp_drain_lock);
-    gp_thread_t *const first = atomic_load_explicit(&gp_thread_list, memory_order_acquire), *thread;
+    gp_news_take();
+    gp_thread_t *thread;
     bool any = false;
-    for (thread = first; thread != NULL && !any; thread = thread->next)
+    for (uint32_t slot = 0; !any && (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
         any = gp_sleepers_wants(thread);
     if (any) { // a slice's samples in the order in which they were taken
         refresh();
         drain_all();
     }
-    for (thread = first; thread != NULL; thread = thread->next)
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
-            gp_sleepers_look(thread);
+    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !gp_sleepers_look(thread))
+            gp_thread_set_remove(&gp_news_lookers, thread);
     pthread_mutex_unlock(&gp_drain_lock);
 }
 
@@ -234,7 +245,7 @@ static void let_daemon_begin(void)
 static void *collect(void *unused)
 {
     (void)unused;
-    uint64_t housekeeping = 0;
+    uint64_t next_housekeeping = 0;
     if (is_forked)
         let_daemon_begin();
     for (;;) {
@@ -245,10 +256,11 @@ static void *collect(void *unused)
         uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
         if (sampling)
             gp_sampler_look_at_signal();
-        if (sampling && now - housekeeping > HOUSEKEEPING_NS) {
+        if (sampling && now >= next_housekeeping) {
             find_exited();
             gp_sampler_look_for_threads();
-            housekeeping = now;
+            uint64_t pause = (gp_clock_ns(CLOCK_MONOTONIC) - now) * HOUSEKEEPING_SHARE;
+            next_housekeeping = now + (pause > HOUSEKEEPING_NS ? pause : HOUSEKEEPING_NS);
         }
         round_of_all();
         round_over(answered);
@@ -325,5 +337,6 @@ void gp_collector_after_fork(void)
     atomic_store_explicit(&wanted, 0, memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
     memset(gone_counters, 0, sizeof(gone_counters));
+    gp_news_forget();
     is_forked = true;
 }

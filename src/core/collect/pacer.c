@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "collect/pace_queue.h"
 #include "coro/threads.h"
 #include "signal/clock_paced.h"
 #include "signal/ticks.h"
@@ -30,6 +31,10 @@ enum {
 static pid_t runs_in; // process that it runs in; sampler's lock
 static _Atomic uint32_t changes;
 static bool sees_states; // the kernel can be asked whether a thread sleeps
+
+// The pacer's thread alone.
+static gp_pace_queue_t queue;
+static size_t idle_count;
 
 static void wake(void)
 {
@@ -71,12 +76,20 @@ static bool is_runnable(pid_t tid)
     return end != NULL && end[1] != '\0' && end[2] == 'R';
 }
 
+static void set_idle(gp_paced_t *paced, bool is_idle)
+{
+    if (paced->is_idle != is_idle)
+        idle_count += is_idle ? (size_t)1 : (size_t)-1;
+    paced->is_idle = is_idle;
+}
+
 // On a processor, or waiting for one: the clock of a thread goes on while it has one, to be read from another.
 static bool runs(gp_timer_t *timer, pid_t tid)
 {
     gp_paced_t *paced = gp_paced(timer);
     uint64_t before_ns = atomic_load_explicit(&paced->seen_cpu_ns, memory_order_relaxed);
     uint64_t used_ns = gp_clock_ns(gp_thread_clock(tid));
+    set_idle(paced, used_ns == before_ns);
     if (used_ns == before_ns) // it has not run since it was looked at last
         return false;
     bool goes_on = gp_clock_ns(gp_thread_clock(tid)) > used_ns || (sees_states && is_runnable(tid));
@@ -111,17 +124,12 @@ static void send(gp_timer_t *timer, pid_t tid, uint64_t now)
     syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, &info);
 }
 
-// Returns when it is due again; 0 = never.
+// Returns when it is to be looked at again; 0 = it is not armed.
 static uint64_t look_at(gp_timer_t *timer, uint64_t now)
 {
     gp_paced_t *paced = gp_paced(timer);
-    // Acquire: partner of the release in arm().
-    uint64_t due = atomic_load_explicit(&paced->due_ns, memory_order_acquire);
+    uint64_t due = atomic_load_explicit(&paced->due_ns, memory_order_seq_cst);
     if (due == 0 || due > now)
-        return due;
-    uint64_t next = now + atomic_load_explicit(&paced->interval_ns, memory_order_relaxed);
-    if (!atomic_compare_exchange_strong_explicit(&paced->due_ns, &due, next, memory_order_acq_rel,
-                                                 memory_order_acquire))
         return due;
     // In one order with disarm()'s.
     atomic_store_explicit(&gp_clock_pacing, timer, memory_order_seq_cst);
@@ -129,8 +137,41 @@ static uint64_t look_at(gp_timer_t *timer, uint64_t now)
     if (atomic_load_explicit(&paced->due_ns, memory_order_seq_cst) != 0 && !is_under_way(timer, now) &&
         runs(timer, tid))
         send(timer, tid, now);
+    uint64_t interval_ns = atomic_load_explicit(&paced->interval_ns, memory_order_relaxed);
+    uint64_t next = now + (paced->is_idle ? gp_pace_idle_ns(interval_ns, idle_count) : interval_ns);
+    // Where it was disarmed meanwhile, it stays so.
+    if (!atomic_compare_exchange_strong_explicit(&paced->due_ns, &due, next, memory_order_seq_cst,
+                                                 memory_order_seq_cst))
+        next = due;
     atomic_store_explicit(&gp_clock_pacing, NULL, memory_order_release);
     return next;
+}
+
+static void put(gp_timer_t *timer, uint64_t due)
+{
+    if (!gp_pace_put(&queue, timer, due))
+        atomic_store_explicit(&gp_paced(timer)->listed, false, memory_order_seq_cst); // until it is armed again
+}
+
+static void take_armed(void)
+{
+    // Acquire: partner of the release in enlist().
+    gp_timer_t *timer = atomic_exchange_explicit(&gp_clock_armed, NULL, memory_order_acquire), *next;
+    for (; timer != NULL; timer = next) {
+        next = gp_paced(timer)->next;
+        put(timer, atomic_load_explicit(&gp_paced(timer)->due_ns, memory_order_relaxed));
+    }
+}
+
+// It is not armed. Where another thread arms it just now, it either is put in by that one, or kept by this one.
+static void leave_out(gp_timer_t *timer)
+{
+    gp_paced_t *paced = gp_paced(timer);
+    set_idle(paced, false);
+    atomic_store_explicit(&paced->listed, false, memory_order_seq_cst);
+    uint64_t due = atomic_load_explicit(&paced->due_ns, memory_order_seq_cst);
+    if (due != 0 && !atomic_exchange_explicit(&paced->listed, true, memory_order_seq_cst))
+        put(timer, due);
 }
 
 static void *pace(void *unused)
@@ -141,14 +182,17 @@ static void *pace(void *unused)
     for (;;) {
         // Acquire: partner of the release in wake().
         uint32_t seen = atomic_load_explicit(&changes, memory_order_acquire);
-        uint64_t now = gp_clock_ns(CLOCK_MONOTONIC), next = 0;
-        gp_timer_t *timer = atomic_load_explicit(&gp_clock_paced, memory_order_acquire);
-        for (; timer != NULL; timer = gp_paced(timer)->next) {
+        uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+        take_armed();
+        while (queue.count > 0 && queue.entries[0].due_ns <= now) {
+            gp_timer_t *timer = gp_pace_take(&queue).timer;
             uint64_t due = look_at(timer, now);
-            if (due != 0 && (next == 0 || due < next))
-                next = due;
+            if (due != 0)
+                put(timer, due > now ? due : now + 1);
+            else
+                leave_out(timer);
         }
-        sleep_until(next, seen);
+        sleep_until(queue.count > 0 ? queue.entries[0].due_ns : 0, seen);
     }
     return NULL;
 }
@@ -158,6 +202,7 @@ static int start(void)
     pthread_t thread;
     if (runs_in == getpid())
         return 0;
+    queue.count = idle_count = 0; // a parent's
     int error = gp_thread_start_own(pace, NULL, &thread);
     if (error != 0)
         return error;

@@ -65,7 +65,7 @@ enum gp_engine gp_sampler_engine(void)
 
 uint64_t gp_sampler_longest_gap_ns(const gp_thread_t *thread)
 {
-    return engine != NULL ? gp_timer_longest_gap_ns(&thread->timer, engine) : 0;
+    return gp_timer_longest_gap_ns(&thread->timer);
 }
 
 int gp_sampler_choose_engine(const char *name)
@@ -77,7 +77,7 @@ int gp_sampler_choose_engine(const char *name)
     return 0;
 }
 
-static int arm(gp_thread_t *thread)
+static int arm(gp_thread_t *thread, const gp_clock_engine_t *with)
 {
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
@@ -85,15 +85,35 @@ static int arm(gp_thread_t *thread)
     bool is_new = prof_coro_active != 0 && thread->start_cpu_ns == 0;
     if (!is_new)
         thread->start_cpu_ns = thread->sample_cpu_ns = gp_sampler_thread_cpu_ns(tid);
-    return engine->arm(&thread->timer, tid, gp_sampling_signal());
+    return gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal());
 }
 
+// A thread that cannot have what the others have gets the timer that needs no descriptor. Each counts once.
 static void arm_or_count(gp_thread_t *thread)
 {
-    int error = leaving || thread->timer.armed ? 0 : arm(thread);
+    if (leaving || thread->timer.armed || thread->timer.refused)
+        return;
+    int error = arm(thread, engine);
+    bool is_replaced = error != 0 && error != -ESRCH && engine != &gp_clock_cpu;
+    if (is_replaced)
+        error = arm(thread, &gp_clock_cpu);
+    if (error == 0 && is_replaced)
+        gp_thread_count(thread, GP_COUNTER_TIMER_REPLACED);
     // A main thread that has ended by itself stays in the list of threads; it has no time to measure.
-    if (error != 0 && error != -ESRCH)
+    thread->timer.refused = error != 0 && error != -ESRCH;
+    if (thread->timer.refused)
         gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
+}
+
+// Give a timer that was taken away another one. The accounts go on: what passed meanwhile is in the next sample's
+// weight.
+static void arm_again(gp_thread_t *thread)
+{
+    const gp_clock_engine_t *with = atomic_load_explicit(&thread->timer.engine, memory_order_relaxed);
+    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
+    if (gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal()) != 0)
+        arm_or_count(thread);
 }
 
 static void arm_if_sampling(gp_thread_t *thread)
@@ -110,8 +130,7 @@ static void on_exit_of(gp_thread_t *thread)
     gp_sampling_signal_set(&signals);
     gp_mask_change(SIG_BLOCK, &signals, NULL); // for good: the thread ends
     pthread_mutex_lock(&timer_lock);
-    if (engine != NULL)
-        engine->disarm(&thread->timer);
+    gp_timer_disarm(&thread->timer);
     if (frequency != 0)
         gp_slice_settle_now(thread);
     pthread_mutex_unlock(&timer_lock);
@@ -138,11 +157,8 @@ static void arm_task(pid_t tid)
     if (thread == NULL)
         return;
     pthread_mutex_lock(&timer_lock);
-    if (!leaving && thread->timer.armed && !engine->is_alive(&thread->timer)) {
-        // The host closed it. The accounts go on: what passed meanwhile is in the next sample's weight.
-        gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
-        engine->arm(&thread->timer, tid, gp_sampling_signal());
-    }
+    if (!leaving && thread->timer.armed && !gp_timer_is_alive(&thread->timer)) // the host closed it
+        arm_again(thread);
     arm_or_count(thread);
     pthread_mutex_unlock(&timer_lock);
 }
@@ -152,8 +168,10 @@ static void disarm_all(void)
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     pthread_mutex_lock(&timer_lock);
     frequency = 0;
-    for (; thread != NULL; thread = thread->next)
-        engine->disarm(&thread->timer);
+    for (; thread != NULL; thread = thread->next) {
+        gp_timer_disarm(&thread->timer);
+        thread->timer.refused = false;
+    }
     pthread_mutex_unlock(&timer_lock);
 }
 
@@ -177,7 +195,7 @@ static int arm_first(gp_thread_t *self)
     if (error != 0)
         return error;
     pthread_mutex_lock(&timer_lock);
-    error = arm(self);
+    error = arm(self, engine);
     pthread_mutex_unlock(&timer_lock);
     return error;
 }
@@ -219,7 +237,6 @@ static int start_locked(gp_thread_t *self, unsigned hz)
         set_frequency(0);
         return error;
     }
-    atomic_store_explicit(&gp_handler_engine, engine, memory_order_release);
     // Release: partner of the acquire in handle().
     atomic_store_explicit(&gp_handler_sampling, true, memory_order_release);
     gp_coro_set_draining(NULL); // again: the collector may just have found that nothing samples
@@ -248,7 +265,7 @@ static void take_off_pending(int number)
         ;
 }
 
-// Give every timer the present signal. The accounts go on: what passes meanwhile is in the next sample's weight.
+// Give every timer the present signal.
 static void rearm_all(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -256,11 +273,8 @@ static void rearm_all(void)
     for (; thread != NULL; thread = thread->next) {
         if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !thread->timer.armed)
             continue;
-        engine->disarm(&thread->timer);
-        pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
-        gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
-        if (engine->arm(&thread->timer, tid, gp_sampling_signal()) != 0)
-            gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
+        gp_timer_disarm(&thread->timer);
+        arm_again(thread);
     }
     pthread_mutex_unlock(&timer_lock);
 }
@@ -313,7 +327,8 @@ static void change_frequency(unsigned hz)
         // The period alone: the handler draws the next interval from it; the accounts go on.
         thread->timer.period_ns = 1000000000u / hz;
         thread->timer.block_left = 0;
-        engine->set_interval(&thread->timer, thread->timer.period_ns);
+        atomic_load_explicit(&thread->timer.engine, memory_order_relaxed)
+            ->set_interval(&thread->timer, thread->timer.period_ns);
     }
     pthread_mutex_unlock(&timer_lock);
 }
@@ -376,8 +391,7 @@ void gp_sampler_look_for_threads(void)
 void gp_sampler_disarm(gp_thread_t *thread)
 {
     pthread_mutex_lock(&timer_lock);
-    if (engine != NULL)
-        engine->disarm(&thread->timer);
+    gp_timer_disarm(&thread->timer);
     pthread_mutex_unlock(&timer_lock);
 }
 
@@ -399,7 +413,7 @@ void gp_sampler_before_exec(void)
     pthread_mutex_lock(&timer_lock);
     leaving = true;
     if (frequency != 0 && gp_thread_self != NULL) {
-        engine->disarm(&gp_thread_self->timer);
+        gp_timer_disarm(&gp_thread_self->timer);
         take_off_pending(gp_sampling_signal());
     }
     pthread_mutex_unlock(&timer_lock);
@@ -437,8 +451,8 @@ void gp_sampler_let_timers_go(void)
 void gp_sampler_abandon_timers(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL && engine != NULL; thread = thread->next)
-        engine->abandon(&thread->timer);
+    for (; thread != NULL; thread = thread->next)
+        gp_timer_abandon(&thread->timer);
 }
 
 void gp_sampler_follow_forks(bool follow)

@@ -14,8 +14,13 @@
 #include "signal/edge.h"
 #include "signal/language.h"
 #include "signal/scope_record.h"
+#include "signal/slice.h"
 
-enum { AWAKE_NS = 50000 }; // a thread that was off the CPU for less since the last look is not worth asking about
+enum {
+    AWAKE_NS = 50000, // a thread that was off the CPU for less since the last look is not worth asking about
+    // On its own stack for so long: leaving that is a long slice's end, which tells the collector.
+    AT_HOME_NS = 4 * GP_SLICE_LONG_ROOT_NS,
+};
 
 typedef struct sleep { // of a thread, in a system call
     long call;
@@ -61,9 +66,23 @@ static bool find_sleep(pid_t tid, sleep_t *sleep)
            sleep->call >= 0;
 }
 
+// Where the thread was not looked at since before the present slice: what it had used when that began, or a little
+// earlier.
+static void begin_at_slice(gp_thread_t *thread, uint64_t since)
+{
+    uint64_t ticks = atomic_load_explicit(&thread->coarse_ticks, memory_order_acquire);
+    uint64_t cpu_ns = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_acquire);
+    bool is_steady = atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed) == ticks;
+    if (is_steady && ticks > thread->look.ticks && ticks <= since) {
+        thread->look.ticks = ticks;
+        thread->look.cpu_ns = cpu_ns;
+    }
+}
+
 // The time since the look before, as far as the present slice goes; 0 where the thread hardly slept.
 static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
 {
+    begin_at_slice(thread, since);
     uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     uint64_t from = thread->look.ticks > since ? thread->look.ticks : since;
     uint64_t wall = now > from ? gp_ticks_to_ns(now - from) : 0, used = cpu_ns - thread->look.cpu_ns;
@@ -132,13 +151,22 @@ bool gp_sleepers_wants(gp_thread_t *thread)
            atomic_load_explicit(&thread->current, memory_order_relaxed) != thread->root;
 }
 
-void gp_sleepers_look(gp_thread_t *thread)
+static bool is_at_home(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
+{
+    uint64_t since = gp_edge_load(&coro->since);
+    return coro == thread->root && now > since && gp_ticks_to_ns(now - since) > AT_HOME_NS;
+}
+
+bool gp_sleepers_look(gp_thread_t *thread)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
-    if (coro == NULL || gp_edge_load(&coro->id) != id)
-        return;
-    uint64_t since = gp_edge_load(&coro->since), unseen = unseen_ns(thread, since, gp_ticks());
+    uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
+    if (coro == NULL || is_at_home(thread, coro, now))
+        return false;
+    if (gp_edge_load(&coro->id) != id)
+        return true;
+    uint64_t since = gp_edge_load(&coro->since), unseen = unseen_ns(thread, since, now);
     if (unseen > 0 && coro != thread->root)
         hand_on(thread, coro, id, since, unseen);
+    return true;
 }

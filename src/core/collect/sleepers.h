@@ -5,7 +5,8 @@
 // the collector looks at it from outside, every 5 ms on average, at irregular intervals: /proc says whether it sleeps
 // in a system call, and where its stack pointer is. A thread found asleep is charged with the time since the look
 // before, so that what a coroutine sleeps is charged to where it sleeps, on average. Nothing is done to the thread.
-// Threads that are on their own stack are left out: event loops sleep there.
+// Threads that are on their own stack are left out: event loops sleep there. Those that have been there for a while are
+// not even looked at.
 #pragma once
 
 #include "collect/collector.h"
@@ -26,5 +27,7 @@ int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uin
 bool gp_sleepers_wants(gp_thread_t *thread);
 
 // Look at one thread, after its ring was drained. Caller holds the drain lock. Collector only.
-// Cost: ~1 us; ~10 us for one that sleeps.
-void gp_sleepers_look(gp_thread_t *thread);
+// Returns whether it is to be looked at again. false: it has been on its own stack for so long that it will tell when
+// it leaves that (gp_slice_prepare()); its clock was not read. Cost: ~5 ns for a thread on its own stack, else ~1 us;
+// ~10 us for one that sleeps.
+bool gp_sleepers_look(gp_thread_t *thread);

@@ -23,14 +23,18 @@ enum {
     HANDLER_STACK_BYTES = 32 << 10, // what the handler itself may use, generously
     GUARD_BYTES = 4096,
     FALLBACK_MINSIGSTKSZ = 8192,
+    WARM_BLOCKS = 16, // free ones that keep the memory of their rings, for programs that start threads all the time
 };
 
 const gp_thread_watch_t *_Atomic gp_thread_watch;
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
-static uint32_t last_index;
-static _Atomic int free_blocks;
+static uint32_t last_index, slot_count;
+// Any thread puts blocks in; one at a time, with the registry's lock, takes them out: so none is out and in again
+// between two steps of that one.
+static _Atomic(gp_thread_t *) free_blocks;
+static _Atomic int free_count;
 
 static void on_thread_exit(void *unused)
 {
@@ -71,23 +75,50 @@ static gp_thread_t *map_block(void)
     return thread;
 }
 
+// The memory of a ring that was used. What is outside of what is written and not read is zero, as new memory is.
+static void give_ring_back(gp_ring_t *ring)
+{
+    if (atomic_load_explicit(&ring->head, memory_order_relaxed) == 0)
+        return;
+    if (madvise(ring->data, ring->capacity, MADV_DONTNEED) != 0)
+        memset(ring->data, 0, ring->capacity);
+    atomic_store_explicit(&ring->head, 0, memory_order_relaxed);
+    atomic_store_explicit(&ring->tail, 0, memory_order_relaxed);
+}
+
+// Nothing but the list has the block any more.
+static void give_block(gp_thread_t *thread)
+{
+    // What a record that was begun and never completed holds up is lost with it.
+    if (atomic_load_explicit(&free_count, memory_order_relaxed) >= WARM_BLOCKS || gp_ring_fill(&thread->ring) > 0)
+        give_ring_back(&thread->ring);
+    atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_relaxed);
+    atomic_fetch_add_explicit(&free_count, 1, memory_order_relaxed);
+    thread->next_free = atomic_load_explicit(&free_blocks, memory_order_relaxed);
+    // Release: partner of the acquire in take_block_locked().
+    while (!atomic_compare_exchange_weak_explicit(&free_blocks, &thread->next_free, thread, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+}
+
 static gp_thread_t *take_block_locked(void)
 {
-    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
-    if (atomic_load_explicit(&free_blocks, memory_order_relaxed) == 0)
-        thread = NULL; // nothing to look for
-    for (; thread != NULL; thread = thread->next) {
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_FREE) {
-            atomic_fetch_sub_explicit(&free_blocks, 1, memory_order_relaxed);
-            return thread;
-        }
+    gp_thread_t *thread = atomic_load_explicit(&free_blocks, memory_order_acquire);
+    while (thread != NULL && !atomic_compare_exchange_weak_explicit(&free_blocks, &thread, thread->next_free,
+                                                                    memory_order_acquire, memory_order_acquire))
+        ;
+    if (thread != NULL) {
+        atomic_fetch_sub_explicit(&free_count, 1, memory_order_relaxed);
+        return thread;
     }
-    thread = map_block();
+    thread = slot_count < GP_THREADS_MAX ? map_block() : NULL;
     if (thread == NULL)
         return NULL;
+    thread->slot = slot_count++;
     thread->next = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
     // Release: partner of the acquires of the list's readers.
     atomic_store_explicit(&gp_thread_list, thread, memory_order_release);
+    atomic_store_explicit(&gp_thread_blocks[thread->slot], thread, memory_order_release);
     return thread;
 }
 
@@ -109,7 +140,8 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     thread->adopted = thread->keyed = false;
     thread->epoch = 0;
     thread->sample_cpu_ns = thread->start_cpu_ns = 0;
-    thread->timer.armed = false;
+    thread->look.ticks = thread->look.cpu_ns = 0;
+    thread->timer.armed = thread->timer.refused = false;
     thread->start_ticks = gp_ticks();
     thread->end_ticks = 0;
     thread->generation++;
@@ -134,7 +166,7 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
     if (thread != NULL && thread != known) {
         reset_block(thread, root);
         thread->index = ++last_index;
-        atomic_store_explicit(&thread->tid, tid, memory_order_relaxed);
+        gp_thread_set_tid(thread, tid);
         // Release: partner of the acquire in gp_thread_find().
         atomic_store_explicit(&thread->state, GP_THREAD_LIVE, memory_order_release);
     }
@@ -274,34 +306,38 @@ void gp_thread_detach(void)
     thread->end_ticks = gp_ticks();
     atomic_store_explicit(&thread->final_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
     prof_coro_t *root = thread->root;
-    // Release: partner of the acquire in the collector, which drains the ring one last time; the block may be reused
-    // from here on. The root goes after it: the collector still reads it through the block.
-    bool must_drain = prof_coro_active || gp_ring_fill(&thread->ring) > 0;
-    if (!must_drain)
-        atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
-    atomic_store_explicit(&thread->state, must_drain ? GP_THREAD_EXITED : GP_THREAD_FREE, memory_order_release);
+    // The block may be reused from here on. The root goes after it: the collector still reads it through the block.
+    if (prof_coro_active || gp_ring_fill(&thread->ring) > 0) {
+        // Release: partner of the acquire in the collector, which drains the ring one last time.
+        atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
+        gp_thread_tell(thread);
+    } else {
+        give_block(thread);
+    }
     gp_coro_retire(root);
 }
 
 void gp_thread_recycle(gp_thread_t *thread)
 {
-    atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
-    atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_release);
+    give_block(thread);
 }
 
 void gp_thread_after_fork(void)
 {
     gp_thread_t *self = gp_thread_self;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
+    atomic_store_explicit(&free_blocks, NULL, memory_order_relaxed);
+    atomic_store_explicit(&free_count, 0, memory_order_relaxed);
     for (; thread != NULL; thread = thread->next) {
-        if (gp_ring_fill(&thread->ring) > 0) // what is not in use is zero already
-            memset(thread->ring.data, 0, thread->ring.capacity);
-        atomic_store_explicit(&thread->ring.head, 0, memory_order_relaxed);
-        atomic_store_explicit(&thread->ring.tail, 0, memory_order_relaxed);
+        atomic_store_explicit(&thread->has_news, false, memory_order_relaxed);
+        atomic_store_explicit(&gp_thread_told[thread->slot / 64], 0, memory_order_relaxed);
         memset(thread->counters, 0, sizeof(thread->counters));
-        if (thread != self && atomic_exchange(&thread->state, GP_THREAD_FREE) != GP_THREAD_FREE)
-            atomic_fetch_add_explicit(&free_blocks, 1, memory_order_relaxed);
+        if (thread != self)
+            give_block(thread);
     }
-    if (self != NULL)
-        atomic_store_explicit(&self->tid, (pid_t)syscall(SYS_gettid), memory_order_relaxed);
+    if (self == NULL)
+        return;
+    if (gp_ring_fill(&self->ring) > 0)
+        give_ring_back(&self->ring);
+    gp_thread_set_tid(self, (pid_t)syscall(SYS_gettid));
 }

@@ -53,8 +53,10 @@ static bool is_on_alternate_stack(void)
 // A stack pointer on no known stack: a coroutine that no hook announced. The collector makes a record of it.
 static void note_unknown(gp_thread_t *thread, uintptr_t sp)
 {
-    if (atomic_exchange_explicit(&thread->unknown_sp, sp, memory_order_relaxed) == 0)
-        gp_collector_kick();
+    if (atomic_exchange_explicit(&thread->unknown_sp, sp, memory_order_relaxed) != 0)
+        return;
+    gp_thread_tell(thread);
+    gp_collector_kick();
 }
 
 static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, bool *on_alternate_stack)

@@ -34,7 +34,7 @@ enum {
     FLUSH_NS = 200000000, // at most this much is lost when the process is killed
     FLUSH_BYTES = 1 << 20,
     NAME_EVERY = 5,    // records of a thread between two looks at its name
-    LEDGER_SHARE = 50, // the ledger's scan takes at most 1/50 of the collector's time
+    LEDGER_SHARE = 50, // the ledger's scan takes at most 1/50 of the collector's time, and so do the threads' clocks
     ENDING_LIMIT_NS = 1000000000,
     PARKED_SHARE = 100, // looking at parked stacks takes at most 1/100
     CENSUS_PART = 8,    // the next census after 1/8 of the time so far: the file stays small
@@ -51,7 +51,7 @@ enum ending { ENDING_NOT, ENDING_EXIT, ENDING_EXEC };
 
 static const gp_sink_t session_sink, finished_sink;
 static gp_recording_t recording = {.writer = GP_WRITER_INIT};
-static uint64_t last_flush_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
+static uint64_t last_flush_ns, next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
 static uint32_t last_census;
 static uint64_t unwritten; // samples that there was no room for
 static _Atomic bool started;
@@ -130,8 +130,9 @@ static void report_live(prof_coro_t *coro, void *unused)
     (void)unused;
     gp_ledger_t ledger;
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks();
-    if (id == 0)
-        return;
+    if (id == 0 ||
+        (coro->kind == GP_CORO_THREAD && atomic_load_explicit(&coro->session.written_id, memory_order_relaxed) != id))
+        return; // a thread's own stack is first written with its thread
     report_name(coro, id);
     live_coros++;
     if (is_last) {
@@ -381,21 +382,33 @@ static void write_census(uint64_t now)
     next_census_ns = now + (took * PARKED_SHARE > pause ? took * PARKED_SHARE : pause);
 }
 
-// What is reported every time: threads, the ledger, the counters.
-static void report(uint64_t now)
+// Threads and counters, for which each thread's clock is read. Returns whether it was time for them.
+static bool write_threads(uint64_t now)
 {
+    if (now < next_threads_ns && atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT)
+        return false;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             write_thread(thread);
-    write_ledger(now);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_threads_ns = now + (took * LEDGER_SHARE > FLUSH_NS ? took * LEDGER_SHARE : FLUSH_NS);
+    return true;
+}
+
+// What is reported every time, or as often as its price allows.
+static void report(uint64_t now)
+{
+    bool is_time_for_counters = write_threads(now);
+    write_ledger(gp_clock_ns(CLOCK_MONOTONIC));
     write_waits(gp_clock_ns(CLOCK_MONOTONIC));
     gp_session_calls_write(&recording.writer, now, is_last);
     uint64_t ticks = gp_ticks();
     if (is_last)
         gp_coro_each(take_open_activity, &ticks);
     write_census(gp_clock_ns(CLOCK_MONOTONIC));
-    write_counters();
+    if (is_time_for_counters)
+        write_counters();
 }
 
 // Samples that are missing, and need not be: of an idle thread, or by another timer, there are none.
@@ -577,7 +590,7 @@ void gp_session_in_child(void)
     handed_over_bytes = 0;
     atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
     opened = false;
-    last_flush_ns = next_ledger_ns = start_process_ns = 0;
+    last_flush_ns = next_threads_ns = next_ledger_ns = start_process_ns = 0;
     gp_recording_begin(&recording, hz);
     gp_coro_each(forget_parents, NULL);
     gp_session_calls_after_fork();

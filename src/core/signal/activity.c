@@ -61,7 +61,7 @@ void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     mark->end = now;
     mark->ready = ready;
     mark->is_open = mark->is_waiting = false;
-    gp_ring_commit(mark, GP_RING_ACTIVITY);
+    gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
     gp_edge_store(&coro->activity.start, now);
     gp_edge_store(&coro->activity.slice, gp_edge_load(&coro->slice_ticks));
     atomic_store_explicit(&coro->activity.thread, thread->index, memory_order_relaxed);

@@ -45,8 +45,40 @@ void gp_timer_prepare(gp_timer_t *timer, unsigned frequency_hz, uint32_t seed)
     atomic_store_explicit(&timer->slowed_ns, 0, memory_order_relaxed);
 }
 
-uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer, const gp_clock_engine_t *engine)
+static const gp_clock_engine_t *engine_of(const gp_timer_t *timer)
 {
+    return atomic_load_explicit(&timer->engine, memory_order_acquire);
+}
+
+int gp_timer_arm(gp_timer_t *timer, const gp_clock_engine_t *engine, pid_t tid, int signal_number)
+{
+    // Release: partner of the acquire in handle().
+    atomic_store_explicit(&timer->engine, engine, memory_order_release);
+    return engine->arm(timer, tid, signal_number);
+}
+
+void gp_timer_disarm(gp_timer_t *timer)
+{
+    if (engine_of(timer) != NULL)
+        engine_of(timer)->disarm(timer);
+}
+
+void gp_timer_abandon(gp_timer_t *timer)
+{
+    if (engine_of(timer) != NULL)
+        engine_of(timer)->abandon(timer);
+}
+
+bool gp_timer_is_alive(const gp_timer_t *timer)
+{
+    return engine_of(timer) != NULL && engine_of(timer)->is_alive(timer);
+}
+
+uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer)
+{
+    const gp_clock_engine_t *engine = engine_of(timer);
+    if (engine == NULL)
+        return 0;
     uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
     uint64_t gap_ns = engine->gap_periods * (slowed_ns + timer->period_ns);
     return gap_ns > engine->gap_min_ns ? gap_ns : engine->gap_min_ns;

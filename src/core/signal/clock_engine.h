@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Clock engines: what makes a thread receive the sampling signal after so much of its time.
 //
-// Model: one engine is chosen when sampling starts; each thread gets a timer of it that signals that very thread. The
-// interval is drawn anew, uniformly from [0.5, 1.5) periods, every few samples, so that work in lock-step with the
-// period is sampled at every phase; samples are weighted by the CPU time that really passed, so the period itself is no
-// weight.
+// Model: one engine is chosen when sampling starts; each thread gets a timer of it that signals that very thread. A
+// thread that cannot have one (no descriptor is left) gets one of the engine `cpu`, which needs none. The interval is
+// drawn anew, uniformly from [0.5, 1.5) periods, every few samples, so that work in lock-step with the period is
+// sampled at every phase; samples are weighted by the CPU time that really passed, so the period itself is no weight.
 //   perf       software task-clock: on-CPU time of the thread, kernel time included, any rate up to ~20 kHz
 //   cpu        timer on the thread's CPU clock: at most the kernel's tick (250/s at HZ=250)
 //   monotonic  a thread of greenprof's own, by CLOCK_MONOTONIC, signals threads that run: any rate; costs that thread's
@@ -57,8 +57,18 @@ const gp_clock_engine_t *gp_clock_engine_find(const char *name);
 // Prepare a timer for `frequency_hz` (1..20000); before arm().
 void gp_timer_prepare(gp_timer_t *timer, unsigned frequency_hz, uint32_t seed);
 
-// The longest time, ns, between two samples of a thread that the signal reaches.
-uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer, const gp_clock_engine_t *engine);
+// engine->arm(), with the engine noted: the handler goes by it, and what follows. The timer is prepared, not armed.
+int gp_timer_arm(gp_timer_t *timer, const gp_clock_engine_t *engine, pid_t tid, int signal_number);
+
+// The engine's disarm(). Any thread. Not in a handler. Idempotent; harmless on one that was never armed.
+void gp_timer_disarm(gp_timer_t *timer);
+
+// The engine's abandon() and is_alive().
+void gp_timer_abandon(gp_timer_t *timer);
+bool gp_timer_is_alive(const gp_timer_t *timer);
+
+// The longest time, ns, between two samples of a thread that the signal reaches; 0 where it was never armed.
+uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer);
 
 // Is this too much for one sample of the period? Signals: safe.
 bool gp_timer_is_costly(const gp_timer_t *timer, uint64_t cost_ns);

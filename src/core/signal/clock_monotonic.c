@@ -11,9 +11,9 @@
 #include "signal/restart.h"
 #include "signal/ticks.h"
 
-enum { LATE_NS = 2000 };
+enum { LATE_NS = 2000, PAUSE_NS = 20000 };
 
-_Atomic(gp_timer_t *) gp_clock_paced, gp_clock_pacing;
+_Atomic(gp_timer_t *) gp_clock_armed, gp_clock_pacing;
 const gp_pacer_t *gp_clock_pacer;
 
 static int start(void)
@@ -26,16 +26,16 @@ static void set_interval(gp_timer_t *timer, uint64_t ns)
     atomic_store_explicit(&gp_paced(timer)->interval_ns, ns, memory_order_relaxed);
 }
 
-// Timers are parts of blocks that are never unmapped: once in the list, there for good.
+// Timers are parts of blocks that are never unmapped. In one order with the pacer's leaving it out: either that one
+// sees that it is armed, or this one that it is not listed any more.
 static void enlist(gp_timer_t *timer)
 {
     gp_paced_t *paced = gp_paced(timer);
-    if (paced->listed)
+    if (atomic_exchange_explicit(&paced->listed, true, memory_order_seq_cst))
         return;
-    paced->listed = true;
-    paced->next = atomic_load_explicit(&gp_clock_paced, memory_order_relaxed);
+    paced->next = atomic_load_explicit(&gp_clock_armed, memory_order_relaxed);
     // Release: partner of the pacer's acquire.
-    while (!atomic_compare_exchange_weak_explicit(&gp_clock_paced, &paced->next, timer, memory_order_release,
+    while (!atomic_compare_exchange_weak_explicit(&gp_clock_armed, &paced->next, timer, memory_order_release,
                                                   memory_order_relaxed))
         ;
 }
@@ -50,9 +50,8 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
     atomic_store_explicit(&paced->signal_number, signal_number, memory_order_relaxed);
     atomic_store_explicit(&timer->sent, false, memory_order_relaxed);
     set_interval(timer, interval_ns);
+    atomic_store_explicit(&paced->due_ns, gp_clock_ns(CLOCK_MONOTONIC) + interval_ns, memory_order_seq_cst);
     enlist(timer);
-    // Release: partner of the pacer's acquire.
-    atomic_store_explicit(&paced->due_ns, gp_clock_ns(CLOCK_MONOTONIC) + interval_ns, memory_order_release);
     timer->armed = true;
     if (gp_clock_pacer != NULL)
         gp_clock_pacer->wake();
@@ -66,8 +65,9 @@ static void disarm(gp_timer_t *timer)
         return;
     // In one order with the pacer's: either it sees that nothing is due, or this sees that it is at it.
     atomic_store_explicit(&gp_paced(timer)->due_ns, 0, memory_order_seq_cst);
+    struct timespec pause = {.tv_nsec = PAUSE_NS};
     while (atomic_load_explicit(&gp_clock_pacing, memory_order_seq_cst) == timer)
-        syscall(SYS_sched_yield);
+        syscall(SYS_nanosleep, &pause, NULL); // not sched_yield(): this thread may have real-time priority
     timer->armed = false;
 }
 
@@ -75,6 +75,9 @@ static void abandon(gp_timer_t *timer)
 {
     // The pacer is the parent's.
     atomic_store_explicit(&gp_paced(timer)->due_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&gp_paced(timer)->listed, false, memory_order_relaxed);
+    gp_paced(timer)->is_idle = false;
+    atomic_store_explicit(&gp_clock_armed, NULL, memory_order_relaxed);
     atomic_store_explicit(&gp_clock_pacing, NULL, memory_order_relaxed);
     timer->armed = false;
 }

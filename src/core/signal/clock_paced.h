@@ -5,15 +5,16 @@
 #include "signal/clock_engine.h"
 
 typedef struct gp_paced {    // the engine's state of a timer
-    struct gp_timer *next;   // list of all that were ever armed
+    struct gp_timer *next;   // in gp_clock_armed
     _Atomic uint64_t due_ns; // on CLOCK_MONOTONIC; 0 = not armed
     _Atomic uint64_t interval_ns;
     _Atomic pid_t tid;
     _Atomic int signal_number;
     uint64_t sent_ns, lost_ns; // pacer only: when it sent one; how long it waits before it sends the next one
     _Atomic uint64_t seen_ns, seen_cpu_ns; // when its thread was last looked at, and its CPU clock then
-    long sleeps; // handler only: voluntary context switches of its thread when it was there last
-    bool listed;
+    long sleeps;         // handler only: voluntary context switches of its thread when it was there last
+    _Atomic bool listed; // there, or in the pacer's queue
+    bool is_idle;        // pacer only: its thread had not run when it was looked at last
 } gp_paced_t;
 _Static_assert(sizeof(gp_paced_t) <= sizeof(((gp_timer_t *)0)->state), "an engine's state fits into a timer");
 
@@ -22,8 +23,9 @@ static inline gp_paced_t *gp_paced(gp_timer_t *timer)
     return (gp_paced_t *)timer->state;
 }
 
-// All timers that were ever armed, by `next`; append-only. Acquire to read.
-extern _Atomic(gp_timer_t *) gp_clock_paced;
+// Timers that were armed and that the pacer has not taken into its queue yet, by `next`. Any thread puts them in, the
+// pacer takes all. Acquire to read.
+extern _Atomic(gp_timer_t *) gp_clock_armed;
 
 // The timer that the pacer is at. disarm() waits until it has left it.
 extern _Atomic(gp_timer_t *) gp_clock_pacing;

@@ -8,10 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "signal/clock_engine.h"
-
-// Daemons close "all" low descriptors; ours live above.
-enum { DESCRIPTOR_FLOOR = 512 };
 
 // The event's descriptor; -1 = none.
 static int *fd_of(const gp_timer_t *timer)
@@ -56,10 +54,11 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
-    close_event(fd);
-    if (high < 0)
-        return -EMFILE; // the low ones are the host's
+    int high = gp_descriptor_raise(fd);
+    if (high < 0) { // the low ones are the host's
+        close_event(fd);
+        return high;
+    }
     fd = high;
     int error = direct_to_thread(fd, tid, signal_number);
     if (error == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0)

@@ -15,7 +15,6 @@
 #include "signal/scope_record.h"
 #include "signal/slice.h"
 
-const gp_clock_engine_t *_Atomic gp_handler_engine;
 _Atomic bool gp_handler_sampling;
 _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
 _Atomic int gp_handler_native;
@@ -268,7 +267,7 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
         memcpy(&sample->frames[depth], &found->polled, sizeof(found->polled));
     else if (found->outside)
         sample->frames[depth] = found->at;
-    gp_ring_commit(sample, GP_RING_SAMPLE);
+    gp_thread_commit(thread, sample, GP_RING_SAMPLE);
     gp_thread_count(thread, GP_COUNTER_SAMPLES);
     if ((found->outside && !found->misfit) || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
         gp_handler_kick(); // an unknown stack is better known soon
@@ -306,7 +305,7 @@ static void take_sample(gp_thread_t *thread, ucontext_t *context)
 
 static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bool roomy)
 {
-    const gp_clock_engine_t *engine = atomic_load_explicit(&gp_handler_engine, memory_order_acquire);
+    const gp_clock_engine_t *engine = atomic_load_explicit(&thread->timer.engine, memory_order_acquire);
     gp_thread_count(thread, GP_COUNTER_SIGNALS);
     if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire)) {
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);

@@ -7,7 +7,6 @@
 #include "signal/clock_engine.h"
 
 // Set by src/core/collect/sampler.c before the first timer is armed.
-extern const gp_clock_engine_t *_Atomic gp_handler_engine;
 extern _Atomic bool gp_handler_sampling;  // false: signals still under way are counted and ignored
 extern _Atomic unsigned gp_handler_depth; // frames kept of a stack, 2..GP_UNWIND_DEPTH_DEFAULT
 

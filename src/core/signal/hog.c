@@ -31,7 +31,7 @@ static void tell(gp_thread_t *thread, gp_hog_t *hog)
     copy_trace(mark->trace, hog->coro);
     mark->start = hog->start;
     mark->end = hog->end;
-    gp_ring_commit(mark, GP_RING_HOG);
+    gp_thread_commit(thread, mark, GP_RING_HOG);
     hog->is_notified = true;
 }
 
@@ -58,7 +58,7 @@ static void blame(gp_thread_t *thread, gp_hog_t *hog, prof_coro_t *victim, uint6
     copy_trace(mark->trace, victim);
     mark->hog_start = hog->start;
     mark->delay_ticks = ticks;
-    gp_ring_commit(mark, GP_RING_DELAY);
+    gp_thread_commit(thread, mark, GP_RING_DELAY);
 }
 
 void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)

@@ -10,8 +10,19 @@ _Atomic(gp_thread_t *) gp_thread_list;
 _Atomic bool gp_thread_nested;
 _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 
-// Last block known of each thread id modulo the table's size: a hint, checked before it is believed.
-static _Atomic(gp_thread_t *) hints[1 << 15];
+_Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
+_Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
+
+// Blocks by thread id, live or not. One thread at a time changes a chain; readers take no lock: they look again where
+// a chain was changed meanwhile, as a block that is taken over by another thread moves to that one's chain.
+enum { BUCKETS = 1 << 15, TRIES = 4 };
+static _Atomic(gp_thread_t *) buckets[BUCKETS];
+static _Atomic uint32_t changes; // odd: one is under way
+
+static _Atomic(gp_thread_t *) *bucket_of(pid_t tid)
+{
+    return &buckets[(unsigned)tid % BUCKETS];
+}
 
 static bool is_live(gp_thread_t *thread, pid_t tid)
 {
@@ -21,19 +32,45 @@ static bool is_live(gp_thread_t *thread, pid_t tid)
 
 gp_thread_t *gp_thread_find(pid_t tid)
 {
-    _Atomic(gp_thread_t *) *hint = &hints[(unsigned)tid % (sizeof(hints) / sizeof(hints[0]))];
-    gp_thread_t *hinted = atomic_load_explicit(hint, memory_order_acquire);
-    if (hinted != NULL && is_live(hinted, tid))
-        return hinted;
-    // Acquire: partner of the release that appends a block in src/core/coro/threads.c.
-    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next) {
-        if (is_live(thread, tid)) {
-            atomic_store_explicit(hint, thread, memory_order_release);
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t before = atomic_load_explicit(&changes, memory_order_acquire);
+        // Acquire: partner of the releases in gp_thread_set_tid().
+        gp_thread_t *thread = atomic_load_explicit(bucket_of(tid), memory_order_acquire);
+        while (thread != NULL && !is_live(thread, tid))
+            thread = atomic_load_explicit(&thread->next_of_tid, memory_order_acquire);
+        atomic_thread_fence(memory_order_acquire);
+        bool is_steady = !(before & 1) && atomic_load_explicit(&changes, memory_order_relaxed) == before;
+        if (thread != NULL || is_steady)
             return thread;
-        }
     }
     return NULL;
+}
+
+static void unchain(gp_thread_t *thread)
+{
+    _Atomic(gp_thread_t *) *link = bucket_of(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    for (gp_thread_t *at; (at = atomic_load_explicit(link, memory_order_relaxed)) != NULL; link = &at->next_of_tid) {
+        if (at == thread) {
+            atomic_store_explicit(link, atomic_load_explicit(&thread->next_of_tid, memory_order_relaxed),
+                                  memory_order_release);
+            return;
+        }
+    }
+}
+
+void gp_thread_set_tid(gp_thread_t *thread, pid_t tid)
+{
+    _Atomic(gp_thread_t *) *bucket = bucket_of(tid);
+    uint32_t before = atomic_load_explicit(&changes, memory_order_relaxed);
+    atomic_store_explicit(&changes, before + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    unchain(thread);
+    atomic_store_explicit(&thread->tid, tid, memory_order_relaxed);
+    atomic_store_explicit(&thread->next_of_tid, atomic_load_explicit(bucket, memory_order_relaxed),
+                          memory_order_relaxed);
+    // Release: partner of the acquires in gp_thread_find().
+    atomic_store_explicit(bucket, thread, memory_order_release);
+    atomic_store_explicit(&changes, before + 2, memory_order_release);
 }
 
 static bool has_region(prof_coro_t *coro)

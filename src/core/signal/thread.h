@@ -13,13 +13,18 @@
 #include "signal/ring.h"
 #include "unwind/unwind.h"
 
-enum { GP_RING_BYTES = 1 << 18 };
+enum {
+    GP_RING_BYTES = 1 << 18,
+    GP_THREADS_MAX = 1 << 17, // blocks: of more threads than that at a time, the rest is not sampled
+};
 
 enum gp_thread_state { GP_THREAD_FREE, GP_THREAD_LIVE, GP_THREAD_EXITED };
 
 // A thread's timer, as its clock engine (signal/clock_engine.h) left it.
 typedef struct gp_timer {
+    const struct gp_clock_engine *_Atomic engine; // that armed it last; NULL = none did
     bool armed;
+    bool refused;               // no engine could arm it: it is not tried again while sampling goes on
     _Atomic bool sent;          // a signal of it is under way: set by engines that send by themselves
     uint32_t block_left;        // samples until the period is drawn anew
     uint64_t period_ns;         // mean period asked for
@@ -53,9 +58,11 @@ typedef struct gp_thread {
     _Atomic int state; // enum gp_thread_state
     _Atomic pid_t tid;
     uint32_t index; // never reused in a process
+    uint32_t slot;  // of the block in gp_thread_blocks, constant
     _Atomic bool in_handler;
-    bool adopted; // the thread has set its own pointer to this block
-    bool keyed;   // and will give it back when it ends
+    _Atomic bool has_news; // gp_thread_tell() was called since the collector took note of the last call
+    bool adopted;          // the thread has set its own pointer to this block
+    bool keyed;            // and will give it back when it ends
 
     // Identity. `current` is a hint, see gp_thread_coro_at().
     prof_coro_t *root; // record of the thread's own stack
@@ -138,8 +145,10 @@ typedef struct gp_thread {
             uint64_t start, id; // ticks at which a hog began, its number in the capture
         } hogs[GP_HOGS];
         unsigned hog_count;
-    } session;              // src/core/session/session.c
-    struct gp_thread *next; // list of all blocks, append-only
+    } session;                               // src/core/session/session.c
+    struct gp_thread *next;                  // list of all blocks, append-only
+    _Atomic(struct gp_thread *) next_of_tid; // of the same bucket of thread ids
+    struct gp_thread *next_free;
 } gp_thread_t;
 
 // The calling thread's block, or NULL before it is known.
@@ -154,8 +163,33 @@ extern _Atomic bool gp_thread_nested;
 // Counts for signals that reach a thread without a block, and what else belongs to no thread.
 extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 
-// Find a live block by thread id. Signals: safe. Cost: ~5 ns for one found before, else O(threads).
+// The same by slot: what is in here stays. Acquire to read. And the bits of those that have news for the collector.
+extern _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
+extern _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
+
+// Find a live block by thread id. Signals: safe. Cost: ~5 ns, however many threads there are. One whose block another
+// thread puts into the table at this moment may be missed, but not with the registry's lock held.
 gp_thread_t *gp_thread_find(pid_t tid);
+
+// Give a block the id under which it is found. Caller holds the registry's lock.
+void gp_thread_set_tid(gp_thread_t *thread, pid_t tid);
+
+// Let the collector come to this thread in its next round: there is something in its ring, it may run coroutines, or it
+// has ended. Threads that have not told it anything cost the collector nothing. Signals: safe. Cost: ~6 ns.
+static inline void gp_thread_tell(gp_thread_t *thread)
+{
+    // Acquire and release: partner of the exchange in src/core/collect/news.c. Either that one sees what is told, or
+    // this one sees that it was there.
+    if (!atomic_exchange_explicit(&thread->has_news, true, memory_order_acq_rel))
+        atomic_fetch_or_explicit(&gp_thread_told[thread->slot / 64], 1ull << thread->slot % 64, memory_order_release);
+}
+
+// A record of the thread's ring is complete. Signals: safe.
+static inline void gp_thread_commit(gp_thread_t *thread, void *record, enum gp_ring_type type)
+{
+    gp_ring_commit(record, type);
+    gp_thread_tell(thread);
+}
 
 // The coroutine with `sp` on its stack, for a context of this thread: the current one where its region does (or where
 // it has none and `sp` is on the thread's own stack), else whichever region does, else the thread's own.

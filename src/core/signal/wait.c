@@ -162,7 +162,7 @@ static void record(void *argument)
     sample->flags = flags | (wait->blind ? GP_SAMPLE_BLIND : 0);
     sample->depth = depth;
     memcpy(sample->frames, thread->parked_frames, depth * sizeof(uintptr_t));
-    gp_ring_commit(sample, GP_RING_WAIT);
+    gp_thread_commit(thread, sample, GP_RING_WAIT);
     gp_thread_count(thread, GP_COUNTER_WAIT_SAMPLES);
     if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
         gp_handler_kick();

@@ -24,7 +24,7 @@ static void mark(prof_coro_t *coro, const uint64_t trace[2])
     record->coro_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
     gp_ledger_read(coro, gp_ticks(), &record->ledger);
     memcpy(record->trace, trace, sizeof(record->trace));
-    gp_ring_commit(record, GP_RING_TRACE_MARK);
+    gp_thread_commit(thread, record, GP_RING_TRACE_MARK);
 }
 
 // Source: the sequence lock of coro_record.h; the readers are this thread's own handler and coroutines being born here.

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "collect/news.h"
+
+#include <string.h>
+
+gp_thread_set_t gp_news, gp_news_lookers;
+static uint32_t used_words; // of either set, so far
+
+// From here on it tells again.
+static void listen(uint32_t word, uint64_t told)
+{
+    for (; told != 0; told &= told - 1) {
+        gp_thread_t *thread =
+            atomic_load_explicit(&gp_thread_blocks[word * 64 + (uint32_t)__builtin_ctzll(told)], memory_order_acquire);
+        // Acquire and release: partner of the exchange in gp_thread_tell().
+        atomic_exchange_explicit(&thread->has_news, false, memory_order_acq_rel);
+    }
+}
+
+void gp_news_take(void)
+{
+    while (used_words < GP_THREADS_MAX / 64 &&
+           atomic_load_explicit(&gp_thread_blocks[used_words * 64], memory_order_acquire) != NULL)
+        used_words++;
+    for (uint32_t i = 0; i < used_words; i++) {
+        if (atomic_load_explicit(&gp_thread_told[i], memory_order_relaxed) == 0)
+            continue;
+        // Acquire: partner of the release in gp_thread_tell().
+        uint64_t told = atomic_exchange_explicit(&gp_thread_told[i], 0, memory_order_acquire);
+        listen(i, told);
+        gp_news.words[i] |= told;
+        gp_news_lookers.words[i] |= told;
+    }
+}
+
+gp_thread_t *gp_thread_set_next(const gp_thread_set_t *set, uint32_t *slot)
+{
+    for (uint32_t word = *slot / 64; word < used_words; *slot = ++word * 64) {
+        uint64_t left = set->words[word] >> *slot % 64;
+        if (left == 0)
+            continue;
+        uint32_t found = *slot + (uint32_t)__builtin_ctzll(left);
+        *slot = found + 1;
+        return atomic_load_explicit(&gp_thread_blocks[found], memory_order_acquire);
+    }
+    return NULL;
+}
+
+void gp_thread_set_remove(gp_thread_set_t *set, const gp_thread_t *thread)
+{
+    set->words[thread->slot / 64] &= ~(1ull << thread->slot % 64);
+}
+
+void gp_news_forget(void)
+{
+    memset(&gp_news, 0, used_words * sizeof(gp_news.words[0]));
+    memset(&gp_news_lookers, 0, used_words * sizeof(gp_news.words[0]));
+}

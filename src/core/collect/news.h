@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The threads that the collector has to come to: those with news (gp_thread_tell()), and those that may sleep while a
+// coroutine has them. All others it passes by, so that what it does is for threads that run, however many there are.
+//
+// Caller holds the drain lock everywhere.
+#pragma once
+
+#include "signal/thread.h"
+
+typedef struct gp_thread_set { // a bit per slot
+    uint64_t words[GP_THREADS_MAX / 64];
+} gp_thread_set_t;
+
+// With news that the collector has not looked at yet; to be looked at every few milliseconds.
+extern gp_thread_set_t gp_news, gp_news_lookers;
+
+// Add what has been told since the last call to both sets. Before what is told of is looked at: what is told from here
+// on is for the next call.
+void gp_news_take(void);
+
+// The first member at `*slot` or behind it, which is moved behind that member; NULL = there is none. Begin with 0.
+// Cost: ~1 ns per 64 threads that the process had at a time.
+gp_thread_t *gp_thread_set_next(const gp_thread_set_t *set, uint32_t *slot);
+
+void gp_thread_set_remove(gp_thread_set_t *set, const gp_thread_t *thread);
+
+// In a forked child.
+void gp_news_forget(void);

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+// What threads cost that do nothing: blocks are found and reused without a look at any other, clocks are read of those
+// that run coroutines only, the collector comes to those that called it, and the memory of rings is given back. And
+// threads that no descriptor is left for are sampled all the same.
+//
+// Costs are counted, not measured: of blocks that nothing may look at, the memory is taken away meanwhile.
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "collect/collector.h"
+#include "collect/news.h"
+#include "collect/pace_queue.h"
+#include "collect/sampler.h"
+#include "collect/sleepers.h"
+#include "coro/registry.h"
+#include "coro/threads.h"
+#include "signal/ticks.h"
+
+enum {
+    BLOCKS = 300,
+    FIRST_TID = 1 << 25, // more than there can be
+    WARM = 16,           // free blocks that keep their memory
+    WAITING = 40,
+    SOFT_LIMIT = 64,
+};
+
+static _Atomic int clocks_read, events_opened;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    clocks_read += clock < 0; // of another thread
+    return __real_clock_gettime(clock, now);
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    va_list list;
+    long a[6];
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    events_opened += number == SYS_perf_event_open;
+    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static gp_thread_t *blocks[BLOCKS];
+
+static void protect_others(const gp_thread_t *but, int protection)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        if (blocks[i] != but)
+            assert_int_equal(mprotect(blocks[i], sizeof(*blocks[i]), protection), 0);
+}
+
+static int make_blocks(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BLOCKS; i++)
+        if ((blocks[i] = gp_thread_prepare(FIRST_TID + i)) == NULL)
+            return -1;
+    return 0;
+}
+
+static int drop_blocks(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BLOCKS; i++) {
+        if (blocks[i]->state != GP_THREAD_LIVE)
+            continue;
+        blocks[i]->state = GP_THREAD_EXITED;
+        gp_coro_retire(blocks[i]->root);
+        gp_thread_recycle(blocks[i]);
+    }
+    return 0;
+}
+
+static void blocks_are_found_by_themselves(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BLOCKS; i += 50) {
+        protect_others(blocks[i], PROT_NONE);
+        gp_thread_t *found = gp_thread_find(FIRST_TID + i), *none = gp_thread_find(FIRST_TID + BLOCKS + i);
+        protect_others(NULL, PROT_READ | PROT_WRITE);
+        assert_ptr_equal(found, blocks[i]);
+        assert_null(none);
+    }
+}
+
+static void ended_blocks_are_taken_first(void **state)
+{
+    (void)state;
+    gp_thread_t *ended = blocks[BLOCKS / 2];
+    ended->state = GP_THREAD_EXITED;
+    gp_coro_retire(ended->root);
+    gp_thread_recycle(ended);
+    protect_others(ended, PROT_NONE);
+    gp_thread_t *taken = gp_thread_prepare(FIRST_TID + BLOCKS), *again = gp_thread_find(FIRST_TID + BLOCKS);
+    gp_thread_t *before = gp_thread_find(FIRST_TID + BLOCKS / 2);
+    protect_others(NULL, PROT_READ | PROT_WRITE);
+    assert_ptr_equal(taken, ended);
+    assert_ptr_equal(again, ended);
+    assert_null(before);
+}
+
+static void chains_keep_all_their_blocks(void **state)
+{
+    (void)state;
+    pid_t tids[] = {FIRST_TID + (1 << 20), FIRST_TID + (2 << 20), FIRST_TID + (3 << 20)}; // in one bucket
+    gp_thread_t *three[3];
+    for (int i = 0; i < 3; i++)
+        assert_non_null(three[i] = gp_thread_prepare(tids[i]));
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(gp_thread_find(tids[i]), three[i]);
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_thread_set_tid(three[1], FIRST_TID + (4 << 20) + 1);
+    pthread_mutex_unlock(&gp_registry_lock);
+    assert_ptr_equal(gp_thread_find(tids[0]), three[0]);
+    assert_null(gp_thread_find(tids[1]));
+    assert_ptr_equal(gp_thread_find(tids[2]), three[2]);
+    assert_ptr_equal(gp_thread_find(FIRST_TID + (4 << 20) + 1), three[1]);
+    for (int i = 0; i < 3; i++) {
+        gp_coro_retire(three[i]->root);
+        gp_thread_recycle(three[i]);
+    }
+}
+
+static void forget_news(void)
+{
+    uint32_t slot = 0;
+    gp_news_take();
+    for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_news, &slot)) != NULL;) {
+        gp_thread_set_remove(&gp_news, thread);
+        gp_thread_set_remove(&gp_news_lookers, thread);
+    }
+}
+
+// `set` has `one` and nothing else.
+static bool is_alone(const gp_thread_set_t *set, const gp_thread_t *one)
+{
+    uint32_t slot = 0;
+    return gp_thread_set_next(set, &slot) == one && gp_thread_set_next(set, &slot) == NULL;
+}
+
+static void the_collector_comes_to_threads_with_news(void **state)
+{
+    (void)state;
+    gp_thread_t *told = blocks[BLOCKS / 3];
+    bool as_told[4];
+    forget_news();
+    gp_thread_tell(told);
+    gp_thread_tell(told);
+    protect_others(told, PROT_NONE);
+    gp_news_take();
+    as_told[0] = is_alone(&gp_news, told) && is_alone(&gp_news_lookers, told);
+    gp_thread_set_remove(&gp_news_lookers, told);
+    gp_news_take();
+    as_told[1] = is_alone(&gp_news, told) && is_alone(&gp_news_lookers, NULL);
+    gp_thread_tell(told); // before its ring was emptied: it is to be looked at again
+    gp_news_take();
+    as_told[2] = is_alone(&gp_news, told) && is_alone(&gp_news_lookers, told);
+    gp_thread_set_remove(&gp_news, told);
+    gp_thread_set_remove(&gp_news_lookers, told);
+    gp_news_take();
+    as_told[3] = is_alone(&gp_news, NULL) && is_alone(&gp_news_lookers, NULL);
+    protect_others(NULL, PROT_READ | PROT_WRITE);
+    for (int i = 0; i < 4; i++)
+        assert_true(as_told[i]);
+}
+
+static void clocks_are_read_of_threads_with_coroutines(void **state)
+{
+    (void)state;
+    gp_thread_t *thread = blocks[0];
+    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED};
+    prof_coro_t *coro = gp_coro_new(&birth);
+    thread->root->since = gp_ticks() - gp_ticks_from_ns(1000000000);
+    clocks_read = 0;
+    assert_false(gp_sleepers_look(thread));
+    assert_int_equal(clocks_read, 0);
+    thread->current = coro;
+    thread->current_id = coro->id;
+    assert_true(gp_sleepers_look(thread));
+    assert_true(clocks_read > 0);
+    thread->current = thread->root;
+    thread->current_id = thread->root_id;
+    gp_coro_retire(coro);
+}
+
+static void timers_are_due_in_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    static gp_timer_t timers[COUNT];
+    gp_pace_queue_t queue = {0};
+    uint32_t random = 1;
+    uint64_t sum = 0, last = 0;
+    for (int i = 0; i < COUNT; i++) {
+        random = random * 1664525u + 1013904223u;
+        assert_true(gp_pace_put(&queue, &timers[i], random >> 20));
+        sum += random >> 20;
+    }
+    for (int i = 0; i < COUNT; i++) {
+        gp_pace_entry_t entry = gp_pace_take(&queue);
+        assert_true(entry.due_ns >= last && !entry.timer->armed);
+        entry.timer->armed = true; // each comes once
+        last = entry.due_ns;
+        sum -= last;
+    }
+    assert_int_equal(queue.count, 0);
+    assert_int_equal(sum, 0);
+}
+
+// 10,000 threads asleep at 1000 Hz would be 10 million looks a second.
+static void looks_at_threads_that_sleep_are_bounded(void **state)
+{
+    (void)state;
+    enum { LOOKS_A_SECOND = 20000 };
+    assert_int_equal(gp_pace_idle_ns(1000000, 1), 1000000);
+    assert_int_equal(gp_pace_idle_ns(1000000, 20), 1000000);
+    for (uint64_t idle = 100; idle <= 1000000; idle *= 10)
+        assert_in_range(idle * 1000000000u / gp_pace_idle_ns(1000000, idle), 1, LOOKS_A_SECOND);
+}
+
+static size_t resident_pages(const gp_ring_t *ring)
+{
+    unsigned char pages[GP_RING_BYTES / 4096];
+    size_t count = 0;
+    assert_int_equal(mincore(ring->data, ring->capacity, pages), 0);
+    for (size_t i = 0; i < sizeof(pages); i++)
+        count += pages[i] & 1;
+    return count;
+}
+
+static void use_ring(gp_thread_t *thread)
+{
+    enum { BYTES = 4096, RECORDS = GP_RING_BYTES / BYTES };
+    for (int i = 0; i < RECORDS; i++) {
+        void *record = gp_ring_reserve(&thread->ring, BYTES);
+        assert_non_null(record);
+        gp_ring_commit(record, GP_RING_PAD);
+        gp_ring_consume(&thread->ring, gp_ring_peek(&thread->ring));
+    }
+    assert_int_equal(resident_pages(&thread->ring), RECORDS);
+}
+
+static void rings_are_given_back_after_a_peak(void **state)
+{
+    (void)state;
+    size_t kept = 0;
+    for (int i = 0; i < BLOCKS; i++)
+        use_ring(blocks[i]);
+    drop_blocks(NULL);
+    for (int i = 0; i < BLOCKS; i++)
+        kept += resident_pages(&blocks[i]->ring) != 0;
+    assert_true(kept <= WARM);
+}
+
+static sem_t leave, there;
+
+static void *wait_to_leave(void *unused)
+{
+    (void)unused;
+    sem_post(&there);
+    while (sem_wait(&leave) != 0)
+        ;
+    return NULL;
+}
+
+static int count_threads(uint64_t *replaced, uint64_t *failed)
+{
+    int armed = 0;
+    *replaced = *failed = 0;
+    for (gp_thread_t *thread = gp_thread_list; thread != NULL; thread = thread->next) {
+        armed += thread->state == GP_THREAD_LIVE && thread->timer.armed;
+        *replaced += thread->counters[GP_COUNTER_TIMER_REPLACED];
+        *failed += thread->counters[GP_COUNTER_TIMER_FAILED];
+    }
+    return armed;
+}
+
+static void threads_without_a_descriptor_get_a_timer(void **state)
+{
+    (void)state;
+    pthread_t threads[WAITING];
+    struct rlimit limit, few, after;
+    uint64_t replaced, failed;
+    sem_init(&leave, 0, 0);
+    sem_init(&there, 0, 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few = limit;
+    few.rlim_cur = SOFT_LIMIT;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(gp_sampler_acquire(100), 0);
+    bool is_perf = gp_sampler_engine() == GP_ENGINE_PERF;
+    for (int i = 0; i < WAITING; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_to_leave, NULL), 0);
+    for (int i = 0; i < WAITING; i++)
+        sem_wait(&there);
+    gp_sampler_look_for_threads();
+    int opened = events_opened, armed = count_threads(&replaced, &failed);
+    for (int i = 0; i < 5; i++)
+        gp_sampler_look_for_threads();
+    int opened_later = events_opened - opened;
+    getrlimit(RLIMIT_NOFILE, &after);
+    for (int i = 0; i < WAITING; i++)
+        sem_post(&leave);
+    for (int i = 0; i < WAITING; i++)
+        pthread_join(threads[i], NULL);
+    gp_sampler_release(100);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (!is_perf)
+        skip(); // no perf events here: the timers that there are need no descriptors
+    assert_int_equal(armed, WAITING + 1);
+    assert_in_range(replaced, WAITING + 1 - SOFT_LIMIT / 4, WAITING);
+    assert_int_equal(failed, 0);
+    assert_int_equal(opened_later, 0);
+    assert_int_equal(after.rlim_cur, SOFT_LIMIT); // the host's own
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(blocks_are_found_by_themselves, make_blocks, drop_blocks),
+        cmocka_unit_test_setup_teardown(ended_blocks_are_taken_first, make_blocks, drop_blocks),
+        cmocka_unit_test_setup_teardown(chains_keep_all_their_blocks, make_blocks, drop_blocks),
+        cmocka_unit_test_setup_teardown(the_collector_comes_to_threads_with_news, make_blocks, drop_blocks),
+        cmocka_unit_test_setup_teardown(clocks_are_read_of_threads_with_coroutines, make_blocks, drop_blocks),
+        cmocka_unit_test(timers_are_due_in_order),
+        cmocka_unit_test(looks_at_threads_that_sleep_are_bounded),
+        cmocka_unit_test_setup_teardown(rings_are_given_back_after_a_peak, make_blocks, drop_blocks),
+        cmocka_unit_test(threads_without_a_descriptor_get_a_timer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
