@@ -25,6 +25,8 @@ static struct gp_intern_slot *find(const gp_intern_t *table, uint64_t key0, uint
 static bool grow(gp_intern_t *table)
 {
     uint32_t size = table->slots != NULL ? (table->mask + 1) * 2 : FIRST_SIZE;
+    if (size > LARGEST_SIZE && table->last == UINT32_MAX)
+        return true; // there are no more numbers: those that are known stay
     if (size > LARGEST_SIZE) {
         memset(table->slots, 0, sizeof(*table->slots) * (table->mask + 1));
         table->used = 0;
@@ -48,7 +50,7 @@ uint32_t gp_intern(gp_intern_t *table, uint64_t key0, uint64_t key1, bool *is_ne
     if ((table->slots == NULL || table->used >= table->mask / 2) && !grow(table))
         return 0;
     struct gp_intern_slot *slot = find(table, key0, key1);
-    if (slot->number == 0) {
+    if (slot->number == 0 && table->last < UINT32_MAX) {
         *slot = (struct gp_intern_slot){{key0, key1}, ++table->last};
         table->used++;
         *is_new = true;

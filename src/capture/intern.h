@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Small numbers for 128-bit keys, in order of first sight. Bounded: when the table is full it is emptied, and keys seen
-// again get new numbers; numbers are never reused.
+// again get new numbers; numbers are never reused, and end at UINT32_MAX.
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ typedef struct gp_intern {
     uint32_t mask, used, last;
 } gp_intern_t;
 
-// The number of a key, from 1. *is_new: it has just been given out. 0 when memory is short.
+// The number of a key, from 1. *is_new: it has just been given out. 0 when memory is short, or there are no more.
 uint32_t gp_intern(gp_intern_t *table, uint64_t key0, uint64_t key1, bool *is_new);
 
 // Take back the number that the latest call has just given out: what it stands for could not be written.

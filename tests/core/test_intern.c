@@ -68,13 +68,30 @@ static void what_is_taken_back_is_new_again(void **state)
     gp_intern_reset(&table);
 }
 
+// After five days of 10,000 traces a second.
+static void numbers_end_and_do_not_begin_again(void **state)
+{
+    (void)state;
+    gp_intern_t table = {0};
+    bool is_new;
+    assert_int_equal(gp_intern(&table, 1, 1, &is_new), 1);
+    table.last = UINT32_MAX - 1;
+    assert_true(gp_intern(&table, 2, 2, &is_new) == UINT32_MAX);
+    for (uint64_t i = 3; i < 5000; i++) {
+        assert_int_equal(gp_intern(&table, i, i, &is_new), 0);
+        assert_false(is_new);
+    }
+    assert_int_equal(gp_intern(&table, 1, 1, &is_new), 1);
+    assert_true(gp_intern(&table, 2, 2, &is_new) == UINT32_MAX);
+    gp_intern_reset(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_dense_and_stable),
-        cmocka_unit_test(both_halves_of_the_key_count),
-        cmocka_unit_test(what_is_taken_back_is_new_again),
-        cmocka_unit_test(bounded_and_never_reused),
+        cmocka_unit_test(numbers_are_dense_and_stable),       cmocka_unit_test(both_halves_of_the_key_count),
+        cmocka_unit_test(what_is_taken_back_is_new_again),    cmocka_unit_test(bounded_and_never_reused),
+        cmocka_unit_test(numbers_end_and_do_not_begin_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

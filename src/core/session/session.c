@@ -43,6 +43,10 @@ enum {
     KNOWN_BYTES = 256 << 10, // of records after which it is known how small they become in the file
 };
 
+// Traces and stacks have numbers of 32 bits: after days of 10,000 traces a second there are only as many left as two
+// flushes may need.
+#define LAST_NUMBER (UINT32_MAX - (1u << 22))
+
 // A wait in progress is written once it has lasted this long, and again each time that it has gone on for as long.
 #define LONG_WAIT_NS 5000000000ull
 #define CENSUS_NS    5000000000ull // least time between two censuses
@@ -433,7 +437,8 @@ static void say_last_word(void)
     gp_closing_say(&recording, &last);
 }
 
-// Is there just room for what is written at the end? The writer itself sees to it that the file is never larger.
+// Is there just room, in the file or among the numbers, for what is written at the end? The writer itself sees to it
+// that the file is never larger.
 static bool is_nearly_full(void)
 {
     const gp_writer_t *writer = &recording.writer;
@@ -441,7 +446,8 @@ static bool is_nearly_full(void)
     if (handed_over_bytes > KNOWN_BYTES && 2 * writer->bytes < handed_over_bytes / 2)
         packed = (uint64_t)((unsigned __int128)pending * 2 * writer->bytes / handed_over_bytes);
     uint64_t rest = packed + LAST_BYTES + live_coros * LAST_CORO_BYTES;
-    return writer->max_bytes != 0 && writer->bytes + rest > writer->max_bytes;
+    uint32_t numbers = recording.traces.last > recording.stacks.last ? recording.traces.last : recording.stacks.last;
+    return numbers > LAST_NUMBER || (writer->max_bytes != 0 && writer->bytes + rest > writer->max_bytes);
 }
 
 static uint32_t end_reason(int end)
