@@ -241,6 +241,7 @@ static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, const
         (void)cut;
         return error;
     }
+    writer->last_chunk = writer->bytes;
     writer->bytes += whole;
     writer->sequence++;
     return 0;
@@ -281,6 +282,12 @@ static void write_failure(gp_writer_t *writer, int error)
 {
     bool is_full = error == -EFBIG && writer->max_bytes != 0;
     gp_end_record_t record = {.reason = is_full ? GP_END_FULL : GP_END_FAILED, .error = (uint32_t)-error};
+    if (write_chunk(writer, GP_CHUNK_END, 0, &record, sizeof(record)) == 0 || writer->last_chunk == 0 ||
+        ftruncate(writer->fd, (off_t)writer->last_chunk) != 0)
+        return;
+    // That the capture is cut off is worth more than the chunk before.
+    writer->bytes = writer->last_chunk;
+    writer->sequence--;
     write_chunk(writer, GP_CHUNK_END, 0, &record, sizeof(record));
 }
 

@@ -8,8 +8,9 @@
 // has it, finds everything in order but the file itself.
 // Where memory is short, the counters and the end still find room, so that what is missing is known.
 // A chunk that would make the file larger than it may be is such an error as well (EFBIG).
-// After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, if that
-// much can still be written; then nothing more is written, and the error stays in gp_writer_t.error.
+// After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, in the
+// place of that chunk where there is no room behind it; then nothing more is written, and the error stays in
+// gp_writer_t.error.
 #pragma once
 
 #include <stdatomic.h>
@@ -35,8 +36,9 @@ typedef struct gp_writer {
     dev_t device;      // what the descriptor must still be: hosts close descriptors they do not know
     ino_t inode;
     char path[4096];
-    uint64_t bytes;     // written so far, whole chunks
-    uint64_t max_bytes; // what the file is to have at most; 0 = no limit. Set before it is opened
+    uint64_t bytes;      // written so far, whole chunks
+    uint64_t last_chunk; // where the last of them begins; 0 = there is none but the header's
+    uint64_t max_bytes;  // what the file is to have at most; 0 = no limit. Set before it is opened
     uint32_t sequence;
     gp_buffer_t buffers[GP_CHUNK_TYPES];  // being filled, by chunk type
     gp_buffer_t outgoing[GP_CHUNK_TYPES]; // the writing thread's while `busy`
