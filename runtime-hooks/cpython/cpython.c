@@ -109,13 +109,16 @@ static bool look(void)
     gp_cpython_runtime.is_finalizing = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
     if (gp_cpython_runtime.is_finalizing == NULL) // before 3.13
         gp_cpython_runtime.is_finalizing = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    gp_cpython_runtime.interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Get");
+    gp_cpython_runtime.main_interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
     bool is_free_threaded = dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount") != NULL; // its objects have another head
     bool has_loop = find_loop();
     has_api = gp_py_find();
     is_initialized = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     dlerror(); // the host asks for its own errors only
     if (gp_cpython_runtime.layout == NULL || gp_cpython_runtime.thread_state == NULL || code_type == NULL ||
-        !has_loop || is_free_threaded)
+        gp_cpython_runtime.interpreter == NULL || gp_cpython_runtime.main_interpreter == NULL || !has_loop ||
+        is_free_threaded)
         return false;
     find_generators();
     gp_cpython_runtime.code_type = (uintptr_t)code_type;

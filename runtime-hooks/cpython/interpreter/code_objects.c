@@ -21,6 +21,7 @@ enum {
     CACHE_SIZE = 4096,
     LINES_MAX = 1 << 20,
     HEAD_SIZE = 256,
+    IS_FREED = 1, // of an address in limbo: what was there could not wait, and is not known
 };
 
 #define REFERENCES_MAX                                                                                                 \
@@ -45,9 +46,11 @@ static struct {
 static uint32_t epoch; // sampling epoch for which `codes` holds
 _Atomic uint32_t gp_cpython_code_generation;
 
-static uintptr_t limbo[LIMBO_MAX];
+static _Atomic uintptr_t limbo[LIMBO_MAX];
 static _Atomic uint64_t put, scanned; // see code_objects.h
-static uint64_t freed, draining_up_to;
+static _Atomic uint64_t put_freed;    // up to here, some of limbo are freed
+static _Atomic uint64_t freed;        // under `busy`
+static uint64_t draining_up_to;
 static _Atomic bool lost;    // an address was freed without waiting: what it meant is not known any more
 static _Atomic bool resting; // nothing that was sampled is left in the rings
 static atomic_flag busy = ATOMIC_FLAG_INIT;
@@ -55,42 +58,94 @@ static void (*real_dealloc)(void *code);
 
 extern _Atomic uint32_t gp_edge_epoch;
 
-static void free_waiting(void)
+static uintptr_t limbo_at(uint64_t at)
 {
-    uint64_t upto = atomic_load_explicit(&scanned, memory_order_acquire);
-    for (int i = 0; i < FREED_AT_ONCE && freed < upto; i++)
-        real_dealloc((void *)limbo[freed++ % LIMBO_MAX]); // may come back here for nested code objects
+    return atomic_load_explicit(&limbo[at % LIMBO_MAX], memory_order_relaxed);
+}
+
+static bool is_finalizing(void)
+{
+    return gp_cpython_runtime.is_finalizing != NULL && gp_cpython_runtime.is_finalizing();
+}
+
+// Objects belong to the interpreter that made them, and are freed by it or not at all. Those of the main one may wait:
+// the others end before it does.
+static bool may_wait(void)
+{
+    return is_finalizing() || gp_cpython_runtime.interpreter() == gp_cpython_runtime.main_interpreter();
+}
+
+// Take some of those that nothing asks for any more, up to the first that waits if the caller may not free it.
+static int take_some(uintptr_t some[FREED_AT_ONCE], bool may_free)
+{
+    uint64_t upto = atomic_load_explicit(&scanned, memory_order_acquire), at;
+    int count = 0;
+    if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+        return 0;
+    for (at = freed; count < FREED_AT_ONCE && at < upto && (may_free || limbo_at(at) & IS_FREED); at++)
+        some[count++] = limbo_at(at);
+    freed = at;
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+    return count;
+}
+
+static void free_waiting(bool may_free)
+{
+    uintptr_t some[FREED_AT_ONCE];
+    int count = take_some(some, may_free);
+    for (int i = 0; i < count; i++)
+        if (!(some[i] & IS_FREED))
+            real_dealloc((void *)some[i]); // may come back here for nested code objects
+}
+
+// What waits belongs to a main interpreter that has ended, and has been lost with it.
+static void abandon_all(void)
+{
+    uint64_t upto = atomic_load_explicit(&put, memory_order_relaxed);
+    for (uint64_t at = freed; at < upto; at++)
+        atomic_fetch_or_explicit(&limbo[at % LIMBO_MAX], IS_FREED, memory_order_relaxed);
+    atomic_store_explicit(&put_freed, upto, memory_order_release);
+}
+
+// Returns false where there is no room.
+static bool put_into_limbo(uintptr_t word)
+{
+    if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+        return false;
+    uint64_t at = atomic_load_explicit(&put, memory_order_relaxed);
+    bool full = at - freed >= LIMBO_MAX;
+    if (!full) {
+        atomic_store_explicit(&limbo[at % LIMBO_MAX], word, memory_order_relaxed);
+        if (word & IS_FREED)
+            atomic_store_explicit(&put_freed, at + 1, memory_order_relaxed);
+        // Release: partner of the acquires by the collector.
+        atomic_store_explicit(&put, at + 1, memory_order_release);
+    }
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+    return !full;
 }
 
 // Holds the interpreter lock. Sub-interpreters with locks of their own may meet here: the second one does not wait.
 static void on_dealloc(void *code)
 {
+    static bool is_ending; // the main interpreter
     gp_function_site_forget(code);
+    if (is_ending && !is_finalizing()) // it is another one
+        abandon_all();
+    is_ending = is_finalizing();
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
-    bool must_wait = sampling || !atomic_load_explicit(&resting, memory_order_acquire);
-    if (!must_wait && freed == atomic_load_explicit(&put, memory_order_relaxed)) {
+    bool is_asked_for = sampling || !atomic_load_explicit(&resting, memory_order_acquire);
+    if (!is_asked_for && freed == atomic_load_explicit(&put, memory_order_relaxed)) {
         atomic_store_explicit(&lost, true, memory_order_release); // for a census while nothing is sampled
         real_dealloc(code);
         return;
     }
-    if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
+    bool waits = may_wait(), is_put = is_asked_for && put_into_limbo((uintptr_t)code | (waits ? 0 : IS_FREED));
+    if (!is_put)
         atomic_store_explicit(&lost, true, memory_order_release);
+    if (!is_put || !waits)
         real_dealloc(code);
-        return;
-    }
-    uint64_t at = atomic_load_explicit(&put, memory_order_relaxed);
-    bool full = at - freed >= LIMBO_MAX;
-    if (must_wait && !full) {
-        limbo[at % LIMBO_MAX] = (uintptr_t)code;
-        // Release: partner of the acquires by the collector.
-        atomic_store_explicit(&put, at + 1, memory_order_release);
-    }
-    atomic_flag_clear_explicit(&busy, memory_order_release);
-    if (full)
-        atomic_store_explicit(&lost, true, memory_order_release);
-    if (full || !must_wait)
-        real_dealloc(code);
-    free_waiting();
+    free_waiting(waits);
 }
 
 void gp_cpython_code_watch(void (**slot)(void *code))
@@ -117,6 +172,28 @@ static void forget_all(void)
     memset(cache, 0, sizeof(cache));
 }
 
+static bool has_freed(void)
+{
+    return atomic_load_explicit(&put_freed, memory_order_acquire) >
+           atomic_load_explicit(&scanned, memory_order_relaxed);
+}
+
+// Samples of this round may mean what was there, or what is there now.
+static void forget_freed(void)
+{
+    if (!has_freed())
+        return;
+    for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < draining_up_to; i++) {
+        uintptr_t word = limbo_at(i), address = word & ~(uintptr_t)IS_FREED;
+        code_t *code = NULL;
+        if (word & IS_FREED)
+            HASH_FIND(hh, codes, &address, sizeof(address), code);
+        if (code != NULL)
+            forget(code);
+    }
+    memset(cache, 0, sizeof(cache));
+}
+
 void gp_cpython_code_before_drain(void)
 {
     uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
@@ -125,18 +202,20 @@ void gp_cpython_code_before_drain(void)
         forget_all();
     epoch = now;
     draining_up_to = atomic_load_explicit(&put, memory_order_acquire);
+    forget_freed();
     if (atomic_load_explicit(&gp_handler_sampling, memory_order_acquire))
         atomic_store_explicit(&resting, false, memory_order_release);
 }
 
 void gp_cpython_code_after_drain(void)
 {
-    bool any = false;
+    bool any = has_freed();
     gp_spawn_locate(); // what a site names may be among what has died
     uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
     for (uint64_t i = from; i < draining_up_to; i++) {
+        uintptr_t address = limbo_at(i) & ~(uintptr_t)IS_FREED;
         code_t *code;
-        HASH_FIND(hh, codes, &limbo[i % LIMBO_MAX], sizeof(uintptr_t), code);
+        HASH_FIND(hh, codes, &address, sizeof(address), code);
         if (code != NULL) {
             forget(code);
             any = true;
@@ -150,11 +229,11 @@ void gp_cpython_code_after_drain(void)
         atomic_store_explicit(&resting, true, memory_order_release);
 }
 
-static bool is_in_limbo(uintptr_t address)
+static bool is_in_limbo(uintptr_t word)
 {
     uint64_t upto = atomic_load_explicit(&put, memory_order_acquire);
     for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < upto; i++)
-        if (limbo[i % LIMBO_MAX] == address)
+        if (limbo_at(i) == word)
             return true;
     return false;
 }
@@ -171,7 +250,7 @@ static bool is_code(uintptr_t address, const unsigned char *head)
 {
     uint64_t references = field(head, 0);
     return field(head, GP_CPYTHON_OBJECT_TYPE) == gp_cpython_runtime.code_type && references < REFERENCES_MAX &&
-           (references > 0 || is_in_limbo(address));
+           (references > 0 || is_in_limbo(address)) && !(has_freed() && is_in_limbo(address | IS_FREED));
 }
 
 static bool ends_with(const char *text, const char *end)

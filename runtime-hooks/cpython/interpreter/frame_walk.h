@@ -18,11 +18,12 @@ typedef struct gp_cpython_runtime { // filled once, before the walker is registe
     const gp_cpython_layout_t *layout;
     void *(*thread_state)(void); // PyGILState_GetThisThreadState: pthread_getspecific() at its heart
     int (*is_finalizing)(void);  // Py_IsFinalizing, which reads one word; NULL = not known
-    uintptr_t code_type;         // &PyCode_Type
-    uintptr_t loop, loop_end;    // _PyEval_EvalFrameDefault, half-open
-    uintptr_t generator_types[GP_CPYTHON_GENERATORS]; // 0 = there is none
-    uintptr_t generator_frame;                        // in a generator
-    _Atomic uintptr_t any_state;                      // some PyThreadState, 0 = none has been seen yet
+    void *(*interpreter)(void), *(*main_interpreter)(void); // PyInterpreterState_Get, _Main
+    uintptr_t code_type;                                    // &PyCode_Type
+    uintptr_t loop, loop_end;                               // _PyEval_EvalFrameDefault, half-open
+    uintptr_t generator_types[GP_CPYTHON_GENERATORS];       // 0 = there is none
+    uintptr_t generator_frame;                              // in a generator
+    _Atomic uintptr_t any_state;                            // some PyThreadState, 0 = none has been seen yet
 } gp_cpython_runtime_t;
 
 extern gp_cpython_runtime_t gp_cpython_runtime;
