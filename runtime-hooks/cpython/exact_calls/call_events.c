@@ -205,7 +205,7 @@ static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
 
 typedef gp_py_t *call_t(gp_py_t *self, gp_py_t *first, gp_py_t *second); // those with less do not look at the last
 
-enum { SETPROFILE, GETPROFILE, ENABLE, DISABLE, START_THREAD, WRAPPED };
+enum { SETPROFILE, GETPROFILE, ENABLE, DISABLE, START_THREAD, START_JOINABLE, WRAPPED };
 static call_t *real[WRAPPED];
 
 // Let the call find the thread as it would be without us.
@@ -288,19 +288,19 @@ static gp_py_t *run_thread(gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
     return gp_py.call_with(function, args, keywords);
 }
 
-// The arguments of start_new_thread(), so that the thread's events come in from its first on. New reference, or NULL:
-// as they are.
-static gp_py_t *for_thread(gp_py_t *args)
+// The arguments of a function that starts a thread, so that its events come in from its first on. New reference, or
+// NULL: as they are.
+static gp_py_t *for_thread(gp_py_t *args, ptrdiff_t count_min)
 {
     static gp_py_method_t definition = {"greenprof", NULL, GP_PY_VARARGS | GP_PY_KEYWORDS, NULL};
     ptrdiff_t count = gp_py.tuple_size(args);
-    if (!is_active() || !is_everywhere || count < 2 || count > 3)
+    if (!is_active() || !is_everywhere || count < count_min || count > 3)
         return NULL;
     definition.function = (void *)(uintptr_t)run_thread;
     gp_py_t *function = gp_py.function_new(&definition, gp_py.tuple_item(args, 0), NULL), *copy = NULL;
     if (function != NULL)
-        copy =
-            gp_py.tuple_pack(count, function, gp_py.tuple_item(args, 1), count == 3 ? gp_py.tuple_item(args, 2) : NULL);
+        copy = gp_py.tuple_pack(count, function, count > 1 ? gp_py.tuple_item(args, 1) : NULL,
+                                count > 2 ? gp_py.tuple_item(args, 2) : NULL);
     gp_py.drop(function);
     if (copy == NULL)
         gp_py.error_clear();
@@ -309,8 +309,16 @@ static gp_py_t *for_thread(gp_py_t *args)
 
 static gp_py_t *start_thread(gp_py_t *self, gp_py_t *args, gp_py_t *second)
 {
-    gp_py_t *mine = for_thread(args);
+    gp_py_t *mine = for_thread(args, 2);
     gp_py_t *result = real[START_THREAD](self, mine != NULL ? mine : args, second);
+    gp_py.drop(mine);
+    return result;
+}
+
+static gp_py_t *start_joinable(gp_py_t *self, gp_py_t *args, gp_py_t *names)
+{
+    gp_py_t *mine = for_thread(args, 1);
+    gp_py_t *result = real[START_JOINABLE](self, mine != NULL ? mine : args, names);
     gp_py.drop(mine);
     return result;
 }
@@ -318,8 +326,11 @@ static gp_py_t *start_thread(gp_py_t *self, gp_py_t *args, gp_py_t *second)
 static void wrap_threads(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_thread");
-    if (module != NULL && real[START_THREAD] == NULL)
-        wrap(START_THREAD, gp_py_method(module, "start_new_thread"), GP_PY_VARARGS, start_thread);
+    if (module == NULL || real[START_THREAD] != NULL)
+        return;
+    wrap(START_THREAD, gp_py_method(module, "start_new_thread"), GP_PY_VARARGS, start_thread);
+    // What threading calls from 3.13 on.
+    wrap(START_JOINABLE, gp_py_method(module, "start_joinable_thread"), GP_PY_VARARGS | GP_PY_KEYWORDS, start_joinable);
 }
 
 void gp_call_events_look(void)

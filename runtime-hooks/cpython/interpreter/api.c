@@ -109,6 +109,9 @@ gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall
 {
     enum { WORDS_MAX = 32 };
     void *usual = dlsym(RTLD_DEFAULT, "_PyFunction_Vectorcall"), **words = (void **)(void *)function;
+    void *(*find)(gp_py_t *) = (void *(*)(gp_py_t *))(uintptr_t)dlsym(RTLD_DEFAULT, "PyVectorcall_Function");
+    if (usual == NULL && find != NULL && find(function) != (void *)(uintptr_t)mine) // from 3.13 on it has no symbol
+        usual = find(function);
     size_t size = *gp_py_size(gp_py_type(function)) / sizeof(void *);
     for (size_t i = 2; usual != NULL && i < size && i < WORDS_MAX; i++) {
         if (words[i] == usual) {
