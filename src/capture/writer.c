@@ -17,7 +17,6 @@
 #include "capture/pack.h"
 
 enum {
-    DESCRIPTOR_FLOOR = 512,
     PREDECESSORS_MAX = 1000,
     LAST_WORDS_BYTES = 1024,
     KEPT_ROOM = 2 << 20, // of a buffer; what it needed once beyond that, while the disk was slow, is given back
@@ -305,15 +304,21 @@ static int write_outgoing(gp_writer_t *writer)
     return error;
 }
 
+static void *refuse(gp_writer_t *writer, enum gp_chunk_type type)
+{
+    writer->refused[type]++;
+    return NULL;
+}
+
 void *gp_writer_add(gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
 {
     gp_buffer_t *buffer = &writer->buffers[type];
     size_t limit = type == GP_CHUNK_SAMPLES ? (size_t)GP_WRITER_SAMPLES_MAX : (size_t)GP_CHUNK_MAX / 2;
     bytes = (bytes + 7) & ~(size_t)7;
     if (atomic_load_explicit(&writer->error, memory_order_relaxed) != 0 || buffer->length + bytes > limit)
-        return NULL;
+        return refuse(writer, type);
     if (buffer->length + bytes > buffer->room && !make_room(buffer, (buffer->length + bytes) * 2))
-        return NULL;
+        return refuse(writer, type);
     void *record = buffer->data + buffer->length;
     buffer->length += bytes;
     return memset(record, 0, bytes);

@@ -41,6 +41,7 @@ typedef struct gp_writer {
     uint64_t max_bytes;  // what the file is to have at most; 0 = no limit. Set before it is opened
     uint32_t sequence;
     gp_buffer_t buffers[GP_CHUNK_TYPES];  // being filled, by chunk type
+    uint64_t refused[GP_CHUNK_TYPES];     // records that there was no room for, by chunk type
     gp_buffer_t outgoing[GP_CHUNK_TYPES]; // the writing thread's while `busy`
     gp_buffer_t packed, chunk;            // scratch of the writing thread; too small where memory is short
     gp_compressor_t compressor;

@@ -34,7 +34,10 @@ enum {
 
 pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Atomic bool running; // changed under the sampler lock
+enum { PASS_NS = 20000, PASSES = 100 };
+
+static _Atomic unsigned waiting; // threads that wait for the lock
+static _Atomic bool running;     // changed under the sampler lock
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
@@ -74,7 +77,7 @@ void gp_collector_sync(void)
 
 static void round_over(uint32_t answered)
 {
-    if (atomic_load_explicit(&done, memory_order_relaxed) == answered)
+    if ((int32_t)(answered - atomic_load_explicit(&done, memory_order_relaxed)) <= 0)
         return;
     atomic_store_explicit(&done, answered, memory_order_release);
     gp_futex(&done, FUTEX_WAKE, INT_MAX, NULL);
@@ -161,6 +164,40 @@ static void refresh(void)
 {
     bool changed = gp_modules_refresh();
     GP_SINKS_CALL(refresh, changed);
+}
+
+void gp_drain_enter(void)
+{
+    atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
+    pthread_mutex_lock(&gp_drain_lock);
+    atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
+}
+
+void gp_drain_leave(void)
+{
+    pthread_mutex_unlock(&gp_drain_lock);
+}
+
+// The mutex itself would mostly be taken again before one that waits has woken up.
+void gp_drain_pass(void)
+{
+    struct timespec pause = {.tv_nsec = PASS_NS};
+    pthread_mutex_unlock(&gp_drain_lock);
+    for (int i = 0; i < PASSES && atomic_load_explicit(&waiting, memory_order_relaxed) > 0; i++)
+        syscall(SYS_nanosleep, &pause, NULL);
+    pthread_mutex_lock(&gp_drain_lock);
+}
+
+void gp_collector_between_pieces(void)
+{
+    gp_drain_pass();
+    // Acquire: partner of gp_collector_sync().
+    uint32_t answered = atomic_load_explicit(&wanted, memory_order_acquire);
+    if (answered == atomic_load_explicit(&done, memory_order_relaxed))
+        return;
+    refresh();
+    drain_all();
+    round_over(answered);
 }
 
 static void round_of_all(void)
@@ -337,6 +374,7 @@ void gp_collector_after_fork(void)
     atomic_store_explicit(&wanted, 0, memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
     memset(gone_counters, 0, sizeof(gone_counters));
+    atomic_store_explicit(&waiting, 0, memory_order_relaxed);
     gp_news_forget();
     is_forked = true;
 }

@@ -11,6 +11,18 @@
 
 extern pthread_mutex_t gp_drain_lock;
 
+// Take the drain lock, on any thread but the collector's, and give it back. Cost: at most the time of a piece
+// (gp_collector_between_pieces()) or of emptying the rings.
+void gp_drain_enter(void);
+void gp_drain_leave(void);
+
+// Give the drain lock to those who wait for it, and take it again. Caller has it.
+void gp_drain_pass(void);
+
+// Between two pieces of something long, GP_CORO_PIECE coroutines each: pass the drain lock, and answer those who wait
+// for their samples. Records that are retired meanwhile stay as they are. Collector only, which has the lock.
+void gp_collector_between_pieces(void);
+
 // Start the thread. Idempotent; called under the sampler lock. Returns 0 or a negative errno value.
 int gp_collector_start(void);
 

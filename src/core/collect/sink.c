@@ -8,12 +8,12 @@ _Atomic unsigned gp_sink_count;
 
 void gp_sink_add(const gp_sink_t *sink)
 {
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_relaxed);
     gp_sinks[count] = sink;
     // Release: partner of the acquires of those that go through the list.
     atomic_store_explicit(&gp_sink_count, count + 1, memory_order_release);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
 }
 
 void gp_sink_replace(const gp_sink_t *sink, const gp_sink_t *by)

@@ -15,11 +15,9 @@
 #include "signal/ticks.h"
 #include "unwind/unwind.h"
 
-enum { RECORDS_PER_CHUNK = 1024 };
-
-typedef struct chunk {
-    struct chunk *next;
-    prof_coro_t records[RECORDS_PER_CHUNK];
+typedef struct gp_coro_chunk {
+    struct gp_coro_chunk *next;
+    prof_coro_t records[GP_CORO_PIECE];
 } chunk_t;
 
 pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +35,7 @@ static bool grow(void)
     chunk_t *chunk = gp_own_map(sizeof(chunk_t));
     if (chunk == NULL)
         return false;
-    for (int i = RECORDS_PER_CHUNK - 1; i >= 0; i--) {
+    for (int i = GP_CORO_PIECE - 1; i >= 0; i--) {
         chunk->records[i].next = free_records;
         free_records = &chunk->records[i];
     }
@@ -230,15 +228,24 @@ void gp_coro_recycle(prof_coro_t *list)
     pthread_mutex_unlock(&gp_registry_lock);
 }
 
+bool gp_coro_piece(gp_coro_cursor_t *cursor, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
+{
+    if (!cursor->has_begun) // Acquire: partner of the release in grow().
+        cursor->chunk = atomic_load_explicit(&chunks, memory_order_acquire);
+    cursor->has_begun = true;
+    chunk_t *chunk = cursor->chunk;
+    for (int i = 0; chunk != NULL && i < GP_CORO_PIECE; i++)
+        if (atomic_load_explicit(&chunk->records[i].id, memory_order_acquire) != 0)
+            visit(&chunk->records[i], argument);
+    cursor->chunk = chunk != NULL ? chunk->next : NULL;
+    return cursor->chunk != NULL;
+}
+
 void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument)
 {
-    // Acquire: partner of the release in grow().
-    chunk_t *chunk = atomic_load_explicit(&chunks, memory_order_acquire);
-    for (; chunk != NULL; chunk = chunk->next) {
-        for (int i = 0; i < RECORDS_PER_CHUNK; i++)
-            if (atomic_load_explicit(&chunk->records[i].id, memory_order_acquire) != 0)
-                visit(&chunk->records[i], argument);
-    }
+    gp_coro_cursor_t cursor = {0};
+    while (gp_coro_piece(&cursor, visit, argument))
+        ;
 }
 
 typedef struct total {

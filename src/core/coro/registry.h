@@ -66,6 +66,17 @@ void gp_coro_recycle(prof_coro_t *list);
 // Call `visit` for every live record. Collector only (records may be retired meanwhile, none is recycled).
 void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument);
 
+// The same in pieces, between which the drain lock may be given back: one that begins meanwhile may be left out.
+typedef struct gp_coro_cursor { // all zero: at the beginning
+    struct gp_coro_chunk *chunk;
+    bool has_begun;
+} gp_coro_cursor_t;
+
+enum { GP_CORO_PIECE = 1024 };
+
+// Visit the next up to GP_CORO_PIECE live records. Returns whether there are more.
+bool gp_coro_piece(gp_coro_cursor_t *cursor, void (*visit)(prof_coro_t *coro, void *argument), void *argument);
+
 // Add the ledgers of all coroutines that were retired, and of all live ones, up to `now` (ticks). Takes the registry's
 // lock. Cost: O(records).
 void gp_coro_total(uint64_t now, gp_ledger_t *sum);

@@ -68,7 +68,7 @@ static void resolve_if_early(void)
 static void before_outer(void)
 {
     gp_sampler_before_fork();
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     gp_profiles_before_fork();
 }
 
@@ -99,7 +99,7 @@ static void after_outer(bool is_child)
 {
     if (is_child)
         gp_profiles_in_child();
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
     if (is_child) {
         gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to report
         gp_session_in_child();

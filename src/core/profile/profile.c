@@ -229,9 +229,9 @@ static int start_uncancelled(prof_t *profile)
     error = -ENOMEM;
     if (thread != NULL && coro != NULL) {
         settle(profile, thread);
-        pthread_mutex_lock(&gp_drain_lock);
+        gp_drain_enter();
         error = begin_run(profile, thread, coro);
-        pthread_mutex_unlock(&gp_drain_lock);
+        gp_drain_leave();
     }
     if (error != 0)
         gp_sampler_release(frequency_of(profile));
@@ -257,11 +257,11 @@ prof_t *prof_start(const prof_options_t *given)
     int error = gp_process_is_mine() ? check_options(given, &options) : -ESRCH;
     prof_t *profile = NULL;
     if (error == 0) {
-        pthread_mutex_lock(&gp_drain_lock);
+        gp_drain_enter();
         profile = gp_profile_new();
         if (profile != NULL)
             atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
-        pthread_mutex_unlock(&gp_drain_lock);
+        gp_drain_leave();
         error = profile != NULL ? 0 : -ENOMEM;
     }
     if (error == 0) {
@@ -383,11 +383,11 @@ int prof_stop(prof_t *profile)
     if (thread == NULL || coro == NULL)
         return -ENOMEM;
     settle(profile, thread);
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     uint64_t stop_ticks = gp_ticks();
     if (!atomic_compare_exchange_strong_explicit(&profile->state, &expected, GP_PROFILE_STOPPING, memory_order_acq_rel,
                                                  memory_order_relaxed)) {
-        pthread_mutex_unlock(&gp_drain_lock);
+        gp_drain_leave();
         return -EALREADY;
     }
     profile->stop_ticks = stop_ticks;
@@ -395,15 +395,15 @@ int prof_stop(prof_t *profile)
         gp_profiles_count_wall(-1);
     end_run(profile);
     leave_scope(profile, coro);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
     if (profile->exact != NULL)
         gp_exact_stop(profile->exact);
     gp_collector_sync();
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     if (profile->options.scope != PROF_SCOPE_REQUEST)
         gp_profile_unlist(profile);
     atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
     gp_sampler_release(frequency_of(profile));
     errno = saved_errno;
     return 0;
@@ -414,9 +414,9 @@ static void read_ledger(prof_t *profile, gp_ledger_t *ledger)
     bool running = atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING;
     if (running && gp_thread_attach() != NULL)
         settle(profile, gp_thread_self);
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     gp_profile_ledger(profile, ledger);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
 }
 
 uint64_t prof_total_ns(prof_t *profile)
@@ -425,9 +425,9 @@ uint64_t prof_total_ns(prof_t *profile)
     if (check(profile) != 0)
         return 0;
     read_ledger(profile, &ledger);
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     uint64_t counted_ns = profile->exact != NULL ? gp_exact_language_ns(profile->exact) : 0;
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
     return counted_ns != 0 ? counted_ns : ledger.cpu_ns;
 }
 
@@ -458,11 +458,11 @@ void prof_free(prof_t *profile)
         return;
     if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
         prof_stop(profile);
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     forget_scopes(profile);
     gp_exact_free(profile->exact);
     profile->exact = NULL;
     gp_call_tree_free(&profile->tree);
     gp_profile_recycle(profile);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
 }

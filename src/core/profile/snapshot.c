@@ -185,9 +185,9 @@ gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
             gp_slice_settle_now(gp_thread_self);
         gp_collector_sync();
     }
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     int error = fill(owned, profile);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
     if (error == 0)
         return &owned->snapshot;
     // -Wanalyzer-malloc-leak: it frees what the snapshot is a part of.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "collect/news.h"
 #include "collect/parked.h"
 #include "collect/samples.h"
 #include "collect/sleepers.h"
@@ -37,19 +38,24 @@ static bool is_live(const gp_thread_t *thread)
     return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
 }
 
-// The thread that has a coroutine, or has it as its own stack.
-static gp_thread_t *find_thread(const prof_coro_t *coro, uint64_t id)
+static bool has(gp_thread_t *thread, const prof_coro_t *coro, uint64_t id)
 {
-    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next) {
-        bool has = coro->kind == GP_CORO_THREAD
-                       ? thread->root == coro
-                       : atomic_load_explicit(&thread->current, memory_order_relaxed) == coro &&
-                             atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id;
-        if (has && is_live(thread))
-            return thread;
+    return atomic_load_explicit(&thread->current, memory_order_relaxed) == coro &&
+           atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id && is_live(thread);
+}
+
+// The thread that has a coroutine, or has it as its own stack. Those that have one have told the collector.
+static gp_thread_t *find_thread(prof_coro_t *coro, uint64_t id)
+{
+    if (coro->kind == GP_CORO_THREAD) {
+        gp_thread_t *own = atomic_load_explicit(&coro->thread, memory_order_acquire);
+        return own != NULL && own->root == coro && is_live(own) ? own : NULL;
     }
-    return NULL;
+    gp_thread_t *thread = NULL;
+    gp_news_take();
+    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL && !has(thread, coro, id);)
+        ;
+    return thread;
 }
 
 // On a thread: asleep with a stack, where the signal came in, or at work, where no stack is to be had from outside.
@@ -175,7 +181,7 @@ static void count_one(prof_coro_t *coro, void *argument)
         census->visit(&seen, census->argument);
 }
 
-void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void *argument)
+void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void (*between)(void), void *argument)
 {
     census_t census = {
         .fatal = fatal,
@@ -183,10 +189,15 @@ void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, vo
         .visit = visit,
         .argument = argument,
     };
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    if (language != NULL)
-        language->before_drain(); // it forgets what is not true any more
-    gp_coro_each(count_one, &census);
+    gp_coro_cursor_t cursor = {0};
+    for (bool more = true; more;) {
+        const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+        if (language != NULL)
+            language->before_drain(); // it forgets what is not true any more
+        more = gp_coro_piece(&cursor, count_one, &census);
+        if (more)
+            between();
+    }
 }
 
 typedef struct writing {
@@ -218,9 +229,9 @@ static void write_one(const gp_census_seen_t *seen, void *argument)
     writing->count++;
 }
 
-size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal)
+size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal, void (*between)(void))
 {
     writing_t writing = {.recording = recording, .number = number};
-    gp_census_each(fatal, write_one, &writing);
+    gp_census_each(fatal, write_one, between, &writing);
     return writing.count;
 }

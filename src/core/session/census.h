@@ -30,9 +30,11 @@ typedef struct gp_census_seen { // one coroutine
 typedef void gp_census_visit_t(const gp_census_seen_t *seen, void *argument);
 
 // Look at every live coroutine and thread. Caller holds the drain lock.
-void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void *argument);
+//   between: called after each piece of GP_CORO_PIECE; it may give the lock back and take it again.
+void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void (*between)(void), void *argument);
 
 // Take a census into a recording, as number `number`. Caller holds the drain lock; modules are up to date.
-//   fatal: NULL = none.
+//   fatal: NULL = none. between: as above.
 // Returns how many records there are. Cost: ~2 us a coroutine.
-size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal);
+size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal,
+                      void (*between)(void));

@@ -61,16 +61,23 @@ static void add(const gp_census_seen_t *seen, void *argument)
     view_stack(view, &seen->stack);
 }
 
+// Not the collector's thread: what was unloaded meanwhile is asked for here.
+static void between_pieces(void)
+{
+    gp_drain_pass();
+    gp_modules_refresh();
+}
+
 gp_coro_view_t *gp_census_views(size_t *count)
 {
     views_t views = {.all = calloc(FIRST_ROOM, sizeof(*views.all)), .room = FIRST_ROOM};
     if (views.all == NULL)
         return NULL;
     gp_ticks_init();
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     gp_modules_refresh();
-    gp_census_each(NULL, add, &views);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_census_each(NULL, add, between_pieces, &views);
+    gp_drain_leave();
     *count = views.count;
     return views.all;
 }

@@ -14,6 +14,8 @@
 static gp_recording_t recording = {.writer = GP_WRITER_INIT, .is_brief = true};
 static int recording_pid;
 
+enum { PIECES_BYTES = 2 << 20 };
+
 static void record_threads(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -34,6 +36,20 @@ static void record_end(void)
     record->reason = GP_END_CENSUS;
 }
 
+// The file is written as the census goes on: nothing else has this writer, and no lock is held meanwhile.
+static void between_pieces(void)
+{
+    gp_collector_between_pieces();
+    if (gp_writer_pending(&recording.writer) < PIECES_BYTES)
+        return;
+    gp_recording_definitions(&recording);
+    if (!gp_writer_hand_over(&recording.writer))
+        return;
+    gp_drain_leave();
+    gp_writer_write(&recording.writer);
+    gp_drain_enter();
+}
+
 static int take(const char *path, bool direct, const gp_census_fatal_t *fatal)
 {
     if (recording_pid != getpid()) { // the parent's, in an unknown state since the fork
@@ -41,18 +57,18 @@ static int take(const char *path, bool direct, const gp_census_fatal_t *fatal)
         recording = (gp_recording_t){.writer = GP_WRITER_INIT, .is_brief = true};
         recording_pid = getpid();
     }
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     gp_modules_refresh();
     gp_recording_begin(&recording, 0);
     recording.writer.has_made_name = !direct;
     gp_writer_open_later(&recording.writer, path, &recording.header);
     gp_recording_meta(&recording);
     record_threads();
-    gp_census_take(&recording, 1, fatal);
+    gp_census_take(&recording, 1, fatal, between_pieces);
     gp_recording_definitions(&recording);
     record_end();
     bool taken = gp_writer_hand_over(&recording.writer);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
     return taken ? 0 : -ENOMEM;
 }
 

@@ -36,9 +36,13 @@ enum {
     NAME_EVERY = 5,    // records of a thread between two looks at its name
     LEDGER_SHARE = 50, // the ledger's scan takes at most 1/50 of the collector's time, and so do the threads' clocks
     ENDING_LIMIT_NS = 1000000000,
-    PARKED_SHARE = 100, // looking at parked stacks takes at most 1/100
-    CENSUS_PART = 8,    // the next census after 1/8 of the time so far: the file stays small
-    LAST_BYTES = 4096,  // of what is written at the end; and for each live coroutine:
+    PARKED_SHARE = 100,     // looking at parked stacks takes at most 1/100
+    PIECES_BYTES = 2 << 20, // of a scan in pieces, handed over at a time
+    WAITS = 20,             // for the writing thread, after a piece that finds it busy
+    WAITS_AT_END = 200,
+    WAIT_NS = 5000000,
+    CENSUS_PART = 8,   // the next census after 1/8 of the time so far: the file stays small
+    LAST_BYTES = 4096, // of what is written at the end; and for each live coroutine:
     LAST_CORO_BYTES = 64,
     KNOWN_BYTES = 256 << 10, // of records after which it is known how small they become in the file
 };
@@ -57,7 +61,6 @@ static const gp_sink_t session_sink, finished_sink;
 static gp_recording_t recording = {.writer = GP_WRITER_INIT};
 static uint64_t last_flush_ns, next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
 static uint32_t last_census;
-static uint64_t unwritten; // samples that there was no room for
 static _Atomic bool started;
 static bool was_started, opened;
 static bool is_last;               // what is reported now is the last of this capture
@@ -176,10 +179,8 @@ static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp
              id = stack->depth > 0 ? gp_recording_stack(&recording, stack) : 0;
     for (size_t i = 0; i < count; i++) {
         gp_sample_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SAMPLES, sizeof(*record));
-        if (record == NULL) {
-            unwritten++;
+        if (record == NULL)
             continue;
-        }
         record->time_ns = gp_recording_since(&recording, sample->ticks);
         record->weight_ns = shares[i].weight_ns;
         record->coro_id = sample->coro_id;
@@ -282,11 +283,22 @@ static void take_coro_over(prof_coro_t *coro)
     take_last_activity(coro, coro->final_id, coro->final_ticks);
 }
 
+// What is not written again later.
+static void count_refused(uint64_t counters[GP_COUNTER_COUNT])
+{
+    const uint64_t *refused = recording.writer.refused;
+    counters[GP_COUNTER_UNWRITTEN] = refused[GP_CHUNK_SAMPLES];
+    counters[GP_COUNTER_UNWRITTEN_HOGS] = refused[GP_CHUNK_HOGS] + refused[GP_CHUNK_DELAYS];
+    counters[GP_COUNTER_UNWRITTEN_ACTIVITIES] = refused[GP_CHUNK_ACTIVITIES];
+    counters[GP_COUNTER_UNWRITTEN_COROS] = refused[GP_CHUNK_COROS] + refused[GP_CHUNK_ORIGINS];
+    counters[GP_COUNTER_UNWRITTEN_CENSUS] = refused[GP_CHUNK_CENSUS];
+}
+
 static void write_counters(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_collector_counters(counters);
-    counters[GP_COUNTER_UNWRITTEN] = unwritten;
+    count_refused(counters);
     counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
     gp_counters_record_t *record =
         gp_writer_add(&recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
@@ -340,12 +352,49 @@ static int open_now(void)
     return error;
 }
 
+static void let_it_write(void)
+{
+    gp_drain_leave();
+    gp_writing_wait(&recording.writer, WAIT_NS);
+    gp_drain_enter();
+    gp_collector_between_pieces();
+}
+
+// Hand over what there is, and what it refers to. Returns false where what was handed over before is not written yet.
+static bool hand_over(void)
+{
+    gp_recording_definitions(&recording); // what coroutines were found waiting in, too
+    uint64_t pending = gp_writer_pending(&recording.writer);
+    if (gp_writer_is_busy(&recording.writer) || !gp_writer_hand_over(&recording.writer))
+        return false;
+    handed_over_bytes += pending;
+    gp_writing_begin(&recording.writer);
+    return true;
+}
+
+// A scan of hundreds of thousands of coroutines is more than the writer has room for. The lock is not held while it is
+// waited for; what still finds no room is counted.
+static void between_pieces(void)
+{
+    gp_collector_between_pieces();
+    for (int i = 0; gp_writer_pending(&recording.writer) > PIECES_BYTES && !hand_over() && i < WAITS; i++)
+        let_it_write();
+}
+
+// Look at all coroutines, in pieces.
+static void scan(void (*visit)(prof_coro_t *coro, void *argument), void *argument)
+{
+    gp_coro_cursor_t cursor = {0};
+    while (gp_coro_piece(&cursor, visit, argument))
+        between_pieces();
+}
+
 static void write_ledger(uint64_t now)
 {
     if (now < next_ledger_ns && !is_last)
         return;
     live_coros = 0;
-    gp_coro_each(report_live, NULL);
+    scan(report_live, NULL);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     next_ledger_ns = now + (took * LEDGER_SHARE > FLUSH_NS ? took * LEDGER_SHARE : FLUSH_NS);
 }
@@ -361,7 +410,7 @@ static void write_waits(uint64_t now)
     uint64_t least_ticks = is_last ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);
     if (now < next_waits_ns && !is_last)
         return;
-    gp_coro_each(take_parked, &least_ticks);
+    scan(take_parked, &least_ticks);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     next_waits_ns = now + (took * PARKED_SHARE > LONG_WAIT_NS ? took * PARKED_SHARE : LONG_WAIT_NS);
 }
@@ -379,7 +428,7 @@ static void write_census(uint64_t now)
 {
     if (now < next_census_ns && !is_last)
         return;
-    gp_census_take(&recording, ++last_census, NULL);
+    gp_census_take(&recording, ++last_census, NULL, between_pieces);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     uint64_t pause = gp_recording_since(&recording, gp_ticks()) / CENSUS_PART;
     pause = pause > CENSUS_NS ? pause : CENSUS_NS;
@@ -389,7 +438,7 @@ static void write_census(uint64_t now)
 // Threads and counters, for which each thread's clock is read. Returns whether it was time for them.
 static bool write_threads(uint64_t now)
 {
-    if (now < next_threads_ns && atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT)
+    if (now < next_threads_ns && !is_last)
         return false;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
@@ -409,7 +458,7 @@ static void report(uint64_t now)
     gp_session_calls_write(&recording.writer, now, is_last);
     uint64_t ticks = gp_ticks();
     if (is_last)
-        gp_coro_each(take_open_activity, &ticks);
+        scan(take_open_activity, &ticks);
     write_census(gp_clock_ns(CLOCK_MONOTONIC));
     if (is_time_for_counters)
         write_counters();
@@ -424,7 +473,7 @@ static gp_closing_t last_word(void)
     return (gp_closing_t){
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = counters[GP_COUNTER_DROP_RING_FULL] + counters[GP_COUNTER_DROP_REENTERED] +
-                counters[GP_COUNTER_DROP_NO_THREAD] + unwritten,
+                counters[GP_COUNTER_DROP_NO_THREAD] + recording.writer.refused[GP_CHUNK_SAMPLES],
         .is_whole = is_whole && !gp_writer_is_busy(&recording.writer),
     };
 }
@@ -480,15 +529,11 @@ static void end_of_round(void)
     gp_recording_definitions(&recording);
     is_last = end != ENDING_NOT || is_nearly_full();
     report(now);
-    gp_recording_definitions(&recording); // what coroutines were found waiting in
     if (is_last)
         write_end(end_reason(end));
-    uint64_t pending = gp_writer_pending(&recording.writer);
-    bool is_handed_over = gp_writer_hand_over(&recording.writer);
-    if (is_handed_over) {
-        handed_over_bytes += pending;
-        gp_writing_begin(&recording.writer);
-    }
+    for (int i = 0; is_last && gp_writer_is_busy(&recording.writer) && i < WAITS_AT_END; i++)
+        let_it_write(); // with a part of the report
+    bool is_handed_over = hand_over();
     last_flush_ns = now;
     is_over = is_last && is_handed_over && end == ENDING_NOT;
     if (end != ENDING_NOT)
@@ -501,7 +546,7 @@ static void after_round(void)
 {
     if (!is_over || gp_writer_is_busy(&recording.writer))
         return;
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     finished = last_word();
     int error = atomic_load_explicit(&recording.writer.error, memory_order_relaxed);
     finished.is_whole = true;
@@ -513,7 +558,7 @@ static void after_round(void)
     atomic_store_explicit(&gp_spawn_wanted, false, memory_order_relaxed);
     atomic_store_explicit(&gp_activity_wanted, false, memory_order_relaxed);
     gp_sink_replace(&session_sink, &finished_sink);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
     gp_wait_want(-1);
     gp_session_calls_stop();
     gp_sampler_release(hz);
@@ -591,7 +636,6 @@ void gp_session_in_child(void)
     unsigned hz = recording.header.frequency_hz;
     gp_recording_abandon(&recording);
     gp_writing_after_fork();
-    unwritten = 0;
     is_last = is_over = false;
     handed_over_bytes = 0;
     atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);

@@ -74,6 +74,7 @@ struct prof_coro {
     uint64_t parent_id;
     uintptr_t entry;  // address of its entry function, 0 = unknown
     uintptr_t object; // of its language, for gp_language_t.walk_parked(); 0 = none. Or set before it runs
+    _Atomic(struct gp_thread *) thread; // of a thread's own stack: the thread's block
     uint64_t birth_ticks;
     uint64_t birth_trace[2];
     uint32_t spawn_site;  // where it was created, see src/core/coro/spawn.h; 0 = not known
