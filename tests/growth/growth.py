@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What grow.c prints: resident memory and CPU time an event, by tenths of its events."""
+"""What grow.c prints: resident memory, CPU time an event, and mappings, by tenths of its events."""
 import collections
 import os
 
-Tenth = collections.namedtuple("Tenth", "rss_kib ns")
+Tenth = collections.namedtuple("Tenth", "rss_kib ns maps")
 
 
 def tenths(text):
     rows = [line.split() for line in text.splitlines() if line.startswith("TENTH ")]
     if [int(row[1]) for row in rows] != list(range(1, 11)):
         raise AssertionError(text)
-    return [Tenth(int(row[3]), float(row[5])) for row in rows]
+    return [Tenth(int(row[3]), float(row[5]), int(row[7])) for row in rows]
 
 
 def second_half_kib(rows):

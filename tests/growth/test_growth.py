@@ -37,6 +37,13 @@ class Growth(unittest.TestCase):
         rows = self.grow([GROW, "threads", "4000"], GROW_PROFILE="1", GROW_SYNC="100")
         self.assertLess(growth.second_half_kib(rows), 8000, rows)
 
+    def test_threads_where_the_core_is_there_twice(self):
+        """A program that is linked with libgreenprof, under `run`: a block of the inert core would be 4 mappings."""
+        with tempfile.TemporaryDirectory() as directory:
+            rows = self.grow([GREENPROF, "run", "-q", "-o", os.path.join(directory, "c.greenprof"), "--",
+                              GROW, "threads", "2000"], GROW_SYNC="100")
+        self.assertLess(rows[9].maps - rows[4].maps, 400, rows)
+
     def test_capture_has_a_greatest_size(self):
         """Without --max-size it would have more than a MiB."""
         for kib in 64, 200:

@@ -27,6 +27,7 @@ enum {
 };
 
 const gp_thread_watch_t *_Atomic gp_thread_watch;
+bool gp_threads_are_anothers;
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
@@ -266,6 +267,8 @@ gp_thread_t *gp_thread_attach(void)
     gp_thread_t *thread = gp_thread_self;
     if (__builtin_expect(thread != NULL && thread->keyed, 1))
         return thread;
+    if (gp_threads_are_anothers)
+        return NULL;
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); // locks are taken
     if (thread == NULL) {

@@ -17,6 +17,10 @@ extern const gp_thread_watch_t *_Atomic gp_thread_watch;
 // Bounds of the calling thread's own stack: [lo, hi). Signals: not safe.
 void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi);
 
+// This core is not the one that is active in the process (process/load.c). What it wraps is still called on the way to
+// the original, and nothing collects what it would keep of threads: it attaches none. Set as it is loaded.
+extern bool gp_threads_are_anothers;
+
 // The calling thread's block, made if need be. NULL when memory is short or on greenprof's own threads.
 gp_thread_t *gp_thread_attach(void);
 

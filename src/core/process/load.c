@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What happens when the core library is loaded.
+#include "coro/threads.h"
 #include "interface.h"
 #include "process/process.h"
 #include "session/census_service.h"
@@ -17,7 +18,8 @@ static int is_active(void)
 
 __attribute__((constructor)) static void load(void)
 {
-    if (!is_active())
+    gp_threads_are_anothers = !is_active();
+    if (gp_threads_are_anothers)
         return;
     gp_process_init();
     // In all profiles of this process.
