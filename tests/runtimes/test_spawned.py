@@ -76,7 +76,9 @@ class Spawned(shares.Shares):
             self.assertTrue(stack[0].startswith(("[coroutine", "[thread")), stack)
         focused = self.done.folded("--stitch", "--clock", "cpu", "--focus", "spawn_leaf")
         self.near("focus", focused.total, self.done.truth.functions["work_leaf"], check.SHARE_TOLERANCE, 0.01)
-        self.assertEqual(self.done.folded("--clock", "cpu", "--focus", "^work_leaf$", "--ignore", "spawn_leaf", "--stitch").stacks, [])
+        nothing = check.greenprof("export", self.done.output, "--format", "folded", "--clock", "cpu", "--focus", "^work_leaf$",
+                                  "--ignore", "spawn_leaf", "--stitch")
+        self.assertIn(b"nothing is left by --focus ^work_leaf$ --ignore spawn_leaf\n", nothing.stderr)
         self.assertNotEqual(self.done.folded("--clock", "cpu", "--focus", "^work_leaf$", "--ignore", "spawn_leaf").stacks, [])
 
     def names(self, *options):
