@@ -39,6 +39,31 @@ class Tables(Command):
         self.assertNotIn("1844674407", text)
         self.assertRegex(text, r"(?m)^ +0\.000 .* 2 +2 ")
 
+    def test_waits_that_were_taken_back(self):
+        """Samples of a wait that turned out to have had no end; one that goes on, and one that had an end, count."""
+        script = """thread 1 10 1 0 main
+coro 1 0 - 0 0 1 1 -
+coro 2 1 - 0 0 2 0 over
+coro 3 1 - 0 0 2 0 lasting
+stack 1 0 0:10
+stack 2 0 0:20
+stack 3 0 0:30
+sample 1000000000 1000000000 2 1 1 0 4
+sample 6000000000 5000000000 2 0 2 0 4
+sample 6000000000 5000000000 3 0 3 0 4
+ledger 2 0 0 1 1000000000 0 0 0 0 1000000000 0
+ledger 2 0 0 0 6000000000 0 0 0 0 5000000000 0
+ledger 3 0 0 1 6000000000 0 0 0 0 5000000000 0
+ledger 2 0 0 0 7000000000 0 0 0 0 0xfffffffed5fa0e00 0
+end 9000000000 0
+"""
+        capture = self.make("back.greenprof", script)
+        for window in ((), ("--from", "0.5")):
+            folded = self.succeed("export", capture, "-f", "folded", "--clock", "wall", *window)
+            weights = dict(line.rsplit(" ", 1) for line in folded.splitlines())
+            self.assertEqual({stack: round(int(weight) / 1e6) for stack, weight in weights.items() if int(weight) > 0},
+                             {"0x10;[waiting]": 1, "0x30;[waiting]": 5})
+
     def test_sorted_and_restricted(self):
         for sort in (["time"], ["calls"], ["name", "line"], ["pcalls", "filename"], ["stdname"]):
             keys = ",".join(sort)

@@ -170,6 +170,14 @@ static bool wants_waits(void)
     return true;
 }
 
+// A wait that goes on: the ledger has it, too, so that all of it is taken back there where it turns out to have no end.
+static void take_lasting(prof_coro_t *coro, uint64_t id)
+{
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, gp_ticks(), &ledger);
+    report_ledger(coro, id, &ledger);
+}
+
 static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack,
                         const gp_share_t *shares, size_t count)
 {
@@ -189,6 +197,8 @@ static void take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp
         record->trace = trace;
         record->kind = shares[i].kind;
     }
+    if (thread == NULL)
+        take_lasting(sample->coro, sample->coro_id);
 }
 
 static void take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_hog_sample_t *samples, size_t count)

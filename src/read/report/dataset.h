@@ -38,6 +38,10 @@ typedef struct gp_dataset_coro {
     uint32_t traces; // how many traces it worked for
     uint32_t trace;  // the last one of them: number in `traces`
     uint32_t share;  // the last one of its shares that was looked for, plus 1
+    // Samples of waits that had not ended, and what the ledger took back of these, as they turned out to have no end.
+    // So `lasting_kept` of each such sample counts. Of the whole capture.
+    uint64_t lasting_ns, taken_back_ns;
+    double lasting_kept;
 } gp_dataset_coro_t;
 
 typedef struct gp_dataset_trace { // number 0 is "no trace"
@@ -58,6 +62,7 @@ typedef struct gp_dataset_share { // one (coroutine, trace)
     uint32_t coro, trace;
     gp_ledger_t ledger;                  // sums modulo 2^64 until all is read
     gp_sampled_t sampled[GP_KIND_COUNT]; // samples
+    uint64_t lasting_ns[GP_KIND_COUNT];  // of these, see gp_dataset_is_lasting()
 } gp_dataset_share_t;
 
 typedef struct gp_dataset_thread_sum { // on-CPU samples on one thread
@@ -168,6 +173,13 @@ int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_
 
 // Whether a sample or an activity is within the window.
 bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
+// Is a sample a part of a wait that had not ended?
+static inline bool gp_dataset_is_lasting(const gp_sample_record_t *sample)
+{
+    return sample->thread == 0 &&
+           (sample->kind == GP_KIND_PARKED || sample->kind == GP_KIND_READY || sample->kind == GP_KIND_WAITING);
+}
+
 bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_record_t *activity);
 
 // A text of the capture; NULL when it has none of that key.

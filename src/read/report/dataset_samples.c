@@ -76,9 +76,21 @@ static void add_sampled(gp_sampled_t *sum, const gp_sample_record_t *sample)
     sum->samples++;
 }
 
+static int add_lasting(gp_dataset_t *dataset, const gp_sample_record_t *sample)
+{
+    uint32_t coro = gp_dataset_is_lasting(sample) ? gp_dataset_coro_quick(dataset, sample->coro_id) : 0;
+    if (coro == GP_INDEX_NONE)
+        return -ENOMEM;
+    if (gp_dataset_is_lasting(sample))
+        dataset->coros[coro].lasting_ns += sample->weight_ns;
+    return 0;
+}
+
 static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, gp_dataset_thread_sum_t **thread)
 {
     gp_dataset_seen_at(dataset, sample->time_ns);
+    if (add_lasting(dataset, sample) < 0)
+        return -ENOMEM;
     if (sample->kind >= GP_KIND_COUNT || !gp_dataset_has_sample(dataset, sample))
         return 0; // a later version has added kinds
     uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
@@ -90,6 +102,7 @@ static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, g
     if (share == NULL)
         return -ENOMEM;
     add_sampled(&share->sampled[sample->kind], sample);
+    share->lasting_ns[sample->kind] += gp_dataset_is_lasting(sample) ? sample->weight_ns : 0;
     if (sample->kind != GP_KIND_CPU)
         return 0;
     if (*thread == NULL || (*thread)->index != sample->thread)
@@ -122,12 +135,16 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
 {
     gp_dataset_t *dataset = context;
     gp_dataset_seen_at(dataset, ledger->time_ns);
+    uint32_t coro = gp_dataset_coro_quick(dataset, ledger->coro_id);
+    if (coro == GP_INDEX_NONE)
+        return -ENOMEM;
+    int64_t waited_ns = (int64_t)(ledger->ready_ns + ledger->parked_ns + ledger->waiting_ns);
+    if (waited_ns < 0)
+        dataset->coros[coro].taken_back_ns -= (uint64_t)waited_ns;
     if (dataset->windowed)
         return 0;
-    uint32_t coro = gp_dataset_coro_quick(dataset, ledger->coro_id);
     uint32_t trace = gp_dataset_trace_quick(dataset, ledger->trace);
-
-    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
+    if (trace == GP_INDEX_NONE)
         return -ENOMEM;
     gp_dataset_share_t *share = share_of(dataset, coro, trace);
     if (share == NULL)
@@ -147,8 +164,26 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
     return 0;
 }
 
+// What of samples of waits without an end was taken back later.
+static void take_back(gp_dataset_t *dataset)
+{
+    for (size_t i = 0; i < dataset->coro_count; i++) {
+        gp_dataset_coro_t *coro = &dataset->coros[i];
+        uint64_t kept = coro->lasting_ns > coro->taken_back_ns ? coro->lasting_ns - coro->taken_back_ns : 0;
+        coro->lasting_kept = coro->taken_back_ns > 0 ? (double)kept / ((double)coro->lasting_ns + 1) : 1;
+    }
+    for (size_t i = 0; i < dataset->share_count; i++) {
+        gp_dataset_share_t *share = &dataset->shares[i];
+        for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++) {
+            double lost = 1 - dataset->coros[share->coro].lasting_kept;
+            share->sampled[kind].ns -= (uint64_t)(lost * (double)share->lasting_ns[kind]);
+        }
+    }
+}
+
 void gp_dataset_sum_up(gp_dataset_t *dataset)
 {
+    take_back(dataset);
     for (size_t i = 0; i < dataset->share_count; i++) {
         gp_dataset_share_t *share = &dataset->shares[i];
         share->ledger.cpu_ns = gp_ledger_kind_ns(&share->ledger, GP_KIND_CPU); // not below zero

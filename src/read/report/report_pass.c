@@ -361,6 +361,8 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
     }
     seen->path = *path == PATH_LEFT_OUT ? GP_INDEX_NONE : *path - PATH_FIRST;
     seen->ns = (double)sample->weight_ns * gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
+    if (gp_dataset_is_lasting(sample))
+        seen->ns *= dataset->coros[seen->coro].lasting_kept;
     return 1;
 }
 
