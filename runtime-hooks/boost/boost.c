@@ -9,6 +9,7 @@
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "patch/hooks.h"
+#include "signal/region.h"
 #include "unwind/switch_rules.h"
 
 typedef void *make_t(void *top, size_t size, void (*entry)(void));
@@ -25,12 +26,13 @@ void gp_boost_jump(const uintptr_t *arguments, const gp_park_t *park)
 // Source: boost/context/fiber_fcontext.hpp (fiber_entry, create_fiber1), continuation_fcontext.hpp.
 void gp_boost_ontop(const uintptr_t *arguments, const gp_park_t *park)
 {
-    gp_thread_t *thread = gp_thread_attach();
-    uint64_t id = 0;
-    bool outside;
-    prof_coro_t *from = thread != NULL ? gp_thread_coro_at(thread, park->sp, &id, &outside) : NULL;
+    gp_thread_t *thread = gp_thread_self;
+    prof_coro_t *from = thread != NULL ? atomic_load_explicit(&thread->current, memory_order_relaxed) : NULL;
+    uint64_t id = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
     gp_switch_to_stack(arguments[0], park);
-    if (from != NULL && arguments[1] - atomic_load_explicit(&from->hi, memory_order_relaxed) < RECORD_BYTES)
+    // What calls functions on top of others passes what lies on its own stack.
+    if (from != NULL && arguments[1] - atomic_load_explicit(&from->hi, memory_order_relaxed) < RECORD_BYTES &&
+        gp_region_holds(from, id, park->sp))
         gp_coro_ends(from, id);
 }
 

@@ -46,13 +46,14 @@ static void announce(const context_t *context)
 void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)
 {
     const context_t *to = (const context_t *)arguments[1];
-    gp_thread_t *thread = gp_thread_attach();
+    bool is_over = gp_ruby_is_terminated((const void *)arguments[0]);
+    gp_thread_t *thread = is_over ? gp_thread_attach() : NULL;
     uint64_t id = 0;
     bool outside;
     if (to->stack_pointer != NULL && is_fresh(to->stack_pointer))
         announce(to);
     prof_coro_t *over = NULL;
-    if (thread != NULL && gp_ruby_is_terminated((const void *)arguments[0]))
+    if (thread != NULL)
         over = gp_thread_coro_at(thread, park->sp, &id, &outside);
     gp_switch_to_stack((uintptr_t)to->stack_pointer, park);
     gp_coro_ends(over, id);

@@ -57,7 +57,7 @@ static void a_fiber()
     });
     fiber.join();
     idle();
-    life("fiber_entry");
+    life("worker_context"); // a template argument of its entry function
 }
 
 static void a_context()
