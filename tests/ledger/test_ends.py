@@ -2,6 +2,7 @@
 """Coroutines that are over are not billed any more, and those that never started are ready: the ledger, the census and
 the graph against a program (ends.c) that books each life itself. Then nothing runs for IDLE seconds: an end that is not
 seen is that much too long."""
+import collections
 import os
 import re
 import sys
@@ -40,6 +41,12 @@ class Ends(check.Case):
         found = re.findall(r"^ +\d+  (\w+) +[\d.]+ s  (\w+)  of \d+$", done.stdout.decode(), re.M)
         return sorted((name, state) for state, name in found)
 
+    def check_census(self, expected):
+        """Where the one sample of a run comes right inside a switch, that switch may be taken for another one."""
+        found = self.census()
+        self.assertLessEqual(collections.Counter(expected), collections.Counter(found))
+        self.at_most(f"beside those that live: {found}", len(found), len(expected))
+
     def width(self, *frames):
         return sum(weight for stack, weight in self.folded.stacks if all(frame in stack for frame in frames))
 
@@ -63,9 +70,10 @@ class Ends(check.Case):
         self.assertEqual(set(self.lives), {"returns", "leaves", "swaps_reused", "swaps_unmapped", "swaps_overwritten", "stays"})
         self.check_lives()
         # Only what lives is in the census; the one that was made twice on its stack is there once.
-        self.assertEqual(self.census(), [("never", "new"), ("never", "new"), ("stays", "waiting")])
+        self.check_census([("never", "new"), ("never", "new"), ("stays", "waiting")])
         # No wait without a function: what had not started is below its entry, with nothing else.
-        self.assertEqual([stack for stack, _ in self.folded.stacks if stack[0].startswith("[waiting")], [])
+        bare = sum(weight for stack, weight in self.folded.stacks if stack[0].startswith("[waiting"))
+        self.at_most("waits without a function", bare, SLACK)
         self.assertEqual({tuple(stack) for stack, _ in self.folded.stacks if "never" in stack}, {("never", "[not started]")})
         seconds = float(self.done.truth.values["NEW"][0][1])
         count, wall, ready, waiting = self.rows()["never"]
@@ -78,7 +86,7 @@ class Ends(check.Case):
         """What leaves by setcontext() and comes back was parked meanwhile."""
         self.run_mode("back")
         self.check_lives()
-        self.assertEqual(self.census(), [("halves", "waiting")])
+        self.check_census([("halves", "waiting")])
 
 
 if __name__ == "__main__":

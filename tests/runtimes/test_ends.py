@@ -49,7 +49,7 @@ class Ends(check.Case):
         self.run_it(["ends", what, IDLE])
         self.check_lives()
         names = ("worker_context", "a_context", "jumper")
-        self.assertEqual([line for line in self.census() if any(name in line for name in names)], [])
+        self.at_most("in the census", len([line for line in self.census() if any(name in line for name in names)]), 0)
 
     def test_boost_fiber(self):
         self.check_boost("fiber")
@@ -67,8 +67,8 @@ class Ends(check.Case):
         self.run_it([ruby, os.path.join(HERE, "ends.rb"), IDLE])
         self.check_lives()
         census = self.census()
-        self.assertEqual(len(census), 1, census)
-        self.assertIn("ends.rb:5", census[0])
+        self.assertEqual(len([line for line in census if "ends.rb:5" in line]), 1, census)
+        self.at_most("in the census", len(census), 1)
 
     def check_lua(self, program, most):
         """Of those that were dropped `most` may still be known."""
