@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -15,31 +14,13 @@
 
 #include "base/descriptors.h"
 #include "capture/pack.h"
+#include "capture/write_parts.h"
 
 enum {
     PREDECESSORS_MAX = 1000,
     LAST_WORDS_BYTES = 1024,
     KEPT_ROOM = 2 << 20, // of a buffer; what it needed once beyond that, while the disk was slow, is given back
 };
-
-// Changes `parts`.
-static int write_parts(int fd, struct iovec *parts, int count)
-{
-    while (count > 0) {
-        ssize_t written = writev(fd, parts, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? -errno : -EIO;
-        for (; count > 0 && (size_t)written >= parts->iov_len; parts++, count--)
-            written -= (ssize_t)parts->iov_len;
-        if (count > 0) {
-            parts->iov_base = (char *)parts->iov_base + written;
-            parts->iov_len -= (size_t)written;
-        }
-    }
-    return 0;
-}
 
 // The capture of this very process before it replaced its image by exec?
 static bool is_predecessor(const char *path, const gp_file_header_t *header)
@@ -73,7 +54,15 @@ static int empty_if_regular(int fd)
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return -EPERM;
-    return ftruncate(fd, 0) == 0 ? 0 : -errno;
+    return status.st_size == 0 || ftruncate(fd, 0) == 0 ? 0 : -errno;
+}
+
+// A file that could not be begun, of which there are `most` bytes at most. A device is not ours to remove.
+static void remove_if_made(const char *path, off_t most)
+{
+    struct stat status;
+    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= most)
+        unlink(path);
 }
 
 // For its user alone: the program's arguments and paths are in it.
@@ -84,15 +73,17 @@ static int create(gp_writer_t *writer)
     int fd = open(writer->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0600);
     if (fd < 0)
         return -errno;
+    struct stat status;
     int error = writer->has_made_name ? empty_if_regular(fd) : 0;
+    if (error == 0 && fstat(fd, &status) != 0)
+        error = -errno;
     if (error != 0) {
+        remove_if_made(writer->path, 0);
         close(fd);
         return error;
     }
     int high = gp_descriptor_raise(fd);
     fd = high >= 0 ? high : fd;
-    struct stat status;
-    fstat(fd, &status);
     writer->device = status.st_dev;
     writer->inode = status.st_ino;
     writer->fd = fd;
@@ -118,11 +109,9 @@ static int open_file(gp_writer_t *writer)
         .again = *header,
     };
     start.chunk.checksum = XXH64(header, sizeof(*header), GP_CHUNK_SEED(GP_CHUNK_HEADER, 0, 0));
-    error = write_parts(writer->fd, &(struct iovec){&start, sizeof(start)}, 1);
+    error = gp_write_parts(writer->fd, &(struct iovec){&start, sizeof(start)}, 1);
     if (error != 0) {
-        struct stat status;
-        if (fstat(writer->fd, &status) == 0 && S_ISREG(status.st_mode)) // a device is not ours to remove
-            unlink(writer->path);
+        remove_if_made(writer->path, sizeof(start));
         close(writer->fd);
         writer->fd = -1;
         return error;
@@ -233,7 +222,7 @@ static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, const
         {(void *)(uintptr_t)payload, payload_len},
         {(void *)(uintptr_t)padding, whole - sizeof(header) - payload_len},
     };
-    int error = write_parts(writer->fd, parts, sizeof(parts) / sizeof(parts[0]));
+    int error = gp_write_parts(writer->fd, parts, sizeof(parts) / sizeof(parts[0]));
     if (error != 0) {
         // Half a chunk is of no use; where it cannot be cut off (a pipe) the reader copes with it.
         int cut = ftruncate(writer->fd, (off_t)writer->bytes);

@@ -2,13 +2,17 @@
 // The capture writer: whole chunks, a full disk at every possible write, a descriptor closed by the host.
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/write_parts.h"
 #include "capture/writer.h"
 #include "cmocka_all.h"
 #include "model/counters.h"
@@ -158,6 +162,31 @@ static void tells_its_end_where_memory_is_short(void **state)
     assert_int_equal(count_chunks(), 4);
 }
 
+// Nor does a pipe without a reader: one error each, and no signal that is pending afterwards.
+static void a_limit_on_files_raises_no_signal(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        gp_writer_t writer = GP_WRITER_INIT;
+        gp_file_header_t header = make_header(0);
+        signal(SIGXFSZ, SIG_DFL);
+        signal(SIGPIPE, SIG_DFL);
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, 100});
+        int too_large = gp_writer_open(&writer, path, &header), ends[2];
+        if (pipe(ends) != 0)
+            _exit(3);
+        close(ends[0]);
+        struct iovec part = {&header, sizeof(header)};
+        int broken = gp_write_parts(ends[1], &part, 1);
+        _exit(too_large == -EFBIG && broken == -EPIPE ? 0 : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 static void survives_a_closed_descriptor(void **state)
 {
     (void)state;
@@ -290,6 +319,7 @@ int main(void)
         cmocka_unit_test(writes_whole_chunks),
         cmocka_unit_test(full_disk_leaves_whole_chunks),
         cmocka_unit_test(tells_its_end_where_memory_is_short),
+        cmocka_unit_test(a_limit_on_files_raises_no_signal),
         cmocka_unit_test(survives_a_closed_descriptor),
         cmocka_unit_test(keeps_the_image_before_an_exec),
         cmocka_unit_test(refuses_what_cannot_be),

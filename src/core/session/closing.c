@@ -12,6 +12,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "capture/write_parts.h"
 #include "session/follow.h"
 #include "settings.h"
 #include "signal/mask.h"
@@ -60,8 +61,7 @@ static void say(const asked_t *asked, const char *line, int length)
     size_t bytes = length < LINE_SIZE ? (size_t)length : LINE_SIZE - 1;
     if (length <= 0 || !can_say(asked))
         return;
-    ssize_t written = write(STDERR_FILENO, line, bytes);
-    (void)written; // there is nowhere else to say it
+    gp_write_parts(STDERR_FILENO, &(struct iovec){(void *)(uintptr_t)line, bytes}, 1); // or nowhere
 }
 
 // As a shell takes it back: in quotes where it is not plain.
