@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 enum { ELEMENTS_IN_BUCKET = 4, ELEMENTS_MIN = 64 };
 
 void gp_sort(void *elements, size_t count, size_t stride, int (*compare)(const void *left, const void *right))
@@ -26,7 +28,7 @@ void gp_buckets_make(gp_buckets_t *buckets, const void *elements, size_t count, 
     while (span >> buckets->shift >= count / ELEMENTS_IN_BUCKET)
         buckets->shift++;
     buckets->count = (uint32_t)(span >> buckets->shift) + 1;
-    buckets->first = malloc(((size_t)buckets->count + 1) * sizeof(*buckets->first));
+    buckets->first = gp_memory_had(malloc(((size_t)buckets->count + 1) * sizeof(*buckets->first)));
     if (buckets->first == NULL) {
         *buckets = (gp_buckets_t){0};
         return;

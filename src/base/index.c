@@ -39,7 +39,7 @@ static int enlarge(gp_index_t *index, size_t size)
     gp_index_t larger = {.size = size};
     // Room that is kept for what may come is touched as that comes.
     larger.slots = index->count > 0 ? gp_memory_zeroed(larger.size * sizeof(*larger.slots))
-                                    : calloc(larger.size, sizeof(*larger.slots));
+                                    : gp_memory_had(calloc(larger.size, sizeof(*larger.slots)));
     if (larger.slots == NULL)
         return -ENOMEM;
     for (size_t slot = 0; slot < index->size; slot++)

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,20 @@ struct gp_arena_block {
     struct gp_arena_block *next;
     _Alignas(ALIGNMENT) uint8_t data[];
 };
+
+static _Atomic unsigned shortages;
+
+unsigned gp_memory_shortages(void)
+{
+    return atomic_load_explicit(&shortages, memory_order_relaxed);
+}
+
+void *gp_memory_had(void *block)
+{
+    if (block == NULL)
+        atomic_fetch_add_explicit(&shortages, 1, memory_order_relaxed);
+    return block;
+}
 
 // The memory is not zeroed: each piece is, when it is in use at once.
 static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
@@ -127,7 +142,7 @@ void *gp_memory_whole(size_t bytes)
     char *memory = bytes > SIZE_MAX / 2 ? NULL : bytes >= LARGE_PAGE ? large_pages(bytes) : malloc(bytes);
     if (memory != NULL && bytes >= WHOLE_MIN)
         populate(memory, bytes);
-    return memory;
+    return gp_memory_had(memory);
 }
 
 void *gp_memory_zeroed(size_t bytes)
@@ -138,7 +153,7 @@ void *gp_memory_zeroed(size_t bytes)
 
 static int resize(void **array, size_t *capacity, size_t larger, size_t element_bytes)
 {
-    void *grown = reallocarray(*array, larger, element_bytes);
+    void *grown = gp_memory_had(reallocarray(*array, larger, element_bytes));
     if (grown == NULL)
         return -ENOMEM;
     *array = grown;

@@ -33,6 +33,13 @@ void gp_arena_free(gp_arena_t *arena);
 void *gp_memory_whole(size_t bytes);
 void *gp_memory_zeroed(size_t bytes); // the same, zeroed; written by that
 
+// How often this process could not have memory: where it does without, names or lines are missing from what it says.
+// Threads: any.
+unsigned gp_memory_shortages(void);
+
+// Count it where `block` is NULL. Returns `block`. Threads: any.
+void *gp_memory_had(void *block);
+
 // Make an array larger by half; used by gp_grow().
 int gp_enlarge(void *array, size_t *capacity, size_t element_bytes);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "command.h"
 #include "environment.h"
 #include "message.h"
@@ -68,6 +69,8 @@ static int run(const gp_command_t *command, int argc, char **argv)
     if (status == 0)
         status = arguments.help ? gp_help_command(command) : runners[command - gp_commands](&arguments);
     gp_progress_end();
+    if (status == 0 && gp_memory_shortages() > 0)
+        gp_warn(command->name, "memory was short: functions may lack names and lines");
     gp_options_free(&arguments);
     return status;
 }

@@ -69,7 +69,7 @@ static bool unpack(lzma_stream *stream, uint8_t **buffer)
     lzma_ret state = LZMA_OK;
     while (state == LZMA_OK) {
         size_t larger = capacity ? capacity * 2 : 1 << 20;
-        uint8_t *grown = larger <= XZ_BYTES_MAX ? realloc(*buffer, larger) : NULL;
+        uint8_t *grown = larger <= XZ_BYTES_MAX ? gp_memory_had(realloc(*buffer, larger)) : NULL;
         if (grown == NULL)
             return false;
         *buffer = grown;

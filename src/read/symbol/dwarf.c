@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "symbol/debug_file.h"
 #include "symbol/dwarf_unit.h"
 
@@ -29,7 +30,7 @@ static void read_sections(gp_dwarf_t *dwarf, const gp_elf_t *elf)
 
 static gp_dwarf_t *open_one(const gp_elf_t *elf)
 {
-    gp_dwarf_t *dwarf = calloc(1, sizeof(*dwarf));
+    gp_dwarf_t *dwarf = gp_memory_had(calloc(1, sizeof(*dwarf)));
     int result = 0;
     if (dwarf == NULL)
         return NULL;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 int gp_dwarf_ranges_add(gp_dwarf_ranges_t *ranges, const gp_dwarf_range_t *range)
 {
     if (gp_grow(&ranges->items, &ranges->capacity, ranges->count, sizeof(*ranges->items)) < 0)
@@ -60,7 +62,7 @@ int gp_dwarf_flatten(gp_dwarf_ranges_t *ranges)
     int result = 0;
     if (ranges->count <= 1)
         return 0;
-    sweep.open = calloc(ranges->count, sizeof(size_t));
+    sweep.open = gp_memory_had(calloc(ranges->count, sizeof(size_t)));
     if (sweep.open == NULL)
         return -ENOMEM;
     gp_sort(ranges->items, ranges->count, sizeof(*ranges->items), compare_ranges);

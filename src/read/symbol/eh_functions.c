@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buckets.h"
+#include "base/memory.h"
 
 enum {
     EH_SDATA4 = 0x0b,
@@ -116,7 +117,7 @@ static int compare_functions(const void *left, const void *right)
 static void read_table(gp_eh_functions_t *functions, const eh_header_t *header, const uint8_t *table,
                        uint64_t table_base, const frames_t *frames)
 {
-    functions->items = calloc(header->count + 1u, sizeof(*functions->items));
+    functions->items = gp_memory_had(calloc(header->count + 1u, sizeof(*functions->items)));
     for (uint32_t i = 0; i < header->count && functions->items != NULL; i++) {
         int32_t fde = read_i32(table + (size_t)i * 8 + 4);
         uint64_t offset = table_base + (uint64_t)(int64_t)fde - frames->address;

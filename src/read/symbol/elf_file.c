@@ -36,7 +36,7 @@ static int read_sections(gp_elf_t *elf)
     size_t bytes = (size_t)header->e_shnum * sizeof(Elf64_Shdr);
     if (header->e_shnum == 0 || header->e_shentsize != sizeof(Elf64_Shdr))
         return 0; // no sections: no symbols, which is no error
-    elf->sections = malloc(bytes);
+    elf->sections = gp_memory_had(malloc(bytes));
     if (elf->sections == NULL)
         return -ENOMEM;
     int result = gp_elf_read(elf, header->e_shoff, elf->sections, bytes);

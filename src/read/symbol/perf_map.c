@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 enum { LINES_BYTES = 1 << 20, MAP_BYTES_MAX = 512 << 20 };
 
 // Read a hexadecimal number that ends before `end` with a blank. Returns behind the blank, or NULL.
@@ -119,8 +121,8 @@ static int advance(gp_perf_map_t *map, heap_t *open, uint64_t *position, uint64_
 
 static int make_cuts(gp_perf_map_t *map)
 {
-    uint32_t *order = malloc((map->count + 1) * sizeof(*order));
-    heap_t open = {malloc((map->count + 1) * sizeof(*open.items)), 0};
+    uint32_t *order = gp_memory_had(malloc((map->count + 1) * sizeof(*order)));
+    heap_t open = {gp_memory_had(malloc((map->count + 1) * sizeof(*open.items))), 0};
     int result = order != NULL && open.items != NULL ? 0 : -ENOMEM;
     uint64_t position = 0;
     map->cut_count = 0;
@@ -165,7 +167,7 @@ static bool is_believed(const gp_perf_map_t *map, const struct statx *status)
 
 static int read_more(gp_perf_map_t *map, int fd)
 {
-    char *text = malloc(LINES_BYTES);
+    char *text = gp_memory_had(malloc(LINES_BYTES));
     int result = text ? 0 : -ENOMEM;
     ssize_t got;
     while (result == 0 && (got = pread(fd, text, LINES_BYTES, (off_t)map->read_len)) > 0) {

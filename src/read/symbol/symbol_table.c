@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 typedef struct candidate {
     uint64_t lo, hi; // hi == lo: no size
     bool dynamic;    // of a .dynsym: without a size it covers nothing
@@ -139,7 +141,7 @@ static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, cons
 // Cut nested ranges into disjoint ones: a sweep with the stack of those that are open.
 static int flatten(gp_symbol_table_t *table, const candidates_t *all)
 {
-    size_t *open = calloc(all->count + 1, sizeof(*open));
+    size_t *open = gp_memory_had(calloc(all->count + 1, sizeof(*open)));
     size_t depth = 0;
     uint64_t position = 0;
     int result = open ? 0 : -ENOMEM;
