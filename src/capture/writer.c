@@ -134,14 +134,15 @@ static bool make_room(gp_buffer_t *buffer, size_t bytes)
 }
 
 // What says in the end how much was lost finds room, however short memory is by then.
-static void reserve_last_words(gp_writer_t *writer)
+static int reserve_last_words(gp_writer_t *writer)
 {
     static const enum gp_chunk_type last[] = {GP_CHUNK_COUNTERS, GP_CHUNK_END};
-    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
-        make_room(&writer->buffers[last[i]], LAST_WORDS_BYTES);
-        make_room(&writer->outgoing[last[i]], LAST_WORDS_BYTES);
-    }
+    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
+        if (!make_room(&writer->buffers[last[i]], LAST_WORDS_BYTES) ||
+            !make_room(&writer->outgoing[last[i]], LAST_WORDS_BYTES))
+            return -ENOMEM;
     gp_compressor_init(&writer->compressor);
+    return 0;
 }
 
 static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
@@ -154,8 +155,7 @@ static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_hea
     if (length >= sizeof(writer->path))
         return -ENAMETOOLONG;
     memcpy(writer->path, path, length + 1);
-    reserve_last_words(writer);
-    return 0;
+    return reserve_last_words(writer);
 }
 
 int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)

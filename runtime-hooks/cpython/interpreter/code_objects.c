@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1 // its default is exit()
 #include <uthash.h>
 
 #include "collect/functions.h"
@@ -307,6 +308,11 @@ static code_t *read_code(uintptr_t address)
     look_at_file(code, file);
     read_lines(code, field(head, layout->code_lines));
     HASH_ADD(hh, codes, address, sizeof(code->address), code);
+    if (code->hh.tbl == NULL) { // memory is short: it was not added
+        free(code->lines);
+        free(code);
+        return NULL;
+    }
     return code;
 }
 
@@ -317,6 +323,7 @@ static uint64_t locate(uintptr_t frame)
     HASH_FIND(hh, codes, &address, sizeof(address), code);
     if (code == NULL)
         code = read_code(address);
+    // -Wanalyzer-malloc-leak: the table keeps what was read
     if (code != NULL)
         code->in_site |= gp_spawn_is_locating;
     if (code == NULL || code->function == 0)

@@ -10,6 +10,7 @@
 #include <libdeflate.h> // unpacks what zlib packed, in half of zlib's time
 #include <lzma.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/memory.h"
 
@@ -25,12 +26,20 @@ enum {
 
 static bool inflate_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
 {
-    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    struct libdeflate_decompressor *decompressor = gp_memory_had(libdeflate_alloc_decompressor());
     enum libdeflate_result result = LIBDEFLATE_BAD_DATA;
     if (decompressor != NULL) // without room for a length only that many bytes are right
         result = libdeflate_zlib_decompress(decompressor, from, from_len, to, to_len, NULL);
     libdeflate_free_decompressor(decompressor);
     return result == LIBDEFLATE_SUCCESS;
+}
+
+static bool unzstd_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
+{
+    size_t length = ZSTD_decompress(to, to_len, from, from_len);
+    if (ZSTD_getErrorCode(length) == ZSTD_error_memory_allocation)
+        gp_memory_had(NULL);
+    return length == to_len;
 }
 
 void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
@@ -51,7 +60,7 @@ void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
     if (header.ch_type == ELFCOMPRESS_ZLIB)
         done = inflate_all(unpacked, header.ch_size, packed, packed_len);
     else if (header.ch_type == ELFCOMPRESS_ZSTD)
-        done = ZSTD_decompress(unpacked, header.ch_size, packed, packed_len) == header.ch_size;
+        done = unzstd_all(unpacked, header.ch_size, packed, packed_len);
     if (!done) {
         free(unpacked);
         errno = ENOEXEC;
@@ -78,6 +87,8 @@ static bool unpack(lzma_stream *stream, uint8_t **buffer)
         capacity = larger;
         state = lzma_code(stream, LZMA_FINISH);
     }
+    if (state == LZMA_MEM_ERROR)
+        gp_memory_had(NULL);
     return state == LZMA_STREAM_END && stream->avail_out > 0;
 }
 
@@ -86,6 +97,7 @@ void *gp_compressed_xz(const void *bytes, size_t len, size_t *unpacked_len)
     lzma_stream stream = LZMA_STREAM_INIT;
     uint8_t *buffer = NULL;
     if (lzma_stream_decoder(&stream, XZ_MEMORY_MAX, 0) != LZMA_OK) {
+        gp_memory_had(NULL);
         errno = ENOMEM;
         return NULL;
     }
