@@ -14,6 +14,7 @@
 #include "coro/registry.h"
 #include "signal/spare_stack.h"
 #include "signal/ticks.h"
+#include "unwind/memo.h"
 
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
@@ -306,6 +307,7 @@ void gp_thread_detach(void)
     stack_t now, off = {.ss_flags = SS_DISABLE};
     if (sigaltstack(NULL, &now) == 0 && now.ss_sp == thread->alternate_stack.ss_sp)
         sigaltstack(&off, NULL);
+    gp_memo_forget_own();
     gp_thread_self = NULL;
     thread->end_ticks = gp_ticks();
     atomic_store_explicit(&thread->final_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
@@ -339,6 +341,7 @@ void gp_thread_after_fork(void)
         if (thread != self)
             give_block(thread);
     }
+    gp_memo_forget_others();
     if (self == NULL)
         return;
     if (gp_ring_fill(&self->ring) > 0)

@@ -8,6 +8,12 @@
 
 // About 2 MiB of zero pages; a memo's pages are touched when its stack is first walked.
 static gp_memo_t memos[GP_MEMO_COUNT];
+static _Atomic uintptr_t owners[GP_MEMO_COUNT]; // thread pointer of the thread that walks with it; 0 = none does
+
+static uintptr_t self(void)
+{
+    return (uintptr_t)__builtin_thread_pointer();
+}
 
 static gp_memo_t *memo_of(const gp_stack_t *stack)
 {
@@ -27,8 +33,10 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
     use->next = NULL;
     use->run = use->last = NULL;
     use->gap = false;
-    // Acquire: pairs with gp_memo_release().
-    if (atomic_exchange_explicit(&memo->busy, 1, memory_order_acquire) != 0)
+    uintptr_t nothing = 0;
+    // Acquire: pairs with give_back().
+    if (!atomic_compare_exchange_strong_explicit(&owners[memo - memos], &nothing, self(), memory_order_acquire,
+                                                 memory_order_relaxed))
         return;
     use->memo = memo;
     unsigned epoch = gp_cache_epoch();
@@ -93,6 +101,34 @@ static void replace(gp_memo_t *memo, unsigned count)
     memo->end = GP_MEMO_HEADROOM + count;
 }
 
+static void give_back(const gp_memo_t *memo)
+{
+    // Release: pairs with the exchange in gp_memo_take().
+    atomic_store_explicit(&owners[memo - memos], 0, memory_order_release);
+}
+
+// Give back those of walks that will not end.
+static void forget(bool own)
+{
+    for (size_t i = 0; i < GP_MEMO_COUNT; i++) {
+        uintptr_t owner = atomic_load_explicit(&owners[i], memory_order_relaxed);
+        if (owner != 0 && (owner == self()) == own) {
+            memos[i].stack.hi = memos[i].stack.lo; // what is in it may be half written
+            give_back(&memos[i]);
+        }
+    }
+}
+
+void gp_memo_forget_own(void)
+{
+    forget(true);
+}
+
+void gp_memo_forget_others(void)
+{
+    forget(false);
+}
+
 void gp_memo_release(gp_memo_use_t *use)
 {
     gp_memo_t *memo = use->memo;
@@ -105,6 +141,5 @@ void gp_memo_release(gp_memo_use_t *use)
             gp_memo_leave(use);
         replace(memo, recorded(use));
     }
-    // Release: pairs with the exchange in gp_memo_take().
-    atomic_store_explicit(&memo->busy, 0, memory_order_release);
+    give_back(memo);
 }

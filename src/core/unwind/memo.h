@@ -40,7 +40,6 @@ typedef struct gp_memo_frame {
 } gp_memo_frame_t;
 
 typedef struct gp_memo {
-    _Atomic unsigned busy;
     unsigned epoch;
     gp_stack_t stack;
     unsigned start, end; // valid frames: chain[current][start..end)
@@ -79,6 +78,10 @@ void gp_memo_leave(gp_memo_use_t *use);
 
 // Give the memo back.
 void gp_memo_release(gp_memo_use_t *use);
+
+// The calling thread ends, or is a forked child's: whatever walks it was in, or others were in, will not end.
+void gp_memo_forget_own(void);
+void gp_memo_forget_others(void);
 
 // Is this frame the next old one? Moves on to the old frame that is not below `sp`.
 static inline bool gp_memo_meets(gp_memo_use_t *use, uintptr_t ra, uintptr_t sp, uintptr_t fp)
