@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Hosts that do to greenprof what libraries do: fork handlers that join and create threads, threads that are cancelled
-// while they dump, a tiny default stack, forks that run no handlers, signal handlers that need room.
+// while they dump, a tiny default stack, forks that run no handlers, signal handlers that need room, exec by number.
 //
 // Each case is a process of its own, since fork handlers are to be registered before its first fork: one that hangs or
 // crashes fails its test alone.
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -228,6 +229,111 @@ static int handlers_need_room(void)
     return prof_stop(profile);
 }
 
+// --- exec by other ways than execve().
+
+enum { EXECS = 60, EXEC_NS = 3000000 };
+
+static char *const program[] = {(char *)"/bin/true", NULL};
+
+static void exec_function(void)
+{
+    execveat(AT_FDCWD, program[0], program, environ, 0);
+}
+
+static void exec_number(void)
+{
+    syscall(SYS_execve, program[0], program, environ);
+}
+
+static void execveat_number(void)
+{
+    syscall(SYS_execveat, AT_FDCWD, program[0], program, environ, 0);
+}
+
+// Children that are sampled, and then run another program. Returns how many did not end as that does.
+static int exec_children(pid_t (*new_child)(void), void (*exec)(void))
+{
+    int failed = 0;
+    for (int i = 0; i < EXECS; i++) {
+        int status = -1;
+        pid_t pid = new_child();
+        if (pid == 0) {
+            burn(EXEC_NS);
+            exec();
+            _exit(2);
+        }
+        waitpid(pid, &status, 0);
+        failed += status != 0;
+    }
+    return failed;
+}
+
+static int exec_by(void (*exec)(void))
+{
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.scope = PROF_SCOPE_PROCESS;
+    options.frequency_hz = 10000;
+    prof_t *profile = prof_start(&options);
+    int failed = profile != NULL ? exec_children(fork, exec) : EXECS;
+    return prof_stop(profile) == 0 ? failed : 200;
+}
+
+static int execveat_is_called(void)
+{
+    return exec_by(exec_function);
+}
+
+static int exec_is_a_number(void)
+{
+    return exec_by(exec_number);
+}
+
+static int execveat_is_a_number(void)
+{
+    return exec_by(execveat_number);
+}
+
+// The program goes on, and is sampled again.
+static int execs_fail(void)
+{
+    prof_options_t options = PROF_OPTIONS_INIT;
+    prof_t *profile = prof_start(&options);
+    char *const none[] = {NULL};
+    errno = 0;
+    if (execveat(AT_FDCWD, "/no/such/program", none, environ, 0) != -1 || errno != ENOENT)
+        return 1;
+    errno = 0;
+    if (syscall(SYS_execve, "/no/such/program", none, environ) != -1 || errno != ENOENT)
+        return 2;
+    uint64_t before = prof_total_ns(profile);
+    burn(100000000);
+    uint64_t after = prof_total_ns(profile);
+    return prof_stop(profile) == 0 && after > before ? 0 : 3;
+}
+
+// A child that shares the memory, and must leave alone what the parent has there.
+static int vfork_and_execveat(void)
+{
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.scope = PROF_SCOPE_PROCESS;
+    prof_t *profile = prof_start(&options);
+    for (int i = 0; i < EXECS; i++) {
+        int status = -1;
+        pid_t pid = vfork();
+        if (pid == 0) {
+            execveat(AT_FDCWD, program[0], program, environ, 0);
+            _exit(2);
+        }
+        waitpid(pid, &status, 0);
+        if (status != 0)
+            return 1;
+    }
+    uint64_t before = prof_total_ns(profile);
+    burn(100000000);
+    uint64_t after = prof_total_ns(profile);
+    return prof_stop(profile) == 0 && after > before ? 0 : 3;
+}
+
 // --- The cases.
 
 typedef struct rough_case {
@@ -243,6 +349,11 @@ static const rough_case_t cases[] = {
     {"tiny_default_stack", tiny_default_stack},
     {"bare_fork", bare_fork},
     {"handlers_need_room", handlers_need_room},
+    {"execveat_is_called", execveat_is_called},
+    {"exec_is_a_number", exec_is_a_number},
+    {"execveat_is_a_number", execveat_is_a_number},
+    {"execs_fail", execs_fail},
+    {"vfork_and_execveat", vfork_and_execveat},
 };
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The host's syscall(): as glibc's, but for the number, which it keeps where ../signal/restart.c finds it. Nothing is
-// pushed: a system call may return on another stack, or twice.
+// pushed: a system call may return on another stack, or twice. The numbers of exec go by way of exec_number.h, which has
+// the same arguments.
     .text
+    .hidden gp_process_exec_number
     .globl syscall
     .type syscall, @function
     .p2align 4
 syscall:
     .cfi_startproc
     endbr64
+    cmpq $59, %rdi // execve
+    je gp_process_exec_number
+    cmpq $322, %rdi // execveat
+    je gp_process_exec_number
     movq %rdi, -8(%rsp)
     movq %rsi, %rdi
     movq %rdx, %rsi
