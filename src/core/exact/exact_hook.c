@@ -10,6 +10,7 @@
 #include "collect/collector.h"
 #include "coro/threads.h"
 #include "exact/exact_event.h"
+#include "signal/host_stack.h"
 #include "signal/region.h"
 #include "signal/slice.h"
 
@@ -47,7 +48,7 @@ static FAST bool is_stack_of(gp_thread_t *thread, const gp_exact_stack_t *stack,
 static bool is_on_alternate_stack(void)
 {
     stack_t alternate;
-    return sigaltstack(NULL, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK);
+    return gp_host_stack_change(NULL, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK);
 }
 
 // A stack pointer on no known stack: a coroutine that no hook announced. The collector makes a record of it.

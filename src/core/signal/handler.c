@@ -7,6 +7,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "signal/host_stack.h"
 #include "signal/language.h"
 #include "signal/poll.h"
 #include "signal/region.h"
@@ -289,6 +290,7 @@ static void take_sample(gp_thread_t *thread, ucontext_t *context)
 {
     found_t found = {.entry = thread->handler_entry, .now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     uint64_t weight_ns = found.cpu_ns - thread->sample_cpu_ns;
+    gp_host_stack_come_back(thread, context, found.cpu_ns);
     if (found.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
         // A wall-clock timer on a thread that hardly ran: too little to be worth a walk. The time is not lost, it is in
         // the weight of the next sample.

@@ -156,6 +156,18 @@ void gp_restart_call(ucontext_t *context)
     registers[REG_RIP] -= (greg_t)sizeof(syscall_instruction);
 }
 
+bool gp_restart_is_suspended(const ucontext_t *context)
+{
+    const greg_t *registers = context->uc_mcontext.gregs;
+    uint8_t code[CODE_BYTES];
+    const uint8_t *instruction = code + CODE_BYTES - sizeof(syscall_instruction);
+    uint64_t number;
+    return registers[REG_RAX] == -EINTR && registers[REG_RCX] == registers[REG_RIP] &&
+           read_code((uintptr_t)registers[REG_RIP] - CODE_BYTES, code) &&
+           memcmp(instruction, syscall_instruction, sizeof(syscall_instruction)) == 0 &&
+           find_number(instruction, registers, &number) && number == SYS_rt_sigsuspend;
+}
+
 void gp_restart_forget(ucontext_t *context)
 {
     greg_t *registers = context->uc_mcontext.gregs;

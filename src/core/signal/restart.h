@@ -20,10 +20,14 @@ bool gp_restart_is_call(const ucontext_t *context);
 
 #if defined(__x86_64__)
 // A handler of the program's is about to return to `context`. If that handler interrupted a system call, a sample taken
-// before the thread leaves the kernel must not restart it; if we had already decided to restart it, undo that. Called
-// by gp_restart_restorer. Signals: safe.
+// before the thread leaves the kernel must not restart it; if we had already decided to restart it, undo that. And it
+// may have been on an alternate stack that is not to be touched for a moment: host_stack.h. Called by
+// gp_restart_restorer. Signals: safe.
 void gp_restart_forget(ucontext_t *context);
 
-// What the program's handlers return to, in place of glibc's: the above, then rt_sigreturn.
+// The same context: did that handler end sigsuspend()? Before it is forgotten. Signals: safe.
+bool gp_restart_is_suspended(const ucontext_t *context);
+
+// What the program's handlers return to, in place of glibc's: gp_host_stack_return(), then rt_sigreturn.
 void gp_restart_restorer(void);
 #endif

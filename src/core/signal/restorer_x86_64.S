@@ -33,10 +33,32 @@
     .hidden gp_restart_restorer
     .type gp_restart_restorer, @function
 gp_restart_restorer:
-    movq %rsp, %rdi
-    call gp_restart_forget
-    movq $15, %rax // rt_sigreturn
+    movq gp_thread_self@gottpoff(%rip), %rax
+    movq %fs:(%rax), %rbp
+    testq %rbp, %rbp
+    jz 2f // not sampled: there is nothing to forget
+    movq %rsp, %rbx
+    movq (%rbp), %rax // host_stack.fresh
+    testq %rax, %rax
+    jz 1f
+    // What the handler has left below is not to be touched (host_stack.h): on to our own alternate stack, without signals
+    // until the return, which restores the mask. Nothing walks from there.
+    movl $2, %edi // SIG_SETMASK
+    leaq all_signals(%rip), %rsi
+    xorl %edx, %edx
+    movl $8, %r10d
+    movl $14, %eax // rt_sigprocmask
+    syscall
+    movq (%rbp), %rsp
+1:  movq %rbx, %rdi
+    call gp_host_stack_return
+    movq %rbx, %rsp
+2:  movl $15, %eax // rt_sigreturn
     syscall
     .cfi_endproc
     .size gp_restart_restorer, . - gp_restart_restorer
+    .section .rodata
+    .p2align 3
+all_signals:
+    .quad -1
     .section .note.GNU-stack, "", @progbits

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "signal/host_stack.h"
 #include "signal/thread.h"
 
 enum { GP_SPARE_STACK_BYTES = 16 << 10 };
@@ -20,7 +21,7 @@ enum { GP_SPARE_STACK_BYTES = 16 << 10 };
 static inline bool gp_run_on_spare_stack(gp_thread_t *thread, void (*run)(void *), void *argument)
 {
     stack_t now;
-    if (sigaltstack(NULL, &now) != 0 || (now.ss_flags & SS_ONSTACK)) {
+    if (gp_host_stack_change(NULL, &now) != 0 || (now.ss_flags & SS_ONSTACK)) {
         bool own = now.ss_sp == thread->alternate_stack.ss_sp;
         if (own)
             run(argument);

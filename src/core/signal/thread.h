@@ -55,7 +55,13 @@ typedef struct gp_recent_switch {
 enum { GP_RECENT_SWITCHES = 64 };
 
 typedef struct gp_thread {
-    _Atomic int state; // enum gp_thread_state
+    struct {             // the program's alternate stack, see host_stack.h
+        uintptr_t fresh; // no handler has returned from it since it was set: the top of ours; else 0
+        bool is_away;    // ours is in the place of:
+        stack_t stack;
+        uint64_t since_cpu_ns; // thread CPU clock when it went away
+    } host_stack;              // first: the restorer is assembly
+    _Atomic int state;         // enum gp_thread_state
     _Atomic pid_t tid;
     uint32_t index; // never reused in a process
     uint32_t slot;  // of the block in gp_thread_blocks, constant

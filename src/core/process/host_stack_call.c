@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The program's sigaltstack(): it sees its own stack while another is in its place (../signal/host_stack.h).
+#include <stddef.h>
+
+#include "greenprof/prof.h"
+#include "signal/host_stack.h"
+
+// What the program would be told. `now`: what is in force.
+static stack_t believed(const gp_thread_t *thread, const stack_t *now)
+{
+    stack_t stack = thread->host_stack.stack;
+    stack.ss_flags |= now->ss_flags & SS_ONSTACK;
+    return stack;
+}
+
+PROF_API int sigaltstack(const stack_t *stack, stack_t *old)
+{
+    gp_thread_t *thread = gp_thread_self;
+    stack_t wanted, before;
+    if (stack != NULL)
+        wanted = *stack; // `old` may be where it is
+    if (gp_host_stack_change(stack != NULL ? &wanted : NULL, &before) != 0)
+        return -1;
+    if (old != NULL)
+        *old = thread != NULL && thread->host_stack.is_away && before.ss_sp == thread->alternate_stack.ss_sp
+                   ? believed(thread, &before)
+                   : before;
+    if (thread != NULL && stack != NULL)
+        gp_host_stack_is_set(thread, !(wanted.ss_flags & SS_DISABLE) && wanted.ss_sp != thread->alternate_stack.ss_sp);
+    return 0;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "signal/host_stack.h"
+
+#include <stddef.h>
+
+#include "signal/handler.h"
+#include "signal/restart.h"
+#include "signal/ticks.h"
+
+enum { AWAY_NS = 10000000 }; // CPU time; a stack that is to be taken back is so within microseconds
+
+_Static_assert(offsetof(gp_thread_t, host_stack.fresh) == 0, "as restorer_x86_64.S has it");
+
+static bool holds(const stack_t *stack, uintptr_t address)
+{
+    return address - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+// Put `stack` in force, and into the context that the kernel restores it from. The kernel refuses to change a stack
+// that the stack pointer is on: so that is what it was before the signal, for the length of one system call. Nothing
+// may be delivered meanwhile, nor until the return, which restores the mask.
+static void force(ucontext_t *context, stack_t stack)
+{
+#if defined(__x86_64__)
+    uint64_t all = UINT64_MAX;
+    long result = SYS_sigaltstack;
+    stack.ss_flags &= ~SS_ONSTACK;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+    __asm__ volatile("movq %%rsp, %%rbx\n\t"
+                     "movq %[elsewhere], %%rsp\n\t"
+                     "syscall\n\t"
+                     "movq %%rbx, %%rsp"
+                     : "+a"(result)
+                     : "D"(&stack), "S"(NULL), [elsewhere] "r"(context->uc_mcontext.gregs[REG_RSP])
+                     : "rbx", "rcx", "r11", "memory");
+#endif
+    context->uc_stack = stack;
+}
+
+static bool is_ours(const gp_thread_t *thread, const ucontext_t *context)
+{
+    return context->uc_stack.ss_sp == thread->alternate_stack.ss_sp;
+}
+
+static void put_back(gp_thread_t *thread, ucontext_t *context)
+{
+    if (is_ours(thread, context))
+        force(context, thread->host_stack.stack);
+    thread->host_stack.is_away = false;
+}
+
+static void take_away(gp_thread_t *thread, ucontext_t *context)
+{
+    thread->host_stack.stack = context->uc_stack;
+    thread->host_stack.since_cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    thread->host_stack.is_away = true;
+    thread->host_stack.fresh = 0;
+    force(context, thread->alternate_stack);
+}
+
+void gp_host_stack_leave(gp_thread_t *thread, ucontext_t *context, bool was_awaited)
+{
+    if (thread->host_stack.is_away)
+        put_back(thread, context);
+    else if (thread->host_stack.fresh != 0 && was_awaited && holds(&context->uc_stack, (uintptr_t)context) &&
+             atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
+        take_away(thread, context);
+}
+
+void gp_host_stack_come_back(gp_thread_t *thread, ucontext_t *context, uint64_t cpu_ns)
+{
+    if (thread->host_stack.is_away && cpu_ns - thread->host_stack.since_cpu_ns >= AWAY_NS)
+        put_back(thread, context);
+}
+
+#if defined(__x86_64__)
+
+void gp_host_stack_return(ucontext_t *context)
+{
+    gp_host_stack_leave(gp_thread_self, context, gp_restart_is_suspended(context));
+    gp_restart_forget(context);
+}
+
+#endif
