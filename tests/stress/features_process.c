@@ -13,7 +13,7 @@
 
 #include "features.h"
 
-enum { CHILD_WORK = 1000, CLONE_STACK_BYTES = 64 << 10, STATUS_MAX = 63, NOBODY = 65534 };
+enum { CHILD_WORK = 1000, CLONE_STACK_BYTES = 64 << 10, STATUS_MAX = 63, OTHER_USER = 65534 };
 
 extern char **environ;
 
@@ -205,7 +205,8 @@ uint64_t feature_setuid(int id, int round)
     int failed = setgid(getgid()) != 0;
     failed |= setreuid(own, own) != 0;
     if (own == 0)
-        failed |= setresuid((uid_t)-1, NOBODY, 0) != 0 || geteuid() != NOBODY || setresuid((uid_t)-1, 0, 0) != 0;
+        failed |=
+            setresuid((uid_t)-1, OTHER_USER, 0) != 0 || geteuid() != OTHER_USER || setresuid((uid_t)-1, 0, 0) != 0;
     pthread_mutex_unlock(&features_mutex);
     return failed ? features_fail("setuid") : (uint64_t)(id + round);
 }
