@@ -34,6 +34,15 @@ class CensusCase(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
+    def test_a_thread_that_slept_has_not_been_running(self):
+        done = subprocess.run([GREENPROF, "run", "-o", self.file, "sleep", "1"], env=self.env, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        members = [member for group in self.read(self.file)["groups"] for member in group["members"]]
+        self.assertEqual(len(members), 1)
+        if members[0]["state"] == "running":
+            self.assertLess(members[0]["state_ms"], 1000)  # of its life, what it was on a processor
+
     def members(self, census):
         return [(member, [frame["function"] for frame in group["stack"]])
                 for group in census["groups"] for member in group["members"] if "is_thread" not in member]

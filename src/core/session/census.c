@@ -5,6 +5,7 @@
 
 #include "collect/news.h"
 #include "collect/parked.h"
+#include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sleepers.h"
 #include "coro/registry.h"
@@ -23,8 +24,9 @@ typedef struct census {
 
 typedef struct look { // what was seen of one coroutine
     enum gp_census_state state;
-    unsigned flags; // enum gp_census_flag
-    uint64_t since; // ticks
+    unsigned flags;   // enum gp_census_flag
+    uint64_t since;   // ticks
+    uint64_t most_ns; // it cannot have been in this state for longer; 0 = not known
     gp_thread_t *thread;
     int depth;       // -EAGAIN: it was switched meanwhile
     unsigned walked; // enum gp_unwind_flag
@@ -87,6 +89,9 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
     if (depth >= 0) {
         look->state = GP_CENSUS_BLOCKED;
         look->depth = depth;
+    } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if there ever was one: it may have slept
+        uint64_t cpu_ns = gp_sampler_thread_cpu_ns(tid), before_ns = look->thread->start_cpu_ns;
+        look->most_ns = cpu_ns > before_ns ? cpu_ns - before_ns : 1;
     }
 }
 
@@ -175,6 +180,8 @@ static void count_one(prof_coro_t *coro, void *argument)
         .thread = look.thread,
     };
     seen.state_ns = seen.ticks > look.since ? gp_ticks_to_ns(seen.ticks - look.since) : 0;
+    if (look.most_ns != 0 && seen.state_ns > look.most_ns)
+        seen.state_ns = look.most_ns;
     locate(coro, id, &look, &seen.stack);
     gp_parked_trace(coro, seen.trace);
     if (id != 0 && atomic_load_explicit(&coro->id, memory_order_acquire) == id) // else it is over
