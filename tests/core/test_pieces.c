@@ -118,7 +118,7 @@ static void captures_are_written_in_pieces(void **state)
     begin();
     gp_session_ending();
     assert_true(looked_at >= COROUTINES);
-    assert_true(most_in_hold <= 2 * GP_CORO_PIECE); // one may be looked at twice
+    assert_true(most_in_hold <= 4 * GP_CORO_PIECE); // one may be looked at more than once
 }
 
 static int set_up(void **state)

@@ -202,8 +202,7 @@ void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, vo
         if (language != NULL)
             language->before_drain(); // it forgets what is not true any more
         more = gp_coro_piece(&cursor, count_one, &census);
-        if (more)
-            between();
+        between();
     }
 }
 

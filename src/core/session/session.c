@@ -395,8 +395,8 @@ static void between_pieces(void)
 static void scan(void (*visit)(prof_coro_t *coro, void *argument), void *argument)
 {
     gp_coro_cursor_t cursor = {0};
-    while (gp_coro_piece(&cursor, visit, argument))
-        between_pieces();
+    for (bool more = true; more; between_pieces()) // after the last one, too: another scan may follow
+        more = gp_coro_piece(&cursor, visit, argument);
 }
 
 static void write_ledger(uint64_t now)
