@@ -26,6 +26,6 @@ if(GREENPROF_SANITIZE)
 endif()
 option(GREENPROF_COVERAGE "Instrument for gcov" OFF)
 if(GREENPROF_COVERAGE)
-  add_compile_options(--coverage)
+  add_compile_options(--coverage -fprofile-update=atomic) # counters of handlers and of threads
   add_link_options(--coverage)
 endif()

@@ -78,8 +78,8 @@ def run_unit(unit, greenprof=None, hz=None):
         folders = {name: os.path.join(scratch, name) for name in ("home", "tmp", "work", "captures")}
         for folder in folders.values():
             os.mkdir(folder)
-        environment = {**os.environ, "HOME": folders["home"], "TMPDIR": folders["tmp"], "LC_ALL": "C.UTF-8", "NO_COLOR": "1",
-                       "RESULTS": os.path.join(scratch, "results"), **unit.environment}
+        environment = {**os.environ, "HOME": folders["home"], "TMPDIR": folders["tmp"], "LC_ALL": "C.UTF-8",
+                       "NO_COLOR": "1", "RESULTS": os.path.join(scratch, "results"), **unit.environment}
         command = list(unit.command)
         if greenprof:
             command = [greenprof, "run", "-F", str(hz), "-o", os.path.join(folders["captures"], "%p.greenprof"), "--",
@@ -90,7 +90,8 @@ def run_unit(unit, greenprof=None, hz=None):
         if os.environ.get("FOREIGN_KEEP"):
             with open(os.path.join(os.environ["FOREIGN_KEEP"], f"{unit.name}.{hz}".replace("/", "_")), "w") as kept:
                 kept.write(output)
-        return {f"{unit.name}: {name}": result for name, result in {"[status]": status, **results}.items()}, len(captures)
+        results = {"[status]": status, **results}
+        return {f"{unit.name}: {name}": result for name, result in results.items()}, len(captures)
 
 
 def unstable_of(runs):

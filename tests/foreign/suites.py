@@ -45,7 +45,8 @@ def cpython(quick):
         return [python_unit(f"test.test_{name}") for name in ("generators", "yield_from", "coroutines")], 150
     names = ["test_generators", "test_yield_from", "test_coroutines", "test_asyncgen", "test_fork1", "test_signal",
              "test_threadsignals", "test_thread", "test_threading", "test_threading_local", "test_contextlib"]
-    return [python_unit(module) for module in [*(f"test.{name}" for name in names), *modules_in("test.test_asyncio")]], 2000
+    modules = [*(f"test.{name}" for name in names), *modules_in("test.test_asyncio")]
+    return [python_unit(module) for module in modules], 2000
 
 
 def greenlet(quick):
@@ -117,7 +118,8 @@ def ruby(quick):
              "test/ruby/test_thread_queue.rb", *sorted(os.path.relpath(path, folder) for path in
              glob.glob(os.path.join(folder, "test", "fiber", "test_*.rb")))]
     command = ["ruby", "-W0", "-Itool/lib", "-Itest/lib", "test/runner.rb", "-v", "--tty=no", "--seed=1"]
-    return [Unit(file, [*command, file], parse_ruby, folder) for file in files], 200
+    return [Unit(file, [*command, file], parse_ruby, folder,
+                 {"RUBY_TEST_TIMEOUT_SCALE": "10"}) for file in files], 200
 
 
 def php(quick):
@@ -134,5 +136,26 @@ def php(quick):
     return [Unit("fibers", command, parse_pattern(pattern), None, environment)], 10 if quick else 75
 
 
+BOOST_BUILD = """
+mkdir made
+ls libs/{library}/test/test_*.cpp | xargs -P "$(nproc)" -I FILE sh -c '
+    g++ -O1 -w -std=c++17 -o made/$(basename FILE .cpp) FILE /usr/lib/*/libboost_unit_test_framework.a \\
+        -lboost_fiber -lboost_context -lpthread'
+"""
+
+
+def boost(library, left_out, at_least):
+    def suite(quick):
+        need("g++")
+        if not os.path.exists("/usr/include/boost/fiber") or not glob.glob("/usr/lib/*/libboost_unit_test_framework.a"):
+            raise Missing("libboost-fiber-dev or libboost-test-dev is not installed")
+        made = os.path.join(sources.build("boost1.74", f"boost_{library}", BOOST_BUILD.format(library=library)), "made")
+        pattern = r'^ *Test case "(?P<name>[^"]+)" has (?P<result>\w+)'
+        return [Unit(name, [os.path.join(made, name), "--report_level=detailed", "--color_output=no"],
+                     parse_pattern(pattern)) for name in sorted(os.listdir(made)) if name not in left_out], at_least
+    return suite
+
+
 SUITES = {"cpython": cpython, "greenlet": greenlet, "eventlet": eventlet, "gevent": gevent, "ruby": ruby, "php": php,
-          "pth": pth, "perl_coro": perl_coro}
+          "pth": pth, "perl_coro": perl_coro,
+          "boost_context": boost("context", (), 20), "boost_fiber": boost("fiber", (), 150)}

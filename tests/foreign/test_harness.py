@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the comparison of others' tests makes of programs of which the truth is known: `greenprof` is a stand-in here."""
+"""What the comparison of others' tests makes of programs of known truth: `greenprof` is a stand-in here."""
 import os
 import stat
 import sys
