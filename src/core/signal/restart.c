@@ -119,12 +119,65 @@ static bool read_code(uintptr_t address, uint8_t code[CODE_BYTES])
     return gp_peek(address, code, CODE_BYTES);
 }
 
-// Is a signal pending that is delivered as soon as this one's handler returns? Then the program may count on the EINTR.
-static bool others_wait(const ucontext_t *context)
+// The signals that are delivered as soon as this one's handler returns, one bit each. All where the kernel does not
+// say.
+static uint64_t others_waiting(const ucontext_t *context)
 {
     uint64_t pending = 0, blocked;
     memcpy(&blocked, &context->uc_sigmask, sizeof(blocked)); // the kernel's set: 64 signals
-    return syscall(SYS_rt_sigpending, &pending, sizeof(pending)) != 0 || (pending & ~blocked) != 0;
+    return syscall(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 ? pending & ~blocked : UINT64_MAX;
+}
+
+// Does the program handle one of these, and without SA_RESTART?
+static bool one_interrupts(uint64_t signals)
+{
+    struct { // as the kernel has it
+        uintptr_t handler, flags, restorer;
+        uint64_t mask;
+    } action;
+    for (; signals != 0; signals &= signals - 1) {
+        int number = __builtin_ctzll(signals) + 1;
+        if (syscall(SYS_rt_sigaction, number, NULL, &action, sizeof(action.mask)) == 0 && action.handler > 1 &&
+            !(action.flags & SA_RESTART)) // 0 and 1: SIG_DFL and SIG_IGN
+            return true;
+    }
+    return false;
+}
+
+// Those that the kernel makes again after a handler with SA_RESTART.
+static bool is_made_again(uint64_t number)
+{
+    switch (number) {
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_fcntl:
+    case SYS_flock:
+    case SYS_open:
+    case SYS_openat:
+    case SYS_mq_timedsend:
+    case SYS_mq_timedreceive:
+    case SYS_splice:
+        return true;
+    default:
+        return is_wait(number);
+    }
+}
+
+// The kernel delivers what is sent to a thread, as our signal is, before what is sent to the process. So where a signal
+// of the program's has just ended a call, ours may come first; with SA_RESTART the call is then to be made again, and
+// the program's handler runs before that: it would not end the call any more.
+static void end_call(ucontext_t *context)
+{
+    greg_t *registers = context->uc_mcontext.gregs;
+    if (!is_made_again((uint64_t)registers[REG_RAX]) ||
+        memcmp((const void *)registers[REG_RIP], syscall_instruction, sizeof(syscall_instruction)) != 0)
+        return;
+    uint64_t others = others_waiting(context);
+    if (others == UINT64_MAX || !one_interrupts(others))
+        return;
+    registers[REG_RIP] += (greg_t)sizeof(syscall_instruction);
+    registers[REG_RAX] = -EINTR;
+    registers[REG_RCX] = 0; // the program's: not to be made again
 }
 
 bool gp_restart_is_call(const ucontext_t *context)
@@ -141,6 +194,10 @@ void gp_restart_call(ucontext_t *context)
     greg_t *registers = context->uc_mcontext.gregs;
     uint8_t code[CODE_BYTES];
     uint64_t number;
+    if (registers[REG_RCX] == registers[REG_RIP] + (greg_t)sizeof(syscall_instruction)) {
+        end_call(context);
+        return;
+    }
     // The instruction leaves its end in %rcx; where a handler of the program's was there first, it is not there any
     // more.
     if (registers[REG_RAX] != -EINTR || registers[REG_RCX] != registers[REG_RIP] ||
@@ -148,7 +205,7 @@ void gp_restart_call(ucontext_t *context)
         return;
     const uint8_t *instruction = code + CODE_BYTES - sizeof(syscall_instruction);
     if (memcmp(instruction, syscall_instruction, sizeof(syscall_instruction)) != 0 ||
-        !find_number(instruction, registers, &number) || others_wait(context))
+        !find_number(instruction, registers, &number) || others_waiting(context) != 0)
         return;
     registers[REG_RAX] = (greg_t)number;
     registers[REG_RCX] =

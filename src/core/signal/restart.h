@@ -12,7 +12,9 @@
 #include <ucontext.h>
 
 // Make the interrupted context repeat its system call, if that has just failed with EINTR, unless another signal is
-// pending: its handler may want the EINTR. Signals: safe. Cost: nothing in other contexts, else one system call.
+// pending: its handler may want the EINTR. Make it fail with EINTR if the kernel is going to repeat it for our
+// SA_RESTART, but a signal is pending that the program handles without SA_RESTART. Signals: safe. Cost: nothing in
+// other contexts, else one system call, and one for each pending signal.
 void gp_restart_call(ucontext_t *context);
 
 // Was the interrupted context in a system call? Signals: safe.
