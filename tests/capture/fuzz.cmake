@@ -4,6 +4,7 @@
 #   capture  a capture through the reader, the report and every exporter
 #   payload  packed and compressed chunks, both ways
 #   texts    trace ids, moments, restrictions, names that are not UTF-8
+#   options  command lines
 set(tools ${PROJECT_SOURCE_DIR}/tools/greenprof)
 set(fuzz_includes ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests/fuzz ${PROJECT_SOURCE_DIR}/src
     ${PROJECT_SOURCE_DIR}/src/read ${PROJECT_SOURCE_DIR}/include ${tools})
@@ -62,3 +63,4 @@ endfunction()
 fuzz_target(capture corpus)
 fuzz_target(payload corpus_payload ${writer})
 fuzz_target(texts corpus_texts ${tools}/time_text.c ${tools}/restriction.c)
+fuzz_target(options corpus_options ${tools}/options.c ${tools}/option_table.c ${tools}/sort_key.c)

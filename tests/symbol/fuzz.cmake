@@ -3,7 +3,7 @@
 # moment as well, under its sanitizers. For longer: symbol_fuzz_NAME DIRECTORY-FOR-FINDS corpus/NAME
 find_program(FUZZ_CLANG NAMES clang clang-14)
 set(fuzz_parts)
-foreach(part buckets index memory)
+foreach(part buckets index maps memory)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/base/${part}.c)
 endforeach()
 foreach(part compressed debug_file demangle dwarf dwarf_abbrev dwarf_files dwarf_flatten dwarf_form dwarf_functions
@@ -27,10 +27,11 @@ if(FUZZ_CLANG AND fuzz_missing EQUAL 0)
     DEPENDS ${fuzz_parts} ${fuzz_headers} WORKING_DIRECTORY ${fuzz_directory} VERBATIM)
 endif()
 
-foreach(target elf debug_info debug_line packed names perf_map)
+foreach(target elf debug_info debug_line packed names perf_map maps)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/fuzz_${target}.c)
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${target})
-  set(wrap $<$<STREQUAL:${target},elf>:-Wl,--wrap=open>) # it opens no files by names out of the input
+  # elf opens no files by names out of the input; maps reads the input in place of /proc's file.
+  set(wrap $<$<STREQUAL:${target},elf>:-Wl,--wrap=open> $<$<STREQUAL:${target},maps>:-Wl,--wrap=open,--wrap=read>)
   file(GLOB inputs CONFIGURE_DEPENDS ${corpus}/*)
   add_executable(symbol_replay_${target} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c)
   target_include_directories(symbol_replay_${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz)

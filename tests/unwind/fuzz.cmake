@@ -16,7 +16,7 @@ if(FUZZ_CLANG AND fuzz_missing EQUAL 0)
     DEPENDS ${fuzz_sources} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} VERBATIM)
   add_custom_target(unwind_fuzz ALL DEPENDS ${fuzz_exe})
   # The corpus, then a few seconds of something new; what is found goes to the build tree.
-  add_test(NAME unwind_fuzz COMMAND sh -c "mkdir -p fuzz && ${fuzz_exe} -seed=1 -max_total_time=5 -max_len=2048 -print_final_stats=1 fuzz ${CMAKE_CURRENT_SOURCE_DIR}/corpus")
+  add_test(NAME unwind_fuzz COMMAND sh -c "mkdir -p fuzz && ${fuzz_exe} -runs=50000 -seed=1 -max_total_time=5 -max_len=2048 -print_final_stats=1 fuzz ${CMAKE_CURRENT_SOURCE_DIR}/corpus")
 else()
   unwind_skip(unwind_fuzz clang with libclang-rt is not installed)
 endif()
