@@ -336,6 +336,86 @@ static int vfork_and_execveat(void)
 
 // --- The cases.
 
+// --- Processes that end as their last thread does, with the status 0 and by way of exit().
+
+static pthread_t first_thread;
+static pthread_key_t late_key;
+static bool is_late_over;
+
+static void say_that_it_ended(void)
+{
+    if (!is_late_over)
+        _exit(7); // other keys' destructors come before the end
+}
+
+static void late_destructor(void *value)
+{
+    is_late_over = value != NULL;
+}
+
+static void *end_last(void *unused)
+{
+    if (unused == NULL)
+        pthread_join(first_thread, NULL);
+    pthread_setspecific(late_key, &late_key);
+    burn(5000000);
+    return NULL;
+}
+
+static bool start_to_end(void)
+{
+    prof_options_t options = PROF_OPTIONS_INIT;
+    options.scope = PROF_SCOPE_PROCESS;
+    first_thread = pthread_self();
+    atexit(say_that_it_ended);
+    return pthread_key_create(&late_key, late_destructor) == 0 && prof_start(&options) != NULL;
+}
+
+static int main_thread_ends_first(void)
+{
+    pthread_t threads[4];
+    if (!start_to_end())
+        return 1;
+    for (int i = 0; i < 4; i++)
+        if (pthread_create(&threads[i], NULL, end_last, i == 0 ? NULL : &late_key) != 0)
+            return 2;
+    pthread_exit(NULL);
+}
+
+static int main_thread_ends_last(void)
+{
+    pthread_t thread;
+    if (!start_to_end() || pthread_create(&thread, NULL, end_last, &late_key) != 0)
+        return 1;
+    pthread_join(thread, NULL);
+    is_late_over = false;
+    pthread_setspecific(late_key, &late_key);
+    pthread_exit(NULL);
+}
+
+static void *fork_and_end(void *status)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(PATIENCE_S / 2);
+        return end_last(status); // the child's one and last thread
+    }
+    waitpid(pid, status, 0);
+    return NULL;
+}
+
+static int forked_thread_ends(void)
+{
+    pthread_t thread;
+    int status = -1;
+    if (!start_to_end() || pthread_create(&thread, NULL, fork_and_end, &status) != 0)
+        return 1;
+    alarm(PATIENCE_S);
+    pthread_join(thread, NULL);
+    is_late_over = true;
+    return status == 0 ? 0 : 2;
+}
+
 typedef struct rough_case {
     const char *name;
     int (*run)(void); // returns 0 where all is well
@@ -354,6 +434,9 @@ static const rough_case_t cases[] = {
     {"execveat_is_a_number", execveat_is_a_number},
     {"execs_fail", execs_fail},
     {"vfork_and_execveat", vfork_and_execveat},
+    {"main_thread_ends_first", main_thread_ends_first},
+    {"main_thread_ends_last", main_thread_ends_last},
+    {"forked_thread_ends", forked_thread_ends},
 };
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };

@@ -2,7 +2,6 @@
 #include "collect/pacer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -16,6 +15,7 @@
 
 #include "base/futex.h"
 #include "collect/pace_queue.h"
+#include "coro/task.h"
 #include "coro/threads.h"
 #include "signal/clock_paced.h"
 #include "signal/ticks.h"
@@ -61,21 +61,6 @@ static bool own_descriptors(void)
     return true;
 }
 
-// Source: proc_pid_stat(5): the state follows the name, which may have parentheses itself.
-static bool is_runnable(pid_t tid)
-{
-    char text[128];
-    snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t length = syscall(SYS_read, fd, text, sizeof(text) - 1);
-    syscall(SYS_close, fd);
-    text[length > 0 ? length : 0] = '\0';
-    const char *end = strrchr(text, ')');
-    return end != NULL && end[1] != '\0' && end[2] == 'R';
-}
-
 static void set_idle(gp_paced_t *paced, bool is_idle)
 {
     if (paced->is_idle != is_idle)
@@ -92,7 +77,7 @@ static bool runs(gp_timer_t *timer, pid_t tid)
     set_idle(paced, used_ns == before_ns);
     if (used_ns == before_ns) // it has not run since it was looked at last
         return false;
-    bool goes_on = gp_clock_ns(gp_thread_clock(tid)) > used_ns || (sees_states && is_runnable(tid));
+    bool goes_on = gp_clock_ns(gp_thread_clock(tid)) > used_ns || (sees_states && gp_task_state(tid) == 'R');
     atomic_store_explicit(&paced->seen_cpu_ns, gp_clock_ns(gp_thread_clock(tid)), memory_order_relaxed);
     atomic_store_explicit(&paced->seen_ns, gp_clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     return goes_on;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "collect/sampler.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "collect/pacer.h"
 #include "collect/sampling_signal.h"
 #include "coro/registry.h"
+#include "coro/task.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "settings.h"
@@ -138,21 +138,9 @@ static void on_exit_of(gp_thread_t *thread)
 
 static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
 
-static void each_task(void (*visit)(pid_t tid))
+static void arm_task(pid_t tid, void *unused)
 {
-    DIR *directory = opendir("/proc/self/task");
-    if (directory == NULL)
-        return;
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        int tid = atoi(entry->d_name);
-        if (tid > 0 && !gp_thread_is_own(tid))
-            visit(tid);
-    }
-    closedir(directory);
-}
-
-static void arm_task(pid_t tid)
-{
+    (void)unused;
     gp_thread_t *thread = gp_thread_prepare(tid);
     if (thread == NULL)
         return;
@@ -241,7 +229,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     atomic_store_explicit(&gp_handler_sampling, true, memory_order_release);
     gp_coro_set_draining(NULL); // again: the collector may just have found that nothing samples
     atomic_store_explicit(&gp_thread_watch, &watch, memory_order_release);
-    each_task(arm_task);
+    gp_task_each(arm_task, NULL);
     atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
     return 0;
@@ -384,7 +372,7 @@ void gp_sampler_look_for_threads(void)
 {
     pthread_mutex_lock(&gp_sampler_lock);
     if (frequency != 0)
-        each_task(arm_task);
+        gp_task_each(arm_task, NULL);
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 

@@ -52,6 +52,14 @@ bool gp_thread_is_own(pid_t tid)
     return false;
 }
 
+int gp_thread_own_count(void)
+{
+    int count = 0;
+    for (int i = 0; i < OWN_THREADS_MAX; i++)
+        count += atomic_load_explicit(&own_threads[i], memory_order_acquire) != 0;
+    return count;
+}
+
 uint64_t gp_thread_own_cpu_ns(void)
 {
     uint64_t sum = atomic_load_explicit(&ended_cpu_ns, memory_order_acquire);

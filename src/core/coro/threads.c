@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "coro/threads.h"
 
+#include <limits.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/maps.h"
+#include "coro/last_thread.h"
 #include "coro/own_memory.h"
 #include "coro/registry.h"
 #include "signal/host_stack.h"
@@ -39,10 +42,16 @@ static uint32_t last_index, slot_count;
 static _Atomic(gp_thread_t *) free_blocks;
 static _Atomic int free_count;
 
-static void on_thread_exit(void *unused)
+// The last thread goes on to be called as long as others' keys are, and then ends the process.
+static void on_thread_exit(void *value)
 {
-    (void)unused;
+    static __thread int calls __attribute__((tls_model("initial-exec")));
     gp_thread_detach();
+    if (!gp_last_thread_is_this())
+        return;
+    if (++calls >= PTHREAD_DESTRUCTOR_ITERATIONS)
+        exit(0);
+    pthread_setspecific(exit_key, value);
 }
 
 static void make_exit_key(void)
@@ -198,6 +207,8 @@ static void settle_in(gp_thread_t *thread)
     gp_thread_self = thread;
     pthread_once(&exit_key_once, make_exit_key);
     pthread_setspecific(exit_key, thread);
+    if (!thread->keyed)
+        gp_last_thread_begins();
     thread->keyed = true;
 }
 
@@ -311,6 +322,8 @@ void gp_thread_detach(void)
         gp_host_stack_change(&off, NULL);
     gp_memo_forget_own();
     gp_thread_self = NULL;
+    if (thread->keyed)
+        gp_last_thread_ends();
     thread->end_ticks = gp_ticks();
     atomic_store_explicit(&thread->final_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
     prof_coro_t *root = thread->root;
@@ -344,6 +357,7 @@ void gp_thread_after_fork(void)
             give_block(thread);
     }
     gp_memo_forget_others();
+    gp_last_thread_after_fork(self != NULL && self->keyed);
     if (self == NULL)
         return;
     if (gp_ring_fill(&self->ring) > 0)

@@ -43,6 +43,9 @@ void gp_thread_after_fork(void);
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out);
 
+// How many threads of greenprof's own there are.
+int gp_thread_own_count(void);
+
 // Is `tid` one of greenprof's own threads?
 bool gp_thread_is_own(pid_t tid);
 

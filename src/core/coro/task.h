@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The threads of this process, as the kernel lists them.
+#pragma once
+
+#include <sys/types.h>
+
+// Call `visit` for each thread but greenprof's own. Returns 0, or a negative errno value where they cannot be listed.
+// Signals: not safe. Cost: a system call per few hundred threads, and memory for them.
+int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument);
+
+// What a thread does: 'R' it runs or may run, 'S' it sleeps, 'Z' it has ended, ...; 0 = it is gone, or not known.
+// Signals: safe. Cost: three system calls.
+// Source: proc_pid_stat(5): the state follows the name, which may have parentheses itself.
+char gp_task_state(pid_t tid);
