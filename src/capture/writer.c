@@ -163,6 +163,8 @@ int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t
     int error = prepare_open(writer, path, header);
     if (error == 0)
         error = open_file(writer);
+    if (error != 0)
+        gp_writer_abandon(writer);
     atomic_store_explicit(&writer->error, error, memory_order_relaxed);
     return error;
 }
