@@ -66,7 +66,8 @@ def run_program(command, folder, environment):
             status = process.wait(LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
             status = "no end"
-        end_all(process.pid)
+        finally:
+            end_all(process.pid)
         process.wait()
         output.seek(0)
         return status, output.read().decode(errors="replace").replace("\r\n", "\n")
