@@ -76,9 +76,20 @@ static void observe(void)
     on_destroy(destroyed);
 }
 
+typedef void *mmap_t(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
+
+static mmap_t *next;
+
+// Others may have replaced mmap(), too. What is mapped earlier, while libraries are loaded, is for the kernel alone.
+__attribute__((constructor)) static void find_next(void)
+{
+    next = (mmap_t *)(uintptr_t)dlsym(RTLD_NEXT, "mmap");
+}
+
 static void *map(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-    void *memory = (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
+    void *memory = next != NULL ? next(address, bytes, protection, flags, fd, offset)
+                                : (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
     if (__builtin_expect((flags & MAP_STACK) != 0 && memory != MAP_FAILED, 0)) {
         mapped_lo = (uintptr_t)memory;
         mapped_hi = mapped_lo + bytes;
