@@ -10,6 +10,7 @@
 
 #include "collect/collector.h"
 #include "collect/pacer.h"
+#include "collect/perf_probe.h"
 #include "collect/sampling_signal.h"
 #include "coro/registry.h"
 #include "coro/task.h"
@@ -179,6 +180,8 @@ static void set_engine(const gp_clock_engine_t *chosen)
 
 static int arm_first(gp_thread_t *self)
 {
+    if (engine == &gp_clock_perf && gp_perf_is_fatal())
+        return -EPERM;
     int error = engine->start != NULL ? engine->start() : 0;
     if (error != 0)
         return error;
