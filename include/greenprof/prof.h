@@ -76,7 +76,7 @@ typedef struct prof_options {
 //   clock or mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that could be
 //   used for sampling; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock
 //   engine works here), ESRCH (in a child of _Fork() or of a bare clone(), as with all that follows: fork handlers were
-//   not run).
+//   not run; and in a fork handler).
 // Threads: any. Signals: not safe. Cost: ~2 us; the first one also starts the sampler (~1 ms).
 PROF_API prof_t *prof_start(const prof_options_t *options);
 

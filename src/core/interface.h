@@ -31,7 +31,8 @@ typedef struct gp_core_interface {
     // Take a snapshot; the samples taken so far are in it. Returns it, or NULL and errno.
     gp_snapshot_t *(*snapshot)(prof_t *profile);
     void (*release)(gp_snapshot_t *snapshot);
-    // Start a thread that is never sampled, all signals blocked. Returns 0 or a negative errno value.
+    // Start a thread that is never sampled, all signals blocked. Returns 0 or a negative errno value:
+    // ESRCH as prof_start() does.
     int (*thread_start)(void *(*run)(void *), void *argument, void *pthread_out);
     // Hook the language runtime (CPython) that the caller runs in; it holds the interpreter lock. Idempotent.
     // Returns 0, -ENOTSUP where its version is not supported.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "collect/sampler.h"
+#include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "profile/profile.h"
@@ -52,11 +53,16 @@ static void views_free(gp_coro_view_t *views, size_t count)
     free(views);
 }
 
+static int start_thread(void *(*run)(void *), void *argument, void *pthread_out)
+{
+    return gp_process_is_open() ? gp_thread_start_own(run, argument, pthread_out) : -ESRCH;
+}
+
 static const gp_core_interface_t interface = {
     .size = sizeof(interface),
     .snapshot = gp_profile_snapshot,
     .release = gp_profile_snapshot_free,
-    .thread_start = gp_thread_start_own,
+    .thread_start = start_thread,
     .language_attach = attach_language,
     .language_native = change_native,
     .has_yielded = gp_sampler_has_yielded,

@@ -39,12 +39,12 @@ void gp_loader_put(void *handle)
 PROF_API int dlclose(void *handle)
 {
     close_t *next = real();
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_mine())
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_open())
         gp_collector_sync_within(PATIENCE_NS);
     int result = next(handle);
     atomic_fetch_add_explicit(&unloads, 1, memory_order_release);
     // Exact mode forgets the functions of modules that are gone before others can come in their place.
-    if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0 && gp_process_is_mine())
+    if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0 && gp_process_is_open())
         gp_collector_sync_within(PATIENCE_NS);
     return result;
 }

@@ -97,6 +97,7 @@ static void after_inner(bool is_child)
 
 static void after_outer(bool is_child)
 {
+    gp_process_fork_ends();
     if (is_child)
         gp_profiles_in_child();
     gp_drain_leave();
@@ -115,6 +116,7 @@ static __thread enum { NEITHER, OUTER, INNER } forker __attribute__((tls_model("
 static void prepare_outer(void)
 {
     before_outer();
+    gp_process_fork_begins();
     forker = OUTER;
 }
 
@@ -122,6 +124,7 @@ static void prepare_inner(void)
 {
     if (forker != OUTER) {
         before_outer();
+        gp_process_fork_begins();
         forker = INNER;
     }
     before_inner();
@@ -291,7 +294,7 @@ PROF_API int execle(const char *path, const char *first, ...)
 
 void gp_process_ending(void)
 {
-    if (gp_process_is_mine())
+    if (gp_process_is_open())
         gp_session_ending();
 }
 

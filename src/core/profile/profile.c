@@ -20,7 +20,7 @@
 // Is `profile` one, and the caller in the process that has it? In a child of _Fork() or clone() there is no collector.
 static int check(const prof_t *profile)
 {
-    if (!gp_process_is_mine())
+    if (!gp_process_is_open())
         return -ESRCH;
     return gp_profile_is_valid(profile) ? 0 : -EINVAL;
 }
@@ -254,7 +254,7 @@ prof_t *prof_start(const prof_options_t *given)
 {
     prof_options_t options;
     int saved_errno = errno; // looking for threads and files that are not there is no failure
-    int error = gp_process_is_mine() ? check_options(given, &options) : -ESRCH;
+    int error = gp_process_is_open() ? check_options(given, &options) : -ESRCH;
     prof_t *profile = NULL;
     if (error == 0) {
         gp_drain_enter();

@@ -174,7 +174,7 @@ static int fill(owned_t *owned, prof_t *profile)
 
 gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
 {
-    bool is_mine = gp_process_is_mine(), is_valid = is_mine && gp_profile_is_valid(profile);
+    bool is_mine = gp_process_is_open(), is_valid = is_mine && gp_profile_is_valid(profile);
     owned_t *owned = is_valid ? calloc(1, sizeof(*owned)) : NULL;
     if (owned == NULL) {
         errno = !is_mine ? ESRCH : is_valid ? ENOMEM : EINVAL;

@@ -165,7 +165,7 @@ int prof_coro_dump(const char *path)
         return -EINVAL;
     if (strlen(path) >= sizeof(request.path))
         return -ENAMETOOLONG;
-    if (!gp_process_is_mine())
+    if (!gp_process_is_open())
         return -ESRCH; // a child of _Fork() or clone(): it has no collector
     int saved = errno;
     take_turn();
