@@ -214,6 +214,16 @@ class Messages(check.Case):
         self.assertIn(says, done.stderr.decode())
         self.assertEqual(sorted(os.listdir(self.directory)), before)
 
+    def test_program_with_a_sanitizer_of_its_own(self):
+        program = os.path.join(check.PROGRAMS, "sanitized")
+        for given in (None, "detect_leaks=0"):
+            environment = {key: value for key, value in os.environ.items() if key != "ASAN_OPTIONS"}
+            if given is not None:
+                environment["ASAN_OPTIONS"] = given
+            out, error = self.run_it(program, status=3, env=environment)
+            self.assertEqual(out, "sanitized\n")
+            self.says(error, LINE)
+
     def test_engine_that_cannot_be_had(self):
         calls = {"perf": 298, "cpu": 222}  # perf_event_open, timer_create
         check.need(can_deny(), "no filter of system calls to be had")

@@ -16,6 +16,7 @@
 #include "model/size_limit.h"
 #include "patchable.h"
 #include "run.h"
+#include "run_sanitizer.h"
 
 static void set_environment(const gp_arguments_t *arguments, const char *output, const char *core)
 {
@@ -102,6 +103,7 @@ int gp_command_run(const gp_arguments_t *arguments)
         return status;
     set_environment(arguments, output, core);
     set_last_word(arguments);
+    gp_run_prepare_sanitizer(program);
     execvp(program, arguments->operands);
     int error = errno;
     gp_run_take_old_back();
