@@ -37,7 +37,7 @@ class Shares(measured.Case):
             share, true = workers[name] / sum(workers.values()), ns / sum(truth.values())
             self.near(f"share of {name}", share, true, 0, tolerance)
         hub = {name for stack, _ in folded.stacks for name in stack[:1] if "[hub]" in name}
-        self.assertEqual(len(hub), 1)
+        self.assertLessEqual(len(hub), 1)  # it runs for a thousandth of the time: it may have no sample
 
     def test_eventlet(self):
         self.check("eventlet")
