@@ -180,7 +180,7 @@ uint64_t feature_fork_handlers(int id, int round)
     return failed ? features_fail("a fork handler") : status;
 }
 
-// To where there is no /proc, by one who may; then on as another program.
+// To where there is no /proc, as root may go; then on as another program.
 uint64_t feature_chroot_exec(int id, int round)
 {
     char number[16];

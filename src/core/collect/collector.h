@@ -16,11 +16,11 @@ extern pthread_mutex_t gp_drain_lock;
 void gp_drain_enter(void);
 void gp_drain_leave(void);
 
-// Give the drain lock to those who wait for it, and take it again. Caller has it.
+// Let a thread that waits for the drain lock have it, and take it again. Caller has it.
 void gp_drain_pass(void);
 
-// Between two pieces of something long, GP_CORO_PIECE coroutines each: pass the drain lock, and answer those who wait
-// for their samples. Records that are retired meanwhile stay as they are. Collector only, which has the lock.
+// Between two pieces of something long, GP_CORO_PIECE coroutines each: pass the drain lock, and answer threads that
+// wait for their samples. Records that are retired meanwhile stay as they are. Collector only, which has the lock.
 void gp_collector_between_pieces(void);
 
 // Start the thread. Idempotent; called under the sampler lock. Returns 0 or a negative errno value.

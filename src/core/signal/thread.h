@@ -173,8 +173,8 @@ extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 extern _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
 extern _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
 
-// Find a live block by thread id. Signals: safe. Cost: ~5 ns, however many threads there are. One whose block another
-// thread puts into the table at this moment may be missed, but not with the registry's lock held.
+// Find a live block by thread id. Signals: safe. Cost: ~5 ns, however many threads there are. A block that
+// another thread puts into the table at this moment may be missed, but not with the registry's lock held.
 gp_thread_t *gp_thread_find(pid_t tid);
 
 // Give a block the id under which it is found. Caller holds the registry's lock.
