@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Functions with first instructions that have to be moved, one of each kind that refers to its own place or is long enough to
 // matter, and functions that must not be patched. All take two integers and return one.
+//
+// They have pages of their own: what is patched cannot be executed for a moment, and so nothing else on its page.
+    .text
+    .p2align 12
+
     .macro FUNCTION name
     .text
     .p2align 4
@@ -168,6 +173,9 @@
     xorl %eax, %eax
     ret
     END no_loop_instruction
+
+    .text
+    .p2align 12
 
     .section .rodata
     .p2align 3
