@@ -99,6 +99,11 @@ PROF_API void prof_coro_ready(prof_coro_t *coro);
 // Say that a coroutine is over and its stack may be reused. Not while it runs on that stack.
 PROF_API void prof_coro_destroy(prof_coro_t *coro);
 
+// Say that the calling coroutine goes back to its pool, to wait for work: trace, span and profiles' scope are taken
+// away from it, and until it is switched to again it is idle, which is no waiting: it is in no ledger and no graph.
+// What it waits for next may well be a request. Not for a thread's own stack: there it takes the trace away only.
+PROF_API void prof_coro_idle(void);
+
 // The coroutine on this stack, else the one last switched to on this thread; NULL on the thread's own stack.
 PROF_API prof_coro_t *prof_coro_current(void);
 

@@ -58,6 +58,9 @@ static const shape_t shapes[] = {
         SHAPE(activity, FIELD(activity, coro_id, CORO), FIELD(activity, waker_id, CORO), FIELD(activity, trace, TRACE),
               FIELD(activity, thread, THREAD), FIELD(activity, start_ns, TIME), FIELD(activity, left_ns, TIME),
               FIELD(activity, end_ns, TIME), FIELD(activity, ready_ns, TIME_IF_SET)),
+    [GP_CHUNK_SPANS] = SHAPE(span, FIELD(span, coro_id, CORO), FIELD(span, end_coro_id, CORO),
+                             FIELD(span, start_ns, TIME), FIELD(span, end_ns, TIME), FIELD(span, trace, TRACE),
+                             FIELD(span, thread, THREAD), FIELD(span, stack_id, STACK)),
     [GP_CHUNK_CALLS] = SHAPE(call, FIELD(call, caller, CALLED), FIELD(call, callee, CALLED),
                              FIELD(call, caller_loc, LOC), FIELD(call, callee_loc, LOC)),
 };
@@ -191,6 +194,18 @@ static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_
     return pass_on(pass, GP_CHUNK_HOGS, record, bytes);
 }
 
+static int on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)name, (void)fields; // they stand behind it
+    const gp_captures_pass_t *pass = context;
+    size_t bytes = sizeof(*span) + span->name_len + span->fields_len;
+    uint8_t *record = copy(pass, span, bytes);
+    if (record == NULL)
+        return -ENOMEM;
+    translate(pass, &shapes[GP_CHUNK_SPANS], record);
+    return pass_on(pass, GP_CHUNK_SPANS, record, bytes);
+}
+
 // --- definitions of what captures have in common
 
 static gp_common_key_t key_of(const void *bytes, size_t len, uint64_t more)
@@ -304,7 +319,7 @@ static int on_end(void *context, const gp_end_record_t *end)
 
 // A kind of record that is new to captures belongs here, too ("samples" is another way to be given them); a census is
 // left out.
-_Static_assert(sizeof(gp_reader_handlers_t) == 19 * sizeof(int (*)(void)), "every kind of record is passed on");
+_Static_assert(sizeof(gp_reader_handlers_t) == 20 * sizeof(int (*)(void)), "every kind of record is passed on");
 
 const gp_reader_handlers_t gp_captures_handlers = {
     .meta = on_meta,
@@ -318,6 +333,7 @@ const gp_reader_handlers_t gp_captures_handlers = {
     .samples = on_samples,
     .ledger = on_ledger,
     .hog = on_hog,
+    .span = on_span,
     .delay = on_delay,
     .activity = on_activity,
     .counters = on_counters,

@@ -113,7 +113,8 @@ typedef struct gp_packed_column {
     X( 6, STACKS, stack, PLAIN, 1)                                                                                     \
     X( 9, COUNTERS, counters, PLAIN, 2) /* one, cumulative: the last one counts */                                     \
     X(11, FUNCTIONS, function, PLAIN, 0) /* of language runtimes (CPython) */                                          \
-    X(12, HOGS, hog, PLAIN, 2)
+    X(12, HOGS, hog, PLAIN, 2)                                                                                         \
+    X(19, SPANS, span, PLAIN, 2)
 // clang-format on
 #define GP_RECORDS(X) GP_RECORDS_OF_ONE_SIZE(X) GP_RECORDS_WITH_TAIL(X)
 
@@ -265,6 +266,31 @@ typedef struct gp_activity_record {
     uint32_t is_open;   // 64 1 = what goes on at end_ns: the coroutine's end, or that of the capture
     uint32_t reserved;  // 68
 } gp_activity_record_t; // 72
+
+// An operation with a beginning and an end (greenprof/trace.h). Its times are those of `coro_id` between the two.
+typedef struct gp_span_record {
+    uint64_t id;          //   0 random, unique, not 0
+    uint64_t parent_id;   //   8 0 = none
+    uint64_t coro_id;     //  16 on which it began
+    uint64_t end_coro_id; //  24 on which it ended; 0 = it did not, or nothing knows
+    uint64_t start_ns;    //  32
+    uint64_t end_ns;      //  40
+    uint64_t cpu_ns;      //  48 and the next six: 0 with GP_SPAN_NO_TIMES
+    uint64_t slice_ns;    //  56
+    uint64_t blocked_ns;  //  64
+    uint64_t ready_ns;    //  72
+    uint64_t parked_ns;   //  80
+    uint64_t waiting_ns;  //  88
+    uint64_t switches;    //  96
+    uint32_t trace;       // 104 trace index
+    uint32_t thread;      // 108 thread index at its beginning, 0 = not known
+    uint32_t stack_id;    // 112 at its beginning, 0 = not kept
+    uint16_t kind;        // 116 prof_span_kind_t
+    uint16_t flags;       // 118 enum gp_span_flag
+    uint16_t name_len;    // 120
+    uint16_t field_count; // 122
+    uint32_t fields_len;  // 124
+} gp_span_record_t;       // 128, then the name, then the fields, each a key, NUL, a value, NUL; padding to 8
 
 // A live coroutine, at one moment. Of several censuses in a file the one of the highest number is the latest.
 typedef struct gp_census_record {

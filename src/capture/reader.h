@@ -34,6 +34,8 @@ typedef struct gp_reader_handlers {
     int (*counters)(void *context, const gp_counters_record_t *record, const uint64_t *values);
     // stacks: gp_hog_stack_t[hog->stack_count].
     int (*hog)(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks);
+    // fields: `span->field_count` pairs of key and value, each ended by NUL.
+    int (*span)(void *context, const gp_span_record_t *span, const char *name, const char *fields);
 } gp_reader_handlers_t;
 #undef GP_HANDLER
 

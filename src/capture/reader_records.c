@@ -95,6 +95,27 @@ static int hog_record(records_t *records)
     return records->handlers->hog(records->context, record, stacks);
 }
 
+// Are there as many texts as it says, each with its end?
+static bool has_fields(const gp_span_record_t *record, const char *fields)
+{
+    size_t texts = 0;
+    for (size_t i = 0; i < record->fields_len; i++)
+        texts += fields[i] == '\0';
+    return texts == 2 * (size_t)record->field_count &&
+           (record->fields_len == 0 || fields[record->fields_len - 1] == '\0');
+}
+
+static int span_record(records_t *records)
+{
+    const gp_span_record_t *record = take(records, sizeof(*record));
+    const char *name = record ? take(records, (uint64_t)record->name_len + record->fields_len) : NULL;
+    if (name == NULL || !has_fields(record, name + record->name_len))
+        return -EBADMSG;
+    if (records->handlers->span == NULL)
+        return 0;
+    return records->handlers->span(records->context, record, name, name + record->name_len);
+}
+
 #define RECORD_OF_ONE_SIZE(number, id, name, how, turn)                                                                \
     static int name##_record(records_t *records)                                                                       \
     {                                                                                                                  \

@@ -44,7 +44,11 @@
     X(29, UNWRITTEN_HOGS, unwritten_hogs, 0, "long slices, or delays by them, not in the capture")                     \
     X(30, UNWRITTEN_ACTIVITIES, unwritten_spans, 0, "spans of the timeline not in the capture")                        \
     X(31, UNWRITTEN_COROS, unwritten_coros, 0, "times that there was no room for a coroutine's name in the capture")   \
-    X(32, UNWRITTEN_CENSUS, unwritten_census, 0, "coroutines missing in a census of the capture")
+    X(32, UNWRITTEN_CENSUS, unwritten_census, 0, "coroutines missing in a census of the capture")                      \
+    X(33, LOST_SPANS, lost_spans, 0, "spans lost: the collector could not keep up, or too many were open")             \
+    X(34, CUT_FIELDS, cut_fields, 0, "fields of spans cut or left out")                                                \
+    X(35, UNBALANCED_SPANS, unbalanced_spans, 0, "unbalanced ends of spans: repaired, or of one that was over")        \
+    X(36, UNWRITTEN_SPANS, unwritten_spans_of_requests, 0, "spans of requests not in the capture")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

@@ -66,7 +66,8 @@ enum gp_census_state {
     GP_CENSUS_WAITING = 5, // ready or parked, unknown which
     GP_CENSUS_NEW = 6,     // has not run yet
     GP_CENSUS_AWAY = 7,    // a thread's own stack while one of its coroutines runs
-    GP_CENSUS_STATES = 8,
+    GP_CENSUS_IDLE = 8,    // in its pool: it waits for work
+    GP_CENSUS_STATES = 9,
 };
 
 enum gp_census_flag {

@@ -11,7 +11,7 @@
 static const char *const state_names[GP_CENSUS_STATES] = {
     [GP_CENSUS_UNKNOWN] = "unknown", [GP_CENSUS_RUNNING] = "running", [GP_CENSUS_BLOCKED] = "blocked",
     [GP_CENSUS_READY] = "ready",     [GP_CENSUS_PARKED] = "parked",   [GP_CENSUS_WAITING] = "waiting",
-    [GP_CENSUS_NEW] = "new",         [GP_CENSUS_AWAY] = "away",
+    [GP_CENSUS_NEW] = "new",         [GP_CENSUS_AWAY] = "away",       [GP_CENSUS_IDLE] = "idle",
 };
 
 // What is done with each frame of a stack, innermost first. file: "" where there is none.

@@ -12,7 +12,7 @@
 static const char *const states[] = {
     [GP_CENSUS_UNKNOWN] = "unknown", [GP_CENSUS_RUNNING] = "running", [GP_CENSUS_BLOCKED] = "blocked",
     [GP_CENSUS_READY] = "ready",     [GP_CENSUS_PARKED] = "parked",   [GP_CENSUS_WAITING] = "waiting",
-    [GP_CENSUS_NEW] = "new",         [GP_CENSUS_AWAY] = "away",
+    [GP_CENSUS_NEW] = "new",         [GP_CENSUS_AWAY] = "away",       [GP_CENSUS_IDLE] = "idle",
 };
 
 static PyObject *stack_of(const gp_coro_view_t *view)

@@ -146,6 +146,9 @@ void gp_samples_drain(gp_thread_t *thread)
         case GP_RING_TRACE_MARK:
             GP_SINKS_CALL(trace_mark, record);
             break;
+        case GP_RING_SPAN:
+            GP_SINKS_CALL(span, record);
+            break;
         case GP_RING_ACTIVITY:
             GP_SINKS_CALL(activity, record, thread);
             break;

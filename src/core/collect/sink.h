@@ -42,6 +42,7 @@ typedef struct gp_sink {
     void (*delay)(const gp_delay_mark_t *mark, gp_thread_t *thread); // of the thread's latest hog with that start
     void (*activity)(const gp_activity_mark_t *mark, gp_thread_t *thread);
     void (*trace_mark)(const gp_trace_mark_t *mark);
+    void (*span)(const gp_span_mark_t *mark); // is over
     void (*coro_over)(prof_coro_t *coro);     // retired; its record is read one last time
     void (*thread_over)(gp_thread_t *thread); // exited, its ring is empty
     void (*round)(void);                      // after every round: time to write

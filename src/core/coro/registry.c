@@ -52,6 +52,7 @@ static void inherit(prof_coro_t *coro, prof_coro_t *spawner)
         coro->birth_trace[i] = spawner != NULL ? atomic_load_explicit(&spawner->trace[i], memory_order_relaxed) : 0;
         atomic_store_explicit(&coro->trace[i], coro->birth_trace[i], memory_order_relaxed);
     }
+    gp_edge_store(&coro->span, spawner != NULL ? gp_edge_load(&spawner->span) : 0);
     coro->parent_id = spawner != NULL ? spawner->id : 0;
     if (spawner != NULL)
         gp_coro_add(&spawner->spawned, 1);
@@ -179,6 +180,14 @@ void gp_coro_ends(prof_coro_t *coro, uint64_t id)
 {
     if (coro != NULL && coro->kind == GP_CORO_ANNOUNCED && atomic_load_explicit(&coro->id, memory_order_acquire) == id)
         gp_edge_store(&coro->ready_ticks, GP_EDGE_OVER);
+}
+
+void gp_coro_idles(prof_coro_t *coro)
+{
+    pthread_mutex_lock(&gp_registry_lock);
+    gp_scope_quit(coro);
+    pthread_mutex_unlock(&gp_registry_lock);
+    gp_edge_store(&coro->ready_ticks, GP_EDGE_IDLE);
 }
 
 void gp_coro_forsake(prof_coro_t *coro, uint64_t id)

@@ -49,6 +49,10 @@ extern _Atomic bool gp_coro_any_shared;
 // Cost: ~1 ns. Signals: safe.
 void gp_coro_ends(prof_coro_t *coro, uint64_t id);
 
+// A coroutine that runs goes back to its pool: it is in no profile's scope any more, and idle once it is switched away
+// from. Takes the registry's lock.
+void gp_coro_idles(prof_coro_t *coro);
+
 // It was over when it was switched away from last, which shows only now: the wait since then is taken back, from its
 // ledger, the census and the capture.
 void gp_coro_forsake(prof_coro_t *coro, uint64_t id);

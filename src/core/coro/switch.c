@@ -127,6 +127,8 @@ void prof_coro_ready(prof_coro_t *coro)
 {
     if (coro == NULL || !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
         return;
+    if (gp_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE && !atomic_load_explicit(&coro->running, memory_order_relaxed))
+        return; // its wait does not count
     gp_thread_t *thread = gp_thread_self;
     uint64_t waker = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
     atomic_store_explicit(&coro->waker, waker, memory_order_relaxed);

@@ -21,6 +21,7 @@
 #include "profile/profile.h"
 #include "session/session.h"
 #include "signal/ticks.h"
+#include "trace/span.h"
 
 extern char **environ;
 
@@ -103,6 +104,7 @@ static void after_outer(bool is_child)
     gp_drain_leave();
     if (is_child) {
         gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to report
+        gp_spans_after_fork();
         gp_session_in_child();
     }
     gp_sampler_after_fork(is_child);

@@ -166,7 +166,8 @@ static void count_one(prof_coro_t *coro, void *argument)
     const census_t *census = argument;
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
     look_t look;
-    if (is_over(coro) || gp_parked_is_forsaken(coro, true))
+    bool idles = is_over(coro) && gp_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE;
+    if ((is_over(coro) && !idles) || gp_parked_is_forsaken(coro, true))
         return;
     look_at(census, coro, id, &look);
     for (int i = 1; i < TRIES && look.depth == -EAGAIN; i++)
@@ -179,6 +180,8 @@ static void count_one(prof_coro_t *coro, void *argument)
         .flags = look.flags,
         .thread = look.thread,
     };
+    if (idles)
+        seen.state = GP_CENSUS_IDLE;
     seen.state_ns = seen.ticks > look.since ? gp_ticks_to_ns(seen.ticks - look.since) : 0;
     if (look.most_ns != 0 && seen.state_ns > look.most_ns)
         seen.state_ns = look.most_ns;

@@ -124,8 +124,7 @@ static bool make_site_room(gp_recording_t *recording, uint32_t site)
     return true;
 }
 
-// The number of the stack at which a coroutine was created; 0 = not known.
-static uint32_t stack_of_site(gp_recording_t *recording, uint32_t number)
+uint32_t gp_recording_site(gp_recording_t *recording, uint32_t number)
 {
     if (number == 0 || !make_site_room(recording, number))
         return 0;
@@ -140,7 +139,7 @@ static uint32_t stack_of_site(gp_recording_t *recording, uint32_t number)
 
 static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uint64_t id)
 {
-    uint32_t stack = stack_of_site(recording, coro->spawn_site);
+    uint32_t stack = gp_recording_site(recording, coro->spawn_site);
     if (stack == 0 && coro->region_kind == 0)
         return;
     gp_origin_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_ORIGINS, sizeof(*record));

@@ -56,3 +56,6 @@ void gp_recording_thread(gp_recording_t *recording, gp_thread_t *thread, uint64_
 // The numbers of a trace and of a stack; 0 = no trace, or memory is short.
 uint32_t gp_recording_trace(gp_recording_t *recording, const uint64_t id[2]);
 uint32_t gp_recording_stack(gp_recording_t *recording, const gp_stack_t *stack);
+
+// The number of the stack of a site (coro/spawn.h), at which a coroutine was created or a span began; 0 = not known.
+uint32_t gp_recording_site(gp_recording_t *recording, uint32_t number);

@@ -29,6 +29,7 @@
 #include "signal/edge.h"
 #include "signal/slice.h"
 #include "signal/wait.h"
+#include "trace/span.h"
 
 enum {
     FLUSH_NS = 200000000, // at most this much is lost when the process is killed
@@ -284,9 +285,49 @@ static void take_trace_mark(const gp_trace_mark_t *mark)
     memcpy(mark->coro->session.trace, mark->trace, sizeof(mark->trace));
 }
 
+static void take_span(const gp_span_mark_t *mark)
+{
+    gp_recording_coro(&recording, mark->coro, mark->coro_id, 0);
+    uint32_t trace = gp_recording_trace(&recording, mark->trace), stack = gp_recording_site(&recording, mark->site);
+    size_t text_len = (size_t)mark->name_len + mark->fields_len;
+    gp_span_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_SPANS, sizeof(*record) + text_len);
+    if (record == NULL)
+        return;
+    record->id = mark->id;
+    record->parent_id = mark->parent_id;
+    record->coro_id = mark->coro_id;
+    record->end_coro_id = mark->end_coro_id;
+    record->start_ns = gp_recording_since(&recording, mark->start);
+    record->end_ns = gp_recording_since(&recording, mark->end);
+    record->cpu_ns = mark->times.cpu_ns;
+    record->slice_ns = mark->times.slice_ns;
+    record->blocked_ns = mark->times.blocked_ns;
+    record->ready_ns = mark->times.ready_ns;
+    record->parked_ns = mark->times.parked_ns;
+    record->waiting_ns = mark->times.waiting_ns;
+    record->switches = mark->times.switches;
+    record->trace = trace;
+    record->thread = mark->thread;
+    record->stack_id = stack;
+    record->kind = mark->kind;
+    record->flags = mark->flags;
+    record->name_len = mark->name_len;
+    record->field_count = mark->field_count;
+    record->fields_len = mark->fields_len;
+    memcpy(record + 1, mark->text, text_len);
+}
+
+// When it stopped: one that was over, or idle, when it was switched away from has done nothing since.
+static uint64_t last_ticks(prof_coro_t *coro)
+{
+    uint64_t since = gp_edge_load(&coro->since);
+    return gp_edge_is_over(coro) && since < coro->final_ticks ? since : coro->final_ticks;
+}
+
 static void take_coro_over(prof_coro_t *coro)
 {
     gp_ledger_t ledger;
+    gp_span_coro_over(coro, coro->final_id, last_ticks(coro), take_span);
     gp_ledger_read(coro, coro->final_ticks, &ledger);
     report_name(coro, coro->final_id);
     report_ledger(coro, coro->final_id, &ledger);
@@ -301,6 +342,7 @@ static void count_refused(uint64_t counters[GP_COUNTER_COUNT])
     counters[GP_COUNTER_UNWRITTEN_HOGS] = refused[GP_CHUNK_HOGS] + refused[GP_CHUNK_DELAYS];
     counters[GP_COUNTER_UNWRITTEN_ACTIVITIES] = refused[GP_CHUNK_ACTIVITIES];
     counters[GP_COUNTER_UNWRITTEN_COROS] = refused[GP_CHUNK_COROS] + refused[GP_CHUNK_ORIGINS];
+    counters[GP_COUNTER_UNWRITTEN_SPANS] = refused[GP_CHUNK_SPANS];
     counters[GP_COUNTER_UNWRITTEN_CENSUS] = refused[GP_CHUNK_CENSUS];
 }
 
@@ -467,8 +509,10 @@ static void report(uint64_t now)
     write_waits(gp_clock_ns(CLOCK_MONOTONIC));
     gp_session_calls_write(&recording.writer, now, is_last);
     uint64_t ticks = gp_ticks();
-    if (is_last)
+    if (is_last) {
         scan(take_open_activity, &ticks);
+        gp_span_each_open(ticks, take_span);
+    }
     write_census(gp_clock_ns(CLOCK_MONOTONIC));
     if (is_time_for_counters)
         write_counters();
@@ -567,6 +611,7 @@ static void after_round(void)
     atomic_store_explicit(&started, false, memory_order_release);
     atomic_store_explicit(&gp_spawn_wanted, false, memory_order_relaxed);
     atomic_store_explicit(&gp_activity_wanted, false, memory_order_relaxed);
+    gp_spans_want(GP_SPANS_CAPTURED, false);
     gp_sink_replace(&session_sink, &finished_sink);
     gp_drain_leave();
     gp_wait_want(-1);
@@ -590,6 +635,7 @@ static const gp_sink_t session_sink = {
     .delay = take_delay,
     .activity = take_activity,
     .trace_mark = take_trace_mark,
+    .span = take_span,
     .coro_over = take_coro_over,
     .thread_over = write_thread,
     .round = end_of_round,
@@ -678,6 +724,7 @@ static int start(void)
     gp_wait_want(1);
     gp_sink_add(&session_sink);
     atomic_store_explicit(&gp_spawn_wanted, true, memory_order_relaxed);
+    gp_spans_want(GP_SPANS_CAPTURED, true);
     gp_session_calls_start();
     return 0;
 }

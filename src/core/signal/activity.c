@@ -70,6 +70,28 @@ void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
         gp_handler_kick();
 }
 
+void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
+{
+    uint64_t slice = gp_edge_load(&coro->slice_ticks), since = gp_edge_load(&coro->since);
+    if (thread->activity.least == INT64_MAX || !gp_edge_is_current(coro) ||
+        !atomic_load_explicit(&coro->running, memory_order_relaxed) || now <= since)
+        return;
+    gp_activity_mark_t *mark = gp_ring_reserve(&thread->ring, sizeof(*mark));
+    if (mark == NULL) {
+        gp_thread_count(thread, GP_COUNTER_MERGED_ACTIVITIES);
+        return;
+    }
+    fill(mark, coro, atomic_load_explicit(&coro->id, memory_order_relaxed));
+    mark->slice_ticks += now - since; // of the slice that goes on
+    mark->left = mark->end = now;
+    mark->ready = 0;
+    mark->is_open = mark->is_waiting = false;
+    gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
+    gp_edge_store(&coro->activity.start, now);
+    gp_edge_store(&coro->activity.slice, slice + now - since);
+    atomic_store_explicit(&coro->activity.thread, thread->index, memory_order_relaxed);
+}
+
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark)
 {
     if (atomic_load_explicit(&coro->epoch, memory_order_acquire) !=

@@ -18,5 +18,8 @@ extern _Atomic bool gp_activity_wanted;
 // A thread's sampling starts. Signals: safe.
 void gp_activity_begin(gp_thread_t *thread);
 
+// The activity of a coroutine that runs on this thread ends here, and another one begins. Signals: not safe.
+void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now);
+
 // The last activity of a coroutine that is over, or of a process that is. Returns false where that is not known.
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark);

@@ -61,11 +61,12 @@ struct prof_coro {
     _Atomic uint64_t ready_wait_ticks; // it was runnable
     _Atomic uint64_t start_wait_ticks; // besides: from its birth until it was switched to first
 
-    // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler and the
-    // collector read. Odd = being written.
+    // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler
+    // and the collector read. Odd = being written.
     _Atomic uint32_t trace_seq;
     uint32_t kind; // enum gp_coro_kind
     _Atomic uint64_t trace[2];
+    _Atomic uint64_t span; // what is open, see src/core/trace/span.c; inherited, too
 
     // Innermost request profile that covers it; NULL = none. Changed under the registry's lock.
     _Atomic(gp_scope_t *) scope;

@@ -26,7 +26,7 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
     atomic_store_explicit(&coro->epoch, epoch, memory_order_release);
 }
 
-// It was over, and is switched to once more, to be cleared away: the time between was no wait.
+// It was idle; or over, and is switched to once more, to be cleared away: the time between was no wait.
 static void skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
 {
     uint64_t since = gp_edge_load(&coro->since), from = gp_edge_load(&coro->unsampled_from);
@@ -65,7 +65,7 @@ void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
 {
     uint64_t since = gp_edge_load(&coro->since), wait = now > since ? now - since : 0;
     bool is_new = gp_edge_is_new(coro);
-    if (ready == GP_EDGE_OVER) {
+    if (ready == GP_EDGE_OVER || ready == GP_EDGE_IDLE) {
         skip_wait(thread, coro, id, now);
         return;
     }

@@ -10,7 +10,7 @@
 // waiting since then. One that is over does not wait: the time after its last edge belongs to nothing.
 //
 // So `ready_ticks` is one of: 0, not known; birth_ticks, never switched to, and one more where prof_coro_ready() was
-// called; ticks of prof_coro_ready(); GP_EDGE_OVER; GP_EDGE_LEFT.
+// called; ticks of prof_coro_ready(); GP_EDGE_OVER; GP_EDGE_LEFT; GP_EDGE_IDLE.
 //
 // Threads: the one that switches, between gp_slice_enter() and gp_slice_leave(). Signals: safe. Cost: ~5 ns a switch
 // for both.
@@ -53,13 +53,15 @@ static inline uint64_t gp_edge_waited(prof_coro_t *coro)
 #define GP_EDGE_OVER UINT64_MAX // it is over: its last wait, and one that it is woken from after all, do not count
 #define GP_EDGE_LEFT (UINT64_MAX - 1) // the same, but that it may come back: then it was a wait
 
+#define GP_EDGE_IDLE (UINT64_MAX - 2) // in its pool: until it is switched to again it does not wait
+
 // Has it come back from GP_EDGE_LEFT? Then that is how this program switches.
 extern _Atomic bool gp_edge_left_returns;
 
-// Is it over, if it does not run?
+// Is it over, or idle, if it does not run?
 static inline bool gp_edge_is_over(prof_coro_t *coro)
 {
-    return gp_edge_load(&coro->ready_ticks) >= GP_EDGE_LEFT;
+    return gp_edge_load(&coro->ready_ticks) >= GP_EDGE_IDLE;
 }
 
 // Do its edges hold? Not where it had none since sampling started.
@@ -75,7 +77,7 @@ static inline uint64_t gp_edge_ready(prof_coro_t *coro)
     uint64_t ready = gp_edge_load(&coro->ready_ticks);
     if (ready == coro->birth_ticks + 1)
         ready = coro->birth_ticks;
-    return ready < GP_EDGE_LEFT && gp_edge_is_current(coro) ? ready : 0;
+    return ready < GP_EDGE_IDLE && gp_edge_is_current(coro) ? ready : 0;
 }
 
 // Was it never switched to? For one that does not run.

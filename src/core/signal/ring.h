@@ -20,6 +20,7 @@ enum gp_ring_type {
     GP_RING_HOG = 5,        // gp_hog_mark_t
     GP_RING_DELAY = 6,      // gp_delay_mark_t
     GP_RING_ACTIVITY = 7,   // gp_activity_mark_t
+    GP_RING_SPAN = 8,       // gp_span_mark_t
 };
 
 typedef struct gp_ring_header {

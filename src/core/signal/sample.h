@@ -79,3 +79,19 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see ac
     bool is_open;              // the last one: it had not ended
     bool is_waiting;           // with is_open: in [left, end), else end = left
 } gp_activity_mark_t;
+
+typedef struct gp_span_mark { // a span is over: see src/core/trace/span.h
+    gp_ring_header_t header;
+    prof_coro_t *coro; // on which it began
+    uint64_t coro_id, end_coro_id;
+    uint64_t id, parent_id, trace[2];
+    uint64_t start, end; // ticks
+    gp_ledger_t times;   // of its coroutine between the two
+    uint32_t site;       // stack at its beginning, see src/core/coro/spawn.h; 0 = not kept
+    uint32_t thread;     // index, at its beginning
+    uint16_t kind;       // prof_span_kind_t
+    uint16_t flags;      // enum gp_span_flag
+    bool is_chosen;      // for those that listen: the policy says so
+    uint16_t name_len, fields_len, field_count;
+    char text[]; // name, then the fields: key, NUL, value, NUL
+} gp_span_mark_t;

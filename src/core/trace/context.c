@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: MIT
-// The trace id that a coroutine carries.
+#include "trace/context.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
+#include "greenprof/coro.h"
 #include "greenprof/trace.h"
+#include "signal/activity.h"
 #include "signal/sample.h"
 #include "signal/slice.h"
+#include "signal/slice_switch.h"
+#include "trace/span.h"
 
-// Tell the collector, so that the ledger of the old trace ends here.
+// Tell the collector, so that the ledger of the old trace ends here, and its part of the timeline.
 static void mark(prof_coro_t *coro, const uint64_t trace[2])
 {
     gp_thread_t *thread = gp_thread_self;
     gp_slice_settle_now(thread);
+    gp_slice_enter(thread);
+    gp_activity_cut(thread, coro, gp_ticks());
+    gp_slice_leave(thread);
     gp_trace_mark_t *record = gp_ring_reserve(&thread->ring, sizeof(*record));
     if (record == NULL) {
         gp_thread_count(thread, GP_COUNTER_LOST_MARKS);
@@ -38,15 +46,15 @@ static void change(prof_coro_t *coro, const uint64_t trace[2])
     atomic_store_explicit(&coro->trace_seq, sequence + 2, memory_order_release);
 }
 
-static int set(const uint64_t trace[2], uintptr_t sp)
+void gp_trace_change(prof_coro_t *coro, const uint64_t trace[2])
 {
-    prof_coro_t *coro = gp_coro_of_caller(sp);
-    if (coro == NULL)
-        return -ENOMEM;
+    uint64_t before[2];
+    gp_trace_of(coro, before);
+    if (before[0] == trace[0] && before[1] == trace[1])
+        return;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
         mark(coro, trace);
     change(coro, trace);
-    return 0;
 }
 
 int prof_trace_set(const prof_trace_id_t *id)
@@ -57,13 +65,27 @@ int prof_trace_set(const prof_trace_id_t *id)
     memcpy(trace, id->bytes, sizeof(trace));
     if (trace[0] == 0 && trace[1] == 0)
         return -EINVAL;
-    return set(trace, (uintptr_t)__builtin_frame_address(0));
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro == NULL)
+        return -ENOMEM;
+    gp_span_end_implicit(coro);
+    gp_trace_change(coro, trace);
+    gp_span_begin_implicit(coro);
+    return 0;
+}
+
+static void clear(prof_coro_t *coro)
+{
+    static const uint64_t none[2];
+    gp_span_end_implicit(coro);
+    gp_trace_change(coro, none);
 }
 
 void prof_trace_clear(void)
 {
-    static const uint64_t none[2];
-    set(none, (uintptr_t)__builtin_frame_address(0));
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro != NULL)
+        clear(coro);
 }
 
 int prof_trace_get(prof_trace_id_t *id)
@@ -72,8 +94,19 @@ int prof_trace_get(prof_trace_id_t *id)
         return -EINVAL;
     uint64_t trace[2] = {0, 0};
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    for (int i = 0; coro != NULL && i < 2; i++)
-        trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
+    if (coro != NULL)
+        gp_trace_of(coro, trace);
     memcpy(id->bytes, trace, sizeof(trace));
     return trace[0] != 0 || trace[1] != 0 ? 0 : -ENOENT;
+}
+
+void prof_coro_idle(void)
+{
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro == NULL)
+        return;
+    clear(coro);
+    gp_edge_store(&coro->span, 0);
+    if (coro->kind != GP_CORO_THREAD)
+        gp_coro_idles(coro);
 }

@@ -361,6 +361,7 @@ static const gp_reader_handlers_t handlers = {
     .samples = gp_dataset_on_samples,
     .ledger = gp_dataset_on_ledger,
     .hog = gp_dataset_on_hog,
+    .span = gp_dataset_on_span,
     .delay = gp_dataset_on_delay,
     .activity = on_activity,
     .counters = on_counters,
@@ -391,7 +392,7 @@ static int load(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE])
     }
     dataset->summary = summary_of(captures);
     gp_dataset_sum_up(dataset);
-    return result;
+    return result == 0 ? gp_dataset_finish_spans(dataset) : result;
 }
 
 gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, const gp_dataset_window_t *window,
@@ -460,6 +461,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->thread_sums);
     free(dataset->hogs);
     free(dataset->delays);
+    free(dataset->spans);
     free(dataset->census);
     gp_id_map_free(&dataset->coro_map);
     gp_id_map_free(&dataset->trace_map);
@@ -474,6 +476,7 @@ void gp_dataset_free(gp_dataset_t *dataset)
     gp_index_free(&dataset->thread_sum_index);
     gp_index_free(&dataset->share_index);
     gp_index_free(&dataset->hog_index);
+    gp_index_free(&dataset->span_index);
     gp_index_free(&dataset->call_index);
     gp_arena_free(&dataset->arena);
     gp_captures_free(&dataset->captures);

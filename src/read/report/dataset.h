@@ -15,6 +15,7 @@
 #include "capture/captures.h"
 #include "model/ledger.h"
 #include "model/module_info.h"
+#include "model/span_kind.h"
 
 enum { GP_FORMER_NAMES_MAX = 16 };
 
@@ -84,6 +85,20 @@ typedef struct gp_dataset_delay { // a coroutine that was ready meanwhile
     uint64_t delay_ns;
 } gp_dataset_delay_t;
 
+typedef struct gp_dataset_span { // an operation with a beginning and an end
+    uint64_t id, parent_id;      // 0 = none
+    uint32_t parent;             // number; GP_INDEX_NONE = none, or not in the capture: a root, a request
+    uint32_t coro, trace, stack; // numbers
+    uint32_t thread;             // index in the capture, 0 = not known
+    uint64_t end_coro_id;        // 0 = not known
+    uint64_t start_ns, end_ns;
+    gp_ledger_t ledger; // of its coroutine between the two; zeros with GP_SPAN_NO_TIMES
+    uint16_t kind, flags;
+    uint32_t field_count;
+    const char *name;
+    const prof_field_t *fields; // [field_count]
+} gp_dataset_span_t;
+
 typedef struct gp_dataset_meta { // a text of the capture: "cmdline", "hostname", ...
     const char *key, *value;
     size_t value_len; // "cmdline" has NULs between its arguments
@@ -96,7 +111,8 @@ typedef struct gp_dataset_window {
 
 // What is kept beyond that only where it will be looked at.
 enum gp_dataset_keep {
-    GP_KEEP_HOGS = 1, // long slices and delays
+    GP_KEEP_HOGS = 1,  // long slices and delays
+    GP_KEEP_SPANS = 2, // spans, in the order of their beginnings
 };
 
 typedef struct gp_dataset {
@@ -131,6 +147,8 @@ typedef struct gp_dataset {
     size_t hog_count, hog_capacity;
     gp_dataset_delay_t *delays;
     size_t delay_count, delay_capacity;
+    gp_dataset_span_t *spans;
+    size_t span_count, span_capacity;
     gp_call_count_t *calls; // exact mode: the last record of each pair of functions
     size_t call_count, call_capacity;
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
@@ -146,7 +164,7 @@ typedef struct gp_dataset {
 
     gp_id_map_t coro_map, trace_map, stack_map;
     gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index, share_index,
-        thread_sum_index, hog_index, call_index;
+        thread_sum_index, hog_index, span_index, call_index;
     gp_arena_t arena;
 } gp_dataset_t;
 
@@ -194,6 +212,7 @@ uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);
 //   index, id: in the capture.
 uint32_t gp_dataset_trace_index_find(const gp_dataset_t *dataset, uint32_t index);
 uint32_t gp_dataset_stack_find(const gp_dataset_t *dataset, uint32_t id);
+uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id); // with GP_KEEP_SPANS
 
 // Exact CPU time of the process on threads that were sampled; 0 = not known. Threads that no signal
 // reached ran code that no sample shows: their time is said apart, not spread over others.

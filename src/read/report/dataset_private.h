@@ -33,8 +33,12 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
 int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger);
 int gp_dataset_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks);
 int gp_dataset_on_delay(void *context, const gp_delay_record_t *delay);
+int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields);
 
 void gp_dataset_seen_at(gp_dataset_t *dataset, uint64_t time_ns);
+
+// After all is read: spans in order, and each with its parent. Returns 0 or -ENOMEM.
+int gp_dataset_finish_spans(gp_dataset_t *dataset);
 
 // After all is read: sums of coroutines and traces from those of their shares.
 void gp_dataset_sum_up(gp_dataset_t *dataset);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The trace id that a coroutine carries.
+#pragma once
+
+#include "signal/coro_record.h"
+
+// Set it, on the coroutine that calls. What it did so far is of the trace before, in the ledger and the timeline.
+void gp_trace_change(prof_coro_t *coro, const uint64_t trace[2]);
+
+static inline void gp_trace_of(prof_coro_t *coro, uint64_t trace[2])
+{
+    for (int i = 0; i < 2; i++)
+        trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
+}

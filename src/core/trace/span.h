@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Spans that are open in this process.
+//
+// Model: each is a slot of a type-stable pool; a handle is its number and its generation, which the end raises: so one
+// that is over is recognised, and of two that end it one does. A coroutine's `span` is the handle of what is open on
+// it; coroutines that it spawns inherit the word, and find out that the span is over when they use it. A span that is
+// over goes through the ring of the thread that ended it to the sinks.
+//
+// Threads: any. Signals: not safe, but the handler may interrupt: it reads none of this.
+#pragma once
+
+#include <stdbool.h>
+
+#include "greenprof/trace.h"
+#include "signal/sample.h"
+
+enum {
+    GP_SPAN_NAME_MAX = 255,
+    GP_SPAN_TEXT_MAX = 1000, // name and fields together
+    GP_SPAN_FIELDS_MAX = 16,
+    GP_SPAN_KEY_MAX = 64,
+};
+
+// Who wants spans. The policy chooses requests for those that listen; a capture has all of them.
+enum gp_span_taker { GP_SPANS_CAPTURED = 1, GP_SPANS_HEARD = 2 };
+
+void gp_spans_want(enum gp_span_taker taker, bool wanted);
+
+// Asked where a request begins, on its thread: is it to be heard? NULL = all are.
+typedef bool gp_span_policy_t(prof_span_kind_t kind, const char *name);
+extern gp_span_policy_t *_Atomic gp_span_policy;
+
+// The request that prof_trace_set() stands for: begin it, where nothing is open, with the coroutine's trace; end it, if
+// it is open. `coro` is the caller.
+void gp_span_begin_implicit(prof_coro_t *coro);
+void gp_span_end_implicit(prof_coro_t *coro);
+
+// A coroutine is over, at `ticks`: what prof_trace_set() began on it is over, too. Collector only.
+void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*take)(const gp_span_mark_t *mark));
+
+// Everything that is open, as it is now. Collector only.
+void gp_span_each_open(uint64_t now, void (*take)(const gp_span_mark_t *mark));
+
+// In a forked child: what is open is the parent's, which records its end.
+void gp_spans_after_fork(void);
