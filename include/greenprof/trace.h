@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Traces and spans: which request a coroutine works for, and what it does for it.
 //
-// Model: every coroutine carries one 128-bit trace id, or none (all zero), and the span that is open on it. Coroutines it
-// spawns inherit both. Every sample carries the trace id that was set on its coroutine at that moment, also when
+// Model: every coroutine carries one 128-bit trace id, or none (all zero), and the span that is open on it. Coroutines
+// it spawns inherit both. Every sample carries the trace id that was set on its coroutine at that moment, also when
 // coroutines migrate between threads; in which span it lies, the spans' times tell. A span is an operation with a
 // beginning and an end; one without a parent in this process is a *request*. What a coroutine does outside the lifetime
 // of its trace's requests belongs to no request.
