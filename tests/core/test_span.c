@@ -275,6 +275,8 @@ static void test_trace_set_is_a_request(void **state)
     uint64_t id = prof_span_current();
     assert_true(id != 0);
     prof_span_end(prof_span_begin(PROF_SPAN_CACHE, "within", NULL));
+    prof_trace_set(&first);
+    assert_int_equal(prof_span_current(), id); // it goes on
     prof_trace_set(&second);
     prof_trace_clear();
     assert_int_equal(prof_span_current(), 0);

@@ -68,6 +68,10 @@ int prof_trace_set(const prof_trace_id_t *id)
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (coro == NULL)
         return -ENOMEM;
+    uint64_t before[2];
+    gp_trace_of(coro, before);
+    if (before[0] == trace[0] && before[1] == trace[1] && prof_span_current() != 0)
+        return 0; // the request goes on
     gp_span_end_implicit(coro);
     gp_trace_change(coro, trace);
     gp_span_begin_implicit(coro);
