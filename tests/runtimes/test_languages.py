@@ -69,6 +69,16 @@ class Php(shares.Shares):
     def test_at_a_high_rate(self):
         self.check_script(self.command(1.0, ROUNDS), hz=10000, switches=(ROUNDS, ROUNDS + 3), process_clock=True)
 
+    def test_beside_another_library_that_replaces_mmap(self):
+        """It sees the stack of each Fiber, as it does without greenprof; and so does greenprof."""
+        php = interpreter("php", "-r", "(new Fiber(fn () => 1))->start();")
+        program = "$all = []; for ($i = 0; $i < 20; $i++) { $all[] = $f = new Fiber(fn () => Fiber::suspend()); $f->start(); }"
+        environment = {"LD_PRELOAD": check.program("stack_maps.so")}
+        alone = subprocess.run([php, "-n", "-r", program], capture_output=True, text=True, env={**os.environ, **environment})
+        self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (0, "STACKS 20\n", ""))
+        run = self.profile([php, "-n", "-r", program], environment=environment)
+        self.assertEqual((run.stdout, run.stderr), (alone.stdout, alone.stderr))
+        self.assertEqual(len([coro for coro in run.capture().coros.values() if coro.kind == 2]), 20)
 
     def test_names(self):
         """A Fiber is called what it calls; closures have a place instead of a name."""
