@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,6 +15,7 @@
 #include "cmocka_all.h"
 #include "collect/pacer.h"
 #include "signal/clock_engine.h"
+#include "signal/clock_paced.h"
 #include "signal/ticks.h"
 
 static const gp_clock_engine_t *engine;
@@ -129,6 +132,57 @@ static void monotonic_timer_follows_the_wall_clock(void **state)
     assert_measured(blocked <= 2); // a thread that waits is left alone
 }
 
+enum { PATIENCE_S = 20 };
+
+static gp_timer_t looked_at; // not one that the real pacer knows
+static pid_t disarming;
+
+// Switches of a thread that it asked for itself: it slept. Source: proc_pid_status(5).
+static long sleeps_of(pid_t tid)
+{
+    char path[64], line[128];
+    long sleeps = -1;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+    if (file != NULL)
+        fclose(file);
+    return sleeps;
+}
+
+// What the pacer is while it looks at a timer that is disarmed meanwhile. It goes on once that thread has slept.
+static void *leave_when_it_has_slept(void *has_slept)
+{
+    while (atomic_load(&gp_paced(&looked_at)->due_ns) != 0)
+        usleep(100);
+    long before = sleeps_of(disarming);
+    for (uint64_t end = gp_clock_ns(CLOCK_MONOTONIC) + PATIENCE_S * 1000000000ull;
+         !*(bool *)has_slept && gp_clock_ns(CLOCK_MONOTONIC) < end; usleep(1000))
+        *(bool *)has_slept = sleeps_of(disarming) > before;
+    atomic_store(&gp_clock_pacing, NULL);
+    return NULL;
+}
+
+// A thread of real-time priority that only yields would keep the pacer from its processor for good.
+static void disarming_sleeps_until_the_pacer_has_left(void **state)
+{
+    (void)state;
+    pthread_t pacer;
+    bool has_slept = false;
+    gp_timer_prepare(&looked_at, 1000, 1);
+    looked_at.armed = true;
+    atomic_store(&gp_paced(&looked_at)->due_ns, 1);
+    atomic_store(&gp_clock_pacing, &looked_at);
+    disarming = (pid_t)syscall(SYS_gettid);
+    assert_int_equal(pthread_create(&pacer, NULL, leave_when_it_has_slept, &has_slept), 0);
+    gp_clock_monotonic.disarm(&looked_at);
+    assert_null(atomic_load(&gp_clock_pacing));
+    assert_false(looked_at.armed);
+    pthread_join(pacer, NULL);
+    assert_true(has_slept);
+}
+
 static void unknown_threads_and_names_are_errors(void **state)
 {
     (void)state;
@@ -150,6 +204,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(perf_follows_cpu_time),
         cmocka_unit_test(cpu_timer_follows_cpu_time),
         cmocka_unit_test(monotonic_timer_follows_the_wall_clock),
+        cmocka_unit_test(disarming_sleeps_until_the_pacer_has_left),
         cmocka_unit_test(unknown_threads_and_names_are_errors),
     };
     return measured_status(cmocka_run_group_tests(tests, NULL, NULL), argv);
