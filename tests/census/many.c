@@ -5,6 +5,9 @@
 //   crash         SIGSEGV, from a coroutine
 //   abort         abort(), from the thread
 //   churn FILE    switch, create and destroy for 2 s, while a thread of its own dumps over and over
+//   asleep FILE   dump while three threads of its own are held up: by a coroutine that sleeps in the kernel, by one
+//   that
+//                 computes, and by the thread's own sleep
 //   quit          leave
 // Of every four coroutines: parked in wait_for_reply (two of them), ready in wait_for_turn, not started.
 #define _GNU_SOURCE
@@ -18,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -31,10 +35,13 @@ typedef struct coro {
     int number;
 } coro_t;
 
-static ucontext_t loop;
-static coro_t *all, *current;
-static int count;
+static __thread ucontext_t loop;
+static __thread coro_t *current;
+static coro_t *all;
+static int count, never[2]; // a pipe that nothing is written to
 static _Atomic bool over;
+static _Atomic pid_t asleep[2];
+static _Atomic bool computes;
 
 static void go(coro_t *coro)
 {
@@ -79,7 +86,30 @@ static void work(void)
     }
 }
 
-static void make(coro_t *coro, int number)
+__attribute__((noinline)) void sleep_in_the_kernel(void)
+{
+    char byte;
+    asleep[current == NULL] = (pid_t)syscall(SYS_gettid);
+    while (read(never[0], &byte, 1) > 0)
+        ;
+}
+
+__attribute__((noinline)) void compute(void)
+{
+    for (computes = true; !atomic_load(&over);)
+        ;
+}
+
+static void hold_up(void)
+{
+    if (current->number == 0)
+        sleep_in_the_kernel();
+    else
+        compute();
+    park();
+}
+
+static void make(coro_t *coro, int number, void (*entry)(void))
 {
     char name[32];
     coro->number = number;
@@ -91,7 +121,7 @@ static void make(coro_t *coro, int number)
     coro->context.uc_stack.ss_sp = coro->stack;
     coro->context.uc_stack.ss_size = STACK_BYTES;
     coro->context.uc_link = NULL;
-    makecontext(&coro->context, work, 0);
+    makecontext(&coro->context, entry, 0);
 }
 
 static double now(void)
@@ -118,12 +148,54 @@ static void churn(char *path)
         coro_t *coro = &all[(i * 2654435761u) % (unsigned)count];
         if (i % 4 == 0) {
             prof_coro_destroy(coro->record);
-            make(coro, coro->number);
+            make(coro, coro->number, work);
         }
         go(coro);
     }
     atomic_store(&over, true);
     pthread_join(thread, NULL);
+}
+
+static void *hold_up_a_thread(void *coro)
+{
+    if (coro != NULL)
+        go(coro);
+    else
+        sleep_in_the_kernel();
+    return NULL;
+}
+
+// Source: proc_pid_syscall(5): "running", or the number of the call that it sleeps in.
+static bool is_in_read(pid_t tid)
+{
+    char path[64], text[16] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)tid);
+    FILE *file = tid != 0 ? fopen(path, "r") : NULL;
+    bool is_there = file != NULL && fgets(text, sizeof(text), file) != NULL && atoi(text) == SYS_read && text[0] != 'r';
+    if (file != NULL)
+        fclose(file);
+    return is_there;
+}
+
+static int dump_asleep(char *path)
+{
+    pthread_t threads[3];
+    coro_t coros[2] = {0};
+    if (pipe(never) != 0)
+        return 5;
+    for (int i = 0; i < 3; i++) {
+        if (i < 2)
+            make(&coros[i], i, hold_up);
+        pthread_create(&threads[i], NULL, hold_up_a_thread, i < 2 ? &coros[i] : NULL);
+    }
+    while (!is_in_read(asleep[0]) || !is_in_read(asleep[1]) || !computes)
+        usleep(1000);
+    int error = prof_coro_dump(path);
+    over = true;
+    close(never[1]);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    return error != 0 ? 4 : 0;
 }
 
 int main(int argc, char **argv)
@@ -137,7 +209,7 @@ int main(int argc, char **argv)
         return 3;
     all = calloc((size_t)count, sizeof(*all));
     for (int i = 0; i < count; i++) {
-        make(&all[i], i);
+        make(&all[i], i, work);
         if (i % 4 != 3)
             go(&all[i]);
         if (i % 4 == 0) // told once, so that its later waits count as parked
@@ -168,6 +240,8 @@ int main(int argc, char **argv)
         go(&all[1]);
     } else if (strcmp(what, "abort") == 0) {
         abort();
+    } else if (strcmp(what, "asleep") == 0) {
+        return dump_asleep(argv[3]);
     } else if (strcmp(what, "churn") == 0) {
         churn(argv[3]);
     }

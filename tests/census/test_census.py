@@ -85,6 +85,20 @@ class CensusCase(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.dir)), ["census", "greenprof"])  # no half-written file
         self.assertEqual(os.listdir(self.dir + "/greenprof"), [])
 
+    def test_held_up_threads(self):
+        """What sleeps in the kernel is blocked, and shows where; what computes is running."""
+        self.assertEqual(self.many(0, "asleep", self.file).returncode, 0)
+        census = self.read(self.file)
+        self.assertEqual((census["coroutines"], census["threads"]), (2, 4))
+        coros = {member["name"]: (member["state"], stack) for member, stack in self.members(census)}
+        self.assertEqual(coros["request 0"][0], "blocked")
+        self.assertEqual(coros["request 0"][1][-2:], ["sleep_in_the_kernel", "hold_up"])
+        self.assertEqual(coros["request 1"], ("running", []))
+        threads = [(member["state"], [frame["function"] for frame in group["stack"]]) for group in census["groups"]
+                   for member in group["members"] if "is_thread" in member]
+        asleep = [state for state, stack in threads if "sleep_in_the_kernel" in stack]
+        self.assertEqual(asleep, ["blocked"])
+
     def test_filters_and_text(self):
         self.assertEqual(self.many(400, "dump", self.file).returncode, 0)
         self.assertEqual(self.read(self.file, "--trace", "%032x" % 3)["coroutines"], 100)
