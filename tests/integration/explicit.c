@@ -39,7 +39,6 @@ static void make_green(green_t *green, const char *name)
     if (green->stack == NULL)
         green->stack = aligned_alloc(64, STACK_BYTES);
     void **top = (void **)(void *)(green->stack + STACK_BYTES);
-    *--top = NULL;
     *--top = NULL; // as if called: 8 bytes off alignment at the entry
     *--top = (void *)(uintptr_t)trampoline;
     for (int i = 0; i < 6; i++)
