@@ -140,7 +140,7 @@ BOOST_BUILD = """
 mkdir made
 ls libs/{library}/test/test_*.cpp | xargs -P "$(nproc)" -I FILE sh -c '
     g++ -O1 -w -std=c++17 -o made/$(basename FILE .cpp) FILE /usr/lib/*/libboost_unit_test_framework.a \\
-        -lboost_fiber -lboost_context -lboost_thread -lpthread'
+        -lboost_fiber -lboost_context -lboost_thread -lboost_chrono -lpthread'
 """
 
 
