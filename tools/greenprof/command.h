@@ -11,6 +11,7 @@ int gp_command_export(const gp_arguments_t *arguments);
 int gp_command_flamegraph(const gp_arguments_t *arguments);
 int gp_command_merge(const gp_arguments_t *arguments);
 int gp_command_diff(const gp_arguments_t *arguments);
+int gp_command_trace(const gp_arguments_t *arguments);
 int gp_command_coroutines(const gp_arguments_t *arguments);
 int gp_command_info(const gp_arguments_t *arguments);
 int gp_command_runtimes(const gp_arguments_t *arguments);

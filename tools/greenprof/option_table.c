@@ -51,6 +51,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                          .operands_min = 1,
                          .operands_max = 2,
                          .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_TRACE] = {.name = "trace",
+                          .synopsis = "list|show [ID] SOURCE...",
+                          .what = "list the traces of one or more services, or show one as a tree of calls",
+                          .missing = "missing list or show",
+                          .operands_min = 1,
+                          .operands_max = INT32_MAX,
+                          .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_INFO] = {.name = "info",
                          .synopsis = "FILE...",
                          .what = "show what is in a capture, and what is missing",
@@ -95,9 +102,10 @@ enum {
     READING = REPORT | WRITING | DIFF,
     MERGE = GP_OPTION_OF(GP_COMMAND_MERGE),
     INFO = GP_OPTION_OF(GP_COMMAND_INFO),
+    TRACE = GP_OPTION_OF(GP_COMMAND_TRACE),
     COROUTINES = GP_OPTION_OF(GP_COMMAND_COROUTINES),
-    EVERY =
-        RUN | READING | MERGE | INFO | COROUTINES | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
+    EVERY = RUN | READING | MERGE | INFO | TRACE | COROUTINES | GP_OPTION_OF(GP_COMMAND_RUNTIMES) |
+            GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -214,6 +222,21 @@ const gp_option_t gp_options[] = {
     {READING, 0, "stitch", NULL, FLAG(stitch),
      .what = "Put the stack at which a coroutine was created above its own, after it [spawned], and "
              "the one at which its creator was above that. --focus and --ignore look at all of it."},
+
+    {TRACE, 0, "slowest", NULL, FLAG(slowest), .what = "show: the trace that took longest, instead of ID."},
+    {TRACE, 0, "html", NULL, FLAG(html),
+     .what = "show: write one HTML page that needs nothing else: tree, waterfall, details, flame graphs."},
+    {TRACE, 'j', "json", NULL, FLAG(json), .what = "Write JSON; that of show is a SOURCE as well."},
+    {TRACE, 0, "dot", NULL, FLAG(dot), .what = "show: write the control flow as a graph for Graphviz."},
+    {TRACE, 0, "chrome", NULL, FLAG(chrome), .what = "show: write Chrome's trace events, for Perfetto."},
+    {TRACE, 0, "rally", NULL, FLAG(rally),
+     .what = "Write charts for Rally: show for add_output(complete=...), list for a hook of the action sys_call."},
+    {TRACE, 's', "sort", NULL, TEXT(order), .choices = "start|latency",
+     .what = "list: the order, by start (the default), or the slowest first."},
+    {TRACE, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX,
+     .what = "list: show the first N traces in that order; 0, the default, is all."},
+    {TRACE, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
+     .what = "File to write; '-', the default, is standard output."},
 
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 

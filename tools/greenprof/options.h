@@ -18,6 +18,7 @@ typedef enum gp_command_id {
     GP_COMMAND_FLAMEGRAPH,
     GP_COMMAND_MERGE,
     GP_COMMAND_DIFF,
+    GP_COMMAND_TRACE,
     GP_COMMAND_INFO,
     GP_COMMAND_RUNTIMES,
     GP_COMMAND_COROUTINES,
@@ -91,9 +92,11 @@ typedef struct gp_arguments {
     const char *per, *order;
     // info
     bool verbose;
-    // coroutines
+    // coroutines, trace
     uint64_t members;
     bool json;
+    // trace
+    bool html, dot, chrome, rally, slowest;
 } gp_arguments_t;
 
 typedef enum gp_option_kind {

@@ -85,6 +85,12 @@ void gp_json_uint(gp_json_t *json, uint64_t value)
     fprintf(json->out, "%" PRIu64, value);
 }
 
+void gp_json_int(gp_json_t *json, int64_t value)
+{
+    begin(json);
+    fprintf(json->out, "%" PRId64, value);
+}
+
 void gp_json_bool(gp_json_t *json, bool value)
 {
     begin(json);
@@ -97,20 +103,27 @@ void gp_json_address(gp_json_t *json, uint64_t value)
     fprintf(json->out, "\"0x%" PRIx64 "\"", value);
 }
 
-void gp_json_milliseconds(gp_json_t *json, uint64_t ns)
+static void put_decimal(gp_json_t *json, uint64_t ns, uint64_t unit_ns, unsigned digits)
 {
     char text[32];
     begin(json);
-    gp_text_decimal(text, ns, 1000000, 6);
+    gp_text_decimal(text, ns, unit_ns, digits);
     fputs(text, json->out);
+}
+
+void gp_json_seconds(gp_json_t *json, uint64_t ns)
+{
+    put_decimal(json, ns, 1000000000, 9);
+}
+
+void gp_json_milliseconds(gp_json_t *json, uint64_t ns)
+{
+    put_decimal(json, ns, 1000000, 6);
 }
 
 void gp_json_microseconds(gp_json_t *json, uint64_t ns)
 {
-    char text[32];
-    begin(json);
-    gp_text_decimal(text, ns, 1000, 3);
-    fputs(text, json->out);
+    put_decimal(json, ns, 1000, 3);
 }
 
 void gp_json_null(gp_json_t *json)

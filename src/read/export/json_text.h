@@ -27,10 +27,14 @@ void gp_json_key(gp_json_t *json, const char *key);
 
 void gp_json_text(gp_json_t *json, const char *text);
 void gp_json_uint(gp_json_t *json, uint64_t value);
+void gp_json_int(gp_json_t *json, int64_t value);
 void gp_json_bool(gp_json_t *json, bool value);
 
 // An address, as "0x1234": numbers beyond 2^53 do not survive every reader.
 void gp_json_address(gp_json_t *json, uint64_t value);
+
+// Nanoseconds as a number of seconds, exact.
+void gp_json_seconds(gp_json_t *json, uint64_t ns);
 
 // Nanoseconds as a number of milliseconds, exact.
 void gp_json_milliseconds(gp_json_t *json, uint64_t ns);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Where spans come from. A source adds to a set what it can read of what is wanted; what is no span is counted
+// (gp_spans_t.unreadable).
+//
+// Each returns 0, -ENOMEM, or another negative errno value and what is wrong. Threads: one at a time. Signals: not
+// safe.
+#pragma once
+
+#include <stddef.h>
+
+#include "tree/spans.h"
+
+struct gp_dataset;
+
+// Which trace: NULL = all. Sources leave others out where that is less work; one may still be in the set.
+//   A beginning of the 32 hex digits, in lower case.
+typedef const char *gp_wanted_t;
+
+// A JSON text: greenprof's own (one object a line, or the document that `trace show --json` writes), OSProfiler's
+// report
+// ("osprofiler trace show --json"), or a list of OSProfiler's events.
+//   text: [len]. Bytes that are not UTF-8, unpaired surrogates and NULs are read as U+FFFD.
+int gp_spans_read_json(gp_spans_t *set, const char *text, size_t len, char error[GP_SPANS_ERROR_SIZE]);
+
+// An event of OSProfiler, as it is in Redis. Ends are joined with beginnings by gp_events_finish().
+typedef struct gp_events gp_events_t;
+gp_events_t *gp_events_create(gp_spans_t *set);
+//   text: as above.
+int gp_events_read(gp_events_t *events, const char *text, size_t len);
+int gp_events_finish(gp_events_t *events); // frees
+void gp_events_free(gp_events_t *events);
+
+// A directory that the file consumer writes: a folder a trace, in it spans-*.jsonl and profile-*.folded.
+int gp_spans_read_folder(gp_spans_t *set, const char *path, gp_wanted_t wanted, char error[GP_SPANS_ERROR_SIZE]);
+
+// Redis in OSProfiler's schema. url: redis://[:PASSWORD@]HOST[:PORT][/DB]
+int gp_spans_read_redis(gp_spans_t *set, const char *url, gp_wanted_t wanted, char error[GP_SPANS_ERROR_SIZE]);

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""OSProfiler's own traces, made by its own library in a real Redis, through `greenprof trace`; and Rally's report of them.
+
+What is not installed is a SKIP with its reason.
+"""
+import contextlib
+import io
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+try:
+    from osprofiler import profiler, notifier
+    from osprofiler.drivers import base as drivers
+    import redis
+except ImportError as missing:
+    print(f"SKIP: {missing}")
+    sys.exit(77)
+
+from support import GREENPROF, Trace, main
+
+if shutil.which("redis-server") is None:
+    print("SKIP: there is no redis-server")
+    sys.exit(77)
+
+
+class Server:
+    """A Redis of its own, on a port that was free."""
+
+    def __init__(self, directory, *options):
+        self.password = "pass/word"
+        for _ in range(20):
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
+            self.process = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+                                             "--requirepass", self.password, "--dir", directory, *options],
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            if self.is_up():
+                return
+            self.stop()
+        raise RuntimeError("redis-server does not start")
+
+    def is_up(self):
+        while self.process.poll() is None:
+            with contextlib.suppress(redis.RedisError):
+                return self.client().ping()
+            time.sleep(.05)
+        return False
+
+    def client(self):
+        return redis.StrictRedis(host="127.0.0.1", port=self.port, password=self.password)
+
+    @property
+    def url(self):
+        return f"redis://:{self.password.replace('/', '%2F')}@127.0.0.1:{self.port}/0"
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@profiler.trace("compute", hide_args=False)
+def build_instance(name):
+    with profiler.Trace("db", info={"db": {"statement": "SELECT </script><b> FROM t", "params": {"id": 12345678901234567890123}}}):
+        time.sleep(.002)
+    return name
+
+
+@profiler.trace("rpc")
+def fail():
+    raise ValueError("no </script> host")
+
+
+class OSProfiler(Trace):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory()
+        cls.server = Server(cls.home.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.home.cleanup()
+
+    def setUp(self):
+        super().setUp()
+        self.server.client().flushall()
+        self.driver = drivers.get_driver(self.server.url, project="nova", service="api", conf={})
+        notifier.set(self.driver.notify)
+        self.addCleanup(profiler.clean)
+
+    def trace(self):
+        """A request with a call, a query and a failure. Its id."""
+        profiler.clean()
+        profiler.init("SECRET_KEY")
+        profiler.start("wsgi", info={"request": {"method": "POST", "path": "/servers", "query": "", "scheme": "http"}})
+        build_instance("vm")
+        with contextlib.suppress(ValueError):
+            fail()
+        profiler.stop()
+        return profiler.get().get_base_id()
+
+    def check(self, spans):
+        self.assertEqual([(one["kind"], one["name"], one["depth"]) for one in spans],
+                         [("rest_dispatch", "POST /servers", 0), ("compute", "__main__.build_instance", 1),
+                          ("database", "SELECT </script><b> FROM t", 2), ("rpc_dispatch", "__main__.fail", 1)])
+        self.assertEqual({(one["service"], one["host"]) for one in spans}, {("api", socket.gethostname())})
+        self.assertIn("failed", spans[3]["flags"])
+        self.assertEqual(spans[3]["fields"]["error.type"], "ValueError")
+        self.assertEqual(spans[0]["fields"]["request.path"], "/servers")
+        self.assertGreaterEqual(spans[2]["duration_ns"], 2000000)
+        self.assertEqual(sum(one["critical_ns"] for one in spans), spans[0]["duration_ns"])
+        self.assertIn("no_times", spans[0]["flags"])
+
+    def test_redis(self):
+        first, second = self.trace(), self.trace()
+        listed = json.loads(self.succeed("list", self.server.url, "--json"))
+        self.assertEqual({one["trace"] for one in listed}, {first.replace("-", ""), second.replace("-", "")})
+        self.assertEqual([(one["span_count"], one["failed"]) for one in listed], [(4, True)] * 2)
+        for id in (first, first.replace("-", ""), first[:9]):
+            spans, _ = self.show(self.server.url, id=id)
+            self.check(spans)
+
+    def test_same_times_as_osprofiler_reports(self):
+        """In whole milliseconds, as it has them."""
+        id = self.trace()
+        report = self.driver.get_report(id)
+        spans = {one["span"]: one for one in self.show(self.server.url, id=id)[0]}
+        todo, seen = list(report["children"]), 0
+        while todo:
+            node = todo.pop()
+            todo += node["children"]
+            seen += 1
+            duration = spans[node["trace_id"]]["duration_ns"] / 1e6
+            self.assertLessEqual(abs(node["info"]["finished"] - node["info"]["started"] - duration), 1.001)
+            parent = spans[node["trace_id"]]["parent"]
+            self.assertEqual(parent, None if node["parent_id"] == id else node["parent_id"])
+        self.assertEqual(seen, len(spans))
+
+    def test_report(self):
+        """The JSON that its own command saves; without the events in it there are milliseconds at least."""
+        id = self.trace()
+        out = io.StringIO()
+        report = self.driver.get_report(id)
+        json.dump(report, out, default=str)
+        file = self.write("report.json", out.getvalue())
+        spans, document = self.show(file, id=id)
+        self.check(spans)
+        self.assertEqual(document, self.show(self.server.url, id=id)[1])
+        todo = list(report["children"])
+        while todo:
+            node = todo.pop()
+            todo += node["children"]
+            node["info"] = {key: value for key, value in node["info"].items() if not key.startswith("meta.")}
+        spans, _ = self.show(self.write("bare.json", json.dumps(report)), id=id)
+        self.assertEqual([(one["kind"], one["depth"]) for one in spans], [("rest_dispatch", 0), ("compute", 1), ("db", 2), ("rpc_dispatch", 1)])
+        self.assertIn("failed", spans[3]["flags"])
+
+    def test_events_in_a_file(self):
+        id = self.trace()
+        events = [json.loads(one) for one in self.server.client().lrange("osprofiler_opt:" + id, 0, -1)]
+        self.assertEqual(len(events), 8)
+        self.check(self.show(self.write("list.json", json.dumps(events)), id=id)[0])
+        self.check(self.show(self.write("lines.json", "".join(json.dumps(one) + "\n" for one in events)), id=id)[0])
+
+    def test_many_events_and_open_spans(self):
+        """More than one part of the list; a point that has not stopped is open."""
+        profiler.init("SECRET_KEY")
+        profiler.start("outer")
+        for _ in range(1200):
+            profiler.start("inner")
+            profiler.stop()
+        id = profiler.get().get_base_id()
+        spans, document = self.show(self.server.url, id=id)
+        self.assertEqual(document["span_count"], 1201)
+        self.assertIn("open", spans[0]["flags"])
+        self.assertEqual(sum("open" in one["flags"] for one in spans), 1)
+        last = max(one["end_unix_ns"] for one in spans)
+        self.assertEqual(spans[0]["end_unix_ns"], last)
+
+    def test_old_schema_and_strangers(self):
+        """A key an event, and keys of others."""
+        client, id = self.server.client(), self.trace()
+        events = client.lrange("osprofiler_opt:" + id, 0, -1)
+        client.flushall()
+        for i, event in enumerate(events):
+            client.set(f"osprofiler:{id}{i}", event)
+        client.set("osprofiler_error:" + id, "{}")
+        client.lpush("osprofiler_opt:11111111-1111-1111-1111-111111111111", "no JSON", json.dumps({"name": "x"}), b"\xff\0")
+        self.check(self.show(self.server.url, id=id)[0])
+        result = self.run_trace("list", self.server.url, "--json")
+        self.assertEqual(len(json.loads(result.stdout)), 1)
+        self.assertRegex(result.stderr.decode(), rf"^greenprof: redis://127.0.0.1:{self.server.port}/0: 3 records are no spans")
+
+    def test_wrong_password(self):
+        self.expect(1, rf"redis://127.0.0.1:{self.server.port}: the server says: .*", "list", f"redis://:wrong@127.0.0.1:{self.server.port}")
+        self.expect(1, "has no spans", "list", self.server.url)
+
+    def test_rally_charts(self):
+        """Rally's own check of what hooks and scenarios hand to it."""
+        try:
+            from rally.task.processing import charts
+        except ImportError as missing:
+            self.skipTest(str(missing))
+        id = self.trace()
+        shown = json.loads(self.succeed("show", id, self.server.url, "--rally"))
+        self.assertIsNone(charts.validate_output("complete", shown))
+        self.assertIn(id, shown["title"])
+        self.assertEqual(shown["description"], f"greenprof trace show {id.replace('-', '')} redis://:PASSWORD@127.0.0.1:{self.server.port}/0")
+        listed = json.loads(self.succeed("list", self.server.url, "--rally"))
+        self.assertEqual(set(listed), {"additive", "complete"})
+        for kind, outputs in listed.items():
+            for output in outputs:
+                self.assertIsNone(charts.validate_output(kind, output))
+
+    def rally(self, *arguments):
+        environment = {**os.environ, "HOME": self.directory, "PYTHONWARNINGS": "ignore", "LC_ALL": "C.UTF-8"}
+        return subprocess.run(["rally", "--config-file", self.path("rally.conf"), *arguments], capture_output=True, text=True, env=environment,
+                              stdin=subprocess.DEVNULL, cwd=self.directory, timeout=120)
+
+    def test_rally(self):
+        """A task with a hook: its charts are in Rally's own JSON and HTML reports."""
+        if shutil.which("rally") is None:
+            self.skipTest("there is no rally")
+        id = self.trace()
+        self.write("rally.conf", f"[database]\nconnection = sqlite:///{self.path('rally.db')}\n")
+        hook = f"{GREENPROF} trace list --rally {self.server.url}"
+        self.write("task.json", json.dumps({"version": 2, "title": "t", "subtasks": [{"title": "s", "workloads": [{
+            "scenario": {"Dummy.dummy": {"sleep": 0}}, "runner": {"constant": {"times": 2, "concurrency": 1}},
+            "hooks": [{"description": "traces", "action": {"sys_call": hook}, "trigger": {"event": {"unit": "iteration", "at": [2]}}}]}]}]}))
+        for command in (["db", "create"], ["env", "create", "--name", "e"], ["task", "start", self.path("task.json")]):
+            result = self.rally(*command)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        report = self.rally("task", "report", "--json", "--out", self.path("report.json"))
+        self.assertEqual(report.returncode, 0, report.stdout + report.stderr)
+        with open(self.path("report.json")) as file:
+            workload = json.load(file)["tasks"][0]["subtasks"][0]["workloads"][0]
+        output = workload["hooks"][0]["results"][0]["output"]
+        self.assertEqual([row[0] for row in output["complete"][0]["data"]["rows"]], [id])
+        self.assertEqual(output["additive"][0]["data"][0][0], "api: rest_dispatch POST /servers")
+        report = self.rally("task", "report", "--html-static", "--out", self.path("report.html"))
+        self.assertEqual(report.returncode, 0, report.stdout + report.stderr)
+        with open(self.path("report.html")) as file:
+            page = file.read()
+        self.assertIn(id, page)
+        self.assertIn("greenprof trace show " + id.replace("-", ""), page)
+
+
+if __name__ == "__main__":
+    main()

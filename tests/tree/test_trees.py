@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""Trees, clocks, the critical path and the outputs of `greenprof trace`, from JSON and from directories."""
+import json
+import random
+import re
+import shutil
+import subprocess
+import unittest
+
+from support import START, TRACE, Trace, main, number, span
+
+
+class Trees(Trace):
+    def test_tree(self):
+        file = self.lines(span(1, None, 0, 100), span(3, 1, 40, 90), span(2, 1, 10, 30), span(4, 3, 50, 60))
+        spans, document = self.show(file)
+        self.assertEqual([(number(one), one["depth"]) for one in spans], [(1, 0), (2, 1), (3, 1), (4, 2)])
+        self.assertEqual([one["self_ns"] // 1000000 for one in spans], [30, 20, 40, 10])
+        self.assertEqual((document["services"], document["duration_ns"], document["span_count"]), (1, 100000000, 4))
+        lines = self.succeed("show", TRACE, file).splitlines()
+        self.assertIn("2026-11-21 12:00:00.000 UTC, 100.000 ms, 4 spans of 1 service", lines[1])
+        tree = [line[60:] for line in lines if "task work" in line]
+        self.assertEqual([line.replace("api task ", "") for line in tree],
+                         ["work 1", "├── work 2", "└── work 3", "    └── work 4"])
+
+    def test_self_time_of_children_that_overlap(self):
+        spans, _ = self.show(self.lines(span(1, None, 0, 100), span(2, 1, 10, 50), span(3, 1, 40, 70), span(4, 1, 45, 48), span(5, 1, 90, 130)))
+        self.assertEqual(spans[0]["self_ns"], 30000000)  # 0-10, 70-90
+
+    def test_critical_path(self):
+        """The last one to end is waited for; what overlaps with it, or outlives its parent, is not."""
+        spans, _ = self.show(self.lines(span(1, None, 0, 100), span(2, 1, 5, 40), span(3, 1, 10, 90), span(4, 3, 20, 80), span(5, 1, 3, 10),
+                                        span(6, 1, 60, 200)))
+        critical = {number(one): one["critical_ns"] // 1000000 for one in spans if "critical" in one["flags"]}
+        self.assertEqual(critical, {1: 13, 3: 20, 4: 60, 5: 7})
+        self.assertEqual(sum(critical.values()), 100)
+
+    def test_critical_path_adds_up(self):
+        random.seed(7)
+        for _ in range(20):
+            made = [span(1, None, 0, 1000)]
+            for i in range(2, 60):
+                above = random.choice(made)
+                start = random.uniform(above["start_unix_ns"], above["end_unix_ns"]) - START
+                end = random.uniform(start, above["end_unix_ns"] - START)
+                made.append(span(i, number(above), start / 1e6, end / 1e6))
+            random.shuffle(made)
+            spans, _ = self.show(self.lines(*made))
+            self.assertEqual(sum(one["critical_ns"] for one in spans), 1000000000)
+            self.assertEqual(len(spans), 59)
+
+    def test_orphans_circles_twins(self):
+        file = self.lines(span(1, 99, 0, 10), span(2, 2, 1, 5), span(3, 4, 2, 6), span(4, 3, 3, 7), span(5, 1, 4, 8),
+                          span(5, 1, 4, 8, name="another"), span(6, 5, 9, 7), span(7, None, 0, 1, flags=["open", "repaired"]))
+        spans, _ = self.show(file)
+        flags = {(number(one), one["name"]): set(one["flags"]) - {"critical"} for one in spans}
+        self.assertEqual(len(spans), 8)
+        self.assertEqual(flags[1, "work 1"], {"parent_missing"})
+        self.assertEqual(flags[2, "work 2"], {"circle"})
+        self.assertEqual(flags[3, "work 3"], {"circle"})
+        self.assertEqual(flags[4, "work 4"], set())
+        self.assertEqual(flags[5, "another"], {"id_used_twice"})
+        self.assertEqual(flags[6, "work 6"], {"backwards"})
+        self.assertEqual(flags[7, "work 7"], {"open", "repaired"})
+        text = self.succeed("show", TRACE, file)
+        for remark in ("parent missing", "its own ancestor", "id used twice", "ended before it began", "open", "repaired"):
+            self.assertIn(f"({remark})", text)
+
+    def test_same_span_from_two_sources(self):
+        """One that had not ended, and the whole one; a span without times, and one that has them."""
+        early = self.lines(span(1, None, 0, 5, flags=["open"]), span(2, 1, 1, 2), name="a.jsonl")
+        late = self.lines(span(1, None, 0, 50), span(3, 1, 2, 3, service="db"), name="b.jsonl")
+        for order in ((early, late), (late, early)):
+            spans, document = self.show(*order)
+            self.assertEqual([number(one) for one in spans], [1, 2, 3])
+            self.assertEqual((spans[0]["duration_ns"], document["services"]), (50000000, 2))
+            self.assertNotIn("open", spans[0]["flags"])
+
+    def test_many_and_deep(self):
+        deep = [span(1, None, 0, 1000)] + [span(i, i - 1, i / 1000, 1000 - i / 1000) for i in range(2, 100001)]
+        file = self.lines(*deep)
+        json_text = self.succeed("show", TRACE, file, "--json")
+        self.assertEqual(sum(map(int, re.findall(r'"critical_ns":(\d+)', json_text))), 1000000000)
+        text = self.succeed("show", TRACE, file)
+        self.assertLess(len(text), 40000000)
+        self.assertIn("[99999] ", text)
+        wide = self.lines(span(1, None, 0, 1000), *[span(i, 1, i / 1000, 1000 - i / 10000) for i in range(2, 100001)], name="wide")
+        for source, way in ((file, "--html"), (file, "--dot"), (wide, "--chrome"), (wide, "--rally")):
+            self.succeed("show", TRACE, source, way, "-o", self.path("out"))
+
+    def test_json_is_a_source(self):
+        file = self.lines(span(1, None, 0, 100), span(2, 1, 5010, 5040, service="db", flags=["failed"], fields={"error.type": "E"}))
+        again = self.write("again.json", self.succeed("show", TRACE, file, "--json"))
+        self.assertEqual(self.show(file), self.show(again))
+        self.assertEqual(self.show(file), self.show(file, again))
+
+
+class Clocks(Trace):
+    def pairs(self, offsets, **more):
+        """Calls of api's, 10 ms each, and what they caused: it begins 1 ms later and takes 8 ms, by a clock that is off."""
+        made = [span(1, None, 0, 1000)]
+        for i, (there, offset) in enumerate(offsets):
+            made.append(span(100 + i, 1, 20 * i, 20 * i + 10))
+            made.append(span(200 + i, 100 + i, 20 * i + 1 + offset, 20 * i + 9 + offset, service=there, **more))
+        return self.show(self.lines(*made))
+
+    def clock(self, document, service):
+        return next(one for one in document["clocks"] if one["service"] == service)
+
+    def test_agrees(self):
+        _, document = self.pairs([("db", 0), ("db", .5)])
+        self.assertEqual((self.clock(document, "db")["clock"], self.clock(document, "db")["offset_ns"]), ("agrees", 0))
+        self.assertEqual(self.clock(document, "api")["offset_ns"], 0)
+
+    def test_moved(self):
+        for off in (-3600000, -50, 50, 3600000):
+            spans, document = self.pairs([("db", off), ("db", off + .4), ("db", off - .4)])
+            clock = self.clock(document, "db")
+            self.assertEqual((clock["clock"], clock["pairs"]), ("moved", 3))
+            self.assertLessEqual(abs(clock["offset_ns"] + off * 1000000), clock["within_ns"])
+            self.assertLessEqual(clock["within_ns"], 1000000)
+            where = {number(one): (one["from_ns"], one["from_ns"] + one["duration_ns"]) for one in spans}
+            for i in range(3):
+                self.assertLessEqual(where[100 + i][0], where[200 + i][0])
+                self.assertGreaterEqual(where[100 + i][1], where[200 + i][1])
+            words = self.succeed("show", TRACE, self.path("spans.jsonl"))
+            self.assertRegex(words, r"clock of db on h-db, pid 7: moved by [-+][0-9.]+ ms, \+-[0-9.]+ ms, by 3 pairs")
+
+    def test_off_by_a_little_is_moved_by_a_little(self):
+        _, document = self.pairs([("db", -1.001)])
+        self.assertLessEqual(abs(self.clock(document, "db")["offset_ns"]), 2000)
+
+    def test_chain(self):
+        """A clock that only another one's calls reach."""
+        made = [span(1, None, 0, 1000), span(2, 1, 10, 110), span(3, 2, 5020, 5100, service="b"), span(4, 3, 5030, 5090, service="b"),
+                span(5, 4, 9032, 9088, service="c")]
+        spans, document = self.show(self.lines(*made))
+        where = [(one["from_ns"], one["from_ns"] + one["duration_ns"]) for one in spans]
+        self.assertEqual([number(one) for one in spans], [1, 2, 3, 4, 5])
+        for (outer, inner) in zip(where, where[1:]):
+            self.assertTrue(outer[0] <= inner[0] and inner[1] <= outer[1], where)
+        self.assertEqual([self.clock(document, name)["clock"] for name in "bc"], ["moved", "moved"])
+
+    def test_dispatch_that_nothing_waits_for(self):
+        """It takes longer than its call: that says nothing against the clock."""
+        spans, document = self.show(self.lines(span(1, None, 0, 20), span(2, 1, 5, 6), span(3, 2, 5.5, 80, service="db")))
+        self.assertEqual(self.clock(document, "db")["clock"], "agrees")
+        self.assertNotIn("critical", spans[2]["flags"])
+
+    def test_contradiction(self):
+        _, document = self.pairs([("db", 100), ("db", -100)])
+        self.assertEqual(self.clock(document, "db")["clock"], "contradicts")
+        self.assertIn("no offset puts each", self.succeed("show", TRACE, self.path("spans.jsonl")))
+
+
+class Outputs(Trace):
+    NASTY = ["</script><script>alert(1)</script>", "<!--", "\"'`", "a\u2028b", "nul\0", "\ud800", "é\x1b[31m", "\\", "]]>"]
+
+    def test_names_are_text(self):
+        made = [span(1, None, 0, 10, name="root")]
+        made += [span(i + 2, 1, i, i + 1, name=name, service="s" + name, fields={name + "k": name}) for i, name in enumerate(self.NASTY)]
+        file = self.lines(*made)
+        spans, _ = self.show(file)
+        expected = [name.replace("\0", "\ufffd").replace("\ud800", "\ufffd") for name in self.NASTY]
+        self.assertEqual([one["name"] for one in spans[1:]], expected)
+        self.assertEqual([one["fields"] for one in spans[1:]], [{name + "k": name} for name in expected])
+        page = self.succeed("show", TRACE, file, "--html")
+        self.assertEqual(page.count("</script>"), 2)
+        data = json.loads(re.search(r'<script type="application/json" id="data">\n(.*?)\n</script>', page, re.S)[1])
+        self.assertEqual([one["n"] for one in data["spans"][1:]], expected)
+        self.assertNotRegex(page, r"https?://|src=|@import")
+        text = self.succeed("show", TRACE, file)
+        self.assertNotIn("\x1b", text)
+        json.loads(self.succeed("show", TRACE, file, "--chrome"))
+
+    def test_broken_utf8(self):
+        line = json.dumps(span(1, None, 0, 1, name="@")).encode().replace(b"@", b"a\xffb\xed\xa0\x80c")
+        spans, _ = self.show(self.write("a", line + b"\n"))
+        self.assertEqual(spans[0]["name"], "a\ufffdb\ufffd\ufffd\ufffdc")
+
+    def test_chrome_slices_nest(self):
+        made = [span(1, None, 0, 100), span(2, 1, 10, 60), span(3, 1, 20, 80), span(4, 3, 30, 70), span(5, 1, 90, 95), span(6, 2, 15, 55, service="db")]
+        events = json.loads(self.succeed("show", TRACE, self.lines(*made), "--chrome"))["traceEvents"]
+        slices = [one for one in events if one["ph"] == "X"]
+        self.assertEqual(len(slices), 6)
+        for a in slices:
+            for b in slices:
+                if a is not b and (a["pid"], a["tid"]) == (b["pid"], b["tid"]) and a["ts"] <= b["ts"]:
+                    self.assertTrue(b["ts"] >= a["ts"] + a["dur"] or b["ts"] + b["dur"] <= a["ts"] + a["dur"], (a, b))
+        self.assertEqual([one["ph"] for one in events if one.get("cat") == "call"], ["s", "f"])
+        self.assertEqual({one["args"]["name"] for one in events if one["ph"] == "M"}, {"api", "db"})
+
+    def test_dot(self):
+        made = [span(1, None, 0, 100)] + [span(i, 1, i, i + 1, name='same "name" \\n') for i in range(2, 12)]
+        dot = self.succeed("show", TRACE, self.lines(*made), "--dot")
+        self.assertIn('label="10x"', dot)
+        if shutil.which("dot") is not None:
+            plain = subprocess.run(["dot", "-Tplain"], input=dot, capture_output=True, text=True, check=True).stdout
+            self.assertEqual((plain.count("\nnode "), plain.count("\nedge ")), (2, 1))
+
+    def test_list(self):
+        other = {"trace": "1" * 32}
+        file = self.lines(span(1, None, 0, 10), span(2, 1, 1, 2, service="db"), span(3, None, -50, -45, flags=["failed"], **other))
+        lines = [line.split() for line in self.succeed("list", file).splitlines()]
+        self.assertEqual([line[0] for line in lines], ["trace", "1" * 32, TRACE])
+        self.assertEqual(lines[2][4:], ["10.000", "2", "2", "-", "api", "task", "work", "1"])
+        self.assertEqual(lines[1][4:8], ["5.000", "1", "1", "failed"])
+        self.assertEqual([line.split()[0] for line in self.succeed("list", file, "--sort", "latency").splitlines()[1:]], [TRACE, "1" * 32])
+        self.assertEqual(len(self.succeed("list", file, "-n", "1").splitlines()), 2)
+        listed = json.loads(self.succeed("list", file, "--json"))
+        self.assertEqual([(one["trace"], one["services"], one["failed"]) for one in listed], [("1" * 32, 1, True), (TRACE, 2, False)])
+        self.assertEqual(listed[1]["root"], {"service": "api", "kind": "task", "name": "work 1"})
+
+    def test_ids(self):
+        file = self.lines(span(1, None, 0, 10), span(2, None, 0, 20, trace="0af8" + "0" * 28))
+        for id in (TRACE, TRACE.upper(), "0af7", "0af76519-16cd-43dd-8448-eb211c80319c", f"00-{TRACE}-{1:016x}-01"):
+            self.assertEqual(json.loads(self.succeed("show", id, file, "--json"))["trace"], TRACE)
+        self.assertEqual(json.loads(self.succeed("show", "--slowest", file, "--json"))["duration_ns"], 20000000)
+        self.expect(1, "0af: is the beginning of 2 traces", "show", "0af", file)
+        self.expect(1, "no trace of that id", "show", "ffff", file)
+        self.expect(1, "no trace of that id", "show", "what?", file)
+
+
+class Sources(Trace):
+    def test_folder(self):
+        root = "d/" + TRACE
+        self.lines(span(1, None, 0, 10), span(2, 1, 1, 8), name=root + "/spans-api-h-7.jsonl")
+        self.lines(span(3, 2, 2, 7, service="db", remote_parent=True), name=root + "/spans-db-h-8.jsonl")
+        self.write(root + "/profile-db-8-0000000000000003.folded", "main;work 3000\nmain;[parked] 2000\n")
+        self.write(root + "/notes.txt", "no span")
+        self.lines(span(9, None, 0, 1, trace="2" * 32), name=f"d/{'2' * 32}/spans-api-h-7.jsonl")
+        spans, document = self.show(self.path("d"))
+        self.assertEqual(([number(one) for one in spans], document["services"]), ([1, 2, 3], 2))
+        self.assertEqual(len(self.succeed("list", self.path("d")).splitlines()), 3)
+        self.assertEqual(self.show(self.path(root)), self.show(self.path("d")))
+        self.assertIn(r'"g":"main;work 3000\nmain;[parked] 2000\n"', self.succeed("show", TRACE, self.path("d"), "--html"))
+
+    def test_half_written_line(self):
+        """The writer was killed: what is whole is read."""
+        text = json.dumps(span(1, None, 0, 10)) + "\n" + json.dumps(span(2, 1, 0, 10))[:80]
+        result = self.run_trace("show", TRACE, self.write("a.jsonl", text), "--json")
+        self.assertEqual(len(json.loads(result.stdout)["spans"]), 1)
+        self.assertRegex(result.stderr, rb"^greenprof: .*a.jsonl: 1 records are no spans")
+
+    def test_bad_input(self):
+        good = self.lines(span(1, None, 0, 10))
+        self.expect(1, "No such file", "list", self.path("nowhere"))
+        self.expect(1, "is empty", "list", self.write("empty", ""))
+        self.expect(1, "no JSON that holds spans: line 1", "list", self.write("text", "hello\n"))
+        self.expect(1, "holds neither spans nor", "list", self.write("object", "{}"))
+        self.expect(1, "has no spans", "list", self.write("array", "[]"))
+        self.expect(1, "no JSON", "list", self.write("deep", "[" * 100000))
+        self.expect(1, "no folders of traces", "list", self.directory)
+        self.expect(1, "is no source", "list", "http://localhost/")
+        self.expect(1, "redis://localhost:1/0: .*refused", "list", "redis://:secret@localhost:1/0")
+        self.expect(1, "is no redis://", "list", "redis://host:port/")
+        self.expect(1, "No such file", "show", TRACE, good, "-o", self.path("nowhere/out"))
+        self.expect(1, "is an input", "show", TRACE, good, "-o", good)
+
+    def test_bad_use(self):
+        good = self.lines(span(1, None, 0, 10))
+        self.expect(2, "missing list or show")
+        self.expect(2, "'what': must be list or show", "what", good)
+        self.expect(2, "missing SOURCE", "list")
+        self.expect(2, "missing ID", "show")
+        self.expect(2, "missing SOURCE", "show", TRACE)
+        self.expect(2, "missing SOURCE", "show", "--slowest")
+        self.expect(2, "--json and --dot: which", "show", TRACE, good, "--dot", "--json")
+        self.expect(2, "--html is for one trace", "list", good, "--html")
+        self.expect(2, "--slowest is for show", "list", good, "--slowest")
+        self.expect(2, "must be start or latency", "list", good, "--sort", "name")
+
+
+if __name__ == "__main__":
+    main()
