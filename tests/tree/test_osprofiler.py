@@ -33,14 +33,14 @@ if shutil.which("redis-server") is None:
 class Server:
     """A Redis of its own, on a port that was free."""
 
-    def __init__(self, directory, *options):
-        self.password = "pass/word"
+    def __init__(self, directory):
+        self.password, self.log = "pass/word", os.path.join(directory, "log")
         for _ in range(20):
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]
             self.process = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-                                             "--requirepass", self.password, "--dir", directory, *options],
+                                             "--requirepass", self.password, "--dir", directory, "--logfile", self.log],
                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
             if self.is_up():
                 return
@@ -91,6 +91,9 @@ class OSProfiler(Trace):
 
     def setUp(self):
         super().setUp()
+        if self.server.process.poll() is not None:
+            with open(self.server.log) as log:
+                self.fail("redis-server is gone: " + log.read()[-500:])
         self.server.client().flushall()
         self.driver = drivers.get_driver(self.server.url, project="nova", service="api", conf={})
         notifier.set(self.driver.notify)
