@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What only GNU Pth does; the rest is in test_shares.py."""
+"""What single libraries do, or programs with them; the rest is in test_shares.py."""
 from shares import check
 import shares
+
+ROUNDS = 200
 
 
 class Pth(shares.Shares):
@@ -10,6 +12,14 @@ class Pth(shares.Shares):
         run = self.profile(self.prepare(["pth", 0.2, 50]), status=shares.STATUS)
         names = {coro.name for coro in run.capture().coros.values()}
         self.assertTrue(any("SCHEDULER" in name for name in names), names)
+
+
+class Plugin(shares.Shares):
+    def test_library_of_a_plugin(self):
+        """Only the plugin needs Boost.Context, and only it sees it: RTLD_NEXT, of which hooks ask, does not lead there."""
+        plugin = check.program("boost_plugin.so")
+        bottoms = (r"void boost::context::detail::fiber_entry<", r"__cxa_throw$")
+        self.check_shares(["in_plugin", plugin, 1.0, ROUNDS], bottoms, switches=(ROUNDS, ROUNDS + 3))
 
 
 if __name__ == "__main__":
