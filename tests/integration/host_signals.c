@@ -228,8 +228,12 @@ static void *take_signals(void *unused)
     }
     kill(getpid(), SIGUSR1);
     sigwait(&all, &number);
+    kill(getpid(), SIGUSR2);
+    work_blocked(3000000);
+    siginfo_t info;
+    int is_other = sigwaitinfo(&all, &info) == SIGUSR2 && info.si_signo == SIGUSR2 && info.si_pid == getpid();
     truth_thread_end();
-    return (void *)(intptr_t)(number != SIGUSR1 ? 2 : 0) + (unused != NULL);
+    return (void *)(intptr_t)(number != SIGUSR1 || !is_other ? 2 : 0) + (unused != NULL);
 }
 
 static void *wait_for_ever(void *unused)

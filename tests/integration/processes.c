@@ -85,6 +85,43 @@ static int exec_self_second(void)
     return 0;
 }
 
+// It becomes itself again, in each way that there is; those with an environment of their own say so in it.
+static int exec_forms(char *self, char *stage)
+{
+    char next[16], *const argv[] = {self, "exec_forms", next, NULL}, *said = getenv("SAID");
+    size_t count = 0;
+    while (environ[count] != NULL)
+        count++;
+    char *saying[count + 2];
+    memcpy(saying, environ, count * sizeof(*saying));
+    saying[count] = "SAID=more";
+    saying[count + 1] = NULL;
+    snprintf(next, sizeof(next), "%d", atoi(stage) + 1);
+    printf("STAGE %s %s\n", stage, said != NULL ? said : "nothing");
+    fflush(stdout);
+    unsetenv("SAID");
+    switch (atoi(stage)) {
+    case 0:
+        return execl(self, self, "exec_forms", next, (char *)NULL);
+    case 1:
+        return execle(self, self, "exec_forms", next, (char *)NULL, saying);
+    case 2:
+        return execlp(self, self, "exec_forms", next, (char *)NULL);
+    case 3:
+        return execve(self, argv, saying);
+    case 4:
+        return execv(self, argv);
+    case 5:
+        return execvpe(self, argv, saying);
+    case 6:
+        return execvp(self, argv);
+    case 7:
+        return fexecve(open(self, O_RDONLY | O_CLOEXEC), argv, saying);
+    default:
+        return 0;
+    }
+}
+
 static int failed_exec(void)
 {
     work_before(ms(500));
@@ -226,6 +263,8 @@ static int run(char **argv)
         return exec_self(argv[0]);
     if (strcmp(what, "exec_self_second") == 0)
         return exec_self_second();
+    if (strcmp(what, "exec_forms") == 0)
+        return exec_forms(argv[0], argv[2]);
     if (strcmp(what, "failed_exec") == 0)
         return failed_exec();
     if (strcmp(what, "children") == 0)

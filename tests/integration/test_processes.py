@@ -57,6 +57,24 @@ class Processes(check.Case):
         self.check_work(run, run.files()[".1"], {"work_before": float(run.truth.values["FIRST"][0][0])})
         self.check_work(run, run.output, {"work_parent": float(run.truth.values["SECOND"][0][0])})
 
+    def test_forms_of_exec(self):
+        """Arguments and environment arrive, and each image of the process has its own capture, which says how it ended."""
+        run = self.profile(["processes", "exec_forms", "0"])
+        said = ["nothing", "nothing", "more", "nothing", "more", "nothing", "more", "nothing", "more"]
+        self.assertEqual(run.truth.values["STAGE"], [[str(stage), word] for stage, word in enumerate(said)])
+        captures = [run.capture(path) for path in run.files().values()]
+        self.assertEqual(sorted(capture.end for capture in captures), [0] + [2] * 8)
+        self.assertEqual(len({(capture.pid, capture.session) for capture in captures}), 1)
+
+    def test_fork_with_each_clock(self):
+        """Timers are not inherited: the child has its own."""
+        for engine in ("cpu", "monotonic"):
+            run = self.profile(["processes", "fork"], options=["--engine", engine], output=engine)
+            (pid, _, _), = run.truth.values["CHILD"]
+            self.assertEqual(works(run.folded()), {"work_before", "work_parent"})
+            self.check_health(run.capture(run.files()["." + pid]))
+            self.assertEqual(works(run.folded(path=run.files()["." + pid])), {"work_child"})
+
     def test_exec_that_fails(self):
         run = self.profile(["processes", "failed_exec"])
         self.check_work(run, run.output, dict(run.truth.functions))
