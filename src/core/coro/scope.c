@@ -235,21 +235,6 @@ void gp_scope_total(gp_scope_t *top, uint64_t now, gp_ledger_t *sum)
     }
 }
 
-void gp_scope_each(gp_scope_t *top, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
-{
-    for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top))
-        for (prof_coro_t *coro = scope->members; coro != NULL; coro = coro->next_in_scope)
-            visit(coro, argument);
-}
-
-int gp_scope_is_within(const gp_scope_t *inner, const gp_scope_t *outer)
-{
-    for (; inner != NULL; inner = inner->parent)
-        if (inner == outer)
-            return 1;
-    return 0;
-}
-
 gp_scope_t *gp_scope_at(uint32_t index)
 {
     if (index == 0 || index >= CHUNKS_MAX * SLOTS_PER_CHUNK)

@@ -32,12 +32,6 @@ void gp_scope_unref(gp_scope_t *scope); // NULL is accepted
 // Add the ledger of a scope and everything below it, up to `now` (ticks). Cost: O(coroutines in it).
 void gp_scope_total(gp_scope_t *scope, uint64_t now, gp_ledger_t *sum);
 
-// Call `visit` for every coroutine in a scope and below it.
-void gp_scope_each(gp_scope_t *scope, void (*visit)(prof_coro_t *coro, void *argument), void *argument);
-
-// Is `inner` the scope `outer` or below it?
-int gp_scope_is_within(const gp_scope_t *inner, const gp_scope_t *outer);
-
 // The scope in slot `index`, NULL for 0. Collector, without the lock: slots are type-stable.
 gp_scope_t *gp_scope_at(uint32_t index);
 
