@@ -80,7 +80,8 @@ typedef struct prof_field {
 typedef struct prof_span_options {
     size_t size;                  // sizeof(prof_span_options_t)
     const prof_trace_id_t *trace; // of a root; NULL: that of the coroutine, else a new random one
-    uint64_t parent_id;           // 0: the span that is open on the calling coroutine; else a span's prof_span_id()
+    uint64_t parent_id;           // 0: the span that is open on the calling coroutine; else a span's prof_span_id(), on
+                                  // any thread: while it is open, the caller gets its trace meanwhile
     uint32_t flags;               // PROF_SPAN_REMOTE_PARENT, ...
     uint32_t reserved;            // 0
     const prof_field_t *fields;   // [field_count], as prof_span_set() takes them

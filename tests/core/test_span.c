@@ -207,6 +207,55 @@ static void test_another_thread_may_end_it(void **state)
     assert_true(it->mark.end_coro_id != 0 && it->mark.end_coro_id != it->mark.coro_id);
 }
 
+typedef struct helper { // works for a span of another thread
+    uint64_t parent_id;
+    prof_trace_id_t within;
+    int after; // what prof_trace_get() returned then
+} helper_t;
+
+static void *help(void *argument)
+{
+    helper_t *helper = argument;
+    prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
+    options.parent_id = helper->parent_id;
+    prof_span_t *span = prof_span_begin(PROF_SPAN_NATIVE_CALL, "helper", &options);
+    prof_span_end(prof_span_begin(PROF_SPAN_CACHE, "its child", NULL));
+    prof_trace_get(&helper->within);
+    prof_span_end(span);
+    prof_trace_id_t id;
+    helper->after = prof_trace_get(&id);
+    return NULL;
+}
+
+static void run_helper(helper_t *helper)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, help, helper);
+    pthread_join(thread, NULL);
+    assert_int_equal(helper->after, -ENOENT);
+}
+
+static void test_a_parent_of_another_thread(void **state)
+{
+    (void)state;
+    prof_trace_id_t id = {{5, 6}};
+    prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
+    options.trace = &id;
+    prof_span_t *root = prof_span_begin(PROF_SPAN_REQUEST, "root", &options);
+    helper_t helper = {.parent_id = prof_span_id(root)};
+    run_helper(&helper);
+    assert_memory_equal(&helper.within, &id, sizeof(id));
+    const heard_t *it = find("helper"), *child = find("its child");
+    assert_true(it->mark.parent_id == helper.parent_id && child->mark.parent_id == it->mark.id);
+    assert_memory_equal(it->mark.trace, &id, sizeof(id));
+    assert_memory_equal(child->mark.trace, &id, sizeof(id));
+    prof_span_end(root);
+    run_helper(&helper); // the parent is over: its trace is not known any more
+    it = find("helper");
+    assert_true(it->mark.parent_id == helper.parent_id && memcmp(it->mark.trace, &id, sizeof(id)) != 0);
+    assert_memory_equal(it->mark.trace, &helper.within, sizeof(id));
+}
+
 enum { RACES = 200 };
 
 static void *end_all(void *spans)
@@ -434,6 +483,7 @@ int main(void)
         cmocka_unit_test_setup(test_one_that_is_over_is_refused, set_up),
         cmocka_unit_test_setup(test_missing_ends_are_repaired, set_up),
         cmocka_unit_test_setup(test_another_thread_may_end_it, set_up),
+        cmocka_unit_test_setup(test_a_parent_of_another_thread, set_up),
         cmocka_unit_test_setup(test_of_two_ends_one_counts, set_up),
         cmocka_unit_test_setup(test_fields_are_bounded, set_up),
         cmocka_unit_test_setup(test_trace_set_is_a_request, set_up),

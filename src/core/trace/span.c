@@ -35,7 +35,7 @@ static bool is_unrecorded(uint64_t handle)
 typedef struct slot {
     _Atomic uint64_t generation; // odd: the span is open
     _Atomic uint32_t next;       // of the free ones, its number + 1
-    bool is_chosen, is_root;
+    bool is_chosen, sets_trace;
     uint16_t kind, name_len, field_count;
     _Atomic uint16_t flags, text_len; // of `text`; written with release
     uint32_t site, thread;
@@ -55,7 +55,7 @@ static _Atomic uint32_t slot_count;  // that have a chunk
 static _Atomic uint64_t free_slots;  // number + 1 of the first; a count above, which makes each state a new one
 static _Atomic uint32_t wanted;      // enum gp_span_taker bits
 static _Atomic uint32_t process = 1; // raised in a forked child
-static _Atomic uint64_t id_seed, id_count;
+static _Atomic uint64_t id_seed, trace_count;
 gp_span_policy_t *_Atomic gp_span_policy;
 
 void gp_spans_want(enum gp_span_taker taker, bool is_wanted)
@@ -145,13 +145,21 @@ static slot_t *open_slot(uint64_t handle)
     return generation == generation_of(handle) && (generation & 1) ? slot : NULL;
 }
 
-// --- ids: random, and different in each process
+// --- ids: random, different in each process; in the one that made it, an id tells the handle
 
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u; // Source: Steele, Lea, Flood: Fast Splittable Pseudorandom Number
     x = (x ^ x >> 27) * 0x94d049bb133111ebu; // Generators (SplitMix64)
     return x ^ x >> 31;
+}
+
+// mix() backwards: by the factors' inverses modulo 2^64.
+static uint64_t unmix(uint64_t x)
+{
+    x = (x ^ x >> 31 ^ x >> 62) * 0x319642b2d24d8ec3u;
+    x = (x ^ x >> 27 ^ x >> 54) * 0x96de1b173f119089u;
+    return x ^ x >> 30 ^ x >> 60;
 }
 
 static uint64_t seed(void)
@@ -167,11 +175,27 @@ static uint64_t seed(void)
                : now;
 }
 
-static uint64_t new_id(void)
+static uint64_t not_zero(uint64_t id)
 {
-    uint64_t count = atomic_fetch_add_explicit(&id_count, 1, memory_order_relaxed) + 1;
-    uint64_t id = mix(seed() + count * 0x9e3779b97f4a7c15u);
     return id != 0 ? id : 1;
+}
+
+static uint64_t id_of(uint64_t handle)
+{
+    return not_zero(mix(seed() + handle));
+}
+
+// Of any number, which may be no id of this process.
+static uint64_t handle_of_id(uint64_t id)
+{
+    return unmix(id) - seed();
+}
+
+static void new_trace(uint64_t trace[2])
+{
+    uint64_t count = atomic_fetch_add_explicit(&trace_count, 2, memory_order_relaxed);
+    for (unsigned i = 0; i < 2; i++) // odd, as no handle of a span is
+        trace[i] = not_zero(mix(seed() + ((count + i) * 0x9e3779b97f4a7c15u | 1)));
 }
 
 // --- what goes to the sinks
@@ -324,27 +348,42 @@ static uint64_t start_of(uint64_t unix_ns, uint64_t now)
     return now - gp_ticks_from_ns(ago);
 }
 
+typedef struct parent { // what a span takes from the one in which it nests
+    uint64_t id, trace[2];
+    bool is_chosen;
+} parent_t;
+
 typedef struct beginning {
     const prof_span_options_t *options; // whole
     prof_coro_t *coro;
-    slot_t *parent; // open in this process; NULL: a root
+    bool has_parent; // which is open in this process
+    parent_t parent;
+    bool sets_trace; // what is open on the coroutine is not its parent
     bool is_chosen;
 } beginning_t;
+
+// Returns false: it is over.
+static bool read_parent(uint64_t handle, parent_t *parent)
+{
+    const slot_t *slot = open_slot(handle);
+    if (slot == NULL)
+        return false;
+    *parent = (parent_t){slot->id, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
+    atomic_thread_fence(memory_order_acquire); // another thread may end it
+    return open_slot(handle) == slot;
+}
 
 static void choose_trace(const beginning_t *what, slot_t *slot)
 {
     gp_trace_of(what->coro, slot->outer_trace);
-    memcpy(slot->trace, slot->outer_trace, sizeof(slot->trace));
-    if (what->parent != NULL) {
-        memcpy(slot->trace, what->parent->trace, sizeof(slot->trace));
-        return;
-    }
-    if (what->options->trace != NULL)
+    if (what->has_parent)
+        memcpy(slot->trace, what->parent.trace, sizeof(slot->trace));
+    else if (what->options->trace != NULL)
         memcpy(slot->trace, what->options->trace->bytes, sizeof(slot->trace));
-    while (slot->trace[0] == 0 && slot->trace[1] == 0) {
-        slot->trace[0] = new_id();
-        slot->trace[1] = new_id();
-    }
+    else
+        memcpy(slot->trace, slot->outer_trace, sizeof(slot->trace));
+    if (slot->trace[0] == 0 && slot->trace[1] == 0)
+        new_trace(slot->trace);
 }
 
 static slot_t *take_slot(uint32_t *number)
@@ -356,12 +395,12 @@ static slot_t *take_slot(uint32_t *number)
     return slot_at(*number);
 }
 
-static void fill_slot(slot_t *slot, const beginning_t *what, prof_span_kind_t kind, const char *name)
+static void fill_slot(slot_t *slot, uint64_t handle, const beginning_t *what, prof_span_kind_t kind, const char *name)
 {
     const prof_span_options_t *options = what->options;
     const gp_thread_t *thread = gp_thread_self;
     slot->is_chosen = what->is_chosen;
-    slot->is_root = what->parent == NULL;
+    slot->sets_trace = what->sets_trace;
     slot->kind = (uint16_t)kind;
     slot->field_count = 0;
     slot->site = 0;
@@ -369,11 +408,10 @@ static void fill_slot(slot_t *slot, const beginning_t *what, prof_span_kind_t ki
     slot->process = atomic_load_explicit(&process, memory_order_relaxed);
     slot->coro = what->coro;
     slot->coro_id = atomic_load_explicit(&what->coro->id, memory_order_relaxed);
-    slot->id = new_id();
-    slot->parent_id = options->parent_id != 0 ? options->parent_id : what->parent != NULL ? what->parent->id : 0;
+    slot->id = id_of(handle);
+    slot->parent_id = what->has_parent ? what->parent.id : options->parent_id;
     slot->outer = gp_edge_load(&what->coro->span);
-    atomic_store_explicit(&slot->flags,
-                          slot->is_root && (options->flags & PROF_SPAN_REMOTE_PARENT) ? GP_SPAN_REMOTE_PARENT : 0,
+    atomic_store_explicit(&slot->flags, (options->flags & PROF_SPAN_REMOTE_PARENT) ? GP_SPAN_REMOTE_PARENT : 0,
                           memory_order_relaxed);
     atomic_store_explicit(&slot->text_len, 0, memory_order_relaxed);
     choose_trace(what, slot);
@@ -391,18 +429,18 @@ static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char
     slot_t *slot = take_slot(&number);
     if (slot == NULL)
         return 0;
-    fill_slot(slot, what, kind, name);
+    uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed) + 1;
+    uint64_t handle = handle_of(number, generation);
+    fill_slot(slot, handle, what, kind, name);
     if (what->options->flags & PROF_SPAN_STACK)
         slot->site = gp_spawn_site_here(what->coro, caller);
-    if (slot->is_root)
+    if (slot->sets_trace)
         gp_trace_change(what->coro, slot->trace);
     slot->begun = gp_ticks();
     slot->start = start_of(what->options->start_unix_ns, slot->begun);
     read_times(what->coro, slot->begun, &slot->times);
-    uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed) + 1;
     // Release: partner of the acquire in open_slot().
     atomic_store_explicit(&slot->generation, generation, memory_order_release);
-    uint64_t handle = handle_of(number, generation);
     gp_edge_store(&what->coro->span, handle);
     return handle;
 }
@@ -437,6 +475,15 @@ static bool is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
     return is_unrecorded(handle) && !(flags & PROF_SPAN_REMOTE_PARENT) && (is_own || !is_request);
 }
 
+static void find_parent(beginning_t *what)
+{
+    uint64_t around = gp_edge_load(&what->coro->span), id = what->options->parent_id;
+    uint64_t handle = id != 0 ? handle_of_id(id) : around;
+    what->has_parent = !(what->options->flags & PROF_SPAN_REMOTE_PARENT) && read_parent(handle, &what->parent) &&
+                       (id == 0 || id == what->parent.id);
+    what->sets_trace = !what->has_parent || handle != around;
+}
+
 __attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind, const char *name,
                                                            const prof_span_options_t *options, uint32_t takers,
                                                            const gp_park_t *caller)
@@ -447,13 +494,10 @@ __attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind
     beginning_t what = {.options = &full, .coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0))};
     if (what.coro == NULL || (unsigned)kind - 1 >= GP_SPAN_KIND_COUNT - 1 || is_skipped(what.coro, kind, full.flags))
         return NULL;
-    what.parent = current(what.coro);
-    bool is_root = (full.flags & PROF_SPAN_REMOTE_PARENT) || (what.parent == NULL && full.parent_id == 0);
-    if (is_root)
-        what.parent = NULL;
-    what.is_chosen = what.parent != NULL ? what.parent->is_chosen : is_for_listeners(kind, name, full.flags);
+    find_parent(&what);
+    what.is_chosen = what.has_parent ? what.parent.is_chosen : is_for_listeners(kind, name, full.flags);
     if (!(takers & GP_SPANS_CAPTURED) && !what.is_chosen)
-        return is_root ? skip_request(what.coro) : NULL;
+        return !what.has_parent ? skip_request(what.coro) : NULL;
     return (prof_span_t *)(uintptr_t)begin(&what, kind, name != NULL ? name : "", caller);
 }
 
@@ -495,7 +539,7 @@ static void restore(prof_coro_t *coro, const slot_t *slot)
 {
     uint64_t trace[2];
     gp_trace_of(coro, trace);
-    if (slot->is_root && memcmp(trace, slot->trace, sizeof(trace)) == 0)
+    if (slot->sets_trace && memcmp(trace, slot->trace, sizeof(trace)) == 0)
         gp_trace_change(coro, slot->outer_trace);
     gp_edge_store(&coro->span, slot->outer);
 }
