@@ -168,6 +168,7 @@ static void print_contents(const gp_dataset_t *dataset)
     print_count(dataset->stack_count - 1, "stack", ", "); // number 0 is "no stack"
     print_count(coros, "coroutine", ", ");
     print_count(dataset->trace_count - 1, "trace", ", "); // number 0 is "no trace"
+    print_count(dataset->span_count, "span", ", ");
     print_count(dataset->thread_count, "thread", ", ");
     print_count(dataset->module_count, "module", "\n");
 }
@@ -306,7 +307,7 @@ static gp_dataset_t *load(const char *path, char error[GP_READER_ERROR_SIZE])
         return NULL;
     }
     gp_progress_begin("reading", path, fd);
-    gp_dataset_t *dataset = gp_dataset_load_fd(fd, 0, error);
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, GP_KEEP_SPANS, error);
     gp_progress_end();
     close(fd);
     return dataset;

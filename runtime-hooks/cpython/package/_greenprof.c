@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The extension module behind the package greenprof: one type, Profile, over <greenprof/prof.h>.
+// The extension module behind the package greenprof: its types are Profile, over <greenprof/prof.h>, and Span
+// (spans.h).
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -11,6 +12,7 @@
 #include "greenprof/prof.h"
 #include "greenprof/trace.h"
 #include "interface.h"
+#include "spans.h"
 
 typedef struct profile {
     PyObject_HEAD prof_t *profile; // NULL until it is started for the first time
@@ -253,7 +255,13 @@ static PyMethodDef functions[] = {
      "Has another tool taken the calling thread from exact profiles, so that calls are missing?"},
     {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that could be used for sampling?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
+    {"coro_idle", coro_idle, METH_NOARGS,
+     "The calling green thread or task goes back to its pool, to wait for work: it leaves its request, and until it "
+     "runs "
+     "again it is idle, which is no waiting."},
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
+    {"current_span", span_current, METH_NOARGS,
+     "The id of the span that is open on the calling green thread, task or thread; None where none is recorded."},
     {"dump_coroutines", census_dump, METH_O,
      "dump_coroutines(path): write the live coroutines and their stacks, for `greenprof coroutines`."},
     {"detach", detach, METH_NOARGS,
@@ -281,7 +289,7 @@ static int execute(PyObject *module)
         PyErr_Format(PyExc_ImportError, "greenprof does not know Python %s", PY_VERSION);
         return -1;
     }
-    return add_type(module, "Profile", &profile_spec);
+    return add_type(module, "Profile", &profile_spec) != 0 ? -1 : add_type(module, "Span", &span_spec);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Spans of Python programs: which there are, in which they nest, what they say, and where the time went."""
+import json
+import os
+import subprocess
+import unittest
+
+import support
+
+support.require_package()
+
+REQUESTS, CHILDREN, TURNS = 20, 3, 5  # of programs/spans.py
+REMOTE_PARENT, REPAIRED, IMPLICIT, FAILED, NO_TIMES = 1, 4, 8, 16, 32
+REST_DISPATCH, CACHE, TASK = 3, 7, 9
+
+
+def spans_of(run):
+    done = subprocess.run([os.environ["LIST_SPANS"], run.capture], capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Shapes(unittest.TestCase):
+    def check(self, kind):
+        run = support.Run("spans.py", kind)
+        ids, spans = json.loads(run.output), spans_of(run)
+        by_name = {span["name"]: span for span in spans}
+        self.assertEqual({name: span["id"] for name, span in by_name.items()}, ids)
+        self.assertEqual(len(spans), REQUESTS * (1 + CHILDREN * (1 + TURNS)))
+        self.assertEqual(len({span["id"] for span in spans}), len(spans))
+        self.assertIn(f" {len(spans)} spans,", support.command("info", run.capture))
+        for i in range(REQUESTS):
+            self.check_request(i, by_name)
+        for span in spans:
+            self.assertEqual(span["coroutine"], span["end_coroutine"])
+            # What is known of its time lies within it; the rounding of clocks that are read one after the other.
+            self.assertLessEqual(span["times_ns"], (span["end_ns"] - span["start_ns"]) + 1000)
+
+    def check_request(self, i, by_name):
+        root = by_name[f"request-{i}"]
+        self.assertEqual((root["parent_id"], root["flags"], root["is_root"], root["kind"]), (i, REMOTE_PARENT, True, REST_DISPATCH))
+        self.assertEqual(root["fields"], [["http.status", "200"]])
+        for c in range(CHILDREN):
+            child = by_name[f"child-{i}-{c}"]
+            self.assertEqual((child["parent_id"], child["flags"], child["kind"]), (root["id"], 0, TASK))
+            self.assertNotEqual(child["coroutine"], root["coroutine"])
+            for t in range(TURNS):
+                inner = by_name[f"get-{i}-{c}-{t}"]
+                self.assertEqual((inner["parent_id"], inner["flags"], inner["kind"]), (child["id"], 0, CACHE))
+                self.assertEqual(inner["coroutine"], child["coroutine"])
+                self.assertEqual(inner["fields"], [["key", f"({i}, {c})"], ["turn", str(t)]])
+                self.assertEqual(inner["trace"], f"{i + 1:032x}")
+                self.assertTrue(root["start_ns"] <= child["start_ns"] <= inner["start_ns"])
+                self.assertTrue(inner["end_ns"] <= child["end_ns"] <= root["end_ns"])
+
+    def test_eventlet(self):
+        support.require("eventlet")
+        self.check("eventlet")
+
+    def test_gevent(self):
+        support.require("gevent")
+        self.check("gevent")
+
+    def test_asyncio(self):
+        self.check("asyncio")
+
+    def test_threads(self):
+        self.check("threads")
+
+
+class Uses(unittest.TestCase):
+    def test_recorded(self):
+        run = support.Run("span_uses.py", "recorded")
+        self.assertEqual(run.output, "end\n")
+        spans = {}
+        for span in spans_of(run):
+            spans.setdefault(span["name"], []).append(span)
+        self.assertEqual({name: len(same) for name, same in spans.items() if len(same) != 1},
+                         {"again": 2, "recursive": 4, "awaited": 10})
+        said = {name: dict(same[0]["fields"]) for name, same in spans.items() if same[0]["flags"] & FAILED}
+        self.assertEqual(said, {"fails": {"error.type": "KeyError", "error.message": "'k'"}, "broken": {"error.type": "__main__.Broken"},
+                                "said": {"error.type": "Timeout", "error.message": "after 5 s"},
+                                "caught": {"error.type": "FileNotFoundError",
+                                           "error.message": "[Errno 2] No such file or directory: '/nonexistent/file'"},
+                                "plain": {}})
+        self.assertEqual(dict(spans["fields"][0]["fields"]),
+                         {"name": "n", "kind": "k", "number": "5", "db.system": "\\udc80", "nul": "a", "unicode": "\u00e9",
+                          "trace": "None"})
+        self.check_nesting({name: same[0] for name, same in spans.items()}, spans)
+
+    def check_nesting(self, first, spans):
+        self.assertEqual(first["apart"]["flags"], NO_TIMES)
+        self.assertNotEqual(first["apart"]["coroutine"], first["apart"]["end_coroutine"])
+        self.assertEqual(first["elsewhere"]["parent_id"], first["apart"]["id"])
+        self.assertEqual((first["dropped"]["flags"], first["dropped"]["parent_id"]), (0, first["around"]["id"]))
+        parents = [span["parent_id"] for span in spans["recursive"]]
+        self.assertEqual(parents, [0] + [span["id"] for span in spans["recursive"][:-1]])
+        self.assertEqual({span["trace"] for span in spans["recursive"]}, {"1" * 32})
+        self.assertEqual(len({span["coroutine"] for span in spans["awaited"]}), 10)
+        self.assertEqual((first[""]["flags"], first[""]["trace"]), (IMPLICIT, "2" * 32))
+        self.assertFalse({name for name, span in first.items() if span["flags"] & REPAIRED})
+
+    def test_absent(self):
+        done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "span_uses.py"), "absent"], capture_output=True,
+                              text=True, timeout=support.LIMIT_SECONDS)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "end\n", ""))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
