@@ -36,6 +36,9 @@
     X(POLL, "auto|none", 0, 0, "auto", "none: no runtime is asked at samples which coroutine runs.")                   \
     X(GREENLETS, "see|trace|read", 0, 0, "see",                                                                        \
       "How switches of greenlets are known: seen in greenlet itself, by a trace function, or read at samples.")        \
+    X(SPANS, "LIBRARY[,...]", 0, 0, NULL,                                                                              \
+      "Libraries with calls that become spans of the request that makes them: sqlite, libpq, libcurl, hiredis; all; "  \
+      "none. Unset: all.")                                                                                                  \
     X(CENSUS, "FILE", 0, 0, NULL,                                                                                      \
       "Write all coroutines to this file when the program dies of a fatal signal; %p stands for the process id.")      \
     X(SESSION, "ID", 0, 0, NULL, "32 hex digits that all captures of one run share. Set by greenprof run.")            \

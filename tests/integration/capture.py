@@ -9,6 +9,7 @@ import struct
 MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
+SPANS = 19
 # The list that the program is made of: number, ID, key, is it a drop.
 with open(os.path.join(os.path.dirname(__file__), "../../src/model/counters.h")) as counters_list:
     LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), ([01]),", counters_list.read())
@@ -20,6 +21,8 @@ TRUNCATED, INCOMPLETE, SWITCHING = 1, 2, 4  # enum gp_stack_flag
 Wait = collections.namedtuple("Wait", "kind time_ns weight_ns coro thread stack trace")
 Sample = collections.namedtuple("Sample", "time_ns weight_ns coro thread stack trace")
 Thread = collections.namedtuple("Thread", "index tid start_ns end_ns cpu_ns coro name")
+Span = collections.namedtuple("Span", "id parent coro end_coro start_ns end_ns cpu_ns slice_ns blocked_ns ready_ns parked_ns"
+                              " waiting_ns switches trace thread stack kind flags name fields")
 Coro = collections.namedtuple("Coro", "id parent entry stack_lo stack_bytes birth_ns kind thread name")
 
 
@@ -67,6 +70,7 @@ class Capture:
         (self.version, header_bytes, _, self.start_realtime_ns, self.start_monotonic_ns, self.pid, self.ppid,
          self.frequency_hz, self.engine, _, _, self.session, _) = struct.unpack_from("<IIQQQIIIIII16sQ", data, 8)
         self.meta, self.threads, self.coros = {}, {}, {}
+        self.traces, self.spans = {0: ""}, []  # trace ids in hex by number
         self.stack_flags, self.samples, self.waits = {}, [], []
         self.ledger = collections.defaultdict(lambda: [0, 0])  # coroutine -> CPU ns, switches
         self.counters, self.process_cpu_ns, self.own_cpu_ns, self.end = {}, 0, 0, None
@@ -111,6 +115,11 @@ class Capture:
             self.counters = {COUNTER_NAMES[i]: value for i, value in enumerate(values)}
         elif kind == END:
             self.end = struct.unpack_from("<QI", data)[1]
+        elif kind == TRACES:
+            for number, _, trace in struct.iter_unpack("<II16s", data):
+                self.traces[number] = trace.hex()
+        elif kind == SPANS:
+            self._read_spans(data)
         elif kind == STACKS:
             self._read_stacks(data)
         elif kind == META:
@@ -122,6 +131,16 @@ class Capture:
             number, depth, flags = struct.unpack_from("<IHH", data, at)
             self.stack_flags[number] = flags
             at += 8 + 8 * depth
+
+    def _read_spans(self, data):
+        at = 0
+        while at < len(data):
+            *item, name_len, _, fields_len = struct.unpack_from("<13QIIIHHHHI", data, at)
+            name, fields = data[at + 128:at + 128 + name_len], data[at + 128 + name_len:at + 128 + name_len + fields_len]
+            texts = fields.decode().split("\0")[:-1]
+            item[13] = self.traces[item[13]]
+            self.spans.append(Span(*item, name.decode(), dict(zip(texts[::2], texts[1::2]))))
+            at += 128 + (name_len + fields_len + 7 & ~7)
 
     def _read_meta(self, data):
         at = 0

@@ -687,6 +687,18 @@ void gp_span_end_implicit(prof_coro_t *coro)
         end_on(coro, at, gp_ticks());
 }
 
+void gp_span_discard(prof_span_t *span)
+{
+    uint64_t handle = (uintptr_t)span;
+    slot_t *slot = open_slot(handle);
+    if (slot == NULL)
+        return;
+    if (gp_edge_load(&slot->coro->span) == handle)
+        restore(slot->coro, slot);
+    if (claim(slot, handle))
+        give_back(handle);
+}
+
 // --- by the collector
 
 typedef union written { // a mark that goes to no ring

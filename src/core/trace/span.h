@@ -35,6 +35,10 @@ extern gp_span_policy_t *_Atomic gp_span_policy;
 void gp_span_begin_implicit(prof_coro_t *coro);
 void gp_span_end_implicit(prof_coro_t *coro);
 
+// Undo the beginning of a span that has turned out not to be worth its record. On the coroutine on which it began, with
+// nothing open within it.
+void gp_span_discard(prof_span_t *span);
+
 // A coroutine is over, at `ticks`: what prof_trace_set() began on it is over, too. Collector only.
 void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*take)(const gp_span_mark_t *mark));
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "libraries/call_span.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "settings.h"
+
+static const char *const names[GP_LIBRARIES] = {
+    [GP_LIBRARY_SQLITE] = "sqlite",
+    [GP_LIBRARY_LIBPQ] = "libpq",
+    [GP_LIBRARY_LIBCURL] = "libcurl",
+    [GP_LIBRARY_HIREDIS] = "hiredis",
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_on[GP_LIBRARIES];
+
+static bool is_listed(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *at = list; *at != '\0';) {
+        size_t word = strcspn(at, ",");
+        if ((word == len && strncmp(at, name, len) == 0) || (word == 3 && strncmp(at, "all", 3) == 0))
+            return true;
+        at += word + (at[word] == ',');
+    }
+    return false;
+}
+
+static void read_setting(void)
+{
+    const char *list = gp_setting(GP_SETTING_SPANS);
+    for (int i = 0; i < GP_LIBRARIES; i++)
+        is_on[i] = list == NULL || is_listed(list, names[i]);
+}
+
+bool gp_call_is_wanted(gp_library_t library)
+{
+    if (__builtin_expect(prof_span_current() == 0, 1))
+        return false;
+    pthread_once(&once, read_setting);
+    return is_on[library];
+}
+
+prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%s %s", names[library], verb);
+    return prof_span_begin(kind, name, NULL);
+}
+
+const char *gp_call_verb(const char *text, const char *otherwise, char verb[16])
+{
+    size_t len = 0;
+    while (text != NULL && isspace((unsigned char)*text))
+        text++;
+    for (; text != NULL && isalpha((unsigned char)text[len]); len++) {
+        if (len == 15)
+            return otherwise;
+        verb[len] = (char)toupper((unsigned char)text[len]);
+    }
+    verb[len] = '\0';
+    return len > 0 ? verb : otherwise;
+}

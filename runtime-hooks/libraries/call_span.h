@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Calls of libraries as spans, where a request is open on the calling coroutine; else nothing is done for them.
+//
+// GREENPROF_SPANS says of which libraries; all of them is the default. Threads: any. Signals: not safe. Cost where no
+// span is recorded: ~3 ns.
+#pragma once
+
+#include "interpose/interpose.h"
+#include "trace/span.h"
+
+typedef enum gp_library {
+    GP_LIBRARY_SQLITE,
+    GP_LIBRARY_LIBPQ,
+    GP_LIBRARY_LIBCURL,
+    GP_LIBRARY_HIREDIS,
+    GP_LIBRARIES,
+} gp_library_t;
+
+// Is a call to be recorded: is the library wanted, and a request open? Otherwise the functions below are not called.
+bool gp_call_is_wanted(gp_library_t library);
+
+// Begin a span for a call. verb: what it does, as "SELECT"; the span is called "LIBRARY VERB".
+prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb);
+
+// The first word of a text in capitals, if it is one of up to 15 letters; else `otherwise`.
+const char *gp_call_verb(const char *text, const char *otherwise, char verb[16]);
+
+// A statement for people: without what stands in quotes, and without numbers. `plain` is cut at `size`.
+void gp_call_statement(const char *sql, char *plain, size_t size);

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Calls of libraries become spans of the request that makes them, and of nothing else."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../integration"))
+from capture import Capture  # noqa: E402
+
+GREENPROF, PROGRAM = os.environ["GREENPROF"], os.environ["LIBRARY_CALLS"]
+REQUEST, REST_CALL, DATABASE, CACHE = 1, 2, 6, 7
+FAILED = 16
+
+
+class Calls(unittest.TestCase):
+    def record(self, **environment):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "capture")
+            command = [GREENPROF, "run", "--quiet", "-o", path, "--", PROGRAM]
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=60,
+                                  env={**os.environ, **environment})
+            self.assertEqual(done.stdout, b"0 0\n")
+            return Capture(path).spans
+
+    def test_all_libraries(self):
+        spans = self.record()
+        request = next(span for span in spans if span.kind == REQUEST)
+        calls = sorted((span for span in spans if span is not request), key=lambda span: span.start_ns)
+        self.assertEqual({span.parent for span in calls}, {request.id})
+        self.assertEqual([(span.kind, span.name, bool(span.flags & FAILED)) for span in calls], [
+            (DATABASE, "sqlite CREATE", False), (DATABASE, "sqlite INSERT", False), (DATABASE, "sqlite NONSENSE", True),
+            (DATABASE, "sqlite SELECT", False),
+            (DATABASE, "libpq SELECT", False), (DATABASE, "libpq UPDATE", True), (DATABASE, "libpq DELETE", False),
+            (DATABASE, "libpq exec prepared", False), (DATABASE, "libpq INSERT", False),
+            (REST_CALL, "libcurl transfer", False), (REST_CALL, "libcurl transfer", True),
+            (CACHE, "hiredis GET", False), (CACHE, "hiredis SET", True), (CACHE, "hiredis MGET", True)])
+        fields = [span.fields for span in calls]
+        self.assertNotIn("secret", repr(fields))
+        self.assertEqual(fields[3], {"db.statement": "SELECT name FROM t WHERE name <> ? AND id > ?"})
+        self.assertEqual(fields[5], {"db.statement": "update bad set x = ?", "error.type": "PGRES_FATAL_ERROR"})
+        self.assertEqual(fields[7], {"db.prepared": "mine"})
+        self.assertEqual(fields[9], {"http.url": "https://host/path", "http.status_code": "204"})
+        self.assertEqual(fields[10], {"http.url": "https://bad/", "error.type": "curl 7"})
+
+    def test_chosen_by_name(self):
+        names = {span.name.split()[0] for span in self.record(GREENPROF_SPANS="hiredis,libpq")}
+        self.assertEqual(names, {"request", "hiredis", "libpq"})
+        self.assertEqual({span.name for span in self.record(GREENPROF_SPANS="none")}, {"request"})
+
+
+if __name__ == "__main__":
+    unittest.main()
