@@ -77,14 +77,16 @@ class Trees(Trace):
             self.assertNotIn("open", spans[0]["flags"])
 
     def test_many_and_deep(self):
-        deep = [span(1, None, 0, 1000)] + [span(i, i - 1, i / 1000, 1000 - i / 1000) for i in range(2, 100001)]
-        file = self.lines(*deep)
+        line = json.dumps(span(1, 2, 0, 0)).replace("0" * 15 + "1", "%016x").replace("0" * 15 + "2", "%016x")
+        line = line.replace(f'"start_unix_ns": {START}, "end_unix_ns": {START}', '"start_unix_ns": %d, "end_unix_ns": %d') + "\n"
+        root = json.dumps(span(1, None, 0, 1000)) + "\n"
+        file = self.write("deep", root + "".join(line % (i, i - 1, START + i * 1000, START + 1000000000 - i * 1000) for i in range(2, 100001)))
         json_text = self.succeed("show", TRACE, file, "--json")
         self.assertEqual(sum(map(int, re.findall(r'"critical_ns":(\d+)', json_text))), 1000000000)
         text = self.succeed("show", TRACE, file)
         self.assertLess(len(text), 40000000)
         self.assertIn("[99999] ", text)
-        wide = self.lines(span(1, None, 0, 1000), *[span(i, 1, i / 1000, 1000 - i / 10000) for i in range(2, 100001)], name="wide")
+        wide = self.write("wide", root + "".join(line % (i, 1, START + i * 1000, START + 1000000000 - i * 100) for i in range(2, 100001)))
         for source, way in ((file, "--html"), (file, "--dot"), (wide, "--chrome"), (wide, "--rally")):
             self.succeed("show", TRACE, source, way, "-o", self.path("out"))
 

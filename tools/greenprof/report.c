@@ -118,6 +118,7 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
     case GP_BY_TRACE:
         return gp_report_print_traces(source, sums, &options);
     case GP_BY_NONE:
+    case GP_BY_SPAN:
         break;
     }
     return print_functions(report, tables);

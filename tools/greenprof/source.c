@@ -125,8 +125,8 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
     if (status != 0)
         return status;
     bool is_delay = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0;
-    source->dataset =
-        gp_dataset_load_captures(captures, is_delay ? GP_KEEP_HOGS : 0u, windowed ? &window : NULL, error);
+    unsigned keep = is_delay ? GP_KEEP_HOGS : arguments->command == &gp_commands[GP_COMMAND_TRACE] ? GP_KEEP_SPANS : 0;
+    source->dataset = gp_dataset_load_captures(captures, keep, windowed ? &window : NULL, error);
     gp_progress_end();
     size_t at = captures->at;
     *captures = (gp_captures_t){0}; // the dataset's

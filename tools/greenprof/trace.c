@@ -136,31 +136,36 @@ static int check_spans(const gp_spans_t *set, const char *first_source)
     return set->count > 0 ? 0 : gp_fail(first_source, "has no spans");
 }
 
+static int show_trace(const gp_arguments_t *arguments, gp_trace_sources_t *sources, request_t *request)
+{
+    // The page has flame graphs.
+    int status = arguments->html ? gp_trace_sources_profile(sources, request->view.trace) : 0;
+    return status == 0 ? write_output(arguments, request) : status;
+}
+
 static int show(const gp_arguments_t *arguments, const way_t *way)
 {
     int first = arguments->slowest ? 1 : 2;
     const char *id = arguments->slowest ? NULL : arguments->operands[1];
-    char digits[DIGITS + 1], **sources = arguments->operands + first;
-    gp_spans_t set = {0};
+    char digits[DIGITS + 1], **names = arguments->operands + first;
+    size_t count = (size_t)(arguments->operand_count - first);
     if (arguments->operand_count < first)
         return gp_usage_error("trace", "missing ID, or --slowest");
     if (arguments->operand_count == first)
         return gp_usage_error("trace", "missing SOURCE: a file, a directory or redis://HOST");
     bool has_digits = id != NULL && digits_of(id, digits);
-    int status = gp_trace_sources_read(&set, arguments, sources, (size_t)(arguments->operand_count - first),
-                                       has_digits ? digits : NULL, arguments->html);
-    // One that is there, but not the wanted one, is not nothing.
-    if (status == 0 && id == NULL)
-        status = check_spans(&set, sources[0]);
+    gp_trace_sources_t sources = {0};
     request_t request = {.way = way,
-                         .view = {.set = &set,
-                                  .sources = (const char *const *)sources,
-                                  .source_count = (size_t)(arguments->operand_count - first)}};
+                         .view = {.set = &sources.spans, .sources = (const char *const *)names, .source_count = count}};
+    int status = gp_trace_sources_open(&sources, arguments, names, count, has_digits ? digits : NULL);
+    if (status == 0 && id == NULL) // that there is none of that id says enough
+        status = check_spans(&sources.spans, names[0]);
     if (status == 0) {
-        request.view.trace = id != NULL ? find_trace(&set, id, has_digits ? digits : NULL) : find_slowest(&set);
-        status = request.view.trace != NULL ? write_output(arguments, &request) : EXIT_FAILED;
+        request.view.trace =
+            id != NULL ? find_trace(&sources.spans, id, has_digits ? digits : NULL) : find_slowest(&sources.spans);
+        status = request.view.trace != NULL ? show_trace(arguments, &sources, &request) : EXIT_FAILED;
     }
-    gp_spans_free(&set);
+    gp_trace_sources_close(&sources);
     return status;
 }
 
@@ -201,20 +206,20 @@ static int list_traces(const gp_arguments_t *arguments, const gp_spans_t *set, r
 
 static int list(const gp_arguments_t *arguments, const way_t *way)
 {
-    char **sources = arguments->operands + 1;
+    char **names = arguments->operands + 1;
     size_t count = (size_t)arguments->operand_count - 1;
-    gp_spans_t set = {0};
+    gp_trace_sources_t sources = {0};
     if (arguments->slowest)
         return gp_usage_error("trace", "--slowest is for show; for list there is --sort latency");
     if (count == 0)
         return gp_usage_error("trace", "missing SOURCE: a file, a directory or redis://HOST");
-    request_t request = {.way = way, .list = {.sources = (const char *const *)sources, .source_count = count}};
-    int status = gp_trace_sources_read(&set, arguments, sources, count, NULL, false);
+    request_t request = {.way = way, .list = {.sources = (const char *const *)names, .source_count = count}};
+    int status = gp_trace_sources_open(&sources, arguments, names, count, NULL);
     if (status == 0)
-        status = check_spans(&set, sources[0]);
+        status = check_spans(&sources.spans, names[0]);
     if (status == 0)
-        status = list_traces(arguments, &set, &request);
-    gp_spans_free(&set);
+        status = list_traces(arguments, &sources.spans, &request);
+    gp_trace_sources_close(&sources);
     return status;
 }
 

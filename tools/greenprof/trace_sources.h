@@ -2,13 +2,23 @@
 // The sources of `greenprof trace`: captures, JSON, directories, Redis.
 #pragma once
 
-#include "options.h"
+#include "source.h"
 #include "tree/sources.h"
 
+typedef struct gp_trace_sources { // zero-initialized = empty
+    gp_spans_t spans;             // linked
+    gp_source_t *captures;        // open, for their stacks
+    size_t capture_count;
+} gp_trace_sources_t;
+
 // Read all of them, and link the spans.
-//   sources: [count]
-//   wanted:  see gp_wanted_t.
-//   profiles: whether stacks are wanted as well, where a source has them.
-// Returns 0 or an exit status, with a message. Free the set in both cases.
-int gp_trace_sources_read(gp_spans_t *set, const gp_arguments_t *arguments, char **sources, size_t count,
-                          gp_wanted_t wanted, bool profiles);
+//   names:  [count], as on the command line.
+//   wanted: see gp_wanted_t.
+// Returns 0 or an exit status, with a message. Close in both cases.
+int gp_trace_sources_open(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char **names, size_t count,
+                          gp_wanted_t wanted);
+
+// Find what the captures sampled for the spans of a trace. Returns 0 or an exit status, with a message.
+int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t *trace);
+
+void gp_trace_sources_close(gp_trace_sources_t *sources);

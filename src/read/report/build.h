@@ -10,7 +10,7 @@
 #include "report/report_filter.h"
 #include "symbol/symbolizer.h"
 
-typedef enum gp_by { GP_BY_NONE, GP_BY_COROUTINE, GP_BY_TRACE } gp_by_t;
+typedef enum gp_by { GP_BY_NONE, GP_BY_COROUTINE, GP_BY_TRACE, GP_BY_SPAN } gp_by_t; // of spans: "[span 16hex]"
 
 // On-CPU samples of each coroutine or trace that are in the rows, before they are scaled.
 typedef struct gp_group_sum {

@@ -2,6 +2,8 @@
 #include "report/report_pass.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "report/report_names.h"
@@ -83,7 +85,7 @@ static bool same_group(const void *owner, uint32_t number, const void *key)
 static bool same_owner(const void *pass, uint32_t number, const void *key)
 {
     const gp_pass_owner_t *a = &((const gp_pass_t *)pass)->owners[number], *b = key;
-    return a->coro == b->coro && a->trace == b->trace && a->thread == b->thread;
+    return a->coro == b->coro && a->trace == b->trace && a->thread == b->thread && a->span == b->span;
 }
 
 // The frame that --by puts at the root, GP_INDEX_NONE without it.
@@ -95,6 +97,9 @@ static int find_root(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *ro
         return 0;
     if (pass->options.by == GP_BY_TRACE)
         gp_report_trace_label(pass->dataset, owner->trace, false, text, sizeof(text));
+    else if (pass->options.by == GP_BY_SPAN)
+        snprintf(text, sizeof(text), "[span %016" PRIx64 "]",
+                 owner->span != 0 ? pass->dataset->spans[owner->span - 1].id : 0);
     else
         gp_report_coro_label(pass->dataset, owner->coro, pass->builder->symbolizer, false, text, sizeof(text));
     gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
@@ -134,7 +139,8 @@ static uint32_t find_group(gp_pass_t *pass, const gp_pass_owner_t *owner)
 
 static const gp_pass_owner_t *find_owner(gp_pass_t *pass, gp_pass_owner_t key)
 {
-    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.coro << 32 | key.trace), key.thread);
+    uint64_t hash =
+        gp_hash_more(gp_hash_u64((uint64_t)key.coro << 32 | key.trace), key.thread ^ (uint64_t)key.span << 32);
     uint32_t number = gp_index_find(&pass->owner_index, hash, same_owner, pass, &key);
     if (number != GP_INDEX_NONE)
         return &pass->owners[number];
@@ -148,12 +154,13 @@ static const gp_pass_owner_t *find_owner(gp_pass_t *pass, gp_pass_owner_t key)
 }
 
 // A coroutine mostly goes on working for the same trace on the same thread.
-static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, uint32_t thread)
+static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, const gp_sample_record_t *sample)
 {
     const gp_pass_owner_t key = {
         .coro = pass->by_coro ? seen->coro : 0,
         .trace = pass->by_trace ? seen->trace : 0,
-        .thread = pass->by_thread ? thread : 0,
+        .thread = pass->by_thread ? sample->thread : 0,
+        .span = pass->spans != NULL ? gp_span_find(pass->spans, seen->coro, sample->time_ns) + 1 : 0,
     };
     uint32_t *last = &pass->last_owner[pass->by_coro ? seen->coro : seen->trace];
     if (*last != 0 && same_owner(pass, *last - 1, &key))
@@ -184,7 +191,7 @@ static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pas
     if (pass->last_owner == NULL)
         return weigh_path(pass, seen->path, seen->ns);
     const gp_pass_weight_t more = {
-        .group = group_of(pass, seen, sample->thread),
+        .group = group_of(pass, seen, sample),
         .path = seen->path,
         .samples = 1,
         .ns = seen->ns,
@@ -393,6 +400,8 @@ static int init(gp_pass_t *pass)
     pass->paths = calloc((dataset->stack_count + 1) * GP_KIND_COUNT, sizeof(*pass->paths));
     if (options->wants & GP_WANT_TIMELINE)
         pass->coros_seen = calloc(dataset->coro_count + 1, sizeof(*pass->coros_seen));
+    if (options->by == GP_BY_SPAN && (pass->spans = gp_span_finder_create(dataset)) == NULL)
+        return -ENOMEM;
     if (grouped)
         pass->last_owner = calloc((pass->by_coro ? dataset->coro_count : dataset->trace_count) + 1, sizeof(uint32_t));
     if (pass->modules == NULL || pass->paths == NULL ||
@@ -431,6 +440,7 @@ void gp_pass_free(gp_pass_t *pass)
     gp_index_free(&pass->owner_index);
     gp_index_free(&pass->stitched_index);
     gp_stitches_free(&pass->stitches);
+    gp_span_finder_free(pass->spans);
     free(pass->stitched);
     free(pass->modules);
     free(pass->heaviest);

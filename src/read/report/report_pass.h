@@ -12,6 +12,7 @@
 #include "report/report_builder.h"
 #include "report/report_stitch.h"
 #include "report/scaling.h"
+#include "report/span_finder.h"
 #include "report/spill.h"
 
 typedef struct gp_pass_weight {
@@ -33,6 +34,7 @@ typedef struct gp_pass_group {
 typedef struct gp_pass_owner { // numbers; 0 for what is not kept apart
     uint32_t coro, trace;
     uint32_t thread; // index in the capture
+    uint32_t span;   // plus 1
     uint32_t group;
 } gp_pass_owner_t;
 
@@ -48,6 +50,7 @@ typedef struct gp_pass {
     gp_scaling_t scaling;
     uint32_t *modules;                 // module number in the dataset -> the symbolizer's
     bool by_coro, by_trace, by_thread; // what is kept apart
+    gp_span_finder_t *spans;           // with GP_BY_SPAN: spans are as well; else NULL
     bool *heaviest;                    // bool[coro_count]: only these have labels; NULL = all have
     uint32_t *paths;                   // by stack and kind: path plus PATH_FIRST, or what it is instead
     gp_stitches_t stitches;            // with them, paths are also by what stands above the stack:

@@ -33,5 +33,12 @@ void gp_events_free(gp_events_t *events);
 // A directory that the file consumer writes: a folder a trace, in it spans-*.jsonl and profile-*.folded.
 int gp_spans_read_folder(gp_spans_t *set, const char *path, gp_wanted_t wanted, char error[GP_SPANS_ERROR_SIZE]);
 
+// A capture that was read with GP_KEEP_SPANS.
+int gp_spans_read_dataset(gp_spans_t *set, const struct gp_dataset *dataset);
+
+// The stacks that were sampled for the spans of a trace, in the form of the format `folded`, each below the frame that
+// GP_BY_SPAN puts there. The text is changed. After gp_spans_link(), too.
+int gp_spans_take_profile(gp_spans_t *set, uint32_t trace, char *folded);
+
 // Redis in OSProfiler's schema. url: redis://[:PASSWORD@]HOST[:PORT][/DB]
 int gp_spans_read_redis(gp_spans_t *set, const char *url, gp_wanted_t wanted, char error[GP_SPANS_ERROR_SIZE]);

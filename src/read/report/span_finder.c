@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "report/span_finder.h"
+
+#include <stdlib.h>
+
+enum { SPAWNERS_MAX = 64 }; // that are asked for a coroutine without spans
+
+struct gp_span_finder {
+    const gp_dataset_t *dataset;
+    uint32_t *spans;     // numbers, by coroutine, then by beginning
+    uint32_t *first;     // uint32_t[coro_count + 1]: where those of a coroutine begin in `spans`
+    uint32_t *enclosing; // by number of the span: the one around it on its coroutine, or GP_INDEX_NONE
+    uint32_t *inherited; // by coroutine: the span at its creation plus 2; 0 = not looked for yet, 1 = none
+};
+
+static void sort_by_coro(gp_span_finder_t *finder)
+{
+    const gp_dataset_t *dataset = finder->dataset;
+    for (size_t i = 0; i < dataset->span_count; i++)
+        finder->first[dataset->spans[i].coro + 1]++;
+    for (size_t i = 0; i < dataset->coro_count; i++)
+        finder->first[i + 1] += finder->first[i];
+    for (size_t i = dataset->span_count; i-- > 0;) { // those of a coroutine are put from behind
+        uint32_t coro = dataset->spans[i].coro;
+        finder->spans[--finder->first[coro + 1]] = (uint32_t)i;
+    }
+    // Now first[coro + 1] is where those of `coro` begin.
+    for (size_t i = 0; i < dataset->coro_count; i++)
+        finder->first[i] = finder->first[i + 1];
+    finder->first[dataset->coro_count] = (uint32_t)dataset->span_count;
+}
+
+static void find_enclosing(gp_span_finder_t *finder)
+{
+    const gp_dataset_span_t *spans = finder->dataset->spans;
+    for (size_t coro = 0; coro < finder->dataset->coro_count; coro++) {
+        uint32_t around = GP_INDEX_NONE;
+        for (uint32_t i = finder->first[coro]; i < finder->first[coro + 1]; i++) {
+            uint32_t number = finder->spans[i];
+            while (around != GP_INDEX_NONE && spans[around].end_ns <= spans[number].start_ns)
+                around = finder->enclosing[around];
+            finder->enclosing[number] = around;
+            around = number;
+        }
+    }
+}
+
+gp_span_finder_t *gp_span_finder_create(const gp_dataset_t *dataset)
+{
+    gp_span_finder_t *finder = calloc(1, sizeof(*finder));
+    if (finder == NULL)
+        return NULL;
+    finder->dataset = dataset;
+    finder->spans = calloc(dataset->span_count + 1, sizeof(uint32_t));
+    finder->first = calloc(dataset->coro_count + 2, sizeof(uint32_t));
+    finder->enclosing = calloc(dataset->span_count + 1, sizeof(uint32_t));
+    finder->inherited = calloc(dataset->coro_count + 1, sizeof(uint32_t));
+    if (finder->spans == NULL || finder->first == NULL || finder->enclosing == NULL || finder->inherited == NULL) {
+        gp_span_finder_free(finder);
+        return NULL;
+    }
+    sort_by_coro(finder);
+    find_enclosing(finder);
+    return finder;
+}
+
+static bool is_open(const gp_dataset_span_t *span, uint64_t time_ns)
+{
+    return span->start_ns <= time_ns && time_ns <= span->end_ns;
+}
+
+static uint32_t find_own(const gp_span_finder_t *finder, uint32_t coro, uint64_t time_ns)
+{
+    const gp_dataset_span_t *spans = finder->dataset->spans;
+    uint32_t lo = finder->first[coro], hi = finder->first[coro + 1], begin = lo;
+    while (lo < hi) { // the last one that has begun
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (spans[finder->spans[middle]].start_ns <= time_ns)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    uint32_t span = lo > begin ? finder->spans[lo - 1] : GP_INDEX_NONE;
+    while (span != GP_INDEX_NONE && !is_open(&spans[span], time_ns))
+        span = finder->enclosing[span];
+    return span;
+}
+
+// What it was created in. A spawner without a span of its own was created in one, perhaps.
+static uint32_t find_inherited(gp_span_finder_t *finder, uint32_t coro)
+{
+    const gp_dataset_t *dataset = finder->dataset;
+    uint32_t *known = &finder->inherited[coro], span = GP_INDEX_NONE;
+    if (*known != 0)
+        return *known - 2; // of 1: GP_INDEX_NONE
+    for (int i = 0; i < SPAWNERS_MAX && span == GP_INDEX_NONE; i++) {
+        const gp_coro_record_t *record = &dataset->coros[coro].record;
+        coro = record->parent_id != 0 ? gp_dataset_coro_find(dataset, record->parent_id) : GP_INDEX_NONE;
+        if (coro == GP_INDEX_NONE)
+            break;
+        span = find_own(finder, coro, record->birth_ns);
+    }
+    *known = span + 2;
+    return span;
+}
+
+uint32_t gp_span_find(gp_span_finder_t *finder, uint32_t coro, uint64_t time_ns)
+{
+    const gp_dataset_span_t *spans = finder->dataset->spans;
+    uint32_t span = find_own(finder, coro, time_ns);
+    if (span != GP_INDEX_NONE)
+        return span;
+    span = find_inherited(finder, coro);
+    for (int i = 0; i < SPAWNERS_MAX && span != GP_INDEX_NONE && !is_open(&spans[span], time_ns); i++)
+        span = spans[span].parent;
+    return span != GP_INDEX_NONE && is_open(&spans[span], time_ns) ? span : GP_INDEX_NONE;
+}
+
+void gp_span_finder_free(gp_span_finder_t *finder)
+{
+    if (finder == NULL)
+        return;
+    free(finder->spans);
+    free(finder->first);
+    free(finder->enclosing);
+    free(finder->inherited);
+    free(finder);
+}

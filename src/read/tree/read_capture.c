@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Spans of a capture, and the stacks that were sampled for them.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/text.h"
+#include "report/dataset.h"
+#include "tree/sources.h"
+
+// What the process is called: what it says itself, else its executable.
+static const char *service_of(const gp_dataset_t *dataset)
+{
+    const gp_dataset_meta_t *service = gp_dataset_meta(dataset, "service");
+    const char *slash = strrchr(dataset->exe, '/');
+    if (service != NULL && service->value[0] != '\0')
+        return service->value;
+    return slash != NULL ? slash + 1 : dataset->exe;
+}
+
+static uint64_t be64(const uint8_t *bytes)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < 8; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+static const gp_tree_field_t *copy_fields(gp_spans_t *set, const gp_dataset_span_t *span)
+{
+    gp_tree_field_t *fields = gp_arena_alloc(&set->arena, ((size_t)span->field_count + 1) * sizeof(*fields));
+    for (uint32_t i = 0; fields != NULL && i < span->field_count; i++) {
+        fields[i].key = gp_spans_text(set, span->fields[i].key);
+        fields[i].value = gp_spans_text(set, span->fields[i].value);
+        if (fields[i].key == NULL || fields[i].value == NULL)
+            return NULL;
+    }
+    return fields;
+}
+
+static uint32_t flags_of(uint16_t flags)
+{
+    return (flags & GP_SPAN_OPEN ? GP_TREE_OPEN : 0u) | (flags & GP_SPAN_REPAIRED ? GP_TREE_REPAIRED : 0u) |
+           (flags & GP_SPAN_FAILED ? GP_TREE_FAILED : 0u) | (flags & GP_SPAN_IMPLICIT ? GP_TREE_IMPLICIT : 0u) |
+           (flags & GP_SPAN_REMOTE_PARENT ? GP_TREE_REMOTE_PARENT : 0u) |
+           (flags & GP_SPAN_NO_TIMES ? GP_TREE_NO_TIMES : 0u);
+}
+
+// A damaged capture may say any time.
+static int64_t moment(const gp_dataset_t *dataset, uint64_t ns)
+{
+    uint64_t start = dataset->header.start_realtime_ns, most = INT64_MAX / 4;
+    return (int64_t)((start < most ? start : most) + (ns < most ? ns : most));
+}
+
+static int add_span(gp_spans_t *set, const gp_dataset_t *dataset, const gp_dataset_span_t *span, uint32_t process)
+{
+    const uint8_t *id = dataset->traces[span->trace].id;
+    gp_tree_span_t item = {
+        .id = {0, span->id},
+        .parent_id = {0, span->parent_id},
+        .trace = gp_spans_trace(set, (gp_id128_t){be64(id), be64(id + 8)}, NULL),
+        .process = process,
+        .kind = gp_span_kind_text(span->kind),
+        .name = gp_spans_text(set, span->name),
+        .start_ns = moment(dataset, span->start_ns),
+        .end_ns = moment(dataset, span->end_ns),
+        .coroutine = dataset->coros[span->coro].record.id,
+        .cpu_ns = span->ledger.cpu_ns,
+        .ready_ns = span->ledger.ready_ns,
+        .parked_ns = span->ledger.parked_ns,
+        .blocked_ns = span->ledger.blocked_ns,
+        .preempted_ns = gp_ledger_kind_ns(&span->ledger, GP_KIND_PREEMPTED),
+        .waiting_ns = span->ledger.waiting_ns,
+        .switches = span->ledger.switches,
+        .flags = flags_of(span->flags),
+        .field_count = span->field_count,
+        .fields = copy_fields(set, span),
+    };
+    if (item.trace == GP_NO_SPAN || item.name == NULL || item.fields == NULL)
+        return -ENOMEM;
+    return gp_spans_add(set, &item) != GP_NO_SPAN ? 0 : -ENOMEM;
+}
+
+int gp_spans_read_dataset(gp_spans_t *set, const gp_dataset_t *dataset)
+{
+    const gp_dataset_meta_t *host = gp_dataset_meta(dataset, "hostname");
+    uint32_t process = gp_spans_process(set, service_of(dataset), host != NULL ? host->value : "", dataset->header.pid);
+    int result = process != GP_NO_SPAN ? 0 : -ENOMEM;
+    for (size_t i = 0; i < dataset->span_count && result == 0; i++)
+        result = add_span(set, dataset, &dataset->spans[i], process);
+    return result;
+}
+
+// "[span 16hex];frames weight"
+enum { PREFIX_LEN = sizeof("[span ") - 1, ID_LEN = 16, HEAD_LEN = PREFIX_LEN + ID_LEN + 2 };
+
+static int compare(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+// The lines of the text that are of spans, sorted by the span. Returns how many.
+static size_t sort_lines(char *text, char **lines)
+{
+    size_t count = 0;
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        if (strncmp(line, "[span ", PREFIX_LEN) == 0 && strlen(line) > HEAD_LEN && line[HEAD_LEN - 1] == ';')
+            lines[count++] = line;
+    qsort(lines, count, sizeof(*lines), compare);
+    return count;
+}
+
+// Lines of one span. Returns how many, or -ENOMEM.
+static int64_t take_span(gp_spans_t *set, uint32_t trace, char *const *lines, size_t count)
+{
+    gp_text_t text = {0};
+    char id[ID_LEN + 1];
+    size_t used = 0;
+    memcpy(id, lines[0] + PREFIX_LEN, ID_LEN);
+    id[ID_LEN] = '\0';
+    for (; used < count && strncmp(lines[used], lines[0], HEAD_LEN) == 0; used++) {
+        gp_text_add(&text, lines[used] + HEAD_LEN, strlen(lines[used] + HEAD_LEN));
+        gp_text_add(&text, "\n", 1);
+    }
+    uint32_t span = gp_spans_find(set, trace, gp_id128_parse(id));
+    const char *profile = text.failed ? NULL : gp_spans_text(set, text.data);
+    gp_text_free(&text);
+    if (profile == NULL)
+        return -ENOMEM;
+    if (span != GP_NO_SPAN)
+        set->items[span].profile = profile;
+    return (int64_t)used;
+}
+
+int gp_spans_take_profile(gp_spans_t *set, uint32_t trace, char *folded)
+{
+    size_t most = 1;
+    for (const char *at = folded; (at = strchr(at, '\n')) != NULL; at++)
+        most++;
+    char **lines = calloc(most, sizeof(*lines));
+    if (lines == NULL)
+        return -ENOMEM;
+    size_t count = sort_lines(folded, lines);
+    int64_t used = 0;
+    for (size_t i = 0; i < count && used >= 0; i += (size_t)used)
+        used = take_span(set, trace, &lines[i], count - i);
+    free(lines);
+    return used < 0 ? -ENOMEM : 0;
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Captures of two processes of which one calls the other: one tree, each span with what was sampled for it.
+
+usage: test_captures.py GREENPROF WORK SERVICE
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+from support import GREENPROF, Trace, main
+
+SERVICE = os.path.abspath(sys.argv[3])
+
+
+class Captures(Trace):
+    def record(self):
+        result = subprocess.run([GREENPROF, "run", "-q", "-F", "1000", "--follow", "all", "-o", self.path("out.greenprof"), "--", SERVICE],
+                                capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+        files = sorted(glob.glob(self.path("out.greenprof*")))
+        self.assertEqual(len(files), 2, files)
+        return result.stdout.strip(), files
+
+    def test_tree_and_stacks(self):
+        id, files = self.record()
+        spans, document = self.show(*files, id=id)
+        self.assertEqual([(one["kind"], one["name"], one["depth"]) for one in spans],
+                         [("rest_dispatch", "GET /caller", 0), ("rest_call", "GET /callee", 1), ("rest_dispatch", "GET /callee", 2)])
+        self.assertEqual(len({one["pid"] for one in spans}), 2)
+        self.assertTrue(spans[2]["remote_parent"])
+        self.assertEqual(spans[1]["fields"], {"http.status": "418"})
+        self.assertEqual(spans[2]["fields"], {"error.type": "Teapot", "error.message": "short and stout"})
+        self.assertTrue(all("critical" in one["flags"] for one in spans))
+        self.assertEqual(sum(one["critical_ns"] for one in spans), document["duration_ns"])
+        self.assertGreaterEqual(spans[0]["cpu_ns"], 150000000)  # it worked until its clock had that
+        self.assertGreaterEqual(spans[2]["cpu_ns"], 150000000)
+        # Each half alone: the parent of the other one is missing.
+        for file in files:
+            flags = [one["flags"] for one in self.show(file, id=id)[0]]
+            self.assertEqual("parent_missing" in flags[0], len(flags) == 1)
+        # What was read once can be read again, and is the same.
+        again = self.write("again.json", json.dumps(document))
+        self.assertEqual(self.show(*files, again, id=id), (spans, document))
+        self.assertEqual(self.show(again, id=id), (spans, document))
+        page = self.succeed("show", "--slowest", *files, "--html")
+        data = json.loads(re.search(r'id="data">\n(.*?)\n</script>', page, re.S)[1])
+        stacks = [one.get("g", "") for one in data["spans"]]
+        self.assertIn(";caller_work", stacks[0])
+        self.assertIn(";callee_work", stacks[2])
+        self.assertNotIn("callee_work", stacks[0] + stacks[1])
+        self.assertNotIn("caller_work", stacks[1] + stacks[2])
+
+    def test_nothing_recorded(self):
+        empty = self.path("empty.greenprof")
+        subprocess.run([GREENPROF, "run", "-q", "-o", empty, "--", "/bin/echo"], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+        self.expect(1, "empty.greenprof: has no spans$", "list", empty)
+        id, files = self.record()
+        result = self.run_trace("show", id[:12], *files, empty)
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, rb"^greenprof: .*empty.greenprof: has no spans\n$")
+        damaged = self.write("damaged.greenprof", open(files[0], "rb").read()[:300])
+        self.assertIn(self.run_trace("list", damaged).returncode, (0, 1))
+
+
+if __name__ == "__main__":
+    main()
