@@ -149,6 +149,67 @@ static void what_left_may_come_back(void **state)
     check(read_after(1), 100, 0, 0, 1501); // it had only been parked
 }
 
+static void what_is_idle_does_not_wait(void **state)
+{
+    (void)state;
+    enter_after(10);
+    gp_coro_idles(coro);
+    check(read_after(40), 40, 10, 0, 0);
+    leave_after(30);
+    check(read_after(1000), 70, 10, 0, 0);
+    prof_coro_active = 1;
+    prof_coro_ready(coro); // what wakes it is of no interest
+    prof_coro_active = 0;
+    check(read_after(1000), 70, 10, 0, 0);
+    enter_after(5000);
+    leave_after(30);
+    check(read_after(1000), 100, 10, 0, 1000); // it waits as others do again
+    enter_after(0);
+    gp_coro_idles(coro);
+    prof_coro_active = 1;
+    prof_coro_ready(coro); // there is work for it before it has left
+    prof_coro_active = 0;
+    assert_false(gp_edge_is_over(coro));
+}
+
+static void samples_skip_the_time_in_the_pool(void **state)
+{
+    (void)state;
+    enter_after(0);
+    gp_coro_idles(coro);
+    leave_after(10);
+    int64_t left = thread->wait.left;
+    enter_after(1000000000);
+    assert_int_equal(thread->wait.left, left);
+}
+
+// Ticks of slices in the activity that has not ended, beside its length so far.
+static void slices_fit_the_activity(void)
+{
+    uint64_t slices = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&coro->activity.slice);
+    assert_true(slices <= gp_edge_load(&coro->since) - gp_edge_load(&coro->activity.start));
+}
+
+static void activities_end_where_idling_is_long(void **state)
+{
+    (void)state;
+    thread->activity.least = 100;
+    enter_after(0);
+    gp_coro_idles(coro);
+    leave_after(1000);
+    uint64_t start = gp_edge_load(&coro->activity.start);
+    enter_after(50); // too short to be shown
+    assert_int_equal(gp_edge_load(&coro->activity.start), start);
+    gp_coro_idles(coro);
+    leave_after(20);
+    slices_fit_the_activity();
+    enter_after(500);
+    assert_int_equal(gp_edge_load(&coro->activity.start), now);
+    leave_after(20);
+    slices_fit_the_activity();
+    thread->activity.least = INT64_MAX;
+}
+
 static void samples_skip_the_time_after_the_end(void **state)
 {
     (void)state;
@@ -204,6 +265,9 @@ int main(void)
         TEST(what_is_over_does_not_wait),
         TEST(an_end_may_be_told_while_it_runs),
         TEST(what_left_may_come_back),
+        TEST(what_is_idle_does_not_wait),
+        TEST(samples_skip_the_time_in_the_pool),
+        TEST(activities_end_where_idling_is_long),
         TEST(samples_skip_the_time_after_the_end),
         TEST(a_stack_that_is_used_again_takes_the_last_wait_back),
         TEST(what_is_forsaken_stays_known),

@@ -33,9 +33,10 @@ static void skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     thread->wait.left += now > from ? (int64_t)(now - from) : 0;
     gp_edge_store(&coro->unsampled_from, UINT64_MAX);
     gp_edge_store(&coro->ready_ticks, 0);
-    if (now > since && now - since >= thread->activity.least)
+    if (now > since && now - since >= thread->activity.least) {
         gp_activity_over(thread, coro, id, 0, since);
-    gp_edge_store(&coro->activity.start, now);
+        gp_edge_store(&coro->activity.start, now);
+    }
     gp_coro_add(&coro->begun, now > since ? now - since : 0);
 }
 
