@@ -101,8 +101,8 @@ typedef struct prof_span_options {
 //   name: of the operation, as "GET /servers": few different ones. Copied; 255 bytes of it are kept.
 //   options: NULL = defaults.
 // Returns the span; NULL where nothing records it, or no room is left (counted: "spans lost"). The functions below take
-// NULL and do nothing, so that callers need not look. Cost: ~1 ns where nothing is recorded, else ~80 ns; ~1 us for a
-// root.
+// NULL and do nothing, so that callers need not look. Cost, with the end: ~6 ns where nothing is recorded, 15 ns within
+// a request that is not, else ~110 ns; ~1.5 us for a root.
 PROF_API prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof_span_options_t *options);
 
 // Add a field to a span. One of the same key is not replaced. What does not fit is cut or left out (counted: "fields
@@ -114,7 +114,7 @@ PROF_API int prof_span_set(prof_span_t *span, const char *key, const char *value
 PROF_API int prof_span_fail(prof_span_t *span, const char *type, const char *message);
 
 // End a span, on any coroutine and thread. Spans that are open within it on its coroutine end with it and are marked as
-// repaired. Returns 0; -EINVAL for one that is over (counted: "unbalanced ends of spans"). Cost: ~100 ns.
+// repaired. Returns 0; -EINVAL for one that is over (counted: "unbalanced ends of spans").
 PROF_API int prof_span_end(prof_span_t *span);
 
 // The span's id, which goes with requests to others; 0 for NULL and for one that is over. Signals: safe.
