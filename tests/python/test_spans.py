@@ -106,5 +106,29 @@ class Uses(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "end\n", ""))
 
 
+class Idle(unittest.TestCase):
+    def check(self, kind):
+        run = support.Run("idle.py", kind)
+        states = run.output.splitlines()
+        self.assertEqual(len(states), 6)
+        for idle, busy in zip(states[::2], states[1::2]):
+            self.assertEqual(idle, "idle")
+            self.assertIn(busy, ("parked", "ready", "waiting"))
+        waits = set()
+        for stack, _ in run.folded("--clock", "wall").stacks:
+            if stack[-1] in ("[parked]", "[ready]", "[waiting]"):
+                waits.update(stack)
+        self.assertIn("busy_wait", {name.rpartition(".")[2] for name in waits})
+        self.assertNotIn("idle_wait", {name.rpartition(".")[2] for name in waits})
+        self.assertEqual([span["name"] for span in spans_of(run)], ["work"] * 3)
+
+    def test_eventlet(self):
+        support.require("eventlet")
+        self.check("eventlet")
+
+    def test_asyncio(self):
+        self.check("asyncio")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
