@@ -194,6 +194,7 @@ static void test_another_thread_may_end_it(void **state)
     pthread_t thread;
     void *result;
     prof_span_t *root = prof_span_begin(PROF_SPAN_REQUEST, "root", NULL);
+    uint64_t root_id = prof_span_id(root);
     prof_span_t *handed = prof_span_begin(PROF_SPAN_TASK, "handed", NULL);
     pthread_create(&thread, NULL, end_it, handed);
     pthread_join(thread, &result);
@@ -201,10 +202,32 @@ static void test_another_thread_may_end_it(void **state)
     prof_span_t *child = prof_span_begin(PROF_SPAN_CACHE, "after", NULL);
     assert_non_null(child);
     prof_span_end(child);
+    assert_true(prof_span_current() == root_id);
     assert_int_equal(prof_span_end(root), 0);
+    prof_trace_id_t id;
+    assert_int_equal(prof_trace_get(&id), -ENOENT);
+    assert_true(find("after")->mark.parent_id == root_id);
     const heard_t *it = find("handed");
     assert_int_equal(it->mark.flags, GP_SPAN_NO_TIMES);
     assert_true(it->mark.end_coro_id != 0 && it->mark.end_coro_id != it->mark.coro_id);
+}
+
+static void test_another_thread_ends_one_around(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    prof_span_t *root = prof_span_begin(PROF_SPAN_REQUEST, "root", NULL);
+    prof_span_t *handed = prof_span_begin(PROF_SPAN_TASK, "handed", NULL);
+    prof_span_t *inner = prof_span_begin(PROF_SPAN_CACHE, "inner", NULL);
+    uint64_t root_id = prof_span_id(root), handed_id = prof_span_id(handed);
+    pthread_create(&thread, NULL, end_it, handed);
+    pthread_join(thread, NULL);
+    assert_int_equal(prof_span_end(inner), 0);
+    assert_true(prof_span_current() == root_id);
+    assert_int_equal(prof_span_end(root), 0);
+    assert_int_equal(prof_span_current(), 0);
+    assert_true(find("inner")->mark.parent_id == handed_id);
+    assert_int_equal(find("inner")->mark.flags | find("root")->mark.flags, 0);
 }
 
 typedef struct helper { // works for a span of another thread
@@ -483,6 +506,7 @@ int main(void)
         cmocka_unit_test_setup(test_one_that_is_over_is_refused, set_up),
         cmocka_unit_test_setup(test_missing_ends_are_repaired, set_up),
         cmocka_unit_test_setup(test_another_thread_may_end_it, set_up),
+        cmocka_unit_test_setup(test_another_thread_ends_one_around, set_up),
         cmocka_unit_test_setup(test_a_parent_of_another_thread, set_up),
         cmocka_unit_test_setup(test_of_two_ends_one_counts, set_up),
         cmocka_unit_test_setup(test_fields_are_bounded, set_up),

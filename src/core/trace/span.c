@@ -45,6 +45,7 @@ typedef struct slot {
     uint64_t id, parent_id;
     uint64_t trace[2], outer_trace[2];
     uint64_t outer;        // what was open on the coroutine before
+    uint64_t request;      // the handle of the root around it, or its own
     uint64_t start, begun; // ticks: when it began; when it was called
     gp_ledger_t times;     // of the coroutine, as it began
     char text[GP_SPAN_TEXT_MAX];
@@ -349,7 +350,7 @@ static uint64_t start_of(uint64_t unix_ns, uint64_t now)
 }
 
 typedef struct parent { // what a span takes from the one in which it nests
-    uint64_t id, trace[2];
+    uint64_t id, request, trace[2];
     bool is_chosen;
 } parent_t;
 
@@ -368,7 +369,7 @@ static bool read_parent(uint64_t handle, parent_t *parent)
     const slot_t *slot = open_slot(handle);
     if (slot == NULL)
         return false;
-    *parent = (parent_t){slot->id, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
+    *parent = (parent_t){slot->id, slot->request, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
     atomic_thread_fence(memory_order_acquire); // another thread may end it
     return open_slot(handle) == slot;
 }
@@ -411,6 +412,7 @@ static void fill_slot(slot_t *slot, uint64_t handle, const beginning_t *what, pr
     slot->id = id_of(handle);
     slot->parent_id = what->has_parent ? what->parent.id : options->parent_id;
     slot->outer = gp_edge_load(&what->coro->span);
+    slot->request = what->has_parent ? what->parent.request : handle;
     atomic_store_explicit(&slot->flags, (options->flags & PROF_SPAN_REMOTE_PARENT) ? GP_SPAN_REMOTE_PARENT : 0,
                           memory_order_relaxed);
     atomic_store_explicit(&slot->text_len, 0, memory_order_relaxed);
@@ -525,50 +527,67 @@ static void give_back(uint64_t handle)
     put_slots(number_of(handle), number_of(handle));
 }
 
-static void end_one(slot_t *slot, uint64_t handle, prof_coro_t *coro, unsigned flags, uint64_t now)
+// What is open around a span; of what was, another thread may have ended the innermost.
+static uint64_t around(const slot_t *slot)
 {
-    if (!claim(slot, handle))
-        return;
-    if (slot->process == atomic_load_explicit(&process, memory_order_relaxed))
-        send(slot, coro, flags, now);
-    give_back(handle);
+    if (is_unrecorded(slot->outer) || open_slot(slot->outer) != NULL)
+        return slot->outer;
+    const slot_t *request = open_slot(slot->request);
+    return request != NULL && request != slot ? slot->request : 0;
 }
 
-// What was open around a span goes on.
+// What was open around a span that is taken goes on.
 static void restore(prof_coro_t *coro, const slot_t *slot)
 {
     uint64_t trace[2];
     gp_trace_of(coro, trace);
     if (slot->sets_trace && memcmp(trace, slot->trace, sizeof(trace)) == 0)
         gp_trace_change(coro, slot->outer_trace);
-    gp_edge_store(&coro->span, slot->outer);
+    gp_edge_store(&coro->span, around(slot));
+}
+
+// It ends elsewhere: what is open on its coroutine is what was around it, unless that has begun another one meanwhile.
+static void restore_from_outside(const slot_t *slot, uint64_t handle)
+{
+    if (is_known(slot))
+        atomic_compare_exchange_strong_explicit(&slot->coro->span, &handle, around(slot), memory_order_relaxed,
+                                                memory_order_relaxed);
+}
+
+// Returns false: another thread has just ended it.
+static bool end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned flags, uint64_t now)
+{
+    slot_t *slot = open_slot(handle);
+    if (slot == NULL || !claim(slot, handle))
+        return false;
+    if (is_on_it)
+        restore(coro, slot);
+    else
+        restore_from_outside(slot, handle);
+    if (slot->process == atomic_load_explicit(&process, memory_order_relaxed))
+        send(slot, coro, flags, now);
+    give_back(handle);
+    return true;
 }
 
 // Is `handle` open on the coroutine, perhaps with others within it?
 static bool is_around(prof_coro_t *coro, uint64_t handle)
 {
     uint64_t at = gp_edge_load(&coro->span);
-    for (slot_t *slot; (slot = open_slot(at)) != NULL && is_own(slot, coro); at = slot->outer)
+    for (slot_t *slot; (slot = open_slot(at)) != NULL && is_own(slot, coro); at = around(slot))
         if (at == handle)
             return true;
     return false;
 }
 
-static void end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
+static bool end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
 {
     for (uint64_t at; (at = gp_edge_load(&coro->span)) != handle;) {
-        slot_t *inner = open_slot(at);
-        if (inner == NULL)
-            return; // another thread has just ended it
+        if (!end_one(at, coro, true, GP_SPAN_REPAIRED, now))
+            break;
         count(GP_COUNTER_UNBALANCED_SPANS);
-        restore(coro, inner);
-        end_one(inner, at, coro, GP_SPAN_REPAIRED, now);
     }
-    slot_t *slot = open_slot(handle);
-    if (slot == NULL)
-        return;
-    restore(coro, slot);
-    end_one(slot, handle, coro, 0, now);
+    return end_one(handle, coro, true, 0, now);
 }
 
 // Ended elsewhere, what is left of it here may be that it is still called open.
@@ -582,19 +601,14 @@ static void drop_stale(prof_coro_t *coro)
 __attribute__((noinline)) static int end_recorded(uint64_t handle)
 {
     uint64_t now = gp_ticks();
-    slot_t *slot = open_slot(handle);
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (coro != NULL)
         drop_stale(coro);
-    if (slot == NULL) {
-        count(GP_COUNTER_UNBALANCED_SPANS);
-        return -EINVAL;
-    }
-    if (coro != NULL && is_around(coro, handle))
-        end_on(coro, handle, now);
-    else
-        end_one(slot, handle, coro, 0, now);
-    return 0;
+    bool is_on_it = coro != NULL && is_around(coro, handle);
+    if (is_on_it ? end_on(coro, handle, now) : end_one(handle, coro, false, 0, now))
+        return 0;
+    count(GP_COUNTER_UNBALANCED_SPANS);
+    return -EINVAL;
 }
 
 int prof_span_end(prof_span_t *span)
