@@ -317,6 +317,24 @@ static void on_activity(script_t *script)
     record(script, GP_CHUNK_ACTIVITIES, &item, sizeof(item));
 }
 
+static void on_span(script_t *script)
+{
+    gp_span_record_t item = {.id = number(script)};
+    item.parent_id = number(script);
+    item.coro_id = number(script);
+    item.end_coro_id = number(script);
+    item.start_ns = number(script);
+    item.end_ns = number(script);
+    item.trace = (uint32_t)number(script);
+    item.kind = (uint16_t)number(script);
+    item.flags = (uint16_t)number(script);
+    const char *name = script->rest ? script->rest : "";
+    item.name_len = (uint16_t)strlen(name);
+    record(script, GP_CHUNK_SPANS, &item, sizeof(item));
+    add(&script->payload, name, item.name_len);
+    pad(&script->payload);
+}
+
 static void on_counters(script_t *script)
 {
     gp_counters_record_t item = {.time_ns = number(script)};
@@ -376,11 +394,11 @@ static const struct {
     const char *name;
     void (*run)(script_t *script);
 } verbs[] = {
-    {"header", on_header},     {"meta", on_meta},     {"module", on_module},     {"thread", on_thread},
-    {"coro", on_coro},         {"trace", on_trace},   {"stack", on_stack},       {"sample", on_sample},
-    {"ledger", on_ledger},     {"span", on_activity}, {"origin", on_origin},     {"end", on_end},
-    {"counters", on_counters}, {"chunk", on_chunk},   {"skip", on_skip},         {"unknown", on_unknown},
-    {"bad", on_bad},           {"raw", on_raw},       {"function", on_function},
+    {"header", on_header},   {"meta", on_meta},         {"module", on_module}, {"thread", on_thread},
+    {"coro", on_coro},       {"trace", on_trace},       {"stack", on_stack},   {"sample", on_sample},
+    {"ledger", on_ledger},   {"activity", on_activity}, {"span", on_span},     {"origin", on_origin},
+    {"end", on_end},         {"counters", on_counters}, {"chunk", on_chunk},   {"skip", on_skip},
+    {"unknown", on_unknown}, {"bad", on_bad},           {"raw", on_raw},       {"function", on_function},
 };
 
 static void run_line(script_t *script, char *line)

@@ -16,6 +16,8 @@
 //   sample TIME WEIGHT CORO THREAD STACK TRACE [KIND]
 //   ledger CORO TRACE CPU_NS SWITCHES TIME [SLICE BLOCKED READY PARKED WAITING LONGEST]
 //   activity CORO START LEFT END SLICE READY WAKER TRACE THREAD OPEN
+//   span ID PARENT CORO END_CORO START END TRACE KIND FLAGS NAME
+//                                 name up to the end of the line
 //   counters TIME PROCESS_CPU OWN_CPU VALUE...
 //   end TIME REASON
 //   chunk                         start a new chunk even where the type stays the same

@@ -291,9 +291,9 @@ class Report(Command):
 
     def test_traces(self):
         self.assertEqual(self.groups("trace"), [
-            ["0.002", "0.002", "2", "5", "2", "4bf92f3577b34da6a3ce929d0e0e4736"],
-            ["0.001", "0.001", "1", "7", "1", "no", "trace"],
-            ["0.001", "0.001", "1", "1", "1", "00000000000000000000000000000001"]])
+            ["0.002", "0.002", "2", "5", "~0.001", "2", "4bf92f3577b34da6a3ce929d0e0e4736"],
+            ["0.001", "0.001", "1", "7", "-", "1", "no", "trace"],
+            ["0.001", "0.001", "1", "1", "~0.000", "1", "00000000000000000000000000000001"]])
 
     def test_names_do_not_steer_the_terminal(self):
         file = self.make("evil", "coro 5 0 - 0 0 2 0 a\x1b]0;x\x07b\xc2\x9bm\nsample 1 5 5 0 0 0\n")

@@ -127,8 +127,8 @@ class Filters(Command):
     def test_groups(self):
         self.assertEqual([row[:5] for row in self.groups("coroutine", "--name", "work")], [["0.002", "0.003", "3", "3", "3"]])
         self.assertEqual([row[:5] for row in self.groups("coroutine", "--focus", "libz")], [["-", "0.003", "3", "-", "3"]])
-        self.assertEqual([row[:5] for row in self.groups("trace", "--to", "0.25")],
-                         [["-", "0.001", "1", "-", "1"], ["-", "0.001", "1", "-", "1"]])
+        self.assertEqual([row[:6] for row in self.groups("trace", "--to", "0.25")],
+                         [["-", "0.001", "1", "-", "-", "1"], ["-", "0.001", "1", "-", "-", "1"]])
 
     def test_bad_values(self):
         for option, text, error in (("--name", "(", r"--name '\(': Unmatched"), ("--focus", "a[[:x:]]", "Invalid character class"),

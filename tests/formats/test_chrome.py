@@ -80,7 +80,7 @@ class Chrome(support.Files):
         """As readers have them, in doubles: a slice ends where the next one begins, or a nanosecond before."""
         times = [7 + 1234567 * i + i * i for i in range(2000)]
         script = "thread 1 10 1 0 main\ncoro 2 0 - 0x3000 0x1000 2 0 a\n" + "".join(
-            f"span 2 {a} {b} {c} {b - a} 0 0 0 1 0\n" for a, b, c in zip(times[0::2], times[1::2], times[2::2]))
+            f"activity 2 {a} {b} {c} {b - a} 0 0 0 1 0\n" for a, b, c in zip(times[0::2], times[1::2], times[2::2]))
         self.load(self.export(script=script))
         slices = sorted((event for event in self.events if event["ph"] == "X" and event["pid"] > COROUTINES),
                         key=lambda event: event["ts"])

@@ -119,14 +119,14 @@ class Run:
 
     def ledger(self, *options, by="coroutine", path=None):
         """`report --by coroutine`: rows (cpu, sampled, samples, switches, id, trace, name); by trace: rows
-        (cpu, sampled, samples, switches, coroutines, trace)."""
+        (cpu, sampled, samples, switches, latency, coroutines, trace)."""
         done = greenprof("report", path or self.output, "--by", by, "-n", "0", *options)
         if done.returncode != 0:
             raise AssertionError(done.stderr.decode())
         head, found, table = done.stdout.decode().partition("      cpu  sampled     +-  samples  switches")
-        rows = [line.split(None, 7 if by == "coroutine" else 6) for line in table.splitlines()[1:] if line.strip()]
+        rows = [line.split(None, 7) for line in table.splitlines()[1:] if line.strip()]
         if by == "trace":  # without the name of a coroutine behind it
-            rows = [[*row[:6], re.sub("^([0-9a-f]{32}) .*", r"\1", row[6])] for row in rows]
+            rows = [[*row[:7], re.sub("^([0-9a-f]{32}) .*", r"\1", row[7])] for row in rows]
         return [(float(row[0]), float(row[1]), int(row[3]), int(row[4]), *row[5:]) for row in rows]
 
 

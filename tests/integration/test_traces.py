@@ -16,7 +16,7 @@ class Traces(check.Case):
         samples = len(run.capture().samples)
         self.check_functions(run.folded(), run.truth, samples)
         self.check_total(run.folded(), run.truth)
-        rows = {row[5].strip(): row for row in run.ledger(by="trace")}
+        rows = {row[6].strip(): row for row in run.ledger(by="trace")}
         for trace, seconds in run.truth.values["TRACE"]:
             folded = run.folded("--trace", trace)
             self.assertEqual(works(folded), {COLORS[trace]})

@@ -179,11 +179,14 @@ const gp_option_t gp_options[] = {
     {COROUTINES, 'j', "json", NULL, FLAG(json), .what = "Write JSON: every chosen coroutine."},
     {REPORT, 'i', "interactive", NULL, FLAG(interactive),
      .what = "Read commands, as 'python3 -m pstats' does; its commands and more: type help."},
-    {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace|victim-time",
-     .what = "What the rows are. victim-time: functions, by how long others were ready and had to "
+    {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace|request|critical-path|victim-time",
+     .what = "What the rows are. request: requests, the slowest first, and percentiles of their latency. "
+             "critical-path: functions, by how much of the latency of requests they are: each moment of a "
+             "request counts once. victim-time: functions, by how long others were ready and had to "
              "wait while they kept the thread for 10 ms or more (GREENPROF_HOG_MS)."},
-    {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace|victim-time",
-     .what = "Put the coroutine or the trace at the root of every stack. victim-time: weigh stacks by "
+    {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace|critical-path|victim-time",
+     .what = "Put the coroutine or the trace at the root of every stack. critical-path: weigh stacks by how "
+             "much of the latency of requests they are; --trace chooses which requests. victim-time: weigh stacks by "
              "how long others had to wait for them; --trace and the like choose which others."},
 
     {DIFF, 0, "base-trace", "ID", TEXTS(base_choice.traces),

@@ -49,6 +49,7 @@ typedef struct tables { // what is to be printed
     gp_sorts_t sorts;
     gp_restriction_list_t rows, callers, callees;
     bool print_callers, print_callees;
+    size_t path_rows; // segments of a critical path; 0 = all
 } tables_t;
 
 static void free_tables(tables_t *tables)
@@ -60,9 +61,10 @@ static void free_tables(tables_t *tables)
 
 static int prepare(tables_t *tables, const gp_arguments_t *arguments)
 {
-    bool of_groups =
-        arguments->by != NULL && (strcmp(arguments->by, "coroutine") == 0 || strcmp(arguments->by, "trace") == 0);
-    int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime", of_groups);
+    bool of_functions = arguments->by == NULL || strcmp(arguments->by, "function") == 0 ||
+                        strcmp(arguments->by, "victim-time") == 0 || strcmp(arguments->by, "critical-path") == 0;
+    int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime", !of_functions);
+    tables->path_rows = (size_t)arguments->rows;
     tables->print_callers = arguments->callers.count > 0;
     tables->print_callees = arguments->callees.count > 0;
     if (status == 0 && (tables->print_callers || tables->print_callees) && arguments->by != NULL &&
@@ -117,6 +119,9 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
         return gp_report_print_coroutines(source, sums, &options);
     case GP_BY_TRACE:
         return gp_report_print_traces(source, sums, &options);
+    case GP_BY_REQUEST:
+        return gp_report_print_requests(source, &options);
+    case GP_BY_CRITICAL_PATH:
     case GP_BY_NONE:
     case GP_BY_SPAN:
         break;
@@ -126,14 +131,18 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
 
 static int print(const gp_source_t *source, const tables_t *tables, int *status)
 {
-    gp_group_sums_t sums;
-    gp_report_t *report = gp_source_report_sums(source, &sums);
+    gp_group_sums_t sums = {0};
+    bool is_path = source->options.by == GP_BY_CRITICAL_PATH;
+    gp_report_t *report = is_path ? gp_source_report(source, &source->options) : gp_source_report_sums(source, &sums);
     int result = report != NULL ? 0 : -errno;
     if (report != NULL) {
         *status = gp_source_check_part(source, report);
         if (*status == 0) {
             gp_report_print_header(source, report);
-            result = print_table(source, report, sums.items, tables);
+            if (is_path)
+                result = gp_report_print_paths(source, report, tables->path_rows);
+            if (result == 0)
+                result = print_table(source, report, sums.items, tables);
         }
     }
     gp_report_free(report);

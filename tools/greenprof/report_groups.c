@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/text.h"
 #include "print.h"
 #include "runtimes.h"
 #include "tables.h"
@@ -150,10 +151,30 @@ static void print_coroutine(const gp_source_t *source, const group_t *group)
     printf("\n");
 }
 
+// From the beginning of a trace's first request to the end of its last.
+static void print_latency(const gp_source_t *source, uint32_t trace)
+{
+    const gp_requests_t *requests = source->requests;
+    uint64_t end_ns = 0;
+    char text[32];
+    if (requests == NULL || requests->first[trace] == requests->first[trace + 1]) {
+        printf(" %9s", "-");
+        return;
+    }
+    const gp_request_t *first = &requests->items[requests->first[trace]];
+    for (uint32_t i = requests->first[trace]; i < requests->first[trace + 1]; i++)
+        if (requests->items[i].end_ns > end_ns)
+            end_ns = requests->items[i].end_ns;
+    text[0] = '~';
+    gp_text_decimal(text + 1, end_ns - first->start_ns, 1000000000, 3);
+    printf(" %9s", text + !first->is_about);
+}
+
 static void print_trace(const gp_source_t *source, const group_t *group)
 {
     char label[NAME_SIZE];
     print_columns(group);
+    print_latency(source, group->number);
     printf(" %10" PRIu32 " ", source->dataset->traces[group->number].coros);
     gp_print_text(group->name);
     if (group->coro != GP_INDEX_NONE) {
@@ -301,7 +322,7 @@ static int print_table(const gp_source_t *source, const gp_group_sum_t *sums, co
 {
     static const layout_t layouts[] = {
         {"    id trace                            name", print_coroutine},
-        {"coroutines trace                            name", print_trace},
+        {"  latency coroutines trace                            name", print_trace},
     };
     size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
     group_t *groups = calloc(count + 1, sizeof(*groups));

@@ -28,12 +28,50 @@ static void print_start(uint64_t realtime_ns)
     printf("  started    %s\n", text);
 }
 
+static void print_part(const char *what, uint64_t ns, uint64_t of_ns, const char *note)
+{
+    printf("  %-10s ", what);
+    gp_print_seconds(ns, 0);
+    printf(" s (%.1f %%) %s\n", of_ns > 0 ? (double)ns * 100 / (double)of_ns : 0, note);
+}
+
+// Critical paths add up to the latencies; what is not known of them is said.
+static void print_latency(const gp_source_t *source, const gp_report_t *report)
+{
+    const gp_path_sums_t *sums = &source->path_sums;
+    printf(" s%s", sums->about > 0 ? " about" : "");
+    if (report->total_ns != sums->latency_ns) {
+        printf(" of ");
+        gp_print_seconds(sums->latency_ns, 0);
+        printf(" s");
+    }
+    printf(", the critical path%s of %" PRIu64 " request%s\n", sums->requests == 1 ? "" : "s", sums->requests,
+           sums->requests == 1 ? "" : "s");
+    if (sums->about > 0)
+        printf("  about      %" PRIu64
+               " of no recorded beginning and end: from when their coroutines first ran to when "
+               "they last did\n",
+               sums->about);
+    if (source->requests->left_out > 0)
+        printf("  left out   %zu requests that are not whole within the chosen time\n", source->requests->left_out);
+    if (sums->unsampled_ns > 0)
+        print_part("no stack", sums->unsampled_ns, sums->latency_ns,
+                   "that no sample tells the stack of: [not sampled]");
+    if (sums->divided_ns > 0)
+        print_part("divided", sums->divided_ns, sums->latency_ns,
+                   "with waits too short to be recorded one by one: divided in proportion");
+}
+
 // The self-audit: what the kernel says the CPU time was, and what the samples add up to. Of a part
 // of which the kernel says nothing, the samples alone.
-static void print_audit(const gp_report_t *report)
+static void print_audit(const gp_source_t *source, const gp_report_t *report)
 {
     static const char *const names[] = {
-        [GP_MEASURE_CPU] = "CPU time ", [GP_MEASURE_WALL] = "wall time", [GP_MEASURE_DELAY] = "delays   "};
+        [GP_MEASURE_CPU] = "CPU time ",
+        [GP_MEASURE_WALL] = "wall time",
+        [GP_MEASURE_DELAY] = "delays   ",
+        [GP_MEASURE_LATENCY] = "latency  ",
+    };
     printf("  %s  ", names[report->measure]);
     if (report->is_unknown) {
         printf("not known: %s\n", gp_source_unknown_ready);
@@ -43,6 +81,10 @@ static void print_audit(const gp_report_t *report)
     if (report->measure == GP_MEASURE_DELAY) {
         printf(" s that others were ready and waited for long slices\n");
         printf("  delayed    %" PRIu64 " times\n", report->samples);
+        return;
+    }
+    if (report->measure == GP_MEASURE_LATENCY) {
+        print_latency(source, report);
         return;
     }
     if (report->measure == GP_MEASURE_WALL) {
@@ -114,7 +156,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     gp_print_seconds(report->duration_ns, 0);
     printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->header.frequency_hz,
            gp_report_engine_name(dataset->header.engine));
-    print_audit(report);
+    print_audit(source, report);
     print_losses(source);
     gp_nameless_print(source, report);
     if (!dataset->summary.ended)

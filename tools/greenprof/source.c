@@ -20,9 +20,19 @@
 
 static gp_by_t by_of(const char *by)
 {
-    if (by != NULL && strcmp(by, "coroutine") == 0)
-        return GP_BY_COROUTINE;
-    return by != NULL && strcmp(by, "trace") == 0 ? GP_BY_TRACE : GP_BY_NONE;
+    static const struct {
+        const char *name;
+        gp_by_t by;
+    } all[] = {
+        {"coroutine", GP_BY_COROUTINE},
+        {"trace", GP_BY_TRACE},
+        {"request", GP_BY_REQUEST},
+        {"critical-path", GP_BY_CRITICAL_PATH},
+    };
+    for (size_t i = 0; by != NULL && i < sizeof(all) / sizeof(all[0]); i++)
+        if (strcmp(by, all[i].name) == 0)
+            return all[i].by;
+    return GP_BY_NONE;
 }
 
 static int compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
@@ -125,8 +135,9 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
     if (status != 0)
         return status;
     bool is_delay = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0;
-    unsigned keep = is_delay ? GP_KEEP_HOGS : arguments->command == &gp_commands[GP_COMMAND_TRACE] ? GP_KEEP_SPANS : 0;
-    source->dataset = gp_dataset_load_captures(captures, keep, windowed ? &window : NULL, error);
+    unsigned keep = arguments->command == &gp_commands[GP_COMMAND_TRACE] ? GP_KEEP_SPANS : GP_KEEP_REQUESTS;
+    source->dataset = gp_dataset_load_captures(captures, keep | (is_delay ? GP_KEEP_HOGS : 0u),
+                                               windowed ? &window : NULL, error);
     gp_progress_end();
     size_t at = captures->at;
     *captures = (gp_captures_t){0}; // the dataset's
@@ -135,7 +146,11 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
     // The clock is the one asked for, else the one that the (first) capture was made for.
     bool is_wall = arguments->clock != NULL ? strcmp(arguments->clock, "wall") == 0
                                             : source->dataset->header.clock == PROF_CLOCK_WALL;
-    source->options.measure = is_delay ? GP_MEASURE_DELAY : is_wall ? GP_MEASURE_WALL : GP_MEASURE_CPU;
+    bool is_path = source->options.by == GP_BY_CRITICAL_PATH;
+    source->options.measure = is_delay  ? GP_MEASURE_DELAY
+                              : is_path ? GP_MEASURE_LATENCY
+                              : is_wall ? GP_MEASURE_WALL
+                                        : GP_MEASURE_CPU;
     return 0;
 }
 
@@ -188,6 +203,39 @@ static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
     return status;
 }
 
+static bool is_chosen(const gp_selection_t *selection, const gp_request_t *request)
+{
+    const gp_dataset_share_t share = {.coro = request->coro, .trace = request->trace};
+    return gp_selection_has_share(selection, &share);
+}
+
+// Requests are chosen by their trace, and by the coroutine that they began on.
+static int find_requests(gp_source_t *source)
+{
+    gp_by_t by = source->options.by;
+    size_t count = 0;
+    if (by != GP_BY_TRACE && by != GP_BY_REQUEST && by != GP_BY_CRITICAL_PATH)
+        return 0;
+    source->requests = gp_requests_create(source->dataset, by == GP_BY_REQUEST);
+    if (source->requests == NULL)
+        return gp_source_fail(source, errno);
+    source->requests_chosen = calloc(source->requests->count + 1, sizeof(bool));
+    if (source->requests_chosen == NULL)
+        return gp_source_fail(source, ENOMEM);
+    for (size_t i = 0; i < source->requests->count; i++)
+        count += source->requests_chosen[i] = is_chosen(&source->options.selection, &source->requests->items[i]);
+    source->options.requests = source->requests;
+    source->options.requests_chosen = source->requests_chosen;
+    source->options.path_sums = &source->path_sums;
+    if (count > 0 || by == GP_BY_TRACE)
+        return 0;
+    if (source->requests->count > 0 || source->requests->left_out > 0)
+        return gp_fail(source->path, "no whole request is left by %s", source->choice);
+    return gp_fail(source->path,
+                   "has no requests: prof_span_begin() and prof_trace_set() (<greenprof/trace.h>) say what "
+                   "is one");
+}
+
 static void put_choice(FILE *out, const gp_option_t *option, const char *value)
 {
     fprintf(out, "%s--%s %s", ftell(out) > 0 ? " " : "", option->name, value);
@@ -229,12 +277,21 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     source->choice = choice_text(arguments);
     int status = source->choice != NULL ? gp_choice_check(&arguments->choice, arguments->command->name, "")
                                         : gp_fail("command line", "%s", strerror(ENOMEM));
+    gp_by_t by = by_of(arguments->by);
+    bool is_path = by == GP_BY_CRITICAL_PATH;
+    if (status == 0 && is_path && wants & GP_WANT_TIMELINE)
+        status = gp_usage_error(arguments->command->name, "--by critical-path: this format has a timeline, which no "
+                                                          "stacks stand for; take folded, flamegraph, pprof, ...");
+    if (status == 0 && (is_path || by == GP_BY_REQUEST) && arguments->choice.threads.count > 0)
+        status = gp_usage_error(arguments->command->name, "--by %s: --thread chooses no requests", arguments->by);
     if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)
         status = gp_usage_error(arguments->command->name, "--focus: more than %d", GP_FOCUS_MAX);
     if (status == 0)
         status = open_and_load(source, arguments);
     if (status == 0)
         status = prepare(source, arguments);
+    if (status == 0)
+        status = find_requests(source);
     for (size_t i = 0; status == 0 && i < source->dataset->captures.count; i++)
         gp_source_warn_damage(arguments->operands[i], &source->dataset->captures.inputs[i].summary);
     if (status != 0)
@@ -277,8 +334,8 @@ static bool has_share(const gp_source_t *source)
 
 int gp_source_check_part(const gp_source_t *source, const gp_report_t *report)
 {
-    if (report->is_unknown)
-        return 0;
+    if (report->is_unknown || source->options.by == GP_BY_REQUEST)
+        return 0; // requests are there, or the capture was refused
     if (source->choice[0] == '\0' || !gp_report_is_empty(report) || has_share(source) || has_activity(report))
         return 0;
     return gp_fail(source->path, "nothing is left by %s", source->choice);
@@ -302,7 +359,7 @@ gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *s
     bool by_trace = options.by == GP_BY_TRACE;
     size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
     *sums = (gp_group_sums_t){.items = calloc(count + 1, sizeof(*sums->items)), .by_trace = by_trace};
-    options.by = GP_BY_NONE;
+    options.by = GP_BY_NONE; // and no critical paths, which have no sums
     options.sums = sums;
     return sums->items != NULL ? gp_source_report(source, &options) : NULL;
 }
@@ -341,6 +398,8 @@ void gp_source_close(gp_source_t *source)
     free(source->focus);
     free(source->ignore);
     gp_chosen_free(&source->chosen);
+    gp_requests_free(source->requests);
+    free(source->requests_chosen);
     gp_symbolizer_destroy(source->symbolizer);
     gp_dataset_free(source->dataset);
     memset(source, 0, sizeof(*source));

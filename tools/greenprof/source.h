@@ -14,8 +14,11 @@ typedef struct gp_source {
     gp_symbolizer_t *symbolizer;
     gp_report_options_t options;
     gp_chosen_t chosen;
-    regex_t *focus, *ignore; // what options.stacks points to
-    char *choice;            // the options that choose a part, as they were given; "" = all of it
+    gp_requests_t *requests;  // where rows are requests, traces or critical paths; else NULL
+    bool *requests_chosen;    // bool[requests->count]
+    gp_path_sums_t path_sums; // of the report of critical paths that was made last
+    regex_t *focus, *ignore;  // what options.stacks points to
+    char *choice;             // the options that choose a part, as they were given; "" = all of it
 } gp_source_t;
 
 // Check the form of the options that choose, then read the capture and look up what they name.

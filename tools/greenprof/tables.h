@@ -23,5 +23,13 @@ int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *
                                const gp_table_options_t *options);
 int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options);
 
+// The table by request, and that of endpoints. Returns 0 or -ENOMEM.
+int gp_report_print_requests(const gp_source_t *source, const gp_table_options_t *options);
+
+// Above the functions of critical paths: what states and coroutines have of it and, of a single request, the path
+// itself. Returns 0 or a negative errno value.
+//   segments: how many of the path to show, the longest; 0 = all.
+int gp_report_print_paths(const gp_source_t *source, const gp_report_t *report, size_t segments);
+
 // The interactive shell (`report -i`). Returns the exit status.
 int gp_shell(const gp_arguments_t *arguments);

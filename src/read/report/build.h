@@ -8,9 +8,17 @@
 #include "report/dataset.h"
 #include "report/report.h"
 #include "report/report_filter.h"
+#include "report/requests.h"
 #include "symbol/symbolizer.h"
 
-typedef enum gp_by { GP_BY_NONE, GP_BY_COROUTINE, GP_BY_TRACE, GP_BY_SPAN } gp_by_t; // of spans: "[span 16hex]"
+typedef enum gp_by {
+    GP_BY_NONE,
+    GP_BY_COROUTINE,
+    GP_BY_TRACE,
+    GP_BY_SPAN, // "[span 16hex]"
+    GP_BY_REQUEST,
+    GP_BY_CRITICAL_PATH,
+} gp_by_t;
 
 // On-CPU samples of each coroutine or trace that are in the rows, before they are scaled.
 typedef struct gp_group_sum {
@@ -23,6 +31,15 @@ typedef struct gp_group_sums {
     bool by_trace;
 } gp_group_sums_t;
 
+// What a report of critical paths is about.
+typedef struct gp_path_sums {
+    uint64_t requests;     // whose paths are in the rows
+    uint64_t about;        // of these, without a span: beginning and end are not exact
+    uint64_t latency_ns;   // together, before stacks were left out
+    uint64_t divided_ns;   // of activities with short waits: how much is exact, when is not
+    uint64_t unsampled_ns; // without a stack
+} gp_path_sums_t;
+
 // What to take of a capture, and what to put at the root of every stack.
 typedef struct gp_report_options {
     gp_by_t by;
@@ -33,6 +50,10 @@ typedef struct gp_report_options {
     gp_measure_t measure;        // delays need GP_KEEP_HOGS; they are selected by the coroutine that had to wait
     unsigned wants;              // enum gp_want bits
     const gp_group_sums_t *sums; // to be added to; NULL = not wanted
+    // With GP_BY_CRITICAL_PATH, which has the measure GP_MEASURE_LATENCY: of which requests, and what it is about.
+    const gp_requests_t *requests;
+    const bool *requests_chosen; // bool[requests->count]; NULL = all
+    gp_path_sums_t *path_sums;   // to be set; NULL = not wanted
 } gp_report_options_t;
 
 // Build a report from a capture, which is read again for it. The dataset and what the options point
@@ -60,6 +81,10 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
 
 // "[trace 32hex]" or "[no trace]"; without the word and the brackets where `bare` is true.
 size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text, size_t size);
+
+// The innermost function at a location: its name; "module+0x12" and "[lost function]" where it has none. Until the next
+// call or as long as the symbolizer.
+const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc);
 
 // What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
 const char *gp_report_pseudo_name(uint64_t pseudo);

@@ -391,8 +391,12 @@ static int load(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE])
         captures->inputs[0].activities = dataset->activities_read;
     }
     dataset->summary = summary_of(captures);
+    if (result == 0)
+        result = gp_dataset_finish_spans(dataset);
+    if (result == 0)
+        result = gp_dataset_apply_lifetimes(dataset, error);
     gp_dataset_sum_up(dataset);
-    return result == 0 ? gp_dataset_finish_spans(dataset) : result;
+    return result;
 }
 
 gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, const gp_dataset_window_t *window,
@@ -462,6 +466,8 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->hogs);
     free(dataset->delays);
     free(dataset->spans);
+    free(dataset->lifetimes);
+    free(dataset->lives);
     free(dataset->census);
     gp_id_map_free(&dataset->coro_map);
     gp_id_map_free(&dataset->trace_map);

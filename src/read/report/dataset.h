@@ -109,10 +109,16 @@ typedef struct gp_dataset_window {
     uint64_t from_ns, to_ns;
 } gp_dataset_window_t;
 
+// When there were requests of a trace: outside of it, what coroutines do is in no trace.
+typedef struct gp_dataset_life {
+    uint32_t first, count; // in `lifetimes`; 0 of them: it is not known, and all counts
+} gp_dataset_life_t;
+
 // What is kept beyond that only where it will be looked at.
 enum gp_dataset_keep {
-    GP_KEEP_HOGS = 1,  // long slices and delays
-    GP_KEEP_SPANS = 2, // spans, in the order of their beginnings
+    GP_KEEP_HOGS = 1,     // long slices and delays
+    GP_KEEP_SPANS = 2,    // spans, in the order of their beginnings
+    GP_KEEP_REQUESTS = 4, // of these, the ones that are requests, and the lifetimes that they give their traces
 };
 
 typedef struct gp_dataset {
@@ -149,7 +155,9 @@ typedef struct gp_dataset {
     size_t delay_count, delay_capacity;
     gp_dataset_span_t *spans;
     size_t span_count, span_capacity;
-    gp_call_count_t *calls; // exact mode: the last record of each pair of functions
+    gp_dataset_window_t *lifetimes; // of traces: distinct, in order
+    gp_dataset_life_t *lives;       // by trace; NULL = there are none
+    gp_call_count_t *calls;         // exact mode: the last record of each pair of functions
     size_t call_count, call_capacity;
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
     uint64_t counters[GP_COUNTER_COUNT];
@@ -181,13 +189,22 @@ gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERR
 gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, const gp_dataset_window_t *window,
                                        char error[GP_READER_ERROR_SIZE]);
 
+// A span that no other of this process is around.
+static inline bool gp_dataset_is_request(const gp_dataset_span_t *span)
+{
+    return span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
+}
+
 // Read the samples and activities of the capture again, as many as there were when it was loaded: a
-// process that still runs may have written more.
+// process that still runs may have written more. What is outside the lifetime of its trace has none.
 //   handlers: of these `samples` and `activity` are called, for those outside the window, too. Coroutines,
 //             traces and stacks that they refer to are all known.
 // Returns 0, or a negative errno value and what is wrong.
 int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
                           char error[GP_READER_ERROR_SIZE]);
+
+// What an activity has within [from_ns, to_ns): its slices, a part of them where it is there in part, and its waits.
+gp_ledger_t gp_dataset_activity_times(const gp_activity_record_t *activity, uint64_t from_ns, uint64_t to_ns);
 
 // Whether a sample or an activity is within the window.
 bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
@@ -212,7 +229,8 @@ uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);
 //   index, id: in the capture.
 uint32_t gp_dataset_trace_index_find(const gp_dataset_t *dataset, uint32_t index);
 uint32_t gp_dataset_stack_find(const gp_dataset_t *dataset, uint32_t id);
-uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id); // with GP_KEEP_SPANS
+uint32_t gp_dataset_share_find(const gp_dataset_t *dataset, uint32_t coro, uint32_t trace); // coro, trace: numbers
+uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id);                    // with GP_KEEP_SPANS
 
 // Exact CPU time of the process on threads that were sampled; 0 = not known. Threads that no signal
 // reached ran code that no sample shows: their time is said apart, not spread over others.

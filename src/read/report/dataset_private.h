@@ -40,5 +40,15 @@ void gp_dataset_seen_at(gp_dataset_t *dataset, uint64_t time_ns);
 // After all is read: spans in order, and each with its parent. Returns 0 or -ENOMEM.
 int gp_dataset_finish_spans(gp_dataset_t *dataset);
 
+// After that: take what is outside its trace's lifetime from the shares. Returns 0 or a negative errno value.
+int gp_dataset_apply_lifetimes(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE]);
+
+// gp_dataset_read_again() where there are lifetimes.
+int gp_dataset_read_lifetimes(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
+                              char error[GP_READER_ERROR_SIZE]);
+
+// The sums of (coroutine, trace), found or added, until another is added; NULL when memory is short.
+gp_dataset_share_t *gp_dataset_share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace);
+
 // After all is read: sums of coroutines and traces from those of their shares.
 void gp_dataset_sum_up(gp_dataset_t *dataset);

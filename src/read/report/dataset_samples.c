@@ -13,12 +13,18 @@ static bool same_share(const void *owner, uint32_t number, const void *key)
     return a->coro == b->coro && a->trace == b->trace;
 }
 
+uint32_t gp_dataset_share_find(const gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+{
+    gp_dataset_share_t key = {.coro = coro, .trace = trace};
+    return gp_index_find(&dataset->share_index, gp_hash_u64((uint64_t)coro << 32 | trace), same_share, dataset, &key);
+}
+
 // Find or add the sums for (coro, trace); a new one also counts as one more coroutine of the trace.
 static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
 {
     gp_dataset_share_t key = {.coro = coro, .trace = trace};
     uint64_t hash = gp_hash_u64((uint64_t)coro << 32 | trace);
-    uint32_t number = gp_index_find(&dataset->share_index, hash, same_share, dataset, &key);
+    uint32_t number = gp_dataset_share_find(dataset, coro, trace);
     if (number != GP_INDEX_NONE)
         return &dataset->shares[number];
     if (gp_grow(&dataset->shares, &dataset->share_capacity, dataset->share_count, sizeof(*dataset->shares)) < 0 ||
@@ -34,7 +40,7 @@ static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint
 }
 
 // A coroutine mostly goes on working for the same trace.
-static gp_dataset_share_t *share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+gp_dataset_share_t *gp_dataset_share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
 {
     uint32_t last = dataset->coros[coro].share;
     if (last != 0 && dataset->shares[last - 1].trace == trace)
@@ -98,7 +104,7 @@ static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, g
     if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE ||
         gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
         return -ENOMEM;
-    gp_dataset_share_t *share = share_of(dataset, coro, trace);
+    gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
     if (share == NULL)
         return -ENOMEM;
     add_sampled(&share->sampled[sample->kind], sample);
@@ -146,7 +152,7 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
     uint32_t trace = gp_dataset_trace_quick(dataset, ledger->trace);
     if (trace == GP_INDEX_NONE)
         return -ENOMEM;
-    gp_dataset_share_t *share = share_of(dataset, coro, trace);
+    gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
     if (share == NULL)
         return -ENOMEM;
     const gp_ledger_t more = {
@@ -203,6 +209,8 @@ uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
 int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
                           char error[GP_READER_ERROR_SIZE])
 {
+    if (dataset->lives != NULL)
+        return gp_dataset_read_lifetimes(dataset, handlers, context, error);
     gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
     return gp_captures_read_again(captures, handlers, context, error);
 }

@@ -46,7 +46,8 @@ int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *
 {
     gp_dataset_t *dataset = context;
     gp_dataset_seen_at(dataset, span->end_ns);
-    if (!(dataset->keep & GP_KEEP_SPANS) || span->id == 0 ||
+    bool is_request = span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
+    if (!(dataset->keep & GP_KEEP_SPANS || (dataset->keep & GP_KEEP_REQUESTS && is_request)) || span->id == 0 ||
         (dataset->windowed && (span->end_ns < dataset->window.from_ns || span->start_ns >= dataset->window.to_ns)))
         return 0;
     gp_dataset_span_t item = {

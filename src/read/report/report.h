@@ -52,9 +52,10 @@ typedef struct gp_row {
 
 // What rows weigh.
 typedef enum gp_measure {
-    GP_MEASURE_CPU,   // on-CPU time
-    GP_MEASURE_WALL,  // wall clock: stacks that do not run end in "[parked]", "[ready]", ...
-    GP_MEASURE_DELAY, // for how long others were ready meanwhile and had to wait
+    GP_MEASURE_CPU,     // on-CPU time
+    GP_MEASURE_WALL,    // wall clock: stacks that do not run end in "[parked]", "[ready]", ...
+    GP_MEASURE_DELAY,   // for how long others were ready meanwhile and had to wait
+    GP_MEASURE_LATENCY, // of requests: stacks on their critical paths, which end as those of the wall clock do
 } gp_measure_t;
 
 // The timeline: what happened when, for the formats that want it. All times are ns since the start.

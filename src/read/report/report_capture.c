@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/report_calls.h"
 #include "report/report_pass.h"
+#include "report/report_path.h"
 #include "report/report_timeline.h"
 
 #include <errno.h>
@@ -79,16 +80,24 @@ static int add_hogs(capture_report_t *from)
     return result;
 }
 
+// Rows that are not made of samples: their weights are exact as they are.
+static bool has_own_rows(const capture_report_t *from)
+{
+    return from->options->measure == GP_MEASURE_DELAY || from->options->measure == GP_MEASURE_LATENCY;
+}
+
 static int add_rows(capture_report_t *from)
 {
     const gp_stack_filter_t *stacks = &from->options->stacks;
-    bool delays = from->options->measure == GP_MEASURE_DELAY;
-    int result = delays ? add_hogs(from) : gp_pass_read(from->pass);
-    if (result == 0 && !delays)
+    bool samples = !has_own_rows(from);
+    int result = samples                                      ? gp_pass_read(from->pass)
+                 : from->options->measure == GP_MEASURE_DELAY ? add_hogs(from)
+                                                              : gp_report_add_paths(from->pass);
+    if (result == 0 && samples)
         result = add_unsampled(from);
     if (result == 0 && (stacks->focus_count > 0 || stacks->ignore_count > 0))
         result = gp_builder_drop_unused_frames(from->builder);
-    return result == 0 && !delays ? gp_pass_finish(from->pass) : result;
+    return result == 0 && samples ? gp_pass_finish(from->pass) : result;
 }
 
 // The frame of a function that was called: the outermost one at its first instruction.
@@ -105,7 +114,7 @@ static bool is_whole(const capture_report_t *from)
     return options->selection.coros == NULL && options->selection.traces == NULL &&
            options->selection.threads == NULL && options->stacks.focus_count == 0 &&
            options->stacks.ignore_count == 0 && options->by == GP_BY_NONE && !options->stitch &&
-           !from->dataset->windowed && options->measure != GP_MEASURE_DELAY;
+           !from->dataset->windowed && !has_own_rows(from);
 }
 
 static int add_calls(capture_report_t *from)
@@ -128,7 +137,7 @@ static int add_calls(capture_report_t *from)
 
 static gp_basis_t basis_of(const capture_report_t *from, uint64_t scope, bool filtered)
 {
-    if (from->options->measure == GP_MEASURE_DELAY)
+    if (has_own_rows(from))
         return GP_BASIS_EXACT;
     if (scope == 0)
         return GP_BASIS_SAMPLED;
@@ -152,8 +161,8 @@ static gp_report_t *finish(capture_report_t *from)
 {
     const gp_pass_t *pass = from->pass;
     bool filtered = from->options->stacks.focus_count > 0 || from->options->stacks.ignore_count > 0;
-    bool delays = from->options->measure == GP_MEASURE_DELAY;
-    uint64_t scope = delays ? 0 : gp_scaling_exact_ns(&pass->scaling);
+    bool delays = from->options->measure == GP_MEASURE_DELAY, own = has_own_rows(from);
+    uint64_t scope = own ? 0 : gp_scaling_exact_ns(&pass->scaling);
     uint64_t kept = from->builder->report.sampled_ns;
     uint64_t all = kept + gp_whole_ns(pass->left_out_ns), total = scope;
     if (filtered && all > 0)
@@ -167,7 +176,7 @@ static gp_report_t *finish(capture_report_t *from)
     report->scope_ns = scope > 0 ? scope : all;
     report->measure = from->options->measure;
     report->is_unknown = delays && !knows_ready(from->dataset);
-    report->cpu_ns = filtered || delays ? 0 : pass->scaling.exact_ns[GP_KIND_CPU];
+    report->cpu_ns = filtered || own ? 0 : pass->scaling.exact_ns[GP_KIND_CPU];
     // A sum of samples taken at random has the sum of their squares as its variance.
     report->variance_ns2 = filtered ? 0 : pass->squares;
     report->basis = basis_of(from, scope, filtered);

@@ -23,6 +23,20 @@ static const char *entry_name(const gp_dataset_t *dataset, gp_symbolizer_t *symb
     return symbol ? gp_symbol_outermost(symbol)->function : NULL;
 }
 
+const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc)
+{
+    if (GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO)
+        return gp_report_pseudo_name(GP_LOC_OFFSET(loc));
+    if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE) {
+        uint32_t function = gp_dataset_function_find(dataset, GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(loc)));
+        return function != GP_INDEX_NONE ? dataset->functions[function].name : "[lost function]";
+    }
+    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
+    const gp_symbol_t *symbol =
+        gp_symbolizer_resolve(symbolizer, gp_report_module(dataset, symbolizer, number), GP_LOC_OFFSET(loc));
+    return symbol != NULL ? symbol->function : "[unknown]";
+}
+
 // What snprintf() returned, as the length of what is there.
 static size_t cut(int len, size_t size)
 {

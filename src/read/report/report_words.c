@@ -32,7 +32,11 @@ const char *gp_basis_name(gp_basis_t basis)
 const char *gp_measure_name(gp_measure_t measure)
 {
     static const char *const names[] = {
-        [GP_MEASURE_CPU] = "cpu", [GP_MEASURE_WALL] = "wall", [GP_MEASURE_DELAY] = "delay"};
+        [GP_MEASURE_CPU] = "cpu",
+        [GP_MEASURE_WALL] = "wall",
+        [GP_MEASURE_DELAY] = "delay",
+        [GP_MEASURE_LATENCY] = "latency",
+    };
     return names[measure];
 }
 
@@ -42,6 +46,7 @@ const char *gp_measure_words(gp_measure_t measure)
         [GP_MEASURE_CPU] = "CPU time",
         [GP_MEASURE_WALL] = "wall-clock time",
         [GP_MEASURE_DELAY] = "delays of others",
+        [GP_MEASURE_LATENCY] = "latency of requests",
     };
     return words[measure];
 }

@@ -12,7 +12,8 @@ const char *gp_counter_name(uint32_t counter);
 // What its number says in reports: "too deep: [truncated]", ...; NULL = nothing by itself.
 const char *gp_counter_sentence(uint32_t counter);
 
-// "cpu", "wall" or "delay"; and in words: "CPU time", "wall-clock time", "delays of others".
+// "cpu", "wall", "delay" or "latency"; and in words: "CPU time", "wall-clock time", "delays of others", "latency of
+// requests".
 const char *gp_measure_name(gp_measure_t measure);
 const char *gp_measure_words(gp_measure_t measure);
 

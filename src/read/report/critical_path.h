@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The critical path of a request: each nanosecond between its beginning and its end goes to one coroutine, in one
+// state, with one stack.
+//
+// Model: the way is walked back from the end, on the coroutine on which the request ended. What ran there counts as
+// running; what was runnable, as ready. Where it was parked, the way goes on with the coroutine that made it ready, if
+// that worked for the same trace: what that did meanwhile is why the request waited. It goes as far back as that
+// coroutine was at work for the trace; what is left of the wait, and waits that others ended, stays with the coroutine
+// that waited.
+//
+// Times are those of the timeline, exact. Stacks are those of samples: of what ran, the sample that was taken next on
+// that coroutine, if it stands for that moment; of a wait, the one that was taken when it ended. Where there is none,
+// the segment has no stack: nothing is guessed. Short waits within an activity (gp_activity_record_t) are known as a
+// sum only: each piece of it is divided in its proportion.
+//
+// Memory: requests are walked trace by trace, of material that is sorted on disk where it is much (sorter.h).
+// Threads: one at a time. Signals: not safe.
+#pragma once
+
+#include "report/requests.h"
+
+enum gp_path_flag {
+    GP_PATH_DIVIDED = 1,     // of an activity with short waits: how much is exact, when is in proportion
+    GP_PATH_NOT_STARTED = 2, // before its coroutine was there
+    GP_PATH_UNRECORDED = 4,  // no activity says what it did
+    GP_PATH_ELSEWHERE = 8,   // its coroutine was at work for another request
+};
+
+typedef struct gp_path_segment {
+    uint64_t from_ns, to_ns;
+    uint32_t coro;   // number
+    uint32_t stack;  // number; GP_INDEX_NONE = no sample tells
+    uint32_t blame;  // PARKED: number of the coroutine that ended the wait; GP_INDEX_NONE = not known
+    uint32_t thread; // READY: index of the thread that it waited for; 0 = not known
+    uint32_t state;  // enum gp_sample_kind
+    uint32_t flags;  // enum gp_path_flag
+} gp_path_segment_t;
+
+// Walk the critical paths of requests.
+//   chosen: bool[requests->count]; NULL = all.
+//   take:   called for each of them once, in no order, with its segments back to back from its beginning to its end;
+//           they are gone when it returns. Returns 0, or a negative value that ends it and is returned.
+// Returns 0 or a negative errno value.
+typedef int gp_path_taker_t(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count);
+int gp_critical_paths(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
+                      gp_path_taker_t *take, void *context);
+
+// Who kept the thread that a coroutine was ready for.
+enum { GP_PATH_KEEPERS_MAX = 4 }; // of these, those that kept it longest
+
+typedef struct gp_path_ready {
+    uint64_t from_ns, to_ns;
+    uint32_t coro, thread;
+    uint32_t tag; // the caller's
+    uint32_t keeper_count;
+    struct {
+        uint32_t coro;
+        uint64_t ns;
+    } keepers[GP_PATH_KEEPERS_MAX]; // together at most as long as it was ready
+} gp_path_ready_t;
+
+// Find the keepers of each. Changes the order. Returns 0 or a negative errno value.
+int gp_critical_keepers(const gp_dataset_t *dataset, gp_path_ready_t *ready, size_t count);

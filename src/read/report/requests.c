@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+#include "report/requests.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPAWNERS_MAX = 64 }; // looked at, of a coroutine
+
+// --- which there are
+
+static bool same_endpoint(const void *owner, uint32_t number, const void *key)
+{
+    const gp_endpoint_t *a = &((const gp_requests_t *)owner)->endpoints[number], *b = key;
+    return a->kind == b->kind && strcmp(a->name, b->name) == 0;
+}
+
+static uint32_t endpoint_of(gp_requests_t *requests, uint32_t kind, const char *name)
+{
+    const gp_endpoint_t key = {.kind = kind, .name = name};
+    uint64_t hash = gp_hash_more(gp_hash_bytes(name, strlen(name)), kind);
+    uint32_t number = gp_index_find(&requests->endpoint_index, hash, same_endpoint, requests, &key);
+    if (number != GP_INDEX_NONE)
+        return number;
+    if (gp_grow(&requests->endpoints, &requests->endpoint_capacity, requests->endpoint_count, sizeof(key)) < 0 ||
+        gp_index_add(&requests->endpoint_index, hash, (uint32_t)requests->endpoint_count) < 0)
+        return GP_INDEX_NONE;
+    requests->endpoints[requests->endpoint_count] = key;
+    return (uint32_t)requests->endpoint_count++;
+}
+
+static int add(gp_requests_t *requests, gp_request_t request, uint32_t kind, const char *name)
+{
+    request.endpoint = endpoint_of(requests, kind, name);
+    if (request.endpoint == GP_INDEX_NONE ||
+        gp_grow(&requests->items, &requests->capacity, requests->count, sizeof(request)) < 0)
+        return -ENOMEM;
+    requests->items[requests->count++] = request;
+    return 0;
+}
+
+// Not in part: what would be missing of it is not known.
+static bool is_whole(const gp_dataset_t *dataset, uint64_t start_ns, uint64_t end_ns)
+{
+    return !dataset->windowed || (start_ns >= dataset->window.from_ns && end_ns <= dataset->window.to_ns);
+}
+
+static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
+{
+    int result = 0;
+    for (size_t i = 0; i < dataset->span_count && result == 0; i++) {
+        const gp_dataset_span_t *span = &dataset->spans[i];
+        uint32_t end_coro = span->end_coro_id != 0 ? gp_dataset_coro_find(dataset, span->end_coro_id) : GP_INDEX_NONE;
+        if (!gp_dataset_is_request(span))
+            continue;
+        if (!is_whole(dataset, span->start_ns, span->end_ns)) {
+            requests->left_out++;
+            continue;
+        }
+        const gp_request_t request = {
+            .span = (uint32_t)i,
+            .trace = span->trace,
+            .coro = span->coro,
+            .end_coro = end_coro != GP_INDEX_NONE ? end_coro : span->coro,
+            .is_cut = span->flags & GP_SPAN_OPEN,
+            .start_ns = span->start_ns,
+            .end_ns = span->end_ns,
+        };
+        result = add(requests, request, span->kind, span->name);
+    }
+    return result;
+}
+
+typedef struct extent { // of a trace without spans: when coroutines ran for it
+    uint64_t first_ns, last_ns;
+    uint32_t coro, last_coro; // numbers
+    bool has_spans, is_known;
+} extent_t;
+
+typedef struct extents {
+    const gp_dataset_t *dataset;
+    extent_t *of_trace;
+} extents_t;
+
+static void extend(const extents_t *extents, uint32_t trace_index, uint64_t coro_id, uint64_t from_ns, uint64_t to_ns)
+{
+    uint32_t trace = gp_dataset_trace_index_find(extents->dataset, trace_index);
+    uint32_t coro = gp_dataset_coro_find(extents->dataset, coro_id);
+    if (trace_index == 0 || trace == GP_INDEX_NONE || coro == GP_INDEX_NONE || extents->of_trace[trace].has_spans)
+        return;
+    extent_t *extent = &extents->of_trace[trace];
+    if (!extent->is_known || from_ns < extent->first_ns) {
+        extent->first_ns = from_ns;
+        extent->coro = coro;
+    }
+    if (!extent->is_known || to_ns > extent->last_ns) {
+        extent->last_ns = to_ns;
+        extent->last_coro = coro;
+    }
+    extent->is_known = true;
+}
+
+static int extend_by_activity(void *context, const gp_activity_record_t *activity)
+{
+    if (activity->slice_ns > 0 && activity->left_ns > activity->start_ns)
+        extend(context, activity->trace, activity->coro_id, activity->start_ns, activity->left_ns);
+    return 0;
+}
+
+static int extend_by_samples(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].kind == GP_KIND_CPU)
+            extend(context, samples[i].trace, samples[i].coro_id, samples[i].time_ns, samples[i].time_ns);
+    return 0;
+}
+
+static int add_extents(gp_requests_t *requests, const extents_t *extents)
+{
+    int result = 0;
+    for (size_t i = 1; i < extents->dataset->trace_count && result == 0; i++) {
+        const extent_t *extent = &extents->of_trace[i];
+        if (extent->has_spans || !extent->is_known)
+            continue;
+        if (!is_whole(extents->dataset, extent->first_ns, extent->last_ns)) {
+            requests->left_out++;
+            continue;
+        }
+        const gp_request_t request = {
+            .span = GP_INDEX_NONE,
+            .trace = (uint32_t)i,
+            .coro = extent->coro,
+            .end_coro = extent->last_coro,
+            .is_about = true,
+            .start_ns = extent->first_ns,
+            .end_ns = extent->last_ns,
+        };
+        result = add(requests, request, 0, "");
+    }
+    return result;
+}
+
+// Traces of which no span was recorded.
+static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
+{
+    const gp_reader_handlers_t handlers = {.activity = extend_by_activity, .samples = extend_by_samples};
+    char error[GP_READER_ERROR_SIZE];
+    bool any = false;
+    extents_t extents = {dataset, calloc(dataset->trace_count + 1, sizeof(*extents.of_trace))};
+    if (extents.of_trace == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < dataset->span_count; i++)
+        extents.of_trace[dataset->spans[i].trace].has_spans = true;
+    for (size_t i = 1; i < dataset->trace_count; i++)
+        any |= !extents.of_trace[i].has_spans;
+    int result = any ? gp_dataset_read_again(dataset, &handlers, &extents, error) : 0;
+    if (result == 0)
+        result = add_extents(requests, &extents);
+    free(extents.of_trace);
+    return result;
+}
+
+static int by_trace(const void *left, const void *right)
+{
+    const gp_request_t *a = left, *b = right;
+    if (a->trace != b->trace)
+        return a->trace < b->trace ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    return a->span < b->span ? -1 : a->span > b->span;
+}
+
+static int sort(gp_requests_t *requests, const gp_dataset_t *dataset)
+{
+    requests->first = calloc(dataset->trace_count + 2, sizeof(*requests->first));
+    if (requests->first == NULL)
+        return -ENOMEM;
+    if (requests->count > 0)
+        qsort(requests->items, requests->count, sizeof(*requests->items), by_trace);
+    for (size_t i = 0; i < requests->count; i++)
+        requests->first[requests->items[i].trace + 1]++;
+    for (size_t i = 0; i < dataset->trace_count; i++)
+        requests->first[i + 1] += requests->first[i];
+    return 0;
+}
+
+uint32_t gp_requests_owner(const gp_dataset_t *dataset, const gp_requests_t *requests, uint32_t trace, uint32_t coro,
+                           uint64_t at_ns)
+{
+    uint32_t first = requests->first[trace], end = requests->first[trace + 1], latest = GP_INDEX_NONE, found = 0;
+    for (uint32_t i = first; i < end && requests->items[i].start_ns <= at_ns; i++) {
+        if (at_ns > requests->items[i].end_ns)
+            continue;
+        latest = i;
+        found++;
+    }
+    for (uint32_t level = 0; found > 1 && coro != GP_INDEX_NONE && level < SPAWNERS_MAX; level++) {
+        for (uint32_t i = latest + 1; i > first; i--)
+            if (requests->items[i - 1].coro == coro && requests->items[i - 1].start_ns <= at_ns &&
+                requests->items[i - 1].end_ns >= at_ns)
+                return i - 1;
+        uint64_t spawner = dataset->coros[coro].record.parent_id;
+        coro = spawner != 0 ? gp_dataset_coro_find(dataset, spawner) : GP_INDEX_NONE;
+    }
+    return latest;
+}
+
+// --- what their coroutines did
+
+typedef struct part { // of what a coroutine did for a trace, the part that one of its requests has
+    uint32_t share, request;
+    gp_ledger_t ledger; // by activities: no CPU time
+} part_t;
+
+typedef struct parts {
+    const gp_dataset_t *dataset;
+    gp_requests_t *requests;
+    part_t *items;
+    size_t count, capacity;
+    gp_index_t index;
+} parts_t;
+
+static bool same_part(const void *owner, uint32_t number, const void *key)
+{
+    const part_t *a = &((const parts_t *)owner)->items[number], *b = key;
+    return a->share == b->share && a->request == b->request;
+}
+
+static part_t *part_of(parts_t *parts, uint32_t share, uint32_t request)
+{
+    const part_t key = {.share = share, .request = request};
+    uint64_t hash = gp_hash_u64((uint64_t)share << 32 | request);
+    uint32_t number = gp_index_find(&parts->index, hash, same_part, parts, &key);
+    if (number != GP_INDEX_NONE)
+        return &parts->items[number];
+    if (gp_grow(&parts->items, &parts->capacity, parts->count, sizeof(key)) < 0 ||
+        gp_index_add(&parts->index, hash, (uint32_t)parts->count) < 0)
+        return NULL;
+    parts->items[parts->count] = key;
+    return &parts->items[parts->count++];
+}
+
+static uint32_t requests_of(const gp_requests_t *requests, uint32_t trace)
+{
+    return requests->first[trace + 1] - requests->first[trace];
+}
+
+// An activity goes to the request in which it began, as a whole: it is short beside a request, or cut at its ends.
+static int take_activity(void *context, const gp_activity_record_t *activity)
+{
+    parts_t *parts = context;
+    const gp_dataset_t *dataset = parts->dataset;
+    uint32_t coro = gp_dataset_coro_find(dataset, activity->coro_id);
+    uint32_t trace = gp_dataset_trace_index_find(dataset, activity->trace);
+    if (activity->trace == 0 || coro == GP_INDEX_NONE || trace == GP_INDEX_NONE ||
+        requests_of(parts->requests, trace) < 2)
+        return 0;
+    uint32_t share = gp_dataset_share_find(dataset, coro, trace);
+    uint32_t request = gp_requests_owner(dataset, parts->requests, trace, coro, activity->start_ns);
+    if (share == GP_INDEX_NONE || request == GP_INDEX_NONE)
+        return 0;
+    part_t *part = part_of(parts, share, request);
+    if (part == NULL)
+        return -ENOMEM;
+    gp_ledger_t ledger = gp_dataset_activity_times(activity, 0, UINT64_MAX);
+    gp_ledger_add(&part->ledger, &ledger);
+    return 0;
+}
+
+static uint64_t scaled(uint64_t whole, uint64_t part, uint64_t of)
+{
+    return of > 0 ? (uint64_t)((unsigned __int128)whole * (part < of ? part : of) / of) : 0;
+}
+
+// What a share has is divided as its activities are.
+static void divide(const parts_t *parts, const gp_ledger_t *sums)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        const part_t *part = &parts->items[i];
+        const gp_ledger_t *sum = &sums[part->share], *all = &parts->dataset->shares[part->share].ledger;
+        gp_request_t *request = &parts->requests->items[part->request];
+        const gp_ledger_t more = {
+            .cpu_ns = scaled(all->cpu_ns, part->ledger.slice_ns, sum->slice_ns),
+            .blocked_ns = scaled(all->blocked_ns, part->ledger.slice_ns, sum->slice_ns),
+            .slice_ns = scaled(all->slice_ns, part->ledger.slice_ns, sum->slice_ns),
+            .ready_ns = scaled(all->ready_ns, part->ledger.ready_ns, sum->ready_ns),
+            .parked_ns = scaled(all->parked_ns, part->ledger.parked_ns, sum->parked_ns),
+            .waiting_ns = scaled(all->waiting_ns, part->ledger.waiting_ns, sum->waiting_ns),
+            .switches = scaled(all->switches, part->ledger.slice_ns, sum->slice_ns),
+        };
+        gp_ledger_add(&request->ledger, &more);
+        request->coros++;
+    }
+}
+
+static int divide_shares(parts_t *parts)
+{
+    const gp_reader_handlers_t handlers = {.activity = take_activity};
+    char error[GP_READER_ERROR_SIZE];
+    int result = gp_dataset_read_again(parts->dataset, &handlers, parts, error);
+    gp_ledger_t *sums = calloc(parts->dataset->share_count + 1, sizeof(*sums));
+    if (result == 0 && sums == NULL)
+        result = -ENOMEM;
+    for (size_t i = 0; i < parts->count && result == 0; i++)
+        gp_ledger_add(&sums[parts->items[i].share], &parts->items[i].ledger);
+    if (result == 0)
+        divide(parts, sums);
+    free(sums);
+    return result;
+}
+
+static int sum_up(gp_requests_t *requests, const gp_dataset_t *dataset)
+{
+    parts_t parts = {.dataset = dataset, .requests = requests};
+    bool any_divided = false;
+    for (size_t i = 0; i < dataset->share_count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares[i];
+        if (dataset->traces[share->trace].index == 0 || requests_of(requests, share->trace) == 0)
+            continue;
+        gp_request_t *request = &requests->items[requests->first[share->trace]];
+        any_divided |= requests_of(requests, share->trace) > 1;
+        if (requests_of(requests, share->trace) == 1) {
+            gp_ledger_add(&request->ledger, &share->ledger);
+            request->coros++;
+        }
+    }
+    int result = any_divided ? divide_shares(&parts) : 0;
+    gp_index_free(&parts.index);
+    free(parts.items);
+    return result;
+}
+
+// --- endpoints
+
+static int by_latency(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+// The least latency that so many per cent of all are not above.
+static uint64_t percentile(const uint64_t *sorted, size_t count, unsigned percent)
+{
+    return sorted[(count * percent + 99) / 100 - 1];
+}
+
+static int sum_endpoints(gp_requests_t *requests, const gp_dataset_t *dataset)
+{
+    uint64_t *latencies = malloc((requests->count + 1) * sizeof(*latencies));
+    size_t *at = calloc(requests->endpoint_count + 1, sizeof(*at));
+    if (latencies == NULL || at == NULL) {
+        free(latencies);
+        free(at);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < requests->count; i++)
+        requests->endpoints[requests->items[i].endpoint].count++;
+    for (size_t i = 0; i < requests->endpoint_count; i++)
+        at[i + 1] = at[i] + requests->endpoints[i].count;
+    for (size_t i = 0; i < requests->count; i++) {
+        const gp_request_t *request = &requests->items[i];
+        gp_endpoint_t *endpoint = &requests->endpoints[request->endpoint];
+        endpoint->total_ns += latencies[at[request->endpoint]++] = request->end_ns - request->start_ns;
+        endpoint->failed += request->span != GP_INDEX_NONE && dataset->spans[request->span].flags & GP_SPAN_FAILED;
+    }
+    for (size_t i = 0; i < requests->endpoint_count; i++) {
+        gp_endpoint_t *endpoint = &requests->endpoints[i];
+        uint64_t *own = latencies + at[i] - endpoint->count;
+        qsort(own, endpoint->count, sizeof(*own), by_latency);
+        endpoint->p50_ns = percentile(own, endpoint->count, 50);
+        endpoint->p90_ns = percentile(own, endpoint->count, 90);
+        endpoint->p99_ns = percentile(own, endpoint->count, 99);
+        endpoint->max_ns = own[endpoint->count - 1];
+    }
+    free(latencies);
+    free(at);
+    return 0;
+}
+
+const char *gp_endpoint_text(const gp_endpoint_t *endpoint, char *text, size_t size)
+{
+    if (endpoint->kind == 0)
+        snprintf(text, size, "no span recorded");
+    else if (endpoint->name[0] == '\0')
+        snprintf(text, size, "%s", gp_span_kind_text(endpoint->kind));
+    else
+        snprintf(text, size, "%s %s", gp_span_kind_text(endpoint->kind), endpoint->name);
+    return text;
+}
+
+gp_requests_t *gp_requests_create(const gp_dataset_t *dataset, bool ledgers)
+{
+    gp_requests_t *requests = calloc(1, sizeof(*requests));
+    int result = requests != NULL ? add_spans(requests, dataset) : -ENOMEM;
+    if (result == 0)
+        result = add_others(requests, dataset);
+    if (result == 0)
+        result = sort(requests, dataset);
+    if (result == 0 && ledgers && !dataset->windowed)
+        result = sum_up(requests, dataset);
+    if (result == 0)
+        result = sum_endpoints(requests, dataset);
+    if (result == 0)
+        return requests;
+    gp_requests_free(requests);
+    errno = -result;
+    return NULL;
+}
+
+void gp_requests_free(gp_requests_t *requests)
+{
+    if (requests == NULL)
+        return;
+    free(requests->items);
+    free(requests->first);
+    free(requests->endpoints);
+    gp_index_free(&requests->endpoint_index);
+    free(requests);
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+// Above the functions of critical paths: what states and coroutines have of them, and a single path in the order of
+// time.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/text.h"
+#include "print.h"
+#include "report/critical_path.h"
+#include "tables.h"
+
+enum { NAME_SIZE = 256, CALLERS_MAX = 4, PARTS_SHOWN = 20 };
+
+static void print_ms(uint64_t ns, int width)
+{
+    char text[32];
+    gp_text_decimal(text, ns, 1000000, 3);
+    printf("%*s", width, text);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (double)part * 100 / (double)whole : 0;
+}
+
+// --- parts: what an endpoint's coroutines of one name have in one state
+
+typedef struct part {
+    uint32_t endpoint, coro; // frames; endpoint GP_INDEX_NONE: there is one request
+    const char *state;
+    uint64_t ns;
+} part_t;
+
+// What a stack on a critical path ends with.
+static const char *state_of(const gp_report_t *report, const gp_row_t *row)
+{
+    static const char *const states[] = {
+        "ready", "parked", "waiting", "blocked", "preempted", "not started", "at another request", "not recorded"};
+    for (uint32_t back = 1; back <= 2 && back < row->depth; back++) {
+        const char *leaf = report->frames[row->frames[row->depth - back]].function;
+        for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+            size_t len = strlen(states[i]);
+            if (leaf[0] == '[' && strncmp(leaf + 1, states[i], len) == 0 && leaf[len + 1] == ']')
+                return strcmp(states[i], "not started") == 0 ? "ready" : states[i];
+        }
+    }
+    return "running";
+}
+
+static int by_weight(const void *left, const void *right)
+{
+    const part_t *a = left, *b = right;
+    return a->ns > b->ns ? -1 : a->ns < b->ns;
+}
+
+static bool same_part(const void *owner, uint32_t number, const void *key)
+{
+    const part_t *a = &((const part_t *)owner)[number], *b = key;
+    return a->endpoint == b->endpoint && a->coro == b->coro && strcmp(a->state, b->state) == 0;
+}
+
+// Returns how many, or -ENOMEM.
+static int64_t add_up(const gp_report_t *report, bool single, part_t *parts)
+{
+    gp_index_t index = {0};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < report->row_count; i++) {
+        const gp_row_t *row = &report->rows[i];
+        part_t key = {
+            .endpoint = single ? GP_INDEX_NONE : row->frames[0],
+            .coro = row->frames[!single && row->depth > 1],
+            .state = state_of(report, row),
+        };
+        uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.endpoint << 32 | key.coro), (uintptr_t)key.state);
+        uint32_t number = gp_index_find(&index, hash, same_part, parts, &key);
+        if (number == GP_INDEX_NONE) {
+            number = count++;
+            parts[number] = key;
+            if (gp_index_add(&index, hash, number) < 0) {
+                gp_index_free(&index);
+                return -ENOMEM;
+            }
+        }
+        parts[number].ns += row->weight_ns;
+    }
+    gp_index_free(&index);
+    return count;
+}
+
+static int print_parts(const gp_source_t *source, const gp_report_t *report)
+{
+    bool single = source->path_sums.requests == 1;
+    part_t *parts = calloc((size_t)report->row_count + 1, sizeof(*parts));
+    int64_t count = parts != NULL ? add_up(report, single, parts) : -ENOMEM;
+    if (count < 0) {
+        free(parts);
+        return (int)count;
+    }
+    qsort(parts, (size_t)count, sizeof(*parts), by_weight);
+    printf("   Coroutines and their states on the critical path%s, milliseconds\n\n", single ? "" : "s");
+    printf("        ms %s     %% state     coroutine\n", single ? "" : "a request ");
+    for (int64_t i = 0; i < count && i < PARTS_SHOWN; i++) {
+        print_ms(parts[i].ns, 10);
+        if (!single)
+            print_ms(parts[i].ns / source->path_sums.requests, 11);
+        printf(" %6.1f %-9s ", percent(parts[i].ns, report->total_ns), parts[i].state);
+        gp_print_text(report->frames[parts[i].coro].function);
+        if (!single) {
+            printf(" of ");
+            gp_print_text(report->frames[parts[i].endpoint].function);
+        }
+        printf("\n");
+    }
+    if (count > PARTS_SHOWN)
+        printf("   and %" PRId64 " more\n", count - PARTS_SHOWN);
+    printf("\n");
+    free(parts);
+    return 0;
+}
+
+// --- a single path
+
+typedef struct path {
+    gp_path_segment_t *segments;
+    size_t count;
+} path_t;
+
+static int keep_path(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count)
+{
+    path_t *path = context;
+    (void)request;
+    path->segments = malloc((count + 1) * sizeof(*segments));
+    if (path->segments == NULL)
+        return -ENOMEM;
+    memcpy(path->segments, segments, count * sizeof(*segments));
+    path->count = count;
+    return 0;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a > b ? -1 : a < b;
+}
+
+// How long a segment must be to be among the `most` longest. Returns UINT64_MAX when memory is short.
+static uint64_t shortest(const path_t *path, size_t most)
+{
+    uint64_t *lengths = calloc(path->count + 1, sizeof(*lengths));
+    if (lengths == NULL)
+        return UINT64_MAX;
+    for (size_t i = 0; i < path->count; i++)
+        lengths[i] = path->segments[i].to_ns - path->segments[i].from_ns;
+    qsort(lengths, path->count, sizeof(*lengths), by_number);
+    uint64_t least = most > 0 && path->count > most ? lengths[most - 1] : 0;
+    free(lengths);
+    return least;
+}
+
+static const char *state_text(const gp_path_segment_t *segment)
+{
+    static const char *const texts[GP_KIND_COUNT] = {
+        [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
+        [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked"};
+    return segment->flags & GP_PATH_UNRECORDED ? "unknown" : texts[segment->state];
+}
+
+static void print_stack(const gp_source_t *source, const gp_path_segment_t *segment)
+{
+    const gp_dataset_t *dataset = source->dataset;
+    const gp_dataset_stack_t *stack = segment->stack != GP_INDEX_NONE ? &dataset->stacks[segment->stack] : NULL;
+    if (stack == NULL) {
+        printf("%s", segment->flags & GP_PATH_NOT_STARTED  ? "[not started]"
+                     : segment->flags & GP_PATH_UNRECORDED ? "[not recorded]"
+                     : segment->flags & GP_PATH_ELSEWHERE  ? "[at another request]"
+                                                           : "[not sampled]");
+        return;
+    }
+    for (uint16_t i = 0; i < stack->depth && i < CALLERS_MAX; i++) {
+        printf("%s", i > 0 ? " < " : "");
+        gp_print_text(gp_report_loc_name(dataset, source->symbolizer, stack->frames[i]));
+    }
+}
+
+static void print_coro(const gp_source_t *source, uint32_t coro, int width)
+{
+    char text[NAME_SIZE];
+    size_t len = gp_report_coro_label(source->dataset, coro, source->symbolizer, false, text, sizeof(text));
+    gp_print_text(text);
+    for (; (int)len < width; len++)
+        putchar(' ');
+}
+
+static void print_segment(const gp_source_t *source, const gp_path_segment_t *segment, uint64_t start_ns,
+                          uint64_t latency_ns, const gp_path_ready_t *ready)
+{
+    print_ms(segment->from_ns - start_ns, 10);
+    print_ms(segment->to_ns - segment->from_ns, 11);
+    printf(" %6.1f %-9s ", percent(segment->to_ns - segment->from_ns, latency_ns), state_text(segment));
+    print_coro(source, segment->coro, 28);
+    printf(" ");
+    print_stack(source, segment);
+    if (segment->state == GP_KIND_PARKED && segment->blame != GP_INDEX_NONE) {
+        printf("; woken by ");
+        print_coro(source, segment->blame, 0);
+    }
+    for (uint32_t i = 0; ready != NULL && i < ready->keeper_count; i++) {
+        printf("%s ", i > 0 ? "," : "; behind");
+        print_coro(source, ready->keepers[i].coro, 0);
+        printf(" for ");
+        print_ms(ready->keepers[i].ns, 0);
+        printf(" ms");
+    }
+    printf("\n");
+}
+
+// Who kept the thread while a segment was ready. The caller frees what is returned; NULL when memory is short.
+static gp_path_ready_t *find_keepers(const gp_dataset_t *dataset, const path_t *path, uint32_t *numbers)
+{
+    gp_path_ready_t *ready = calloc(path->count + 1, sizeof(*ready));
+    size_t count = 0;
+    for (size_t i = 0; i < path->count && ready != NULL; i++) {
+        const gp_path_segment_t *segment = &path->segments[i];
+        numbers[i] = GP_INDEX_NONE;
+        if (segment->state == GP_KIND_READY && segment->thread != 0)
+            ready[count++] = (gp_path_ready_t){.from_ns = segment->from_ns,
+                                               .to_ns = segment->to_ns,
+                                               .coro = segment->coro,
+                                               .thread = segment->thread,
+                                               .tag = (uint32_t)i};
+    }
+    if (ready != NULL && gp_critical_keepers(dataset, ready, count) < 0) {
+        free(ready);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        numbers[ready[i].tag] = (uint32_t)i;
+    return ready;
+}
+
+static int print_segments(const gp_source_t *source, const gp_request_t *request, const path_t *path, size_t most)
+{
+    uint32_t *numbers = calloc(path->count + 1, sizeof(*numbers));
+    gp_path_ready_t *ready = numbers != NULL ? find_keepers(source->dataset, path, numbers) : NULL;
+    uint64_t least = shortest(path, most), left_out_ns = 0;
+    size_t left_out = 0;
+    if (ready == NULL || least == UINT64_MAX) {
+        free(ready);
+        free(numbers);
+        return -ENOMEM;
+    }
+    printf("   The path in the order of time, milliseconds since the beginning\n\n");
+    printf("        at         ms      %% state     coroutine                    where\n");
+    for (size_t i = 0; i < path->count; i++) {
+        const gp_path_segment_t *segment = &path->segments[i];
+        if (segment->to_ns - segment->from_ns >= least) {
+            print_segment(source, segment, request->start_ns, request->end_ns - request->start_ns,
+                          numbers[i] != GP_INDEX_NONE ? &ready[numbers[i]] : NULL);
+            continue;
+        }
+        left_out++;
+        left_out_ns += segment->to_ns - segment->from_ns;
+    }
+    if (left_out > 0) {
+        printf("   and %zu shorter pieces, ", left_out);
+        print_ms(left_out_ns, 0);
+        printf(" ms together (-n 0 shows all)\n");
+    }
+    printf("\n");
+    free(ready);
+    free(numbers);
+    return 0;
+}
+
+static void print_request(const gp_source_t *source, const gp_request_t *request)
+{
+    char text[NAME_SIZE], trace[64];
+    gp_report_trace_label(source->dataset, request->trace, true, trace, sizeof(trace));
+    printf("   Request ");
+    gp_print_text(gp_endpoint_text(&source->requests->endpoints[request->endpoint], text, sizeof(text)));
+    printf(", trace %s, ", trace);
+    gp_print_seconds(request->start_ns, 0);
+    printf(" s after the start of the capture\n\n");
+}
+
+int gp_report_print_paths(const gp_source_t *source, const gp_report_t *report, size_t segments)
+{
+    uint32_t number = 0;
+    path_t path = {0};
+    if (source->path_sums.requests != 1)
+        return print_parts(source, report);
+    while (number < source->requests->count && !source->requests_chosen[number])
+        number++;
+    const gp_request_t *request = &source->requests->items[number];
+    print_request(source, request);
+    int result = print_parts(source, report);
+    if (result == 0)
+        result = gp_critical_paths(source->dataset, source->requests, source->requests_chosen, keep_path, &path);
+    if (result == 0)
+        result = print_segments(source, request, &path, segments);
+    free(path.segments);
+    return result;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The table by request, and the one of endpoints.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/text.h"
+#include "print.h"
+#include "tables.h"
+
+enum { NAME_SIZE = 512 };
+
+typedef struct request_row {
+    const gp_request_t *request;
+    char *name; // of its endpoint
+} request_row_t;
+
+static const gp_table_options_t *sorting; // qsort() has no context
+
+static uint64_t latency_of(const gp_request_t *request)
+{
+    return request->end_ns - request->start_ns;
+}
+
+// What a key sorts by; without one of its own, the latency.
+static uint64_t column_of(const gp_request_t *request, gp_sort_t sort)
+{
+    static const enum gp_sample_kind kinds[] = {
+        [GP_SORT_CPU] = GP_KIND_CPU,     [GP_SORT_BLOCKED] = GP_KIND_BLOCKED, [GP_SORT_PREEMPTED] = GP_KIND_PREEMPTED,
+        [GP_SORT_READY] = GP_KIND_READY, [GP_SORT_PARKED] = GP_KIND_PARKED,   [GP_SORT_WAITING] = GP_KIND_WAITING,
+    };
+    if (sort == GP_SORT_SWITCHES)
+        return request->ledger.switches;
+    if (sort < GP_SORT_WALL || sort == GP_SORT_WALL || sort == GP_SORT_LONGEST)
+        return latency_of(request);
+    return gp_ledger_kind_ns(&request->ledger, kinds[sort]);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const request_row_t *a = left, *b = right;
+    gp_sort_t sort = sorting->sorts.keys[0]->sort;
+    bool by_name = sort == GP_SORT_NAME || sort == GP_SORT_STANDARD_NAME || sort == GP_SORT_NAME_FILE_LINE;
+    int result = by_name ? strcmp(a->name, b->name) : 0;
+    uint64_t x = column_of(a->request, sort), y = column_of(b->request, sort);
+    if (result == 0 && x == y) {
+        x = latency_of(a->request);
+        y = latency_of(b->request);
+    }
+    if (result == 0 && x == y)
+        return a->request < b->request ? -1 : a->request > b->request;
+    return result != 0 ? result : x > y ? -1 : 1;
+}
+
+static void print_ms(uint64_t ns, int width)
+{
+    char text[32];
+    gp_text_decimal(text, ns, 1000000, 3);
+    printf("%*s", width, text);
+}
+
+static const char *status_of(const gp_dataset_t *dataset, const gp_request_t *request)
+{
+    uint32_t flags = request->span != GP_INDEX_NONE ? dataset->spans[request->span].flags : 0;
+    if (request->is_about)
+        return "about";
+    if (request->is_cut)
+        return "open";
+    return flags & GP_SPAN_FAILED ? "failed" : flags & GP_SPAN_REPAIRED ? "repaired" : "ok";
+}
+
+static void print_request(const gp_source_t *source, const request_row_t *row)
+{
+    static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
+                                                GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING};
+    const gp_request_t *request = row->request;
+    char trace[64];
+    print_ms(latency_of(request), 10);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (source->dataset->windowed)
+            printf(" %10s", "-");
+        else
+            print_ms(gp_ledger_kind_ns(&request->ledger, kinds[i]), 11);
+    gp_report_trace_label(source->dataset, request->trace, true, trace, sizeof(trace));
+    if (source->dataset->windowed)
+        printf(" %10s", "-");
+    else
+        printf(" %10" PRIu32, request->coros);
+    gp_print_seconds(request->start_ns, 10);
+    printf(" %-8s %-32s ", status_of(source->dataset, request), trace);
+    gp_print_text(row->name);
+    printf("\n");
+}
+
+static const char *name_of(const void *context, uint32_t row)
+{
+    return ((const request_row_t *)context)[row].name;
+}
+
+static int by_total(const void *left, const void *right)
+{
+    const gp_endpoint_t *a = left, *b = right;
+    return a->total_ns > b->total_ns ? -1 : a->total_ns < b->total_ns;
+}
+
+// Of all requests in the capture, or of those in the chosen part of its time.
+static int print_endpoints(const gp_requests_t *requests)
+{
+    char text[NAME_SIZE];
+    gp_endpoint_t *endpoints = calloc(requests->endpoint_count + 1, sizeof(*endpoints));
+    if (endpoints == NULL)
+        return -ENOMEM;
+    memcpy(endpoints, requests->endpoints, requests->endpoint_count * sizeof(*endpoints));
+    qsort(endpoints, requests->endpoint_count, sizeof(*endpoints), by_total);
+    printf("   Endpoints, by the sum of all their latencies\n\n");
+    printf("  requests   failed        p50        p90        p99        max endpoint\n");
+    for (size_t i = 0; i < requests->endpoint_count; i++) {
+        printf("%10" PRIu32 " %8" PRIu32, endpoints[i].count, endpoints[i].failed);
+        print_ms(endpoints[i].p50_ns, 11);
+        print_ms(endpoints[i].p90_ns, 11);
+        print_ms(endpoints[i].p99_ns, 11);
+        print_ms(endpoints[i].max_ns, 11);
+        printf(" ");
+        gp_print_text(gp_endpoint_text(&endpoints[i], text, sizeof(text)));
+        printf("\n");
+    }
+    printf("\n");
+    free(endpoints);
+    return 0;
+}
+
+static size_t fill_rows(const gp_source_t *source, request_row_t *rows, int *result)
+{
+    const gp_requests_t *requests = source->requests;
+    char text[NAME_SIZE];
+    size_t count = 0;
+    for (size_t i = 0; i < requests->count && *result == 0; i++) {
+        const gp_request_t *request = &requests->items[i];
+        if (!source->requests_chosen[i])
+            continue;
+        rows[count].request = request;
+        rows[count].name = strdup(gp_endpoint_text(&requests->endpoints[request->endpoint], text, sizeof(text)));
+        if (rows[count++].name == NULL)
+            *result = -ENOMEM;
+    }
+    return count;
+}
+
+static void print_rows(const gp_source_t *source, const gp_table_options_t *options, request_row_t *rows,
+                       uint32_t *numbers, size_t count)
+{
+    sorting = options;
+    qsort(rows, count, sizeof(*rows), compare);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = (uint32_t)i;
+    printf("   %zu requests, milliseconds; cpu to waiting are sums over their coroutines\n", count);
+    if (source->requests->left_out > 0)
+        printf("   %zu more are not whole within the chosen time\n", source->requests->left_out);
+    count = gp_restrictions_apply(options->restrictions, numbers, count, name_of, rows);
+    printf("\n   latency        cpu    blocked    preempt      ready     parked    waiting coroutines   at second "
+           "status   trace                            endpoint\n");
+    for (size_t i = 0; i < count; i++)
+        print_request(source, &rows[numbers[i]]);
+    printf("\n");
+}
+
+int gp_report_print_requests(const gp_source_t *source, const gp_table_options_t *options)
+{
+    size_t most = source->requests->count;
+    request_row_t *rows = calloc(most + 1, sizeof(*rows));
+    uint32_t *numbers = calloc(most + 1, sizeof(*numbers));
+    int result = rows != NULL && numbers != NULL ? 0 : -ENOMEM;
+    size_t count = result == 0 ? fill_rows(source, rows, &result) : 0;
+    if (result == 0) {
+        print_rows(source, options, rows, numbers, count);
+        result = print_endpoints(source->requests);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(rows[i].name);
+    free(rows);
+    free(numbers);
+    return result;
+}
