@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Requests of known latency: each moment of them goes to the coroutine and the state that it was spent in."""
+import collections
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+import check
+
+STATES = ("ready", "parked", "waiting")
+SLACK = 0.0005  # the program and greenprof read the clock a moment apart
+
+
+class Requests(check.Case):
+    def paths(self, run, trace):
+        """{(coroutine, state): seconds}, and functions that run: {name: seconds}."""
+        sums, functions = collections.Counter(), collections.Counter()
+        for stack, weight in run.folded("--by", "critical-path", "--trace", trace).stacks.items():
+            frames = list(stack)
+            coroutine = frames[0].rstrip("]").split()[-1]
+            state = next((state for state in STATES if f"[{state}]" in frames), "running")
+            sums[coroutine, state] += weight
+            for name in {frame for frame in frames if frame.startswith("compute_") and state == "running"}:
+                functions[name] += weight
+        return sums, functions
+
+    def test_critical_path(self):
+        run = self.profile(["served", 4])
+        latencies, paths = {}, collections.defaultdict(dict)
+        for trace, seconds in run.truth.values["REQUEST"]:
+            latencies[trace] = float(seconds)
+        for trace, coroutine, state, seconds in run.truth.values["PATH"]:
+            paths[trace][coroutine, state] = float(seconds)
+        self.assertEqual(len(latencies), 4)
+        for trace, latency in latencies.items():
+            sums, functions = self.paths(run, trace)
+            self.near(f"{trace[-2:]} latency", sum(sums.values()), latency, 0.001, SLACK)
+            for part, seconds in paths[trace].items():
+                self.near(f"{trace[-2:]} {part[0]} {part[1]}", sums[part], seconds, 0.01, SLACK)
+            self.assertEqual(set(sums) - set(paths[trace]), set())
+            self.at_least(f"{trace[-2:]} functions", sum(functions.values()), 0.8 * (
+                paths[trace]["handler", "running"] + paths[trace]["child", "running"]))
+
+    def test_nothing_beyond_the_lifetime(self):
+        """No more wall time than coroutines had: two, while the request lived; not what they did before, after or idle."""
+        run = self.profile(["served", 4])
+        for trace, latency in run.truth.values["REQUEST"]:
+            done = check.greenprof("export", run.output, "-f", "json", "--clock", "wall", "--trace", trace)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            wall = json.loads(done.stdout)["total_ns"] * 1e-9
+            self.at_most(f"wall of {trace[-2:]}", wall, 2 * float(latency) + SLACK)
+            self.at_least(f"wall of {trace[-2:]}", wall, 1.5 * float(latency))
+        done = check.greenprof("report", run.output, "--by", "trace", "--clock", "wall")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_table(self):
+        run = self.profile(["served", 3])
+        done = check.greenprof("report", run.output, "--by", "request")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = {line.split()[10]: line.split() for line in done.stdout.decode().splitlines()
+                if " ok " in line and line.endswith("rest_dispatch GET /known")}
+        self.assertEqual(set(rows), {trace for trace, _ in run.truth.values["REQUEST"]})
+        for trace, latency in run.truth.values["REQUEST"]:
+            self.near(f"latency of {trace[-2:]}", float(rows[trace][0]) / 1000, float(latency), 0.001, SLACK)
+            self.assertEqual(rows[trace][7], "2")
+
+
+if __name__ == "__main__":
+    check.main()
