@@ -89,9 +89,11 @@ static TRUTH_OUT_OF_LINE void park(void)
 }
 
 #define COMPUTE(name)                                                                                                  \
+    static volatile int calls_of_##name; /* no two of them are the same code */                                        \
     static TRUTH_OUT_OF_LINE void compute_##name(uint64_t ns)                                                          \
     {                                                                                                                  \
         uint64_t start = now_ns();                                                                                     \
+        calls_of_##name++;                                                                                             \
         while (now_ns() - start < ns)                                                                                  \
             truth_spin();                                                                                              \
         __asm__ volatile("");                                                                                          \

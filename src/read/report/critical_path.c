@@ -8,7 +8,8 @@
 
 enum {
     WAITERS_MAX = 100, // coroutines that wait for one another in a row
-    WAITS_NS = 1000,   // short waits that do not make an activity a divided one
+    WAITS_NS = 1000,   // short waits, and as a part of an activity, that do not make it a divided one
+    WAITS_PART = 100,
 };
 
 typedef struct piece { // of a running coroutine
@@ -196,7 +197,7 @@ static void emit_piece(walk_t *walk, const gp_path_item_t *activity, const piece
         .state = piece->state,
     };
     uint64_t active = activity->left_ns - activity->start_ns;
-    if (activity->slice_ns + WAITS_NS >= active) {
+    if (activity->slice_ns + WAITS_NS + active / WAITS_PART >= active) {
         emit(walk, segment);
         return;
     }

@@ -259,7 +259,7 @@ static int sum_activity(void *context, const gp_activity_record_t *activity)
     return 0;
 }
 
-// At most what is there: a wait without an end is not in the ledger.
+// At most what is there: a wait without an end may not be in the ledger.
 static void cap(uint64_t *moved, uint64_t there)
 {
     if ((int64_t)there < 0)
@@ -276,10 +276,12 @@ static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t of)
 static int move_ledger(gp_dataset_t *dataset, uint32_t number, gp_ledger_t out)
 {
     gp_dataset_share_t *from = &dataset->shares[number];
+    uint64_t undivided_ns = out.waiting_ns;
     cap(&out.slice_ns, from->ledger.slice_ns);
     cap(&out.ready_ns, from->ledger.ready_ns);
-    cap(&out.parked_ns, from->ledger.parked_ns);
     cap(&out.waiting_ns, from->ledger.waiting_ns);
+    out.parked_ns += undivided_ns - out.waiting_ns; // a wait that goes on: where others are told apart, it is parked
+    cap(&out.parked_ns, from->ledger.parked_ns);
     out.cpu_ns = part_of(from->ledger.cpu_ns, out.slice_ns, from->ledger.slice_ns);
     out.blocked_ns = part_of(from->ledger.blocked_ns, out.slice_ns, from->ledger.slice_ns);
     if (out.slice_ns + out.ready_ns + out.parked_ns + out.waiting_ns == 0)

@@ -34,7 +34,7 @@ const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *sym
     uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
     const gp_symbol_t *symbol =
         gp_symbolizer_resolve(symbolizer, gp_report_module(dataset, symbolizer, number), GP_LOC_OFFSET(loc));
-    return symbol != NULL ? symbol->function : "[unknown]";
+    return symbol != NULL ? gp_symbol_outermost(symbol)->function : "[unknown]";
 }
 
 // What snprintf() returned, as the length of what is there.
