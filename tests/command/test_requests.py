@@ -213,6 +213,40 @@ end 10000000 0
         self.assertIn("0.025 s about, the critical path of 1 request", text)
         self.assertRegex(self.succeed("report", capture, "--by", "trace"), r" ~0\.025 +2 " + TRACE)
 
+    def test_open_implicit(self):
+        """prof_trace_set() that nothing took back: what it was for was over when its coroutines last ran."""
+        capture = self.make("open.greenprof", CHILD.replace("span 77 0 2 2 0 25000000 1 3 0 GET /x",
+                                                            "span 77 0 2 2 0 30000000 1 1 10 "))
+        self.assertEqual(self.table(capture)[0][:1] + self.table(capture)[0][9:11], ["25.000", "about", TRACE])
+
+    def test_undivided_wait(self):
+        """It is not known when it became ready; but who ran on its thread meanwhile is."""
+        capture = self.make("undivided.greenprof", HEAD + """
+activity 2 1000000 2000000 9000000 1000000 0 0 1 1 0
+activity 2 9000000 10000000 10000000 1000000 0 0 1 1 1
+activity 4 3000000 7000000 7500000 4000000 0 0 0 1 1
+span 9 0 2 2 1000000 10000000 1 3 0 GET /
+end 10000000 0
+""")
+        self.assertEqual(self.segments(capture, TRACE), [(0, 1000, 2, "running"), (1000, 8000, 2, "waiting"),
+                                                         (8000, 9000, 2, "running")])
+        self.assertIn("meanwhile [coroutine 4 hog] for 4.000 ms", self.succeed("report", capture, "--by", "critical-path"))
+
+    def test_a_request_is_of_its_endpoint(self):
+        """What an endpoint's requests take on average, beside other endpoints."""
+        capture = self.make("two.greenprof", HEAD + """
+activity 2 1000000 2000000 2000000 1000000 0 0 1 1 0
+activity 2 2000000 5000000 5000000 3000000 0 0 1 1 0
+activity 3 5000000 11000000 11000000 6000000 0 0 2 1 1
+span 1 0 2 2 1000000 2000000 1 3 0 GET /a
+span 2 0 2 2 2000000 5000000 1 3 0 GET /a
+span 3 0 3 3 5000000 11000000 2 3 0 GET /b
+end 11000000 0
+""")
+        text = self.succeed("report", capture, "--by", "critical-path")
+        self.assertRegex(text, r"  6\.000 +6\.000 +60\.0 running +\[coroutine child\] of \[rest_dispatch GET /b\]")
+        self.assertRegex(text, r"  4\.000 +2\.000 +40\.0 running +\[coroutine handler\] of \[rest_dispatch GET /a\]")
+
     def test_endpoints(self):
         spans = "\n".join(f"span {n} 0 2 2 {n * 1000000} {n * 2000000} {n} 3 {16 if n == 7 else 0} GET /{n % 2}"
                           for n in range(1, 101))

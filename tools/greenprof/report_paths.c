@@ -32,6 +32,7 @@ typedef struct part {
     uint32_t endpoint, coro; // frames; endpoint GP_INDEX_NONE: there is one request
     const char *state;
     uint64_t ns;
+    uint64_t requests; // of the endpoint
 } part_t;
 
 // What a stack on a critical path ends with.
@@ -90,6 +91,21 @@ static int64_t add_up(const gp_report_t *report, bool single, part_t *parts)
     return count;
 }
 
+// How many requests an endpoint has, of those that were chosen.
+//   frame: as in rows: "[rest_dispatch GET /servers]".
+static uint64_t requests_of(const gp_source_t *source, const char *frame)
+{
+    const gp_requests_t *requests = source->requests;
+    char text[NAME_SIZE];
+    uint64_t count = 0;
+    for (size_t i = 0; i < requests->count; i++) {
+        gp_endpoint_text(&requests->endpoints[requests->items[i].endpoint], text, sizeof(text) - 2);
+        size_t len = strlen(text);
+        count += source->requests_chosen[i] && strncmp(frame + 1, text, len) == 0 && frame[len + 1] == ']';
+    }
+    return count;
+}
+
 static int print_parts(const gp_source_t *source, const gp_report_t *report)
 {
     bool single = source->path_sums.requests == 1;
@@ -100,12 +116,14 @@ static int print_parts(const gp_source_t *source, const gp_report_t *report)
         return (int)count;
     }
     qsort(parts, (size_t)count, sizeof(*parts), by_weight);
+    for (int64_t i = 0; i < count && i < PARTS_SHOWN && !single; i++)
+        parts[i].requests = requests_of(source, report->frames[parts[i].endpoint].function);
     printf("   Coroutines and their states on the critical path%s, milliseconds\n\n", single ? "" : "s");
     printf("        ms %s     %% state     coroutine\n", single ? "" : "a request ");
     for (int64_t i = 0; i < count && i < PARTS_SHOWN; i++) {
         print_ms(parts[i].ns, 10);
         if (!single)
-            print_ms(parts[i].ns / source->path_sums.requests, 11);
+            print_ms(parts[i].requests > 0 ? parts[i].ns / parts[i].requests : 0, 11);
         printf(" %6.1f %-9s ", percent(parts[i].ns, report->total_ns), parts[i].state);
         gp_print_text(report->frames[parts[i].coro].function);
         if (!single) {
@@ -208,7 +226,7 @@ static void print_segment(const gp_source_t *source, const gp_path_segment_t *se
         print_coro(source, segment->blame, 0);
     }
     for (uint32_t i = 0; ready != NULL && i < ready->keeper_count; i++) {
-        printf("%s ", i > 0 ? "," : "; behind");
+        printf("%s ", i > 0 ? "," : segment->state == GP_KIND_READY ? "; behind" : "; meanwhile");
         print_coro(source, ready->keepers[i].coro, 0);
         printf(" for ");
         print_ms(ready->keepers[i].ns, 0);
@@ -217,7 +235,8 @@ static void print_segment(const gp_source_t *source, const gp_path_segment_t *se
     printf("\n");
 }
 
-// Who kept the thread while a segment was ready. The caller frees what is returned; NULL when memory is short.
+// Who kept the thread while a segment was ready, or may have been. The caller frees what is returned; NULL when memory
+// is short.
 static gp_path_ready_t *find_keepers(const gp_dataset_t *dataset, const path_t *path, uint32_t *numbers)
 {
     gp_path_ready_t *ready = calloc(path->count + 1, sizeof(*ready));
@@ -225,7 +244,7 @@ static gp_path_ready_t *find_keepers(const gp_dataset_t *dataset, const path_t *
     for (size_t i = 0; i < path->count && ready != NULL; i++) {
         const gp_path_segment_t *segment = &path->segments[i];
         numbers[i] = GP_INDEX_NONE;
-        if (segment->state == GP_KIND_READY && segment->thread != 0)
+        if (segment->thread != 0)
             ready[count++] = (gp_path_ready_t){.from_ns = segment->from_ns,
                                                .to_ns = segment->to_ns,
                                                .coro = segment->coro,

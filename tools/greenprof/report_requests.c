@@ -141,6 +141,7 @@ static size_t fill_rows(const gp_source_t *source, request_row_t *rows, int *res
         if (!source->requests_chosen[i])
             continue;
         rows[count].request = request;
+        // -Wanalyzer-malloc-leak: the caller frees every name
         rows[count].name = strdup(gp_endpoint_text(&requests->endpoints[request->endpoint], text, sizeof(text)));
         if (rows[count++].name == NULL)
             *result = -ENOMEM;

@@ -297,10 +297,12 @@ static void emit_wait(walk_t *walk, const gp_path_item_t *activity, uint64_t fro
     const gp_path_item_t *next = activity + 1;
     bool is_known =
         activity->ready_ns != 0 && activity->ready_ns >= activity->left_ns && activity->ready_ns <= activity->end_ns;
+    bool has_next = next < group->activities + group->activity_count && next->coro == activity->coro;
     gp_path_segment_t segment = {
         .from_ns = from_ns,
         .to_ns = to_ns,
         .coro = activity->coro,
+        .thread = has_next ? next->thread : activity->thread,
         .stack = stack_of(wait_sample(walk, activity->coro, activity->left_ns, activity->end_ns, activity->end_ns - 1)),
         .blame = GP_INDEX_NONE,
         .state = GP_KIND_WAITING,
@@ -313,9 +315,8 @@ static void emit_wait(walk_t *walk, const gp_path_item_t *activity, uint64_t fro
     gp_path_segment_t runnable = segment;
     runnable.from_ns = ready;
     runnable.state = GP_KIND_READY;
-    bool has_next = next < group->activities + group->activity_count && next->coro == activity->coro;
-    runnable.thread = has_next ? next->thread : activity->thread;
     emit(walk, runnable);
+    segment.thread = 0;
     segment.to_ns = ready;
     if (segment.to_ns > segment.from_ns)
         emit_parked(walk, activity, segment);

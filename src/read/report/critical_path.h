@@ -31,7 +31,7 @@ typedef struct gp_path_segment {
     uint32_t coro;   // number
     uint32_t stack;  // number; GP_INDEX_NONE = no sample tells
     uint32_t blame;  // PARKED: number of the coroutine that ended the wait; GP_INDEX_NONE = not known
-    uint32_t thread; // READY: index of the thread that it waited for; 0 = not known
+    uint32_t thread; // READY, WAITING: index of the thread on which it went on; 0 = not known
     uint32_t state;  // enum gp_sample_kind
     uint32_t flags;  // enum gp_path_flag
 } gp_path_segment_t;

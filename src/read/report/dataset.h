@@ -195,6 +195,12 @@ static inline bool gp_dataset_is_request(const gp_dataset_span_t *span)
     return span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
 }
 
+// Is it known how long a request lived? Not where only prof_trace_set() said that it began, and nothing that it ended.
+static inline bool gp_dataset_has_end(const gp_dataset_span_t *span)
+{
+    return (span->flags & (GP_SPAN_IMPLICIT | GP_SPAN_OPEN)) != (GP_SPAN_IMPLICIT | GP_SPAN_OPEN);
+}
+
 // Read the samples and activities of the capture again, as many as there were when it was loaded: a
 // process that still runs may have written more. What is outside the lifetime of its trace has none.
 //   handlers: of these `samples` and `activity` are called, for those outside the window, too. Coroutines,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What coroutines do for a trace outside the lifetime of its requests is in no trace.
 //
-// Model: the lifetime of a trace is that of its root spans, together. A trace without any keeps what it has: it is not
-// known when its requests ended. Samples and activities are told apart when they are read again; shares, once after all
-// is loaded, by reading the samples and activities for it.
+// Model: the lifetime of a trace is that of its root spans, together. A trace without any, or with one of which nothing
+// says when it ended, keeps what it has. Samples and activities are told apart when they are read again; shares, once
+// after all is loaded, by reading the samples and activities for it.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,11 +86,14 @@ static int find_lifetimes(gp_dataset_t *dataset)
     for (size_t i = 0; i < dataset->span_count; i++) {
         const gp_dataset_span_t *span = &dataset->spans[i];
         gp_dataset_life_t *life = &lives[span->trace];
-        if (gp_dataset_is_request(span))
+        if (gp_dataset_is_request(span) && gp_dataset_has_end(span))
             dataset->lifetimes[life->first + life->count++] = (gp_dataset_window_t){span->start_ns, span->end_ns};
     }
     for (size_t i = 0; i < dataset->trace_count; i++)
         lives[i].count = unite(dataset->lifetimes + lives[i].first, lives[i].count);
+    for (size_t i = 0; i < dataset->span_count; i++)
+        if (!gp_dataset_has_end(&dataset->spans[i]))
+            lives[dataset->spans[i].trace].count = 0;
     lives[0].count = 0; // "no trace" has none
     return 0;
 }

@@ -52,7 +52,7 @@ static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
     for (size_t i = 0; i < dataset->span_count && result == 0; i++) {
         const gp_dataset_span_t *span = &dataset->spans[i];
         uint32_t end_coro = span->end_coro_id != 0 ? gp_dataset_coro_find(dataset, span->end_coro_id) : GP_INDEX_NONE;
-        if (!gp_dataset_is_request(span))
+        if (!gp_dataset_is_request(span) || !gp_dataset_has_end(span))
             continue;
         if (!is_whole(dataset, span->start_ns, span->end_ns)) {
             requests->left_out++;
@@ -72,7 +72,7 @@ static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
     return result;
 }
 
-typedef struct extent { // of a trace without spans: when coroutines ran for it
+typedef struct extent { // of a trace without requests that are known: when coroutines ran for it
     uint64_t first_ns, last_ns;
     uint32_t coro, last_coro; // numbers
     bool has_spans, is_known;
@@ -141,7 +141,7 @@ static int add_extents(gp_requests_t *requests, const extents_t *extents)
     return result;
 }
 
-// Traces of which no span was recorded.
+// Traces of which no request was recorded, or not when it ended.
 static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
     const gp_reader_handlers_t handlers = {.activity = extend_by_activity, .samples = extend_by_samples};
@@ -151,7 +151,7 @@ static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
     if (extents.of_trace == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < dataset->span_count; i++)
-        extents.of_trace[dataset->spans[i].trace].has_spans = true;
+        extents.of_trace[dataset->spans[i].trace].has_spans |= gp_dataset_has_end(&dataset->spans[i]);
     for (size_t i = 1; i < dataset->trace_count; i++)
         any |= !extents.of_trace[i].has_spans;
     int result = any ? gp_dataset_read_again(dataset, &handlers, &extents, error) : 0;
