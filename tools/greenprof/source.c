@@ -136,8 +136,8 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
         return status;
     bool is_delay = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0;
     unsigned keep = arguments->command == &gp_commands[GP_COMMAND_TRACE] ? GP_KEEP_SPANS : GP_KEEP_REQUESTS;
-    source->dataset = gp_dataset_load_captures(captures, keep | (is_delay ? GP_KEEP_HOGS : 0u),
-                                               windowed ? &window : NULL, error);
+    source->dataset =
+        gp_dataset_load_captures(captures, keep | (is_delay ? GP_KEEP_HOGS : 0u), windowed ? &window : NULL, error);
     gp_progress_end();
     size_t at = captures->at;
     *captures = (gp_captures_t){0}; // the dataset's

@@ -82,8 +82,8 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
 // "[trace 32hex]" or "[no trace]"; without the word and the brackets where `bare` is true.
 size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text, size_t size);
 
-// The function at a location, no inlined one: its name; "module+0x12" and "[lost function]" where it has none. As long as
-// the dataset and the symbolizer.
+// The function at a location, no inlined one: its name; "module+0x12" and "[lost function]" where it has none. As long
+// as the dataset and the symbolizer.
 const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc);
 
 // What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
