@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "greenprof/consumer.h"
 #include "model/snapshot.h"
 #include "signal/language.h"
 
@@ -49,6 +50,16 @@ typedef struct gp_core_interface {
     void (*detach)(void);
     // See gp_language_t; false where there is no language.
     bool (*calls_are_taken)(void);
+    // See session/span_listen.h: hear of spans on the collector's thread, NULL = no more.
+    int (*span_listen)(void (*listener)(void *context, const prof_span_record_t *span), void *context);
+    // Asked where a request begins, on its thread: is it to be heard? NULL = all are.
+    void (*span_policy)(bool (*chosen)(prof_span_kind_t kind, const char *name));
+    // Wait until all that happened before was handed on. Returns 0, -ETIMEDOUT, -ESRCH (no collector). Signals: safe.
+    int (*collect)(uint64_t limit_ns);
+    // Spans that were lost on their way to the listener, and to the capture.
+    uint64_t (*spans_lost)(void);
+    // Call this when the process ends by exit() or _exit(), perhaps in a handler.
+    void (*at_end)(void (*call)(void));
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

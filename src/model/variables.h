@@ -41,6 +41,11 @@
       "none. Unset: all.")                                                                                                  \
     X(CENSUS, "FILE", 0, 0, NULL,                                                                                      \
       "Write all coroutines to this file when the program dies of a fatal signal; %p stands for the process id.")      \
+    X(SERVICE, "NAME", 0, 0, NULL, "What the program is called where its spans go. Unset: the name of the executable.")  \
+    X(CONSUMER, "URL...", 0, 0, NULL,                                                                                  \
+      "Where spans go while the program runs, with spaces between; programs with libgreenprof only.")                  \
+    X(SPOOL, "DIRECTORY", 0, 0, NULL,                                                                                  \
+      "Where spans that a consumer could not send are kept. Unset: /var/tmp/greenprof-UID.")                           \
     X(SESSION, "ID", 0, 0, NULL, "32 hex digits that all captures of one run share. Set by greenprof run.")            \
     X(PID, "PID", 1, 4194304, NULL,                                                                                    \
       "Process that writes the file itself; others append their process ids. Set by greenprof run.")                   \

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "coro_views.h"
+#include "greenprof/consumer.h"
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
 #include "greenprof/trace.h"
@@ -218,6 +219,67 @@ static PyObject *set_trace(PyObject *module, PyObject *text)
     return result(prof_trace_set(&id));
 }
 
+static PyObject *consumer_open(PyObject *module, PyObject *text)
+{
+    (void)module;
+    const char *url = utf8_of(text);
+    if (url == NULL)
+        return NULL;
+    int error = prof_consumer_open(url);
+    if (error == -EINVAL || error == -ENOTSUP)
+        return PyErr_Format(PyExc_ValueError, "%s: %R", error == -EINVAL ? "no URL of a consumer" : "no such consumer",
+                            text);
+    return result(error);
+}
+
+// What may wait for a backend lets other threads run.
+static PyObject *consumer_close(PyObject *module, PyObject *text)
+{
+    (void)module;
+    const char *url = text != Py_None ? utf8_of(text) : NULL;
+    int error;
+    if (url == NULL && text != Py_None)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    error = prof_consumer_close(url);
+    Py_END_ALLOW_THREADS
+    return result(error);
+}
+
+static PyObject *consumer_flush(PyObject *module, PyObject *limit)
+{
+    (void)module;
+    double seconds = PyFloat_AsDouble(limit);
+    int error;
+    if (PyErr_Occurred() != NULL)
+        return NULL;
+    if (!(seconds >= 0 && seconds <= 86400))
+        return PyErr_Format(PyExc_ValueError, "no time limit in seconds: %R", limit);
+    Py_BEGIN_ALLOW_THREADS
+    error = prof_consumer_flush((unsigned)(seconds * 1000));
+    Py_END_ALLOW_THREADS
+    return result(error);
+}
+
+static PyObject *consumer_status(PyObject *module, PyObject *text)
+{
+    (void)module;
+    prof_consumer_status_t status = {.size = sizeof(status)};
+    const char *url = text != Py_None ? utf8_of(text) : NULL;
+    int error;
+    if (url == NULL && text != Py_None)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    error = prof_consumer_status(url, &status);
+    Py_END_ALLOW_THREADS
+    if (error != 0)
+        return fail(-error);
+    return Py_BuildValue("{sK sK sK sK sK sK sK sK sK sK sK si}", "given", status.given, "sent", status.sent, "refused",
+                         status.refused, "lost_queue", status.lost_queue, "lost_end", status.lost_end, "fast",
+                         status.fast, "queued", status.queued, "spooled", status.spooled, "recovered", status.recovered,
+                         "unheard", status.unheard, "failures", status.failures, "last_error", (int)status.last_error);
+}
+
 static PyObject *detach(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -259,6 +321,10 @@ static PyMethodDef functions[] = {
      "The calling green thread or task goes back to its pool, to wait for work: it leaves its request, and until it "
      "runs "
      "again it is idle, which is no waiting."},
+    {"consumer", consumer_open, METH_O, "consumer(url): from now on the spans of requests go there."},
+    {"consumer_close", consumer_close, METH_O, "consumer_close(url), or None for all: what is queued is sent or kept."},
+    {"consumer_flush", consumer_flush, METH_O, "consumer_flush(seconds): wait until nothing is queued; TimeoutError."},
+    {"consumer_status", consumer_status, METH_O, "consumer_status(url), or None for all: what became of the spans."},
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
     {"current_span", span_current, METH_NOARGS,
      "The id of the span that is open on the calling green thread, task or thread; None where none is recorded."},

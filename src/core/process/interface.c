@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "collect/collector.h"
 #include "collect/sampler.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
+#include "process/process.h"
 #include "profile/profile.h"
 #include "session/census_view.h"
+#include "session/span_listen.h"
 #include "signal/handler.h"
 #include "signal/language.h"
+#include "trace/span.h"
 
 static int attach_language(void)
 {
@@ -58,6 +62,21 @@ static int start_thread(void *(*run)(void *), void *argument, void *pthread_out)
     return gp_process_is_open() ? gp_thread_start_own(run, argument, pthread_out) : -ESRCH;
 }
 
+static void set_policy(gp_span_policy_t *chosen)
+{
+    // Release: partner of the acquire where requests begin.
+    atomic_store_explicit(&gp_span_policy, chosen, memory_order_release);
+}
+
+static uint64_t spans_lost(void)
+{
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_drain_enter();
+    gp_collector_counters(counters);
+    gp_drain_leave();
+    return counters[GP_COUNTER_LOST_SPANS];
+}
+
 static const gp_core_interface_t interface = {
     .size = sizeof(interface),
     .snapshot = gp_profile_snapshot,
@@ -70,6 +89,11 @@ static const gp_core_interface_t interface = {
     .views_free = views_free,
     .detach = detach,
     .calls_are_taken = calls_are_taken,
+    .span_listen = gp_span_listen,
+    .span_policy = set_policy,
+    .collect = gp_collector_sync_within,
+    .spans_lost = spans_lost,
+    .at_end = gp_process_at_end,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

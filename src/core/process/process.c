@@ -294,10 +294,21 @@ PROF_API int execle(const char *path, const char *first, ...)
     return execve(path, argv, envp);
 }
 
+static void (*_Atomic at_end)(void);
+
+void gp_process_at_end(void (*call)(void))
+{
+    atomic_store_explicit(&at_end, call, memory_order_release);
+}
+
 void gp_process_ending(void)
 {
-    if (gp_process_is_open())
-        gp_session_ending();
+    if (!gp_process_is_open())
+        return;
+    void (*call)(void) = atomic_load_explicit(&at_end, memory_order_acquire);
+    if (call != NULL)
+        call();
+    gp_session_ending();
 }
 
 // Programs that leave by _exit() run no destructors. Only atomics and a futex are used: it may come from a handler.

@@ -11,3 +11,6 @@ void gp_process_after_failed_exec(void);
 
 // exit() is under way: let the capture be completed.
 void gp_process_ending(void);
+
+// Call this before that, once for each of its calls.
+void gp_process_at_end(void (*call)(void));

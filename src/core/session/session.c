@@ -23,6 +23,7 @@
 #include "session/follow.h"
 #include "session/recording.h"
 #include "session/session_calls.h"
+#include "session/span_listen.h"
 #include "session/writing.h"
 #include "settings.h"
 #include "signal/activity.h"
@@ -317,17 +318,10 @@ static void take_span(const gp_span_mark_t *mark)
     memcpy(record + 1, mark->text, text_len);
 }
 
-// When it stopped: one that was over, or idle, when it was switched away from has done nothing since.
-static uint64_t last_ticks(prof_coro_t *coro)
-{
-    uint64_t since = gp_edge_load(&coro->since);
-    return gp_edge_is_over(coro) && since < coro->final_ticks ? since : coro->final_ticks;
-}
-
 static void take_coro_over(prof_coro_t *coro)
 {
     gp_ledger_t ledger;
-    gp_span_coro_over(coro, coro->final_id, last_ticks(coro), take_span);
+    gp_span_tell_coro_over(coro);
     gp_ledger_read(coro, coro->final_ticks, &ledger);
     report_name(coro, coro->final_id);
     report_ledger(coro, coro->final_id, &ledger);

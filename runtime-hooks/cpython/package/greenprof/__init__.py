@@ -20,10 +20,10 @@ import tempfile
 import warnings
 
 from greenprof import _greenprof
-from greenprof._greenprof import coro_idle, current_span, detach, dump_coroutines, set_name, set_trace
+from greenprof._greenprof import consumer, coro_idle, current_span, detach, dump_coroutines, set_name, set_trace
 
-__all__ = ["Coroutine", "Frame", "Profile", "coro_idle", "coroutines", "current_span", "detach", "dump_coroutines", "run", "runctx",
-           "set_name", "set_trace", "span"]
+__all__ = ["Coroutine", "Frame", "Profile", "consumer", "consumer_close", "consumer_flush", "consumer_status", "coro_idle", "coroutines",
+           "current_span", "detach", "dump_coroutines", "run", "runctx", "set_name", "set_trace", "span"]
 
 _SCOPES = {"request": 0, "thread": 1, "process": 2}
 _CLOCKS = {"cpu": 0, "wall": 1}
@@ -280,6 +280,21 @@ def coroutines():
 
 _FORMATS = {".folded": "folded", ".svg": "flamegraph", ".html": "flamegraph", ".pb.gz": "pprof", ".pprof": "pprof",
             ".speedscope.json": "speedscope", ".callgrind": "callgrind", ".json": "json"}
+
+
+def consumer_close(url=None):
+    """Close a consumer, or all of them: what is queued is sent or spooled within 3 s, else TimeoutError."""
+    _greenprof.consumer_close(url)
+
+
+def consumer_flush(seconds=1.0):
+    """Wait until the spans that are over were sent or spooled; TimeoutError."""
+    _greenprof.consumer_flush(seconds)
+
+
+def consumer_status(url=None):
+    """What became of the spans given to a consumer, or to all of them: a dict, see prof_consumer_status_t."""
+    return _greenprof.consumer_status(url)
 
 
 def format_of(path):

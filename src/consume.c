@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+// prof_consumer_*(): the one file that knows both the core, which tells of spans, and the consumers, which take them.
+//
+// The active core calls hear() on its collector's thread; that packs the span and puts it into the queue of each open
+// consumer. A forked child has the consumers of its parent, each with an empty queue and a thread that begins with the
+// first span.
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "consumer/backends.h"
+#include "consumer/delivery.h"
+#include "greenprof/consumer.h"
+#include "interface.h"
+#include "settings.h"
+
+enum { OPEN_MAX_COUNT = 8 };
+
+#define MS_NS      1000000ull
+#define CLOSE_NS   (3000 * MS_NS)
+#define COLLECT_NS (500 * MS_NS)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    // opening and closing
+static _Atomic(gp_delivery_t *) deliveries[OPEN_MAX_COUNT]; // read without it
+static bool is_listening;
+static char default_spool[64];
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static gp_delivery_t *delivery_at(size_t i)
+{
+    return atomic_load_explicit(&deliveries[i], memory_order_acquire);
+}
+
+// --- the collector's thread
+
+static int start_thread(gp_delivery_t *delivery)
+{
+    pthread_t thread;
+    int error = prof_core_interface()->thread_start(gp_delivery_run, delivery, &thread);
+    if (error == 0)
+        pthread_detach(thread);
+    delivery->has_thread = error == 0;
+    return error;
+}
+
+static void hear(void *context, const prof_span_record_t *span)
+{
+    static _Alignas(8) char room[GP_PACKED_BYTES_MAX]; // under the drain lock
+    gp_packed_span_t *packed = (void *)room;
+    (void)context;
+    gp_packed_make(packed, span);
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++) {
+        gp_delivery_t *delivery = delivery_at(i);
+        if (delivery == NULL)
+            continue;
+        gp_delivery_give(delivery, packed);
+        if (!delivery->has_thread)
+            start_thread(delivery);
+    }
+}
+
+// --- fork and end
+
+static void begin_anew(void)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    lock = fresh;
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL)
+            gp_delivery_after_fork(delivery_at(i), getpid());
+}
+
+// The process ends, perhaps in a handler: only atomics and futexes.
+static void end_all(void)
+{
+    uint64_t deadline = now_ns() + CLOSE_NS;
+    prof_core_interface()->collect(COLLECT_NS);
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
+            gp_delivery_close(delivery_at(i), deadline);
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
+            gp_delivery_wait_over(delivery_at(i), deadline);
+}
+
+static void prepare(void)
+{
+    pthread_atfork(NULL, NULL, begin_anew);
+    prof_core_interface()->at_end(end_all);
+    snprintf(default_spool, sizeof(default_spool), "/var/tmp/greenprof-%u", (unsigned)geteuid());
+}
+
+// --- opening
+
+static void identify(gp_identity_t *identity)
+{
+    const char *service = gp_setting(GP_SETTING_SERVICE);
+    struct utsname names = {.nodename = "unknown"};
+    uname(&names);
+    gp_identity_name(identity->service, service != NULL ? service : program_invocation_short_name);
+    gp_identity_name(identity->host, names.nodename);
+    identity->pid = getpid();
+}
+
+// What cannot be written to files is kept in the queue: another file would be no better.
+static const char *spool_for(const prof_consumer_t *backend)
+{
+    const char *directory = gp_setting(GP_SETTING_SPOOL);
+    return backend == &gp_consumer_file || backend == &gp_consumer_null ? NULL
+           : directory != NULL                                          ? directory
+                                                                        : default_spool;
+}
+
+static size_t find(const char *url)
+{
+    size_t i = 0;
+    while (i < OPEN_MAX_COUNT && (delivery_at(i) == NULL || strcmp(delivery_at(i)->url, url) != 0))
+        i++;
+    return i;
+}
+
+static size_t free_place(void)
+{
+    size_t i = 0;
+    while (i < OPEN_MAX_COUNT && delivery_at(i) != NULL)
+        i++;
+    return i;
+}
+
+static int start_listening(void)
+{
+    if (is_listening)
+        return 0;
+    int error = prof_core_interface()->span_listen(hear, NULL);
+    is_listening = error == 0;
+    return error;
+}
+
+// The delivery runs: let it be heard of. Where that fails, its thread may still be using it for a while.
+static int put_into_use(gp_delivery_t *delivery, size_t place)
+{
+    int error = start_listening();
+    if (error == 0) {
+        // Release: partner of the acquire in delivery_at().
+        atomic_store_explicit(&deliveries[place], delivery, memory_order_release);
+        return 0;
+    }
+    uint64_t deadline = now_ns() + CLOSE_NS;
+    gp_delivery_close(delivery, deadline);
+    return gp_delivery_wait_over(delivery, deadline) == 0 ? error : -ETIMEDOUT;
+}
+
+// Returns 0 where it is in use, -ETIMEDOUT where it cannot be freed.
+static int begin(gp_delivery_t *delivery, const char *url, size_t place)
+{
+    gp_identity_t identity;
+    const prof_consumer_t *backend = gp_backend_of(url);
+    if (backend == NULL)
+        return -errno;
+    identify(&identity);
+    int error = gp_delivery_begin(delivery, url, backend, spool_for(backend), &identity);
+    if (error != 0)
+        return error;
+    error = start_thread(delivery);
+    if (error == 0)
+        error = put_into_use(delivery, place);
+    if (error != 0 && error != -ETIMEDOUT)
+        gp_delivery_end(delivery);
+    return error;
+}
+
+static int open_locked(const char *url)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    size_t place = free_place();
+    if (find(url) != OPEN_MAX_COUNT)
+        return -EALREADY;
+    if (place == OPEN_MAX_COUNT)
+        return -ENOSPC;
+    pthread_once(&once, prepare);
+    gp_delivery_t *delivery = calloc(1, sizeof(*delivery));
+    if (delivery == NULL)
+        return -ENOMEM;
+    int error = begin(delivery, url, place);
+    // -Wanalyzer-malloc-leak: it is in the list, or its thread has it.
+    if (error != 0 && error != -ETIMEDOUT)
+        free(delivery);
+    return error;
+}
+
+PROF_API int prof_consumer_open(const char *url)
+{
+    int saved = errno;
+    if (url == NULL)
+        return -EINVAL;
+    pthread_mutex_lock(&lock);
+    int error = open_locked(url);
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+    return error;
+}
+
+PROF_API int prof_consumer_register(const prof_consumer_t *consumer)
+{
+    return gp_backend_add(consumer);
+}
+
+// --- closing
+
+// After a round of the collector none uses what was taken from the list before it.
+static int close_at(size_t place)
+{
+    gp_delivery_t *delivery = delivery_at(place);
+    uint64_t deadline = now_ns() + CLOSE_NS;
+    prof_core_interface()->collect(COLLECT_NS);
+    atomic_store_explicit(&deliveries[place], NULL, memory_order_release);
+    bool is_out_of_use = prof_core_interface()->collect(COLLECT_NS) != -ETIMEDOUT;
+    gp_delivery_close(delivery, deadline);
+    int error = delivery->has_thread ? gp_delivery_wait_over(delivery, deadline) : 0;
+    if (error != 0 || !is_out_of_use)
+        return -ETIMEDOUT; // what may still be used is left
+    if (atomic_load_explicit(&delivery->counts.lost_end, memory_order_relaxed) != 0)
+        error = -ETIMEDOUT;
+    gp_delivery_end(delivery);
+    free(delivery);
+    return error;
+}
+
+static int close_locked(const char *url)
+{
+    int result = url != NULL ? -ENOENT : 0;
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL && (url == NULL || find(url) == i)) {
+            int error = close_at(i);
+            result = error != 0 ? error : result == -ENOENT ? 0 : result;
+        }
+    bool is_last = true;
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        is_last = is_last && delivery_at(i) == NULL;
+    if (is_last && is_listening) {
+        prof_core_interface()->span_listen(NULL, NULL);
+        is_listening = false;
+    }
+    return result;
+}
+
+PROF_API int prof_consumer_close(const char *url)
+{
+    int saved = errno;
+    pthread_mutex_lock(&lock);
+    int result = close_locked(url);
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+    return result;
+}
+
+PROF_API int prof_consumer_flush(unsigned limit_ms)
+{
+    int saved = errno, result = 0;
+    uint64_t deadline = now_ns() + limit_ms * MS_NS;
+    pthread_mutex_lock(&lock);
+    if (is_listening && prof_core_interface()->collect(limit_ms * MS_NS) == -ETIMEDOUT)
+        result = -ETIMEDOUT;
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL && gp_delivery_wait_idle(delivery_at(i), deadline) != 0)
+            result = -ETIMEDOUT;
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+    return result;
+}
+
+PROF_API int prof_consumer_status(const char *url, prof_consumer_status_t *status)
+{
+    prof_consumer_status_t sum = {0};
+    if (status == NULL || status->size == 0 || status->size > sizeof(sum))
+        return -EINVAL;
+    pthread_mutex_lock(&lock);
+    size_t only = url != NULL ? find(url) : OPEN_MAX_COUNT;
+    bool is_there = url == NULL || only != OPEN_MAX_COUNT;
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL && (url == NULL || i == only))
+            gp_delivery_status(delivery_at(i), &sum);
+    pthread_mutex_unlock(&lock);
+    sum.size = status->size;
+    sum.unheard = prof_core_interface()->spans_lost();
+    if (is_there)
+        memcpy(status, &sum, status->size);
+    return is_there ? 0 : -ENOENT;
+}
+
+// --- what the environment asks for
+
+static bool is_active_library(void)
+{
+    int (*volatile first)(const char *) = prof_consumer_open;
+    return first == &prof_consumer_open;
+}
+
+static void say(const char *url, int error)
+{
+    char text[256];
+    int len = snprintf(text, sizeof(text), "greenprof: GREENPROF_CONSUMER: %.*s: %s\n", (int)strcspn(url, ":"), url,
+                       error == -EINVAL    ? "this URL, or an option of it, is wrong"
+                       : error == -ENOTSUP ? "there is no such consumer"
+                                           : strerrordesc_np(-error));
+    (void)!write(STDERR_FILENO, text, (size_t)len);
+}
+
+__attribute__((constructor)) static void open_those_of_environment(void)
+{
+    const char *at = gp_setting(GP_SETTING_CONSUMER);
+    char url[GP_URL_MAX];
+    if (at == NULL || !is_active_library())
+        return;
+    for (at += strspn(at, " "); *at != '\0'; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        int error = len < sizeof(url) ? 0 : -EINVAL;
+        if (error == 0) {
+            memcpy(url, at, len);
+            url[len] = '\0';
+            error = prof_consumer_open(url);
+        }
+        if (error != 0)
+            say(at, error);
+        at += len;
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// file:///DIR - a folder a trace, in it a file a process with one JSON object a line (span_json.h). Nothing is kept
+// open between calls: folders may be removed at any time.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "consumer/backends.h"
+#include "consumer/directory.h"
+#include "consumer/identity.h"
+#include "consumer/span_json.h"
+#include "consumer/url.h"
+
+typedef struct file_state {
+    char directory[GP_URL_MAX];
+    gp_bytes_t lines;
+} file_state_t;
+
+static int open_files(const char *url, void **state)
+{
+    static const char *const options[] = {NULL};
+    char path[GP_URL_MAX];
+    // file:/DIR and file:///DIR; no other host than this one.
+    if (gp_url_rest(url, path) <= 0 || !gp_url_decode(path) || !gp_url_options_are(url, options))
+        return -EINVAL;
+    const char *directory = strncmp(path, "//", 2) == 0 ? path + 2 : path;
+    if (strncmp(directory, "localhost/", 10) == 0)
+        directory += 9;
+    if (directory[0] != '/')
+        return -EINVAL;
+    file_state_t *files = calloc(1, sizeof(*files));
+    if (files == NULL)
+        return -ENOMEM;
+    strcpy(files->directory, directory);
+    *state = files;
+    return 0;
+}
+
+static int open_file(int folder, const prof_span_record_t *span)
+{
+    char service[GP_IDENTITY_MAX], host[GP_IDENTITY_MAX], name[2 * GP_IDENTITY_MAX + 32];
+    gp_identity_name(service, span->service);
+    gp_identity_name(host, span->host);
+    snprintf(name, sizeof(name), "spans-%s-%s-%d.jsonl", service, host, span->pid);
+    int fd = openat(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    if (gp_directory_is_own_file(fd))
+        return fd;
+    close(fd);
+    return -EACCES;
+}
+
+// All of it, or nothing.
+static int append(int fd, const gp_bytes_t *lines)
+{
+    off_t before = lseek(fd, 0, SEEK_END);
+    size_t len = 0;
+    while (len < lines->len) { // after a part of it, the next attempt says why
+        ssize_t written = write(fd, lines->data + len, lines->len - len);
+        if (written <= 0) {
+            int error = written < 0 ? -errno : -ENOSPC;
+            if (len > 0)
+                (void)!ftruncate(fd, before);
+            return error;
+        }
+        len += (size_t)written;
+    }
+    return 0;
+}
+
+// Is it this trace's file that cannot be had, and not all of them? Then it does not hold the others up.
+static bool is_of_trace(int directory, int error)
+{
+    return error == -ELOOP || error == -ENOTDIR || error == -EISDIR || error == -ENXIO || error == -EFBIG ||
+           (error == -EACCES && faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) == 0);
+}
+
+static int write_trace(int directory, const prof_span_record_t *span, const gp_bytes_t *lines)
+{
+    char trace[PROF_TRACE_HEX_SIZE];
+    prof_trace_to_hex(&span->trace, trace);
+    int folder = gp_directory_open(directory, trace);
+    if (folder < 0)
+        return folder;
+    int fd = open_file(folder, span);
+    int error = fd < 0 ? fd : append(fd, lines);
+    if (fd >= 0)
+        close(fd);
+    close(folder);
+    return error;
+}
+
+static bool is_same_file(const prof_span_record_t *a, const prof_span_record_t *b)
+{
+    return memcmp(a->trace.bytes, b->trace.bytes, sizeof(a->trace.bytes)) == 0;
+}
+
+static bool is_first_of_its_trace(const prof_span_record_t *spans, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        if (is_same_file(&spans[i], &spans[number]))
+            return false;
+    return true;
+}
+
+// The spans of a trace go together, each trace where its first span is.
+static int write_all(file_state_t *files, int directory, const prof_span_record_t *spans, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!is_first_of_its_trace(spans, i))
+            continue;
+        gp_bytes_clear(&files->lines);
+        for (size_t j = i; j < count; j++)
+            if (is_same_file(&spans[i], &spans[j]))
+                gp_span_json(&files->lines, &spans[j]);
+        int error = files->lines.is_short ? -ENOMEM : write_trace(directory, &spans[i], &files->lines);
+        if (error != 0)
+            return i > 0 ? (int)i : is_of_trace(directory, error) ? -EBADMSG : error;
+    }
+    return (int)count;
+}
+
+static int send_files(void *state, const prof_span_record_t *spans, size_t count)
+{
+    file_state_t *files = state;
+    int directory = gp_directory_open(AT_FDCWD, files->directory);
+    if (directory < 0)
+        return directory;
+    int result = write_all(files, directory, spans, count);
+    close(directory);
+    return result;
+}
+
+static void close_files(void *state)
+{
+    file_state_t *files = state;
+    gp_bytes_free(&files->lines);
+    free(files);
+}
+
+const prof_consumer_t gp_consumer_file = {
+    .size = sizeof(gp_consumer_file),
+    .version = PROF_CONSUMER_VERSION,
+    .scheme = "file",
+    .open = open_files,
+    .send = send_files,
+    .close = close_files,
+};

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The option slower=: spans of a trace are held back until one of its requests in this process is over, and go on only
+// where that took long enough.
+//
+// Model: what is held is bounded; the oldest trace gives way. What comes after a slow request goes through. Where
+// several requests of one trace overlap in this process, a slow one keeps what is held of it. Threads: the collector's.
+// Signals: not safe.
+#pragma once
+
+#include "consumer/packed_span.h"
+
+typedef struct gp_hold {
+    uint64_t least_ns; // 0: nothing is held
+    struct gp_held_trace *table;
+    size_t bytes; // held
+    uint64_t clock;
+} gp_hold_t;
+
+void gp_hold_begin(gp_hold_t *hold, uint64_t least_ns);
+
+// Hold a span, or let it and what is held of its trace go.
+//   give: called for each span that goes on, the oldest first.
+// Returns how many were left out.
+uint64_t gp_hold_add(gp_hold_t *hold, const gp_packed_span_t *packed,
+                     void (*give)(void *context, const gp_packed_span_t *), void *context);
+
+// Forget all of it; returns how many spans that were.
+uint64_t gp_hold_end(gp_hold_t *hold);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "consumer/packed_span.h"
+
+#include <string.h>
+
+#include "base/index.h"
+
+static bool add_text(gp_packed_span_t *into, const char *text, size_t len)
+{
+    if (len >= GP_PACKED_TEXT_MAX - into->text_len)
+        return false;
+    memcpy(into->text + into->text_len, text, len);
+    into->text[into->text_len + len] = '\0';
+    into->text_len += (uint32_t)len + 1;
+    return true;
+}
+
+static void add_fields(gp_packed_span_t *into, const prof_span_record_t *span)
+{
+    for (size_t i = 0; i < span->field_count && into->field_count < GP_PACKED_FIELDS_MAX; i++) {
+        size_t key_len = strlen(span->fields[i].key), value_len = strlen(span->fields[i].value);
+        if (key_len + value_len + 2 > GP_PACKED_TEXT_MAX - into->text_len)
+            continue;
+        add_text(into, span->fields[i].key, key_len);
+        add_text(into, span->fields[i].value, value_len);
+        into->field_count++;
+    }
+}
+
+void gp_packed_make(gp_packed_span_t *into, const prof_span_record_t *span)
+{
+    memset(into, 0, sizeof(*into));
+    memcpy(into->trace, span->trace.bytes, sizeof(into->trace));
+    into->id = span->id;
+    into->parent_id = span->parent_id;
+    into->coroutine_id = span->coroutine_id;
+    into->start_unix_ns = span->start_unix_ns;
+    into->end_unix_ns = span->end_unix_ns;
+    into->cpu_ns = span->cpu_ns;
+    into->blocked_ns = span->blocked_ns;
+    into->preempted_ns = span->preempted_ns;
+    into->ready_ns = span->ready_ns;
+    into->parked_ns = span->parked_ns;
+    into->waiting_ns = span->waiting_ns;
+    into->switches = span->switches;
+    into->kind = span->kind;
+    into->flags = span->flags;
+    add_text(into, span->name, strnlen(span->name, GP_PACKED_TEXT_MAX / 2));
+    add_fields(into, span);
+    into->bytes = ((uint32_t)sizeof(*into) + into->text_len + 7) & ~7u;
+    memset(into->text + into->text_len, 0, into->bytes - sizeof(*into) - into->text_len);
+}
+
+static uint32_t check_of(const gp_packed_span_t *packed)
+{
+    return (uint32_t)(gp_hash_bytes(packed->trace, packed->bytes - offsetof(gp_packed_span_t, trace)) >> 32);
+}
+
+void gp_packed_sign(gp_packed_span_t *packed)
+{
+    packed->check = check_of(packed);
+}
+
+static uint32_t count_texts(const gp_packed_span_t *packed)
+{
+    uint32_t texts = 0;
+    for (uint32_t i = 0; i < packed->text_len; i++)
+        texts += packed->text[i] == '\0';
+    return texts;
+}
+
+bool gp_packed_is_whole(const gp_packed_span_t *packed, size_t bytes)
+{
+    return bytes >= sizeof(*packed) && packed->bytes == bytes && bytes <= GP_PACKED_BYTES_MAX && bytes % 8 == 0 &&
+           packed->text_len > 0 && packed->text_len <= bytes - sizeof(*packed) &&
+           packed->field_count <= GP_PACKED_FIELDS_MAX && packed->check == check_of(packed) &&
+           packed->text[packed->text_len - 1] == '\0' && count_texts(packed) == 1 + 2 * packed->field_count;
+}
+
+void gp_packed_read(const gp_packed_span_t *packed, prof_span_record_t *span, prof_field_t *fields)
+{
+    *span = (prof_span_record_t){
+        .size = sizeof(*span),
+        .id = packed->id,
+        .parent_id = packed->parent_id,
+        .coroutine_id = packed->coroutine_id,
+        .start_unix_ns = packed->start_unix_ns,
+        .end_unix_ns = packed->end_unix_ns,
+        .cpu_ns = packed->cpu_ns,
+        .blocked_ns = packed->blocked_ns,
+        .preempted_ns = packed->preempted_ns,
+        .ready_ns = packed->ready_ns,
+        .parked_ns = packed->parked_ns,
+        .waiting_ns = packed->waiting_ns,
+        .switches = packed->switches,
+        .kind = packed->kind,
+        .flags = packed->flags,
+        .name = packed->text,
+        .fields = fields,
+        .field_count = packed->field_count,
+    };
+    memcpy(span->trace.bytes, packed->trace, sizeof(packed->trace));
+    const char *at = packed->text + strlen(packed->text) + 1;
+    for (uint32_t i = 0; i < packed->field_count; i++) {
+        fields[i].key = at;
+        fields[i].value = at += strlen(at) + 1;
+        at += strlen(at) + 1;
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "consumer/spool.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include "base/descriptors.h"
+#include "base/index.h"
+#include "consumer/directory.h"
+
+static const char magic[16] = "greenprof-spool";
+
+typedef struct header {
+    char magic[16];
+    uint64_t version, sent_at;
+    uint64_t url_hash;
+    gp_identity_t identity;
+} header_t;
+
+enum { VERSION = 1, FIRST = 256, NAME_HASH = 16 };
+_Static_assert(sizeof(header_t) <= FIRST, "the header is before the first span");
+
+void gp_spool_begin(gp_spool_t *spool, const char *directory, const char *url, uint64_t limit_bytes,
+                    const gp_identity_t *identity)
+{
+    *spool = (gp_spool_t){
+        .directory = directory,
+        .url_hash = gp_hash_bytes(url, strcspn(url, "?")),
+        .limit_bytes = limit_bytes,
+        .identity = *identity,
+        .directory_fd = -1,
+        .fd = -1,
+    };
+}
+
+static void close_all(gp_spool_t *spool)
+{
+    if (spool->fd >= 0)
+        close(spool->fd);
+    if (spool->directory_fd >= 0)
+        close(spool->directory_fd);
+    spool->fd = spool->directory_fd = -1;
+    spool->sent_at = spool->end = spool->spans = 0;
+}
+
+static int open_directory(gp_spool_t *spool)
+{
+    int fd = gp_directory_open(AT_FDCWD, spool->directory);
+    if (fd >= 0 && !gp_directory_is_private(fd)) {
+        close(fd);
+        return -EACCES;
+    }
+    spool->directory_fd = fd >= 0 ? gp_descriptor_raise(fd) : fd;
+    if (fd >= 0 && spool->directory_fd < 0)
+        close(fd);
+    return spool->directory_fd < 0 ? spool->directory_fd : 0;
+}
+
+// A locked descriptor of the file; negative: not to be had.
+static int open_file(gp_spool_t *spool, int flags)
+{
+    int fd = openat(spool->directory_fd, spool->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    if (fd < 0)
+        return -errno;
+    int high = gp_descriptor_raise(fd);
+    fd = high >= 0 ? high : fd;
+    if (gp_directory_is_own_file(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 && gp_directory_is_own_file(fd))
+        return fd;
+    close(fd);
+    return -EACCES;
+}
+
+static int write_all(int fd, const void *bytes, size_t len, uint64_t at)
+{
+    ssize_t written = pwrite(fd, bytes, len, (off_t)at);
+    return written == (ssize_t)len ? 0 : written < 0 ? -errno : -ENOSPC;
+}
+
+static int write_header(const gp_spool_t *spool)
+{
+    header_t header = {
+        .version = VERSION, .sent_at = spool->sent_at, .url_hash = spool->url_hash, .identity = spool->identity};
+    memcpy(header.magic, magic, sizeof(magic));
+    return write_all(spool->fd, &header, sizeof(header), 0);
+}
+
+static void name_file(gp_spool_t *spool)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(spool->name, sizeof(spool->name), "%016llx-%d-%llx.spool", (unsigned long long)spool->url_hash,
+             spool->identity.pid, (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
+}
+
+static int make(gp_spool_t *spool)
+{
+    int error = spool->directory != NULL ? open_directory(spool) : -ENOSPC;
+    if (error != 0)
+        return error;
+    name_file(spool);
+    spool->fd = open_file(spool, O_CREAT | O_EXCL);
+    spool->sent_at = spool->end = FIRST;
+    error = spool->fd >= 0 ? write_header(spool) : spool->fd;
+    if (error == 0)
+        return 0;
+    if (spool->fd >= 0)
+        unlinkat(spool->directory_fd, spool->name, 0);
+    close_all(spool);
+    return error;
+}
+
+int gp_spool_put(gp_spool_t *spool, gp_packed_span_t *packed)
+{
+    int error = spool->fd < 0 ? make(spool) : 0;
+    if (error != 0)
+        return error;
+    if (spool->end + packed->bytes > spool->limit_bytes)
+        return -ENOSPC;
+    gp_packed_sign(packed);
+    error = write_all(spool->fd, packed, packed->bytes, spool->end);
+    if (error != 0) {
+        (void)!ftruncate(spool->fd, (off_t)spool->end);
+        return error;
+    }
+    spool->end += packed->bytes;
+    spool->spans++;
+    return 0;
+}
+
+// Bytes of the whole spans in a buffer.
+static size_t whole(const uint8_t *bytes, size_t len)
+{
+    size_t at = 0;
+    while (len - at >= sizeof(gp_packed_span_t)) {
+        const gp_packed_span_t *packed = (const void *)(bytes + at);
+        if (packed->bytes > len - at || !gp_packed_is_whole(packed, packed->bytes))
+            break;
+        at += packed->bytes;
+    }
+    return at;
+}
+
+size_t gp_spool_read(gp_spool_t *spool, void *into, size_t room)
+{
+    if (spool->fd < 0 || spool->sent_at >= spool->end)
+        return 0;
+    size_t left = spool->end - spool->sent_at;
+    ssize_t len = pread(spool->fd, into, left < room ? left : room, (off_t)spool->sent_at);
+    size_t good = len > 0 ? whole(into, (size_t)len) : 0;
+    if (good == 0)
+        gp_spool_take(spool, left, spool->spans); // torn, or unreadable: nothing behind it can be trusted
+    return good;
+}
+
+static void empty(gp_spool_t *spool)
+{
+    spool->sent_at = spool->end = FIRST;
+    spool->spans = 0;
+    (void)!ftruncate(spool->fd, FIRST);
+}
+
+void gp_spool_take(gp_spool_t *spool, size_t bytes, size_t spans)
+{
+    spool->sent_at += bytes;
+    spool->spans -= spans < spool->spans ? spans : spool->spans;
+    if (spool->sent_at >= spool->end)
+        empty(spool);
+    write_header(spool);
+}
+
+static bool is_header_right(const gp_spool_t *spool, const header_t *header, uint64_t size)
+{
+    return memcmp(header->magic, magic, sizeof(magic)) == 0 && header->version == VERSION &&
+           header->url_hash == spool->url_hash && header->sent_at >= FIRST && header->sent_at <= size &&
+           header->sent_at % 8 == 0 && memchr(header->identity.service, '\0', GP_IDENTITY_MAX) != NULL &&
+           memchr(header->identity.host, '\0', GP_IDENTITY_MAX) != NULL;
+}
+
+// Take a file that is there and that no process has locked.
+static bool adopt_file(gp_spool_t *spool, const char *name)
+{
+    header_t header = {0};
+    struct stat stat;
+    snprintf(spool->name, sizeof(spool->name), "%s", name);
+    int fd = open_file(spool, 0);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &stat) == 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+        is_header_right(spool, &header, (uint64_t)stat.st_size)) {
+        spool->fd = fd;
+        spool->sent_at = header.sent_at;
+        spool->end = (uint64_t)stat.st_size;
+        spool->identity = header.identity;
+        gp_identity_name(spool->identity.service, header.identity.service);
+        gp_identity_name(spool->identity.host, header.identity.host);
+        return true;
+    }
+    close(fd);
+    return false;
+}
+
+bool gp_spool_adopt(gp_spool_t *spool)
+{
+    char prefix[NAME_HASH + 2];
+    if (spool->directory == NULL || access(spool->directory, F_OK) != 0 || open_directory(spool) != 0)
+        return false;
+    snprintf(prefix, sizeof(prefix), "%016llx-", (unsigned long long)spool->url_hash);
+    int copy = dup(spool->directory_fd);
+    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+    if (list == NULL && copy >= 0)
+        close(copy);
+    for (struct dirent *entry; list != NULL && spool->fd < 0 && (entry = readdir(list)) != NULL;)
+        if (strncmp(entry->d_name, prefix, NAME_HASH + 1) == 0 && strlen(entry->d_name) < sizeof(spool->name))
+            adopt_file(spool, entry->d_name);
+    if (list != NULL)
+        closedir(list);
+    if (spool->fd < 0)
+        close_all(spool);
+    return spool->fd >= 0;
+}
+
+void gp_spool_end(gp_spool_t *spool)
+{
+    if (spool->fd >= 0 && spool->sent_at >= spool->end)
+        unlinkat(spool->directory_fd, spool->name, 0);
+    close_all(spool);
+}
+
+void gp_spool_abandon(gp_spool_t *spool)
+{
+    close_all(spool);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What a backend could not take, kept in a bounded file until it can.
+//
+// Model: a file for each consumer and process, made when it is first needed, locked (flock) as long as the process
+// lives, and removed when all of it was sent. How far that is stands in its header, so a process that ends leaves what
+// it could not send, and another one for the same URL adopts the file. Spans carry a check: what a crash tore is left
+// out. The file is cut back when all of it was sent; until then it grows to its limit.
+//
+// Threads: the consumer's. Signals: not safe.
+#pragma once
+
+#include "consumer/identity.h"
+#include "consumer/packed_span.h"
+
+typedef struct gp_spool {
+    const char *directory; // NULL: nothing is spooled
+    uint64_t url_hash, limit_bytes;
+    gp_identity_t identity; // whose spans are in it
+    int directory_fd, fd;   // -1: not open
+    uint64_t sent_at, end;  // bytes; what is between them waits
+    uint64_t spans;         // that wait; of an adopted one, not known
+    char name[128];
+} gp_spool_t;
+
+void gp_spool_begin(gp_spool_t *spool, const char *directory, const char *url, uint64_t limit_bytes,
+                    const gp_identity_t *identity);
+
+// Keep a span. Returns 0; -ENOSPC at its limit; else why it could not be written.
+int gp_spool_put(gp_spool_t *spool, gp_packed_span_t *packed);
+
+// Read what is next into `into`, whole spans. Returns the bytes, 0 where nothing is left.
+size_t gp_spool_read(gp_spool_t *spool, void *into, size_t room);
+
+// The first `bytes` of them, `spans` spans, were sent.
+void gp_spool_take(gp_spool_t *spool, size_t bytes, size_t spans);
+
+// Open what an earlier process left for the same URL. Returns whether there is such a file.
+bool gp_spool_adopt(gp_spool_t *spool);
+
+// Close it; an empty one is removed.
+void gp_spool_end(gp_spool_t *spool);
+
+// In a forked child: close, but leave the file to the parent.
+void gp_spool_abandon(gp_spool_t *spool);

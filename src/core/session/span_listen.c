@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "session/span_listen.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collect/collector.h"
+#include "collect/sampler.h"
+#include "model/span_kind.h"
+#include "signal/edge.h"
+#include "signal/ticks.h"
+#include "trace/span.h"
+
+enum {
+    LISTENING_HZ = 100, // samples are not heard of; by them CPU time and preemption within a slice are told apart
+    STEP_NS = 1000000,  // the wall clock was set, or has drifted as far
+};
+
+// Flags are passed on as they are.
+_Static_assert((int)PROF_SPAN_RECORD_REMOTE_PARENT == (int)GP_SPAN_REMOTE_PARENT &&
+                   (int)PROF_SPAN_RECORD_OPEN == (int)GP_SPAN_OPEN &&
+                   (int)PROF_SPAN_RECORD_REPAIRED == (int)GP_SPAN_REPAIRED &&
+                   (int)PROF_SPAN_RECORD_IMPLICIT == (int)GP_SPAN_IMPLICIT &&
+                   (int)PROF_SPAN_RECORD_FAILED == (int)GP_SPAN_FAILED &&
+                   (int)PROF_SPAN_RECORD_NO_TIMES == (int)GP_SPAN_NO_TIMES,
+               "the public flags are those of captures");
+
+static gp_span_listener_t *heard_by; // under the drain lock, as all that follows
+static void *heard_context;
+static uint64_t anchor_ticks, anchor_unix_ns; // the same moment by both clocks
+
+static uint64_t to_unix_ns(uint64_t ticks)
+{
+    return ticks >= anchor_ticks ? anchor_unix_ns + gp_ticks_to_ns(ticks - anchor_ticks)
+                                 : anchor_unix_ns - gp_ticks_to_ns(anchor_ticks - ticks);
+}
+
+// One anchor for as long as it holds: spans that lie within each other must do so by the other clock.
+static void drop_anchor(bool modules_changed)
+{
+    (void)modules_changed;
+    uint64_t ticks = gp_ticks(), unix_ns = gp_clock_ns(CLOCK_REALTIME), expected = to_unix_ns(ticks);
+    if (heard_by == NULL || (unix_ns < expected + STEP_NS && expected < unix_ns + STEP_NS))
+        return;
+    anchor_ticks = ticks;
+    anchor_unix_ns = unix_ns;
+}
+
+static size_t list_fields(const gp_span_mark_t *mark, prof_field_t fields[GP_SPAN_FIELDS_MAX])
+{
+    const char *at = mark->text + mark->name_len, *end = at + mark->fields_len;
+    size_t count = 0;
+    for (; count < mark->field_count && count < GP_SPAN_FIELDS_MAX && at < end; count++) {
+        fields[count].key = at;
+        fields[count].value = at += strlen(at) + 1;
+        at += strlen(at) + 1;
+    }
+    return count;
+}
+
+static void fill_times(prof_span_record_t *span, const gp_ledger_t *times)
+{
+    uint64_t on_thread = times->cpu_ns + times->blocked_ns;
+    span->cpu_ns = times->cpu_ns;
+    span->blocked_ns = times->blocked_ns;
+    span->preempted_ns = times->slice_ns > on_thread ? times->slice_ns - on_thread : 0;
+    span->ready_ns = times->ready_ns;
+    span->parked_ns = times->parked_ns;
+    span->waiting_ns = times->waiting_ns;
+    span->switches = times->switches;
+}
+
+static void hear(const gp_span_mark_t *mark)
+{
+    prof_field_t fields[GP_SPAN_FIELDS_MAX];
+    char name[GP_SPAN_NAME_MAX + 1];
+    if (heard_by == NULL || !mark->is_chosen)
+        return;
+    memcpy(name, mark->text, mark->name_len);
+    name[mark->name_len] = '\0';
+    prof_span_record_t span = {
+        .size = sizeof(span),
+        .id = mark->id,
+        .parent_id = mark->parent_id,
+        .coroutine_id = mark->coro_id,
+        .start_unix_ns = to_unix_ns(mark->start),
+        .end_unix_ns = to_unix_ns(mark->end),
+        .kind = mark->kind,
+        .flags = mark->flags,
+        .name = name,
+        .fields = fields,
+        .field_count = list_fields(mark, fields),
+    };
+    memcpy(span.trace.bytes, mark->trace, sizeof(mark->trace));
+    fill_times(&span, &mark->times);
+    heard_by(heard_context, &span);
+}
+
+static void tell(const gp_span_mark_t *mark)
+{
+    GP_SINKS_CALL(span, mark);
+}
+
+// When it stopped: one that was over, or idle, when it was switched away from has done nothing since.
+static uint64_t last_ticks(prof_coro_t *coro)
+{
+    uint64_t since = gp_edge_load(&coro->since);
+    return gp_edge_is_over(coro) && since < coro->final_ticks ? since : coro->final_ticks;
+}
+
+void gp_span_tell_coro_over(prof_coro_t *coro)
+{
+    gp_span_coro_over(coro, coro->final_id, last_ticks(coro), tell);
+}
+
+static const gp_sink_t listening_sink = {
+    .refresh = drop_anchor,
+    .span = hear,
+    .coro_over = gp_span_tell_coro_over,
+};
+
+static void set(gp_span_listener_t *listener, void *context)
+{
+    gp_drain_enter();
+    heard_by = listener;
+    heard_context = context;
+    drop_anchor(false);
+    gp_drain_leave();
+    gp_spans_want(GP_SPANS_HEARD, listener != NULL);
+}
+
+int gp_span_listen(gp_span_listener_t *listener, void *context)
+{
+    static bool is_added;
+    if (listener == NULL) {
+        set(NULL, NULL);
+        gp_sampler_release(LISTENING_HZ);
+        return 0;
+    }
+    if (heard_by != NULL)
+        return -EBUSY;
+    int error = gp_sampler_acquire(LISTENING_HZ);
+    if (error != 0)
+        return error;
+    set(listener, context);
+    if (!is_added)
+        gp_sink_add(&listening_sink);
+    is_added = true;
+    return 0;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// A host that does what standard input says, a line at a time, and answers each with a line:
+//   open URL | close [URL] | flush MS | status [URL]
+//   requests N        N requests: a root with a database call, in which there is a call of the cache
+//   failed            a request that fails; slow MS: one that takes as long
+//   measure N         the slowest of N requests, in ns
+//   fork N            a child with N requests, which then exits; _fork: which leaves by _exit()
+//   _exit             leave at once
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "greenprof/consumer.h"
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static unsigned request_count;
+
+static void request(const char *error, unsigned sleep_ms)
+{
+    static const prof_field_t fields[] = {{"http.method", "GET"}, {"quote", "say \"hi\"\n\xff"}};
+    prof_trace_id_t trace = {{0}};
+    prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
+    unsigned pid = (unsigned)getpid(), number = ++request_count;
+    memcpy(trace.bytes, &pid, sizeof(pid));
+    memcpy(trace.bytes + 12, &number, sizeof(number));
+    options.trace = &trace;
+    options.fields = fields;
+    options.field_count = 2;
+    prof_span_t *root = prof_span_begin(PROF_SPAN_REST_DISPATCH, "GET /servers/all-of-them?limit=3", &options);
+    prof_span_t *database = prof_span_begin(PROF_SPAN_DATABASE, "SELECT 1", NULL);
+    prof_span_t *cache = prof_span_begin(PROF_SPAN_CACHE, "get key", NULL);
+    prof_span_end(cache);
+    prof_span_end(database);
+    if (sleep_ms != 0)
+        usleep(sleep_ms * 1000);
+    if (error != NULL)
+        prof_span_fail(root, error, "it did not work");
+    prof_span_end(root);
+}
+
+static void requests(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        request(NULL, 0);
+}
+
+static uint64_t slowest(unsigned count)
+{
+    uint64_t slowest = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t begin = now_ns();
+        request(NULL, 0);
+        uint64_t took = now_ns() - begin;
+        slowest = took > slowest ? took : slowest;
+    }
+    return slowest;
+}
+
+static void show_status(const char *url)
+{
+    prof_consumer_status_t s = {.size = sizeof(s)};
+    int error = prof_consumer_status(url[0] != '\0' ? url : NULL, &s);
+#define SHOW(member) printf(" " #member "=%llu", (unsigned long long)s.member)
+    printf("%d", error);
+    SHOW(given), SHOW(sent), SHOW(refused), SHOW(lost_queue), SHOW(lost_end), SHOW(fast), SHOW(queued), SHOW(spooled);
+    SHOW(recovered), SHOW(unheard), SHOW(failures);
+#undef SHOW
+    printf(" last_error=%d\n", s.last_error);
+}
+
+static void fork_child(unsigned count, int leaves_at_once)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        requests(count);
+        if (leaves_at_once)
+            _exit(0);
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    printf("%d %d\n", (int)child, status);
+}
+
+static void obey(const char *word, const char *rest)
+{
+    unsigned number = (unsigned)strtoul(rest, NULL, 10);
+    if (strcmp(word, "open") == 0)
+        printf("%d\n", prof_consumer_open(rest));
+    else if (strcmp(word, "close") == 0)
+        printf("%d\n", prof_consumer_close(rest[0] != '\0' ? rest : NULL));
+    else if (strcmp(word, "flush") == 0)
+        printf("%d\n", prof_consumer_flush(number));
+    else if (strcmp(word, "status") == 0)
+        show_status(rest);
+    else if (strcmp(word, "requests") == 0)
+        requests(number), printf("%u\n", request_count);
+    else if (strcmp(word, "failed") == 0)
+        request("NotFound", 0), printf("%u\n", request_count);
+    else if (strcmp(word, "slow") == 0)
+        request(NULL, number), printf("%u\n", request_count);
+    else if (strcmp(word, "measure") == 0)
+        printf("%llu\n", (unsigned long long)slowest(number));
+    else if (strcmp(word, "fork") == 0 || strcmp(word, "_fork") == 0)
+        fork_child(number, word[0] == '_');
+    else if (strcmp(word, "_exit") == 0)
+        _exit(0);
+    else
+        printf("what?\n");
+}
+
+int main(void)
+{
+    char line[2048];
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        char *rest = strchr(line, ' ');
+        if (rest != NULL)
+            *rest++ = '\0';
+        obey(line, rest != NULL ? rest : "");
+        fflush(stdout);
+    }
+    return 0;
+}

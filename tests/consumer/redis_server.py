@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Debian's redis-server, on a port of its own."""
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+from support import until
+
+for tool in ("redis-server", "redis-cli", "osprofiler"):
+    if shutil.which(tool) is None:
+        print(f"SKIP: there is no {tool}")
+        sys.exit(77)
+if importlib.util.find_spec("osprofiler") is None:
+    print("SKIP: this Python has no osprofiler")
+    sys.exit(77)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Redis:
+    """A server that keeps nothing when it ends. more: options, or the name of a configuration file first."""
+
+    def __init__(self, folder, *more, port=None):
+        self.folder, self.more, self.port = folder, more, port
+        self.password = more[more.index("--requirepass") + 1] if "--requirepass" in more else None
+
+    def start(self):
+        port = self.port or free_port()
+        self.process = subprocess.Popen(["redis-server", *self.more, "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                                         "--dir", tempfile.mkdtemp(dir=self.folder), "--logfile", "redis.log"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.pid, self.port, self.url = self.process.pid, port, f"redis://127.0.0.1:{port}"
+        until(lambda: self.process.poll() is not None or self.ask("PING") == "PONG", "redis-server answers")
+
+    def __enter__(self):
+        wanted = self.port
+        for _ in range(5):
+            self.port = wanted
+            self.start()
+            if self.process.poll() is None:
+                return self
+            # Another process has taken the port in between.
+        raise AssertionError("redis-server does not start")
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, *words):
+        password = ["-a", self.password, "--no-auth-warning"] if self.password else []
+        return subprocess.run(["redis-cli", "-p", str(self.port), *password, *words], capture_output=True, text=True,
+                              env={**os.environ, "LC_ALL": "C"}, timeout=60).stdout.strip()
+
+    def command(self, *words):
+        return self.ask(*words)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""The file consumer, and what all consumers have in common: fork, exit, options, plug-ins."""
+import os
+import resource
+import stat
+import unittest
+
+from support import Case, Host, balanced, until
+
+
+class Files(Case):
+    def test_layout(self):
+        with Host(GREENPROF_SERVICE="../api v2") as host:
+            host.do(f"open file://{self.path('d')}", "requests 2", "failed", "flush 20000")
+            spans = self.spans("d", host.trace(3))
+            self.assertEqual(host.status()["sent"], 9)
+        self.assertEqual([span["kind"] for span in spans], ["cache", "database", "rest_dispatch"])
+        cache, database, root = spans
+        self.assertEqual((cache["parent"], database["parent"], root["parent"]), (database["span"], root["span"], None))
+        self.assertEqual(list(root), ["v", "trace", "span", "parent", "remote_parent", "kind", "name", "service", "host", "pid",
+                                      "coroutine", "start_unix_ns", "end_unix_ns", "cpu_ns", "ready_ns", "parked_ns", "blocked_ns",
+                                      "preempted_ns", "waiting_ns", "switches", "flags", "fields"])
+        self.assertEqual((root["v"], root["trace"], root["pid"]), (1, host.trace(3), host.pid))
+        self.assertEqual((root["service"], root["flags"]), (".._api_v2".replace(".", "_", 1), ["failed"]))
+        self.assertEqual(root["fields"], {"http.method": "GET", "quote": "say \"hi\"\n\ufffd", "error.type": "NotFound",
+                                          "error.message": "it did not work"})
+        for inner, outer in ((cache, database), (database, root)):
+            self.assertLessEqual(outer["start_unix_ns"], inner["start_unix_ns"])
+            self.assertLessEqual(inner["end_unix_ns"], outer["end_unix_ns"])
+        self.assertEqual(sorted(os.listdir(self.path("d"))), sorted(host.trace(i) for i in (1, 2, 3)))
+        for folder, _, names in os.walk(self.path("d")):
+            self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+            for name in names:
+                self.assertEqual(stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode), 0o600)
+                self.assertRegex(name, rf"^spans-_\._api_v2-[\w.-]+-{host.pid}\.jsonl$")
+
+    def test_all_is_there_after_the_end(self):
+        for leave in ("", "_exit"):
+            directory = self.path("d" + leave)
+            with Host(GREENPROF_CONSUMER=f" file://{directory}  null: ") as host:
+                host.do("requests 100")
+                if leave:
+                    host.process.stdin.write("_exit\n")
+                self.assertEqual(host.end(), "")
+            self.assertEqual(len(self.spans("d" + leave)), 300)
+
+    def test_children(self):
+        with Host() as host:
+            host.do(f"open file://{self.path('d')}", "requests 1")
+            children = [int(host.say(word).split()[0]) for word in ("fork 2", "_fork 3")]
+            host.do("requests 1", "flush 20000")
+            self.assertEqual(len(self.spans("d", name=f"*-{host.pid}")), 6)
+            self.assertEqual([len(self.spans("d", name=f"*-{child}")) for child in children], [6, 9])
+            self.assertEqual(len(self.spans("d")), 21)
+
+    def test_links_are_not_followed(self):
+        os.mkdir(self.path("d"))
+        os.mkdir(self.path("elsewhere"))
+        with Host() as host:
+            os.symlink(self.path("elsewhere"), os.path.join(self.path("d"), host.trace(1)))
+            os.symlink(self.path("elsewhere"), self.path("link"))
+            host.do(f"open file://{self.path('d')}", "requests 2", "flush 20000")
+            status = host.status()
+            self.assertEqual((status["refused"], status["sent"], status["failures"]), (3, 3, 0))
+            host.do("close", f"open file://{self.path('link')}", "requests 1")
+            until(lambda: host.status()["failures"], "a link for a directory")
+            self.assertEqual(host.status()["sent"], 0)
+        self.assertEqual(os.listdir(self.path("elsewhere")), [])
+
+    def test_files_that_may_not_grow(self):
+        def limits():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (700, 700))  # of three lines, the first two fit in
+
+        with Host(limits) as host:
+            host.do(f"open file://{self.path('d')}", "requests 20", "flush 20000")
+            status = host.status()
+            self.assertEqual(host.say("requests 1"), "21")
+        self.assertTrue(balanced(status), status)
+        self.assertGreater(status["refused"], 0)
+        self.assertEqual(len(self.spans("d")), status["sent"])
+
+    def test_what_cannot_be_written_waits(self):
+        with Host() as host:
+            host.do(f"open file://{self.path('no/such')}", "requests 3")
+            until(lambda: host.status()["failures"] >= 2, "an attempt, and another one")
+            self.assertEqual(host.status()["queued"], 9)
+            os.mkdir(self.path("no"))
+            until(lambda: host.status()["sent"] == 9, "it is written")
+            self.assertEqual(len(self.spans("no/such")), 9)
+
+    def test_queue_is_bounded(self):
+        with Host() as host:
+            host.do(f"open file://{self.path('no/such')}?queue=32K", *["requests 50"] * 20)
+            status = until(lambda: (lambda s: s if s["given"] + s["unheard"] == 3000 else None)(host.status()), "all are given")
+            self.assertTrue(balanced(status), status)
+            self.assertGreater(status["lost_queue"], 0)
+            self.assertGreater(status["queued"], 20)
+            self.assertEqual(host.say("close"), "-110")
+
+    def test_slower(self):
+        with Host() as host:
+            host.do(f"open file://{self.path('d')}?slower=10s", f"open file://{self.path('e')}?slower=5ms", "slow 10")
+            host.do("flush 20000")
+            self.assertEqual(host.status(f"file://{self.path('d')}?slower=10s")["fast"], 3)
+            self.assertEqual((len(self.spans("d")), len(self.spans("e"))), (0, 3))
+
+    def test_wrong_urls(self):
+        with Host(GREENPROF_CONSUMER="file:relative nothing://x null:") as host:
+            for url in ("", "x", "file:", "file:d", "file://d", "file:///d?unknown=1", "file:///d?queue=1", "file:///d?queue",
+                        "file:///%zz", "file:///%00", "null:x", "null:?slower=fast", "redis:", "redis://", "redis://h:x",
+                        "redis://h:99999", "redis://h/x", "redis://h?timeout=0", "redis://[::1", "redis+sentinel://h",
+                        "redis+sentinel://h/", "plugin:x", "redis://h?spool=relative", "redis://" + "h" * 1500):
+                self.assertEqual(host.say("open " + url), "-22", url)
+            self.assertEqual(host.say("open nosuch://x"), "-95")
+            self.assertEqual(host.say("open plugin:/no/such.so"), "-2")
+            self.assertEqual(host.say("open null:"), "-114")
+            self.assertEqual(host.say("close nosuch://x"), "-2")
+            error = host.end()
+        self.assertEqual(error, "greenprof: GREENPROF_CONSUMER: file: this URL, or an option of it, is wrong\n"
+                                "greenprof: GREENPROF_CONSUMER: nothing: there is no such consumer\n")
+
+    def test_plug_in(self):
+        with Host() as host:
+            host.do(f"open plugin:{os.environ['CONSUMER_PLUGIN']}?to={self.path('names')}", "requests 2", "close", "requests 1")
+            with open(self.path("names"), encoding="utf-8") as names:
+                self.assertEqual(names.read().splitlines(), ["get key", "SELECT 1", "GET /servers/all-of-them?limit=3"] * 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
