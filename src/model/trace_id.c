@@ -5,33 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "greenprof/trace.h"
-
-static const char digits[] = "0123456789abcdef";
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-// Read `count` bytes as hex digits. Returns what follows them, or NULL.
-static const char *read_hex(const char *text, uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        int high = hex_value(text[0]), low = high >= 0 ? hex_value(text[1]) : -1;
-        if (low < 0)
-            return NULL;
-        bytes[i] = (uint8_t)(high << 4 | low);
-        text += 2;
-    }
-    return text;
-}
 
 static const char *expect(const char *text, char c)
 {
@@ -45,7 +20,7 @@ static const char *read_uuid(const char *text, uint8_t bytes[16])
         if (i > 0)
             text = expect(text, '-');
         if (text != NULL)
-            text = read_hex(text, bytes, groups[i]);
+            text = gp_hex_read(text, bytes, groups[i]);
         bytes += groups[i];
     }
     return text;
@@ -54,16 +29,16 @@ static const char *read_uuid(const char *text, uint8_t bytes[16])
 static const char *read_traceparent(const char *text, uint8_t bytes[16])
 {
     uint8_t version, rest[8], flags;
-    text = read_hex(text, &version, 1);
+    text = gp_hex_read(text, &version, 1);
     text = expect(text, '-');
     if (text != NULL)
-        text = read_hex(text, bytes, 16);
+        text = gp_hex_read(text, bytes, 16);
     text = expect(text, '-');
     if (text != NULL)
-        text = read_hex(text, rest, 8);
+        text = gp_hex_read(text, rest, 8);
     text = expect(text, '-');
     if (text != NULL)
-        text = read_hex(text, &flags, 1);
+        text = gp_hex_read(text, &flags, 1);
     if (text == NULL || version == 0xff)
         return NULL;
     // Version 00 has exactly these fields; a later one may go on after another dash.
@@ -86,7 +61,7 @@ int prof_trace_parse(const char *text, prof_trace_id_t *id)
     if (text == NULL || id == NULL)
         return -EINVAL;
     text += strspn(text, " \t\r\n");
-    bool read = is_end(read_hex(text, parsed.bytes, 16)) || is_end(read_uuid(text, parsed.bytes)) ||
+    bool read = is_end(gp_hex_read(text, parsed.bytes, 16)) || is_end(read_uuid(text, parsed.bytes)) ||
                 is_end(read_traceparent(text, parsed.bytes));
     if (!read || memcmp(&parsed, &none, sizeof(none)) == 0)
         return -EINVAL;
@@ -94,19 +69,9 @@ int prof_trace_parse(const char *text, prof_trace_id_t *id)
     return 0;
 }
 
-static char *write_hex(char *text, const uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        *text++ = digits[bytes[i] >> 4];
-        *text++ = digits[bytes[i] & 15];
-    }
-    *text = '\0';
-    return text;
-}
-
 void prof_trace_to_hex(const prof_trace_id_t *id, char text[PROF_TRACE_HEX_SIZE])
 {
-    write_hex(text, id->bytes, 16);
+    gp_hex_write(text, id->bytes, 16);
 }
 
 void prof_trace_to_uuid(const prof_trace_id_t *id, char text[PROF_TRACE_UUID_SIZE])
@@ -116,7 +81,7 @@ void prof_trace_to_uuid(const prof_trace_id_t *id, char text[PROF_TRACE_UUID_SIZ
     for (size_t i = 0; i < sizeof(groups); i++) {
         if (i > 0)
             *text++ = '-';
-        text = write_hex(text, bytes, groups[i]);
+        text = gp_hex_write(text, bytes, groups[i]);
         bytes += groups[i];
     }
 }
@@ -125,11 +90,10 @@ void prof_trace_to_traceparent(const prof_trace_id_t *id, uint64_t span_id, int 
                                char text[PROF_TRACE_TRACEPARENT_SIZE])
 {
     uint8_t span[8];
-    for (int i = 0; i < 8; i++)
-        span[i] = (uint8_t)(span_id >> (56 - 8 * i));
+    gp_hex_from_u64(span_id, span);
     memcpy(text, "00-", 3);
-    text = write_hex(text + 3, id->bytes, 16);
+    text = gp_hex_write(text + 3, id->bytes, 16);
     *text++ = '-';
-    text = write_hex(text, span, 8);
+    text = gp_hex_write(text, span, 8);
     memcpy(text, sampled ? "-01" : "-00", 4);
 }

@@ -46,6 +46,11 @@
       "Where spans go while the program runs, with spaces between; programs with libgreenprof only.")                  \
     X(SPOOL, "DIRECTORY", 0, 0, NULL,                                                                                  \
       "Where spans that a consumer could not send are kept. Unset: /var/tmp/greenprof-UID.")                           \
+    X(HMAC_KEYS, "KEY[,...]", 0, 0, NULL,                                                                              \
+      "Keys of headers that may have a request profiled; the first one signs. Programs with libgreenprof only.")       \
+    X(HMAC_KEYS_FILE, "FILE", 0, 0, NULL, "A file with these keys, where GREENPROF_HMAC_KEYS is unset.")               \
+    X(POLICY, "always|never|signed|1/N|slower=20ms", 0, 0, NULL,                                                       \
+      "Which requests consumers get. Unset: signed where there are keys, else always.")                                \
     X(SESSION, "ID", 0, 0, NULL, "32 hex digits that all captures of one run share. Set by greenprof run.")            \
     X(PID, "PID", 1, 4194304, NULL,                                                                                    \
       "Process that writes the file itself; others append their process ids. Set by greenprof run.")                   \

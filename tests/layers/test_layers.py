@@ -38,7 +38,7 @@ ALLOWED = {
     "runtime-hooks/cpython/asyncio": ["runtime-hooks/cpython/greenlet"],
     "runtime-hooks/cpython/exact_calls": ["runtime-hooks/cpython/greenlet"],
     "runtime-hooks/cpython/pools": ["runtime-hooks/cpython/exact_calls"],
-    "runtime-hooks/cpython/package": ["core/process", "dump.c", "consume.c"],  # it is linked with the library
+    "runtime-hooks/cpython/package": ["core/process", "dump.c", "consume.c", "context.c"],  # it is linked with the library
     "runtime-hooks/cpython": ["runtime-hooks/cpython/asyncio", "runtime-hooks/cpython/pools"],
     # Reads captures and snapshots; none of it names src/core.
     "read/symbol": ["base"],
@@ -46,8 +46,10 @@ ALLOWED = {
     "read/export": ["read/report"],
     "read/tree": ["read/export", "include"],               # the command's; the library has none of it
     "consumer": ["model", "base"],                          # backends of spans; neither names the other two
-    # The library's files that know both halves, or the core and the consumers; and the programs.
+    "wire": ["model", "base"],                              # headers of requests; nor does this
+    # The library's files that know both halves, or the core and one of the rooms above; and the programs.
     "consume.c": ["consumer", "core/process"],
+    "context.c": ["wire", "core/process"],
     "dump.c": ["read/export", "core/process"],
     "tools/greenprof": ["read/tree", "capture"],
     "tools/demo-service": ["include"],

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "wire/keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+
+typedef struct hmac_key {
+    size_t len;
+    unsigned char bytes[GP_KEY_BYTES_MAX];
+} hmac_key_t;
+
+typedef struct keys {
+    size_t count;
+    hmac_key_t list[GP_KEYS_MAX];
+} keys_t;
+
+static struct {
+    keys_t used, fresh;
+    char text[GP_KEYS_TEXT_MAX + 1]; // of a file
+} * secret;                          // mapped with the first keys
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; // what is in it
+static atomic_bool exist;
+
+// --- fork: a child has the keys, whole
+
+static void before_fork(void)
+{
+    pthread_rwlock_rdlock(&lock);
+}
+
+static void in_parent(void)
+{
+    pthread_rwlock_unlock(&lock);
+}
+
+static void in_child(void)
+{
+    static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
+    lock = fresh;
+}
+
+// --- HMAC
+
+static const EVP_MD *digest_of(gp_mac_t mac)
+{
+    return mac == GP_MAC_SHA1 ? EVP_sha1() : EVP_sha256();
+}
+
+static size_t size_of(gp_mac_t mac)
+{
+    return mac == GP_MAC_SHA1 ? 20 : 32;
+}
+
+static bool digest(gp_mac_t mac, const hmac_key_t *key, const char *text, size_t len,
+                   unsigned char out[EVP_MAX_MD_SIZE])
+{
+    unsigned out_len = 0;
+    return HMAC(digest_of(mac), key->bytes, (int)key->len, (const unsigned char *)text, len, out, &out_len) != NULL &&
+           out_len == size_of(mac);
+}
+
+// What OpenSSL loads before its first HMAC takes more stack than a coroutine may have.
+static bool warm_up(void)
+{
+    static const hmac_key_t key = {.len = 1, .bytes = "k"};
+    unsigned char out[EVP_MAX_MD_SIZE];
+    return digest(GP_MAC_SHA1, &key, "", 0, out) && digest(GP_MAC_SHA256, &key, "", 0, out);
+}
+
+// --- setting
+
+static void prepare(void)
+{
+    void *room = mmap(NULL, sizeof(*secret), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return;
+    madvise(room, sizeof(*secret), MADV_DONTDUMP);
+    pthread_atfork(before_fork, in_parent, in_child);
+    secret = room;
+}
+
+static bool is_between(char c)
+{
+    return c == ',' || c == '\n';
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static int parse(const char *at, size_t len, keys_t *into)
+{
+    for (const char *end = at + len, *stop; at < end; at = stop + 1) {
+        for (stop = at; stop < end && !is_between(*stop);)
+            stop++;
+        const char *last = stop;
+        while (at < last && is_space(*at))
+            at++;
+        while (last > at && is_space(last[-1]))
+            last--;
+        size_t key_len = (size_t)(last - at);
+        if (key_len == 0)
+            continue;
+        if (key_len > GP_KEY_BYTES_MAX || into->count == GP_KEYS_MAX)
+            return -E2BIG;
+        memcpy(into->list[into->count].bytes, at, key_len);
+        into->list[into->count++].len = key_len;
+    }
+    return 0;
+}
+
+static int set_locked(const char *text, size_t len)
+{
+    int error = len <= GP_KEYS_TEXT_MAX ? parse(text, len, &secret->fresh) : -E2BIG;
+    if (error == 0 && secret->fresh.count > 0 && !warm_up())
+        error = -ENOTSUP;
+    if (error == 0) {
+        secret->used = secret->fresh;
+        // Release: partner of the acquire in gp_keys_exist().
+        atomic_store_explicit(&exist, secret->used.count > 0, memory_order_release);
+    }
+    OPENSSL_cleanse(&secret->fresh, sizeof(secret->fresh));
+    return error;
+}
+
+static bool is_prepared(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare);
+    return secret != NULL;
+}
+
+int gp_keys_set(const char *text, size_t len)
+{
+    if (!is_prepared())
+        return -ENOMEM;
+    pthread_rwlock_wrlock(&lock);
+    int error = set_locked(text, len);
+    pthread_rwlock_unlock(&lock);
+    return error;
+}
+
+static int read_file(int fd)
+{
+    size_t len = 0;
+    for (ssize_t count = 1; count > 0 && len < sizeof(secret->text); len += (size_t)count) {
+        count = read(fd, secret->text + len, sizeof(secret->text) - len);
+        if (count < 0)
+            return -errno;
+    }
+    int error = set_locked(secret->text, len);
+    OPENSSL_cleanse(secret->text, sizeof(secret->text));
+    return error;
+}
+
+int gp_keys_set_file(const char *path)
+{
+    if (!is_prepared())
+        return -ENOMEM;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    pthread_rwlock_wrlock(&lock);
+    int error = read_file(fd);
+    pthread_rwlock_unlock(&lock);
+    close(fd);
+    return error;
+}
+
+bool gp_keys_exist(void)
+{
+    return atomic_load_explicit(&exist, memory_order_acquire);
+}
+
+// --- use
+
+int gp_keys_sign(gp_mac_t mac, const char *text, size_t len, char hex[GP_MAC_HEX_MAX])
+{
+    unsigned char made[EVP_MAX_MD_SIZE];
+    if (!gp_keys_exist())
+        return -ENOKEY;
+    pthread_rwlock_rdlock(&lock);
+    int error = secret->used.count == 0 ? -ENOKEY : digest(mac, &secret->used.list[0], text, len, made) ? 0 : -EIO;
+    pthread_rwlock_unlock(&lock);
+    if (error == 0)
+        gp_hex_write(hex, made, size_of(mac));
+    return error;
+}
+
+bool gp_keys_verify(gp_mac_t mac, const char *text, size_t len, const char *hex, size_t hex_len)
+{
+    unsigned char made[EVP_MAX_MD_SIZE];
+    char made_hex[GP_MAC_HEX_MAX];
+    bool is_good = false;
+    if (!gp_keys_exist() || hex_len != 2 * size_of(mac))
+        return false;
+    pthread_rwlock_rdlock(&lock);
+    for (size_t i = 0; i < secret->used.count; i++) { // all of them, so that the time does not tell which
+        if (!digest(mac, &secret->used.list[i], text, len, made))
+            continue;
+        gp_hex_write(made_hex, made, size_of(mac));
+        is_good |= CRYPTO_memcmp(made_hex, hex, hex_len) == 0;
+    }
+    pthread_rwlock_unlock(&lock);
+    return is_good;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What was seen before: a context with a time and a nonce is good once.
+//
+// Model: a table of fixed size, in which a nonce stays as long as its context's time would be accepted. Where it is
+// full, new ones are refused: a replay never gets in. Processes that are forked after the first keys were set share the
+// table, so that one of a service's workers refuses what another one has seen. Threads: any. Signals: not safe.
+#pragma once
+
+#include <stdint.h>
+
+enum {
+    GP_NONCE_BYTES = 16,
+    GP_NONCE_PLACES = 64,       // a nonce has so many
+    GP_CONTEXT_AGE_MS = 60000,  // a context is good for this long
+    GP_CONTEXT_AHEAD_MS = 5000, // where the sender's clock is ahead
+};
+
+// Map the table, before it is used. Returns 0 or -ENOMEM.
+int gp_nonces_prepare(void);
+
+// Note a nonce. Returns 0; -EALREADY: it was seen; -ENOSPC: there is no room for it.
+//   time_ms: of its context, ms since 1970; now_ms: of this host.
+int gp_nonce_take(const uint8_t nonce[GP_NONCE_BYTES], uint64_t time_ms, uint64_t now_ms);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Which requests consumers get. A capture has all of them. Until it is set: "signed" where there are keys, else
+// "always".
+//
+// Threads: any. Signals: safe.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "greenprof/trace.h"
+
+// Set it, as prof_policy() has it. Returns 0 or -EINVAL: it is then unchanged.
+int gp_policy_set(const char *text);
+
+// A request begins that came without a signed context: is it one of them? As the core asks (gp_span_policy_t).
+bool gp_policy_chooses(prof_span_kind_t kind, const char *name);
+
+// Is a request that came with a signed context one of them?
+bool gp_policy_obeys_signed(void);
+
+// A request that was chosen, or that came with a signed context, is over: is it still one of them?
+//   is_asked: a signed context, or its program, asked for it.
+bool gp_policy_keeps(uint64_t latency_ns, bool is_asked);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// W3C Trace Context. Source: its recommendation (levels 1 and 2), sections traceparent and tracestate.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/hex.h"
+#include "wire/formats.h"
+
+enum {
+    PARENT_LEN = 55,      // of version 00
+    PARENT_MAX = 256,     // of versions to come
+    STATE_MAX = 8192,     // of one header
+    STATE_MEMBERS = 32,   // more make all of it invalid
+    STATE_PART_MAX = 256, // of a key, and of a value
+};
+
+static const char lower_hex[] = "0123456789abcdef-";
+
+static int read_parent(gp_text_t text, prof_context_t *context)
+{
+    char copy[PARENT_MAX + 1];
+    uint8_t span[8], flags;
+    memcpy(copy, text.at, text.len);
+    copy[text.len] = '\0';
+    // With a dash there it is none of the other forms that prof_trace_parse() reads.
+    if (text.len < PARENT_LEN || strspn(copy, lower_hex) < PARENT_LEN || copy[2] != '-' ||
+        prof_trace_parse(copy, &context->trace) != 0 || gp_hex_read(copy + 36, span, 8) == NULL ||
+        gp_hex_read(copy + 53, &flags, 1) == NULL)
+        return -EINVAL;
+    context->parent_id = gp_hex_to_u64(span);
+    context->flags = flags & 1 ? PROF_CONTEXT_SAMPLED : 0;
+    return context->parent_id != 0 ? 0 : -EINVAL;
+}
+
+static bool is_key(const char *key, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (memchr("abcdefghijklmnopqrstuvwxyz0123456789_-*/@", key[i], 41) == NULL)
+            return false;
+    return len > 0 && len <= STATE_PART_MAX;
+}
+
+static bool is_value(const char *value, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (value[i] < ' ' || value[i] > '~' || value[i] == ',' || value[i] == '=')
+            return false;
+    return len > 0 && len <= STATE_PART_MAX;
+}
+
+static bool is_member(gp_text_t member)
+{
+    const char *equals = memchr(member.at, '=', member.len);
+    size_t key_len = equals != NULL ? (size_t)(equals - member.at) : 0;
+    return equals != NULL && is_key(member.at, key_len) && is_value(equals + 1, member.len - key_len - 1);
+}
+
+typedef struct state {
+    char *text; // [PROF_CONTEXT_TRACESTATE_SIZE]
+    size_t len;
+    unsigned members;
+    bool is_full; // what follows is left out, whole members
+} state_t;
+
+static bool add_member(state_t *state, gp_text_t member)
+{
+    if (!is_member(member) || ++state->members > STATE_MEMBERS)
+        return false;
+    size_t comma = state->len > 0, needed = state->len + comma + member.len;
+    state->is_full = state->is_full || needed >= PROF_CONTEXT_TRACESTATE_SIZE;
+    if (state->is_full)
+        return true;
+    if (comma)
+        state->text[state->len] = ',';
+    memcpy(state->text + state->len + comma, member.at, member.len);
+    state->len = needed;
+    state->text[needed] = '\0';
+    return true;
+}
+
+static bool add_members(state_t *state, gp_text_t text)
+{
+    const char *end = text.at + text.len;
+    for (const char *at = text.at, *stop; at < end; at = stop + 1) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        stop = comma != NULL ? comma : end;
+        gp_text_t member = {at, (size_t)(stop - at)};
+        while (member.len > 0 && (*member.at == ' ' || *member.at == '\t'))
+            member.at++, member.len--;
+        while (member.len > 0 && (member.at[member.len - 1] == ' ' || member.at[member.len - 1] == '\t'))
+            member.len--;
+        if (member.len > 0 && !add_member(state, member))
+            return false;
+    }
+    return true;
+}
+
+// The members of all its headers, in order. Where it is invalid there is none.
+static void read_state(const prof_header_t *headers, size_t count, prof_context_t *context)
+{
+    state_t state = {.text = context->tracestate};
+    gp_text_t text;
+    for (size_t i = 0; i < count; i++) {
+        if (!gp_header_is(&headers[i], "tracestate"))
+            continue;
+        if (!gp_header_text(headers[i].value, STATE_MAX, &text) || !add_members(&state, text)) {
+            context->tracestate[0] = '\0';
+            return;
+        }
+    }
+}
+
+static int w3c_read(const prof_header_t *headers, size_t count, uint64_t now_ms, prof_context_t *context)
+{
+    gp_text_t text;
+    (void)now_ms;
+    int error = gp_header_find(headers, count, "traceparent", PARENT_MAX, &text);
+    if (error == 0)
+        error = read_parent(text, context);
+    if (error == 0)
+        read_state(headers, count, context);
+    return error;
+}
+
+static int w3c_write(const prof_context_t *context, uint64_t now_ms, char *text)
+{
+    char parent[PROF_TRACE_TRACEPARENT_SIZE];
+    uint64_t span = context->parent_id;
+    (void)now_ms;
+    while (span == 0) // the caller has none, and it may not be zero
+        if (getrandom(&span, sizeof(span), 0) != sizeof(span))
+            span = 1;
+    prof_trace_to_traceparent(&context->trace, span, context->flags & PROF_CONTEXT_SAMPLED, parent);
+    int len = sprintf(text, "traceparent: %s\r\n", parent);
+    if (context->tracestate[0] != '\0')
+        snprintf(text + len, PROF_CONTEXT_TEXT_SIZE - (size_t)len, "tracestate: %s\r\n", context->tracestate);
+    return 0;
+}
+
+const gp_wire_format_t gp_wire_w3c = {"w3c", false, w3c_read, w3c_write};
