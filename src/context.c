@@ -68,6 +68,7 @@ static int read_format(const gp_wire_format_t *format, const prof_header_t *head
     count(&counts.accepted);
     if (format->is_signed) {
         count(&counts.is_signed);
+        context->flags |= gp_policy_obeys_signed() ? PROF_CONTEXT_PROFILE : 0;
         add_tracestate(headers, count_of_them, now, context);
     }
     return 0;
@@ -181,7 +182,7 @@ PROF_API prof_span_t *prof_request_begin(prof_span_kind_t kind, const char *name
     if (context != NULL && context->size == sizeof(*context) && !gp_trace_is_none(&context->trace)) {
         options.trace = &context->trace;
         options.parent_id = context->parent_id;
-        if ((context->flags & PROF_CONTEXT_SIGNED) && gp_policy_obeys_signed())
+        if (context->flags & PROF_CONTEXT_PROFILE)
             options.flags |= PROF_SPAN_PROFILE;
     }
     prof_span_t *span = prof_span_begin(kind, name, &options);

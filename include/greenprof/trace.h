@@ -138,6 +138,7 @@ typedef struct prof_header {
 enum {                          // prof_context_t.flags
     PROF_CONTEXT_SAMPLED = 1,   // the caller records it (traceparent's flag)
     PROF_CONTEXT_SIGNED = 2,    // by one of the keys: the sender may have this request profiled
+    PROF_CONTEXT_PROFILE = 8,   // signed, and the policy is not "never": this request is to be profiled
     PROF_CONTEXT_OSPROFILER = 4 // it came with OSProfiler's headers
 };
 
@@ -208,8 +209,7 @@ PROF_API int prof_context_counts(prof_context_counts_t *counts);
 PROF_API int prof_policy(const char *policy);
 
 // prof_span_begin() for a request that came with a context: a root in its trace, below the sender's span; profiled
-// where the context is signed, unless the policy is "never". A parent that is OSProfiler's is in the field
-// osprofiler.parent.
+// where the context has PROF_CONTEXT_PROFILE. A parent that is OSProfiler's is in the field osprofiler.parent.
 //   context: NULL, or an empty one: a request with a trace of its own.
 //   options: NULL = defaults; its trace, parent_id and the flag PROF_SPAN_REMOTE_PARENT are set by this.
 PROF_API prof_span_t *prof_request_begin(prof_span_kind_t kind, const char *name, const prof_context_t *context,

@@ -211,7 +211,8 @@ static void reads_osprofiler(void **state)
     assert_trace(&context);
     assert_int_equal(context.parent_id, 0x8444555555555555);
     assert_string_equal(context.parent_uuid, OS_PARENT);
-    assert_int_equal(context.flags, PROF_CONTEXT_SAMPLED | PROF_CONTEXT_SIGNED | PROF_CONTEXT_OSPROFILER);
+    assert_int_equal(context.flags,
+                     PROF_CONTEXT_SAMPLED | PROF_CONTEXT_SIGNED | PROF_CONTEXT_PROFILE | PROF_CONTEXT_OSPROFILER);
 }
 
 static void refuses_tampered_osprofiler(void **state)
@@ -286,7 +287,7 @@ static void reads_own_once(void **state)
     assert_int_equal(read_one("x-greenprof-context", value, &context), 0);
     assert_trace(&context);
     assert_int_equal(context.parent_id, 0x00f067aa0ba902b7);
-    assert_int_equal(context.flags, PROF_CONTEXT_SAMPLED | PROF_CONTEXT_SIGNED);
+    assert_int_equal(context.flags, PROF_CONTEXT_SAMPLED | PROF_CONTEXT_SIGNED | PROF_CONTEXT_PROFILE);
     assert_int_equal(read_one("x-greenprof-context", value, &context), -EACCES);
     assert_empty(&context);
     prof_context_counts_t after = counted();
@@ -371,6 +372,30 @@ static void forked_processes_share_what_was_seen(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(read_one("X-Greenprof-Context", value, &context), -EACCES);
+}
+
+static void never_is_never(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"always", "signed", "1/1", "1/1000", "slower=20ms", "slower=.5s", "slower=0us"};
+    static const char *const bad[] = {"",       "Always",  "1/0",      "1/",         "1/-1",         "1/1x",
+                                      "slower", "slower=", "slower=5", "slower=-1s", "slower=1e99s", "slower=nans"};
+    char value[256];
+    prof_context_t context;
+    assert_int_equal(prof_policy("never"), 0);
+    make_own(value, "third", 0, fresh_nonce());
+    assert_int_equal(read_one("X-Greenprof-Context", value, &context), 0);
+    assert_int_equal(context.flags, PROF_CONTEXT_SAMPLED | PROF_CONTEXT_SIGNED);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(prof_policy(bad[i]), -EINVAL);
+    assert_int_equal(prof_policy(NULL), -EINVAL);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(prof_policy(good[i]), 0);
+        make_own(value, "third", 0, fresh_nonce());
+        assert_int_equal(read_one("X-Greenprof-Context", value, &context), 0);
+        assert_true(context.flags & PROF_CONTEXT_PROFILE);
+    }
+    assert_int_equal(prof_policy("signed"), 0);
 }
 
 // --- both, and neither
@@ -593,6 +618,7 @@ int main(void)
         cmocka_unit_test(refuses_other_keys_and_times),
         cmocka_unit_test(refuses_where_full),
         cmocka_unit_test(forked_processes_share_what_was_seen),
+        cmocka_unit_test(never_is_never),
         cmocka_unit_test(prefers_what_is_signed),
         cmocka_unit_test(without_keys_signed_headers_are_passed_over),
         cmocka_unit_test(keys_are_bounded),

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "contexts.h"
 #include "coro_views.h"
 #include "greenprof/consumer.h"
 #include "greenprof/coro.h"
@@ -315,6 +316,9 @@ static PyObject *calls_are_taken(PyObject *module, PyObject *unused)
 static PyMethodDef functions[] = {
     {"calls_are_taken", calls_are_taken, METH_NOARGS,
      "Has another tool taken the calling thread from exact profiles, so that calls are missing?"},
+    {"context_counts", context_counts, METH_NOARGS, "How many contexts were accepted and refused so far, by reason."},
+    {"context_read", context_read, METH_O, "context_read([(name, value), ...]): see greenprof.context_read()."},
+    {"context_write", context_write, METH_VARARGS, "context_write(format, context): see greenprof.context_headers()."},
     {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that could be used for sampling?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"coro_idle", coro_idle, METH_NOARGS,
@@ -333,6 +337,10 @@ static PyMethodDef functions[] = {
     {"detach", detach, METH_NOARGS,
      "The calling green thread or task leaves its request, and is in those only that it begins itself: for one that "
      "works for many requests."},
+    {"set_hmac_keys", context_keys, METH_O,
+     "Set the keys of headers that may have a request profiled: a str with commas, the first one signs; None = none."},
+    {"set_policy", context_policy, METH_O,
+     "Set which requests consumers get: 'always', 'never', 'signed', '1/N', 'slower=20ms'."},
     {"set_name", set_name, METH_O,
      "Name the calling green thread or task, or rename it; None: named by its function. A thread keeps its name."},
     {"set_trace", set_trace, METH_O,
@@ -355,7 +363,9 @@ static int execute(PyObject *module)
         PyErr_Format(PyExc_ImportError, "greenprof does not know Python %s", PY_VERSION);
         return -1;
     }
-    return add_type(module, "Profile", &profile_spec) != 0 ? -1 : add_type(module, "Span", &span_spec);
+    if (context_constants(module) != 0 || add_type(module, "Profile", &profile_spec) != 0)
+        return -1;
+    return add_type(module, "Span", &span_spec);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -20,10 +20,12 @@ import tempfile
 import warnings
 
 from greenprof import _greenprof
-from greenprof._greenprof import consumer, coro_idle, current_span, detach, dump_coroutines, set_name, set_trace
+from greenprof._greenprof import (consumer, context_counts, coro_idle, current_span, detach, dump_coroutines, set_hmac_keys, set_name,
+                                  set_policy, set_trace)
 
-__all__ = ["Coroutine", "Frame", "Profile", "consumer", "consumer_close", "consumer_flush", "consumer_status", "coro_idle", "coroutines",
-           "current_span", "detach", "dump_coroutines", "run", "runctx", "set_name", "set_trace", "span"]
+__all__ = ["Context", "Coroutine", "Frame", "Profile", "consumer", "consumer_close", "consumer_flush", "consumer_status",
+           "context_counts", "context_headers", "context_read", "coro_idle", "coroutines", "current_span", "detach", "dump_coroutines",
+           "run", "runctx", "set_hmac_keys", "set_name", "set_policy", "set_trace", "span"]
 
 _SCOPES = {"request": 0, "thread": 1, "process": 2}
 _CLOCKS = {"cpu": 0, "wall": 1}
@@ -250,6 +252,75 @@ class span(_greenprof.Span):
         else:
             return _calls_within(func, self.another)
         return functools.wraps(func)(spanned)
+
+
+class Context(collections.namedtuple("Context", "trace parent_id parent_uuid tracestate flags refused")):
+    """What the headers of a request say of its trace.
+
+    trace:       32 hex digits
+    parent_id:   the caller's span; 0 = not known
+    parent_uuid: the same as OSProfiler calls it, or ''
+    tracestate:  of W3C, to be handed on, or ''
+    refused:     there was a signed header, and it was no good: this is from an unsigned one
+    """
+    __slots__ = ()
+
+    @property
+    def sampled(self):
+        """Does the caller record it?"""
+        return bool(self.flags & _greenprof.CONTEXT_SAMPLED)
+
+    @property
+    def signed(self):
+        """By one of our keys?"""
+        return bool(self.flags & _greenprof.CONTEXT_SIGNED)
+
+    @property
+    def profile(self):
+        """Is this request to be profiled: signed, and allowed by the policy?"""
+        return bool(self.flags & _greenprof.CONTEXT_PROFILE)
+
+    def span(self, kind, name, **fields):
+        """A greenprof.span for the request: in its trace, below the caller's span."""
+        if self.parent_uuid and not self.parent_uuid.startswith("00000000-0000-0000-"):
+            fields.setdefault("osprofiler.parent", self.parent_uuid)
+        return span(kind, name, trace=self.trace, remote_parent=self.parent_id, profile=self.profile, **fields)
+
+
+_CONTEXT_HEADERS = frozenset(("traceparent", "tracestate", "x-trace-info", "x-trace-hmac", "x-greenprof-context"))
+
+
+def _text(value):
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def context_read(headers):
+    """The Context of a request, or None.
+
+    headers: a mapping of names to values, a WSGI environ, or pairs (ASGI's bytes as well)
+    """
+    pairs = []
+    for name, value in headers.items() if hasattr(headers, "items") else headers:
+        name = _text(name)
+        if isinstance(name, str):
+            if name.startswith("HTTP_"):
+                name = name[5:].replace("_", "-")
+            if name.lower() in _CONTEXT_HEADERS:
+                pairs.append((name, _text(value)))
+    context = _greenprof.context_read(pairs) if pairs else None
+    return context and Context(*context)
+
+
+def context_headers(format="w3c", context=None):
+    """The headers of a call to another service: a dict, empty where there is no trace, or no key to sign with.
+
+    format:  'w3c', 'osprofiler' or 'greenprof'; the last two are signed: the other service profiles what it does for this call
+    context: of the request that is worked for, so that its tracestate goes on; None: the trace and the span of the calling
+             green thread, task or thread
+    """
+    if context is not None:
+        context = tuple(context._replace(parent_id=current_span() or context.parent_id))
+    return _greenprof.context_write(format, context)
 
 
 class Frame(collections.namedtuple("Frame", "function file line")):

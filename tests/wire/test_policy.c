@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Which requests consumers get, by policy; and nonces, by time.
+#include <errno.h>
+#include <string.h>
+
+#include "../core/cmocka_all.h"
+#include "wire/keys.h"
+#include "wire/nonces.h"
+#include "wire/policy.h"
+
+static bool chooses(void)
+{
+    return gp_policy_chooses(PROF_SPAN_REQUEST, "");
+}
+
+// Until one is set: all, and with keys those that are signed.
+static void keys_restrict(void **state)
+{
+    (void)state;
+    assert_true(chooses());
+    assert_int_equal(gp_keys_set("key", 3), 0);
+    assert_false(chooses());
+    assert_true(gp_policy_obeys_signed());
+    assert_int_equal(gp_policy_set("always"), 0);
+    assert_true(chooses());
+    assert_int_equal(gp_keys_set("", 0), 0);
+}
+
+static void one_in_n(void **state)
+{
+    (void)state;
+    int chosen = 0;
+    assert_int_equal(gp_policy_set("1/7"), 0);
+    for (int i = 0; i < 700; i++)
+        chosen += chooses();
+    assert_int_equal(chosen, 100);
+}
+
+static void slower_is_decided_at_the_end(void **state)
+{
+    (void)state;
+    assert_int_equal(gp_policy_set("slower=20ms"), 0);
+    assert_true(chooses());
+    assert_false(gp_policy_keeps(19999999, false));
+    assert_true(gp_policy_keeps(20000000, false));
+    assert_true(gp_policy_keeps(0, true));
+    assert_int_equal(gp_policy_set("always"), 0);
+    assert_true(gp_policy_keeps(0, false));
+}
+
+static void never(void **state)
+{
+    (void)state;
+    assert_int_equal(gp_policy_set("never"), 0);
+    assert_false(chooses());
+    assert_false(gp_policy_obeys_signed());
+    assert_int_equal(gp_policy_set("nearly"), -EINVAL);
+    assert_false(gp_policy_obeys_signed());
+    assert_int_equal(gp_policy_set("signed"), 0);
+    assert_false(chooses());
+    assert_true(gp_policy_obeys_signed());
+}
+
+// A place is free again when what is in it would be too old to be accepted, and not before.
+static void nonces_last_as_long_as_their_contexts(void **state)
+{
+    (void)state;
+    uint8_t nonce[GP_NONCE_BYTES] = {1};
+    const uint64_t start = 1790000000000;
+    assert_int_equal(gp_nonces_prepare(), 0);
+    for (uint8_t i = 0; i < GP_NONCE_PLACES; i++) {
+        nonce[15] = i;
+        assert_int_equal(gp_nonce_take(nonce, start, start), 0);
+        assert_int_equal(gp_nonce_take(nonce, start, start), -EALREADY);
+        assert_int_equal(gp_nonce_take(nonce, start, start + GP_CONTEXT_AGE_MS), -EALREADY);
+    }
+    nonce[15] = GP_NONCE_PLACES;
+    assert_int_equal(gp_nonce_take(nonce, start, start + GP_CONTEXT_AGE_MS), -ENOSPC);
+    assert_int_equal(gp_nonce_take(nonce, start + 1, start + GP_CONTEXT_AGE_MS + 1), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_restrict),
+        cmocka_unit_test(one_in_n),
+        cmocka_unit_test(slower_is_decided_at_the_end),
+        cmocka_unit_test(never),
+        cmocka_unit_test(nonces_last_as_long_as_their_contexts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
