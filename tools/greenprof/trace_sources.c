@@ -28,23 +28,6 @@ static const char *public_name(const char *source, char *text, size_t size)
     return text;
 }
 
-// Returns 0 or a negative errno value; the text is malloc()ed and ended by NUL.
-static int read_all(int fd, char **text, size_t *len)
-{
-    size_t capacity = 0;
-    ssize_t got = 0;
-    *text = NULL;
-    *len = 0;
-    do {
-        *len += (size_t)got;
-        if (gp_reserve(text, &capacity, *len + 65536, 1) < 0)
-            return -ENOMEM;
-        got = read(fd, *text + *len, 65535);
-    } while (got > 0);
-    (*text)[*len] = '\0';
-    return got == 0 ? 0 : -errno;
-}
-
 static bool is_capture(const char *text, size_t len)
 {
     return len >= strlen(GP_FILE_MAGIC) && memcmp(text, GP_FILE_MAGIC, strlen(GP_FILE_MAGIC)) == 0;
@@ -54,7 +37,7 @@ static int read_json(gp_spans_t *set, int fd, const char *source)
 {
     char error[GP_SPANS_ERROR_SIZE] = "", *text;
     size_t len;
-    int result = read_all(fd, &text, &len), status = 0;
+    int result = gp_spans_read_all(fd, &text, &len), status = 0;
     if (result < 0)
         status = gp_fail(source, "%s", strerror(-result));
     else if (is_capture(text, len))

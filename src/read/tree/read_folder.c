@@ -3,10 +3,11 @@
 // profile-<service>-<pid>-<span>.folded.
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tree/sources.h"
 
@@ -19,26 +20,17 @@ typedef struct reading {
 // Returns a malloc()ed text, NUL behind it, or NULL and errno.
 static char *read_file(const char *path, size_t *len)
 {
-    FILE *in = fopen(path, "re");
     char *text = NULL;
-    size_t capacity = 0;
-    *len = 0;
-    while (in != NULL && gp_reserve(&text, &capacity, *len + 65536, 1) == 0) {
-        size_t got = fread(text + *len, 1, 65535, in);
-        *len += got;
-        if (got == 0)
-            break;
-    }
-    int error = in == NULL ? errno : text == NULL ? ENOMEM : ferror(in) ? errno : 0;
-    if (in != NULL)
-        fclose(in);
-    if (error != 0) {
-        free(text);
-        errno = error;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return NULL;
-    }
-    text[*len] = '\0';
-    return text;
+    int result = gp_spans_read_all(fd, &text, len);
+    close(fd);
+    if (result == 0)
+        return text;
+    free(text);
+    errno = -result;
+    return NULL;
 }
 
 static int fail(const reading_t *reading, const char *name, const char *what)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "export/text.h"
 #include "tree/json_source.h"
@@ -335,4 +336,20 @@ int gp_spans_read_json(gp_spans_t *set, const char *text, size_t len, char error
         return gp_events_finish(events);
     gp_events_free(events);
     return result;
+}
+
+int gp_spans_read_all(int fd, char **text, size_t *len)
+{
+    size_t capacity = 0;
+    ssize_t got = 0;
+    *text = NULL;
+    *len = 0;
+    do {
+        *len += (size_t)got;
+        if (gp_reserve(text, &capacity, *len + 65536, 1) < 0)
+            return -ENOMEM;
+        got = read(fd, *text + *len, 65535);
+    } while (got > 0);
+    (*text)[*len] = '\0';
+    return got == 0 ? 0 : -errno;
 }

@@ -22,6 +22,11 @@ typedef const char *gp_wanted_t;
 //   text: [len]. Bytes that are not UTF-8, unpaired surrogates and NULs are read as U+FFFD.
 int gp_spans_read_json(gp_spans_t *set, const char *text, size_t len, char error[GP_SPANS_ERROR_SIZE]);
 
+// Read a file to its end.
+//   text: malloc()ed, ended by NUL; to be freed in any case.
+// Returns 0 or a negative errno value.
+int gp_spans_read_all(int fd, char **text, size_t *len);
+
 // An event of OSProfiler, as it is in Redis. Ends are joined with beginnings by gp_events_finish().
 typedef struct gp_events gp_events_t;
 gp_events_t *gp_events_create(gp_spans_t *set);

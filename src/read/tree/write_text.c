@@ -27,7 +27,7 @@ static void put_known_ms(FILE *out, const gp_tree_span_t *span, uint64_t ns)
 
 static void put_branches(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
 {
-    const gp_tree_span_t *way[LEVELS_MAX];
+    const gp_tree_span_t *way[LEVELS_MAX] = {NULL};
     uint32_t levels = 0;
     for (const gp_tree_span_t *at = span; at->parent != GP_NO_SPAN && levels < LEVELS_MAX;
          at = &view->set->items[at->parent])
