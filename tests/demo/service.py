@@ -15,6 +15,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import measured  # noqa: E402
 
+GREENPROF = os.environ.get("GREENPROF", "greenprof")
 PROGRAM = os.environ.get("DEMO_SERVICE", "demo-service")
 # Sanitizers and valgrind make everything slower.
 PATIENCE = float(os.environ.get("DEMO_PATIENCE", "60"))

@@ -7,9 +7,7 @@ import pstats
 import subprocess
 import unittest
 
-from service import ServiceTest
-
-GREENPROF = os.environ.get("GREENPROF", "greenprof")
+from service import GREENPROF, ServiceTest
 
 # The functions that only a request for the path runs.
 OWN = {

@@ -17,7 +17,8 @@ enum {
 typedef struct connection {
     worker_t *worker;
     int fd;
-    size_t len; // bytes in `data`: this request's head and what came with it
+    size_t len;         // bytes in `data`: this request's head and what came with it
+    int64_t arrival_ns; // when the last of them reached this host, ns since 1970; 0 = not known
     char data[HTTP_HEAD_BYTES_MAX];
 } connection_t;
 
@@ -40,11 +41,11 @@ static handler_fn find_handler(const route_t *routes, const char *path)
     return not_found;
 }
 
-// The request's coroutine: everything between profile_begin() and profile_end() is the request's, and nothing else is.
+// The request's coroutine: everything between profile_begin() and profile_end() is in its profile, and nothing else is.
 static void run_request(void *arg)
 {
     call_t *call = arg;
-    profile_identify(&call->exchange);
+    prof_coro_name(NULL, call->exchange.request.path);
     prof_t *profile = profile_begin(&call->exchange);
     call->handler(&call->exchange);
     profile_end(profile, &call->exchange);
@@ -83,9 +84,9 @@ static size_t read_head(connection_t *connection)
             refuse(connection, 431);
             return 0;
         }
-        ssize_t got =
-            socket_recv(connection->fd, connection->data + connection->len, sizeof connection->data - connection->len,
-                        deadline_ms, started ? LOOP_WAIT_BUSY : LOOP_WAIT_IDLE);
+        ssize_t got = socket_recv_stamped(connection->fd, connection->data + connection->len,
+                                          sizeof connection->data - connection->len, deadline_ms,
+                                          started ? LOOP_WAIT_BUSY : LOOP_WAIT_IDLE, &connection->arrival_ns);
         if (got == -ETIMEDOUT && started)
             refuse(connection, 408);
         if (got <= 0)
@@ -126,7 +127,10 @@ static bool serve_request(connection_t *connection)
         refuse(connection, status);
         return false;
     }
+    profile_identify(&call.exchange);
+    prof_span_t *span = profile_begin_span(&call.exchange, connection->arrival_ns);
     bool goes_on = run_call(connection, &call);
+    prof_span_end(span);
     connection->len -= head_len;
     memmove(connection->data, connection->data + head_len, connection->len);
     return goes_on;

@@ -54,6 +54,7 @@ static coroutine_t *take_stack(void)
 static void coroutine_main(void)
 {
     coroutine_t *co = self.running;
+    co->record = prof_coro_current();
     co->run(co->arg);
     co->finished = true;
     setcontext(&self.home);

@@ -5,8 +5,11 @@
 // coroutines, and a coroutine suspends itself back to it; there is no switch from coroutine to
 // coroutine. The loop (loop.h) decides which is resumed when.
 //
-// Nothing here calls greenprof: it sees makecontext() and swapcontext() by itself.
+// greenprof sees makecontext() and swapcontext() by itself. What it cannot see is when a parked coroutine becomes
+// ready: the loop tells, with prof_coro_ready().
 #pragma once
+
+#include <greenprof/coro.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +33,7 @@ typedef struct coroutine {
     coroutine_fn run;
     void *arg;
     bool finished;
+    prof_coro_t *record; // what greenprof calls it; NULL before it starts
     coroutine_wait_t wait;
     struct coroutine *next;       // in the queue of ready coroutines, or among the idle stacks
     struct coroutine *next_alive; // all coroutines of a loop

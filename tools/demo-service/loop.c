@@ -51,6 +51,8 @@ size_t loop_alive(void)
 
 static void make_ready(loop_t *loop, coroutine_t *co)
 {
+    if (co->record != NULL)
+        prof_coro_ready(co->record);
     co->next = NULL;
     if (loop->ready_first == NULL)
         loop->ready_first = co;

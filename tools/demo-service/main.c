@@ -19,7 +19,7 @@ typedef struct service {
     settings_t settings;
     int client_fd;
     int upstream_fd;
-    worker_t *workers; // worker_t[settings.threads + 1], the last is the upstream
+    worker_t *workers; // worker_t[settings.threads + 1], the last is the upstream, where it has one of its own
     unsigned started;
 } service_t;
 
@@ -39,15 +39,21 @@ static int listen_on(const char *address, uint16_t port)
     return fd;
 }
 
+static bool has_upstream(const service_t *service)
+{
+    return !service->settings.is_scheduler && service->settings.scheduler_port == 0;
+}
+
 static int prepare_client_worker(service_t *service, unsigned index, const char *db_path)
 {
     worker_t *worker = &service->workers[index];
     snprintf(worker->name, sizeof worker->name, "worker-%u", index % 1000);
     worker->listen_fd = service->client_fd;
-    worker->routes = client_routes;
+    worker->routes = service->settings.is_scheduler ? upstream_routes : client_routes;
     worker->profile_dir = service->settings.profile_dir;
-    worker->db = database_open(db_path);
-    return worker->db != NULL ? 0 : -1;
+    if (!service->settings.is_scheduler)
+        worker->db = database_open(db_path);
+    return worker->db != NULL || service->settings.is_scheduler ? 0 : -1;
 }
 
 static void prepare_upstream(service_t *service)
@@ -60,21 +66,24 @@ static void prepare_upstream(service_t *service)
 
 static int prepare_workers(service_t *service)
 {
-    char path[DATABASE_PATH_SIZE];
+    char path[DATABASE_PATH_SIZE] = "";
     int rc = 0;
-    if (database_create(service->settings.rows, path) != 0)
+    if (!service->settings.is_scheduler && database_create(service->settings.rows, path) != 0)
         return -1;
     for (unsigned i = 0; i < service->settings.threads && rc == 0; i++)
         rc = prepare_client_worker(service, i, path);
-    prepare_upstream(service);
-    unlink(path); // the workers have it open
+    if (has_upstream(service))
+        prepare_upstream(service);
+    if (path[0] != '\0')
+        unlink(path); // the workers have it open
     return rc;
 }
 
 static int start_worker(service_t *service, worker_t *worker)
 {
     worker->settings = &service->settings;
-    worker->upstream_port = socket_port(service->upstream_fd);
+    worker->upstream_port =
+        has_upstream(service) ? socket_port(service->upstream_fd) : service->settings.scheduler_port;
     worker->loop = loop_create();
     if (worker->loop == NULL) {
         complain("event loop", errno);
@@ -92,7 +101,8 @@ static int start_worker(service_t *service, worker_t *worker)
 static int start_workers(service_t *service)
 {
     int rc = 0;
-    while (service->started <= service->settings.threads && rc == 0) {
+    unsigned count = service->settings.threads + (has_upstream(service) ? 1 : 0);
+    while (service->started < count && rc == 0) {
         rc = start_worker(service, &service->workers[service->started]);
         if (rc == 0)
             service->started++;
@@ -180,9 +190,10 @@ int main(int argc, char **argv)
     int rc = -1;
     service.workers = calloc(service.settings.threads + 1, sizeof *service.workers);
     service.client_fd = listen_on(service.settings.address, service.settings.port);
-    if (service.client_fd >= 0)
+    if (service.client_fd >= 0 && has_upstream(&service))
         service.upstream_fd = listen_on("127.0.0.1", 0);
-    if (service.workers != NULL && service.upstream_fd >= 0)
+    bool is_ready = service.client_fd >= 0 && (service.upstream_fd >= 0 || !has_upstream(&service));
+    if (service.workers != NULL && is_ready)
         rc = run(&service, &signals);
     release(&service);
     return rc == 0 ? 0 : 1;

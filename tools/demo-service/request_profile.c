@@ -7,26 +7,35 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 static atomic_uint sequence;
 
+// The all-zero id is none.
 static void new_trace_id(prof_trace_id_t *id)
 {
-    do {
-        if (getrandom(id->bytes, sizeof id->bytes, 0) < 0)
-            id->bytes[0] = 1;
-    } while (prof_trace_set(id) != 0); // the all-zero id is none
+    if (getrandom(id->bytes, sizeof id->bytes, 0) < 0)
+        memset(id->bytes, 0, sizeof id->bytes);
+    id->bytes[15] |= 1;
+}
+
+// The span of the caller, which the header names after the trace.
+static uint64_t parent_of(const char *traceparent)
+{
+    enum { SPAN_AT = 36 };
+    return strtoull(traceparent + SPAN_AT, NULL, 16);
 }
 
 static void take_trace_id(exchange_t *exchange)
 {
     const char *traceparent = http_header(&exchange->request, "traceparent");
+    exchange->parent_id = 0;
     if (traceparent == NULL || prof_trace_parse(traceparent, &exchange->trace) != 0)
         new_trace_id(&exchange->trace);
-    else
-        prof_trace_set(&exchange->trace);
+    else if (strlen(traceparent) >= PROF_TRACE_TRACEPARENT_SIZE - 1)
+        exchange->parent_id = parent_of(traceparent);
 }
 
 // A request id becomes the name of a file: "../../etc/passwd" must not.
@@ -56,9 +65,23 @@ void profile_identify(exchange_t *exchange)
     take_trace_id(exchange);
     prof_trace_to_hex(&exchange->trace, trace);
     take_request_id(exchange, trace);
-    prof_coro_name(NULL, exchange->request.path);
     http_add_header(&exchange->response, "X-Request-Id", exchange->id);
     http_add_header(&exchange->response, "X-Trace-Id", trace);
+}
+
+prof_span_t *profile_begin_span(const exchange_t *exchange, int64_t arrival_ns)
+{
+    char name[80];
+    const prof_field_t fields[] = {{"query", exchange->request.query}, {"request_id", exchange->id}};
+    prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
+    options.trace = &exchange->trace;
+    options.parent_id = exchange->parent_id;
+    options.flags = PROF_SPAN_REMOTE_PARENT;
+    options.start_unix_ns = (uint64_t)arrival_ns;
+    options.fields = fields;
+    options.field_count = sizeof fields / sizeof fields[0];
+    snprintf(name, sizeof name, "GET %s", exchange->request.path);
+    return prof_span_begin(PROF_SPAN_REST_DISPATCH, name, &options);
 }
 
 prof_t *profile_begin(const exchange_t *exchange)

@@ -3,7 +3,7 @@
 //
 // Model: every worker is a thread with its own event loop and its own connection to the database. A connection has a
 // coroutine that reads requests; every request gets a coroutine of its own, which runs the handler of its route. One
-// worker more stands in for another company's slow server: the upstream.
+// worker more stands in for another company's slow server: the upstream; or another process is that, the scheduler.
 #pragma once
 
 #include "http.h"
@@ -23,6 +23,9 @@ typedef struct settings {
     const char *port_file;   // NULL = none
     const char *profile_dir; // NULL = no profiles
     uint16_t port;
+    bool is_scheduler;       // it serves what the upstream serves, and has no database
+    uint16_t scheduler_port; // of another demo-service, in place of the upstream of its own; 0 = none
+    uint16_t conductor_port; // what the scheduler asks; 0 = it makes up its answers
     unsigned threads;
     unsigned rows;       // of the database
     int64_t timeout_ms;  // for a request's head, for sending the response
@@ -35,7 +38,7 @@ typedef struct worker {
     char name[16]; // its thread's
     pthread_t thread;
     loop_t *loop;
-    sqlite3 *db;                // NULL at the upstream
+    sqlite3 *db;                // NULL at the upstream, and in the scheduler
     int listen_fd;              // all workers of a kind share it
     const struct route *routes; // what it serves
     const char *profile_dir;    // for a profile of each request; NULL = none
@@ -48,6 +51,7 @@ typedef struct exchange {
     http_response_t response;
     char id[REQUEST_ID_SIZE];
     prof_trace_id_t trace;
+    uint64_t parent_id; // span of the caller in its own process; 0 = not known
 } exchange_t;
 
 typedef void (*handler_fn)(exchange_t *exchange);

@@ -25,6 +25,9 @@ static const char *const usage_text =
     "  --rows N            size of the database (20000)\n"
     "  --timeout MS        for a request's head, and for sending a response (5000)\n"
     "  --idle MS           how long a connection may stay open between requests (15000)\n"
+    "  --scheduler PORT    ask the scheduler there, in place of an upstream of its own\n"
+    "  --role ROLE         api, or scheduler: serve /stock to others, from what the conductor says (api)\n"
+    "  --conductor PORT    the conductor that the scheduler asks\n"
     "  --upstream MS       how long the upstream may take before /proxy answers 504 (10000)\n"
     "  --help              print this\n"
     "\n"
@@ -40,6 +43,9 @@ static const struct option long_options[] = {
     {"rows", required_argument, NULL, 'r'},
     {"timeout", required_argument, NULL, 'm'},
     {"idle", required_argument, NULL, 'i'},
+    {"scheduler", required_argument, NULL, 's'},
+    {"role", required_argument, NULL, 'R'},
+    {"conductor", required_argument, NULL, 'c'},
     {"upstream", required_argument, NULL, 'u'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -61,6 +67,15 @@ static unsigned read_number(const char *text, unsigned low, unsigned high)
     fprintf(stderr, "demo-service: '%s' is not a number from %u to %u\n", text, low, high);
     fail_usage();
     return 0;
+}
+
+static bool is_scheduler(const char *role)
+{
+    if (strcmp(role, "api") == 0 || strcmp(role, "scheduler") == 0)
+        return role[0] == 's';
+    fprintf(stderr, "demo-service: '%s' is neither api nor scheduler\n", role);
+    fail_usage();
+    return false;
 }
 
 static void apply(int option, const char *value, settings_t *settings)
@@ -89,6 +104,15 @@ static void apply(int option, const char *value, settings_t *settings)
         break;
     case 'i':
         settings->idle_ms = read_number(value, 1, MILLISECONDS_MAX);
+        break;
+    case 's':
+        settings->scheduler_port = (uint16_t)read_number(value, 1, 65535);
+        break;
+    case 'R':
+        settings->is_scheduler = is_scheduler(value);
+        break;
+    case 'c':
+        settings->conductor_port = (uint16_t)read_number(value, 1, 65535);
         break;
     case 'u':
         settings->upstream_ms = read_number(value, 1, MILLISECONDS_MAX);

@@ -4,8 +4,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -14,10 +16,19 @@ enum {
     LINGER_BYTES_MAX = 256 * 1024,
 };
 
+// Sockets that are accepted inherit it: a request begins when it reaches the host, not when its coroutine gets round to
+// reading it.
+static void stamp_arrivals(int fd)
+{
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+}
+
 static int bind_and_listen(int fd, const struct sockaddr_in *address)
 {
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    stamp_arrivals(fd);
     if (bind(fd, (const struct sockaddr *)address, sizeof *address) != 0 || listen(fd, BACKLOG) != 0)
         return -errno;
     return 0;
@@ -100,10 +111,42 @@ int socket_connect(uint16_t port, int64_t deadline_ms)
     return rc;
 }
 
+static int64_t stamp_of(struct msghdr *message)
+{
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
+        struct timespec stamp;
+        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_TIMESTAMPNS)
+            continue;
+        memcpy(&stamp, CMSG_DATA(item), sizeof stamp);
+        return (int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec;
+    }
+    return 0;
+}
+
+// recv(2), with the time stamp of the last of the bytes.
+static ssize_t receive(int fd, char *data, size_t size, int64_t *arrival_ns)
+{
+    char control[CMSG_SPACE(sizeof(struct timespec))];
+    struct iovec part = {data, size};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t len = recvmsg(fd, &message, 0);
+    if (len >= 0)
+        *arrival_ns = stamp_of(&message);
+    return len;
+}
+
 ssize_t socket_recv(int fd, char *data, size_t size, int64_t deadline_ms, loop_wait_kind_t kind)
 {
+    int64_t ignored;
+    return socket_recv_stamped(fd, data, size, deadline_ms, kind, &ignored);
+}
+
+ssize_t socket_recv_stamped(int fd, char *data, size_t size, int64_t deadline_ms, loop_wait_kind_t kind,
+                            int64_t *arrival_ns)
+{
     for (;;) {
-        ssize_t len = recv(fd, data, size, 0);
+        ssize_t len = receive(fd, data, size, arrival_ns);
         if (len >= 0)
             return len;
         if (errno == EINTR)

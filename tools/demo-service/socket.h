@@ -24,6 +24,11 @@ int socket_connect(uint16_t port, int64_t deadline_ms);
 // Receive at least one byte. Returns how many, 0 at the end of the stream, or a negative errno value.
 ssize_t socket_recv(int fd, char *data, size_t size, int64_t deadline_ms, loop_wait_kind_t kind);
 
+// The same, and when the last of these bytes reached this host, ns since 1970; 0 where the kernel did not say. Only for
+// descriptors of socket_accept().
+ssize_t socket_recv_stamped(int fd, char *data, size_t size, int64_t deadline_ms, loop_wait_kind_t kind,
+                            int64_t *arrival_ns);
+
 // Send all of it.
 int socket_send(int fd, const char *data, size_t len, int64_t deadline_ms);
 

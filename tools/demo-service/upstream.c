@@ -20,40 +20,42 @@ enum {
     DELAY_ASKED_MAX_MS = 10000,
 };
 
-// Status line and headers are the upstream's business; what follows the empty line is JSON.
-static int parse_reply(const char *reply, size_t len, json_t **stock)
+// A question to another service, and its answer.
+typedef struct question {
+    const exchange_t *exchange; // on whose behalf
+    const char *service;
+    const char *path;
+    uint16_t port;
+    char delay[16]; // "" = none is asked for
+} question_t;
+
+// Status line and headers are the other service's business; what follows the empty line is JSON.
+static int parse_reply(const char *reply, size_t len, json_t **answer)
 {
     static const char ok[] = "HTTP/1.1 200 ";
     size_t head_len = http_head_len(reply, len);
     if (head_len == 0 || strncmp(reply, ok, sizeof ok - 1) != 0)
         return 502;
-    *stock = json_loadb(reply + head_len, len - head_len, 0, NULL);
-    return *stock != NULL ? 0 : 502;
+    *answer = json_loadb(reply + head_len, len - head_len, 0, NULL);
+    return *answer != NULL ? 0 : 502;
 }
 
-static uint64_t new_span_id(void)
-{
-    uint64_t id;
-    return getrandom(&id, sizeof id, 0) == sizeof id && id != 0 ? id : 1;
-}
-
-// The trace goes with the request: the upstream's samples will carry the same id.
-static int send_request(const exchange_t *exchange, int fd, int64_t deadline_ms)
+// The trace goes with the request: what the other service does is part of it, below this call's span.
+static int send_question(const question_t *question, prof_span_t *span, int fd, int64_t deadline_ms)
 {
     char request[512];
     char traceparent[PROF_TRACE_TRACEPARENT_SIZE];
-    char delay[16] = "";
-    prof_trace_to_traceparent(&exchange->trace, new_span_id(), 1, traceparent);
-    if (http_query(&exchange->request, "delay", delay, sizeof delay))
-        delay[strspn(delay, "0123456789")] = '\0';
+    uint64_t span_id = prof_span_id(span) != 0 ? prof_span_id(span) : 1; // 1: nothing records it here
+    prof_trace_to_traceparent(&question->exchange->trace, span_id, 1, traceparent);
     int len = snprintf(request, sizeof request,
-                       "GET /stock?delay=%s HTTP/1.1\r\nHost: upstream\r\nConnection: close\r\n"
-                       "X-Request-Id: %s-upstream\r\ntraceparent: %s\r\n\r\n",
-                       delay, exchange->id, traceparent);
+                       "GET %s?delay=%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n"
+                       "X-Request-Id: %s-%s\r\ntraceparent: %s\r\n\r\n",
+                       question->path, question->delay, question->service, question->exchange->id, question->service,
+                       traceparent);
     return socket_send(fd, request, (size_t)len, deadline_ms);
 }
 
-// Receives until the upstream closes. Returns the length or a negative errno value.
+// Receives until the peer closes. Returns the length or a negative errno value.
 static ssize_t receive_reply(int fd, char *reply, int64_t deadline_ms)
 {
     size_t len = 0;
@@ -69,30 +71,60 @@ static ssize_t receive_reply(int fd, char *reply, int64_t deadline_ms)
     }
 }
 
-static ssize_t call_upstream(const exchange_t *exchange, char *reply)
+static ssize_t call(const question_t *question, prof_span_t *span, char *reply)
 {
-    int64_t deadline_ms = loop_now_ms() + exchange->worker->settings->upstream_ms;
-    int fd = socket_connect(exchange->worker->upstream_port, deadline_ms);
+    int64_t deadline_ms = loop_now_ms() + question->exchange->worker->settings->upstream_ms;
+    int fd = socket_connect(question->port, deadline_ms);
     if (fd < 0)
         return fd;
-    ssize_t len = send_request(exchange, fd, deadline_ms);
+    ssize_t len = send_question(question, span, fd, deadline_ms);
     if (len == 0)
         len = receive_reply(fd, reply, deadline_ms);
     close(fd);
     return len;
 }
 
-int upstream_fetch_stock(const exchange_t *exchange, json_t **stock)
+static prof_span_t *begin_call(const question_t *question)
+{
+    char name[64];
+    prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
+    const prof_field_t field = {"service", question->service};
+    options.fields = &field;
+    options.field_count = 1;
+    snprintf(name, sizeof name, "GET %s", question->path);
+    return prof_span_begin(PROF_SPAN_REST_CALL, name, &options);
+}
+
+// Parks the coroutine until the other service answers. Returns 0, or the status to answer with.
+static int ask(const question_t *question, json_t **answer)
 {
     char *reply = malloc(REPLY_BYTES_MAX);
     if (reply == NULL)
         return 503;
-    ssize_t len = call_upstream(exchange, reply);
+    prof_span_t *span = begin_call(question);
+    ssize_t len = call(question, span, reply);
     int status = len == -ETIMEDOUT ? 504 : len == -ECANCELED ? 503 : 502;
+    if (len < 0)
+        prof_span_fail(span, "errno", strerror((int)-len));
+    prof_span_end(span);
     if (len >= 0)
-        status = parse_reply(reply, (size_t)len, stock);
+        status = parse_reply(reply, (size_t)len, answer);
     free(reply);
     return status;
+}
+
+static void copy_delay(const exchange_t *exchange, char delay[16])
+{
+    if (!http_query(&exchange->request, "delay", delay, 16))
+        delay[0] = '\0';
+    delay[strspn(delay, "0123456789")] = '\0';
+}
+
+int upstream_fetch_stock(const exchange_t *exchange, json_t **stock)
+{
+    question_t question = {exchange, "scheduler", "/stock", exchange->worker->upstream_port, ""};
+    copy_delay(exchange, question.delay);
+    return ask(&question, stock);
 }
 
 static int64_t choose_delay_ms(const exchange_t *exchange)
@@ -119,11 +151,25 @@ static json_t *make_stock(void)
     return items;
 }
 
+// Where the conductor would place it. Returns 0, or the status to answer with.
+static int ask_conductor(const exchange_t *exchange, json_t **place)
+{
+    question_t question = {exchange, "conductor", "/place", exchange->worker->settings->conductor_port, ""};
+    copy_delay(exchange, question.delay);
+    return ask(&question, place);
+}
+
 // The upstream's own handler: slow, like all upstreams.
 void handle_stock(exchange_t *exchange)
 {
-    if (loop_sleep(choose_delay_ms(exchange)) != 0)
-        respond_error(exchange, 503, "shutting down");
+    json_t *place = NULL;
+    int status = 0;
+    if (exchange->worker->settings->conductor_port != 0)
+        status = ask_conductor(exchange, &place);
+    else if (loop_sleep(choose_delay_ms(exchange)) != 0)
+        status = 503;
+    if (status != 0)
+        respond_error(exchange, status, status == 503 ? "shutting down" : "the conductor did not answer");
     else
-        respond_json(exchange, json_pack("{s:o}", "items", make_stock()));
+        respond_json(exchange, json_pack("{s:o, s:o*}", "items", make_stock(), "place", place));
 }
