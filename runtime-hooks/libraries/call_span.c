@@ -2,6 +2,7 @@
 #include "libraries/call_span.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,32 @@ bool gp_call_is_wanted(gp_library_t library)
         return false;
     pthread_once(&once, read_setting);
     return is_on[library];
+}
+
+static void *find_beside(const void *original, const char *name)
+{
+    Dl_info info;
+    void *library = dladdr(original, &info) != 0 ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *found = library != NULL ? dlsym(library, name) : NULL;
+    if (library != NULL)
+        dlclose(library);
+    return found;
+}
+
+void *gp_call_sibling(gp_sibling_t *known, const void *original, const char *name)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    // Acquire: partner of the release below.
+    if (__atomic_load_n(&known->original, __ATOMIC_ACQUIRE) == original)
+        return known->found;
+    void *found = find_beside(original, name);
+    pthread_mutex_lock(&lock);
+    if (known->original == NULL) { // of two copies of a library, that of the first call is kept
+        known->found = found;
+        __atomic_store_n(&known->original, (void *)(uintptr_t)original, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb)

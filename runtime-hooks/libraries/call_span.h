@@ -19,6 +19,14 @@ typedef enum gp_library {
 // Is a call to be recorded: is the library wanted, and a request open? Otherwise the functions below are not called.
 bool gp_call_is_wanted(gp_library_t library);
 
+// A function of the library that `original` belongs to, which may have been loaded for a plugin alone; NULL = it has
+// none of that name. Cost: ~5 ns from the second time on.
+typedef struct gp_sibling {
+    void *original, *found;
+} gp_sibling_t;
+
+void *gp_call_sibling(gp_sibling_t *known, const void *original, const char *name);
+
 // Begin a span for a call. verb: what it does, as "SELECT"; the span is called "LIBRARY VERB".
 prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb);
 

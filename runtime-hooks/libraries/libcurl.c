@@ -26,9 +26,11 @@ static void add_address(prof_span_t *span, const char *url)
     prof_span_set(span, "http.url", plain);
 }
 
-static void add_answer(prof_span_t *span, void *handle, int result)
+// original: a function of the library.
+static void add_answer(prof_span_t *span, void *handle, int result, const void *original)
 {
-    getinfo_t *getinfo = (getinfo_t *)(uintptr_t)gp_interpose_find("curl_easy_getinfo");
+    static gp_sibling_t function;
+    getinfo_t *getinfo = (getinfo_t *)(uintptr_t)gp_call_sibling(&function, original, "curl_easy_getinfo");
     char text[24], *url = NULL;
     long status = 0;
     if (getinfo != NULL && getinfo(handle, EFFECTIVE_URL, &url) == 0 && url != NULL)
@@ -49,7 +51,7 @@ int curl_easy_perform(void *handle)
         return real(handle);
     prof_span_t *span = gp_call_begin(GP_LIBRARY_LIBCURL, PROF_SPAN_REST_CALL, "transfer");
     int result = real(handle);
-    add_answer(span, handle, result);
+    add_answer(span, handle, result, (void *)(uintptr_t)real);
     prof_span_end(span);
     return result;
 }

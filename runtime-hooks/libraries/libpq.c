@@ -31,10 +31,12 @@ static prof_span_t *begin(const char *sql, const char *otherwise)
     return span;
 }
 
-static void *end(prof_span_t *span, void *result)
+// original: a function of the library.
+static void *end(prof_span_t *span, void *result, const void *original)
 {
-    status_t *status_of = (status_t *)(uintptr_t)gp_interpose_find("PQresultStatus");
-    text_of_status_t *text_of = (text_of_status_t *)(uintptr_t)gp_interpose_find("PQresStatus");
+    static gp_sibling_t status_function, text_function;
+    status_t *status_of = (status_t *)(uintptr_t)gp_call_sibling(&status_function, original, "PQresultStatus");
+    text_of_status_t *text_of = (text_of_status_t *)(uintptr_t)gp_call_sibling(&text_function, original, "PQresStatus");
     int status = status_of != NULL ? status_of(result) : 0;
     if (status == FATAL_ERROR || status == BAD_RESPONSE)
         prof_span_fail(span, text_of != NULL ? text_of(status) : "failed", NULL);
@@ -48,7 +50,7 @@ void *PQexec(void *connection, const char *query)
     if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
         return real(connection, query);
     prof_span_t *span = begin(query, "exec");
-    return end(span, real(connection, query));
+    return end(span, real(connection, query), (void *)(uintptr_t)real);
 }
 
 void *PQexecParams(void *connection, const char *command, int count, const unsigned *types, const char *const *values,
@@ -58,7 +60,8 @@ void *PQexecParams(void *connection, const char *command, int count, const unsig
     if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
         return real(connection, command, count, types, values, lengths, formats, result_format);
     prof_span_t *span = begin(command, "exec");
-    return end(span, real(connection, command, count, types, values, lengths, formats, result_format));
+    return end(span, real(connection, command, count, types, values, lengths, formats, result_format),
+               (void *)(uintptr_t)real);
 }
 
 void *PQexecPrepared(void *connection, const char *name, int count, const char *const *values, const int *lengths,
@@ -69,7 +72,7 @@ void *PQexecPrepared(void *connection, const char *name, int count, const char *
         return real(connection, name, count, values, lengths, formats, result_format);
     prof_span_t *span = begin(NULL, "exec prepared");
     prof_span_set(span, "db.prepared", name);
-    return end(span, real(connection, name, count, values, lengths, formats, result_format));
+    return end(span, real(connection, name, count, values, lengths, formats, result_format), (void *)(uintptr_t)real);
 }
 
 void *PQprepare(void *connection, const char *name, const char *query, int count, const unsigned *types)
@@ -78,5 +81,5 @@ void *PQprepare(void *connection, const char *name, const char *query, int count
     if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
         return real(connection, name, query, count, types);
     prof_span_t *span = begin(query, "prepare");
-    return end(span, real(connection, name, query, count, types));
+    return end(span, real(connection, name, query, count, types), (void *)(uintptr_t)real);
 }

@@ -47,10 +47,12 @@ static void add_result(prof_span_t *span, int result)
 
 static int step(step_t *real, void *statement)
 {
-    sql_t *sql_of = (sql_t *)(uintptr_t)gp_interpose_find("sqlite3_sql");
-    step_t *is_busy = (step_t *)(uintptr_t)gp_interpose_find("sqlite3_stmt_busy");
+    static gp_sibling_t sql_function, busy_function;
+    sql_t *sql_of = (sql_t *)(uintptr_t)gp_call_sibling(&sql_function, (void *)(uintptr_t)real, "sqlite3_sql");
+    step_t *is_busy =
+        (step_t *)(uintptr_t)gp_call_sibling(&busy_function, (void *)(uintptr_t)real, "sqlite3_stmt_busy");
     const char *sql = sql_of != NULL && statement != NULL ? sql_of(statement) : NULL;
-    bool is_first = is_busy == NULL || statement == NULL || !is_busy(statement);
+    bool is_first = is_busy != NULL && statement != NULL && !is_busy(statement);
     char verb[16];
     prof_span_t *span = gp_call_begin(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb));
     uint64_t start = gp_ticks();

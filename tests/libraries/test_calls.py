@@ -14,6 +14,14 @@ REQUEST, REST_CALL, DATABASE, CACHE = 1, 2, 6, 7
 FAILED = 16
 
 
+PYTHON = """
+import sqlite3, greenprof
+connection = sqlite3.connect(":memory:")
+with greenprof.span("request", "request"):
+    connection.execute("SELECT value FROM json_each('[1, 2, 3]')").fetchall()
+"""
+
+
 class Calls(unittest.TestCase):
     def record(self, **environment):
         with tempfile.TemporaryDirectory() as folder:
@@ -43,6 +51,16 @@ class Calls(unittest.TestCase):
         self.assertEqual(fields[7], {"db.prepared": "mine"})
         self.assertEqual(fields[9], {"http.url": "https://host/path", "http.status_code": "204"})
         self.assertEqual(fields[10], {"http.url": "https://bad/", "error.type": "curl 7"})
+
+    def test_library_of_a_plugin(self):
+        """Python's SQLite is in the scope of its extension module alone."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "capture")
+            subprocess.run([GREENPROF, "run", "--quiet", "-o", path, "--", "/usr/bin/python3", "-c", PYTHON], check=True,
+                           stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": os.environ["GREENPROF_PYTHON"]}, timeout=60)
+            calls = [span for span in Capture(path).spans if span.kind == DATABASE]
+        self.assertEqual({span.name for span in calls}, {"sqlite SELECT"})  # SQLite reads its own tables, too
+        self.assertIn({"db.statement": "SELECT value FROM json_each(?)"}, [span.fields for span in calls])
 
     def test_chosen_by_name(self):
         names = {span.name.split()[0] for span in self.record(GREENPROF_SPANS="hiredis,libpq")}

@@ -271,6 +271,9 @@ void gp_recording_meta(gp_recording_t *recording)
     struct utsname names;
     if (uname(&names) == 0)
         add_meta(recording, "hostname", names.nodename, strlen(names.nodename));
+    const char *service = gp_setting(GP_SETTING_SERVICE);
+    if (service != NULL)
+        add_meta(recording, "service", service, strlen(service));
     snprintf(text, sizeof(text), "%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
     add_meta(recording, "greenprof", text, strlen(text));
 }
