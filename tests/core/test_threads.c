@@ -332,6 +332,43 @@ static void threads_without_a_descriptor_get_a_timer(void **state)
     assert_int_equal(after.rlim_cur, SOFT_LIMIT); // the host's own
 }
 
+static pthread_key_t late_key;
+
+static void linger(void *unused)
+{
+    (void)unused;
+    sem_post(&there);
+    sem_wait(&leave);
+}
+
+static void *end_slowly(void *tid)
+{
+    *(pid_t *)tid = (pid_t)syscall(SYS_gettid);
+    pthread_setspecific(late_key, tid);
+    return NULL;
+}
+
+// Destructors of the program's, after greenprof's: a look at the process's threads finds it still there.
+static void thread_that_has_ended_is_no_new_one(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pid_t tid = 0;
+    sem_init(&leave, 0, 0);
+    sem_init(&there, 0, 0);
+    assert_int_equal(gp_sampler_acquire(100), 0);
+    assert_int_equal(pthread_key_create(&late_key, linger), 0);
+    assert_int_equal(pthread_create(&thread, NULL, end_slowly, &tid), 0);
+    sem_wait(&there);
+    gp_sampler_look_for_threads();
+    bool is_known = gp_thread_find(tid) != NULL;
+    sem_post(&leave);
+    pthread_join(thread, NULL);
+    gp_sampler_release(100);
+    pthread_key_delete(late_key);
+    assert_false(is_known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +381,7 @@ int main(void)
         cmocka_unit_test(looks_at_threads_that_sleep_are_bounded),
         cmocka_unit_test_setup_teardown(rings_are_given_back_after_a_peak, make_blocks, drop_blocks),
         cmocka_unit_test(threads_without_a_descriptor_get_a_timer),
+        cmocka_unit_test(thread_that_has_ended_is_no_new_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,14 @@ static void arm_task(pid_t tid, void *unused)
     pthread_mutex_unlock(&timer_lock);
 }
 
+// A thread that is not known and blocks the signal is ending, in destructors that run after ours, or is just made: then
+// it tells of itself.
+static void arm_unless_ending(pid_t tid, void *unused)
+{
+    if (gp_thread_find(tid) != NULL || !gp_task_blocks(tid, gp_sampling_signal()))
+        arm_task(tid, unused);
+}
+
 static void disarm_all(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -375,7 +383,7 @@ void gp_sampler_look_for_threads(void)
 {
     pthread_mutex_lock(&gp_sampler_lock);
     if (frequency != 0)
-        gp_task_each(arm_task, NULL);
+        gp_task_each(arm_unless_ending, NULL);
     pthread_mutex_unlock(&gp_sampler_lock);
 }
 

@@ -26,16 +26,30 @@ int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument)
     return 0;
 }
 
+// The beginning of a file of a thread; nothing where it is gone.
+static void read_file(pid_t tid, const char *name, char *text, size_t size)
+{
+    snprintf(text, size, "/proc/self/task/%d/%s", (int)tid, name);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? syscall(SYS_read, fd, text, size - 1) : 0;
+    text[length > 0 ? length : 0] = '\0';
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+}
+
 char gp_task_state(pid_t tid)
 {
     char text[128];
-    snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t length = syscall(SYS_read, fd, text, sizeof(text) - 1);
-    syscall(SYS_close, fd);
-    text[length > 0 ? length : 0] = '\0';
+    read_file(tid, "stat", text, sizeof(text));
     const char *end = strrchr(text, ')');
     return end != NULL && end[1] != '\0' ? end[2] : 0;
+}
+
+bool gp_task_blocks(pid_t tid, int signal_number)
+{
+    static const char label[] = "\nSigBlk:";
+    char text[4096];
+    read_file(tid, "status", text, sizeof(text));
+    const char *mask = strstr(text, label);
+    return mask != NULL && (strtoull(mask + sizeof(label) - 1, NULL, 16) >> (signal_number - 1) & 1) != 0;
 }

@@ -2,6 +2,7 @@
 // The threads of this process, as the kernel lists them.
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 // Call `visit` for each thread but greenprof's own. Returns 0, or a negative errno value where they cannot be listed.
@@ -12,3 +13,8 @@ int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument);
 // Signals: safe. Cost: three system calls.
 // Source: proc_pid_stat(5): the state follows the name, which may have parentheses itself.
 char gp_task_state(pid_t tid);
+
+// Does a thread block a signal? false where that is not known.
+// Signals: safe. Cost: three system calls.
+// Source: proc_pid_status(5): SigBlk is a bit mask in hexadecimal, signal 1 is bit 0.
+bool gp_task_blocks(pid_t tid, int signal_number);
