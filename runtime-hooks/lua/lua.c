@@ -29,13 +29,13 @@ static bool is_gone(const prof_coro_t *coro)
 static void forget(lua_State *state)
 {
     prof_coro_t *over = NULL;
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
     if (known != NULL) {
         over = atomic_load_explicit(&known->coro->id, memory_order_relaxed) == known->id ? known->coro : NULL;
         gp_lua_table_remove(&table, known);
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     gp_coro_retire(over);
 }
 
@@ -43,21 +43,21 @@ static void forget(lua_State *state)
 static void forget_dropped(lua_State *state)
 {
     gp_lua_dropped_t dropped[GP_LUA_SWEPT_MAX + 1];
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     size_t count = gp_lua_table_sweep(&table, dropped);
     gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
     if (known != NULL) {
         dropped[count++] = (gp_lua_dropped_t){known->coro, known->id};
         gp_lua_table_remove(&table, known);
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     for (size_t i = 0; i < count; i++)
         gp_coro_abandon(dropped[i].coro, dropped[i].id);
 }
 
 static gp_lua_known_t *look_up(lua_State *state, prof_coro_t **coro, uint64_t *id)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
     if (known != NULL) {
         // Release: partner of the acquires in lua_table.c; it looks suspended until it is resumed.
@@ -65,7 +65,7 @@ static gp_lua_known_t *look_up(lua_State *state, prof_coro_t **coro, uint64_t *i
         *coro = known->coro;
         *id = known->id;
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return known;
 }
 
@@ -85,7 +85,7 @@ static gp_lua_known_t *make(lua_State *state, int arguments, prof_coro_t **coro,
     if (*coro == NULL)
         return NULL;
     *id = atomic_load_explicit(&(*coro)->id, memory_order_relaxed);
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_lua_known_t *known = gp_lua_table_add(&table, (uintptr_t)state);
     if (known != NULL) {
         known->coro = *coro;
@@ -93,7 +93,7 @@ static gp_lua_known_t *make(lua_State *state, int arguments, prof_coro_t **coro,
         (*coro)->subject = (uintptr_t)known;
         atomic_store_explicit(&(*coro)->is_gone, is_gone, memory_order_release);
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return known;
 }
 

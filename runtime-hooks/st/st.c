@@ -70,22 +70,22 @@ static unsigned used_cells;
 
 static cell_t *take_cell(void)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     cell_t *cell = free_cells;
     if (cell != NULL)
         free_cells = cell->next;
     else if (used_cells < sizeof(cells) / sizeof(cells[0]))
         cell = &cells[used_cells++];
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return cell;
 }
 
 static void give_cell(cell_t *cell)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     cell->next = free_cells;
     free_cells = cell;
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 // Its caller is where a stack ends: st_thread_create()'s frame is long gone, and nothing stands above.

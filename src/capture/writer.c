@@ -69,10 +69,12 @@ static void remove_if_made(const char *path, off_t most)
 static int create(gp_writer_t *writer)
 {
     // O_APPEND: should a host close the descriptor, it is reopened by path and goes on where it was.
-    int flags = writer->has_made_name ? O_NOFOLLOW | O_NONBLOCK : O_TRUNC;
-    int fd = open(writer->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0600);
+    // O_NONBLOCK: the program does not wait for a reader of a pipe; without one there is no capture (ENXIO).
+    int flags = writer->has_made_name ? O_NOFOLLOW : O_TRUNC;
+    int fd = open(writer->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, 0600);
     if (fd < 0)
         return -errno;
+    fcntl(fd, F_SETFL, O_APPEND); // what is read slowly is written slowly
     struct stat status;
     int error = writer->has_made_name ? empty_if_regular(fd) : 0;
     if (error == 0 && fstat(fd, &status) != 0)
@@ -182,7 +184,7 @@ static int check_descriptor(gp_writer_t *writer)
     struct stat status;
     if (fstat(writer->fd, &status) == 0 && status.st_dev == writer->device && status.st_ino == writer->inode)
         return 0;
-    int fd = open(writer->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    int fd = open(writer->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -errno;
     if (fstat(fd, &status) != 0 || status.st_dev != writer->device || status.st_ino != writer->inode) {

@@ -139,6 +139,42 @@ static int fork_handlers_call(void)
     return prof_stop(outer_profile) == 0 ? 0 : 3;
 }
 
+static int failed_in_threads;
+
+static void *use_profiles(void *unused)
+{
+    (void)unused;
+    prof_t *profile = prof_start(NULL);
+    burn(1000000);
+    failed_in_threads += profile == NULL || prof_dump_stats(outer_profile, "/dev/null") != 0;
+    failed_in_threads += profile == NULL || prof_stop(profile) != 0;
+    return NULL;
+}
+
+static void let_thread_call(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, use_profiles, NULL) != 0)
+        abort();
+    pthread_join(thread, NULL);
+}
+
+// A fork handler may wait for a thread that starts, dumps and stops profiles.
+static int fork_handlers_wait(void)
+{
+    int status = -1;
+    outer_profile = prof_start(NULL);
+    pthread_atfork(let_thread_call, let_thread_call, let_thread_call);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(PATIENCE_S / 2);
+        prof_t *profile = prof_start(NULL);
+        _exit(failed_in_threads == 0 && prof_stop(profile) == 0 && prof_stop(outer_profile) == 0 ? 0 : 5);
+    }
+    waitpid(pid, &status, 0);
+    return status != 0 ? 2 : failed_in_threads != 0 ? 3 : prof_stop(outer_profile) == 0 ? 0 : 4;
+}
+
 // --- Dumps.
 
 // A name that is demangled, which takes much stack.
@@ -486,6 +522,7 @@ static const rough_case_t cases[] = {
     {"forks_create", forks_create},
     {"forks_do_both", forks_do_both},
     {"fork_handlers_call", fork_handlers_call},
+    {"fork_handlers_wait", fork_handlers_wait},
     {"cancelled_dumps", cancelled_dumps},
     {"tiny_default_stack", tiny_default_stack},
     {"bare_fork", bare_fork},

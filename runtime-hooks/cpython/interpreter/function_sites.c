@@ -96,10 +96,10 @@ static bool is_own_builtin(gp_py_t *builtin)
 
 static const gp_exact_site_t *site_of(const void *key, const char *name, const char *file, uint32_t line)
 {
-    pthread_mutex_lock(&gp_drain_lock);
+    gp_drain_enter();
     uint32_t number = gp_functions_number(name, strlen(name), file, strlen(file), line);
     const gp_exact_site_t *site = number != 0 ? gp_exact_site_of_language(number, line, key) : NULL;
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_drain_leave();
     return site;
 }
 

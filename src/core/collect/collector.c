@@ -18,6 +18,7 @@
 #include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sleepers.h"
+#include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
 #include "coro/threads.h"
@@ -166,26 +167,42 @@ static void refresh(void)
     GP_SINKS_CALL(refresh, changed);
 }
 
+static void take_lock(void)
+{
+    gp_process_let_forks_by();
+    gp_lock(&gp_drain_lock);
+}
+
 void gp_drain_enter(void)
 {
     atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
-    pthread_mutex_lock(&gp_drain_lock);
+    take_lock();
     atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
+}
+
+bool gp_drain_enter_until(const struct timespec *until)
+{
+    gp_locks_held++;
+    atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
+    bool is_taken = pthread_mutex_clocklock(&gp_drain_lock, CLOCK_MONOTONIC, until) == 0;
+    atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
+    gp_locks_held -= !is_taken;
+    return is_taken;
 }
 
 void gp_drain_leave(void)
 {
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_unlock(&gp_drain_lock);
 }
 
 // The mutex itself would mostly be taken again before one that waits has woken up.
 void gp_drain_pass(void)
 {
     struct timespec pause = {.tv_nsec = PASS_NS};
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_unlock(&gp_drain_lock);
     for (int i = 0; i < PASSES && atomic_load_explicit(&waiting, memory_order_relaxed) > 0; i++)
         syscall(SYS_nanosleep, &pause, NULL);
-    pthread_mutex_lock(&gp_drain_lock);
+    take_lock();
 }
 
 void gp_collector_between_pieces(void)
@@ -202,7 +219,7 @@ void gp_collector_between_pieces(void)
 
 static void round_of_all(void)
 {
-    pthread_mutex_lock(&gp_drain_lock);
+    take_lock();
     refresh();
     prof_coro_t *retired = gp_coro_take_retired();
     drain_all();
@@ -213,12 +230,12 @@ static void round_of_all(void)
     GP_SINKS_CALL(round);
     gp_polled_round();
     gp_found_stacks_look();
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_unlock(&gp_drain_lock);
 }
 
 static void look_at_sleepers(void)
 {
-    pthread_mutex_lock(&gp_drain_lock);
+    take_lock();
     gp_news_take();
     gp_thread_t *thread;
     bool any = false;
@@ -231,7 +248,7 @@ static void look_at_sleepers(void)
     for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !gp_sleepers_look(thread))
             gp_thread_set_remove(&gp_news_lookers, thread);
-    pthread_mutex_unlock(&gp_drain_lock);
+    gp_unlock(&gp_drain_lock);
 }
 
 static bool wants_waits(void)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <time.h>
 
 #include "collect/modules.h"
 #include "collect/sink.h"
@@ -14,6 +15,9 @@ extern pthread_mutex_t gp_drain_lock;
 // Take the drain lock, on any thread but the collector's, and give it back. Cost: at most the time of a piece
 // (gp_collector_between_pieces()) or of emptying the rings.
 void gp_drain_enter(void);
+
+// The same in a fork handler; `until` on CLOCK_MONOTONIC. Returns false where it was not to be had until then.
+bool gp_drain_enter_until(const struct timespec *until);
 void gp_drain_leave(void);
 
 // Let a thread that waits for the drain lock have it, and take it again. Caller has it.

@@ -148,10 +148,10 @@ void gp_parked_trace(prof_coro_t *coro, uint64_t trace[2])
 
 uint32_t gp_parked_scope(prof_coro_t *coro)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed);
     uint32_t index = scope != NULL ? scope->index : 0;
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return index;
 }
 

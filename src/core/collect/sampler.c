@@ -12,6 +12,7 @@
 #include "collect/pacer.h"
 #include "collect/perf_probe.h"
 #include "collect/sampling_signal.h"
+#include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/task.h"
 #include "coro/threads.h"
@@ -24,21 +25,40 @@
 #include "signal/wait.h"
 #include "unwind/unwind.h"
 
-pthread_mutex_t gp_sampler_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // Around everything that touches a thread's timer: what threads need to begin and to end. `engine`, `frequency` and
-// `leaving` are written under both locks. The innermost of all, and never held while memory is allocated: fork handlers
-// of the program may hold its allocator's locks, and may wait for threads, while the sampler lock is held.
+// `leaving` are written under both locks. The innermost of all, and never held while memory is allocated: an
+// allocator's fork handlers may hold its locks while a fork takes this one.
 static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
 static unsigned user_count, frequency;            // frequency 0 = resting
 static uint64_t idle_since_ns;
 static const gp_clock_engine_t *engine; // chosen, or NULL
-static sigset_t mask_before_fork;
-static _Atomic uint64_t yielded_ns; // process CPU time when the host took the signal; 0 = it did not
-static bool leave_children;         // forked children are not sampled
-static bool leaving;                // exec is under way: no thread gets a timer any more
+static sigset_t mask_before_fork;       // guarded by the timer lock
+static _Atomic uint64_t yielded_ns;     // process CPU time when the host took the signal; 0 = it did not
+static bool leave_children;             // forked children are not sampled
+static bool leaving;                    // exec is under way: no thread gets a timer any more
+
+void gp_sampler_enter(void)
+{
+    gp_process_let_forks_by();
+    gp_lock(&lock);
+}
+
+void gp_sampler_leave(void)
+{
+    gp_unlock(&lock);
+}
+
+bool gp_sampler_enter_until(const struct timespec *until)
+{
+    gp_locks_held++;
+    bool is_taken = pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, until) == 0;
+    gp_locks_held -= !is_taken;
+    return is_taken;
+}
 
 uint64_t gp_sampler_thread_cpu_ns(int tid)
 {
@@ -119,10 +139,10 @@ static void arm_again(gp_thread_t *thread)
 
 static void arm_if_sampling(gp_thread_t *thread)
 {
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     if (frequency != 0)
         arm_or_count(thread);
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 static void on_exit_of(gp_thread_t *thread)
@@ -130,11 +150,11 @@ static void on_exit_of(gp_thread_t *thread)
     sigset_t signals;
     gp_sampling_signal_set(&signals);
     gp_mask_change(SIG_BLOCK, &signals, NULL); // for good: the thread ends
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     gp_timer_disarm(&thread->timer);
     if (frequency != 0)
         gp_slice_settle_now(thread);
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
@@ -145,11 +165,11 @@ static void arm_task(pid_t tid, void *unused)
     gp_thread_t *thread = gp_thread_prepare(tid);
     if (thread == NULL)
         return;
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     if (!leaving && thread->timer.armed && !gp_timer_is_alive(&thread->timer)) // the host closed it
         arm_again(thread);
     arm_or_count(thread);
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 // A thread that is not known and blocks the signal is ending, in destructors that run after ours, or is just made: then
@@ -163,27 +183,27 @@ static void arm_unless_ending(pid_t tid, void *unused)
 static void disarm_all(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     frequency = 0;
     for (; thread != NULL; thread = thread->next) {
         gp_timer_disarm(&thread->timer);
         thread->timer.refused = false;
     }
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 static void set_frequency(unsigned hz)
 {
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     frequency = hz;
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 static void set_engine(const gp_clock_engine_t *chosen)
 {
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     engine = chosen;
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 static int arm_first(gp_thread_t *self)
@@ -193,9 +213,9 @@ static int arm_first(gp_thread_t *self)
     int error = engine->start != NULL ? engine->start() : 0;
     if (error != 0)
         return error;
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     error = arm(self, engine);
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
     return error;
 }
 
@@ -268,14 +288,14 @@ static void take_off_pending(int number)
 static void rearm_all(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     for (; thread != NULL; thread = thread->next) {
         if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !thread->timer.armed)
             continue;
         gp_timer_disarm(&thread->timer);
         arm_again(thread);
     }
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 static void yield_locked(int host)
@@ -292,19 +312,19 @@ static void yield_locked(int host)
 
 void gp_sampler_yield(void)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_sampler_enter();
     int host = gp_sampling_signal();
     yield_locked(host);
     take_off_pending(host);
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_sampler_leave();
 }
 
 void gp_sampler_look_at_signal(void)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_sampler_enter();
     if (frequency != 0 && !gp_sampling_signal_is_ours())
         yield_locked(gp_sampling_signal());
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_sampler_leave();
 }
 
 bool gp_sampler_has_yielded(void)
@@ -318,7 +338,7 @@ static void change_frequency(unsigned hz)
         return;
     gp_wait_set_frequency(hz);
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     frequency = hz;
     for (; thread != NULL; thread = thread->next) {
         if (!thread->timer.armed)
@@ -329,7 +349,7 @@ static void change_frequency(unsigned hz)
         atomic_load_explicit(&thread->timer.engine, memory_order_relaxed)
             ->set_interval(&thread->timer, thread->timer.period_ns);
     }
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 static unsigned highest_wanted(void)
@@ -346,7 +366,7 @@ int gp_sampler_acquire(unsigned hz)
     gp_thread_t *self = gp_thread_attach(); // before the lock: a still unknown thread is announced to arm_if_sampling()
     if (self == NULL)
         return -ENOMEM;
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_sampler_enter();
     if (frequency == 0)
         error = start_locked(self, hz);
     else if (hz > frequency || user_count == 0)
@@ -355,43 +375,43 @@ int gp_sampler_acquire(unsigned hz)
         users[hz]++;
         user_count++;
     }
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_sampler_leave();
     return error;
 }
 
 void gp_sampler_release(unsigned hz)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_sampler_enter();
     users[hz]--;
     user_count--;
     if (user_count == 0)
         idle_since_ns = gp_clock_ns(CLOCK_MONOTONIC);
     else if (hz == frequency && users[hz] == 0)
         change_frequency(highest_wanted());
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_sampler_leave();
 }
 
 void gp_sampler_stop_if_idle(void)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_sampler_enter();
     if (frequency != 0 && user_count == 0 && gp_clock_ns(CLOCK_MONOTONIC) - idle_since_ns > GP_SAMPLER_LINGER_NS)
         stop_locked();
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_sampler_leave();
 }
 
 void gp_sampler_look_for_threads(void)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_sampler_enter();
     if (frequency != 0)
         gp_task_each(arm_unless_ending, NULL);
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_sampler_leave();
 }
 
 void gp_sampler_disarm(gp_thread_t *thread)
 {
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     gp_timer_disarm(&thread->timer);
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
 }
 
 void gp_sampler_begin_here(void)
@@ -405,46 +425,42 @@ void gp_sampler_begin_here(void)
 
 void gp_sampler_before_exec(void)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_sampler_enter();
     // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
     // delivered on the way out of the system call that removes it.
     // Nor may the collector, which looks for threads without a timer, give it a new one.
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     leaving = true;
     if (frequency != 0 && gp_thread_self != NULL) {
         gp_timer_disarm(&gp_thread_self->timer);
         take_off_pending(gp_sampling_signal());
     }
-    pthread_mutex_unlock(&timer_lock);
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_unlock(&timer_lock);
+    gp_sampler_leave();
 }
 
 void gp_sampler_after_failed_exec(void)
 {
-    pthread_mutex_lock(&timer_lock);
+    gp_lock(&timer_lock);
     leaving = false;
-    pthread_mutex_unlock(&timer_lock);
+    gp_unlock(&timer_lock);
     if (gp_thread_self != NULL)
         arm_if_sampling(gp_thread_self);
 }
 
-void gp_sampler_before_fork(void)
+void gp_sampler_hold_timers(void)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_lock(&timer_lock);
     // A signal during fork() makes the kernel start it over: a big process at a high rate would never get through.
     sigset_t signals;
     gp_sampling_signal_set(&signals);
     gp_mask_change(SIG_BLOCK, &signals, &mask_before_fork);
 }
 
-void gp_sampler_hold_timers(void)
-{
-    pthread_mutex_lock(&timer_lock);
-}
-
 void gp_sampler_let_timers_go(void)
 {
-    pthread_mutex_unlock(&timer_lock);
+    gp_mask_change(SIG_SETMASK, &mask_before_fork, NULL);
+    gp_unlock(&timer_lock);
 }
 
 void gp_sampler_abandon_timers(void)
@@ -459,7 +475,7 @@ void gp_sampler_follow_forks(bool follow)
     leave_children = !follow;
 }
 
-static void restart_in_child(void)
+static void restart_locked(void)
 {
     gp_thread_t *self = gp_thread_self;
     if (frequency == 0)
@@ -471,10 +487,9 @@ static void restart_in_child(void)
     gp_slice_new_epoch();
 }
 
-void gp_sampler_after_fork(bool child)
+void gp_sampler_restart_in_child(void)
 {
-    if (child)
-        restart_in_child();
-    gp_mask_change(SIG_SETMASK, &mask_before_fork, NULL);
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_sampler_enter();
+    restart_locked();
+    gp_sampler_leave();
 }

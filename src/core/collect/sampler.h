@@ -8,13 +8,16 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "model/kinds.h"
 #include "signal/thread.h"
 
 #define GP_SAMPLER_LINGER_NS 500000000ull
 
-extern pthread_mutex_t gp_sampler_lock;
+// Take the sampler lock, and give it back.
+void gp_sampler_enter(void);
+void gp_sampler_leave(void);
 
 // The host takes the sampling signal for itself: go on by another; where there is none, stop until it gives the signal
 // back. Signals: not safe.
@@ -66,8 +69,9 @@ void gp_sampler_before_exec(void);
 void gp_sampler_after_failed_exec(void);
 
 // Around fork, on the forking thread (see process.c).
-void gp_sampler_before_fork(void);
-void gp_sampler_hold_timers(void);
+//   until: on CLOCK_MONOTONIC. Returns false where the lock was not to be had until then.
+bool gp_sampler_enter_until(const struct timespec *until);
+void gp_sampler_hold_timers(void); // and no sampling signal from here on
 void gp_sampler_abandon_timers(void);
 void gp_sampler_let_timers_go(void);
-void gp_sampler_after_fork(bool child);
+void gp_sampler_restart_in_child(void);

@@ -56,11 +56,11 @@ void gp_coro_name_get(prof_coro_t *coro, char name[GP_CORO_NAME_SIZE])
 
 bool gp_coro_name_default(prof_coro_t *coro, uint64_t id, const char *name)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     bool is_due = atomic_load_explicit(&coro->id, memory_order_relaxed) == id && !gp_coro_is_named(coro);
     if (is_due)
         gp_coro_name_set(coro, name);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return is_due;
 }
 
@@ -70,9 +70,9 @@ void prof_coro_name(prof_coro_t *coro, const char *name)
         coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (coro == NULL || coro->kind == GP_CORO_THREAD)
         return;
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_coro_name_set(coro, name);
     // The capture gets it with its next record of it. Release: partner of gp_recording_coro().
     atomic_store_explicit(&coro->session.written_id, 0, memory_order_release);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }

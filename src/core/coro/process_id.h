@@ -11,10 +11,15 @@ void gp_process_claim(void);
 // Does the state belong to the calling process? Signals: safe. Cost: one system call.
 bool gp_process_is_mine(void);
 
-// The calling thread is about to run, or has run, the program's fork handlers: it holds what starting and stopping
-// needs.
+// The calling thread is about to run, or has run, the program's fork handlers.
 void gp_process_fork_begins(void);
 void gp_process_fork_ends(void);
+
+// Before a lock under which memory is allocated: wait for the forks of other threads, as an allocator's fork handlers
+// may hold its locks until they end. A fork whose handlers have taken long is waited for no longer: they may wait for
+// this very thread. Cost: one load; while there is a fork at most 100 ms
+// from its begin.
+void gp_process_let_forks_by(void);
 
 // Does the state belong to the calling process, and is this none of its fork handlers? Signals: safe. Cost: one system
 // call.

@@ -138,7 +138,7 @@ static void note_nesting(const gp_coro_birth_t *birth)
 
 prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     if (birth->lo != birth->hi && birth->kind == GP_CORO_ANNOUNCED) {
         for (prof_coro_t *old; (old = gp_region_overlap(birth->lo, birth->hi)) != NULL;)
             abandon_locked(old);
@@ -157,13 +157,13 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
             !birth->shares_stack)
             gp_region_insert(coro);
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return coro;
 }
 
 prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     prof_coro_t *coro = gp_region_overlap(lo, hi);
     if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 ||
                          gp_edge_settled_cpu_ns(coro) != 0))
@@ -172,7 +172,7 @@ prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
         coro->entry = entry;
         atomic_store_explicit(&coro->owner, GP_OWNER_PROGRAM, memory_order_relaxed);
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return coro;
 }
 
@@ -184,43 +184,43 @@ void gp_coro_ends(prof_coro_t *coro, uint64_t id)
 
 void gp_coro_idles(prof_coro_t *coro)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_scope_quit(coro);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     gp_edge_store(&coro->ready_ticks, GP_EDGE_IDLE);
 }
 
 void gp_coro_forsake(prof_coro_t *coro, uint64_t id)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     if (atomic_load_explicit(&coro->id, memory_order_relaxed) == id)
         void_wait_locked(coro);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 void gp_coro_abandon(prof_coro_t *coro, uint64_t id)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     if (atomic_load_explicit(&coro->id, memory_order_relaxed) == id)
         abandon_locked(coro);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 void gp_coro_retire(prof_coro_t *coro)
 {
     if (coro == NULL)
         return;
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     retire_locked(coro);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 prof_coro_t *gp_coro_take_retired(void)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     prof_coro_t *list = retired_records;
     retired_records = NULL;
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return list;
 }
 
@@ -231,10 +231,10 @@ void gp_coro_recycle(prof_coro_t *list)
     prof_coro_t *last = list;
     while (last->next != NULL)
         last = last->next;
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     last->next = free_records;
     free_records = list;
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 bool gp_coro_piece(gp_coro_cursor_t *cursor, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
@@ -271,18 +271,18 @@ static void add_live(prof_coro_t *coro, void *argument)
 void gp_coro_total(uint64_t now, gp_ledger_t *sum)
 {
     total_t total = {now, sum};
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_ledger_add(sum, &gone);
     gp_coro_each(add_live, &total);
     totals_asked = now > totals_asked ? now : totals_asked;
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 void gp_coro_set_draining(int (*sampling)(void))
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     draining = sampling == NULL || sampling();
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 prof_coro_t *gp_coro_of_caller(uintptr_t sp)
@@ -346,9 +346,9 @@ prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, 
 
 int prof_coro_entry(const void *code_low, const void *code_high)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     int error = gp_unwind_entry_add((uintptr_t)code_low, (uintptr_t)code_high);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return error;
 }
 

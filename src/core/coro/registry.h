@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "coro/lock.h"
 #include "signal/coro_record.h"
 
 extern pthread_mutex_t gp_registry_lock;

@@ -246,7 +246,7 @@ gp_scope_t *gp_scope_at(uint32_t index)
 
 void gp_scope_recycle(void)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     // A slot retired now may be named by a sample that is drained in the next round: two rounds make it free.
     while (drained_slots != NULL) {
         gp_scope_t *slot = drained_slots;
@@ -256,5 +256,5 @@ void gp_scope_recycle(void)
     }
     drained_slots = retired_slots;
     retired_slots = NULL;
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }

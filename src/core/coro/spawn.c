@@ -108,7 +108,7 @@ static uint32_t add_new(const walk_t *walk)
 {
     const uintptr_t *frames = walk->thread->parked_frames;
     uint32_t number = 0;
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     table_t *in = atomic_load_explicit(&table, memory_order_relaxed);
     if (in == NULL && (in = gp_own_map(sizeof(*in))) != NULL) {
         // Release: partner of the acquires of `table`.
@@ -120,7 +120,7 @@ static uint32_t add_new(const walk_t *walk)
         if (number == 0)
             number = add_site(in, slot, frames, walk);
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     if (number == 0)
         atomic_fetch_add_explicit(&gp_spawn_lost, 1, memory_order_relaxed);
     return number;

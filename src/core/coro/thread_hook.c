@@ -156,32 +156,32 @@ static pthread_mutex_t cells_lock = PTHREAD_MUTEX_INITIALIZER; // an innermost o
 
 static cell_t *take_cell(void)
 {
-    pthread_mutex_lock(&cells_lock);
+    gp_lock(&cells_lock);
     cell_t *cell = free_cells;
     if (cell != NULL)
         free_cells = cell->next;
     else if (used_cells < sizeof(cells) / sizeof(cells[0]))
         cell = &cells[used_cells++];
-    pthread_mutex_unlock(&cells_lock);
+    gp_unlock(&cells_lock);
     return cell;
 }
 
 static void give_cell(cell_t *cell)
 {
-    pthread_mutex_lock(&cells_lock);
+    gp_lock(&cells_lock);
     cell->next = free_cells;
     free_cells = cell;
-    pthread_mutex_unlock(&cells_lock);
+    gp_unlock(&cells_lock);
 }
 
 void gp_threads_hold_starts(void)
 {
-    pthread_mutex_lock(&cells_lock);
+    gp_lock(&cells_lock);
 }
 
 void gp_threads_let_starts_go(void)
 {
-    pthread_mutex_unlock(&cells_lock);
+    gp_unlock(&cells_lock);
 }
 
 GP_ENTRY_CODE static void *run_sampled(void *argument)

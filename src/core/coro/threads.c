@@ -172,7 +172,7 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
     prof_coro_t *root = gp_coro_new(&birth);
     if (root == NULL)
         return NULL;
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     // The thread itself and the collector may meet here: the second finds the first one's block.
     gp_thread_t *thread = gp_thread_find(tid), *known = thread;
     if (thread == NULL)
@@ -184,7 +184,7 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
         // Release: partner of the acquire in gp_thread_find().
         atomic_store_explicit(&thread->state, GP_THREAD_LIVE, memory_order_release);
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     if (thread == NULL || thread == known)
         gp_coro_retire(root);
     return thread;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/collector.h"
@@ -61,89 +62,116 @@ static void resolve_if_early(void)
         resolve();
 }
 
-// Around fork, in two steps. The outer one keeps starting, stopping and the collector out: they allocate under their
-// locks, so these are taken before the program's fork handlers run and given back after them: an allocator that has
-// handlers (jemalloc) holds its own locks in between. The inner one keeps threads, coroutines and calls still; their
-// locks are never held while memory is allocated: it is as close around the fork as can be, so that the program's
-// handlers may start threads, wait for their end, and let them run.
-static void before_outer(void)
+// Around fork. No lock is held while the program's own fork handlers run: they may wait for threads that start and stop
+// profiles, or end. Fork handlers registered last run first before the fork and last after it. The outer step, which is
+// registered by the first fork() itself, says that a fork is under way, and waits until nothing is in the middle of a
+// change; then threads and the collector stay out (gp_process_let_forks_by()) unless the handlers take long. The inner
+// step, registered when the library is loaded, takes the locks, as close around the fork as can be.
+//
+// An allocator that has fork handlers (jemalloc) holds its own locks between the two steps: where a thread is in the
+// middle of a change all the same, and waits for memory, the inner step gives up after a while, and the child is as one
+// of _Fork(): it is left alone. So it is where the fork comes from a signal handler that interrupts a change.
+//
+// Where a fork does not come through fork() (forkpty), the handlers of the inner step do both; which of the two holds
+// is settled anew for each fork.
+enum { PATIENCE_S = 2 };
+
+enum { NEITHER, OUTER, INNER };
+
+static __thread int forker __attribute__((tls_model("initial-exec")));
+static __thread bool is_held __attribute__((tls_model("initial-exec")));
+
+static bool hold_changes(void)
 {
-    gp_sampler_before_fork();
-    gp_drain_enter();
-    gp_profiles_before_fork();
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_S;
+    if (!gp_sampler_enter_until(&until))
+        return false;
+    if (gp_drain_enter_until(&until))
+        return true;
+    gp_sampler_leave();
+    return false;
 }
 
-static void before_inner(void)
+static void let_changes_go(void)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_drain_leave();
+    gp_sampler_leave();
+}
+
+static bool may_hold(void)
+{
+    return gp_process_is_mine() && gp_locks_held == 0;
+}
+
+static void prepare_outer(void)
+{
+    if (!may_hold())
+        return;
+    gp_process_fork_begins();
+    forker = OUTER;
+    if (hold_changes())
+        let_changes_go();
+}
+
+static void prepare_inner(void)
+{
+    if (!may_hold())
+        return;
+    if (forker != OUTER) {
+        gp_process_fork_begins();
+        forker = INNER;
+    }
+    is_held = hold_changes();
+    if (is_held)
+        gp_profiles_before_fork();
+    gp_lock(&gp_registry_lock);
     gp_exact_before_fork();
     gp_threads_hold_starts();
     gp_sampler_hold_timers();
 }
 
-static void after_inner(bool is_child)
+static void begin_child(void)
 {
-    if (is_child) {
-        gp_process_claim();
-        gp_sampler_abandon_timers();
-        gp_thread_after_fork();
-        gp_thread_forget_own();
-        gp_collector_after_fork();
-    }
-    gp_sampler_let_timers_go();
-    gp_threads_let_starts_go();
-    gp_exact_after_fork(is_child);
-    pthread_mutex_unlock(&gp_registry_lock);
-}
-
-static void after_outer(bool is_child)
-{
-    gp_process_fork_ends();
-    if (is_child)
-        gp_profiles_in_child();
-    gp_drain_leave();
-    if (is_child) {
-        gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to report
-        gp_spans_after_fork();
-        gp_session_in_child();
-    }
-    gp_sampler_after_fork(is_child);
-}
-
-// Fork handlers registered last run first before the fork and last after it. So the outer step is registered by the
-// first fork() itself, and the inner one when the library is loaded. Where a fork does not come through fork()
-// (forkpty), the handlers of the inner step do both; which of the two holds is settled anew for each fork.
-static __thread enum { NEITHER, OUTER, INNER } forker __attribute__((tls_model("initial-exec")));
-
-static void prepare_outer(void)
-{
-    before_outer();
-    gp_process_fork_begins();
-    forker = OUTER;
-}
-
-static void prepare_inner(void)
-{
-    if (forker != OUTER) {
-        before_outer();
-        gp_process_fork_begins();
-        forker = INNER;
-    }
-    before_inner();
-}
-
-static void finish_inner(bool is_child)
-{
-    after_inner(is_child);
-    if (forker == INNER)
-        after_outer(is_child);
+    gp_process_claim();
+    gp_spans_after_fork();
+    gp_sampler_abandon_timers();
+    gp_thread_after_fork();
+    gp_thread_forget_own();
+    gp_collector_after_fork();
 }
 
 static void finish_outer(bool is_child)
 {
-    if (forker == OUTER)
-        after_outer(is_child);
+    if (forker == NEITHER)
+        return;
+    if (is_child && gp_process_is_mine()) {
+        gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to report
+        gp_session_in_child();
+        gp_sampler_restart_in_child();
+    }
+    gp_process_fork_ends();
     forker = NEITHER;
+}
+
+static void finish_inner(bool is_child)
+{
+    if (forker == NEITHER)
+        return;
+    if (is_child && is_held)
+        begin_child();
+    gp_sampler_let_timers_go();
+    gp_threads_let_starts_go();
+    gp_exact_after_fork(is_child);
+    gp_unlock(&gp_registry_lock);
+    if (is_child && is_held)
+        gp_profiles_in_child();
+    if (is_held)
+        let_changes_go();
+    is_held = false;
+    if (forker == INNER)
+        finish_outer(is_child);
 }
 
 static void parent_inner(void)
@@ -175,10 +203,17 @@ PROF_API pid_t fork(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     resolve_if_early();
-    forker = NEITHER;
     if (is_ready)
         pthread_once(&once, register_outer);
-    return next.fork();
+    // A signal handler of the program may come in the middle of another fork of this thread.
+    int outer_forker = forker;
+    bool outer_held = is_held;
+    forker = NEITHER;
+    is_held = false;
+    pid_t pid = next.fork();
+    forker = outer_forker;
+    is_held = outer_held;
+    return pid;
 }
 
 void gp_process_init(void)

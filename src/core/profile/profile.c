@@ -73,7 +73,7 @@ static uint64_t thread_clock_ns(const prof_t *profile)
 
 static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     bool shared = false; // may other threads run in it now?
     for (gp_scope_t *scope = profile->scopes; scope != NULL; scope = scope->next_in_profile) {
         gp_scope_total(scope, now, sum);
@@ -82,7 +82,7 @@ static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum
     gp_thread_t *self = gp_thread_self; // NULL: a dump's own thread
     if (shared || self == NULL || profile->owner != atomic_load_explicit(&self->current, memory_order_relaxed))
         sum->cpu_ns += open_slices_ns(profile);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 static void thread_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
@@ -122,7 +122,7 @@ static int is_over(const struct prof *profile, const prof_coro_t *coro)
 static int enter_scope(prof_t *profile, prof_coro_t *coro)
 {
     int error = 0;
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_scope_pop(coro, is_over);
     if (!gp_scope_covers(coro, profile)) {
         gp_scope_t *scope = gp_scope_push(coro, profile, profile->exact);
@@ -135,17 +135,17 @@ static int enter_scope(prof_t *profile, prof_coro_t *coro)
     }
     profile->owner = coro;
     profile->owner_id = coro->id;
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
     return error;
 }
 
 static void leave_scope(prof_t *profile, prof_coro_t *caller)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     gp_scope_pop(caller, is_over);
     if (profile->owner != NULL && profile->owner != caller && profile->owner->id == profile->owner_id)
         gp_scope_pop(profile->owner, is_over);
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 static int is_inherited(const struct prof *profile, const prof_coro_t *coro)
@@ -157,9 +157,9 @@ void gp_profile_detach(prof_coro_t *coro)
 {
     if (gp_thread_self != NULL && atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL) {
         gp_slice_settle_now(gp_thread_self);
-        pthread_mutex_lock(&gp_registry_lock);
+        gp_lock(&gp_registry_lock);
         gp_scope_pop(coro, is_inherited);
-        pthread_mutex_unlock(&gp_registry_lock);
+        gp_unlock(&gp_registry_lock);
         gp_exact_scopes_changed();
     }
     uint64_t trace[2] = {atomic_load_explicit(&coro->trace[0], memory_order_relaxed),
@@ -443,13 +443,13 @@ int prof_ledger(prof_t *profile, prof_ledger_t *out)
 
 static void forget_scopes(prof_t *profile)
 {
-    pthread_mutex_lock(&gp_registry_lock);
+    gp_lock(&gp_registry_lock);
     while (profile->scopes != NULL) {
         gp_scope_t *scope = profile->scopes;
         profile->scopes = scope->next_in_profile;
         gp_scope_forget_profile(scope);
     }
-    pthread_mutex_unlock(&gp_registry_lock);
+    gp_unlock(&gp_registry_lock);
 }
 
 void prof_free(prof_t *profile)

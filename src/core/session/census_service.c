@@ -140,10 +140,10 @@ static void after_round(void)
 
 static int start_collector(void)
 {
-    pthread_mutex_lock(&gp_sampler_lock);
+    gp_sampler_enter();
     gp_ticks_init();
     int error = gp_collector_start();
-    pthread_mutex_unlock(&gp_sampler_lock);
+    gp_sampler_leave();
     return error;
 }
 

@@ -137,7 +137,8 @@ void gp_closing_say_failed(int error)
     sigpending(&pending);
     gp_mask_change(SIG_BLOCK, &pipe_signal, &old);
     say(&asked, line,
-        snprintf(line, sizeof(line), "greenprof: %s: nothing is recorded: %s\n", asked.name, strerror(-error)));
+        snprintf(line, sizeof(line), "greenprof: %s: nothing is recorded: %s\n", asked.name,
+                 error == -ENXIO ? "it is a pipe that nothing reads" : strerror(-error)));
     if (!sigismember(&pending, SIGPIPE))
         syscall(SYS_rt_sigtimedwait, &pipe_signal, NULL, &now, sizeof(uint64_t));
     gp_mask_change(SIG_SETMASK, &old, NULL);
