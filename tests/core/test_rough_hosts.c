@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "early_handlers.h"
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
 #include "work.h"
@@ -159,12 +160,10 @@ static void let_thread_call(void)
     pthread_join(thread, NULL);
 }
 
-// A fork handler may wait for a thread that starts, dumps and stops profiles.
-static int fork_handlers_wait(void)
+static int fork_while_handlers_wait(void)
 {
     int status = -1;
     outer_profile = prof_start(NULL);
-    pthread_atfork(let_thread_call, let_thread_call, let_thread_call);
     pid_t pid = fork();
     if (pid == 0) {
         alarm(PATIENCE_S / 2);
@@ -173,6 +172,20 @@ static int fork_handlers_wait(void)
     }
     waitpid(pid, &status, 0);
     return status != 0 ? 2 : failed_in_threads != 0 ? 3 : prof_stop(outer_profile) == 0 ? 0 : 4;
+}
+
+// A fork handler may wait for a thread that starts, dumps and stops profiles.
+static int fork_handlers_wait(void)
+{
+    pthread_atfork(let_thread_call, let_thread_call, let_thread_call);
+    return fork_while_handlers_wait();
+}
+
+// So may one of a library that was there before greenprof.
+static int early_handlers_wait(void)
+{
+    early_handler = let_thread_call;
+    return fork_while_handlers_wait();
 }
 
 // --- Dumps.
@@ -523,6 +536,7 @@ static const rough_case_t cases[] = {
     {"forks_do_both", forks_do_both},
     {"fork_handlers_call", fork_handlers_call},
     {"fork_handlers_wait", fork_handlers_wait},
+    {"early_handlers_wait", early_handlers_wait},
     {"cancelled_dumps", cancelled_dumps},
     {"tiny_default_stack", tiny_default_stack},
     {"bare_fork", bare_fork},

@@ -30,6 +30,7 @@ typedef int execve_t(const char *, char *const[], char *const[]);
 typedef int fexecve_t(int, char *const[], char *const[]);
 typedef void exit_t(int);
 typedef pid_t fork_t(void);
+typedef int register_atfork_t(void (*)(void), void (*)(void), void (*)(void), void *);
 
 static bool is_ready;
 
@@ -66,7 +67,7 @@ static void resolve_if_early(void)
 // profiles, or end. Fork handlers registered last run first before the fork and last after it. The outer step, which is
 // registered by the first fork() itself, says that a fork is under way, and waits until nothing is in the middle of a
 // change; then threads and the collector stay out (gp_process_let_forks_by()) unless the handlers take long. The inner
-// step, registered when the library is loaded, takes the locks, as close around the fork as can be.
+// step, registered before any other, takes the locks, as close around the fork as can be.
 //
 // An allocator that has fork handlers (jemalloc) holds its own locks between the two steps: where a thread is in the
 // middle of a change all the same, and waits for memory, the inner step gives up after a while, and the child is as one
@@ -194,6 +195,28 @@ static void child_outer(void)
     finish_outer(true);
 }
 
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void register_inner(void)
+{
+    register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)real("__register_atfork");
+    if (next_register != NULL)
+        next_register(prepare_inner, parent_inner, child_inner, &__dso_handle);
+}
+
+static pthread_once_t inner_once = PTHREAD_ONCE_INIT;
+
+// What pthread_atfork() comes to. Libraries are initialized before this one, too: the inner step stays the first that
+// is registered.
+PROF_API int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library);
+
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
+{
+    register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)real("__register_atfork");
+    pthread_once(&inner_once, register_inner);
+    return next_register != NULL ? next_register(prepare, parent, child, library) : ENOSYS;
+}
+
 static void register_outer(void)
 {
     pthread_atfork(prepare_outer, parent_outer, child_outer);
@@ -227,7 +250,7 @@ void gp_process_init(void)
     gp_ticks_begin();
     gp_thread_hook_init();
     resolve();
-    pthread_atfork(prepare_inner, parent_inner, child_inner);
+    pthread_once(&inner_once, register_inner);
     (void)at_quick_exit(gp_process_ending); // it runs no destructors; the first registered runs last
     gp_thread_attach();
 }
