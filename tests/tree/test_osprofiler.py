@@ -23,7 +23,7 @@ except ImportError as missing:
     print(f"SKIP: {missing}")
     sys.exit(77)
 
-from support import GREENPROF, Trace, main
+from support import GREENPROF, Trace, main, span
 
 if shutil.which("redis-server") is None:
     print("SKIP: there is no redis-server")
@@ -201,6 +201,27 @@ class OSProfiler(Trace):
         result = self.run_trace("list", self.server.url, "--json")
         self.assertEqual(len(json.loads(result.stdout)), 1)
         self.assertRegex(result.stderr.decode(), rf"^greenprof: redis://127.0.0.1:{self.server.port}/0: 3 records are no spans")
+
+    def test_spans_of_the_consumer(self):
+        """Its events say more, and are the same span as in its files."""
+        base, one = "0af76519-16cd-43dd-8448-eb211c80319c", "00000000-0000-0000-0000-00000000002a"
+        head = {"base_id": base, "trace_id": one, "parent_id": base, "project": None, "service": "api"}
+        times = {key: 5 for key in ("cpu_ns", "ready_ns", "parked_ns", "blocked_ns", "preempted_ns", "waiting_ns", "switches")}
+        start = dict(head, name="db-start", timestamp="2026-11-21T12:00:00.000000", info={"db": {"statement": "SELECT 1", "params": {}}, "host": "h-api"})
+        stop = dict(head, name="db-stop", timestamp="2026-11-21T12:00:00.010000", info={
+            "etype": "E", "message": "m", "host": "h-api",
+            "greenprof": {"kind": "database", "name": "servers", "pid": 7, "coroutine": 3, **times, "fields": {"error.type": "E", "k": "v"}}})
+        for events in ((start, stop), (stop, start)):
+            self.server.client().flushall()
+            for event in events:
+                self.server.client().lpush("osprofiler_opt:" + base, json.dumps(event))
+            spans, _ = self.show(self.server.url, id=base)
+            self.assertEqual([(one["span"], one["parent"], one["kind"], one["name"], one["pid"], one["cpu_ns"]) for one in spans],
+                             [(f"{42:016x}", None, "database", "servers", 7, 5)])
+            self.assertEqual(spans[0]["fields"], {"error.type": "E", "k": "v"})
+            self.assertEqual(set(spans[0]["flags"]), {"failed", "critical"})
+            file = self.lines(span(42, None, 0, 10, kind="database", name="servers", flags=["failed"]))
+            self.assertEqual(len(self.show(self.server.url, file, id=base)[0]), 1)
 
     def test_wrong_password(self):
         self.expect(1, rf"redis://127.0.0.1:{self.server.port}: the server says: .*", "list", f"redis://:wrong@127.0.0.1:{self.server.port}")

@@ -15,6 +15,7 @@ enum { KEY_SIZE = 160 };
 typedef struct pending { // a point of which one event or both have come
     gp_tree_span_t span;
     bool has_start, has_stop;
+    bool is_own; // of greenprof's own consumer, which says more
 } pending_t;
 
 struct gp_events {
@@ -141,31 +142,26 @@ static pending_t *find_or_add(gp_events_t *events, const gp_tree_span_t *span)
     return &events->items[events->count++];
 }
 
-// What greenprof's own consumer adds.
-static int put_own(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
+// What greenprof's own consumer adds, to the end of a span.
+static int put_own(gp_spans_t *set, pending_t *pending, const json_t *event)
 {
-    const json_t *own = json_object_get(json_object_get(event, "info"), "greenprof");
-    const char *kind = gp_json_string(own, "kind"), *name = gp_json_string(own, "name");
+    const json_t *info = json_object_get(event, "info"), *own = json_object_get(info, "greenprof");
+    gp_tree_span_t *span = &pending->span;
     if (!json_is_object(own))
         return 0;
-    if (json_is_number(json_object_get(own, "cpu_ns")))
-        span->flags &= ~(uint32_t)GP_TREE_NO_TIMES;
+    pending->is_own = true;
+    span->flags &= ~(uint32_t)GP_TREE_NO_TIMES;
     gp_json_times(span, own);
-    span->process =
-        gp_spans_process(set, gp_json_string(event, "service"), gp_json_string(json_object_get(event, "info"), "host"),
-                         gp_json_number(own, "pid"));
-    if (kind[0] != '\0')
-        span->kind = gp_spans_text(set, kind);
-    if (name[0] != '\0')
-        span->name = gp_spans_text(set, name);
-    return span->process != GP_NO_SPAN && span->kind != NULL && span->name != NULL ? 0 : -ENOMEM;
-}
-
-// Nanoseconds of greenprof's own are more exact than the event's time stamp.
-static int64_t exact(const json_t *event, const char *key, int64_t timestamp)
-{
-    uint64_t own = gp_json_number(json_object_get(json_object_get(event, "info"), "greenprof"), key);
-    return own > 0 && own < INT64_MAX / 4 ? (int64_t)own : timestamp;
+    span->process = gp_spans_process(set, gp_json_string(event, "service"), gp_json_string(info, "host"),
+                                     gp_json_number(own, "pid"));
+    span->kind = gp_spans_text(set, gp_json_string(own, "kind"));
+    span->name = gp_spans_text(set, gp_json_string(own, "name"));
+    span->field_count = 0;
+    if (gp_json_string(info, "etype")[0] != '\0')
+        span->flags |= GP_TREE_FAILED;
+    if (span->process == GP_NO_SPAN || span->kind == NULL || span->name == NULL)
+        return -ENOMEM;
+    return gp_json_fields(set, span, json_object_get(own, "fields"));
 }
 
 static int put_failure(gp_spans_t *set, gp_tree_span_t *span, const json_t *info)
@@ -180,7 +176,6 @@ static int put_failure(gp_spans_t *set, gp_tree_span_t *span, const json_t *info
     return result;
 }
 
-// Names and kind come with the start, or with the stop where no start came.
 static int put_names(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
 {
     const char *event_name = gp_json_string(event, "name");
@@ -193,6 +188,16 @@ static int put_names(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
     return span->kind != NULL && span->name != NULL ? 0 : -ENOMEM;
 }
 
+// What OSProfiler's own libraries say: names with the start, or with the stop where no start came.
+static int put_details(gp_spans_t *set, pending_t *pending, const json_t *event, bool is_start)
+{
+    if ((is_start || pending->span.name == NULL) && put_names(set, &pending->span, event) < 0)
+        return -ENOMEM;
+    if (put_fields(set, &pending->span, event) < 0)
+        return -ENOMEM;
+    return put_failure(set, &pending->span, json_object_get(event, "info"));
+}
+
 static int put_event(gp_events_t *events, pending_t *pending, const json_t *event)
 {
     gp_tree_span_t *span = &pending->span;
@@ -200,18 +205,16 @@ static int put_event(gp_events_t *events, pending_t *pending, const json_t *even
     bool is_start = strcmp(suffix_of(gp_json_string(event, "name")), "-start") == 0;
     if (is_start ? pending->has_start : pending->has_stop)
         return 0; // it came twice
-    if ((is_start || span->name == NULL) && put_names(events->set, span, event) < 0)
-        return -ENOMEM;
     if (is_start) {
-        span->start_ns = exact(event, "start_unix_ns", timestamp);
+        span->start_ns = timestamp;
         pending->has_start = true;
     } else {
-        span->end_ns = exact(event, "end_unix_ns", timestamp);
+        span->end_ns = timestamp;
         pending->has_stop = true;
     }
-    if (put_own(events->set, span, event) < 0 || put_fields(events->set, span, event) < 0)
+    if (put_own(events->set, pending, event) < 0)
         return -ENOMEM;
-    return put_failure(events->set, span, json_object_get(event, "info"));
+    return pending->is_own ? 0 : put_details(events->set, pending, event, is_start);
 }
 
 int gp_events_add(gp_events_t *events, const json_t *event)

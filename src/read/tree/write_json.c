@@ -62,7 +62,8 @@ static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_
     gp_json_key(json, "fields");
     gp_json_open(json, '{');
     for (uint32_t i = 0; i < span->field_count; i++)
-        gp_json_key_text(json, span->fields[i].key, span->fields[i].value);
+        if (gp_tree_field(span, span->fields[i].key) == span->fields[i].value) // the first of its key
+            gp_json_key_text(json, span->fields[i].key, span->fields[i].value);
     gp_json_close(json, '}');
     gp_json_key_uint(json, "depth", span->depth);
     gp_json_key(json, "from_ns");
