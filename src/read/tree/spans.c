@@ -141,11 +141,10 @@ uint32_t gp_spans_find(const gp_spans_t *set, uint32_t trace, gp_id128_t id)
     return gp_index_find(&set->span_index, gp_hash_more(trace, id.lo), same_span, set, &key);
 }
 
-// Is it the same span by another source? Sources write times in units of their own.
+// Is it the same span by another source? Sources write times in units of their own, and may name a service in two ways.
 static bool is_same(const gp_spans_t *set, const gp_tree_span_t *a, const gp_tree_span_t *b)
 {
-    const gp_tree_process_t *left = &set->processes[a->process], *right = &set->processes[b->process];
-    return a->id.hi == b->id.hi && strcmp(left->service, right->service) == 0 && left->pid == right->pid &&
+    return a->id.hi == b->id.hi && set->processes[a->process].pid == set->processes[b->process].pid &&
            strcmp(a->kind, b->kind) == 0 && strcmp(a->name, b->name) == 0;
 }
 

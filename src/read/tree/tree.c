@@ -148,8 +148,7 @@ static uint64_t own_ns(const gp_spans_t *set, const gp_tree_span_t *span)
     return own + (span->to_ns > reached ? (uint64_t)(span->to_ns - reached) : 0);
 }
 
-// How many services take part in each trace: a bit set for each would be large, so the last trace that counted a
-// service's name is kept. Names are few.
+// How many services take part in each trace. Processes of one name are one service.
 static int count_services(gp_spans_t *set)
 {
     uint32_t *named = calloc(set->process_count + 1, sizeof(*named)); // the first process of that name
