@@ -36,7 +36,6 @@
     X(POLL, "auto|none", 0, 0, "auto", "none: no runtime is asked at samples which coroutine runs.")                   \
     X(GREENLETS, "see|trace|read", 0, 0, "see",                                                                        \
       "How switches of greenlets are known: seen in greenlet itself, by a trace function, or read at samples.")        \
-    X(SERVICE, "NAME", 0, 0, NULL, "What the service is called in traces. Unset: as its executable.")                  \
     X(SPANS, "LIBRARY[,...]", 0, 0, NULL,                                                                              \
       "Libraries with calls that become spans of the request that makes them: sqlite, libpq, libcurl, hiredis; all; "  \
       "none. Unset: all.")                                                                                                  \
