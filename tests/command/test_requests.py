@@ -232,6 +232,21 @@ end 10000000 0
                                                          (8000, 9000, 2, "running")])
         self.assertIn("meanwhile [coroutine 4 hog] for 4.000 ms", self.succeed("report", capture, "--by", "critical-path"))
 
+    def test_child_of_an_undivided_wait(self):
+        """The runtime does not say what ended a wait; a child that ended meanwhile is taken to be what it was for."""
+        capture = self.make("joined.greenprof", HEAD + """
+activity 2 1000000 2000000 9000000 1000000 0 0 1 1 0
+activity 2 9000000 10000000 10000000 1000000 0 0 1 1 1
+activity 3 1500000 1500000 3000000 0 1500000 0 1 1 0
+activity 3 3000000 7000000 7010000 4000000 0 0 1 1 1
+span 9 0 2 2 1000000 10000000 1 3 0 GET /
+end 11000000 0
+""")
+        self.assertEqual(self.segments(capture, TRACE), [
+            (0, 1000, 2, "running"), (1000, 2000, 3, "ready"), (2000, 6000, 3, "running"), (6000, 8000, 2, "waiting"),
+            (8000, 9000, 2, "running")])
+        self.assertIn("inferred   0.005 s (55.6 %)", self.succeed("report", capture, "--by", "critical-path"))
+
     def test_a_request_is_of_its_endpoint(self):
         """What an endpoint's requests take on average, beside other endpoints."""
         capture = self.make("two.greenprof", HEAD + """

@@ -57,6 +57,9 @@ static void print_latency(const gp_source_t *source, const gp_report_t *report)
     if (sums->unsampled_ns > 0)
         print_part("no stack", sums->unsampled_ns, sums->latency_ns,
                    "that no sample tells the stack of: [not sampled]");
+    if (sums->inferred_ns > 0)
+        print_part("inferred", sums->inferred_ns, sums->latency_ns,
+                   "of children that ended last in waits of which the runtime does not say what ended them");
     if (sums->divided_ns > 0)
         print_part("divided", sums->divided_ns, sums->latency_ns,
                    "with waits too short to be recorded one by one: divided in proportion");

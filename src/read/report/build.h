@@ -37,6 +37,7 @@ typedef struct gp_path_sums {
     uint64_t about;        // of these, without a span: beginning and end are not exact
     uint64_t latency_ns;   // together, before stacks were left out
     uint64_t divided_ns;   // of activities with short waits: how much is exact, when is not
+    uint64_t inferred_ns;  // of children of which nothing says that they were waited for
     uint64_t unsampled_ns; // without a stack
 } gp_path_sums_t;
 

@@ -10,12 +10,18 @@ enum {
     WAITERS_MAX = 100, // coroutines that wait for one another in a row
     WAITS_NS = 1000,   // short waits, and as a part of an activity, that do not make it a divided one
     WAITS_PART = 100,
+    CLEARED_NS = 1000000, // a coroutine that is over is known to be at most this much later
 };
 
 typedef struct piece { // of a running coroutine
     uint64_t from_ns, to_ns;
     uint32_t stack, state;
 } piece_t;
+
+typedef struct ended { // a coroutine that was over
+    uint64_t spawner_id, end_ns;
+    uint32_t coro;
+} ended_t;
 
 typedef struct walk {
     const gp_dataset_t *dataset;
@@ -28,6 +34,9 @@ typedef struct walk {
     size_t piece_count, piece_capacity;
     uint32_t waiters[WAITERS_MAX]; // coroutines that the way has come from
     uint32_t waiter_count;
+    uint32_t inferred; // how many of the ways that it is on now are; all segments are marked meanwhile
+    ended_t *ended;    // of the trace, by spawner and end
+    size_t ended_count, ended_capacity;
     int error;
 } walk_t;
 
@@ -46,6 +55,7 @@ static void emit(walk_t *walk, gp_path_segment_t segment)
     gp_path_segment_t *last = walk->count > 0 ? &walk->segments[walk->count - 1] : NULL;
     if (segment.to_ns <= segment.from_ns)
         return;
+    segment.flags |= walk->inferred > 0 ? GP_PATH_INFERRED : 0u;
     if (last != NULL && last->from_ns == segment.to_ns && last->coro == segment.coro && last->stack == segment.stack &&
         last->blame == segment.blame && last->thread == segment.thread && last->state == segment.state &&
         last->flags == segment.flags) {
@@ -290,6 +300,65 @@ static void emit_parked(walk_t *walk, const gp_path_item_t *activity, gp_path_se
     emit(walk, segment);
 }
 
+static int by_spawner(const void *left, const void *right)
+{
+    const ended_t *a = left, *b = right;
+    if (a->spawner_id != b->spawner_id)
+        return a->spawner_id < b->spawner_id ? -1 : 1;
+    return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+}
+
+static int find_ended(walk_t *walk)
+{
+    walk->ended_count = 0;
+    for (size_t i = 0; i < walk->group->activity_count; i++) {
+        const gp_path_item_t *activity = &walk->group->activities[i];
+        uint64_t spawner = walk->dataset->coros[activity->coro].record.parent_id;
+        if (!activity->is_last || activity->end_ns - activity->left_ns > CLEARED_NS || spawner == 0)
+            continue; // what has been waiting when the capture ends is not over
+        if (gp_grow(&walk->ended, &walk->ended_capacity, walk->ended_count, sizeof(*walk->ended)) < 0)
+            return -ENOMEM;
+        walk->ended[walk->ended_count++] = (ended_t){spawner, activity->left_ns, activity->coro};
+    }
+    if (walk->ended_count > 0)
+        qsort(walk->ended, walk->ended_count, sizeof(*walk->ended), by_spawner);
+    return 0;
+}
+
+// The last child of a coroutine that ended in (from_ns, to_ns]; NULL = none did.
+static const ended_t *child_ended(const walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns)
+{
+    const ended_t key = {.spawner_id = walk->dataset->coros[coro].record.id, .end_ns = to_ns};
+    size_t lo = 0, hi = walk->ended_count;
+    while (lo < hi) { // the first that is beyond
+        size_t mid = lo + (hi - lo) / 2;
+        if (by_spawner(&walk->ended[mid], &key) <= 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    const ended_t *found = lo > 0 ? &walk->ended[lo - 1] : NULL;
+    return found != NULL && found->spawner_id == key.spawner_id && found->end_ns > from_ns ? found : NULL;
+}
+
+// It waited, and nothing says when it could go on, or by what.
+static void emit_undivided(walk_t *walk, gp_path_segment_t segment)
+{
+    const ended_t *child = child_ended(walk, segment.coro, segment.from_ns, segment.to_ns);
+    if (child == NULL || walk->waiter_count >= WAITERS_MAX || is_waiter(walk, child->coro) ||
+        work_at(walk, child->coro, child->end_ns) == NULL) {
+        emit(walk, segment);
+        return;
+    }
+    gp_path_segment_t rest = segment;
+    rest.from_ns = child->end_ns;
+    emit(walk, rest);
+    walk->inferred++;
+    segment.to_ns = walk_back(walk, child->coro, segment.from_ns, child->end_ns, false);
+    walk->inferred--;
+    emit(walk, segment);
+}
+
 // It waited in [from_ns, to_ns), a part of [left_ns, end_ns).
 static void emit_wait(walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns)
 {
@@ -308,7 +377,7 @@ static void emit_wait(walk_t *walk, const gp_path_item_t *activity, uint64_t fro
         .state = GP_KIND_WAITING,
     };
     if (!is_known) {
-        emit(walk, segment);
+        emit_undivided(walk, segment);
         return;
     }
     uint64_t ready = later(from_ns, earlier(activity->ready_ns, to_ns));
@@ -409,8 +478,8 @@ static int take_group(void *context, const gp_path_group_t *group)
 {
     paths_t *paths = context;
     const gp_requests_t *requests = paths->walk.requests;
-    int result = 0;
     paths->walk.group = group;
+    int result = find_ended(&paths->walk);
     for (uint32_t i = requests->first[group->trace]; i < requests->first[group->trace + 1] && result == 0; i++)
         if (paths->wanted[i])
             result = walk_request(paths, i);
@@ -422,6 +491,7 @@ static int walk_rest(paths_t *paths)
 {
     gp_path_group_t empty = {0};
     int result = 0;
+    paths->walk.ended_count = 0;
     for (uint32_t i = 0; i < paths->walk.requests->count && result == 0; i++) {
         empty.trace = paths->walk.requests->items[i].trace;
         paths->walk.group = &empty;
@@ -451,6 +521,7 @@ int gp_critical_paths(const gp_dataset_t *dataset, const gp_requests_t *requests
     free(paths.wanted);
     free(paths.walk.segments);
     free(paths.walk.pieces);
+    free(paths.walk.ended);
     return result;
 }
 

@@ -6,7 +6,8 @@
 // running; what was runnable, as ready. Where it was parked, the way goes on with the coroutine that made it ready, if
 // that worked for the same trace: what that did meanwhile is why the request waited. It goes as far back as that
 // coroutine was at work for the trace; what is left of the wait, and waits that others ended, stays with the coroutine
-// that waited.
+// that waited. Where a runtime does not say what ended a wait (gevent's joinall()), the way goes on with the child that
+// ended last meanwhile, if one did; all that follows from this is marked as inferred.
 //
 // Times are those of the timeline, exact. Stacks are those of samples: of what ran, the sample that was taken next on
 // that coroutine, if it stands for that moment; of a wait, the one that was taken when it ended. Where there is none,
@@ -24,6 +25,7 @@ enum gp_path_flag {
     GP_PATH_NOT_STARTED = 2, // before its coroutine was there
     GP_PATH_UNRECORDED = 4,  // no activity says what it did
     GP_PATH_ELSEWHERE = 8,   // its coroutine was at work for another request
+    GP_PATH_INFERRED = 16,   // of a child that ended last while its spawner waited, which may have been for it
 };
 
 typedef struct gp_path_segment {

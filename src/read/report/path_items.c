@@ -135,6 +135,7 @@ static int take_activity(void *context, const gp_activity_record_t *activity)
         .ready_ns = activity->ready_ns,
         .waker = activity->waker_id != 0 ? gp_dataset_coro_find(dataset, activity->waker_id) : GP_INDEX_NONE,
         .thread = activity->thread,
+        .is_last = activity->is_open,
     };
     if (item.coro == GP_INDEX_NONE || activity->start_ns > activity->left_ns || activity->left_ns > activity->end_ns)
         return 0;

@@ -23,6 +23,7 @@ typedef struct gp_path_item { // an activity, or a sample
     uint32_t thread; // index in the capture
     uint32_t stack;  // of a sample: number
     uint32_t kind;   // of a sample
+    bool is_last;    // of an activity: the coroutine was over at end_ns, or the capture
 } gp_path_item_t;
 
 typedef struct gp_path_group { // of one trace

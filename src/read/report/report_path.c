@@ -132,6 +132,7 @@ static int take_segment(path_rows_t *rows, uint32_t endpoint, const gp_path_segm
         return -ENOMEM;
     rows->items[row].segments++;
     rows->sums.divided_ns += segment->flags & GP_PATH_DIVIDED ? ns : 0;
+    rows->sums.inferred_ns += segment->flags & GP_PATH_INFERRED ? ns : 0;
     rows->sums.unsampled_ns += segment->stack == GP_INDEX_NONE && key.flags == 0 ? ns : 0;
     if (segment->state == GP_KIND_READY && segment->thread != 0)
         return keep_ready(rows, segment, row);
