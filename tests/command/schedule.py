@@ -6,6 +6,7 @@ import random
 
 UNIT = 1000  # ns: reports show whole microseconds
 LOOP = 1  # the number of the thread's own stack
+CLEARED = 1000  # units: a child that ended so long before its spawner went on may be what that waited for
 SLACK = 5000  # units: how long after its work for a request a coroutine may hand the result over
 
 
@@ -216,6 +217,12 @@ class Schedule:
                 return False
         return False
 
+    def child_ended(self, me, trace, since, upto):
+        """The child that ended last, of those that were at work for the trace."""
+        ended = [one for one in self.coroutines if one.over and one.parent == me.number and since < one.left <= upto
+                 and any(own == trace for _, own in one.units.values())]
+        return max(ended, key=lambda one: (one.left, one.number), default=None)
+
     def back(self, path, me, trace, lo, hi, is_base, above):
         at, handing = hi, not is_base
         while at > lo:
@@ -231,6 +238,12 @@ class Schedule:
                 since = max(lo, wait[0])
                 if waker is not None and waker is not me and waker not in above and self.hands_over(waker, wait[1], trace):
                     at = self.back(path, waker, trace, since, at, False, [*above, me])
+                else:
+                    child = self.child_ended(me, trace, max(since, at - CLEARED), at)
+                    if child is not None and child not in above and self.hands_over(child, child.left, trace):
+                        for _ in range(child.left, at):
+                            path.append((me.number, "parked"))
+                        at = self.back(path, child, trace, since, child.left, False, [*above, me])
                 for _ in range(since, at):
                     path.append((me.number, "parked"))
                 at = since

@@ -247,6 +247,23 @@ end 11000000 0
             (8000, 9000, 2, "running")])
         self.assertIn("inferred   0.005 s (55.6 %)", self.succeed("report", capture, "--by", "critical-path"))
 
+    def test_call_on_another_thread(self):
+        """A call that is handed to a thread of a pool is a child; the loop wakes its caller right after it."""
+        script = HEAD + """
+activity 2 1000000 2000000 9000000 1000000 8500000 1 1 1 0
+activity 2 9000000 10000000 10000000 1000000 0 0 1 1 1
+activity 3 1500000 1500000 3000000 0 1500000 0 1 2 0
+activity 3 3000000 8000000 8000000 5000000 0 0 1 2 1
+span 9 0 2 2 1000000 10000000 1 3 0 GET /
+end 11000000 0
+"""
+        self.assertEqual(self.segments(self.make("call.greenprof", script), TRACE), [
+            (0, 1000, 2, "running"), (1000, 2000, 3, "ready"), (2000, 7000, 3, "running"), (7000, 7500, 2, "parked"),
+            (7500, 8000, 2, "ready"), (8000, 9000, 2, "running")])
+        long_before = script.replace("3000000 8000000 8000000", "3000000 5000000 5000000")
+        self.assertEqual(self.segments(self.make("timer.greenprof", long_before), TRACE), [
+            (0, 1000, 2, "running"), (1000, 7500, 2, "parked"), (7500, 8000, 2, "ready"), (8000, 9000, 2, "running")])
+
     def test_a_request_is_of_its_endpoint(self):
         """What an endpoint's requests take on average, beside other endpoints."""
         capture = self.make("two.greenprof", HEAD + """

@@ -288,24 +288,14 @@ static bool is_waiter(const walk_t *walk, uint32_t coro)
 
 static uint64_t walk_back(walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns, bool is_base);
 
-// It was parked in [from_ns, to_ns).
-static void emit_parked(walk_t *walk, const gp_path_item_t *activity, gp_path_segment_t segment)
-{
-    uint32_t waker = activity->waker;
-    segment.blame = waker;
-    segment.state = GP_KIND_PARKED;
-    if (waker != GP_INDEX_NONE && waker != activity->coro && walk->waiter_count < WAITERS_MAX &&
-        !is_waiter(walk, waker) && work_at(walk, waker, activity->ready_ns) != NULL)
-        segment.to_ns = walk_back(walk, waker, segment.from_ns, segment.to_ns, false);
-    emit(walk, segment);
-}
-
 static int by_spawner(const void *left, const void *right)
 {
     const ended_t *a = left, *b = right;
     if (a->spawner_id != b->spawner_id)
         return a->spawner_id < b->spawner_id ? -1 : 1;
-    return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+    if (a->end_ns != b->end_ns)
+        return a->end_ns < b->end_ns ? -1 : 1;
+    return a->coro < b->coro ? -1 : a->coro > b->coro;
 }
 
 static int find_ended(walk_t *walk)
@@ -328,7 +318,7 @@ static int find_ended(walk_t *walk)
 // The last child of a coroutine that ended in (from_ns, to_ns]; NULL = none did.
 static const ended_t *child_ended(const walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns)
 {
-    const ended_t key = {.spawner_id = walk->dataset->coros[coro].record.id, .end_ns = to_ns};
+    const ended_t key = {.spawner_id = walk->dataset->coros[coro].record.id, .end_ns = to_ns, .coro = UINT32_MAX};
     size_t lo = 0, hi = walk->ended_count;
     while (lo < hi) { // the first that is beyond
         size_t mid = lo + (hi - lo) / 2;
@@ -341,10 +331,10 @@ static const ended_t *child_ended(const walk_t *walk, uint32_t coro, uint64_t fr
     return found != NULL && found->spawner_id == key.spawner_id && found->end_ns > from_ns ? found : NULL;
 }
 
-// It waited, and nothing says when it could go on, or by what.
-static void emit_undivided(walk_t *walk, gp_path_segment_t segment)
+// It waited, and nothing says for what; perhaps for its child that ended last, after a moment.
+static void emit_unexplained(walk_t *walk, gp_path_segment_t segment, uint64_t since_ns)
 {
-    const ended_t *child = child_ended(walk, segment.coro, segment.from_ns, segment.to_ns);
+    const ended_t *child = child_ended(walk, segment.coro, since_ns, segment.to_ns);
     if (child == NULL || walk->waiter_count >= WAITERS_MAX || is_waiter(walk, child->coro) ||
         work_at(walk, child->coro, child->end_ns) == NULL) {
         emit(walk, segment);
@@ -357,6 +347,23 @@ static void emit_undivided(walk_t *walk, gp_path_segment_t segment)
     segment.to_ns = walk_back(walk, child->coro, segment.from_ns, child->end_ns, false);
     walk->inferred--;
     emit(walk, segment);
+}
+
+// It was parked in [from_ns, to_ns). Where the loop ended the wait for a call that it handed to another thread, the
+// call is a child that ended right before.
+static void emit_parked(walk_t *walk, const gp_path_item_t *activity, gp_path_segment_t segment)
+{
+    uint32_t waker = activity->waker;
+    segment.blame = waker;
+    segment.state = GP_KIND_PARKED;
+    if (waker != GP_INDEX_NONE && waker != activity->coro && walk->waiter_count < WAITERS_MAX &&
+        !is_waiter(walk, waker) && work_at(walk, waker, activity->ready_ns) != NULL) {
+        segment.to_ns = walk_back(walk, waker, segment.from_ns, segment.to_ns, false);
+        emit(walk, segment);
+        return;
+    }
+    uint64_t near_ns = segment.to_ns > CLEARED_NS ? segment.to_ns - CLEARED_NS : 0;
+    emit_unexplained(walk, segment, later(segment.from_ns, near_ns));
 }
 
 // It waited in [from_ns, to_ns), a part of [left_ns, end_ns).
@@ -377,7 +384,7 @@ static void emit_wait(walk_t *walk, const gp_path_item_t *activity, uint64_t fro
         .state = GP_KIND_WAITING,
     };
     if (!is_known) {
-        emit_undivided(walk, segment);
+        emit_unexplained(walk, segment, segment.from_ns);
         return;
     }
     uint64_t ready = later(from_ns, earlier(activity->ready_ns, to_ns));

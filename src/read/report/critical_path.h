@@ -7,7 +7,8 @@
 // that worked for the same trace: what that did meanwhile is why the request waited. It goes as far back as that
 // coroutine was at work for the trace; what is left of the wait, and waits that others ended, stays with the coroutine
 // that waited. Where a runtime does not say what ended a wait (gevent's joinall()), the way goes on with the child that
-// ended last meanwhile, if one did; all that follows from this is marked as inferred.
+// ended last meanwhile, if one did, and where a loop ended it, with a child that ended at most 1 ms before; all that
+// follows from this is marked as inferred.
 //
 // Times are those of the timeline, exact. Stacks are those of samples: of what ran, the sample that was taken next on
 // that coroutine, if it stands for that moment; of a wait, the one that was taken when it ended. Where there is none,
