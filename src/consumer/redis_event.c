@@ -117,16 +117,27 @@ static void put_outcome(gp_bytes_t *into, const prof_span_record_t *span)
     gp_bytes_text(into, "},");
 }
 
+// A parent that OSProfiler made has a whole UUID: the field keeps it.
+static void put_parent(gp_bytes_t *into, const prof_span_record_t *span)
+{
+    prof_trace_id_t foreign;
+    const char *text = FIELD(span, NULL, "osprofiler.parent");
+    bool has_parent = span->parent_id != 0 && span->parent_id != span->id; // its own child would be shown nowhere
+    if ((span->flags & PROF_SPAN_RECORD_REMOTE_PARENT) && text != NULL && prof_trace_parse(text, &foreign) == 0)
+        put_uuid(into, ",\"parent_id\":", &foreign, 0);
+    else
+        put_uuid(into, ",\"parent_id\":", &span->trace, has_parent ? span->parent_id : 0);
+}
+
 void gp_redis_event(gp_bytes_t *into, const prof_span_record_t *span, bool is_stop)
 {
     uint64_t end = span->end_unix_ns > span->start_unix_ns ? span->end_unix_ns : span->start_unix_ns;
-    bool has_parent = span->parent_id != 0 && span->parent_id != span->id; // its own child would be shown nowhere
     gp_bytes_text(into, "{\"name\":\"");
     gp_bytes_text(into, type_of(span));
     gp_bytes_text(into, is_stop ? "-stop\"," : "-start\",");
     put_uuid(into, "\"base_id\":", &span->trace, 0);
     put_uuid(into, ",\"trace_id\":", &span->trace, span->id);
-    put_uuid(into, ",\"parent_id\":", &span->trace, has_parent ? span->parent_id : 0);
+    put_parent(into, span);
     put_time(into, ",\"timestamp\":", is_stop ? end : span->start_unix_ns);
     gp_bytes_text(into, ",\"info\":{");
     if (is_stop)

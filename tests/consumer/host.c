@@ -3,7 +3,7 @@
 //   open URL | close [URL] | flush MS | status [URL]
 //   requests N        N requests: a root with a database call, in which there is a call of the cache
 //   failed            a request that fails; slow MS: one that takes as long
-//   measure N         the slowest of N requests, in ns
+//   foreign UUID      a request with a parent in another process, which OSProfiler made
 //   fork N            a child with N requests, which then exits; _fork: which leaves by _exit()
 //   _exit             leave at once
 #include <errno.h>
@@ -11,17 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "greenprof/consumer.h"
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static unsigned request_count;
 
@@ -48,22 +40,23 @@ static void request(const char *error, unsigned sleep_ms)
     prof_span_end(root);
 }
 
+static void foreign(const char *parent)
+{
+    const prof_field_t fields[] = {{"osprofiler.parent", parent}};
+    prof_trace_id_t trace = {{0xab}};
+    prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
+    options.trace = &trace;
+    options.parent_id = 0x77;
+    options.flags = PROF_SPAN_REMOTE_PARENT;
+    options.fields = fields;
+    options.field_count = 1;
+    prof_span_end(prof_span_begin(PROF_SPAN_RPC_DISPATCH, "build_instance", &options));
+}
+
 static void requests(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         request(NULL, 0);
-}
-
-static uint64_t slowest(unsigned count)
-{
-    uint64_t slowest = 0;
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t begin = now_ns();
-        request(NULL, 0);
-        uint64_t took = now_ns() - begin;
-        slowest = took > slowest ? took : slowest;
-    }
-    return slowest;
 }
 
 static void show_status(const char *url)
@@ -110,8 +103,8 @@ static void obey(const char *word, const char *rest)
         request("NotFound", 0), printf("%u\n", request_count);
     else if (strcmp(word, "slow") == 0)
         request(NULL, number), printf("%u\n", request_count);
-    else if (strcmp(word, "measure") == 0)
-        printf("%llu\n", (unsigned long long)slowest(number));
+    else if (strcmp(word, "foreign") == 0)
+        foreign(rest), printf("0\n");
     else if (strcmp(word, "fork") == 0 || strcmp(word, "_fork") == 0)
         fork_child(number, word[0] == '_');
     else if (strcmp(word, "_exit") == 0)

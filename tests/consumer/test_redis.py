@@ -61,11 +61,19 @@ class Schema(Case):
         more = root["info"]["meta.raw_payload.wsgi-stop"]["info"]["greenprof"]
         self.assertEqual((more["kind"], more["pid"], more["fields"]["http.method"]), ("rest_dispatch", host.pid, "GET"))
 
+    def test_parents_of_other_processes(self):
+        key, theirs = "osprofiler_opt:" + uuid("ab".ljust(32, "0")), "0af76519-16cd-43dd-8448-eb211c80319c"
+        with Redis(self.folder) as redis, Host(GREENPROF_SPOOL=self.folder) as host:
+            host.do(f"open {redis.url}", "foreign " + theirs, "foreign none", "flush 20000")
+            parents = [json.loads(redis.command("LINDEX", key, str(i)))["parent_id"] for i in range(4)]
+        self.assertEqual(parents, ["00000000-0000-0000-0000-000000000077"] * 2 + [theirs] * 2)
+
     def test_what_is_another_programs_is_refused(self):
         with Redis(self.folder) as redis, Host(GREENPROF_SPOOL=self.folder) as host:
             redis.command("SET", f"osprofiler_opt:{uuid(host.trace(2))}", "mine")
             host.do(f"open {redis.url}?ttl=1000s", "requests 3")
-            status = until(lambda: (lambda s: s if s["sent"] + s["refused"] == 9 and not s["spooled"] else None)(host.status()), "all are dealt with")
+            status = until(lambda: (lambda s: s if s["sent"] + s["refused"] == 9 and not s["spooled"] else None)(host.status()),
+                           "all are dealt with")
             self.assertEqual((status["sent"], status["refused"]), (6, 3))
             for number, kind in ((1, "list"), (2, "string"), (3, "list")):
                 self.assertEqual(redis.command("TYPE", f"osprofiler_opt:{uuid(host.trace(number))}"), kind)
@@ -152,7 +160,8 @@ class Trouble(Case):
     def test_spool_is_bounded(self):
         with Host(GREENPROF_SPOOL=self.folder) as host:
             host.do("open redis://127.0.0.1:1?spool_size=20K&queue=32K", *["requests 20"] * 20)
-            status = until(lambda: (lambda s: s if s["given"] + s["unheard"] == 1200 and s["lost_queue"] else None)(host.status()), "all are given")
+            status = until(lambda: (lambda s: s if s["given"] + s["unheard"] == 1200 and s["lost_queue"] else None)(host.status()),
+                           "all are given")
             self.assertTrue(balanced(status), status)
             self.assertGreater(status["spooled"], 20)
             host.end()
