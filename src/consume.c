@@ -14,9 +14,11 @@
 
 #include "consumer/backends.h"
 #include "consumer/delivery.h"
+#include "consumer/hold.h"
 #include "greenprof/consumer.h"
 #include "interface.h"
 #include "settings.h"
+#include "wire/policy.h"
 
 enum { OPEN_MAX_COUNT = 8 };
 
@@ -53,12 +55,9 @@ static int start_thread(gp_delivery_t *delivery)
     return error;
 }
 
-static void hear(void *context, const prof_span_record_t *span)
+static void give(void *context, const gp_packed_span_t *packed)
 {
-    static _Alignas(8) char room[GP_PACKED_BYTES_MAX]; // under the drain lock
-    gp_packed_span_t *packed = (void *)room;
     (void)context;
-    gp_packed_make(packed, span);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++) {
         gp_delivery_t *delivery = delivery_at(i);
         if (delivery == NULL)
@@ -69,12 +68,30 @@ static void hear(void *context, const prof_span_record_t *span)
     }
 }
 
+static gp_hold_t hold; // of the policy slower=; under the drain lock
+
+static void hear(void *context, const prof_span_record_t *span)
+{
+    static _Alignas(8) char room[GP_PACKED_BYTES_MAX]; // under the drain lock
+    gp_packed_span_t *packed = (void *)room;
+    gp_packed_make(packed, span);
+    hold.least_ns = gp_policy_least_ns();
+    if (hold.least_ns != 0) {
+        gp_hold_add(&hold, packed, give, context);
+        return;
+    }
+    if (hold.table != NULL) // the policy has changed
+        gp_hold_end(&hold);
+    give(context, packed);
+}
+
 // --- fork and end
 
 static void begin_anew(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh;
+    gp_hold_begin(&hold, 0); // what was held is left: the allocator is not asked here
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL)
             gp_delivery_after_fork(delivery_at(i), getpid());

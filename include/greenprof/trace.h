@@ -210,7 +210,7 @@ PROF_API int prof_policy(const char *policy);
 
 // prof_span_begin() for a request that came with a context: a root in its trace, below the sender's span; profiled
 // where the context has PROF_CONTEXT_PROFILE. A parent that is OSProfiler's is in the field osprofiler.parent.
-//   context: NULL, or an empty one: a request with a trace of its own.
+//   context: NULL, or an empty one: a request in the coroutine's trace, or in a new one.
 //   options: NULL = defaults; its trace, parent_id and the flag PROF_SPAN_REMOTE_PARENT are set by this.
 PROF_API prof_span_t *prof_request_begin(prof_span_kind_t kind, const char *name, const prof_context_t *context,
                                          const prof_span_options_t *options);

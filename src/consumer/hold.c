@@ -98,7 +98,8 @@ static bool is_request(const gp_packed_span_t *packed)
 
 static bool is_slow(const gp_hold_t *hold, const gp_packed_span_t *packed)
 {
-    return packed->end_unix_ns > packed->start_unix_ns && packed->end_unix_ns - packed->start_unix_ns >= hold->least_ns;
+    uint64_t end = packed->end_unix_ns, start = packed->start_unix_ns;
+    return (packed->flags & PROF_SPAN_RECORD_ASKED) || (end > start && end - start >= hold->least_ns);
 }
 
 uint64_t gp_hold_add(gp_hold_t *hold, const gp_packed_span_t *packed,

@@ -26,6 +26,7 @@ enum gp_span_flag {
     GP_SPAN_IMPLICIT = 8,      // of prof_trace_set()
     GP_SPAN_FAILED = 16,
     GP_SPAN_NO_TIMES = 32, // it ended on another coroutine: where its time went is not known
+    GP_SPAN_ASKED = 64,    // a request that was to be recorded whatever the policy says (PROF_SPAN_PROFILE)
 };
 
 // The word for a kind; "unknown" for a number that is none.

@@ -90,8 +90,8 @@ bool gp_policy_obeys_signed(void)
     return get(&number) != NEVER;
 }
 
-bool gp_policy_keeps(uint64_t latency_ns, bool is_asked)
+uint64_t gp_policy_least_ns(void)
 {
     uint64_t number;
-    return get(&number) != SLOWER || is_asked || latency_ns >= number;
+    return get(&number) == SLOWER ? number : 0;
 }

@@ -19,6 +19,5 @@ bool gp_policy_chooses(prof_span_kind_t kind, const char *name);
 // Is a request that came with a signed context one of them?
 bool gp_policy_obeys_signed(void);
 
-// A request that was chosen, or that came with a signed context, is over: is it still one of them?
-//   is_asked: a signed context, or its program, asked for it.
-bool gp_policy_keeps(uint64_t latency_ns, bool is_asked);
+// How long those must take that were not asked for, as is known when they are over; 0: no matter.
+uint64_t gp_policy_least_ns(void);

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -24,6 +25,22 @@ def osprofiler_command(url, *words, **environment):
     if done.returncode != 0:
         raise AssertionError(words, done.stdout, done.stderr)
     return done.stdout
+
+
+BELOW_OSPROFILER = """
+import sys
+import greenprof
+from osprofiler import profiler, web
+trace, parent, url = sys.argv[1:]
+greenprof.set_hmac_keys("key")
+profiler.init("key", base_id=trace, parent_id=parent)
+context = greenprof.context_read(web.get_trace_id_headers())
+greenprof.consumer(url)
+with context.span("rest_dispatch", "GET /x"):
+    with greenprof.span("database", "SELECT 1"):
+        pass
+greenprof.consumer_close()
+"""
 
 
 class Schema(Case):
@@ -67,6 +84,20 @@ class Schema(Case):
             host.do(f"open {redis.url}", "foreign " + theirs, "foreign none", "flush 20000")
             parents = [json.loads(redis.command("LINDEX", key, str(i)))["parent_id"] for i in range(4)]
         self.assertEqual(parents, ["00000000-0000-0000-0000-000000000077"] * 2 + [theirs] * 2)
+
+    def test_request_below_a_span_of_osprofiler(self):
+        trace, parent = "4bf92f35-77b3-4da6-a3ce-929d0e0e4736", "11111111-2222-4333-8444-555555555555"
+        with Redis(self.folder) as redis:
+            url = redis.url
+            done = subprocess.run([sys.executable, "-c", BELOW_OSPROFILER, trace, parent, url], capture_output=True, text=True,
+                                  timeout=120, env={**os.environ, "GREENPROF_SPOOL": self.folder})
+            if "ModuleNotFoundError: No module named 'greenprof'" in done.stderr:
+                self.skipTest("the package greenprof was not built")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            shown = json.loads(osprofiler_command(url, "trace", "show", "--json", trace))
+        (root,) = shown["children"]
+        (database,) = root["children"]
+        self.assertEqual((root["parent_id"], root["info"]["name"], database["info"]["name"]), (parent, "wsgi", "db"))
 
     def test_what_is_another_programs_is_refused(self):
         with Redis(self.folder) as redis, Host(GREENPROF_SPOOL=self.folder) as host:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Contexts in headers between greenprof and OSProfiler: its client, its WSGI middleware, and everything that is refused."""
+import glob
+import json
 import os
 import subprocess
 import tempfile
@@ -116,6 +118,27 @@ with signed.span("rest_dispatch", "GET /y"):
 """
 
 
+POLICIES = f"""
+import greenprof, time
+greenprof.set_hmac_keys("{KEY}")
+greenprof.set_policy("{{policy}}")
+greenprof.set_trace("4bf92f3577b34da6a3ce929d0e0e4736")
+headers = greenprof.context_headers("greenprof")
+greenprof.set_trace(None)
+greenprof.consumer("file://{{directory}}")
+def below(name):
+    with greenprof.span("native_call", "below " + name):
+        pass
+with greenprof.span("rest_dispatch", "fast", trace="1" * 32):
+    below("fast")
+with greenprof.span("rest_dispatch", "slow", trace="2" * 32, start_unix_ns=time.time_ns() - 20 * 10**9):
+    below("slow")
+with greenprof.context_read(headers).span("rest_dispatch", "asked"):
+    below("asked")
+greenprof.consumer_close()
+"""
+
+
 def run(program, *before, **environment):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GREENPROF_HMAC")} | environment
     return subprocess.run([*before, support.PYTHON, "-B", "-c", program], capture_output=True, text=True, env=environment,
@@ -149,6 +172,20 @@ class Contexts(unittest.TestCase):
                 with open(os.path.join(directory, name), "rb") as file:
                     self.assertNotIn(KEY.encode(), file.read())
             self.assertNotIn(KEY, done.stdout + done.stderr + listing)
+
+    def test_policies_choose_what_consumers_get(self):
+        """By policy: the names of the requests that are in files. Those called "slow" began 20 s before they were read."""
+        expected = {"always": {"fast", "slow", "asked"}, "signed": {"asked"}, "never": set(), "slower=10s": {"slow", "asked"},
+                    "1/2": {"fast", "asked"}}
+        for policy, names in expected.items():
+            with self.subTest(policy=policy), tempfile.TemporaryDirectory() as directory:
+                self.check(POLICIES.format(policy=policy, directory=directory))
+                seen = {}
+                for path in glob.glob(os.path.join(directory, "*", "*.jsonl")):
+                    with open(path, encoding="utf-8") as file:
+                        for line in map(json.loads, file):
+                            seen.setdefault(line["trace"], set()).add(line["name"])
+                self.assertEqual(sorted(map(sorted, seen.values())), sorted(sorted(["below " + name, name]) for name in names))
 
     def test_environment(self):
         read = f'import greenprof; greenprof.set_trace("4bf92f3577b34da6a3ce929d0e0e4736"); h = greenprof.context_headers("greenprof"); ' \

@@ -41,11 +41,11 @@ static void slower_is_decided_at_the_end(void **state)
     (void)state;
     assert_int_equal(gp_policy_set("slower=20ms"), 0);
     assert_true(chooses());
-    assert_false(gp_policy_keeps(19999999, false));
-    assert_true(gp_policy_keeps(20000000, false));
-    assert_true(gp_policy_keeps(0, true));
+    assert_int_equal(gp_policy_least_ns(), 20000000);
+    assert_int_equal(gp_policy_set("slower=1.5us"), 0);
+    assert_int_equal(gp_policy_least_ns(), 1500);
     assert_int_equal(gp_policy_set("always"), 0);
-    assert_true(gp_policy_keeps(0, false));
+    assert_int_equal(gp_policy_least_ns(), 0);
 }
 
 static void never(void **state)

@@ -79,8 +79,8 @@ static int context_of(PyObject *tuple, prof_context_t *context)
 static PyObject *dict_of(char *lines)
 {
     PyObject *headers = PyDict_New();
-    for (char *line = lines, *end; headers != NULL && (end = strstr(line, "\r\n")) != NULL; line = end + 2) {
-        char *colon = strchr(line, ':');
+    for (char *line = lines, *colon, *end; headers != NULL && (colon = strchr(line, ':')) != NULL; line = end + 2) {
+        end = colon + strcspn(colon, "\r"); // each line has one, and "\n" behind it
         *end = *colon = '\0';
         PyObject *value = PyUnicode_FromString(colon + 2);
         if (value == NULL || PyDict_SetItemString(headers, line, value) != 0)

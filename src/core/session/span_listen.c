@@ -22,7 +22,8 @@ _Static_assert((int)PROF_SPAN_RECORD_REMOTE_PARENT == (int)GP_SPAN_REMOTE_PARENT
                    (int)PROF_SPAN_RECORD_REPAIRED == (int)GP_SPAN_REPAIRED &&
                    (int)PROF_SPAN_RECORD_IMPLICIT == (int)GP_SPAN_IMPLICIT &&
                    (int)PROF_SPAN_RECORD_FAILED == (int)GP_SPAN_FAILED &&
-                   (int)PROF_SPAN_RECORD_NO_TIMES == (int)GP_SPAN_NO_TIMES,
+                   (int)PROF_SPAN_RECORD_NO_TIMES == (int)GP_SPAN_NO_TIMES &&
+                   (int)PROF_SPAN_RECORD_ASKED == (int)GP_SPAN_ASKED,
                "the public flags are those of captures");
 
 static gp_span_listener_t *heard_by; // under the drain lock, as all that follows

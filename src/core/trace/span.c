@@ -413,8 +413,9 @@ static void fill_slot(slot_t *slot, uint64_t handle, const beginning_t *what, pr
     slot->parent_id = what->has_parent ? what->parent.id : options->parent_id;
     slot->outer = gp_edge_load(&what->coro->span);
     slot->request = what->has_parent ? what->parent.request : handle;
-    atomic_store_explicit(&slot->flags, (options->flags & PROF_SPAN_REMOTE_PARENT) ? GP_SPAN_REMOTE_PARENT : 0,
-                          memory_order_relaxed);
+    unsigned flags = (options->flags & PROF_SPAN_REMOTE_PARENT ? GP_SPAN_REMOTE_PARENT : 0) |
+                     (options->flags & PROF_SPAN_PROFILE ? GP_SPAN_ASKED : 0);
+    atomic_store_explicit(&slot->flags, (uint16_t)flags, memory_order_relaxed);
     atomic_store_explicit(&slot->text_len, 0, memory_order_relaxed);
     choose_trace(what, slot);
     slot->name_len = (uint16_t)cut(name, GP_SPAN_NAME_MAX);
