@@ -59,6 +59,7 @@ def greenlet(quick):
 
 def eventlet(quick):
     need_module("eventlet", "python3-eventlet")
+    need_module("nose", "python3-nose")  # of its tests
     folder = sources.source("python-eventlet")
     modules = sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(folder, "tests", "*_test.py")))
     return [python_unit(f"tests.{module}", path=folder, EVENTLET_IMPORT_VERSION_ONLY="0") for module in modules], 300
