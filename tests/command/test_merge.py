@@ -262,7 +262,7 @@ class Info(Command):
         info = self.succeed("info", self.make("first", FIRST))
         for text in ("/opt/app/server", "process    100", "host       host", "started    2026-09-21 14:13:20.000 UTC", "duration   0.003 s",
                      "the process ended", "asked for 1000 Hz, perf clock", "machine    x86-64", "0.002 s exact; ledger 0.002 s (-0.00 %); "
-                     "sampled 0.002 s (-4.76 %)", "holds      2 samples, 2 stacks, 1 coroutine, 1 trace, 1 thread, 2 modules",
+                     "sampled 0.002 s (-4.76 %)", "holds      2 samples, 2 stacks, 1 coroutine, 1 trace, 0 spans, 1 thread, 2 modules",
                      "signals    5, of them 2 samples and 3 dropped", "3 dropped, the collector could not keep up"):
             self.assertIn(text, info.replace("(+0.00 %)", "(-0.00 %)"))
         for text in ("threads:", "build-id  "):
