@@ -40,7 +40,8 @@ static double span_ns(void)
         usleep(5000);
     }
     qsort(took, ROUNDS, sizeof(took[0]), compare);
-    return (double)took[ROUNDS / 2] / SPANS;
+    enum { MIDDLE = ROUNDS / 2 };
+    return (double)took[MIDDLE] / SPANS;
 }
 
 static void work(uint64_t ns)
@@ -87,12 +88,13 @@ int main(int argc, char **argv)
     prof_consumer_flush(3000);
     prof_consumer_status_t status = {.size = sizeof(status)};
     prof_consumer_status(NULL, &status);
+    uint64_t lost = status.lost_queue + status.lost_end + status.refused + status.unheard;
+    size_t middle = count / 2, nearly_last = count * 99 / 100;
     printf(
         "%-40s %6.1f ns/span  p50 %7.1f us  p99 %7.1f us  sent %llu spooled %llu queued %llu lost %llu failures %llu\n",
-        argv[1], each, (double)latencies[count / 2] / 1000, (double)latencies[count * 99 / 100] / 1000,
+        argv[1], each, (double)latencies[middle] / 1000, (double)latencies[nearly_last] / 1000,
         (unsigned long long)status.sent, (unsigned long long)status.spooled, (unsigned long long)status.queued,
-        (unsigned long long)(status.lost_queue + status.lost_end + status.refused + status.unheard),
-        (unsigned long long)status.failures);
+        (unsigned long long)lost, (unsigned long long)status.failures);
     free(latencies);
     return 0;
 }
