@@ -172,11 +172,10 @@ static void arm_task(pid_t tid, void *unused)
     gp_unlock(&timer_lock);
 }
 
-// A thread that is not known and blocks the signal is ending, in destructors that run after ours, or is just made: then
-// it tells of itself.
-static void arm_unless_ending(pid_t tid, void *unused)
+// One of those that ended last is still listed while it runs destructors after ours, the sampling signal blocked.
+static void arm_unless_ended(pid_t tid, void *unused)
 {
-    if (gp_thread_find(tid) != NULL || !gp_task_blocks(tid, gp_sampling_signal()))
+    if (gp_thread_find(tid) != NULL || !gp_thread_has_ended(tid) || !gp_task_blocks(tid, gp_sampling_signal()))
         arm_task(tid, unused);
 }
 
@@ -403,7 +402,7 @@ void gp_sampler_look_for_threads(void)
 {
     gp_sampler_enter();
     if (frequency != 0)
-        gp_task_each(arm_unless_ending, NULL);
+        gp_task_each(arm_unless_ended, NULL);
     gp_sampler_leave();
 }
 

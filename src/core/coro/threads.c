@@ -28,12 +28,15 @@ enum {
     HANDLER_STACK_BYTES = 32 << 10, // what the handler itself may use, generously
     GUARD_BYTES = 4096,
     FALLBACK_MINSIGSTKSZ = 8192,
+    ENDED = 64,       // threads that ended last: they are there for a while
     WARM_BLOCKS = 16, // free ones that keep the memory of their rings, for programs that start threads all the time
 };
 
 const gp_thread_watch_t *_Atomic gp_thread_watch;
 bool gp_threads_are_anothers;
 
+static _Atomic pid_t ended[ENDED];
+static _Atomic uint32_t ended_count;
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static uint32_t last_index, slot_count;
@@ -309,6 +312,21 @@ gp_thread_t *gp_thread_prepare(pid_t tid)
     return new_block(tid, lo, hi, !is_own); // of other threads it is guessed when the stack pointer is first seen
 }
 
+bool gp_thread_has_ended(pid_t tid)
+{
+    for (int i = 0; i < ENDED; i++)
+        if (atomic_load_explicit(&ended[i], memory_order_acquire) == tid)
+            return true;
+    return false;
+}
+
+static void note_end(pid_t tid)
+{
+    uint32_t at = atomic_fetch_add_explicit(&ended_count, 1, memory_order_relaxed) % ENDED;
+    // Release: partner of the acquire in gp_thread_has_ended(). Before the block is given away: one of both is seen.
+    atomic_store_explicit(&ended[at], tid, memory_order_release);
+}
+
 void gp_thread_detach(void)
 {
     gp_thread_t *thread = gp_thread_self;
@@ -327,6 +345,7 @@ void gp_thread_detach(void)
     thread->end_ticks = gp_ticks();
     atomic_store_explicit(&thread->final_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
     prof_coro_t *root = thread->root;
+    note_end((pid_t)syscall(SYS_gettid));
     // The block may be reused from here on. The root goes after it: the collector still reads it through the block.
     if (prof_coro_active || gp_ring_fill(&thread->ring) > 0) {
         // Release: partner of the acquire in the collector, which drains the ring one last time.

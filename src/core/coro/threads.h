@@ -31,6 +31,9 @@ gp_thread_t *gp_thread_prepare(pid_t tid);
 // Give the calling thread's block back.
 void gp_thread_detach(void);
 
+// Is it one of the 64 threads that gave theirs back last? It may still run destructors of the program's. Any thread.
+bool gp_thread_has_ended(pid_t tid);
+
 // Let the block of a thread that is gone be reused; after its ring was drained. Collector only.
 void gp_thread_recycle(gp_thread_t *thread);
 
