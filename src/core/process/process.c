@@ -206,6 +206,7 @@ static void register_inner(void)
 
 static pthread_once_t inner_once = PTHREAD_ONCE_INIT;
 
+#ifndef __SANITIZE_THREAD__ // its runtime registers before it can record calls
 // What pthread_atfork() comes to. Libraries are initialized before this one, too: the inner step stays the first that
 // is registered.
 PROF_API int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library);
@@ -216,6 +217,7 @@ int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)
     pthread_once(&inner_once, register_inner);
     return next_register != NULL ? next_register(prepare, parent, child, library) : ENOSYS;
 }
+#endif
 
 static void register_outer(void)
 {
