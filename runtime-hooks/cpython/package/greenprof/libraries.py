@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Calls of Python libraries as spans of the request that makes them.
+
+    import greenprof.libraries
+    greenprof.libraries.instrument()                      # all of NAMES that are installed
+    greenprof.libraries.instrument("sqlalchemy", "redis")
+    greenprof.libraries.restore()
+
+Outside of requests nothing is recorded. No values are kept: of a statement its text with placeholders, of a command its name,
+of an address neither user nor query. urllib3 (and requests, which is built on it) and oslo_messaging carry the trace to the
+other side, where oslo_messaging's dispatcher begins a request below the call.
+"""
+import functools
+import importlib
+import re
+import urllib.parse
+
+import greenprof
+
+NAMES = ("oslo_messaging", "redis", "sqlalchemy", "urllib3")
+
+_CARRIER = "greenprof_context"  # key in the context of a call by oslo.messaging
+_undo = {}  # name: what takes it back
+
+
+def instrument(*names):
+    """Record the calls of these libraries from now on; of all that are installed where none is named. Names that were given
+    before are passed over. ValueError: no such name; ImportError: it was named, and is not installed."""
+    for name in names or NAMES:
+        if name not in NAMES:
+            raise ValueError(f"{name}: it can be {', '.join(NAMES)}")
+        if name in _undo:
+            continue
+        try:
+            _undo[name] = globals()["_" + name]()
+        except ImportError:
+            if names:
+                raise
+
+
+def restore(*names):
+    """Let libraries be as they were; all of them where none is named."""
+    for name in names or list(_undo):
+        undo = _undo.pop(name, None)
+        if undo is not None:
+            undo()
+
+
+def _replace(owner, attribute, make):
+    """Put make(what is there) in its place. Returns what takes that back."""
+    original = getattr(owner, attribute)
+    setattr(owner, attribute, functools.wraps(original)(make(original)))
+    return lambda: setattr(owner, attribute, original)
+
+
+def _is_wanted():
+    return greenprof.current_span() is not None
+
+
+def _verb(text, otherwise):
+    match = re.match(r"\s*([A-Za-z]{1,15})\b", text)
+    return match[1].upper() if match else otherwise
+
+
+def _oslo_messaging():
+    transport = importlib.import_module("oslo_messaging.transport").Transport
+    dispatcher = importlib.import_module("oslo_messaging.rpc.dispatcher").RPCDispatcher
+
+    def make_send(original):
+        def send(self, target, ctxt, message, *args, **kw):
+            if not _is_wanted() or not isinstance(ctxt, dict) or "method" not in message:
+                return original(self, target, ctxt, message, *args, **kw)
+            with greenprof.span("rpc_call", str(message["method"]), topic=target.topic):
+                carried = {**ctxt, _CARRIER: greenprof.context_headers()}
+                return original(self, target, carried, message, *args, **kw)
+        return send
+
+    def make_dispatch(original):
+        def dispatch(self, incoming):
+            carried = incoming.ctxt.pop(_CARRIER, None) if isinstance(incoming.ctxt, dict) else None
+            context = greenprof.context_read(carried) if isinstance(carried, dict) else None
+            if context is None:
+                return original(self, incoming)
+            with context.span("rpc_dispatch", str(incoming.message.get("method"))):
+                return original(self, incoming)
+        return dispatch
+
+    undo = [_replace(transport, "_send", make_send), _replace(dispatcher, "dispatch", make_dispatch)]
+    return lambda: [step() for step in undo]
+
+
+def _redis():
+    client = importlib.import_module("redis.client")
+
+    def make_execute(original):
+        def execute_command(self, *args, **kw):
+            if not _is_wanted() or not args:
+                return original(self, *args, **kw)
+            command = args[0].decode("utf-8", "replace") if isinstance(args[0], bytes) else str(args[0])
+            with greenprof.span("cache", "redis " + _verb(command, "command")):
+                return original(self, *args, **kw)
+        return execute_command
+
+    def make_pipeline(original):
+        def execute(self, *args, **kw):
+            if not _is_wanted():
+                return original(self, *args, **kw)
+            with greenprof.span("cache", "redis pipeline", commands=len(self.command_stack)):
+                return original(self, *args, **kw)
+        return execute
+
+    undo = [_replace(client.Redis, "execute_command", make_execute), _replace(client.Pipeline, "execute", make_pipeline)]
+    return lambda: [step() for step in undo]
+
+
+def _begin_statement(connection, cursor, statement, parameters, context, executemany):
+    if context is None or not _is_wanted():
+        return
+    system = connection.dialect.name
+    context.greenprof_span = greenprof.span("database", f"{system} {_verb(statement, 'execute')}",
+                                            **{"db.system": system, "db.statement": statement})
+    context.greenprof_span.__enter__()
+
+
+def _end_statement(connection, cursor, statement, parameters, context, executemany):
+    span = context.__dict__.pop("greenprof_span", None) if context is not None else None
+    if span is not None:
+        span.__exit__(None, None, None)
+
+
+def _fail_statement(failure):
+    context = failure.execution_context
+    span = context.__dict__.pop("greenprof_span", None) if context is not None else None
+    if span is not None:
+        error = failure.original_exception
+        span.__exit__(type(error), error, None)
+
+
+def _sqlalchemy():
+    event = importlib.import_module("sqlalchemy.event")
+    engine = importlib.import_module("sqlalchemy.engine").Engine
+    listeners = {"before_cursor_execute": _begin_statement, "after_cursor_execute": _end_statement,
+                 "handle_error": _fail_statement}
+    for name, function in listeners.items():
+        event.listen(engine, name, function)
+    return lambda: [event.remove(engine, name, function) for name, function in listeners.items()]
+
+
+def _urllib3():
+    pool = importlib.import_module("urllib3.connectionpool").HTTPConnectionPool
+
+    def make(original):
+        def urlopen(self, method, url, body=None, headers=None, *args, **kw):
+            if not _is_wanted():
+                return original(self, method, url, body, headers, *args, **kw)
+            path = urllib.parse.urlsplit(url).path
+            with greenprof.span("rest_call", f"{method} {self.host}", **{"http.url": f"{self.scheme}://{self.host}:{self.port}{path}"}) as span:
+                carried = dict(self.headers if headers is None else headers)
+                if not any(name.lower() == "traceparent" for name in carried):
+                    carried.update(greenprof.context_headers())
+                response = original(self, method, url, body, carried, *args, **kw)
+                span.set("http.status_code", response.status)
+                return response
+        return urlopen
+
+    return _replace(pool, "urlopen", make)
