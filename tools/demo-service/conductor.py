@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import random
-import re
 import signal
 import sqlite3
 import tempfile
@@ -24,6 +23,10 @@ import eventlet.wsgi
 import redis
 
 import greenprof
+import greenprof.libraries
+import greenprof.wsgi
+
+greenprof.libraries.instrument("redis")
 
 HOSTS = 400
 CACHED_SECONDS = 1
@@ -37,26 +40,18 @@ def make_database(path):
         database.executemany("INSERT INTO hosts VALUES (?, ?, ?, ?)", rows)
 
 
-def caller_of(environ):
-    """The trace of a request, and the caller's span in it."""
-    match = re.fullmatch("00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}", environ.get("HTTP_TRACEPARENT", ""))
-    return {"trace": match[1], "remote_parent": int(match[2], 16)} if match else {"remote_parent": 0}
-
-
 class Conductor:
     def __init__(self, database, cache):
         self.database, self.cache = database, cache
 
     def hosts(self, zone):
-        """Those of a zone: from the cache, else from the database, whose calls greenprof sees by itself."""
+        """Those of a zone: from the cache, else from the database; greenprof sees the calls of both."""
         key = f"hosts:{zone}"
-        with greenprof.span("cache", "GET hosts", key=key):
-            cached = self.cache.get(key)
+        cached = self.cache.get(key)
         if cached is not None:
             return json.loads(cached)
         rows = self.database.execute("SELECT name, memory_mb, load FROM hosts WHERE zone = ?", (zone,)).fetchall()
-        with greenprof.span("cache", "SET hosts", key=key):
-            self.cache.set(key, json.dumps(rows), ex=CACHED_SECONDS)
+        self.cache.set(key, json.dumps(rows), ex=CACHED_SECONDS)
         return rows
 
     def weigh(self, hosts):
@@ -81,8 +76,7 @@ class Conductor:
 
     def __call__(self, environ, start_response):
         query = dict(urllib.parse.parse_qsl(environ.get("QUERY_STRING", "")))
-        with greenprof.span("rest_dispatch", "GET " + environ["PATH_INFO"], **caller_of(environ)):
-            body = json.dumps(self.place(query)).encode()
+        body = json.dumps(self.place(query)).encode()
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
 
@@ -114,7 +108,8 @@ def main():
         path = os.path.join(folder, "hosts.db")
         make_database(path)
         conductor = Conductor(sqlite3.connect(path), redis.Redis(unix_socket_path=options.redis))
-        server = eventlet.spawn(eventlet.wsgi.server, listener, conductor, log_output=False)
+        site = greenprof.wsgi.Tracing(conductor)
+        server = eventlet.spawn(eventlet.wsgi.server, listener, site, log_output=False)
         write_port(options.port_file, listener.getsockname()[1])
         wait_for_sigterm()
         server.kill()
