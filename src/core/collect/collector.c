@@ -393,5 +393,6 @@ void gp_collector_after_fork(void)
     memset(gone_counters, 0, sizeof(gone_counters));
     atomic_store_explicit(&waiting, 0, memory_order_relaxed);
     gp_news_forget();
+    gp_samples_after_fork();
     is_forked = true;
 }

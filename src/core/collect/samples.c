@@ -122,6 +122,21 @@ void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
                 (gp_share_t){GP_KIND_PARKED, sample->weight_ns - sample->off_ns});
 }
 
+static uint64_t samples_taken;
+
+void gp_samples_leave_late(uint64_t counters[GP_COUNTER_COUNT])
+{
+    if (counters[GP_COUNTER_SAMPLES] <= samples_taken)
+        return;
+    counters[GP_COUNTER_SIGNALS] -= counters[GP_COUNTER_SAMPLES] - samples_taken;
+    counters[GP_COUNTER_SAMPLES] = samples_taken;
+}
+
+void gp_samples_after_fork(void)
+{
+    samples_taken = 0;
+}
+
 static void take_hog(gp_thread_t *thread, const gp_hog_mark_t *mark)
 {
     size_t count;
@@ -135,6 +150,7 @@ void gp_samples_drain(gp_thread_t *thread)
         void *record = header;
         switch (atomic_load_explicit(&header->committed, memory_order_relaxed)) {
         case GP_RING_SAMPLE:
+            samples_taken++;
             take_sample(thread, record);
             break;
         case GP_RING_WAIT:

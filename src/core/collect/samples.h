@@ -20,3 +20,10 @@ void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *st
 
 // Name a coroutine that has no name by what it runs, if its language knows how.
 void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack);
+
+// Of the counters (gp_collector_counters()), take off the samples that are still in a ring, and their signals: so what
+// is counted is what the sinks were given. Collector only.
+void gp_samples_leave_late(uint64_t counters[GP_COUNTER_COUNT]);
+
+// In a forked child, which counts anew.
+void gp_samples_after_fork(void);

@@ -12,6 +12,7 @@
 #include "collect/functions.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
+#include "collect/samples.h"
 #include "collect/sampling_signal.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
@@ -344,6 +345,7 @@ static void write_counters(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_collector_counters(counters);
+    gp_samples_leave_late(counters);
     count_refused(counters);
     counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
     gp_counters_record_t *record =
@@ -517,6 +519,7 @@ static gp_closing_t last_word(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_collector_counters(counters);
+    gp_samples_leave_late(counters);
     bool is_whole = atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT;
     return (gp_closing_t){
         .samples = counters[GP_COUNTER_SAMPLES],
