@@ -34,8 +34,9 @@ class Captures(Trace):
         self.assertEqual(spans[2]["fields"], {"error.type": "Teapot", "error.message": "short and stout"})
         self.assertTrue(all("critical" in one["flags"] for one in spans))
         self.assertEqual(sum(one["critical_ns"] for one in spans), document["duration_ns"])
-        self.assertGreaterEqual(spans[0]["cpu_ns"], 150000000)  # it worked until its clock had that
-        self.assertGreaterEqual(spans[2]["cpu_ns"], 150000000)
+        # It worked until its thread's clock had 150 ms; a span's time is another clock's, less what is known to be lost to others.
+        self.assertGreaterEqual(spans[0]["cpu_ns"], 75000000)
+        self.assertGreaterEqual(spans[2]["cpu_ns"], 75000000)
         # Each half alone: the parent of the other one is missing.
         for file in files:
             flags = [one["flags"] for one in self.show(file, id=id)[0]]
@@ -60,7 +61,8 @@ class Captures(Trace):
         result = self.run_trace("show", id[:12], *files, empty)
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stderr, rb"^greenprof: .*empty.greenprof: has no spans\n$")
-        damaged = self.write("damaged.greenprof", open(files[0], "rb").read()[:300])
+        with open(files[0], "rb") as file:
+            damaged = self.write("damaged.greenprof", file.read()[:300])
         self.assertIn(self.run_trace("list", damaged).returncode, (0, 1))
 
 
