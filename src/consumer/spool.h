@@ -15,7 +15,7 @@
 typedef struct gp_spool {
     const char *directory; // NULL: nothing is spooled
     uint64_t url_hash, limit_bytes;
-    gp_identity_t identity; // whose spans are in it
+    gp_identity_t identity; // of the process that made its spans
     int directory_fd, fd;   // -1: not open
     uint64_t sent_at, end;  // bytes; what is between them waits
     uint64_t spans;         // that wait; of an adopted one, not known

@@ -220,7 +220,7 @@ end 10000000 0
         self.assertEqual(self.table(capture)[0][:1] + self.table(capture)[0][9:11], ["25.000", "about", TRACE])
 
     def test_undivided_wait(self):
-        """It is not known when it became ready; but who ran on its thread meanwhile is."""
+        """It is not known when it became ready; but what ran on its thread meanwhile is."""
         capture = self.make("undivided.greenprof", HEAD + """
 activity 2 1000000 2000000 9000000 1000000 0 0 1 1 0
 activity 2 9000000 10000000 10000000 1000000 0 0 1 1 1

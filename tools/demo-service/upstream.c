@@ -22,7 +22,7 @@ enum {
 
 // A question to another service, and its answer.
 typedef struct question {
-    const exchange_t *exchange; // on whose behalf
+    const exchange_t *exchange; // that it is asked for
     const char *service;
     const char *path;
     uint16_t port;

@@ -123,7 +123,7 @@ PyObject *context_counts(PyObject *module, PyObject *unused)
                          (unsigned long long)counts.replayed, "full", (unsigned long long)counts.full);
 }
 
-// --- who may
+// --- what may
 
 // No error shows a key.
 PyObject *context_keys(PyObject *module, PyObject *keys)

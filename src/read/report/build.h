@@ -33,7 +33,7 @@ typedef struct gp_group_sums {
 
 // What a report of critical paths is about.
 typedef struct gp_path_sums {
-    uint64_t requests;     // whose paths are in the rows
+    uint64_t requests;     // with a path in the rows
     uint64_t about;        // of these, without a span: beginning and end are not exact
     uint64_t latency_ns;   // together, before stacks were left out
     uint64_t divided_ns;   // of activities with short waits: how much is exact, when is not

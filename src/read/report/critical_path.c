@@ -532,7 +532,7 @@ int gp_critical_paths(const gp_dataset_t *dataset, const gp_requests_t *requests
     return result;
 }
 
-// --- who kept the thread
+// --- what kept the thread
 
 typedef struct keeping {
     const gp_dataset_t *dataset;

@@ -15,7 +15,7 @@
 
 #define GP_NO_SPAN UINT32_MAX
 
-// A trace's or a span's id: hi is 0 for spans of greenprof's own, whose ids have 64 bits. Both 0 = none.
+// A trace's or a span's id: hi is 0 for spans of greenprof's own: their ids have 64 bits. Both 0 = none.
 typedef struct gp_id128 {
     uint64_t hi, lo;
 } gp_id128_t;
