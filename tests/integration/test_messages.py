@@ -12,12 +12,14 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 
 import check
 
 LINE = r"greenprof: {0}: \d+ samples, (none|\d+) lost(; [^;\n]*)?; next: greenprof report {0}\n"
 FAILED = r"greenprof: {0}: not all of it is recorded: [^\n]+\n"
 SHELL = "/bin/sh"
+WORK_AND_WAIT = "import signal\nfor i in range(3000000): pass\nsignal.pause()"
 
 
 class Messages(check.Case):
@@ -83,10 +85,69 @@ class Messages(check.Case):
                 "libc.signal(15, ctypes.cast(libc._exit, ctypes.c_void_p)); getattr(libc, 'raise')(15)")
         self.says(self.run_it(sys.executable, "-c", code, status=15)[1], LINE)
 
-    def test_killed_programs_say_nothing(self):
-        for number in (signal.SIGKILL, signal.SIGUSR1):
-            _, error = self.run_it(SHELL, "-c", f"kill -{int(number)} $$", status=-number)
-            self.assertEqual(error, "")
+    def test_killed_programs(self):
+        """What is said of them is what the capture holds."""
+        for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGABRT, signal.SIGUSR1):
+            with self.subTest(number):
+                name = f"{number.name}.greenprof"
+                process = self.start(sys.executable, "-c", WORK_AND_WAIT, output=name)
+                self.wait_for(rb"samples +[1-9]", "report", name)
+                process.send_signal(number)
+                _, error = self.finish(process, -number)
+                self.says(error, LINE, name)
+                self.assertIn(f"; killed by {number.name}: ", error)
+                shown = check.greenprof("report", self.path(name)).stdout.decode()
+                self.assertEqual(re.search(r"samples +(\d+)", shown)[1], re.search(r": (\d+) samples", error)[1])
+
+    def wait_for(self, pattern, command, name):
+        deadline = time.monotonic() + check.LIMIT_SECONDS
+        while not re.search(pattern, check.greenprof(command, self.path(name)).stdout):
+            self.assertLess(time.monotonic(), deadline)
+
+    def test_killed_before_anything_is_written(self):
+        _, error = self.run_it(SHELL, "-c", "kill -9 $$", status=-signal.SIGKILL)
+        self.assertRegex(error, r"\Agreenprof: x.greenprof: (\d+ samples, [^\n]*|nothing is recorded: the program was "
+                                r"killed before the first write)\n\Z")
+
+    def test_killed_quietly(self):
+        _, error = self.run_it(SHELL, "-c", "kill -9 $$", options=("--quiet",), status=-signal.SIGKILL)
+        self.assertEqual(error, "")
+
+    def test_killed_when_the_file_was_full(self):
+        code = ("import threading\n"
+                "while True:\n"
+                "    thread = threading.Thread(target=int)\n"
+                "    thread.start()\n"
+                "    thread.join()\n")
+        process = self.start(sys.executable, "-c", code, options=("--max-size", "64K"))
+        self.wait_for(b"the size that it was to have at most", "info", "x.greenprof")
+        process.kill()
+        _, error = self.finish(process, -signal.SIGKILL)
+        self.says(error, FAILED)
+        self.assertIn("it has the size that it was to have at most", error)
+
+    def test_program_that_lets_standard_error_go(self):
+        """A reader of it sees its end, while the program lives on."""
+        over, keeps = os.pipe()
+        self.addCleanup(os.close, keeps)
+        process = self.start(SHELL, "-c", "exec 2>mine; read line", stdin=over)
+        os.close(over)
+        self.assertEqual(process.stderr.read(), b"")
+        self.assertIsNone(process.poll())
+        os.write(keeps, b"\n")
+        self.finish(process)
+
+    def test_nothing_is_left_to_the_program(self):
+        """The process that waits for the program's end is no child of its, and left no signal."""
+        code = ("import os, resource, signal\n"
+                "try:\n"
+                "    print(os.waitpid(-1, os.WNOHANG))\n"
+                "except ChildProcessError:\n"
+                "    print(signal.sigpending(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n")
+        def block():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        out, _ = self.run_it(sys.executable, "-c", code, preexec_fn=block)
+        self.assertEqual(out, "set() 0\n")
 
     def test_children_say_nothing(self):
         code = ("import os, subprocess, sys\n"

@@ -17,6 +17,7 @@
 #include "patchable.h"
 #include "run.h"
 #include "run_sanitizer.h"
+#include "run_watch.h"
 
 static void set_environment(const gp_arguments_t *arguments, const char *output, const char *core)
 {
@@ -56,18 +57,24 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     setenv("GREENPROF_PID", number, 1);
 }
 
+// The capture's, as the user has it.
+static void make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
+{
+    const char *program = arguments->operands[0], *slash = strrchr(program, '/');
+    if (arguments->output != NULL)
+        snprintf(name, PATH_MAX, "%s", arguments->output);
+    else
+        snprintf(name, PATH_MAX, "%s.greenprof", slash != NULL ? slash + 1 : program);
+}
+
 // What the library needs to say the last word; see src/core/session/closing.h.
-static void set_last_word(const gp_arguments_t *arguments)
+static void set_last_word(const gp_arguments_t *arguments, const char *name)
 {
     struct stat status;
     char *say = NULL;
-    const char *program = arguments->operands[0], *slash = strrchr(program, '/');
-    if (fstat(STDERR_FILENO, &status) == 0 && asprintf(&say, "%ju:%ju:%s:%s%s", (uintmax_t)status.st_dev,
-                                                       (uintmax_t)status.st_ino, arguments->quiet ? "failure" : "end",
-                                                       arguments->output != NULL ? arguments->output
-                                                       : slash != NULL           ? slash + 1
-                                                                                 : program,
-                                                       arguments->output != NULL ? "" : ".greenprof") >= 0)
+    if (fstat(STDERR_FILENO, &status) == 0 &&
+        asprintf(&say, "%ju:%ju:%s:%s", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino,
+                 arguments->quiet ? "failure" : "end", name) >= 0)
         setenv("GREENPROF_SAY", say, 1);
     else
         unsetenv("GREENPROF_SAY"); // of a run around this one
@@ -96,14 +103,17 @@ static int check(const gp_arguments_t *arguments, char core[PATH_MAX], char outp
 
 int gp_command_run(const gp_arguments_t *arguments)
 {
-    char core[PATH_MAX], output[PATH_MAX];
+    char core[PATH_MAX], output[PATH_MAX], name[PATH_MAX];
     const char *program = arguments->operands[0];
     int status = check(arguments, core, output);
     if (status != 0)
         return status;
     set_environment(arguments, output, core);
-    set_last_word(arguments);
+    make_name(arguments, name);
+    set_last_word(arguments, name);
     gp_run_prepare_sanitizer(program);
+    if (!arguments->quiet)
+        gp_run_watch(output, name, arguments);
     execvp(program, arguments->operands);
     int error = errno;
     gp_run_take_old_back();

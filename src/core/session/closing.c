@@ -12,17 +12,18 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "capture/closing_line.h"
 #include "capture/write_parts.h"
 #include "session/follow.h"
 #include "settings.h"
 #include "signal/mask.h"
 
-enum { LINE_SIZE = 4096, NAME_SIZE = 1024, PATIENCE_MS = 100 }; // a pipe takes PIPE_BUF = 4096 bytes at once
+enum { PATIENCE_MS = 100 };
 
 typedef struct asked { // GREENPROF_SAY: DEVICE:INODE:end|failure:NAME
     uint64_t device, inode;
     bool is_quiet;
-    char name[NAME_SIZE]; // of the capture, as the user has it
+    char name[GP_CLOSING_NAME_SIZE]; // of the capture, as the user has it
 } asked_t;
 
 static bool read_asked(asked_t *asked)
@@ -56,30 +57,10 @@ static bool can_say(const asked_t *asked)
            (ready.revents & POLLERR) == 0;
 }
 
-static void say(const asked_t *asked, const char *line, int length)
+static void say(const asked_t *asked, const char *line, size_t length)
 {
-    size_t bytes = length < LINE_SIZE ? (size_t)length : LINE_SIZE - 1;
-    if (length <= 0 || !can_say(asked))
-        return;
-    gp_write_parts(STDERR_FILENO, &(struct iovec){(void *)(uintptr_t)line, bytes}, 1); // or nowhere
-}
-
-// As a shell takes it back: in quotes where it is not plain.
-static const char *quoted(const char *name, char *text, size_t size)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-=:,@%";
-    size_t length = 0;
-    if (name[strspn(name, plain)] == '\0')
-        return name;
-    text[length++] = '\'';
-    for (; *name != '\0' && length + 6 < size; name++)
-        if (*name == '\'')
-            length += (size_t)snprintf(text + length, size - length, "'\\''");
-        else
-            text[length++] = *name;
-    text[length++] = '\'';
-    text[length] = '\0';
-    return text;
+    if (length > 0 && can_say(asked))
+        gp_write_parts(STDERR_FILENO, &(struct iovec){(void *)(uintptr_t)line, length}, 1); // or nowhere
 }
 
 // NULL = nothing is wrong with the file.
@@ -90,43 +71,39 @@ static const char *trouble(const gp_recording_t *recording, const gp_closing_t *
     if (error == ESTALE || (error == 0 && fstat(recording->writer.fd, &status) == 0 && status.st_nlink == 0))
         return "it was removed or replaced while it was written";
     if (closing->is_full)
-        return "it has the size that it was to have at most";
+        return GP_CLOSING_FULL;
     if (error != 0)
         return strerror(error);
     return closing->is_whole ? NULL : "the end of it is not written: the disk is too slow";
 }
 
 // Captures of child processes are files beside it, where they used the CPU and are followed.
-static const char *children(void)
+static const char *children_note(void)
 {
     struct rusage usage;
     bool worked =
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
-    return worked && gp_follow_forks() ? "; child processes have files of their own" : "";
+    return worked && gp_follow_forks() ? "child processes have files of their own" : NULL;
 }
 
 void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing)
 {
     static bool is_said;
-    char line[LINE_SIZE], quotes[NAME_SIZE * 2], losses[64];
+    char line[GP_CLOSING_LINE_SIZE];
     asked_t asked;
     if (is_said || !read_asked(&asked))
         return;
     is_said = true;
-    const char *wrong = trouble(recording, closing), *name = quoted(asked.name, quotes, sizeof(quotes));
-    snprintf(losses, sizeof(losses), closing->lost == 0 ? "none lost" : "%" PRIu64 " lost", closing->lost);
+    const char *wrong = trouble(recording, closing);
     if (wrong != NULL)
-        say(&asked, line,
-            snprintf(line, sizeof(line), "greenprof: %s: not all of it is recorded: %s\n", asked.name, wrong));
+        say(&asked, line, gp_closing_line_failed(line, asked.name, "not all of it", wrong));
     else if (!asked.is_quiet)
-        say(&asked, line,
-            snprintf(line, sizeof(line), "greenprof: %s: %" PRIu64 " samples, %s%s; next: greenprof report %s\n",
-                     asked.name, closing->samples, losses, children(), name));
+        say(&asked, line, gp_closing_line(line, asked.name, closing->samples, closing->lost, children_note()));
 }
 
 void gp_closing_say_failed(int error)
 {
-    char line[LINE_SIZE];
+    char line[GP_CLOSING_LINE_SIZE];
     asked_t asked;
     sigset_t pipe_signal, old, pending;
     struct timespec now = {0};
@@ -137,8 +114,8 @@ void gp_closing_say_failed(int error)
     sigpending(&pending);
     gp_mask_change(SIG_BLOCK, &pipe_signal, &old);
     say(&asked, line,
-        snprintf(line, sizeof(line), "greenprof: %s: nothing is recorded: %s\n", asked.name,
-                 error == -ENXIO ? "it is a pipe that nothing reads" : strerror(-error)));
+        gp_closing_line_failed(line, asked.name, "nothing",
+                               error == -ENXIO ? "it is a pipe that nothing reads" : strerror(-error)));
     if (!sigismember(&pending, SIGPIPE))
         syscall(SYS_rt_sigtimedwait, &pipe_signal, NULL, &now, sizeof(uint64_t));
     gp_mask_change(SIG_SETMASK, &old, NULL);

@@ -6,7 +6,8 @@
 // exits. GREENPROF_SAY has what that needs: which file standard error was, and how the user called the capture. It is
 // written only where standard error is still that file, is at once ready to take it, and by the process that `run`
 // became: not by its children, and not into what the program has put in the place of standard error. No descriptor is
-// kept: a reader of a pipe sees its end when the program's own descriptors are closed.
+// kept: a reader of a pipe sees its end when the program's own descriptors are closed. Of a program that is killed the
+// command says it (tools/greenprof/run_watch.c).
 #pragma once
 
 #include "session/recording.h"

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "run_last_word.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/reader.h"
+
+typedef struct facts {
+    pid_t pid;
+    uint64_t samples, lost;
+    bool has_counters;
+    bool has_end;
+    gp_end_record_t end;
+} facts_t;
+
+static int take_header(void *context, const gp_file_header_t *header)
+{
+    const facts_t *facts = context;
+    return header->pid == (uint32_t)facts->pid ? 0 : -ESRCH;
+}
+
+static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    facts_t *facts = context;
+    for (size_t i = 0; i < count; i++)
+        facts->samples += samples[i].kind == GP_KIND_CPU;
+    return 0;
+}
+
+static int take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
+{
+    static const unsigned losses[] = {GP_COUNTER_DROP_RING_FULL, GP_COUNTER_DROP_REENTERED, GP_COUNTER_DROP_NO_THREAD,
+                                      GP_COUNTER_UNWRITTEN};
+    facts_t *facts = context;
+    facts->has_counters = true;
+    facts->lost = 0; // cumulative
+    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+        facts->lost += losses[i] < record->count ? values[losses[i]] : 0;
+    return 0;
+}
+
+static int take_end(void *context, const gp_end_record_t *end)
+{
+    facts_t *facts = context;
+    facts->has_end = true;
+    facts->end = *end;
+    return 0;
+}
+
+static bool read_facts(const char *file, facts_t *facts)
+{
+    static const gp_reader_handlers_t handlers = {
+        .header = take_header, .samples = take_samples, .counters = take_counters, .end = take_end};
+    gp_reader_summary_t summary;
+    char error[GP_READER_ERROR_SIZE];
+    struct stat status;
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool is_read = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                   gp_reader_read(fd, &handlers, facts, &summary, error) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_read;
+}
+
+static const char *killed_by(int number, char *text, size_t size)
+{
+    const char *name = sigabbrev_np(number);
+    int length = name != NULL ? snprintf(text, size, "killed by SIG%s", name)
+                              : snprintf(text, size, "killed by signal %d", number);
+    snprintf(text + length, size - (size_t)length, ": what came after the last write is missing");
+    return text;
+}
+
+size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const char *name, pid_t pid, int number)
+{
+    facts_t facts = {.pid = pid};
+    char note[128];
+    bool is_known = number != GP_RUN_UNKNOWN_SIGNAL;
+    if (!read_facts(file, &facts) || (!is_known && (facts.has_end || !facts.has_counters)))
+        return 0;
+    if (facts.has_end && facts.end.reason == GP_END_FULL)
+        return gp_closing_line_failed(line, name, "not all of it", GP_CLOSING_FULL);
+    if (facts.has_end && facts.end.reason == GP_END_FAILED)
+        return gp_closing_line_failed(line, name, "not all of it", strerror((int)facts.end.error));
+    if (facts.has_end && facts.end.reason != GP_END_EXEC)
+        return 0; // it was killed as it ended
+    if (!facts.has_counters)
+        return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");
+    return gp_closing_line(line, name, facts.samples, facts.lost,
+                           is_known ? killed_by(number, note, sizeof(note)) : "the end of it is missing");
+}

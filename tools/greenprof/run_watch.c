@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "run_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "run_last_word.h"
+
+enum { LOOK_MS = 1000, PATIENCE_MS = 100 };
+
+typedef struct watch {
+    pid_t pid;
+    int program; // pidfd
+    struct stat error;
+    char file[PATH_MAX], name[PATH_MAX];
+} watch_t;
+
+// linux/pidfd.h, which may be older than the kernel.
+typedef struct pidfd_info {
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t exit_code; // as waitpid() has it
+    uint64_t reserved;
+} pidfd_info_t;
+
+#define PIDFD_INFO_EXIT 8ull // once the process has been waited for
+#define PIDFD_GET_INFO  _IOWR(0xff, 11, pidfd_info_t)
+
+static bool ask_kernel(const watch_t *watch, int *status)
+{
+    pidfd_info_t info = {.mask = PIDFD_INFO_EXIT};
+    if (ioctl(watch->program, PIDFD_GET_INFO, &info) != 0 || !(info.mask & PIDFD_INFO_EXIT))
+        return false;
+    *status = info.exit_code;
+    return true;
+}
+
+// Of a process that has not been waited for: the last word of /proc/PID/stat.
+static bool ask_zombie(const watch_t *watch, int *status)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)watch->pid);
+    FILE *file = fopen(path, "re");
+    size_t length = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    text[length] = '\0';
+    const char *state = strrchr(text, ')'), *last = strrchr(text, ' ');
+    if (state == NULL || strncmp(state, ") Z ", 4) != 0)
+        return false;
+    *status = (int)strtol(last, NULL, 10);
+    return true;
+}
+
+// 0 = it ended by itself.
+static int signal_of_end(const watch_t *watch)
+{
+    int status;
+    if (!ask_kernel(watch, &status) && !ask_zombie(watch, &status) && !ask_kernel(watch, &status))
+        return GP_RUN_UNKNOWN_SIGNAL;
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static bool has_reader_that_waits(const watch_t *watch)
+{
+    return S_ISFIFO(watch->error.st_mode) || S_ISSOCK(watch->error.st_mode);
+}
+
+static bool program_has_it(const watch_t *watch)
+{
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof(path), "/proc/%ld/fd/%d", (long)watch->pid, STDERR_FILENO);
+    return stat(path, &status) == 0 && status.st_dev == watch->error.st_dev && status.st_ino == watch->error.st_ino;
+}
+
+// Returns whether there may be something to say, and somewhere to say it.
+static bool wait_for_end(const watch_t *watch)
+{
+    for (;;) {
+        struct pollfd events[] = {{.fd = watch->program, .events = POLLIN}, {.fd = STDERR_FILENO}};
+        int count = poll(events, 2, has_reader_that_waits(watch) ? LOOK_MS : -1);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0 || events[1].revents != 0)
+            return false;
+        if (events[0].revents != 0)
+            return true;
+        if (!program_has_it(watch) && poll(events, 1, 0) == 0)
+            return false;
+    }
+}
+
+static void say(const watch_t *watch)
+{
+    char line[GP_CLOSING_LINE_SIZE];
+    int number = signal_of_end(watch);
+    size_t length = number != 0 ? gp_run_last_word(line, watch->file, watch->name, watch->pid, number) : 0;
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (length > 0 && poll(&ready, 1, PATIENCE_MS) == 1 && (ready.revents & POLLOUT) && !(ready.revents & POLLERR) &&
+        write(STDERR_FILENO, line, length) < 0)
+        return; // there is nowhere else to say it
+}
+
+// Neither in the way of the program's group and terminal, nor ended by what is meant for them; no descriptors but
+// standard error and the program.
+static bool stand_aside(watch_t *watch)
+{
+    static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGTTOU};
+    enum { KEPT = STDERR_FILENO + 1 };
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        signal(signals[i], SIG_IGN);
+    if (setsid() < 0 || chdir("/") != 0)
+        return false;
+    if (watch->program != KEPT && dup2(watch->program, KEPT) < 0)
+        return false;
+    watch->program = KEPT;
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    return syscall(SYS_close_range, KEPT + 1, UINT_MAX, 0) == 0;
+}
+
+static void wipe(char **arguments)
+{
+    for (; *arguments != NULL; arguments++)
+        memset(*arguments, 0, strlen(*arguments));
+}
+
+static void leave_behind(watch_t *watch, const gp_arguments_t *arguments)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return; // where there is none, nothing is said
+    wipe(arguments->operands);
+    if (stand_aside(watch) && wait_for_end(watch))
+        say(watch);
+    _exit(0);
+}
+
+static bool would_be_its_child(void)
+{
+    int adopts = 0;
+    return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts != 0;
+}
+
+void gp_run_watch(const char *path, const char *name, const gp_arguments_t *arguments)
+{
+    watch_t watch = {.pid = getpid()};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+    if (would_be_its_child() || fstat(STDERR_FILENO, &watch.error) != 0 || gp_run_replace_pid(path, watch.file) != 0 ||
+        gp_run_replace_pid(name, watch.name) != 0)
+        return;
+    watch.program = (int)syscall(SYS_pidfd_open, watch.pid, 0);
+    if (watch.program < 0)
+        return;
+    // Of the process between, nothing is left to the program: no signal, and no time among that of its children.
+    sigaction(SIGCHLD, &ignore, &old);
+    pid_t between = fork();
+    if (between == 0) {
+        leave_behind(&watch, arguments);
+        _exit(0);
+    }
+    while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR)
+        ;
+    sigaction(SIGCHLD, &old, NULL);
+    close(watch.program);
+}
