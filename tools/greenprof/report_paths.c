@@ -10,6 +10,7 @@
 #include "export/text.h"
 #include "print.h"
 #include "report/critical_path.h"
+#include "report/path_keepers.h"
 #include "tables.h"
 
 enum { NAME_SIZE = 256, CALLERS_MAX = 4, PARTS_SHOWN = 20 };

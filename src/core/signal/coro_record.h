@@ -66,7 +66,7 @@ struct prof_coro {
     _Atomic uint32_t trace_seq;
     uint32_t kind; // enum gp_coro_kind
     _Atomic uint64_t trace[2];
-    _Atomic uint64_t span; // what is open, see src/core/trace/span.c; inherited, too
+    _Atomic uint64_t span; // what is open, see src/core/trace/span_slot.h; inherited, too
 
     // Innermost request profile that covers it; NULL = none. Changed under the registry's lock.
     _Atomic(gp_scope_t *) scope;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/critical_path.h"
+#include "report/path_keepers.h"
 #include "report/report_pass.h"
 
 enum { LABEL_SIZE = 256 };

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "session/session_records.h"
+
+#include <string.h>
+
+#include "collect/sampler.h"
+#include "coro/coro_ledger.h"
+#include "session/span_listen.h"
+#include "signal/activity.h"
+#include "signal/ticks.h"
+
+enum { NAME_EVERY = 5 }; // records of a thread between two looks at its name
+
+gp_recording_t gp_session_recording = {.writer = GP_WRITER_INIT};
+static uint64_t last_hog;
+
+void gp_session_take_thread(gp_thread_t *thread)
+{
+    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    if (cpu_ns == 0)
+        cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
+    if (cpu_ns == thread->session.cpu_ns)
+        return; // idle threads cost nothing
+    thread->session.cpu_ns = cpu_ns;
+    if (thread->session.name_age++ % NAME_EVERY == 0)
+        gp_recording_name_thread(thread);
+    gp_recording_thread(&gp_session_recording, thread, cpu_ns);
+}
+
+// From here on, what the coroutine did is reported under `trace`.
+static void begin_ledger(prof_coro_t *coro, uint64_t id)
+{
+    if (coro->session.ledger_id == id)
+        return;
+    coro->session.ledger_id = id;
+    coro->session.reported = (gp_ledger_t){0};
+    memcpy(coro->session.trace, coro->birth_trace, sizeof(coro->session.trace));
+}
+
+void gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
+{
+    gp_ledger_t more = *now;
+    begin_ledger(coro, id);
+    gp_ledger_subtract(&more, &coro->session.reported);
+    if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
+        return;
+    gp_recording_coro(&gp_session_recording, coro, id, 0);
+    uint32_t trace = gp_recording_trace(&gp_session_recording, coro->session.trace);
+    gp_ledger_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_LEDGER, sizeof(*record));
+    if (record == NULL)
+        return;
+    *record = (gp_ledger_record_t){
+        .coro_id = id,
+        .trace = trace,
+        .cpu_ns = more.cpu_ns,
+        .switches = more.switches,
+        .time_ns = gp_recording_since(&gp_session_recording, gp_ticks()),
+        .slice_ns = more.slice_ns,
+        .blocked_ns = more.blocked_ns,
+        .ready_ns = more.ready_ns,
+        .parked_ns = more.parked_ns,
+        .waiting_ns = more.waiting_ns,
+        .spawned = more.spawned,
+        .longest_ns = more.longest_ns,
+    };
+    coro->session.reported = *now;
+}
+
+void gp_session_report_name(prof_coro_t *coro, uint64_t id)
+{
+    if (coro->session.ledger_id == id && coro->kind != GP_CORO_THREAD)
+        gp_recording_coro(&gp_session_recording, coro, id, 0);
+}
+
+// A wait that goes on: the ledger has it, too, so that all of it is taken back there where it turns out to have no end.
+static void take_lasting(prof_coro_t *coro, uint64_t id)
+{
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, gp_ticks(), &ledger);
+    gp_session_report_ledger(coro, id, &ledger);
+}
+
+void gp_session_take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack,
+                            const gp_share_t *shares, size_t count)
+{
+    bool own = thread != NULL && sample->coro == thread->root;
+    gp_recording_coro(&gp_session_recording, sample->coro, sample->coro_id, own ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&gp_session_recording, sample->trace),
+             id = stack->depth > 0 ? gp_recording_stack(&gp_session_recording, stack) : 0;
+    for (size_t i = 0; i < count; i++) {
+        gp_sample_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_SAMPLES, sizeof(*record));
+        if (record == NULL)
+            continue;
+        record->time_ns = gp_recording_since(&gp_session_recording, sample->ticks);
+        record->weight_ns = shares[i].weight_ns;
+        record->coro_id = sample->coro_id;
+        record->thread = thread != NULL ? thread->index : 0;
+        record->stack_id = id;
+        record->trace = trace;
+        record->kind = shares[i].kind;
+    }
+    if (thread == NULL)
+        take_lasting(sample->coro, sample->coro_id);
+}
+
+void gp_session_take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_hog_sample_t *samples, size_t count)
+{
+    uint32_t stacks_of[count + 1];
+    for (size_t i = 0; i < count; i++)
+        stacks_of[i] = gp_recording_stack(&gp_session_recording, &samples[i].stack);
+    gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id, mark->coro == thread->root ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&gp_session_recording, mark->trace);
+    gp_hog_record_t *record =
+        gp_writer_add(&gp_session_recording.writer, GP_CHUNK_HOGS, sizeof(*record) + count * sizeof(gp_hog_stack_t));
+    if (record == NULL)
+        return;
+    unsigned slot = thread->session.hog_count++ % GP_HOGS;
+    thread->session.hogs[slot].start = mark->start;
+    thread->session.hogs[slot].id = record->id = ++last_hog;
+    record->coro_id = mark->coro_id;
+    record->start_ns = gp_recording_since(&gp_session_recording, mark->start);
+    record->duration_ns = gp_ticks_to_ns(mark->end - mark->start);
+    record->trace = trace;
+    record->thread = thread->index;
+    record->stack_count = (uint32_t)count;
+    gp_hog_stack_t *out = (gp_hog_stack_t *)(void *)(record + 1);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (gp_hog_stack_t){.stack_id = stacks_of[i], .weight_ns = samples[i].weight_ns};
+}
+
+static uint64_t hog_id(const gp_thread_t *thread, uint64_t start)
+{
+    for (unsigned i = 0; i < GP_HOGS; i++)
+        if (thread->session.hogs[i].start == start)
+            return thread->session.hogs[i].id;
+    return 0;
+}
+
+void gp_session_take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
+{
+    uint64_t hog = hog_id(thread, mark->hog_start);
+    if (hog == 0)
+        return;
+    gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id, 0);
+    uint32_t trace = gp_recording_trace(&gp_session_recording, mark->trace);
+    gp_delay_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_DELAYS, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->hog_id = hog;
+    record->coro_id = mark->coro_id;
+    record->delay_ns = gp_ticks_to_ns(mark->delay_ticks);
+    record->trace = trace;
+}
+
+void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *thread)
+{
+    gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id,
+                      thread != NULL && mark->coro == thread->root ? thread->index : 0);
+    uint32_t trace = gp_recording_trace(&gp_session_recording, mark->trace);
+    gp_activity_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_ACTIVITIES, sizeof(*record));
+    if (record == NULL)
+        return;
+    record->coro_id = mark->coro_id;
+    record->start_ns = gp_recording_since(&gp_session_recording, mark->start);
+    record->left_ns = gp_recording_since(&gp_session_recording, mark->left);
+    record->end_ns = gp_recording_since(&gp_session_recording, mark->end);
+    record->slice_ns = gp_ticks_to_ns(mark->slice_ticks);
+    uint64_t ready = mark->ready > mark->left ? mark->ready : mark->left;
+    record->ready_ns =
+        mark->ready != 0 ? gp_recording_since(&gp_session_recording, ready < mark->end ? ready : mark->end) : 0;
+    record->waker_id = mark->ready != 0 ? mark->waker : 0;
+    record->trace = trace;
+    record->thread = mark->thread;
+    record->is_open = mark->is_open;
+}
+
+void gp_session_take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now)
+{
+    gp_activity_mark_t mark;
+    if (gp_activity_last(coro, id, now, &mark))
+        gp_session_take_activity(&mark, NULL);
+}
+
+void gp_session_take_trace_mark(const gp_trace_mark_t *mark)
+{
+    gp_session_report_ledger(mark->coro, mark->coro_id, &mark->ledger);
+    memcpy(mark->coro->session.trace, mark->trace, sizeof(mark->trace));
+}
+
+void gp_session_take_span(const gp_span_mark_t *mark)
+{
+    gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id, 0);
+    uint32_t trace = gp_recording_trace(&gp_session_recording, mark->trace),
+             stack = gp_recording_site(&gp_session_recording, mark->site);
+    size_t text_len = (size_t)mark->name_len + mark->fields_len;
+    gp_span_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_SPANS, sizeof(*record) + text_len);
+    if (record == NULL)
+        return;
+    record->id = mark->id;
+    record->parent_id = mark->parent_id;
+    record->coro_id = mark->coro_id;
+    record->end_coro_id = mark->end_coro_id;
+    record->start_ns = gp_recording_since(&gp_session_recording, mark->start);
+    record->end_ns = gp_recording_since(&gp_session_recording, mark->end);
+    record->cpu_ns = mark->times.cpu_ns;
+    record->slice_ns = mark->times.slice_ns;
+    record->blocked_ns = mark->times.blocked_ns;
+    record->ready_ns = mark->times.ready_ns;
+    record->parked_ns = mark->times.parked_ns;
+    record->waiting_ns = mark->times.waiting_ns;
+    record->switches = mark->times.switches;
+    record->trace = trace;
+    record->thread = mark->thread;
+    record->stack_id = stack;
+    record->kind = mark->kind;
+    record->flags = mark->flags;
+    record->name_len = mark->name_len;
+    record->field_count = mark->field_count;
+    record->fields_len = mark->fields_len;
+    memcpy(record + 1, mark->text, text_len);
+}
+
+void gp_session_take_coro_over(prof_coro_t *coro)
+{
+    gp_ledger_t ledger;
+    gp_span_tell_coro_over(coro);
+    gp_ledger_read(coro, coro->final_ticks, &ledger);
+    gp_session_report_name(coro, coro->final_id);
+    gp_session_report_ledger(coro, coro->final_id, &ledger);
+    gp_session_take_last_activity(coro, coro->final_id, coro->final_ticks);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What happens, as records of this process' capture. Collector only, under the drain lock.
+#pragma once
+
+#include "collect/sink.h"
+#include "session/recording.h"
+
+extern gp_recording_t gp_session_recording;
+
+// Of the sink: see collect/sink.h.
+void gp_session_take_sample(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack,
+                            const gp_share_t *shares, size_t count);
+void gp_session_take_hog(const gp_hog_mark_t *mark, gp_thread_t *thread, const gp_hog_sample_t *samples, size_t count);
+void gp_session_take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread);
+void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *thread);
+void gp_session_take_trace_mark(const gp_trace_mark_t *mark);
+void gp_session_take_span(const gp_span_mark_t *mark);
+void gp_session_take_coro_over(prof_coro_t *coro);
+void gp_session_take_thread(gp_thread_t *thread);
+
+// What a coroutine is in the middle of.
+void gp_session_take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now);
+
+// What the ledger of a coroutine has more than was reported.
+void gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now);
+
+// One that was renamed since it was written is written again, whatever it does.
+void gp_session_report_name(prof_coro_t *coro, uint64_t id);

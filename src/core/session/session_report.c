@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include "session/session_report.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "collect/collector.h"
+#include "collect/parked.h"
+#include "collect/sampler.h"
+#include "collect/samples.h"
+#include "coro/coro_ledger.h"
+#include "coro/registry.h"
+#include "coro/spawn.h"
+#include "session/census.h"
+#include "session/session_calls.h"
+#include "session/session_records.h"
+#include "session/writing.h"
+#include "signal/edge.h"
+#include "trace/span.h"
+
+enum {
+    LEAST_NS = 200000000, // between two scans of a kind
+    LEDGER_SHARE = 50,    // the ledger's scan takes at most 1/50 of the collector's time, and so do the threads' clocks
+    PARKED_SHARE = 100,   // looking at parked stacks takes at most 1/100
+    PIECES_BYTES = 2 << 20, // of a scan in pieces, handed over at a time
+    WAITS = 20,             // for the writing thread, after a piece that finds it busy
+    WAIT_NS = 5000000,
+    CENSUS_PART = 8, // the next census after 1/8 of the time so far: the file stays small
+};
+
+// A wait in progress is written once it has lasted this long, and again each time that it has gone on for as long.
+#define LONG_WAIT_NS 5000000000ull
+#define CENSUS_NS    5000000000ull // least time between two censuses
+
+static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
+static uint32_t last_census;
+static bool is_last;
+static size_t live_coros;
+static uint64_t handed_over_bytes;
+
+// Waits in progress are written at the end, and now and then where they last.
+static void report_live(prof_coro_t *coro, void *unused)
+{
+    (void)unused;
+    gp_ledger_t ledger;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks();
+    if (id == 0 ||
+        (coro->kind == GP_CORO_THREAD && atomic_load_explicit(&coro->session.written_id, memory_order_relaxed) != id))
+        return; // a thread's own stack is first written with its thread
+    gp_session_report_name(coro, id);
+    live_coros++;
+    if (is_last) {
+        gp_parked_is_forsaken(coro, false); // no round follows, in which a retired one would be reported
+        gp_ledger_read(coro, now, &ledger);
+        gp_session_report_ledger(coro, id, &ledger);
+        return;
+    }
+    gp_ledger_read_closed(coro, now, &ledger);
+    if (coro->session.ledger_id == id && ledger.switches == coro->session.reported.switches &&
+        ledger.cpu_ns == coro->session.reported.cpu_ns) {
+        gp_ledger_t open;
+        gp_ledger_read(coro, now, &open);
+        uint64_t told =
+            coro->session.reported.ready_ns + coro->session.reported.parked_ns + coro->session.reported.waiting_ns;
+        if (open.ready_ns + open.parked_ns + open.waiting_ns - told < LONG_WAIT_NS)
+            return;
+        if (!gp_parked_is_forsaken(coro, true))
+            ledger = open;
+        else if (gp_edge_load(&coro->id) != id)
+            return; // retired
+    }
+    gp_session_report_ledger(coro, id, &ledger);
+}
+
+// What is not written again later.
+static void count_refused(uint64_t counters[GP_COUNTER_COUNT])
+{
+    const uint64_t *refused = gp_session_recording.writer.refused;
+    counters[GP_COUNTER_UNWRITTEN] = refused[GP_CHUNK_SAMPLES];
+    counters[GP_COUNTER_UNWRITTEN_HOGS] = refused[GP_CHUNK_HOGS] + refused[GP_CHUNK_DELAYS];
+    counters[GP_COUNTER_UNWRITTEN_ACTIVITIES] = refused[GP_CHUNK_ACTIVITIES];
+    counters[GP_COUNTER_UNWRITTEN_COROS] = refused[GP_CHUNK_COROS] + refused[GP_CHUNK_ORIGINS];
+    counters[GP_COUNTER_UNWRITTEN_SPANS] = refused[GP_CHUNK_SPANS];
+    counters[GP_COUNTER_UNWRITTEN_CENSUS] = refused[GP_CHUNK_CENSUS];
+}
+
+static void write_counters(void)
+{
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_collector_counters(counters);
+    gp_samples_leave_late(counters);
+    count_refused(counters);
+    counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
+    gp_counters_record_t *record =
+        gp_writer_add(&gp_session_recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
+    if (record == NULL)
+        return;
+    uint64_t process_ns = gp_sampler_process_cpu_ns();
+    record->time_ns = gp_recording_since(&gp_session_recording, gp_ticks());
+    record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
+    record->own_cpu_ns = gp_sampler_own_cpu_ns();
+    record->count = GP_COUNTER_COUNT;
+    memcpy(record + 1, counters, sizeof(counters));
+}
+
+void gp_session_let_it_write(void)
+{
+    gp_drain_leave();
+    gp_writing_wait(&gp_session_recording.writer, WAIT_NS);
+    gp_drain_enter();
+    gp_collector_between_pieces();
+}
+
+bool gp_session_hand_over(void)
+{
+    gp_recording_definitions(&gp_session_recording); // what coroutines were found waiting in, too
+    uint64_t pending = gp_writer_pending(&gp_session_recording.writer);
+    if (gp_writer_is_busy(&gp_session_recording.writer) || !gp_writer_hand_over(&gp_session_recording.writer))
+        return false;
+    handed_over_bytes += pending;
+    gp_writing_begin(&gp_session_recording.writer);
+    return true;
+}
+
+// A scan of hundreds of thousands of coroutines is more than the writer has room for. The lock is not held while it is
+// waited for; what still finds no room is counted.
+static void between_pieces(void)
+{
+    gp_collector_between_pieces();
+    for (int i = 0;
+         gp_writer_pending(&gp_session_recording.writer) > PIECES_BYTES && !gp_session_hand_over() && i < WAITS; i++)
+        gp_session_let_it_write();
+}
+
+// Look at all coroutines, in pieces.
+static void scan(void (*visit)(prof_coro_t *coro, void *argument), void *argument)
+{
+    gp_coro_cursor_t cursor = {0};
+    for (bool more = true; more; between_pieces()) // after the last one, too: another scan may follow
+        more = gp_coro_piece(&cursor, visit, argument);
+}
+
+static void write_ledger(uint64_t now)
+{
+    if (now < next_ledger_ns && !is_last)
+        return;
+    live_coros = 0;
+    scan(report_live, NULL);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_ledger_ns = now + (took * LEDGER_SHARE > LEAST_NS ? took * LEDGER_SHARE : LEAST_NS);
+}
+
+static void take_parked(prof_coro_t *coro, void *least_ticks)
+{
+    gp_parked_take(coro, *(const uint64_t *)least_ticks);
+}
+
+// Waits that go on: samples of what they were so far.
+static void write_waits(uint64_t now)
+{
+    uint64_t least_ticks = is_last ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);
+    if (now < next_waits_ns && !is_last)
+        return;
+    scan(take_parked, &least_ticks);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_waits_ns = now + (took * PARKED_SHARE > LONG_WAIT_NS ? took * PARKED_SHARE : LONG_WAIT_NS);
+}
+
+// What goes on when the process ends. Called once all rings are empty, or nearly so.
+static void take_open_activity(prof_coro_t *coro, void *now)
+{
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    if (id != 0)
+        gp_session_take_last_activity(coro, id, *(const uint64_t *)now);
+}
+
+// What is alive, now and then: a capture has it for its end, or for shortly before where the process was killed.
+static void write_census(uint64_t now)
+{
+    if (now < next_census_ns && !is_last)
+        return;
+    gp_census_take(&gp_session_recording, ++last_census, NULL, between_pieces);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    uint64_t pause = gp_recording_since(&gp_session_recording, gp_ticks()) / CENSUS_PART;
+    pause = pause > CENSUS_NS ? pause : CENSUS_NS;
+    next_census_ns = now + (took * PARKED_SHARE > pause ? took * PARKED_SHARE : pause);
+}
+
+// Threads and counters, for which each thread's clock is read. Returns whether it was time for them.
+static bool write_threads(uint64_t now)
+{
+    if (now < next_threads_ns && !is_last)
+        return false;
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            gp_session_take_thread(thread);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_threads_ns = now + (took * LEDGER_SHARE > LEAST_NS ? took * LEDGER_SHARE : LEAST_NS);
+    return true;
+}
+
+void gp_session_report(uint64_t now, bool is_the_last)
+{
+    is_last = is_the_last;
+    bool is_time_for_counters = write_threads(now);
+    write_ledger(gp_clock_ns(CLOCK_MONOTONIC));
+    write_waits(gp_clock_ns(CLOCK_MONOTONIC));
+    gp_session_calls_write(&gp_session_recording.writer, now, is_last);
+    uint64_t ticks = gp_ticks();
+    if (is_last) {
+        scan(take_open_activity, &ticks);
+        gp_span_each_open(ticks, gp_session_take_span);
+    }
+    write_census(gp_clock_ns(CLOCK_MONOTONIC));
+    if (is_time_for_counters)
+        write_counters();
+}
+
+uint64_t gp_session_handed_over_bytes(void)
+{
+    return handed_over_bytes;
+}
+
+size_t gp_session_live_coros(void)
+{
+    return live_coros;
+}
+
+void gp_session_report_start(void)
+{
+    start_process_ns = gp_sampler_process_cpu_ns();
+}
+
+void gp_session_report_in_child(void)
+{
+    is_last = false;
+    handed_over_bytes = 0;
+    next_threads_ns = next_ledger_ns = start_process_ns = 0;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What is reported every time that a capture is written: ledgers, waits, threads, counters, what is alive. Looking at
+// all of them takes time, so each is done as often as its price allows, in pieces. Collector only, under the drain
+// lock.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Report. `is_last`: what is reported now is the last of this capture; the open ends, too.
+void gp_session_report(uint64_t now, bool is_last);
+
+// Hand over what there is, and what it refers to. Returns false where what was handed over before is not written yet.
+bool gp_session_hand_over(void);
+
+// Give the writing thread some time. The lock is not held meanwhile.
+void gp_session_let_it_write(void);
+
+// Bytes of records that were handed over, in all; live coroutines, of the latest look at all of them.
+uint64_t gp_session_handed_over_bytes(void);
+size_t gp_session_live_coros(void);
+
+// The process' CPU time counts from now on.
+void gp_session_report_start(void);
+
+// In a forked child: nothing has been reported, and its CPU time counts from its start.
+void gp_session_report_in_child(void);

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The end of a span, and what is around it then.
+#include <errno.h>
+#include <string.h>
+
+#include "coro/registry.h"
+#include "greenprof/trace.h"
+#include "signal/edge.h"
+#include "trace/context.h"
+#include "trace/span.h"
+#include "trace/span_mark.h"
+
+// What is open around a span; of what was, another thread may have ended the innermost.
+static uint64_t around(const gp_span_slot_t *slot)
+{
+    if (gp_span_is_unrecorded(slot->outer) || gp_span_slot_open(slot->outer) != NULL)
+        return slot->outer;
+    const gp_span_slot_t *request = gp_span_slot_open(slot->request);
+    return request != NULL && request != slot ? slot->request : 0;
+}
+
+// What was open around a span that is taken goes on.
+static void restore(prof_coro_t *coro, const gp_span_slot_t *slot)
+{
+    uint64_t trace[2];
+    gp_trace_of(coro, trace);
+    if (slot->sets_trace && memcmp(trace, slot->trace, sizeof(trace)) == 0)
+        gp_trace_change(coro, slot->outer_trace);
+    gp_edge_store(&coro->span, around(slot));
+}
+
+// It ends elsewhere: what is open on its coroutine is what was around it, unless that has begun another one meanwhile.
+static void restore_from_outside(const gp_span_slot_t *slot, uint64_t handle)
+{
+    if (gp_span_is_known(slot))
+        atomic_compare_exchange_strong_explicit(&slot->coro->span, &handle, around(slot), memory_order_relaxed,
+                                                memory_order_relaxed);
+}
+
+// Returns false: another thread has just ended it.
+static bool end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned flags, uint64_t now)
+{
+    gp_span_slot_t *slot = gp_span_slot_open(handle);
+    if (slot == NULL || !gp_span_slot_claim(slot, handle))
+        return false;
+    if (is_on_it)
+        restore(coro, slot);
+    else
+        restore_from_outside(slot, handle);
+    if (slot->process == gp_span_slot_process())
+        gp_span_mark_send(slot, coro, flags, now);
+    gp_span_slot_give_back(handle);
+    return true;
+}
+
+// Is `handle` open on the coroutine, perhaps with others within it?
+static bool is_around(prof_coro_t *coro, uint64_t handle)
+{
+    uint64_t at = gp_edge_load(&coro->span);
+    for (gp_span_slot_t *slot; (slot = gp_span_slot_open(at)) != NULL && gp_span_is_own(slot, coro); at = around(slot))
+        if (at == handle)
+            return true;
+    return false;
+}
+
+static bool end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
+{
+    for (uint64_t at; (at = gp_edge_load(&coro->span)) != handle;) {
+        if (!end_one(at, coro, true, GP_SPAN_REPAIRED, now))
+            break;
+        gp_span_count(GP_COUNTER_UNBALANCED_SPANS);
+    }
+    return end_one(handle, coro, true, 0, now);
+}
+
+// Ended elsewhere, what is left of it here may be that it is still called open.
+static void drop_stale(prof_coro_t *coro)
+{
+    uint64_t at = gp_edge_load(&coro->span);
+    if (at != 0 && !gp_span_is_unrecorded(at) && gp_span_slot_open(at) == NULL)
+        gp_edge_store(&coro->span, 0);
+}
+
+__attribute__((noinline)) static int end_recorded(uint64_t handle)
+{
+    uint64_t now = gp_ticks();
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro != NULL)
+        drop_stale(coro);
+    bool is_on_it = coro != NULL && is_around(coro, handle);
+    if (is_on_it ? end_on(coro, handle, now) : end_one(handle, coro, false, 0, now))
+        return 0;
+    gp_span_count(GP_COUNTER_UNBALANCED_SPANS);
+    return -EINVAL;
+}
+
+int prof_span_end(prof_span_t *span)
+{
+    uint64_t handle = (uintptr_t)span;
+    if (handle == 0)
+        return 0;
+    if (!gp_span_is_unrecorded(handle))
+        return end_recorded(handle);
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (coro != NULL && gp_edge_load(&coro->span) == handle)
+        gp_edge_store(&coro->span, 0);
+    return 0;
+}
+
+void gp_span_end_implicit(prof_coro_t *coro)
+{
+    drop_stale(coro);
+    uint64_t at = gp_edge_load(&coro->span);
+    const gp_span_slot_t *slot = gp_span_slot_open(at);
+    if (slot != NULL && gp_span_is_own(slot, coro) && gp_span_is_implicit(slot))
+        end_on(coro, at, gp_ticks());
+}
+
+void gp_span_discard(prof_span_t *span)
+{
+    uint64_t handle = (uintptr_t)span;
+    gp_span_slot_t *slot = gp_span_slot_open(handle);
+    if (slot == NULL)
+        return;
+    if (gp_edge_load(&slot->coro->span) == handle)
+        restore(slot->coro, slot);
+    if (gp_span_slot_claim(slot, handle))
+        gp_span_slot_give_back(handle);
+}

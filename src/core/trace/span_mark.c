@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "trace/span_mark.h"
+
+#include <string.h>
+
+#include "coro/coro_ledger.h"
+#include "signal/edge.h"
+#include "signal/handler.h"
+
+void gp_span_mark_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times)
+{
+    gp_ledger_read(coro, now, times);
+    if (atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro))
+        times->cpu_ns = gp_edge_cpu_ns(coro, now);
+}
+
+static uint64_t not_below(uint64_t now, uint64_t before)
+{
+    return (int64_t)(now - before) > 0 ? now - before : 0;
+}
+
+static void subtract(gp_ledger_t *now, const gp_ledger_t *before)
+{
+    now->cpu_ns = not_below(now->cpu_ns, before->cpu_ns);
+    now->blocked_ns = not_below(now->blocked_ns, before->blocked_ns);
+    now->slice_ns = not_below(now->slice_ns, before->slice_ns);
+    now->ready_ns = not_below(now->ready_ns, before->ready_ns);
+    now->parked_ns = not_below(now->parked_ns, before->parked_ns);
+    now->waiting_ns = not_below(now->waiting_ns, before->waiting_ns);
+    now->switches = not_below(now->switches, before->switches);
+    if (now->cpu_ns > now->slice_ns)
+        now->cpu_ns = now->slice_ns;
+}
+
+bool gp_span_is_known(const gp_span_slot_t *slot)
+{
+    uint64_t id = atomic_load_explicit(&slot->coro->id, memory_order_relaxed);
+    return id == slot->coro_id || (id == 0 && slot->coro->final_id == slot->coro_id);
+}
+
+void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now)
+{
+    mark->coro = slot->coro;
+    mark->coro_id = slot->coro_id;
+    mark->end_coro_id = 0;
+    mark->id = slot->id;
+    mark->parent_id = slot->parent_id;
+    memcpy(mark->trace, slot->trace, sizeof(mark->trace));
+    mark->start = slot->start;
+    mark->end = now;
+    mark->site = slot->site;
+    mark->thread = slot->thread;
+    mark->kind = slot->kind;
+    mark->flags = atomic_load_explicit(&slot->flags, memory_order_relaxed);
+    mark->is_chosen = slot->is_chosen;
+    mark->name_len = slot->name_len;
+    mark->field_count = slot->field_count;
+    mark->times = (gp_ledger_t){0};
+    if (gp_span_is_known(slot)) {
+        gp_span_mark_times(slot->coro, now, &mark->times);
+        subtract(&mark->times, &slot->times);
+    } else {
+        mark->flags |= GP_SPAN_NO_TIMES;
+    }
+}
+
+bool gp_span_is_own(const gp_span_slot_t *slot, prof_coro_t *coro)
+{
+    return slot->coro == coro && slot->coro_id == atomic_load_explicit(&coro->id, memory_order_relaxed);
+}
+
+void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned more_flags, uint64_t now)
+{
+    gp_thread_t *thread = gp_thread_self;
+    uint16_t text_len = atomic_load_explicit(&slot->text_len, memory_order_acquire);
+    uint32_t bytes = ((uint32_t)sizeof(gp_span_mark_t) + text_len + 7) & ~7u;
+    gp_span_mark_t *mark = thread != NULL ? gp_ring_reserve(&thread->ring, bytes) : NULL;
+    if (mark == NULL) {
+        if (thread != NULL)
+            gp_thread_count(thread, GP_COUNTER_LOST_SPANS);
+        return;
+    }
+    gp_span_mark_fill(mark, slot, now);
+    mark->flags = (uint16_t)(mark->flags | more_flags);
+    if (coro != NULL)
+        mark->end_coro_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    if (coro == NULL || !gp_span_is_own(slot, coro)) { // another thread runs it now, perhaps
+        mark->flags |= GP_SPAN_NO_TIMES;
+        mark->times = (gp_ledger_t){0};
+    }
+    mark->fields_len = (uint16_t)(text_len - slot->name_len);
+    memcpy(mark->text, slot->text, text_len);
+    gp_thread_commit(thread, mark, GP_RING_SPAN);
+    if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+        gp_handler_kick();
+}

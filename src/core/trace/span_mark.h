@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// What is said of a span that ends, or is open: a mark, as the collector and the sinks take it.
+//
+// Threads: any. Signals: safe.
+#pragma once
+
+#include "trace/span_slot.h"
+
+// Where the time of a coroutine went so far, as one that runs knows without asking the kernel. Preemption in the last
+// milliseconds may not be known yet.
+void gp_span_mark_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times);
+
+// Is the record of its coroutine still that of this one? It is for the collector when it is over.
+bool gp_span_is_known(const gp_span_slot_t *slot);
+
+// Is `coro`, the calling coroutine, that of the span?
+bool gp_span_is_own(const gp_span_slot_t *slot, prof_coro_t *coro);
+
+// Fill in all but the header and the text.
+void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now);
+
+// Put a span that was taken into the calling thread's ring, or count it as lost.
+//   coro:       that ends it; NULL = none is known.
+//   more_flags: besides its own.
+void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned more_flags, uint64_t now);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "trace/span_slot.h"
+
+#include "coro/own_memory.h"
+#include "signal/thread.h"
+
+enum {
+    CHUNK_LOG2 = GP_SPAN_SLOT_CHUNK_LOG2,
+    CHUNK = 1 << CHUNK_LOG2,
+    CHUNKS_MAX = 1 << (GP_SPAN_SLOT_INDEX_BITS - CHUNK_LOG2),
+};
+
+static _Atomic(gp_span_slot_t *) chunks[CHUNKS_MAX];
+static _Atomic uint32_t slot_count;  // that have a chunk
+static _Atomic uint64_t free_slots;  // number + 1 of the first; a count above, which makes each state a new one
+static _Atomic uint32_t process = 1; // raised in a forked child
+
+static gp_span_slot_t *slot_at(uint32_t number)
+{
+    return &atomic_load_explicit(&chunks[number >> CHUNK_LOG2], memory_order_acquire)[number & (CHUNK - 1)];
+}
+
+static void put_slots(uint32_t first, uint32_t last)
+{
+    uint64_t head = atomic_load_explicit(&free_slots, memory_order_relaxed), now;
+    do {
+        atomic_store_explicit(&slot_at(last)->next, (uint32_t)head, memory_order_relaxed);
+        now = ((head >> 32) + 1) << 32 | (first + 1);
+        // Release: partner of the acquire in pop_slot().
+    } while (
+        !atomic_compare_exchange_weak_explicit(&free_slots, &head, now, memory_order_release, memory_order_relaxed));
+}
+
+static bool pop_slot(uint32_t *number)
+{
+    uint64_t head = atomic_load_explicit(&free_slots, memory_order_acquire), now;
+    do {
+        if ((uint32_t)head == 0)
+            return false;
+        *number = (uint32_t)head - 1;
+        // Slots are never unmapped: one that another thread has taken meanwhile is read in vain.
+        now = ((head >> 32) + 1) << 32 | atomic_load_explicit(&slot_at(*number)->next, memory_order_relaxed);
+    } while (
+        !atomic_compare_exchange_weak_explicit(&free_slots, &head, now, memory_order_acquire, memory_order_acquire));
+    return true;
+}
+
+// Returns false where memory is short, or there are as many as there may be.
+static bool map_slots(void)
+{
+    uint32_t first = atomic_load_explicit(&slot_count, memory_order_relaxed);
+    do {
+        if (first >> CHUNK_LOG2 >= CHUNKS_MAX)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&slot_count, &first, first + CHUNK, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    gp_span_slot_t *chunk = gp_own_map(CHUNK * sizeof(gp_span_slot_t));
+    if (chunk == NULL)
+        return false; // these numbers stay without slots
+    // Release: partner of the acquires in slot_at() and gp_span_slot_open().
+    atomic_store_explicit(&chunks[first >> CHUNK_LOG2], chunk, memory_order_release);
+    for (uint32_t i = 0; i + 1 < CHUNK; i++)
+        atomic_store_explicit(&chunk[i].next, first + i + 2, memory_order_relaxed);
+    put_slots(first, first + CHUNK - 1);
+    return true;
+}
+
+gp_span_slot_t *gp_span_slot_open(uint64_t handle)
+{
+    uint32_t number = gp_span_handle_number(handle);
+    if (handle == 0 || gp_span_is_unrecorded(handle) ||
+        number >= atomic_load_explicit(&slot_count, memory_order_relaxed) ||
+        atomic_load_explicit(&chunks[number >> CHUNK_LOG2], memory_order_acquire) == NULL)
+        return NULL;
+    gp_span_slot_t *slot = slot_at(number);
+    uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_acquire);
+    return generation == gp_span_handle_generation(handle) && (generation & 1) ? slot : NULL;
+}
+
+gp_span_slot_t *gp_span_slot_take(uint32_t *number)
+{
+    if (!pop_slot(number) && (!map_slots() || !pop_slot(number))) {
+        gp_span_count(GP_COUNTER_LOST_SPANS);
+        return NULL;
+    }
+    return slot_at(*number);
+}
+
+bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle)
+{
+    uint64_t generation = gp_span_handle_generation(handle);
+    return atomic_compare_exchange_strong_explicit(&slot->generation, &generation, generation + 1, memory_order_acq_rel,
+                                                   memory_order_relaxed);
+}
+
+void gp_span_slot_give_back(uint64_t handle)
+{
+    put_slots(gp_span_handle_number(handle), gp_span_handle_number(handle));
+}
+
+uint32_t gp_span_slot_count(void)
+{
+    return atomic_load_explicit(&slot_count, memory_order_relaxed);
+}
+
+const gp_span_slot_t *gp_span_slot_nth(uint32_t number)
+{
+    return atomic_load_explicit(&chunks[number >> CHUNK_LOG2], memory_order_acquire) != NULL ? slot_at(number) : NULL;
+}
+
+uint32_t gp_span_slot_process(void)
+{
+    return atomic_load_explicit(&process, memory_order_relaxed);
+}
+
+void gp_span_slots_after_fork(void)
+{
+    atomic_fetch_add_explicit(&process, 1, memory_order_relaxed);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Where open spans are: slots that are taken and given back by any thread, and told apart by handles.
+//
+// Threads: any. Signals: safe, but for gp_span_slot_take().
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/span_kind.h"
+#include "signal/sample.h"
+#include "signal/thread.h"
+#include "trace/span.h"
+
+enum {
+    GP_SPAN_SLOT_CHUNK_LOG2 = 8,                            // slots that are mapped at a time
+    GP_SPAN_SLOT_INDEX_BITS = GP_SPAN_SLOT_CHUNK_LOG2 + 10, // spans that may be open at a time: 262,144
+};
+
+// A handle is a generation, the number of a slot, and a zero bit; with a one, it stands for a request that is not
+// recorded, on the coroutine with that id.
+#define GP_SPAN_UNRECORDED(coro_id) ((uint64_t)(coro_id) << 1 | 1)
+
+static inline bool gp_span_is_unrecorded(uint64_t handle)
+{
+    return handle & 1;
+}
+
+typedef struct gp_span_slot {
+    _Atomic uint64_t generation; // odd: the span is open
+    _Atomic uint32_t next;       // of the free ones, its number + 1
+    bool is_chosen, sets_trace;
+    uint16_t kind, name_len, field_count;
+    _Atomic uint16_t flags, text_len; // of `text`; written with release
+    uint32_t site, thread;
+    uint32_t process; // gp_span_slot_process(), as it began
+    prof_coro_t *coro;
+    uint64_t coro_id;
+    uint64_t id, parent_id;
+    uint64_t trace[2], outer_trace[2];
+    uint64_t outer;        // what was open on the coroutine before
+    uint64_t request;      // the handle of the root around it, or its own
+    uint64_t start, begun; // ticks: when it began; when it was called
+    gp_ledger_t times;     // of the coroutine, as it began
+    char text[GP_SPAN_TEXT_MAX];
+} gp_span_slot_t;
+
+static inline uint64_t gp_span_handle(uint32_t number, uint64_t generation)
+{
+    return generation << (GP_SPAN_SLOT_INDEX_BITS + 1) | (uint64_t)number << 1;
+}
+
+static inline uint32_t gp_span_handle_number(uint64_t handle)
+{
+    return (uint32_t)(handle >> 1) & ((1u << GP_SPAN_SLOT_INDEX_BITS) - 1);
+}
+
+static inline uint64_t gp_span_handle_generation(uint64_t handle)
+{
+    return handle >> (GP_SPAN_SLOT_INDEX_BITS + 1);
+}
+
+static inline bool gp_span_is_implicit(const gp_span_slot_t *slot)
+{
+    return atomic_load_explicit(&slot->flags, memory_order_relaxed) & GP_SPAN_IMPLICIT;
+}
+
+static inline void gp_span_count(enum gp_counter counter)
+{
+    if (gp_thread_self != NULL)
+        gp_thread_count(gp_thread_self, counter);
+}
+
+// Take a free slot, which is of no span until its generation is odd; NULL: memory is short, or there are as many as
+// there may be, and it is counted.
+gp_span_slot_t *gp_span_slot_take(uint32_t *number);
+
+// The slot of a span that is open; NULL: it is over, or never was.
+gp_span_slot_t *gp_span_slot_open(uint64_t handle);
+
+// Take a span: of all that end it, one does.
+bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle);
+
+// The slot of a span that was taken is free.
+void gp_span_slot_give_back(uint64_t handle);
+
+// How many slots there may be, and one of them; NULL: it is not mapped.
+uint32_t gp_span_slot_count(void);
+const gp_span_slot_t *gp_span_slot_nth(uint32_t number);
+
+// Differs between a process and the children that it forks.
+uint32_t gp_span_slot_process(void);
+void gp_span_slots_after_fork(void);

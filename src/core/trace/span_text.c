@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "trace/span_text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "greenprof/trace.h"
+#include "signal/thread.h"
+
+static void add_text(gp_span_slot_t *slot, const char *text, size_t len)
+{
+    uint16_t at = atomic_load_explicit(&slot->text_len, memory_order_relaxed);
+    memcpy(slot->text + at, text, len);
+    slot->text[at + len] = '\0';
+    // Release: partner of the acquires of those that copy it.
+    atomic_store_explicit(&slot->text_len, (uint16_t)(at + len + 1), memory_order_release);
+}
+
+size_t gp_span_text_cut(const char *text, size_t max)
+{
+    size_t len = strnlen(text, max + 1);
+    if (len <= max)
+        return len;
+    len = max;
+    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+        len--;
+    gp_span_count(GP_COUNTER_CUT_FIELDS);
+    return len;
+}
+
+int gp_span_text_add_field(gp_span_slot_t *slot, const char *key, const char *value)
+{
+    size_t room = GP_SPAN_TEXT_MAX - atomic_load_explicit(&slot->text_len, memory_order_relaxed);
+    size_t key_len = gp_span_text_cut(key, GP_SPAN_KEY_MAX);
+    if (slot->field_count == GP_SPAN_FIELDS_MAX || key_len + 2 > room) {
+        gp_span_count(GP_COUNTER_CUT_FIELDS);
+        return -ENOSPC;
+    }
+    size_t value_len = gp_span_text_cut(value, room - key_len - 2);
+    add_text(slot, key, key_len);
+    add_text(slot, value, value_len);
+    slot->field_count++;
+    return 0;
+}
+
+int prof_span_set(prof_span_t *span, const char *key, const char *value)
+{
+    uint64_t handle = (uintptr_t)span;
+    if (handle == 0 || gp_span_is_unrecorded(handle))
+        return 0;
+    gp_span_slot_t *slot = gp_span_slot_open(handle);
+    if (slot == NULL || key == NULL || key[0] == '\0')
+        return -EINVAL;
+    return gp_span_text_add_field(slot, key, value != NULL ? value : "");
+}
+
+int prof_span_fail(prof_span_t *span, const char *type, const char *message)
+{
+    uint64_t handle = (uintptr_t)span;
+    if (handle == 0 || gp_span_is_unrecorded(handle))
+        return 0;
+    gp_span_slot_t *slot = gp_span_slot_open(handle);
+    if (slot == NULL)
+        return -EINVAL;
+    atomic_fetch_or_explicit(&slot->flags, GP_SPAN_FAILED, memory_order_relaxed);
+    int result = type != NULL ? gp_span_text_add_field(slot, "error.type", type) : 0;
+    int other = message != NULL ? gp_span_text_add_field(slot, "error.message", message) : 0;
+    return result != 0 ? result : other;
+}

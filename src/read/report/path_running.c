@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// What ran on a critical path: stacks are those of samples.
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/path_walk.h"
+
+enum { WAITS_PART = 100 }; // of an activity: short waits that do not make it a divided one
+
+void gp_path_emit(gp_path_walk_t *walk, gp_path_segment_t segment)
+{
+    gp_path_segment_t *last = walk->count > 0 ? &walk->segments[walk->count - 1] : NULL;
+    if (segment.to_ns <= segment.from_ns)
+        return;
+    segment.flags |= walk->inferred > 0 ? GP_PATH_INFERRED : 0u;
+    if (last != NULL && last->from_ns == segment.to_ns && last->coro == segment.coro && last->stack == segment.stack &&
+        last->blame == segment.blame && last->thread == segment.thread && last->state == segment.state &&
+        last->flags == segment.flags) {
+        last->from_ns = segment.from_ns;
+        return;
+    }
+    if (gp_grow(&walk->segments, &walk->capacity, walk->count, sizeof(segment)) < 0)
+        walk->error = -ENOMEM;
+    else
+        walk->segments[walk->count++] = segment;
+}
+
+size_t gp_path_first_after(const gp_path_item_t *items, size_t count, uint32_t coro, uint64_t at_ns)
+{
+    size_t lo = 0, hi = count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (items[mid].coro < coro || (items[mid].coro == coro && items[mid].start_ns <= at_ns))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool is_wait(uint32_t kind)
+{
+    return kind == GP_KIND_PARKED || kind == GP_KIND_READY || kind == GP_KIND_WAITING;
+}
+
+const gp_path_item_t *gp_path_wait_sample(const gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns,
+                                          uint64_t at_ns)
+{
+    const gp_path_item_t *samples = walk->group->samples;
+    size_t count = walk->group->sample_count, after = gp_path_first_after(samples, count, coro, at_ns);
+    for (size_t i = after; i < count && samples[i].coro == coro && samples[i].start_ns <= to_ns; i++)
+        if (is_wait(samples[i].kind))
+            return &samples[i];
+    for (size_t i = after; i > 0 && samples[i - 1].coro == coro && samples[i - 1].start_ns > from_ns; i--)
+        if (is_wait(samples[i - 1].kind))
+            return &samples[i - 1];
+    return NULL;
+}
+
+static void add_piece(gp_path_walk_t *walk, uint64_t from_ns, uint64_t to_ns, uint32_t state, uint32_t stack)
+{
+    if (to_ns <= from_ns)
+        return;
+    if (gp_grow(&walk->pieces, &walk->piece_capacity, walk->piece_count, sizeof(*walk->pieces)) < 0)
+        walk->error = -ENOMEM;
+    else
+        walk->pieces[walk->piece_count++] = (gp_path_piece_t){from_ns, to_ns, stack, state};
+}
+
+// Give pieces of running that have no stack yet, from number `first` on, the one of a sample: so much of them as it
+// stands for, the latest ones or the earliest ones.
+static void name_pieces(gp_path_walk_t *walk, size_t first, uint64_t budget_ns, bool is_latest, uint32_t stack)
+{
+    size_t count = walk->piece_count;
+    for (size_t n = first; n < count && budget_ns > 0 && walk->error == 0; n++) {
+        size_t i = is_latest ? count - 1 - (n - first) : n;
+        gp_path_piece_t piece = walk->pieces[i];
+        uint64_t named = gp_path_earlier(piece.to_ns - piece.from_ns, budget_ns);
+        if (piece.state != GP_KIND_CPU || piece.stack != GP_INDEX_NONE)
+            continue;
+        budget_ns -= named;
+        walk->pieces[i] = is_latest ? (gp_path_piece_t){piece.to_ns - named, piece.to_ns, stack, GP_KIND_CPU}
+                                    : (gp_path_piece_t){piece.from_ns, piece.from_ns + named, stack, GP_KIND_CPU};
+        if (is_latest)
+            add_piece(walk, piece.from_ns, piece.to_ns - named, GP_KIND_CPU, GP_INDEX_NONE);
+        else
+            add_piece(walk, piece.from_ns + named, piece.to_ns, GP_KIND_CPU, GP_INDEX_NONE);
+    }
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const gp_path_piece_t *a = left, *b = right;
+    return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+}
+
+// Divide [from_ns, to_ns), in which a coroutine had its thread, by its samples.
+static void make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns)
+{
+    const gp_path_group_t *group = walk->group;
+    const gp_path_item_t *sample = NULL, *last = NULL;
+    uint64_t at = from_ns;
+    size_t i = gp_path_first_after(group->samples, group->sample_count, coro, from_ns), first = 0;
+    walk->piece_count = 0;
+    for (; i < group->sample_count && group->samples[i].coro == coro && walk->error == 0; i++) {
+        sample = &group->samples[i];
+        uint64_t time = sample->start_ns, reach = gp_path_reach_ns(walk->dataset, sample->left_ns);
+        bool is_cpu = sample->kind == GP_KIND_CPU;
+        if (time > to_ns && !is_cpu)
+            continue;
+        if (time > to_ns) { // the one that is taken next
+            add_piece(walk, at, to_ns, GP_KIND_CPU, GP_INDEX_NONE);
+            at = to_ns;
+            name_pieces(walk, first, reach > time - to_ns ? reach - (time - to_ns) : 0, true, gp_path_stack_of(sample));
+            break;
+        }
+        if (is_wait(sample->kind))
+            continue;
+        uint64_t since = is_cpu ? time : gp_path_later(at, time > sample->left_ns ? time - sample->left_ns : 0);
+        add_piece(walk, at, since, GP_KIND_CPU, GP_INDEX_NONE);
+        if (is_cpu) {
+            name_pieces(walk, first, 2 * reach, true, gp_path_stack_of(sample)); // it may have come late
+            first = walk->piece_count;
+            last = sample;
+        } else {
+            add_piece(walk, since, time, sample->kind, gp_path_stack_of(sample));
+        }
+        at = time;
+    }
+    add_piece(walk, at, to_ns, GP_KIND_CPU, GP_INDEX_NONE);
+    if (last != NULL)
+        name_pieces(walk, first, gp_path_reach_ns(walk->dataset, 0), false, gp_path_stack_of(last));
+    if (walk->piece_count > 1)
+        qsort(walk->pieces, walk->piece_count, sizeof(*walk->pieces), by_time);
+}
+
+// How much of an activity up to a moment were slices.
+static uint64_t slices_to(const gp_path_item_t *activity, uint64_t at_ns)
+{
+    return (uint64_t)((unsigned __int128)(at_ns - activity->start_ns) * activity->slice_ns /
+                      (activity->left_ns - activity->start_ns));
+}
+
+static void emit_piece(gp_path_walk_t *walk, const gp_path_item_t *activity, const gp_path_piece_t *piece)
+{
+    gp_path_segment_t segment = {
+        .from_ns = piece->from_ns,
+        .to_ns = piece->to_ns,
+        .coro = activity->coro,
+        .stack = piece->stack,
+        .blame = GP_INDEX_NONE,
+        .state = piece->state,
+    };
+    uint64_t active = activity->left_ns - activity->start_ns;
+    if (activity->slice_ns + GP_PATH_WAITS_NS + active / WAITS_PART >= active) {
+        gp_path_emit(walk, segment);
+        return;
+    }
+    uint64_t ran = slices_to(activity, piece->to_ns) - slices_to(activity, piece->from_ns);
+    const gp_path_item_t *wait =
+        gp_path_wait_sample(walk, activity->coro, activity->start_ns, activity->left_ns, piece->from_ns);
+    gp_path_segment_t waited = segment;
+    segment.flags = waited.flags = GP_PATH_DIVIDED;
+    segment.to_ns = waited.from_ns = piece->from_ns + ran;
+    waited.state = wait != NULL ? wait->kind : GP_KIND_WAITING;
+    waited.stack = gp_path_stack_of(wait);
+    gp_path_emit(walk, waited);
+    gp_path_emit(walk, segment);
+}
+
+void gp_path_emit_running(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns)
+{
+    make_pieces(walk, activity->coro, from_ns, to_ns);
+    for (size_t i = walk->piece_count; i > 0; i--)
+        emit_piece(walk, activity, &walk->pieces[i - 1]);
+}
