@@ -48,7 +48,8 @@
     X(33, LOST_SPANS, lost_spans, 0, "spans lost: the collector could not keep up, or too many were open")             \
     X(34, CUT_FIELDS, cut_fields, 0, "fields of spans cut or left out")                                                \
     X(35, UNBALANCED_SPANS, unbalanced_spans, 0, "unbalanced ends of spans: repaired, or of one that was over")        \
-    X(36, UNWRITTEN_SPANS, unwritten_spans_of_requests, 0, "spans of requests not in the capture")
+    X(36, UNWRITTEN_SPANS, unwritten_spans_of_requests, 0, "spans of requests not in the capture")                     \
+    X(37, UNPROFILED_CHILDREN, unprofiled_children, 0, "children by fork that could not be profiled")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

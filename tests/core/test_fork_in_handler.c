@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A signal handler of the program forks while its own thread is in the middle of registering a coroutine.
+// Children by fork that are left alone, and counted: a signal handler of the program forks while its own thread is in
+// the middle of registering a coroutine; no fork handlers are run; the child gets no collector.
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "collect/collector.h"
 #include "coro/registry.h"
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
@@ -25,6 +27,22 @@ void *__wrap_gp_own_map(size_t bytes)
     if (is_raising)
         raise(SIGUSR1);
     return __real_gp_own_map(bytes);
+}
+
+int __real_gp_collector_start(void);
+int __wrap_gp_collector_start(void);
+static bool has_no_collector;
+
+int __wrap_gp_collector_start(void)
+{
+    return has_no_collector ? -EAGAIN : __real_gp_collector_start();
+}
+
+static uint64_t unprofiled(void)
+{
+    uint64_t counters[GP_COUNTER_COUNT];
+    gp_collector_counters(counters);
+    return counters[GP_COUNTER_UNPROFILED_CHILDREN];
 }
 
 // What a child found: 0 it can be profiled, 1 it is refused, 2 neither.
@@ -69,12 +87,74 @@ static void test_fork_in_handler(void **state)
     is_raising = false;
     assert_true(forks >= 2 && refusals >= 2);
     assert_int_equal(failures, 0);
+    assert_int_equal(unprofiled(), refusals);
     assert_int_equal(fork_once(), 0); // any other fork is as ever
+    assert_int_equal(unprofiled(), refusals);
+    assert_int_equal(prof_stop(profile), 0);
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = -1;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The child's own children are its own to count.
+static void test_without_a_collector(void **state)
+{
+    (void)state;
+    prof_t *profile = prof_start(NULL);
+    assert_non_null(profile);
+    uint64_t before = unprofiled();
+    pid_t pid = fork();
+    if (pid == 0) {
+        has_no_collector = true;
+        if (fork() == 0)
+            _exit(0);
+        wait(NULL);
+        _exit(unprofiled() == 1 ? 0 : 1);
+    }
+    assert_int_equal(wait_for(pid), 0);
+    assert_int_equal(unprofiled(), before);
+    has_no_collector = true;
+    pid = fork();
+    if (pid == 0)
+        _exit(0);
+    has_no_collector = false;
+    assert_int_equal(wait_for(pid), 0);
+    assert_int_equal(unprofiled(), before + 1);
+    assert_int_equal(prof_stop(profile), 0);
+}
+
+// One that becomes another program, which is profiled where it is to be, is none.
+static void test_without_fork_handlers(void **state)
+{
+    (void)state;
+    prof_t *profile = prof_start(NULL);
+    assert_non_null(profile);
+    uint64_t before = unprofiled();
+    pid_t pid = _Fork();
+    if (pid == 0)
+        _exit(unprofiled() == before + 1 ? 0 : 1);
+    assert_int_equal(wait_for(pid), 0);
+    assert_int_equal(unprofiled(), before + 1);
+    pid = _Fork();
+    if (pid == 0) {
+        execl("/nowhere", "nowhere", (char *)NULL);
+        if (unprofiled() == before + 2)
+            execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
+    }
+    assert_int_equal(wait_for(pid), 0);
+    assert_int_equal(unprofiled(), before + 1);
     assert_int_equal(prof_stop(profile), 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fork_in_handler)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fork_in_handler),
+                                       cmocka_unit_test(test_without_a_collector),
+                                       cmocka_unit_test(test_without_fork_handlers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

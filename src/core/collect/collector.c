@@ -12,6 +12,7 @@
 #include "collect/found_stack.h"
 #include "collect/functions.h"
 #include "collect/hog_samples.h"
+#include "collect/left_children.h"
 #include "collect/modules.h"
 #include "collect/news.h"
 #include "collect/polled.h"
@@ -376,6 +377,7 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     }
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
+    counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_left_children();
 }
 
 uint64_t gp_collector_unsampled_ns(void)
@@ -394,5 +396,6 @@ void gp_collector_after_fork(void)
     atomic_store_explicit(&waiting, 0, memory_order_relaxed);
     gp_news_forget();
     gp_samples_after_fork();
+    gp_left_children_in_child();
     is_forked = true;
 }

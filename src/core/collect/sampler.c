@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collect/collector.h"
+#include "collect/left_children.h"
 #include "collect/pacer.h"
 #include "collect/perf_probe.h"
 #include "collect/sampling_signal.h"
@@ -65,17 +66,12 @@ uint64_t gp_sampler_thread_cpu_ns(int tid)
     return gp_clock_ns(gp_thread_clock(tid));
 }
 
-uint64_t gp_sampler_own_cpu_ns(void)
-{
-    return gp_thread_own_cpu_ns();
-}
-
 uint64_t gp_sampler_process_cpu_ns(void)
 {
     uint64_t until = atomic_load_explicit(&yielded_ns, memory_order_relaxed);
     if (until != 0) // what ran since then was not sampled
         return until;
-    uint64_t own = gp_sampler_own_cpu_ns(), all = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t own = gp_thread_own_cpu_ns(), all = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     return all > own ? all - own : 0;
 }
 
@@ -366,6 +362,7 @@ int gp_sampler_acquire(unsigned hz)
     if (self == NULL)
         return -ENOMEM;
     gp_sampler_enter();
+    gp_left_children_begin();
     if (frequency == 0)
         error = start_locked(self, hz);
     else if (hz > frequency || user_count == 0)
@@ -474,12 +471,19 @@ void gp_sampler_follow_forks(bool follow)
     leave_children = !follow;
 }
 
+bool gp_sampler_follows_forks(void)
+{
+    return user_count > 0 && !leave_children;
+}
+
 static void restart_locked(void)
 {
     gp_thread_t *self = gp_thread_self;
     if (frequency == 0)
         return;
     if (leave_children || gp_collector_start() != 0 || (self != NULL && arm_first(self) != 0)) {
+        if (gp_sampler_follows_forks())
+            gp_left_child_count(true);
         stop_locked();
         return;
     }

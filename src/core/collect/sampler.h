@@ -31,6 +31,9 @@ void gp_sampler_look_at_signal(void);
 // Does sampling go on in children that are forked? It does by default. Before the first fork.
 void gp_sampler_follow_forks(bool follow);
 
+// In a forked child, which may not be one of this process' (process_id.h): is it to be profiled?
+bool gp_sampler_follows_forks(void);
+
 // Start sampling, or join in, at `frequency_hz` or above.
 // Returns 0; -EBUSY (the host handles every signal that would do), -ENOSYS (no engine works), -EAGAIN, -ENOMEM.
 int gp_sampler_acquire(unsigned frequency_hz);
@@ -54,9 +57,8 @@ void gp_sampler_look_for_threads(void);
 // Take the timer of a thread that is gone away. Collector only.
 void gp_sampler_disarm(gp_thread_t *thread);
 
-// CPU time of this process, greenprof's own threads left out; and of those. ns.
+// CPU time of this process, greenprof's own threads left out, ns.
 uint64_t gp_sampler_process_cpu_ns(void);
-uint64_t gp_sampler_own_cpu_ns(void);
 
 // CPU time of a thread of this process, ns; 0 when it is gone.
 uint64_t gp_sampler_thread_cpu_ns(int tid);

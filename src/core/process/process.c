@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collect/collector.h"
+#include "collect/left_children.h"
 #include "collect/sampler.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
@@ -39,7 +40,7 @@ static struct {
     execve_t *execve, *execvpe;
     fexecve_t *fexecve;
     exit_t *_exit, *_Exit;
-    fork_t *fork;
+    fork_t *fork, *_Fork;
 } next;
 
 static void *real(const char *name)
@@ -55,6 +56,7 @@ static void resolve(void)
     next._exit = (exit_t *)(uintptr_t)real("_exit");
     next._Exit = (exit_t *)(uintptr_t)real("_Exit");
     next.fork = (fork_t *)(uintptr_t)real("fork");
+    next._Fork = (fork_t *)(uintptr_t)real("_Fork");
 }
 
 static void resolve_if_early(void)
@@ -81,6 +83,7 @@ enum { NEITHER, OUTER, INNER };
 
 static __thread int forker __attribute__((tls_model("initial-exec")));
 static __thread bool is_held __attribute__((tls_model("initial-exec")));
+static __thread bool is_left __attribute__((tls_model("initial-exec"))); // it comes amid a change: the child is
 
 static bool hold_changes(void)
 {
@@ -118,6 +121,7 @@ static void prepare_outer(void)
 
 static void prepare_inner(void)
 {
+    is_left = gp_process_is_mine() && gp_locks_held != 0;
     if (!may_hold())
         return;
     if (forker != OUTER) {
@@ -156,12 +160,23 @@ static void finish_outer(bool is_child)
     forker = NEITHER;
 }
 
+static void leave_child(void)
+{
+    if (gp_sampler_follows_forks())
+        gp_left_child_count(false);
+}
+
 static void finish_inner(bool is_child)
 {
+    if (is_child && is_left)
+        leave_child();
+    is_left = false;
     if (forker == NEITHER)
         return;
     if (is_child && is_held)
         begin_child();
+    else if (is_child)
+        leave_child();
     gp_sampler_let_timers_go();
     gp_threads_let_starts_go();
     gp_exact_after_fork(is_child);
@@ -232,12 +247,28 @@ PROF_API pid_t fork(void)
         pthread_once(&once, register_outer);
     // A signal handler of the program may come in the middle of another fork of this thread.
     int outer_forker = forker;
-    bool outer_held = is_held;
+    bool outer_held = is_held, outer_left = is_left;
     forker = NEITHER;
     is_held = false;
     pid_t pid = next.fork();
     forker = outer_forker;
     is_held = outer_held;
+    is_left = outer_left;
+    return pid;
+}
+
+// It runs no fork handlers, and may be called in a signal handler.
+PROF_API pid_t _Fork(void)
+{
+    resolve_if_early();
+    bool is_ours = gp_process_is_mine();
+    if (next._Fork == NULL) {
+        errno = ENOSYS;
+        return -1;
+    }
+    pid_t pid = next._Fork();
+    if (pid == 0 && is_ours)
+        leave_child();
     return pid;
 }
 
@@ -259,6 +290,7 @@ void gp_process_init(void)
 
 void gp_process_before_exec(void)
 {
+    gp_left_child_before_exec();
     if (!gp_process_is_mine())
         return;
     gp_session_before_exec();
@@ -269,6 +301,7 @@ void gp_process_before_exec(void)
 void gp_process_after_failed_exec(void)
 {
     int saved_errno = errno;
+    gp_left_child_after_failed_exec();
     if (gp_process_is_mine()) {
         gp_host_mask_after_failed_exec();
         gp_sampler_after_failed_exec();

@@ -78,18 +78,24 @@ static const char *trouble(const gp_recording_t *recording, const gp_closing_t *
 }
 
 // Captures of child processes are files beside it, where they used the CPU and are followed.
-static const char *children_note(void)
+static const char *children_note(const gp_closing_t *closing, char *text, size_t size)
 {
     struct rusage usage;
     bool worked =
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
-    return worked && gp_follow_forks() ? "child processes have files of their own" : NULL;
+    if (closing->unprofiled > 0)
+        snprintf(text, size, "%" PRIu64 " children by fork could not be profiled", closing->unprofiled);
+    else if (worked && gp_follow_forks())
+        snprintf(text, size, "child processes have files of their own");
+    else
+        return NULL;
+    return text;
 }
 
 void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing)
 {
     static bool is_said;
-    char line[GP_CLOSING_LINE_SIZE];
+    char line[GP_CLOSING_LINE_SIZE], note[128];
     asked_t asked;
     if (is_said || !read_asked(&asked))
         return;
@@ -98,7 +104,9 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
     if (wrong != NULL)
         say(&asked, line, gp_closing_line_failed(line, asked.name, "not all of it", wrong));
     else if (!asked.is_quiet)
-        say(&asked, line, gp_closing_line(line, asked.name, closing->samples, closing->lost, children_note()));
+        say(&asked, line,
+            gp_closing_line(line, asked.name, closing->samples, closing->lost,
+                            children_note(closing, note, sizeof(note))));
 }
 
 void gp_closing_say_failed(int error)

@@ -14,6 +14,7 @@
 
 typedef struct gp_closing {
     uint64_t samples, lost;
+    uint64_t unprofiled; // children by fork
     bool is_whole; // all of it is written
     bool is_full;  // as far as it may be: the program went on
 } gp_closing_t;

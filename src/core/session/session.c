@@ -110,6 +110,7 @@ static gp_closing_t last_word(void)
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = counters[GP_COUNTER_DROP_RING_FULL] + counters[GP_COUNTER_DROP_REENTERED] +
                 counters[GP_COUNTER_DROP_NO_THREAD] + gp_session_recording.writer.refused[GP_CHUNK_SAMPLES],
+        .unprofiled = counters[GP_COUNTER_UNPROFILED_CHILDREN],
         .is_whole = is_whole && !gp_writer_is_busy(&gp_session_recording.writer),
     };
 }

@@ -11,6 +11,7 @@
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
+#include "coro/threads.h"
 #include "session/census.h"
 #include "session/session_calls.h"
 #include "session/session_records.h"
@@ -98,7 +99,7 @@ static void write_counters(void)
     uint64_t process_ns = gp_sampler_process_cpu_ns();
     record->time_ns = gp_recording_since(&gp_session_recording, gp_ticks());
     record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
-    record->own_cpu_ns = gp_sampler_own_cpu_ns();
+    record->own_cpu_ns = gp_thread_own_cpu_ns();
     record->count = GP_COUNTER_COUNT;
     memcpy(record + 1, counters, sizeof(counters));
 }
