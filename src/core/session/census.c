@@ -16,7 +16,7 @@
 enum { TRIES = 3 }; // at a coroutine that is switched meanwhile
 
 typedef struct census {
-    const gp_census_fatal_t *fatal;
+    const gp_census_stand_t *stand;
     bool sampling;
     gp_census_visit_t *visit;
     void *argument;
@@ -60,29 +60,47 @@ static gp_thread_t *find_thread(prof_coro_t *coro, uint64_t id)
     return thread;
 }
 
-// On a thread: asleep with a stack, where the signal came in, or at work, where no stack is to be had from outside.
+static int walk_language(gp_thread_t *thread, unsigned *flags)
+{
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return language != NULL ? (int)language->walk_asleep(thread, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, flags)
+                            : 0;
+}
+
+// On the thread that stands there, which goes nowhere meanwhile.
+static void look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, look_t *look)
+{
+    const prof_coro_t *on = coro;
+    if (atomic_load_explicit(&coro->lo, memory_order_relaxed) == atomic_load_explicit(&coro->hi, memory_order_relaxed))
+        on = look->thread->root; // it shares the thread's stack
+    uintptr_t lo = atomic_load_explicit(&on->lo, memory_order_relaxed);
+    uintptr_t hi = atomic_load_explicit(&on->hi, memory_order_relaxed);
+    if (stand->is_fatal) {
+        look->flags |= GP_CENSUS_FATAL;
+    } else {
+        look->state = GP_CENSUS_BLOCKED;
+        look->depth = walk_language(look->thread, &look->walked);
+    }
+    if (look->depth == 0 && stand->regs.sp >= lo && stand->regs.sp < hi)
+        look->depth = (int)gp_parked_walk_from(&stand->regs, stand->is_fatal, hi, walk.sample.frames,
+                                               GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+}
+
+// On a thread: asleep with a stack, where it is known to stand, or at work, where no stack is to be had from outside.
 static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *look)
 {
-    const gp_census_fatal_t *fatal = census->fatal;
     uint64_t since = gp_edge_load(&coro->since);
     pid_t tid = look->thread != NULL ? atomic_load_explicit(&look->thread->tid, memory_order_relaxed) : 0;
     look->state = GP_CENSUS_RUNNING;
     look->depth = 0;
     if (tid == 0)
         return;
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    if (look->thread == gp_thread_self && language != NULL) { // the asking thread itself
-        look->depth =
-            (int)language->walk_asleep(look->thread, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+    if (look->thread == gp_thread_self && atomic_load_explicit(&gp_language, memory_order_acquire) != NULL) {
+        look->depth = walk_language(look->thread, &look->walked); // the asking thread itself
         return;
     }
-    if (fatal != NULL && fatal->tid == tid) {
-        uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
-        uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
-        look->flags |= GP_CENSUS_FATAL;
-        if (fatal->regs.sp >= lo && fatal->regs.sp < hi)
-            look->depth = (int)gp_parked_walk_from(&fatal->regs, true, hi, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT,
-                                                   &look->walked);
+    if (census->stand != NULL && census->stand->tid == tid) {
+        look_at_stand(census->stand, coro, look);
         return;
     }
     int depth = gp_sleepers_walk(look->thread, coro, since, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
@@ -191,10 +209,10 @@ static void count_one(prof_coro_t *coro, void *argument)
         census->visit(&seen, census->argument);
 }
 
-void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void (*between)(void), void *argument)
+void gp_census_each(const gp_census_stand_t *stand, gp_census_visit_t *visit, void (*between)(void), void *argument)
 {
     census_t census = {
-        .fatal = fatal,
+        .stand = stand,
         .sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire),
         .visit = visit,
         .argument = argument,
@@ -238,9 +256,9 @@ static void write_one(const gp_census_seen_t *seen, void *argument)
     writing->count++;
 }
 
-size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal, void (*between)(void))
+size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_stand_t *stand, void (*between)(void))
 {
     writing_t writing = {.recording = recording, .number = number};
-    gp_census_each(fatal, write_one, between, &writing);
+    gp_census_each(stand, write_one, between, &writing);
     return writing.count;
 }

@@ -11,10 +11,11 @@
 
 #include "session/recording.h"
 
-typedef struct gp_census_fatal { // where a fatal signal came in; pc 0 = none did
+typedef struct gp_census_stand { // where a thread stands while the census is taken, of which outsiders know less
     int tid;
+    bool is_fatal; // a fatal signal came in there; else it waits, and its caller goes on there
     gp_unwind_regs_t regs;
-} gp_census_fatal_t;
+} gp_census_stand_t;
 
 typedef struct gp_census_seen { // one coroutine
     prof_coro_t *coro;
@@ -30,11 +31,12 @@ typedef struct gp_census_seen { // one coroutine
 typedef void gp_census_visit_t(const gp_census_seen_t *seen, void *argument);
 
 // Look at every live coroutine and thread. Caller holds the drain lock.
+//   stand:   of one thread; NULL = of none.
 //   between: called after each piece of GP_CORO_PIECE; it may give the lock back and take it again.
-void gp_census_each(const gp_census_fatal_t *fatal, gp_census_visit_t *visit, void (*between)(void), void *argument);
+void gp_census_each(const gp_census_stand_t *stand, gp_census_visit_t *visit, void (*between)(void), void *argument);
 
 // Take a census into a recording, as number `number`. Caller holds the drain lock; modules are up to date.
-//   fatal: NULL = none. between: as above.
+//   stand: of one thread; NULL = of none. between: as above.
 // Returns how many records there are. Cost: ~2 us a coroutine.
-size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_fatal_t *fatal,
+size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_stand_t *stand,
                       void (*between)(void));

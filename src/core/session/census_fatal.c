@@ -23,7 +23,7 @@ static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, 
 enum { NOT_ASKED, NOTING, ASKED, DONE };
 
 static char pattern[PATH_MAX]; // "" = not wanted
-static gp_census_fatal_t fatal;
+static gp_census_stand_t fatal = {.is_fatal = true};
 static uintptr_t registers[33];
 static _Atomic uint32_t state; // a futex
 

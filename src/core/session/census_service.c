@@ -18,6 +18,7 @@
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
 #include "coro/process_id.h"
+#include "coro/spawn.h"
 #include "greenprof/coro.h"
 #include "session/census_fatal.h"
 #include "session/census_writer.h"
@@ -31,6 +32,7 @@ static struct {
     pthread_mutex_t turn; // one at a time
     int pid;              // the lock is this process': a forked child's is new
     char path[PATH_MAX];
+    gp_census_stand_t stand; // of the thread that asks
     int result;
     _Atomic uint32_t asked, answered; // the latter is a futex
 } request = {.turn = PTHREAD_MUTEX_INITIALIZER};
@@ -131,7 +133,7 @@ static void after_round(void)
     // Acquire: partner of the release in prof_coro_dump(): the path is there.
     uint32_t mine = atomic_load_explicit(&request.asked, memory_order_acquire);
     if (mine != atomic_load_explicit(&request.answered, memory_order_relaxed)) {
-        request.result = gp_census_write(request.path, NULL);
+        request.result = gp_census_write(request.path, &request.stand);
         atomic_store_explicit(&request.answered, mine, memory_order_release);
         gp_futex_wake_all(&request.answered);
     }
@@ -167,11 +169,16 @@ int prof_coro_dump(const char *path)
         return -ENAMETOOLONG;
     if (!gp_process_is_open())
         return -ESRCH; // a child of _Fork() or clone(): it has no collector
+    const gp_park_t caller = gp_spawn_caller();
     int saved = errno;
     take_turn();
     int error = start_collector();
     if (error == 0) {
         strcpy(request.path, path);
+        request.stand = (gp_census_stand_t){
+            .tid = (int)syscall(SYS_gettid),
+            .regs = {.pc = caller.pc, .sp = caller.sp, .fp = caller.fp},
+        };
         uint32_t mine = atomic_load_explicit(&request.asked, memory_order_relaxed) + 1, now;
         atomic_store_explicit(&request.asked, mine, memory_order_release);
         gp_collector_kick();

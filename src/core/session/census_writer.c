@@ -50,7 +50,7 @@ static void between_pieces(void)
     gp_drain_enter();
 }
 
-static int take(const char *path, bool direct, const gp_census_fatal_t *fatal)
+static int take(const char *path, bool direct, const gp_census_stand_t *stand)
 {
     if (recording_pid != getpid()) { // the parent's, in an unknown state since the fork
         memset(&recording, 0, sizeof(recording));
@@ -64,7 +64,7 @@ static int take(const char *path, bool direct, const gp_census_fatal_t *fatal)
     gp_writer_open_later(&recording.writer, path, &recording.header);
     gp_recording_meta(&recording);
     record_threads();
-    gp_census_take(&recording, 1, fatal, between_pieces);
+    gp_census_take(&recording, 1, stand, between_pieces);
     gp_recording_definitions(&recording);
     record_end();
     bool taken = gp_writer_hand_over(&recording.writer);
@@ -72,13 +72,13 @@ static int take(const char *path, bool direct, const gp_census_fatal_t *fatal)
     return taken ? 0 : -ENOMEM;
 }
 
-int gp_census_write(const char *path, const gp_census_fatal_t *fatal)
+int gp_census_write(const char *path, const gp_census_stand_t *stand)
 {
     char aside[PATH_MAX + 32];
     struct stat status;
     bool direct = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
     snprintf(aside, sizeof(aside), direct ? "%s" : "%s.%d.part", path, (int)getpid());
-    int error = take(aside, direct, fatal);
+    int error = take(aside, direct, stand);
     if (error == 0)
         error = gp_writer_write(&recording.writer);
     gp_recording_abandon(&recording);
