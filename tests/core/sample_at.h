@@ -55,13 +55,41 @@ static inline prof_t *sample_at_start(void)
     return prof_start(&options);
 }
 
-static inline void sample_at_send(uintptr_t sp, uintptr_t fp)
+// A test's set-up and tear-down: its state is the profile.
+static inline int sample_at_set_up(void **state)
+{
+    *state = sample_at_start();
+    return *state != NULL ? 0 : -1;
+}
+
+static inline int sample_at_tear_down(void **state)
+{
+    prof_stop(*state);
+    prof_free(*state);
+    return 0;
+}
+
+// As the timer of `thread`, which is the caller's, sends it.
+static inline siginfo_t sample_at_signal(gp_thread_t *thread)
 {
     siginfo_t info;
     memset(&info, 0, sizeof(info));
     info.si_signo = gp_sampling_signal();
     info.si_code = SI_TIMER;
-    info.si_value.sival_ptr = &gp_thread_self->timer;
+    info.si_value.sival_ptr = &thread->timer;
+    return info;
+}
+
+// Where the caller is.
+static inline void sample_at_send_here(gp_thread_t *thread)
+{
+    siginfo_t info = sample_at_signal(thread);
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), info.si_signo, &info);
+}
+
+static inline void sample_at_send(uintptr_t sp, uintptr_t fp)
+{
+    siginfo_t info = sample_at_signal(gp_thread_self);
     sample_at_call(sp, fp, SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), info.si_signo, &info);
 }
 

@@ -30,22 +30,12 @@ static void *start_profile(void *unused)
     return prof_start(&options);
 }
 
-static void send_signal(gp_thread_t *thread)
-{
-    siginfo_t info;
-    memset(&info, 0, sizeof(info));
-    info.si_signo = gp_sampling_signal();
-    info.si_code = SI_TIMER;
-    info.si_value.sival_ptr = &thread->timer;
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), info.si_signo, &info);
-}
-
 // Burn until one signal would be worth a sample, and send it. Returns the samples that were taken.
 static uint64_t samples_of_a_signal(gp_thread_t *thread)
 {
     burn(MUCH_NS);
     uint64_t before = thread->counters[GP_COUNTER_SAMPLES], signals = thread->counters[GP_COUNTER_SIGNALS];
-    send_signal(thread);
+    sample_at_send_here(thread);
     assert_int_equal(thread->counters[GP_COUNTER_SIGNALS], signals + 1);
     return thread->counters[GP_COUNTER_SAMPLES] - before;
 }

@@ -14,33 +14,6 @@
 
 enum { COROUTINES = 10, STACK = 256 << 10, LEFT_WORDS = 64, PERIOD_NS = 1000000000 / SAMPLE_AT_HZ };
 
-static prof_t *profile;
-
-static int start(void **state)
-{
-    (void)state;
-    profile = sample_at_start();
-    return profile != NULL ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    prof_stop(profile);
-    prof_free(profile);
-    return 0;
-}
-
-static void send_sample(void)
-{
-    siginfo_t info;
-    memset(&info, 0, sizeof(info));
-    info.si_signo = gp_sampling_signal();
-    info.si_code = SI_TIMER;
-    info.si_value.sival_ptr = &gp_thread_self->timer;
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), info.si_signo, &info);
-}
-
 static stack_t map_stack(void)
 {
     stack_t stack = {.ss_size = STACK};
@@ -62,7 +35,7 @@ static void trampoline(int number)
     for (int i = 0; i < LEFT_WORDS; i++)
         left[i] = (uintptr_t)i * 0x0101010101010101u;
     is_called = 1;
-    send_sample();
+    sample_at_send_here(gp_thread_self);
     if (sigsetjmp(reenter, 0) == 0)
         return;
     runs = 1;
@@ -177,7 +150,7 @@ static void stack_comes_back(void **state)
     assert_ptr_not_equal(stack_in_force(), stack.ss_sp);
     assert_ptr_equal(stack_as_told(), stack.ss_sp);
     burn(2 * PERIOD_NS);
-    send_sample();
+    sample_at_send_here(gp_thread_self);
     assert_ptr_equal(stack_in_force(), stack.ss_sp);
     raise_on_stack();
     assert_ptr_equal(stack_in_force(), stack.ss_sp);
@@ -201,8 +174,8 @@ static void stack_comes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(handlers_frame_is_left_alone, start, stop),
-        cmocka_unit_test_setup_teardown(stack_comes_back, start, stop),
+        cmocka_unit_test_setup_teardown(handlers_frame_is_left_alone, sample_at_set_up, sample_at_tear_down),
+        cmocka_unit_test_setup_teardown(stack_comes_back, sample_at_set_up, sample_at_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,23 +14,6 @@
 
 enum { PAGE = 4096, STACK = 4 * PAGE, PATIENCE = 60000 };
 
-static prof_t *profile;
-
-static int start(void **state)
-{
-    (void)state;
-    profile = sample_at_start();
-    return profile != NULL ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    prof_stop(profile);
-    prof_free(profile);
-    return 0;
-}
-
 static uintptr_t map(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -102,10 +85,10 @@ static void announced_stack_that_is_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(stack_pointer_at_the_end, start, stop),
-        cmocka_unit_test_setup_teardown(end_of_an_unknown_stack, start, stop),
-        cmocka_unit_test_setup_teardown(found_stack_that_shrinks, start, stop),
-        cmocka_unit_test_setup_teardown(announced_stack_that_is_gone, start, stop),
+        cmocka_unit_test_setup_teardown(stack_pointer_at_the_end, sample_at_set_up, sample_at_tear_down),
+        cmocka_unit_test_setup_teardown(end_of_an_unknown_stack, sample_at_set_up, sample_at_tear_down),
+        cmocka_unit_test_setup_teardown(found_stack_that_shrinks, sample_at_set_up, sample_at_tear_down),
+        cmocka_unit_test_setup_teardown(announced_stack_that_is_gone, sample_at_set_up, sample_at_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Boost.Context's two routines, in turns.
-#include "runtime.h"
-
-#include "guarded.h"
-
-enum { COUNT_MAX = 16, STACK_MIN = 8192 };
+#include "turns.h"
 
 typedef struct transfer {
     void *context, *data;
@@ -13,48 +9,24 @@ typedef struct transfer {
 extern transfer_t jump_fcontext(void *to, void *data);
 extern void *make_fcontext(void *top, size_t size, void (*entry)(transfer_t));
 
-static void *loop, *all[COUNT_MAX];
-static bool is_over[COUNT_MAX];
-static int current;
-static void (*run_body)(int);
-
-size_t runtime_stack_min(void)
-{
-    return STACK_MIN;
-}
+static void *loop, *all[TURNS_MAX];
 
 static void enter(transfer_t from)
 {
     loop = from.context;
-    run_body(current);
-    is_over[current] = true;
+    turns_body();
     jump_fcontext(loop, NULL); // and never comes back
 }
 
-static bool make(int id, size_t stack_bytes)
+bool turns_make(int id, char *low, size_t stack_bytes)
 {
-    char *low = guarded_stack(stack_bytes);
-    all[id] = low != NULL ? make_fcontext(low + stack_bytes, stack_bytes, enter) : NULL;
-    return low != NULL;
+    all[id] = make_fcontext(low + stack_bytes, stack_bytes, enter);
+    return true;
 }
 
-bool runtime_run(int count, size_t stack_bytes, void (*body)(int))
+void turns_resume(int id)
 {
-    run_body = body;
-    for (int id = 0; id < count; id++)
-        if (!make(id, stack_bytes))
-            return false;
-    for (int left = count; left > 0;) {
-        left = 0;
-        for (int id = 0; id < count; id++) {
-            if (is_over[id])
-                continue;
-            current = id;
-            all[id] = jump_fcontext(all[id], NULL).context;
-            left += !is_over[id];
-        }
-    }
-    return true;
+    all[id] = jump_fcontext(all[id], NULL).context;
 }
 
 void runtime_yield(void)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The walker for aarch64: cross-compiled, its unit tests run by qemu-user.
+set(walker_dir ${PROJECT_SOURCE_DIR}/src/core/unwind)
 find_program(AARCH64_CC aarch64-linux-gnu-gcc)
 find_program(QEMU_AARCH64 qemu-aarch64)
 if(AARCH64_CC AND QEMU_AARCH64 AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")

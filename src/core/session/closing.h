@@ -15,8 +15,8 @@
 typedef struct gp_closing {
     uint64_t samples, lost;
     uint64_t unprofiled; // children by fork
-    bool is_whole; // all of it is written
-    bool is_full;  // as far as it may be: the program went on
+    bool is_whole;       // all of it is written
+    bool is_full;        // as far as it may be: the program went on
 } gp_closing_t;
 
 // Say it, once; the collector's thread, which blocks all signals. Caller holds the drain lock.
