@@ -36,23 +36,20 @@ typedef struct prof prof_t;
 typedef enum prof_scope {
     PROF_SCOPE_REQUEST = 0, // the calling coroutine, and the coroutines it spawns from then on
     PROF_SCOPE_THREAD = 1,  // the calling thread, whatever coroutine it runs
-    PROF_SCOPE_PROCESS = 2, // everything
+    PROF_SCOPE_PROCESS = 2  // everything
 } prof_scope_t;
 
 typedef enum prof_clock {
-    PROF_CLOCK_CPU = 0,  // on-CPU time
-    PROF_CLOCK_WALL = 1, // on-CPU, ready and parked time: stacks of waits end in [parked], [ready] or [waiting]
+    PROF_CLOCK_CPU = 0, // on-CPU time
+    PROF_CLOCK_WALL = 1 // on-CPU, ready and parked time: stacks of waits end in [parked], [ready] or [waiting]
 } prof_clock_t;
 
 typedef enum prof_mode {
     PROF_MODE_SAMPLE = 0, // call counts in the output are numbers of samples
-    PROF_MODE_EXACT = 1,  // every call of instrumented functions and of Python counted: <greenprof/exact.h>
+    PROF_MODE_EXACT = 1   // every call of instrumented functions and of Python counted: <greenprof/exact.h>
 } prof_mode_t;
 
-enum {
-    PROF_FREQUENCY_DEFAULT_HZ = 1000,
-    PROF_FREQUENCY_MAX_HZ = 20000,
-};
+enum { PROF_FREQUENCY_DEFAULT_HZ = 1000, PROF_FREQUENCY_MAX_HZ = 20000 };
 
 // Options of prof_start(). Start from PROF_OPTIONS_INIT, which sets the defaults; fields added later default to zero.
 typedef struct prof_options {

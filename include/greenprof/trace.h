@@ -24,9 +24,9 @@ typedef struct prof_trace_id {
 } prof_trace_id_t;
 
 enum {
-    PROF_TRACE_HEX_SIZE = 33,         // 32 lower-case hex digits and NUL
-    PROF_TRACE_UUID_SIZE = 37,        // 8-4-4-4-12 and NUL
-    PROF_TRACE_TRACEPARENT_SIZE = 56, // "00-<32 hex>-<16 hex>-<2 hex>" and NUL
+    PROF_TRACE_HEX_SIZE = 33,        // 32 lower-case hex digits and NUL
+    PROF_TRACE_UUID_SIZE = 37,       // 8-4-4-4-12 and NUL
+    PROF_TRACE_TRACEPARENT_SIZE = 56 // "00-<32 hex>-<16 hex>-<2 hex>" and NUL
 };
 
 // Set the calling coroutine's trace id. Where no span is open on it and spans are recorded, a request of that trace
@@ -63,13 +63,13 @@ typedef enum prof_span_kind {
     PROF_SPAN_CACHE = 7,
     PROF_SPAN_NATIVE_CALL = 8, // into a library: computing, a file
     PROF_SPAN_TASK = 9,
-    PROF_SPAN_EXTERNAL_COMMAND = 10,
+    PROF_SPAN_EXTERNAL_COMMAND = 10
 } prof_span_kind_t;
 
 enum {                           // flags of a span that begins
     PROF_SPAN_REMOTE_PARENT = 1, // parent_id is a span of another process, or 0: here the span is a root, a request
     PROF_SPAN_STACK = 2,         // keep the stack at which it begins
-    PROF_SPAN_PROFILE = 4,       // record this request whatever the policy says
+    PROF_SPAN_PROFILE = 4        // record this request whatever the policy says
 };
 
 // A span that is open: a number in disguise, never an address. One that is over is refused by every call.
@@ -144,7 +144,7 @@ enum {                          // prof_context_t.flags
 
 enum {
     PROF_CONTEXT_TRACESTATE_SIZE = 513,
-    PROF_CONTEXT_TEXT_SIZE = 1024, // is enough for what prof_context_write() writes
+    PROF_CONTEXT_TEXT_SIZE = 1024 // is enough for what prof_context_write() writes
 };
 
 typedef struct prof_context {

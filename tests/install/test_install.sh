@@ -18,6 +18,26 @@ g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror user.cpp "${flags[@]}" -o by_pkg
 ./by_pkg_config
 test -s user.prof
 
+# Headers are those of any C++.
+for header in "$tmp"/usr/include/greenprof/*.h; do
+    printf '#include <greenprof/%s>\n' "${header##*/}"
+done >headers.cpp
+read -ra flags <<<"$(pkg-config --cflags greenprof)"
+g++ -std=c++98 -pedantic-errors -Wall -Wextra -Werror "${flags[@]}" -fsyntax-only headers.cpp
+
+# Within another project: the same names, and no tests.
+mkdir within
+cp "$source/user.cpp" within
+sed "s|@GREENPROF@|$source/../..|" "$source/within.cmake.in" >within/CMakeLists.txt
+cmake -S within -B within-build -G Ninja >log 2>&1 || { cat log; exit 1; }
+ninja -C within-build CMakeFiles/user.dir/user.cpp.o >log 2>&1 || { cat log; exit 1; }
+ninja -C within-build -t targets all >targets
+grep -q '/libgreenprof\.so' targets
+if grep -q 'test_reader\|demo-service[.]' targets; then
+    echo "tests or the demo are built within another project"
+    exit 1
+fi
+
 cmake -S . -B cmake-build -G Ninja -DCMAKE_PREFIX_PATH="$tmp/usr" >log 2>&1 || { cat log; exit 1; }
 cmake --build cmake-build >log 2>&1 || { cat log; exit 1; }
 cmake-build/user

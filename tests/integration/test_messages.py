@@ -109,6 +109,20 @@ class Messages(check.Case):
         self.assertRegex(error, r"\Agreenprof: x.greenprof: (\d+ samples, [^\n]*|nothing is recorded: the program was "
                                 r"killed before the first write)\n\Z")
 
+    def test_system_call_of_its_own(self):
+        """As Go's programs leave."""
+        code = ("import ctypes\n"
+                "for i in range(3000000): pass\n"
+                "input()\n"
+                "ctypes.CDLL(None).syscall(231, 9)\n")  # exit_group
+        check.need(platform.machine() == "x86_64", "numbers of system calls are those of x86-64")
+        process = self.start(sys.executable, "-c", code, stdin=subprocess.PIPE)
+        self.wait_for(rb"samples +[1-9]", "report", "x.greenprof")
+        process.stdin.write(b"\n")
+        _, error = self.finish(process, 9)
+        self.says(error, LINE)
+        self.assertIn("; the program left by a system call of its own: ", error)
+
     def test_killed_quietly(self):
         _, error = self.run_it(SHELL, "-c", "kill -9 $$", options=("--quiet",), status=-signal.SIGKILL)
         self.assertEqual(error, "")

@@ -77,21 +77,48 @@ static const char *killed_by(int number, char *text, size_t size)
     return text;
 }
 
+// Does the end stand where it belongs? A program that ended in order is not kept waiting for a look at all of the file.
+static bool has_end_at_end(const char *file)
+{
+    struct {
+        gp_chunk_header_t chunk;
+        gp_end_record_t end;
+    } last = {0};
+    struct stat status;
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool is_read = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                   status.st_size >= (off_t)sizeof(last) &&
+                   pread(fd, &last, sizeof(last), status.st_size - (off_t)sizeof(last)) == (ssize_t)sizeof(last);
+    if (fd >= 0)
+        close(fd);
+    return is_read && last.chunk.magic == GP_CHUNK_MAGIC && last.chunk.type == GP_CHUNK_END;
+}
+
+static size_t word_of_killed(char *line, const char *name, const facts_t *facts, int number)
+{
+    char note[128];
+    if (facts->has_end && facts->end.reason == GP_END_FULL)
+        return gp_closing_line_failed(line, name, "not all of it", GP_CLOSING_FULL);
+    if (facts->has_end && facts->end.reason == GP_END_FAILED)
+        return gp_closing_line_failed(line, name, "not all of it", strerror((int)facts->end.error));
+    if (facts->has_end && facts->end.reason != GP_END_EXEC)
+        return 0; // it was killed as it ended
+    if (!facts->has_counters)
+        return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");
+    return gp_closing_line(line, name, facts->samples, facts->lost, killed_by(number, note, sizeof(note)));
+}
+
 size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const char *name, pid_t pid, int number)
 {
     facts_t facts = {.pid = pid};
-    char note[128];
-    bool is_known = number != GP_RUN_UNKNOWN_SIGNAL;
-    if (!read_facts(file, &facts) || (!is_known && (facts.has_end || !facts.has_counters)))
+    if ((number <= 0 && has_end_at_end(file)) || !read_facts(file, &facts))
         return 0;
-    if (facts.has_end && facts.end.reason == GP_END_FULL)
-        return gp_closing_line_failed(line, name, "not all of it", GP_CLOSING_FULL);
-    if (facts.has_end && facts.end.reason == GP_END_FAILED)
-        return gp_closing_line_failed(line, name, "not all of it", strerror((int)facts.end.error));
-    if (facts.has_end && facts.end.reason != GP_END_EXEC)
-        return 0; // it was killed as it ended
-    if (!facts.has_counters)
-        return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");
+    if (number > 0)
+        return word_of_killed(line, name, &facts, number);
+    if (facts.has_end || !facts.has_counters) // it has said what there is to say
+        return 0;
     return gp_closing_line(line, name, facts.samples, facts.lost,
-                           is_known ? killed_by(number, note, sizeof(note)) : "the end of it is missing");
+                           number == 0 ? "the program left by a system call of its own: what came after the last "
+                                         "write is missing"
+                                       : "the end of it is missing");
 }

@@ -108,7 +108,7 @@ static void say(const watch_t *watch)
 {
     char line[GP_CLOSING_LINE_SIZE];
     int number = signal_of_end(watch);
-    size_t length = number != 0 ? gp_run_last_word(line, watch->file, watch->name, watch->pid, number) : 0;
+    size_t length = gp_run_last_word(line, watch->file, watch->name, watch->pid, number);
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (length > 0 && poll(&ready, 1, PATIENCE_MS) == 1 && (ready.revents & POLLOUT) && !(ready.revents & POLLERR) &&
         write(STDERR_FILENO, line, length) < 0)
