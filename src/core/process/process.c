@@ -12,6 +12,7 @@
 
 #include "collect/collector.h"
 #include "collect/sampler.h"
+#include "control/control.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
@@ -151,6 +152,7 @@ static void finish_outer(bool is_child)
         gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to report
         gp_session_in_child();
         gp_sampler_restart_in_child();
+        gp_control_in_child();
     }
     gp_process_fork_ends();
     forker = NEITHER;
@@ -261,6 +263,7 @@ void gp_process_before_exec(void)
 {
     if (!gp_process_is_mine())
         return;
+    gp_control_before_exec();
     gp_session_before_exec();
     gp_sampler_before_exec();
     gp_host_mask_before_exec();
@@ -272,6 +275,7 @@ void gp_process_after_failed_exec(void)
     if (gp_process_is_mine()) {
         gp_host_mask_after_failed_exec();
         gp_sampler_after_failed_exec();
+        gp_control_after_failed_exec();
     }
     errno = saved_errno;
 }
@@ -368,6 +372,7 @@ void gp_process_ending(void)
     void (*call)(void) = atomic_load_explicit(&at_end, memory_order_acquire);
     if (call != NULL)
         call();
+    gp_control_end();
     gp_session_ending();
 }
 

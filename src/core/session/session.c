@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "collect/collector.h"
@@ -184,13 +183,21 @@ static void end_of_round(void)
         atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
 }
 
+static void keep_path(void)
+{
+    const char *path = gp_session_recording.writer.path;
+    size_t length = strnlen(path, sizeof(latest.path) - 1);
+    memcpy(latest.path, path, length);
+    latest.path[length] = '\0';
+}
+
 static void keep_latest(int error)
 {
     const gp_writer_t *writer = &gp_session_recording.writer;
     latest.state = finished.is_full ? GP_CONTROL_FULL : error != 0 ? GP_CONTROL_FAILED : GP_CONTROL_STOPPED;
     latest.bytes = writer->bytes;
     gp_session_counters(latest.counters);
-    snprintf(latest.path, sizeof(latest.path), "%s", writer->path);
+    keep_path();
 }
 
 // The capture is as large as it may be and written, or cannot be written any further: nothing that costs the program
@@ -383,10 +390,10 @@ int gp_session_begin(const gp_session_wish_t *wish)
 }
 
 // Let rounds come until nothing is left to do, `limit_ns` at most. Returns 0 or -ETIMEDOUT.
-static int let_rounds_come(bool (*is_done)(void), uint64_t limit_ns)
+static int let_rounds_come(bool (*is_enough)(void), uint64_t limit_ns)
 {
     uint64_t begin = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
-    while (!is_done()) {
+    while (!is_enough()) {
         if (waited >= limit_ns || gp_collector_sync_within(limit_ns - waited) != 0)
             return -ETIMEDOUT;
         waited = gp_clock_ns(CLOCK_MONOTONIC) - begin;
@@ -437,7 +444,7 @@ void gp_session_status(gp_session_latest_t *status)
         if (!gp_writer_is_busy(writer)) // else the writing thread changes it
             latest.bytes = writer->bytes;
         gp_session_counters(latest.counters);
-        snprintf(latest.path, sizeof(latest.path), "%s", writer->path);
+        keep_path();
     }
     latest.start_realtime_ns = header->start_realtime_ns;
     latest.start_ns = header->start_monotonic_ns;
