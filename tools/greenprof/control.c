@@ -52,7 +52,7 @@ int gp_control_parse_pid(const gp_arguments_t *arguments, pid_t *pid)
 // Ask, and let both the connection and the process fail with a message.
 static int ask(const gp_arguments_t *arguments, const gp_control_request_t *request, gp_control_reply_t *reply)
 {
-    pid_t pid;
+    pid_t pid = 0;
     int status = gp_control_parse_pid(arguments, &pid);
     if (status == 0)
         status = gp_control_ask(pid, arguments->operands[0], request, reply, NULL);
@@ -155,7 +155,7 @@ int gp_command_dump(const gp_arguments_t *arguments)
 {
     gp_control_request_t request = gp_control_request(GP_CONTROL_DUMP);
     gp_control_reply_t reply;
-    pid_t pid;
+    pid_t pid = 0;
     if (arguments->output != NULL && (arguments->output[0] == '\0' || strcmp(arguments->output, "-") == 0))
         return gp_fail("-o", "a capture needs a file with a name");
     int status = ask(arguments, &request, &reply);
@@ -245,7 +245,7 @@ int gp_command_status(const gp_arguments_t *arguments)
 {
     gp_control_request_t request = gp_control_request(GP_CONTROL_STATUS);
     gp_control_reply_t reply;
-    pid_t pid;
+    pid_t pid = 0;
     int status = ask(arguments, &request, &reply);
     if (status == 0)
         status = gp_control_parse_pid(arguments, &pid);

@@ -83,6 +83,7 @@ static int receive(int fd, gp_control_reply_t *reply, int *rows)
     return is_one ? 0 : got == 0 ? -ECONNRESET : -EPROTO;
 }
 
+// Returns -ECONNRESET where the process hung up; else as gp_control_ask().
 static int wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, int *rows, const char *subject)
 {
     struct pollfd event = {.fd = meeting->socket, .events = POLLIN};
@@ -101,7 +102,8 @@ static int wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, i
         close(*rows);
         *rows = -1;
     }
-    return error == 0 ? 0 : gp_fail(subject, "the process did not answer: %s", strerror(-error));
+    return error == 0 || error == -ECONNRESET ? error
+                                              : gp_fail(subject, "the process did not answer: %s", strerror(-error));
 }
 
 static int meet(meeting_t *meeting, const char *subject)
@@ -116,16 +118,11 @@ static int meet(meeting_t *meeting, const char *subject)
                             "GREENPROF_CONTROL=1 beside LD_PRELOAD=libgreenprof-core.so.0");
 }
 
-int gp_control_ask(pid_t pid, const char *subject, const gp_control_request_t *request, gp_control_reply_t *reply,
-                   int *fd)
+static int ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,
+                    gp_control_reply_t *reply, int *fd)
 {
-    gp_target_t target;
-    meeting_t meeting = {.target = &target, .socket = -1};
-    if (fd != NULL)
-        *fd = -1;
-    int status = gp_target_find(&target, pid, subject);
-    if (status == 0)
-        status = meet(&meeting, subject);
+    meeting_t meeting = {.target = target, .socket = -1};
+    int status = meet(&meeting, subject);
     if (status != 0)
         return status;
     if (send(meeting.socket, request, sizeof(*request), MSG_NOSIGNAL) != (ssize_t)sizeof(*request))
@@ -134,6 +131,20 @@ int gp_control_ask(pid_t pid, const char *subject, const gp_control_request_t *r
         status = wait_for_reply(&meeting, reply, fd, subject);
     close(meeting.socket);
     return status;
+}
+
+int gp_control_ask(pid_t pid, const char *subject, const gp_control_request_t *request, gp_control_reply_t *reply,
+                   int *fd)
+{
+    gp_target_t target;
+    if (fd != NULL)
+        *fd = -1;
+    int status = gp_target_find(&target, pid, subject);
+    if (status == 0)
+        status = ask_once(&target, subject, request, reply, fd);
+    if (status == -ECONNRESET) // a program that closes all descriptors has just noticed, and listens anew
+        status = ask_once(&target, subject, request, reply, fd);
+    return status == -ECONNRESET ? gp_fail(subject, "the process did not answer: %s", strerror(ECONNRESET)) : status;
 }
 
 static const char *reason(const gp_control_request_t *request, const gp_control_reply_t *reply)

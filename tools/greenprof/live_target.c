@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capture/census_place.h"
+#include "capture/control_place.h"
 #include "message.h"
 
 enum { TEXT_SIZE = 16384, ENVIRONMENT_SIZE = 1 << 20 };
@@ -118,6 +119,8 @@ static bool look_in(const gp_target_t *target, const char *runtime, uid_t uid,
         int directory = gp_census_place_open(paths[i], uid);
         if (directory < 0)
             continue;
+        if (i == 1)
+            gp_control_socket_tidy(directory, gp_census_name_space());
         if (look(directory, argument))
             return true;
         close(directory);
