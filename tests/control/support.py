@@ -56,8 +56,7 @@ class Service:
 
     def end(self):
         """Let it end. Returns its status."""
-        if self.process.poll() is None:
-            self.process.stdin.close()
+        self.process.stdin.close()
         status = self.process.wait(LIMIT_SECONDS)
         self.process.stdout.close()
         return status

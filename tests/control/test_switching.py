@@ -7,7 +7,7 @@ import unittest
 
 from support import EVENTLET, SERVICE, Capture, Case, Service, has_eventlet
 
-END_EXIT, END_STOPPED = 0, 1  # capture/format.h
+END_EXIT, END_ASKED = 0, 6  # capture/format.h
 
 
 class Switching(Case):
@@ -32,7 +32,7 @@ class Switching(Case):
         for path in (first, second):
             capture = Capture(path)
             self.assertTrue(capture.whole)
-            self.assertEqual(capture.end, END_STOPPED)
+            self.assertEqual(capture.end, END_ASKED)
             self.assertEqual(capture.counters["signals"], capture.counters["samples"] + capture.drops)
             self.assertEqual(len(capture.samples), capture.counters["samples"])
 
@@ -136,7 +136,7 @@ class Switching(Case):
         self.assertEqual(self.sockets(), [])
         os.kill(service.pid, signal.SIGRTMIN + 3)
         capture = os.path.join(self.dir, "capture")
-        self.wait_until(lambda: Capture(capture).end == END_STOPPED, "stopped")
+        self.wait_until(lambda: Capture(capture).end == END_ASKED, "stopped")
         os.kill(service.pid, signal.SIGRTMIN + 3)
         self.wait_until(lambda: os.path.exists(capture + ".2"), "started again")
 

@@ -19,8 +19,8 @@ class Top(Case):
     def top(self, pid, *arguments):
         return json.loads(self.do("top", pid, "--once", "--json", "--interval", "100", *arguments))
 
-    def check_ledger(self, program):
-        service = Service(self, program, "--stopped", "-o", "capture")
+    def test_ledger(self):
+        service = Service(self, SERVICE, "--stopped", "-o", "capture")
         self.do("start", service.pid)
         burned = service.burn(500)
         top = self.top(service.pid, "-n", 0)
@@ -32,20 +32,12 @@ class Top(Case):
         self.assertEqual(sum(top["states"].values()), top["coroutines"])
         for row in top["rows"]:
             self.assertLessEqual(row["interval"]["cpu_seconds"], row["total"]["cpu_seconds"])
-        return top
-
-    def test_ledger(self):
-        top = self.check_ledger(SERVICE)
         self.assertEqual(top["coroutines"], 2)
         ledgers = sorted(row["total"]["cpu_seconds"] for row in top["rows"] if "tid" not in row)
         self.near("a to b", ledgers[1], 2 * ledgers[0], 0.1, 0.01)
 
-    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
-    def test_ledger_eventlet(self):
-        self.check_ledger(EVENTLET)
-
-    def test_at_work(self):
-        service = Service(self, SERVICE, "--stopped", "-o", "capture")
+    def check_at_work(self, program):
+        service = Service(self, program, "--stopped", "-o", "capture")
         service.process.stdin.write("burn 1000000\n")
         service.process.stdin.flush()
         top = self.top(service.pid)
@@ -58,6 +50,16 @@ class Top(Case):
         self.assertEqual(len(longest), 1)
         service.process.kill()
         service.process.wait()
+        return top
+
+    def test_at_work(self):
+        self.assertEqual(self.check_at_work(SERVICE)["coroutines"], 2)
+
+    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
+    def test_at_work_eventlet(self):
+        top = self.check_at_work(EVENTLET)
+        burners = [row["interval"]["cpu_seconds"] for row in top["rows"] if "tid" not in row]
+        self.near("green threads at work", sum(burners), top["process_cpu_seconds"], 0.2, 0.02)
 
     def test_in_a_pipe(self):
         service = Service(self, SERVICE, "--control", "-o", "capture")
@@ -90,6 +92,7 @@ class Top(Case):
         status, after = top.wait(100), termios.tcgetattr(slave)
         os.close(master)
         os.close(slave)
+        service.end()
         return status, output, before == after
 
     def test_on_a_terminal(self):

@@ -16,7 +16,7 @@ enum { TIMEOUT_MS = 20000, LOOK_MS = 200 };
 
 typedef struct meeting {
     const gp_target_t *target;
-    int socket; // -1 = not connected
+    int socket; // or a negative errno value
 } meeting_t;
 
 gp_control_request_t gp_control_request(enum gp_control_command command)
@@ -121,7 +121,7 @@ static int meet(meeting_t *meeting, const char *subject)
 static int ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,
                     gp_control_reply_t *reply, int *fd)
 {
-    meeting_t meeting = {.target = target, .socket = -1};
+    meeting_t meeting = {.target = target, .socket = -ENOENT};
     int status = meet(&meeting, subject);
     if (status != 0)
         return status;

@@ -116,7 +116,9 @@ static uint32_t end_reason(int end)
         return GP_END_FULL;
     if (end == ENDING_EXEC)
         return GP_END_EXEC;
-    return end == ENDING_ASKED || gp_sampler_has_yielded() ? GP_END_STOPPED : GP_END_EXIT;
+    if (gp_sampler_has_yielded())
+        return GP_END_STOPPED;
+    return end == ENDING_ASKED ? GP_END_ASKED : GP_END_EXIT;
 }
 
 static void hand_over_last(void)
