@@ -320,6 +320,7 @@ enum gp_end_reason {
     GP_END_FAILED = 3, // the file could not be written any further
     GP_END_CENSUS = 4, // the file is a census, not a capture
     GP_END_FULL = 5,   // recording: the file has the size that was asked for
+    GP_END_ASKED = 6,  // recording: greenprof stop
 };
 
 typedef struct gp_end_record {

@@ -39,6 +39,11 @@
     X(SPANS, "LIBRARY[,...]", 0, 0, NULL,                                                                              \
       "Libraries with calls that become spans of the request that makes them: sqlite, libpq, libcurl, hiredis; all; "  \
       "none. Unset: all.")                                                                                                  \
+    X(CONTROL, "0|1|stopped", 0, 0, "0",                                                                               \
+      "1: greenprof start, stop, dump, status and top can be used on the process, by its user and root. stopped: the " \
+      "same, and nothing is recorded before it is started.")                                                           \
+    X(TOGGLE_SIGNAL, "SIGNAL", 0, 0, NULL,                                                                             \
+      "Signal that starts recording, or stops it: names as for GREENPROF_SIGNAL, not the same one.")                   \
     X(CENSUS, "FILE", 0, 0, NULL,                                                                                      \
       "Write all coroutines to this file when the program dies of a fatal signal; %p stands for the process id.")      \
     X(SERVICE, "NAME", 0, 0, NULL, "What the program is called where its spans go. Unset: the name of the executable.")  \

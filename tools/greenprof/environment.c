@@ -43,8 +43,9 @@ int gp_environment_check(void)
             status = check_number(i, text);
         else if (strchr(value, '|') != NULL && !gp_option_is_choice(value, text))
             status = gp_fail(settings[i].name, "%s: must be %s", text, gp_option_choices(value));
-        else if (strcmp(settings[i].name, "GREENPROF_SIGNAL") == 0 && gp_signal_by_name(text) < 0)
-            status = gp_fail(settings[i].name, "%s: cannot be used for sampling; use one of %s", text, GP_SIGNAL_NAMES);
+        else if (strcmp(value, "SIGNAL") == 0 && gp_signal_by_name(text) < 0)
+            status = gp_fail(settings[i].name, "%s: cannot be used for %s; use one of %s", text,
+                             strcmp(settings[i].name, "GREENPROF_SIGNAL") == 0 ? "sampling" : "this", GP_SIGNAL_NAMES);
         else if (strcmp(settings[i].name, "GREENPROF_MAX_SIZE") == 0 && !gp_size_limit_parse(text, &bytes))
             status = gp_fail(settings[i].name, "%s: must be %s", text, GP_SIZE_LIMIT_WORDS);
     }

@@ -5,9 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,137 +15,42 @@
 #include <unistd.h>
 
 #include "capture/census_place.h"
+#include "live_target.h"
 #include "message.h"
 #include "model/kinds.h"
 
 enum { TIMEOUT_MS = 10000, TEXT_SIZE = 16384 };
 
-typedef struct target {
-    pid_t pid, tid;
-    uid_t uid;         // effective
-    int own_pid;       // as the process itself sees it
-    uint64_t caught;   // signals that it handles
-    char *environment; // NULL = may not be read
+typedef struct census {
+    gp_target_t target;
+    pid_t tid;
     int directory;
     gp_census_marker_t marker;
-} target_t;
+} census_t;
 
-static bool read_proc(pid_t pid, const char *name, char *text, size_t size, size_t *length)
+static bool find_marker_in(int directory, void *argument)
 {
-    char path[96];
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    census_t *census = argument;
+    const gp_target_t *target = &census->target;
+    if (gp_census_marker_read(directory, target->own_pid, &census->marker) != 0)
         return false;
-    size_t got = 0;
-    for (ssize_t more; got < size - 1 && (more = read(fd, text + got, size - 1 - got)) > 0;)
-        got += (size_t)more;
-    close(fd);
-    text[got] = '\0';
-    if (length != NULL)
-        *length = got;
-    return got > 0;
-}
-
-// The last number of a line of /proc/PID/status: the innermost of nested name spaces.
-static int last_number(const char *status, const char *key)
-{
-    const char *at = strstr(status, key);
-    int number = 0;
-    for (char *end; at != NULL; at = end) {
-        at += at == strstr(status, key) ? strlen(key) : 0;
-        long found = strtol(at, &end, 10);
-        if (end == at || *at == '\n')
-            break;
-        number = (int)found;
-        if (*end == '\n')
-            break;
+    if (census->marker.start == target->start) {
+        census->directory = directory;
+        return true;
     }
-    return number;
-}
-
-static bool find_target(target_t *target)
-{
-    char text[TEXT_SIZE];
-    unsigned real = 0, effective = 0;
-    if (!read_proc(target->pid, "status", text, sizeof(text), NULL))
-        return false;
-    const char *uids = strstr(text, "\nUid:"), *caught = strstr(text, "\nSigCgt:");
-    if (uids != NULL)
-        sscanf(uids, "\nUid: %u %u", &real, &effective);
-    if (caught != NULL)
-        sscanf(caught, "\nSigCgt: %" SCNx64, &target->caught);
-    target->uid = effective;
-    target->own_pid = last_number(text, "\nNSpid:");
-    if (target->own_pid == 0)
-        target->own_pid = target->pid;
-    return true;
-}
-
-// $XDG_RUNTIME_DIR as the process was started with; NULL = none, or it may not be read.
-static const char *runtime_of(const target_t *target, char *text, size_t size)
-{
-    static const char name[] = "XDG_RUNTIME_DIR=";
-    size_t length;
-    if (!read_proc(target->pid, "environ", text, size, &length))
-        return getenv("XDG_RUNTIME_DIR");
-    for (const char *at = text; at < text + length; at += strlen(at) + 1)
-        if (strncmp(at, name, sizeof(name) - 1) == 0)
-            return at + sizeof(name) - 1;
-    return NULL;
-}
-
-static bool is_it(const target_t *target, const gp_census_marker_t *marker)
-{
-    char text[TEXT_SIZE];
-    return read_proc(target->pid, "stat", text, sizeof(text), NULL) && gp_census_start_time(text) == marker->start;
-}
-
-// Look for the marker in one directory, seen from the process' root and from ours.
-static bool find_marker_in(target_t *target, const char *runtime)
-{
-    char path[GP_PLACE_SIZE], rooted[GP_PLACE_SIZE + 64];
-    if (!gp_census_place(runtime, target->uid, path, sizeof(path)))
-        return false;
-    gp_census_place_tidy(path, target->uid);
-    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)target->pid, path);
-    const char *const paths[] = {rooted, path};
-    for (int i = 0; i < 2; i++) {
-        int directory = gp_census_place_open(paths[i], target->uid);
-        if (directory < 0)
-            continue;
-        if (gp_census_marker_read(directory, target->own_pid, &target->marker) == 0) {
-            if (is_it(target, &target->marker)) {
-                target->directory = directory;
-                return true;
-            }
-            char name[24]; // of a process that has ended; this one has its number now
-            snprintf(name, sizeof(name), "%d", target->own_pid);
-            unlinkat(directory, name, 0);
-        }
-        close(directory);
-    }
+    char name[24]; // of a process that has ended; this one has its number now
+    snprintf(name, sizeof(name), "%d", target->own_pid);
+    unlinkat(directory, name, 0);
     return false;
 }
 
-static bool find_marker(target_t *target)
-{
-    char *text = malloc(1 << 20);
-    bool found = false;
-    if (text != NULL) {
-        const char *runtime = runtime_of(target, text, 1 << 20);
-        found = (runtime != NULL && find_marker_in(target, runtime)) || find_marker_in(target, NULL);
-    }
-    free(text);
-    return found;
-}
-
 // The thread of the marker by its number here; 0 = it is gone: the process has become another program.
-static pid_t find_task(const target_t *target)
+static pid_t find_task(const census_t *census)
 {
     char path[64], text[TEXT_SIZE];
     pid_t found = 0;
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)target->pid);
+    pid_t pid = census->target.pid;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *tasks = opendir(path);
     if (tasks == NULL)
         return 0;
@@ -155,38 +58,38 @@ static pid_t find_task(const target_t *target)
         pid_t tid = (pid_t)atoi(entry->d_name);
         char name[64];
         snprintf(name, sizeof(name), "task/%d/status", (int)tid);
-        if (tid > 0 && read_proc(target->pid, name, text, sizeof(text), NULL) &&
-            (last_number(text, "\nNSpid:") == target->marker.tid || tid == target->marker.tid))
+        if (tid > 0 && gp_target_read(pid, name, text, sizeof(text), NULL) &&
+            (gp_target_last_number(text, "\nNSpid:") == census->marker.tid || tid == census->marker.tid))
             found = tid;
     }
     closedir(tasks);
     return found;
 }
 
-static int ask(const target_t *target, uint32_t number)
+static int ask(const census_t *census, uint32_t number)
 {
     siginfo_t info;
     memset(&info, 0, sizeof(info));
-    info.si_signo = target->marker.signal_number;
+    info.si_signo = census->marker.signal_number;
     info.si_code = SI_QUEUE;
     info.si_pid = getpid();
     info.si_uid = getuid();
     info.si_value.sival_ptr = (void *)((uintptr_t)GP_CENSUS_MAGIC << 32 | number);
-    return syscall(SYS_rt_tgsigqueueinfo, target->pid, target->tid, info.si_signo, &info) == 0 ? 0 : -errno;
+    return syscall(SYS_rt_tgsigqueueinfo, census->target.pid, census->tid, info.si_signo, &info) == 0 ? 0 : -errno;
 }
 
-static int wait_for_answer(const target_t *target, uint32_t number, const char *subject)
+static int wait_for_answer(const census_t *census, uint32_t number, const char *subject)
 {
     char name[48];
     struct timespec pause = {.tv_nsec = 1000000};
-    gp_census_answer_name(target->own_pid, number, name, sizeof(name));
+    gp_census_answer_name(census->target.own_pid, number, name, sizeof(name));
     for (int waited = 0; waited < TIMEOUT_MS; waited++) {
-        int fd = openat(target->directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = openat(census->directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0) {
-            unlinkat(target->directory, name, 0);
+            unlinkat(census->directory, name, 0);
             return fd;
         }
-        if (!is_it(target, &target->marker))
+        if (!gp_target_is_there(&census->target))
             return gp_fail(subject, "the process ended before it answered"), -1;
         nanosleep(&pause, NULL);
     }
@@ -194,33 +97,32 @@ static int wait_for_answer(const target_t *target, uint32_t number, const char *
     return -1;
 }
 
-static int ask_and_wait(target_t *target, const char *subject)
+static int ask_and_wait(census_t *census, const char *subject)
 {
     uint32_t number;
-    target->tid = find_task(target);
-    int signal_number = target->marker.signal_number;
-    if (target->tid == 0 || signal_number < 1 || signal_number > 64 || !(target->caught & 1ull << (signal_number - 1)))
+    census->tid = find_task(census);
+    int signal_number = census->marker.signal_number;
+    if (census->tid == 0 || signal_number < 1 || signal_number > 64 ||
+        !(census->target.caught & 1ull << (signal_number - 1)))
         return gp_fail(subject, "greenprof is no longer active in this process"), -1;
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
         number = (uint32_t)getpid();
-    int error = ask(target, number);
+    int error = ask(census, number);
     if (error != 0)
         return gp_fail(subject, "cannot be asked: %s", strerror(-error)), -1;
-    return wait_for_answer(target, number, subject);
+    return wait_for_answer(census, number, subject);
 }
 
 int gp_live_census(pid_t pid, const char *subject)
 {
-    target_t target = {.pid = pid};
-    if (!find_target(&target))
-        return gp_fail(subject, "no such file, and no such process"), -1;
-    if (geteuid() != 0 && geteuid() != target.uid)
-        return gp_fail(subject, "the process belongs to another user: %s", strerror(EPERM)), -1;
-    if (!find_marker(&target))
+    census_t census = {0};
+    if (gp_target_find(&census.target, pid, subject) != 0)
+        return -1;
+    if (!gp_target_each_place(&census.target, find_marker_in, &census))
         return gp_fail(subject, "no greenprof in this process: start it under 'greenprof run', or let "
                                 "it link libgreenprof and start a profile"),
                -1;
-    int fd = ask_and_wait(&target, subject);
-    close(target.directory);
+    int fd = ask_and_wait(&census, subject);
+    close(census.directory);
     return fd;
 }

@@ -47,6 +47,11 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_RUNTIMES] = gp_command_runtimes,
     [GP_COMMAND_HELP] = help,
     [GP_COMMAND_COROUTINES] = gp_command_coroutines,
+    [GP_COMMAND_START] = gp_command_start,
+    [GP_COMMAND_STOP] = gp_command_stop,
+    [GP_COMMAND_DUMP] = gp_command_dump,
+    [GP_COMMAND_STATUS] = gp_command_status,
+    [GP_COMMAND_TOP] = gp_command_top,
 };
 
 // A capture named '-' is standard input.

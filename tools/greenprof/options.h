@@ -22,6 +22,11 @@ typedef enum gp_command_id {
     GP_COMMAND_INFO,
     GP_COMMAND_RUNTIMES,
     GP_COMMAND_COROUTINES,
+    GP_COMMAND_START,
+    GP_COMMAND_STOP,
+    GP_COMMAND_DUMP,
+    GP_COMMAND_STATUS,
+    GP_COMMAND_TOP,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;
@@ -74,7 +79,7 @@ typedef struct gp_arguments {
     // run
     uint64_t frequency_hz, depth;
     const char *engine, *follow, *follow_name, *max_size, *patch;
-    bool exact, quiet;
+    bool exact, quiet, control, stopped;
     // what is written
     const char *output, *format;
     // what is read
@@ -95,6 +100,9 @@ typedef struct gp_arguments {
     // coroutines, trace
     uint64_t members;
     bool json;
+    // top
+    uint64_t interval_ms;
+    bool once;
     // trace
     bool html, dot, chrome, rally, slowest;
 } gp_arguments_t;

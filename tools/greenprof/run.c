@@ -51,10 +51,18 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         setenv("GREENPROF_NATIVE", "1", 1);
     if (arguments->exact)
         setenv("GREENPROF_MODE", "exact", 1);
+    if (arguments->control || arguments->stopped)
+        setenv("GREENPROF_CONTROL", arguments->stopped ? "stopped" : "1", 1);
     gp_run_session(session);
     setenv("GREENPROF_SESSION", session, 1);
     snprintf(number, sizeof(number), "%ld", (long)getpid());
     setenv("GREENPROF_PID", number, 1);
+}
+
+static bool is_set_to(const char *variable, const char *value)
+{
+    const char *set = getenv(variable);
+    return set != NULL && strcmp(set, value) == 0;
 }
 
 // The capture's, as the user has it.
@@ -110,9 +118,13 @@ int gp_command_run(const gp_arguments_t *arguments)
         return status;
     set_environment(arguments, output, core);
     make_name(arguments, name);
-    set_last_word(arguments, name);
+    bool is_stopped = arguments->stopped || is_set_to("GREENPROF_CONTROL", "stopped");
+    if (is_stopped)
+        unsetenv("GREENPROF_SAY");
+    else
+        set_last_word(arguments, name);
     gp_run_prepare_sanitizer(program);
-    if (!arguments->quiet)
+    if (!arguments->quiet && !is_stopped)
         gp_run_watch(output, name, arguments);
     execvp(program, arguments->operands);
     int error = errno;

@@ -355,10 +355,26 @@ static unsigned highest_wanted(void)
     return 0;
 }
 
+// Of the program's, where the caller is a thread of greenprof's own: the main one, if it lives.
+static gp_thread_t *find_one_of_program(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire), *found = NULL;
+    for (; thread != NULL; thread = thread->next) {
+        pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
+            continue;
+        if (found == NULL || tid == getpid())
+            found = thread;
+    }
+    return found;
+}
+
 int gp_sampler_acquire(unsigned hz)
 {
     int error = 0;
     gp_thread_t *self = gp_thread_attach(); // before the lock: a still unknown thread is announced to arm_if_sampling()
+    if (self == NULL && gp_thread_is_own((pid_t)syscall(SYS_gettid)))
+        self = find_one_of_program();
     if (self == NULL)
         return -ENOMEM;
     gp_sampler_enter();

@@ -166,6 +166,7 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->language_base, 0, memory_order_relaxed);
     memset(thread->name, 0, sizeof(thread->name));
     thread->session.cpu_ns = UINT64_MAX;
+    thread->session.start_cpu_ns = 0;
     thread->session.name_age = 0;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What happens when the core library is loaded.
+#include "collect/sampler.h"
+#include "control/control.h"
 #include "coro/threads.h"
 #include "interface.h"
 #include "process/process.h"
 #include "session/census_service.h"
+#include "session/follow.h"
 #include "session/session.h"
 #include "settings.h"
 #include "signal/handler.h"
@@ -16,6 +19,18 @@ static int is_active(void)
     return first() == gp_core_own_interface();
 }
 
+static void begin_session(void)
+{
+    bool records = gp_setting(GP_SETTING_OUTPUT) != NULL && !gp_control_is_stopped();
+    if ((!records && !gp_control_is_wanted()) || !gp_follow_image())
+        return;
+    gp_sampler_follow_forks(gp_follow_forks());
+    if (records)
+        gp_session_start();
+    if (gp_control_is_wanted())
+        gp_control_start();
+}
+
 __attribute__((constructor)) static void load(void)
 {
     gp_threads_are_anothers = !is_active();
@@ -26,7 +41,7 @@ __attribute__((constructor)) static void load(void)
     atomic_store_explicit(&gp_handler_depth, (unsigned)gp_setting_number(GP_SETTING_DEPTH), memory_order_relaxed);
     atomic_store_explicit(&gp_handler_native, gp_setting_is(GP_SETTING_NATIVE, "1"), memory_order_relaxed);
     gp_census_service_start();
-    gp_session_start();
+    begin_session();
 }
 
 __attribute__((destructor)) static void unload(void)

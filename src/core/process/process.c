@@ -13,6 +13,7 @@
 #include "collect/collector.h"
 #include "collect/left_children.h"
 #include "collect/sampler.h"
+#include "control/control.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
@@ -155,6 +156,7 @@ static void finish_outer(bool is_child)
         gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to report
         gp_session_in_child();
         gp_sampler_restart_in_child();
+        gp_control_in_child();
     }
     gp_process_fork_ends();
     forker = NEITHER;
@@ -293,6 +295,7 @@ void gp_process_before_exec(void)
     gp_left_child_before_exec();
     if (!gp_process_is_mine())
         return;
+    gp_control_before_exec();
     gp_session_before_exec();
     gp_sampler_before_exec();
     gp_host_mask_before_exec();
@@ -305,6 +308,7 @@ void gp_process_after_failed_exec(void)
     if (gp_process_is_mine()) {
         gp_host_mask_after_failed_exec();
         gp_sampler_after_failed_exec();
+        gp_control_after_failed_exec();
     }
     errno = saved_errno;
 }
@@ -401,6 +405,7 @@ void gp_process_ending(void)
     void (*call)(void) = atomic_load_explicit(&at_end, memory_order_acquire);
     if (call != NULL)
         call();
+    gp_control_end();
     gp_session_ending();
 }
 

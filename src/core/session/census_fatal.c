@@ -87,7 +87,7 @@ void gp_census_fatal_serve(void)
     char path[PATH_MAX + 32];
     if (atomic_load_explicit(&state, memory_order_acquire) != ASKED)
         return;
-    if (gp_recording_path(pattern, path, sizeof(path)))
+    if (gp_recording_path(pattern, (int)gp_setting_number(GP_SETTING_PID), path, sizeof(path)))
         gp_census_write(path, &fatal);
     atomic_store_explicit(&state, DONE, memory_order_release);
     gp_futex_wake_all(&state);

@@ -36,7 +36,7 @@ static bool read_asked(asked_t *asked)
         used == 0)
         return false;
     asked->is_quiet = strcmp(when, "end") != 0;
-    return gp_recording_path(text + used, asked->name, sizeof(asked->name));
+    return gp_recording_path(text + used, getpid(), asked->name, sizeof(asked->name));
 }
 
 // A background process that writes to a terminal may be stopped (tostop): that is not worth a line.

@@ -200,7 +200,10 @@ void gp_recording_thread(gp_recording_t *recording, gp_thread_t *thread, uint64_
     record->tid = (uint32_t)thread->tid;
     record->start_ns = gp_recording_since(recording, thread->start_ticks);
     record->end_ns = thread->end_ticks != 0 ? gp_recording_since(recording, thread->end_ticks) : 0;
-    record->cpu_ns = cpu_ns > thread->start_cpu_ns ? cpu_ns - thread->start_cpu_ns : 0;
+    uint64_t from = thread->start_cpu_ns;
+    if (!recording->is_brief && thread->session.start_cpu_ns > from)
+        from = thread->session.start_cpu_ns;
+    record->cpu_ns = cpu_ns > from ? cpu_ns - from : 0;
     record->coro_id = thread->root_id;
     memcpy(record->name, thread->name, sizeof(record->name));
 }
@@ -278,9 +281,8 @@ void gp_recording_meta(gp_recording_t *recording)
     add_meta(recording, "greenprof", text, strlen(text));
 }
 
-bool gp_recording_path(const char *pattern, char *path, size_t size)
+bool gp_recording_path(const char *pattern, int owner, char *path, size_t size)
 {
-    int main_pid = (int)gp_setting_number(GP_SETTING_PID);
     if (pattern == NULL)
         return false;
     size_t length = 0;
@@ -295,7 +297,7 @@ bool gp_recording_path(const char *pattern, char *path, size_t size)
         }
     }
     path[length] = '\0';
-    if (!has_pid && main_pid != 0 && main_pid != getpid())
+    if (!has_pid && owner != 0 && owner != getpid())
         snprintf(path + length, size - length, ".%d", (int)getpid());
     return *pattern == '\0';
 }

@@ -43,9 +43,9 @@ void gp_recording_definitions(gp_recording_t *recording);
 //   thread_index: of a thread's own stack, else 0.
 void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint32_t thread_index);
 
-// The path that a pattern stands for: %p is the process id; where there is none, a process other than GREENPROF_PID
+// The path that a pattern stands for: %p is the process id; where there is none, a process other than `owner` (0 = any)
 // appends its own. Returns whether there is a pattern, and room. Needs no lock.
-bool gp_recording_path(const char *pattern, char *path, size_t size);
+bool gp_recording_path(const char *pattern, int owner, char *path, size_t size);
 
 // Ask the system what a thread is called.
 void gp_recording_name_thread(gp_thread_t *thread);

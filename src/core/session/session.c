@@ -12,12 +12,12 @@
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
-#include "model/size_limit.h"
 #include "session/census_service.h"
 #include "session/closing.h"
 #include "session/follow.h"
 #include "session/recording.h"
 #include "session/session_calls.h"
+#include "session/session_file.h"
 #include "session/session_records.h"
 #include "session/session_report.h"
 #include "session/span_listen.h"
@@ -42,15 +42,21 @@ enum {
 // flushes may need.
 #define LAST_NUMBER (UINT32_MAX - (1u << 22))
 
-enum ending { ENDING_NOT, ENDING_EXIT, ENDING_EXEC };
+enum ending { ENDING_NOT, ENDING_ASKED, ENDING_EXIT, ENDING_EXEC };
 
 static const gp_sink_t session_sink, finished_sink;
 static uint64_t last_flush_ns;
 static _Atomic bool started;
+static _Atomic bool is_leaving; // of a recording that is over, not everything is taken back yet
 static bool was_started, opened;
-static bool is_over;          // the last of it has been handed over, and the program goes on
-static gp_closing_t finished; // the last word on a recording that is over
+static bool is_over;                   // the last of it has been reported, and the program goes on
+static bool is_out;                    // and handed over
+static bool is_asked, was_switched;    // its end was asked for by a command, or any change was
+static gp_closing_t finished;          // the last word on a recording that is over
+static gp_session_latest_t latest;     // what the latest recording came to
+static unsigned frequency;             // of the present one
 static _Atomic int ending;
+static _Atomic bool flushing; // what there is, is to be written
 static _Atomic bool closing; // the last word is to be said
 
 static bool wants_waits(void)
@@ -67,44 +73,11 @@ static void write_end(uint32_t reason)
     record->reason = reason;
 }
 
-static bool find_path(char *path, size_t size)
-{
-    const char *wanted = gp_setting(GP_SETTING_OUTPUT), *limit = gp_setting(GP_SETTING_MAX_SIZE);
-    if (limit == NULL || !gp_size_limit_parse(limit, &gp_session_recording.writer.max_bytes))
-        gp_session_recording.writer.max_bytes = 0;
-    bool found = gp_recording_path(wanted, path, size);
-    gp_session_recording.writer.has_made_name = found && strcmp(path, wanted) != 0;
-    return found;
-}
-
-// Of a forked child: the writing thread opens it, which may take as long as the file system pleases.
-static void open_later(void)
-{
-    char path[4096];
-    opened = true;
-    if (find_path(path, sizeof(path)))
-        gp_writer_open_later(&gp_session_recording.writer, path, &gp_session_recording.header);
-    gp_recording_meta(&gp_session_recording);
-}
-
-static int open_now(void)
-{
-    char path[4096];
-    opened = true;
-    int error = find_path(path, sizeof(path))
-                    ? gp_writer_open(&gp_session_recording.writer, path, &gp_session_recording.header)
-                    : -ENAMETOOLONG;
-    if (error == 0)
-        gp_recording_meta(&gp_session_recording);
-    return error;
-}
-
 // Samples that are missing, and need not be: of an idle thread, or by another timer, there are none.
 static gp_closing_t last_word(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
-    gp_collector_counters(counters);
-    gp_samples_leave_late(counters);
+    gp_session_counters(counters);
     bool is_whole = atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT;
     return (gp_closing_t){
         .samples = counters[GP_COUNTER_SAMPLES],
@@ -142,7 +115,33 @@ static uint32_t end_reason(int end)
 {
     if (end == ENDING_NOT)
         return GP_END_FULL;
-    return end == ENDING_EXEC ? GP_END_EXEC : gp_sampler_has_yielded() ? GP_END_STOPPED : GP_END_EXIT;
+    if (end == ENDING_EXEC)
+        return GP_END_EXEC;
+    if (gp_sampler_has_yielded())
+        return GP_END_STOPPED;
+    return end == ENDING_ASKED ? GP_END_ASKED : GP_END_EXIT;
+}
+
+static void hand_over_last(void)
+{
+    for (int i = 0; gp_writer_is_busy(&gp_session_recording.writer) && i < WAITS_AT_END; i++)
+        gp_session_let_it_write(); // with a part of the report
+    is_out = gp_session_hand_over();
+}
+
+// Nothing more is to be reported, or there is nothing to report.
+static bool is_done(int end)
+{
+    if (is_over && !is_out)
+        hand_over_last();
+    // A child that did nothing has no file, unless it was asked for one.
+    return is_over || (!opened && end != ENDING_ASKED && gp_writer_pending(&gp_session_recording.writer) == 0);
+}
+
+static void ends_no_more(void)
+{
+    atomic_store_explicit(&flushing, false, memory_order_release);
+    atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
 }
 
 static void end_of_round(void)
@@ -150,49 +149,73 @@ static void end_of_round(void)
     say_last_word();
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
-    if (end == ENDING_NOT && now - last_flush_ns < FLUSH_NS &&
+    bool flushes = atomic_load_explicit(&flushing, memory_order_acquire);
+    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < FLUSH_NS &&
         gp_writer_pending(&gp_session_recording.writer) < FLUSH_BYTES)
         return;
-    if (is_over ||
-        (!opened && gp_writer_pending(&gp_session_recording.writer) == 0)) { // a child that did nothing has no file
-        atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
+    if (is_done(end)) {
+        ends_no_more();
         return;
     }
     if (gp_writer_is_busy(&gp_session_recording.writer))
         return; // the disk is slow: records wait where they are
     if (gp_writer_has_failed(&gp_session_recording.writer)) {
-        is_over = end == ENDING_NOT;
-        atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
+        is_over = is_out = end <= ENDING_ASKED;
+        ends_no_more();
         return;
     }
     if (!opened)
-        open_later();
+        gp_session_open_later();
+    opened = true;
+    if (flushes)
+        gp_session_report_all();
     gp_recording_definitions(&gp_session_recording);
     bool is_last = end != ENDING_NOT || is_nearly_full();
     gp_session_report(now, is_last);
     if (is_last)
         write_end(end_reason(end));
-    for (int i = 0; is_last && gp_writer_is_busy(&gp_session_recording.writer) && i < WAITS_AT_END; i++)
-        gp_session_let_it_write(); // with a part of the report
-    bool is_handed_over = gp_session_hand_over();
+    if (is_last)
+        hand_over_last();
+    else
+        is_out = gp_session_hand_over();
     last_flush_ns = now;
-    is_over = is_last && is_handed_over && end == ENDING_NOT;
+    is_over = is_last && end <= ENDING_ASKED;
+    if (is_out && flushes)
+        atomic_store_explicit(&flushing, false, memory_order_release);
     if (end != ENDING_NOT)
         atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
+}
+
+static void keep_path(void)
+{
+    const char *path = gp_session_recording.writer.path;
+    size_t length = strnlen(path, sizeof(latest.path) - 1);
+    memcpy(latest.path, path, length);
+    latest.path[length] = '\0';
+}
+
+static void keep_latest(int error)
+{
+    const gp_writer_t *writer = &gp_session_recording.writer;
+    latest.state = finished.is_full ? GP_CONTROL_FULL : error != 0 ? GP_CONTROL_FAILED : GP_CONTROL_STOPPED;
+    latest.bytes = writer->bytes;
+    gp_session_counters(latest.counters);
+    keep_path();
 }
 
 // The capture is as large as it may be and written, or cannot be written any further: nothing that costs the program
 // anything goes on for it.
 static void after_round(void)
 {
-    if (!is_over || gp_writer_is_busy(&gp_session_recording.writer))
+    if (!is_over || !is_out || gp_writer_is_busy(&gp_session_recording.writer))
         return;
+    atomic_store_explicit(&is_leaving, true, memory_order_release);
     gp_drain_enter();
     finished = last_word();
     int error = atomic_load_explicit(&gp_session_recording.writer.error, memory_order_relaxed);
     finished.is_whole = true;
-    finished.is_full = error == 0 || (error == -EFBIG && gp_session_recording.writer.max_bytes != 0);
-    unsigned hz = gp_session_recording.header.frequency_hz;
+    finished.is_full = (error == 0 && !is_asked) || (error == -EFBIG && gp_session_recording.writer.max_bytes != 0);
+    keep_latest(error);
     gp_recording_abandon(&gp_session_recording);
     atomic_store_explicit(&gp_session_recording.writer.error, error, memory_order_relaxed);
     atomic_store_explicit(&started, false, memory_order_release);
@@ -203,7 +226,8 @@ static void after_round(void)
     gp_drain_leave();
     gp_wait_want(-1);
     gp_session_calls_stop();
-    gp_sampler_release(hz);
+    gp_sampler_release(frequency);
+    atomic_store_explicit(&is_leaving, false, memory_order_release);
 }
 
 static void finished_round(void)
@@ -258,58 +282,80 @@ void gp_session_ending(void)
         return;
     if (started)
         end(ENDING_EXIT);
-    atomic_store_explicit(&closing, true, memory_order_release); // the collector says it: this may be a handler
+    if (!was_switched) // the command has said it; and the collector says it, as this may be a handler
+        atomic_store_explicit(&closing, true, memory_order_release);
     gp_collector_sync_within(2 * (uint64_t)ENDING_LIMIT_NS);
     gp_census_service_end();
 }
 
-static void forget_parents(prof_coro_t *coro, void *unused)
-{
-    (void)unused;
-    // What it has done so far is in the parent's capture.
-    coro->session.written_id = 0;
-    coro->session.ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    gp_ledger_read(coro, gp_ticks(), &coro->session.reported);
-}
-
 void gp_session_in_child(void)
 {
+    atomic_store_explicit(&is_leaving, false, memory_order_relaxed);
+    gp_writing_after_fork();
+    if (started || gp_session_recording.writer.fd >= 0)
+        gp_recording_abandon(&gp_session_recording);
     if (!started)
         return;
-    unsigned hz = gp_session_recording.header.frequency_hz;
-    gp_recording_abandon(&gp_session_recording);
-    gp_writing_after_fork();
-    is_over = false;
-    gp_session_report_in_child();
-    atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
-    opened = false;
+    is_over = opened = false;
+    ends_no_more();
     last_flush_ns = 0;
-    gp_recording_begin(&gp_session_recording, hz);
-    gp_coro_each(forget_parents, NULL);
+    gp_session_begin_recording(frequency);
+    gp_session_report_in_child();
     gp_session_calls_after_fork();
 }
 
-static int start(void)
+static int choose(void)
 {
+    static bool is_chosen;
     const char *engine = gp_setting(GP_SETTING_ENGINE), *signal_text = gp_setting(GP_SETTING_SIGNAL);
+    if (is_chosen)
+        return 0;
     if ((engine != NULL && gp_sampler_choose_engine(engine) != 0) ||
         (signal_text != NULL && gp_sampling_signal_choose(signal_text) != 0))
         return -EINVAL;
-    unsigned hz = (unsigned)gp_setting_number(GP_SETTING_FREQUENCY);
-    atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
-    int error = gp_sampler_acquire(hz);
+    is_chosen = true;
+    return 0;
+}
+
+// The file is open: take in what happens from now on.
+static void take_part(bool is_late)
+{
+    static bool has_sink;
+    if (!has_sink)
+        gp_sink_add(&finished_sink);
+    has_sink = true;
+    gp_drain_enter();
+    is_over = is_out = false;
+    opened = true;
+    ends_no_more();
+    last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    if (is_late) {
+        gp_session_recording.start_ticks = gp_ticks();
+        gp_session_report_anew();
+    }
+    was_started = true;
+    gp_sink_replace(&finished_sink, &session_sink);
+    atomic_store_explicit(&started, true, memory_order_release);
+    gp_drain_leave();
+}
+
+static int start(bool is_late)
+{
+    int error = choose();
     if (error != 0)
         return error;
-    gp_recording_begin(&gp_session_recording, hz);
-    error = open_now();
+    frequency = gp_session_frequency();
+    atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
+    error = gp_sampler_acquire(frequency);
+    if (error != 0)
+        return error;
+    error = gp_session_open_now(frequency);
     if (error != 0) {
-        gp_sampler_release(hz);
+        gp_sampler_release(frequency);
         return error;
     }
-    last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    started = was_started = true;
+    take_part(is_late);
     gp_wait_want(1);
-    gp_sink_add(&session_sink);
     atomic_store_explicit(&gp_spawn_wanted, true, memory_order_relaxed);
     gp_spans_want(GP_SPANS_CAPTURED, true);
     gp_session_calls_start();
@@ -318,14 +364,11 @@ static int start(void)
 
 int gp_session_start(void)
 {
-    if (gp_setting(GP_SETTING_OUTPUT) == NULL || !gp_follow_image())
-        return 0;
-    gp_sampler_follow_forks(gp_follow_forks());
     // No sample before all is in place: the time that it takes to get there is not the program's.
     sigset_t signals, old;
     sigfillset(&signals);
     pthread_sigmask(SIG_BLOCK, &signals, &old);
-    int error = start();
+    int error = start(false);
     gp_sampler_begin_here();
     gp_session_recording.start_ticks = gp_ticks();
     gp_session_report_start();
@@ -333,4 +376,83 @@ int gp_session_start(void)
     if (error != 0)
         gp_closing_say_failed(error);
     return error;
+}
+
+int gp_session_begin(const gp_session_wish_t *wish)
+{
+    if (atomic_load_explicit(&started, memory_order_acquire))
+        return -EALREADY;
+    if (atomic_load_explicit(&is_leaving, memory_order_acquire))
+        return -EAGAIN;
+    if (wish->path[0] == '\0' && gp_setting(GP_SETTING_OUTPUT) == NULL)
+        return -EDESTADDRREQ;
+    gp_session_set_wish(wish);
+    is_asked = false;
+    was_switched = true;
+    return start(true);
+}
+
+// Let rounds come until nothing is left to do, `limit_ns` at most. Returns 0 or -ETIMEDOUT.
+static int let_rounds_come(bool (*is_enough)(void), uint64_t limit_ns)
+{
+    uint64_t begin = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
+    while (!is_enough()) {
+        if (waited >= limit_ns || gp_collector_sync_within(limit_ns - waited) != 0)
+            return -ETIMEDOUT;
+        waited = gp_clock_ns(CLOCK_MONOTONIC) - begin;
+        gp_writing_wait(&gp_session_recording.writer, waited < limit_ns ? limit_ns - waited : 0);
+        waited = gp_clock_ns(CLOCK_MONOTONIC) - begin;
+    }
+    return 0;
+}
+
+static bool is_finished(void)
+{
+    int none = ENDING_NOT;
+    if (!atomic_load_explicit(&started, memory_order_acquire))
+        return !atomic_load_explicit(&is_leaving, memory_order_acquire);
+    atomic_compare_exchange_strong_explicit(&ending, &none, ENDING_ASKED, memory_order_acq_rel, memory_order_relaxed);
+    return false;
+}
+
+int gp_session_finish(uint64_t limit_ns)
+{
+    if (!atomic_load_explicit(&started, memory_order_acquire))
+        return -EALREADY;
+    is_asked = was_switched = true;
+    return let_rounds_come(is_finished, limit_ns);
+}
+
+static bool is_flushed(void)
+{
+    return !atomic_load_explicit(&flushing, memory_order_acquire);
+}
+
+int gp_session_flush(uint64_t limit_ns)
+{
+    if (!atomic_load_explicit(&started, memory_order_acquire))
+        return -EALREADY;
+    atomic_store_explicit(&flushing, true, memory_order_release);
+    int error = let_rounds_come(is_flushed, limit_ns);
+    return error == 0 ? gp_writing_wait(&gp_session_recording.writer, limit_ns) : error;
+}
+
+void gp_session_status(gp_session_latest_t *status)
+{
+    const gp_writer_t *writer = &gp_session_recording.writer;
+    const gp_file_header_t *header = &gp_session_recording.header;
+    gp_drain_enter();
+    if (atomic_load_explicit(&started, memory_order_relaxed)) {
+        latest.state = GP_CONTROL_RECORDING;
+        if (!gp_writer_is_busy(writer)) // else the writing thread changes it
+            latest.bytes = writer->bytes;
+        gp_session_counters(latest.counters);
+        keep_path();
+    }
+    latest.start_realtime_ns = header->start_realtime_ns;
+    latest.start_ns = header->start_monotonic_ns;
+    latest.frequency_hz = header->frequency_hz;
+    latest.clock = header->clock;
+    *status = latest;
+    gp_drain_leave();
 }

@@ -26,6 +26,10 @@ void gp_session_calls_start(void)
 {
     if (!gp_setting_is(GP_SETTING_MODE, "exact"))
         return;
+    if (seen != NULL) // of an earlier capture
+        memset(seen, 0, seen_slots * sizeof(*seen));
+    seen_count = 0;
+    next_ns = 0;
     recorder = gp_exact_new(PROF_SCOPE_PROCESS);
     if (recorder != NULL)
         gp_exact_start(recorder, 0);

@@ -33,7 +33,8 @@ enum {
 #define LONG_WAIT_NS 5000000000ull
 #define CENSUS_NS    5000000000ull // least time between two censuses
 
-static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns;
+static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns, start_own_ns;
+static uint64_t before[GP_COUNTER_COUNT]; // what was counted when the capture began
 static uint32_t last_census;
 static bool is_last;
 static size_t live_coros;
@@ -85,11 +86,18 @@ static void count_refused(uint64_t counters[GP_COUNTER_COUNT])
     counters[GP_COUNTER_UNWRITTEN_CENSUS] = refused[GP_CHUNK_CENSUS];
 }
 
+void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT])
+{
+    gp_collector_counters(counters);
+    gp_samples_leave_late(counters);
+    for (int i = 0; i < GP_COUNTER_COUNT; i++)
+        counters[i] -= before[i] < counters[i] ? before[i] : counters[i];
+}
+
 static void write_counters(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
-    gp_collector_counters(counters);
-    gp_samples_leave_late(counters);
+    gp_session_counters(counters);
     count_refused(counters);
     counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
     gp_counters_record_t *record =
@@ -99,7 +107,7 @@ static void write_counters(void)
     uint64_t process_ns = gp_sampler_process_cpu_ns();
     record->time_ns = gp_recording_since(&gp_session_recording, gp_ticks());
     record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
-    record->own_cpu_ns = gp_thread_own_cpu_ns();
+    record->own_cpu_ns = gp_thread_own_cpu_ns() - start_own_ns;
     record->count = GP_COUNTER_COUNT;
     memcpy(record + 1, counters, sizeof(counters));
 }
@@ -233,9 +241,55 @@ void gp_session_report_start(void)
     start_process_ns = gp_sampler_process_cpu_ns();
 }
 
-void gp_session_report_in_child(void)
+void gp_session_report_all(void)
+{
+    next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
+}
+
+// What it has done so far is in the capture of the parent, or of an earlier time, or in none.
+static void forget_coro(prof_coro_t *coro, void *unused)
+{
+    (void)unused;
+    coro->session.written_id = 0;
+    coro->session.ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    gp_ledger_read(coro, gp_ticks(), &coro->session.reported);
+    gp_parked_trace(coro, coro->session.trace);
+}
+
+static void begin(void)
 {
     is_last = false;
     handed_over_bytes = 0;
-    next_threads_ns = next_ledger_ns = start_process_ns = 0;
+    next_threads_ns = next_ledger_ns = 0;
+    atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
+    gp_coro_each(forget_coro, NULL);
+}
+
+void gp_session_report_in_child(void)
+{
+    begin();
+    memset(before, 0, sizeof(before));
+    start_process_ns = start_own_ns = 0;
+}
+
+static void forget_thread(gp_thread_t *thread)
+{
+    uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    memset(&thread->session, 0, sizeof(thread->session));
+    thread->session.start_cpu_ns = cpu_ns;
+    thread->session.cpu_ns = UINT64_MAX;
+}
+
+void gp_session_report_anew(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            forget_thread(thread);
+    begin();
+    next_waits_ns = next_census_ns = 0;
+    gp_collector_counters(before);
+    gp_samples_leave_late(before);
+    start_process_ns = gp_sampler_process_cpu_ns();
+    start_own_ns = gp_thread_own_cpu_ns();
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/counters.h"
+
 // Report. `is_last`: what is reported now is the last of this capture; the open ends, too.
 void gp_session_report(uint64_t now, bool is_last);
 
@@ -23,6 +25,15 @@ size_t gp_session_live_coros(void);
 
 // The process' CPU time counts from now on.
 void gp_session_report_start(void);
+
+// The same for a capture that begins in a process that has done something already: nothing of that is reported.
+void gp_session_report_anew(void);
+
+// Let the next report have everything, whatever it costs.
+void gp_session_report_all(void);
+
+// What was counted since the capture began.
+void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT]);
 
 // In a forked child: nothing has been reported, and its CPU time counts from its start.
 void gp_session_report_in_child(void);

@@ -145,7 +145,8 @@ typedef struct gp_thread {
     } look;                           // src/core/collect/sleepers.c
     struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/core/collect/hog_samples.c
     struct {
-        uint64_t cpu_ns;   // CPU time in its last record of the capture
+        uint64_t cpu_ns;       // CPU time in its last record of the capture
+        uint64_t start_cpu_ns; // thread CPU clock when the capture began, where it is older than that
         unsigned name_age; // records since its name was read
         struct {
             uint64_t start, id; // ticks at which a hog began, its number in the capture

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "control/answer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/sampler.h"
+#include "control/rows.h"
+#include "coro/threads.h"
+#include "session/session.h"
+#include "signal/ticks.h"
+
+enum {
+    LOOK_HZ = 100,            // while nothing else samples: what computes without a switch is settled as often
+    LEASE_MAX_MS = 120000,    // that a request can ask for
+};
+
+#define LIMIT_NS 8000000000ull // for what waits for the disk
+
+static uint64_t lease_until_ns; // 0 = there is none
+
+static int take_lease(uint32_t ms)
+{
+    int error = lease_until_ns == 0 ? gp_sampler_acquire(LOOK_HZ) : 0;
+    if (error == 0)
+        lease_until_ns = gp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)(ms < LEASE_MAX_MS ? ms : LEASE_MAX_MS) * 1000000;
+    return error;
+}
+
+int gp_control_lease_ms(void)
+{
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+    if (lease_until_ns == 0)
+        return -1;
+    return lease_until_ns > now ? (int)((lease_until_ns - now) / 1000000 + 1) : 0;
+}
+
+void gp_control_lease_look(void)
+{
+    if (gp_control_lease_ms() != 0)
+        return;
+    lease_until_ns = 0;
+    gp_sampler_release(LOOK_HZ);
+}
+
+static uint32_t count_threads(void)
+{
+    uint32_t count = 0;
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        count += atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
+    return count;
+}
+
+static void describe(gp_control_reply_t *reply)
+{
+    static gp_session_latest_t latest;
+    gp_session_status(&latest);
+    reply->state = latest.state;
+    reply->frequency_hz = latest.frequency_hz;
+    reply->clock = latest.clock;
+    reply->engine = (uint32_t)gp_sampler_engine();
+    reply->threads = count_threads();
+    reply->now_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    reply->start_realtime_ns = latest.start_realtime_ns;
+    reply->start_ns = latest.start_ns;
+    reply->bytes = latest.bytes;
+    reply->process_cpu_ns = gp_sampler_process_cpu_ns();
+    reply->own_cpu_ns = gp_thread_own_cpu_ns();
+    memcpy(reply->counters, latest.counters, sizeof(reply->counters));
+    memcpy(reply->path, latest.path, sizeof(reply->path));
+}
+
+static int start(const gp_control_request_t *request)
+{
+    static gp_session_wish_t wish;
+    wish = (gp_session_wish_t){
+        .is_asked = true,
+        .pid = getpid(),
+        .frequency_hz = request->frequency_hz,
+        .clock = request->clock,
+    };
+    memcpy(wish.path, request->path, sizeof(wish.path));
+    return gp_session_begin(&wish);
+}
+
+static bool is_valid(const gp_control_request_t *request)
+{
+    const char *path = request->path;
+    return memchr(path, '\0', sizeof(request->path)) != NULL && (path[0] == '\0' || path[0] == '/') &&
+           request->frequency_hz <= PROF_FREQUENCY_MAX_HZ && request->clock >= -1 && request->clock <= PROF_CLOCK_WALL;
+}
+
+static int look(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)
+{
+    int error = take_lease(request->lease_ms);
+    if (error == 0)
+        *fd = gp_control_rows(&reply->rows, &reply->coroutines);
+    return error == 0 && *fd < 0 ? *fd : error;
+}
+
+static int obey(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)
+{
+    if (request->version != GP_CONTROL_VERSION)
+        return -EPROTONOSUPPORT;
+    if (!is_valid(request))
+        return -EINVAL;
+    switch (request->command) {
+    case GP_CONTROL_STATUS:
+        return 0;
+    case GP_CONTROL_START:
+        return start(request);
+    case GP_CONTROL_STOP:
+        return gp_session_finish(LIMIT_NS);
+    case GP_CONTROL_DUMP:
+        return gp_session_flush(LIMIT_NS);
+    case GP_CONTROL_TOP:
+        return look(request, reply, fd);
+    default:
+        return -EINVAL;
+    }
+}
+
+void gp_control_answer(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)
+{
+    memset(reply, 0, sizeof(*reply));
+    reply->magic = GP_CONTROL_MAGIC;
+    reply->version = GP_CONTROL_VERSION;
+    *fd = -1;
+    reply->error = obey(request, reply, fd);
+    if (reply->error != -EPROTONOSUPPORT)
+        describe(reply);
+}
+
+void gp_control_switch(void)
+{
+    static const gp_control_request_t as_environment = {.clock = -1};
+    if (gp_session_finish(LIMIT_NS) == -EALREADY)
+        start(&as_environment);
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What a request comes to. Control's thread only.
+#pragma once
+
+#include <stdint.h>
+
+#include "model/control.h"
+
+// Do what is asked. *fd: a descriptor for the asker, which the caller closes; -1 = none.
+void gp_control_answer(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd);
+
+// Start recording, or stop it.
+void gp_control_switch(void);
+
+// While something looks at the ledgers of a process that is not recorded, it is sampled all the same. ms until that is
+// over; -1 = it is not so.
+int gp_control_lease_ms(void);
+
+// Let it be over, if it is time.
+void gp_control_lease_look(void);

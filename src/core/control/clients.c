@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "control/clients.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "control/answer.h"
+#include "control/socket.h"
+#include "signal/ticks.h"
+
+#define PATIENCE_NS 5000000000ull // for a request
+
+typedef struct client {
+    gp_held_t held;
+    uint64_t until_ns;
+} client_t;
+
+static client_t clients[GP_CONTROL_CLIENTS];
+static unsigned count;
+
+static void let_go(unsigned i)
+{
+    gp_held_close(&clients[i].held);
+    clients[i] = clients[--count];
+}
+
+unsigned gp_control_clients_list(struct pollfd *events)
+{
+    for (unsigned i = 0; i < count; i++)
+        events[i] = (struct pollfd){.fd = clients[i].held.fd, .events = POLLIN};
+    return count;
+}
+
+int gp_control_clients_patience_ms(void)
+{
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC), first = UINT64_MAX;
+    for (unsigned i = 0; i < count; i++)
+        first = clients[i].until_ns < first ? clients[i].until_ns : first;
+    if (count == 0)
+        return -1;
+    return first > now ? (int)((first - now) / 1000000 + 1) : 0;
+}
+
+// Its effective user, as the kernel knows it.
+static bool may_ask(int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == 0 || peer.uid == geteuid());
+}
+
+void gp_control_clients_accept(void)
+{
+    int fd = -1;
+    while (count < GP_CONTROL_CLIENTS && gp_held_is_there(&gp_control_listener) &&
+           (fd = accept4(gp_control_listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        if (may_ask(fd))
+            clients[count++] = (client_t){gp_held_keep(fd), gp_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS};
+        else
+            close(fd);
+    }
+}
+
+// A new connection has room for it; one that has none is none of the command's.
+static void send_reply(int client, const gp_control_reply_t *reply, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(fd))];
+    } control;
+    struct iovec part = {(void *)(uintptr_t)reply, sizeof(*reply)};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    memset(&control, 0, sizeof(control));
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control.room);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(fd));
+        memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    }
+    (void)!sendmsg(client, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// A request is one packet of its size; anything else is not answered.
+static void serve(int client)
+{
+    static gp_control_request_t request;
+    static gp_control_reply_t reply;
+    int fd = -1;
+    ssize_t got = recv(client, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+    if (got != (ssize_t)sizeof(request) || request.magic != GP_CONTROL_MAGIC)
+        return;
+    gp_control_answer(&request, &reply, &fd);
+    send_reply(client, &reply, fd);
+    if (fd >= 0)
+        close(fd);
+}
+
+void gp_control_clients_serve(const struct pollfd *events, unsigned listed)
+{
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+    for (unsigned i = listed; i-- > 0;) { // from the last one on: one that goes gives its place to the last
+        bool is_there = events[i].revents != 0 && gp_held_is_there(&clients[i].held);
+        if (is_there)
+            serve(clients[i].held.fd);
+        if (events[i].revents != 0 || now >= clients[i].until_ns)
+            let_go(i);
+    }
+}
+
+void gp_control_clients_forget(void)
+{
+    while (count > 0)
+        let_go(count - 1);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "control/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "control/answer.h"
+#include "control/clients.h"
+#include "control/socket.h"
+#include "control/toggle.h"
+#include "coro/threads.h"
+#include "session/follow.h"
+#include "settings.h"
+#include "signal/ticks.h"
+
+enum { LISTENER, BELL, FIRST_CLIENT };
+enum { DAEMON_NS = 50000000 }; // a forked child may close all descriptors, or become another program
+
+static bool is_running; // in this process, or in its parent
+static bool is_child;
+static _Atomic bool is_removed; // the socket's file, for an exec
+
+bool gp_control_is_stopped(void)
+{
+    return gp_setting_is(GP_SETTING_CONTROL, "stopped");
+}
+
+static bool wants_socket(void)
+{
+    return gp_setting_is(GP_SETTING_CONTROL, "1") || gp_control_is_stopped();
+}
+
+bool gp_control_is_wanted(void)
+{
+    return wants_socket() || gp_setting(GP_SETTING_TOGGLE_SIGNAL) != NULL;
+}
+
+static void open_all(void)
+{
+    gp_control_bell_open();
+    if (wants_socket())
+        gp_control_socket_open();
+}
+
+static void look_at_bell(const struct pollfd *event)
+{
+    if (event->revents & (POLLNVAL | POLLERR | POLLHUP) || !gp_held_is_there(&gp_control_bell))
+        gp_control_bell_open(); // the host closed it
+    unsigned toggles = gp_control_toggle_take();
+    if (toggles % 2 != 0)
+        gp_control_switch();
+    if (atomic_exchange_explicit(&is_removed, false, memory_order_acquire) && wants_socket())
+        gp_control_socket_open();
+}
+
+static void look_at_listener(void)
+{
+    if (!gp_held_is_there(&gp_control_listener))
+        gp_control_socket_open(); // the host closed it
+    gp_control_clients_accept();
+}
+
+static int sooner(int one_ms, int other_ms)
+{
+    return one_ms < 0 || (other_ms >= 0 && other_ms < one_ms) ? other_ms : one_ms;
+}
+
+static void serve_once(void)
+{
+    struct pollfd events[FIRST_CLIENT + GP_CONTROL_CLIENTS];
+    unsigned clients = gp_control_clients_list(events + FIRST_CLIENT);
+    bool has_room = clients < GP_CONTROL_CLIENTS;
+    events[LISTENER] = (struct pollfd){.fd = has_room ? gp_control_listener.fd : -1, .events = POLLIN};
+    events[BELL] = (struct pollfd){.fd = gp_control_bell.fd, .events = POLLIN};
+    int wait_ms = sooner(gp_control_clients_patience_ms(), gp_control_lease_ms());
+    if (poll(events, FIRST_CLIENT + clients, wait_ms) < 0)
+        return;
+    gp_control_clients_serve(events + FIRST_CLIENT, clients);
+    if (events[LISTENER].revents != 0)
+        look_at_listener();
+    if (events[BELL].revents != 0)
+        look_at_bell(&events[BELL]);
+    gp_control_lease_look();
+}
+
+static void *serve(void *unused)
+{
+    struct timespec pause = {.tv_nsec = DAEMON_NS};
+    (void)unused;
+    if (is_child)
+        syscall(SYS_nanosleep, &pause, NULL);
+    if (is_child)
+        open_all();
+    for (;;)
+        serve_once();
+    return NULL;
+}
+
+static void begin(void)
+{
+    pthread_t thread;
+    is_running = gp_thread_start_own(serve, NULL, &thread) == 0;
+    if (is_running)
+        pthread_detach(thread);
+}
+
+void gp_control_start(void)
+{
+    gp_ticks_init();
+    gp_control_toggle_begin();
+    open_all();
+    begin();
+}
+
+void gp_control_in_child(void)
+{
+    if (!is_running)
+        return;
+    int saved = errno;
+    is_child = true;
+    gp_control_clients_forget();
+    gp_control_socket_forget();
+    gp_control_bell_forget();
+    is_running = false;
+    if (gp_follow_forks())
+        begin();
+    errno = saved;
+}
+
+void gp_control_before_exec(void)
+{
+    if (is_running)
+        gp_control_socket_remove();
+}
+
+void gp_control_after_failed_exec(void)
+{
+    if (!is_running)
+        return;
+    atomic_store_explicit(&is_removed, true, memory_order_release);
+    gp_control_bell_ring();
+}
+
+void gp_control_end(void)
+{
+    if (is_running)
+        gp_control_socket_remove();
+}

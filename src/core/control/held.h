@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// A descriptor of greenprof's own that is kept for long: a host that closes descriptors it does not know may have
+// another file by its number afterwards.
+#pragma once
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "base/descriptors.h"
+
+typedef struct gp_held {
+    int fd; // -1 = none
+    dev_t device;
+    ino_t inode;
+} gp_held_t;
+
+#define GP_HELD_NONE                                                                                                   \
+    (gp_held_t)                                                                                                        \
+    {                                                                                                                  \
+        .fd = -1                                                                                                       \
+    }
+
+// Keep `fd`, out of the host's way where there is room.
+static inline gp_held_t gp_held_keep(int fd)
+{
+    struct stat status;
+    int high = gp_descriptor_raise(fd);
+    gp_held_t held = {.fd = high >= 0 ? high : fd};
+    if (fstat(held.fd, &status) == 0) {
+        held.device = status.st_dev;
+        held.inode = status.st_ino;
+    }
+    return held;
+}
+
+// Is it still what it was? Signals: safe; changes errno.
+static inline bool gp_held_is_there(const gp_held_t *held)
+{
+    struct stat status;
+    return held->fd >= 0 && fstat(held->fd, &status) == 0 && status.st_dev == held->device &&
+           status.st_ino == held->inode;
+}
+
+static inline void gp_held_close(gp_held_t *held)
+{
+    if (gp_held_is_there(held))
+        close(held->fd);
+    held->fd = -1;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "control/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/descriptors.h"
+#include "capture/write_parts.h"
+#include "collect/collector.h"
+#include "collect/parked.h"
+#include "coro/coro_ledger.h"
+#include "coro/coro_name.h"
+#include "coro/registry.h"
+#include "model/control.h"
+#include "session/recording.h"
+#include "signal/edge.h"
+
+_Static_assert((int)GP_CORO_NAME_SIZE <= (int)GP_CONTROL_NAME_SIZE, "a name fits into a row");
+
+typedef struct piece {
+    gp_control_row_t rows[GP_CORO_PIECE];
+    size_t count;
+    uint64_t coroutines;
+} piece_t;
+
+static uint64_t since_ticks(prof_coro_t *coro)
+{
+    uint64_t since = gp_edge_load(&coro->since), epoch = gp_edge_load(&gp_edge_epoch_ticks);
+    return gp_edge_is_current(coro) && since > epoch ? since : epoch;
+}
+
+static enum gp_control_row_state find_state(prof_coro_t *coro, uint64_t now, uint64_t *since)
+{
+    uint64_t ready = gp_edge_ready(coro);
+    // Acquire: partner of the release in gp_edge_leave().
+    if (gp_edge_is_current(coro) && atomic_load_explicit(&coro->running, memory_order_acquire) != 0)
+        return GP_CONTROL_ROW_RUNNING;
+    if (gp_edge_is_over(coro))
+        return GP_CONTROL_ROW_IDLE;
+    if (ready == 0 || ready > now)
+        return ready > now || gp_edge_is_reported(coro) ? GP_CONTROL_ROW_PARKED : GP_CONTROL_ROW_WAITING;
+    if (gp_edge_is_new(coro))
+        return GP_CONTROL_ROW_NEW;
+    *since = ready > *since ? ready : *since;
+    return GP_CONTROL_ROW_READY;
+}
+
+static void name_row(prof_coro_t *coro, gp_control_row_t *row)
+{
+    gp_thread_t *thread =
+        coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&coro->thread, memory_order_acquire) : NULL;
+    gp_coro_name_get(coro, row->name);
+    if (thread == NULL)
+        return;
+    row->tid = (uint32_t)atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    if (thread->name[0] == '\0')
+        gp_recording_name_thread(thread);
+    memcpy(row->name, thread->name, sizeof(thread->name));
+}
+
+static void add(prof_coro_t *coro, void *argument)
+{
+    piece_t *piece = argument;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks(), since = since_ticks(coro);
+    gp_control_row_t *row = &piece->rows[piece->count];
+    gp_ledger_t ledger;
+    enum gp_control_row_state state = find_state(coro, now, &since);
+    if (piece->count == GP_CORO_PIECE ||
+        (state == GP_CONTROL_ROW_IDLE && gp_edge_load(&coro->ready_ticks) != GP_EDGE_IDLE))
+        return; // over
+    gp_ledger_read(coro, now, &ledger);
+    *row = (gp_control_row_t){
+        .id = id,
+        .parent_id = coro->parent_id,
+        .state_ns = now > since ? gp_ticks_to_ns(now - since) : 0,
+        .cpu_ns = ledger.cpu_ns,
+        .blocked_ns = ledger.blocked_ns,
+        .slice_ns = ledger.slice_ns,
+        .ready_ns = ledger.ready_ns,
+        .parked_ns = ledger.parked_ns,
+        .waiting_ns = ledger.waiting_ns,
+        .switches = ledger.switches,
+        .longest_ns = ledger.longest_ns,
+        .state = state,
+    };
+    gp_parked_trace(coro, row->trace);
+    name_row(coro, row);
+    if (id == 0 || atomic_load_explicit(&coro->id, memory_order_acquire) != id)
+        return; // it is over by now
+    piece->count++;
+    piece->coroutines += coro->kind != GP_CORO_THREAD;
+}
+
+static int write_all(int fd, piece_t *piece, uint64_t *rows)
+{
+    gp_coro_cursor_t cursor = {0};
+    int error = 0;
+    for (bool more = true; more && error == 0;) {
+        piece->count = 0;
+        gp_drain_enter();
+        more = gp_coro_piece(&cursor, add, piece);
+        gp_drain_leave();
+        *rows += piece->count;
+        struct iovec part = {piece->rows, piece->count * sizeof(piece->rows[0])};
+        error = piece->count > 0 ? gp_write_parts(fd, &part, 1) : 0;
+    }
+    return error;
+}
+
+int gp_control_rows(uint64_t *rows, uint64_t *coroutines)
+{
+    int fd = memfd_create("greenprof", MFD_CLOEXEC), high = fd >= 0 ? gp_descriptor_raise(fd) : -errno;
+    piece_t *piece = calloc(1, sizeof(*piece));
+    int error = piece == NULL ? -ENOMEM : fd < 0 ? high : 0;
+    fd = fd >= 0 && high >= 0 ? high : fd;
+    *rows = 0;
+    if (error == 0)
+        error = write_all(fd, piece, rows);
+    *coroutines = piece != NULL ? piece->coroutines : 0;
+    free(piece);
+    if (error == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return error;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "control/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "capture/census_place.h"
+#include "capture/control_place.h"
+#include "settings.h"
+
+enum { WAITING_MAX = 128 }; // connections that are not taken yet
+
+gp_held_t gp_control_listener = {.fd = -1};
+
+static char path[GP_PLACE_SIZE + GP_CONTROL_SOCKET_NAME_SIZE]; // "" = there is none
+static int path_pid;                                           // which made it
+
+static uint64_t own_start_time(void)
+{
+    char text[1024];
+    int fd = open("/proc/thread-self/../../stat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    return gp_census_start_time(text);
+}
+
+static int open_directory(const char *runtime, char *directory)
+{
+    if (!gp_census_place(runtime, geteuid(), directory, GP_PLACE_SIZE))
+        return -ENAMETOOLONG;
+    if (mkdir(directory, 0700) != 0 && errno != EEXIST)
+        return -errno;
+    return gp_census_place_open(directory, geteuid());
+}
+
+static int open_place(char *directory)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    int fd = runtime != NULL && runtime[0] == '/' ? open_directory(runtime, directory) : -ENOENT;
+    return fd >= 0 ? fd : open_directory(NULL, directory);
+}
+
+// It gets its name once it can be connected to: a name that cannot is one of a process that is gone.
+static int listen_in(int directory, const char *name)
+{
+    char early[GP_CONTROL_SOCKET_NAME_SIZE];
+    struct sockaddr_un address;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    snprintf(early, sizeof(early), "%.70s.part", name);
+    unlinkat(directory, early, 0);
+    socklen_t length = gp_control_socket_address(directory, early, &address);
+    if (bind(fd, (struct sockaddr *)&address, length) == 0) {
+        if (fchmodat(directory, early, 0600, 0) == 0 && listen(fd, WAITING_MAX) == 0 &&
+            renameat(directory, early, directory, name) == 0)
+            return fd;
+        unlinkat(directory, early, 0);
+    }
+    int error = -errno;
+    close(fd);
+    return error;
+}
+
+void gp_control_socket_open(void)
+{
+    char directory_path[GP_PLACE_SIZE], name[GP_CONTROL_SOCKET_NAME_SIZE];
+    uint64_t name_space = gp_census_name_space();
+    gp_held_close(&gp_control_listener);
+    if (gp_settings_are_refused())
+        return;
+    int directory = open_place(directory_path);
+    if (directory < 0)
+        return;
+    gp_control_socket_tidy(directory, name_space);
+    gp_control_socket_name(getpid(), own_start_time(), name_space, name);
+    path_pid = getpid();
+    snprintf(path, sizeof(path), "%s/%s", directory_path, name);
+    int fd = listen_in(directory, name);
+    close(directory);
+    if (fd >= 0)
+        gp_control_listener = gp_held_keep(fd);
+    else
+        path[0] = '\0';
+}
+
+void gp_control_socket_remove(void)
+{
+    int saved = errno;
+    if (path[0] != '\0' && path_pid == getpid())
+        unlink(path);
+    errno = saved;
+}
+
+void gp_control_socket_forget(void)
+{
+    path[0] = '\0';
+    gp_held_close(&gp_control_listener);
+}

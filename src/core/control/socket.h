@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The socket of this process, and the file by which it is found. Control's thread only, but for remove and forget.
+#pragma once
+
+#include <stdbool.h>
+
+#include "control/held.h"
+
+extern gp_held_t gp_control_listener; // fd -1 = there is none
+
+// Make it, in the place of what there was. Where no directory will do there is none.
+void gp_control_socket_open(void);
+
+// Remove the file. Signals: safe.
+void gp_control_socket_remove(void);
+
+// In a forked child: it is the parent's.
+void gp_control_socket_forget(void);

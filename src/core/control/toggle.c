@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "control/toggle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/signal_name.h"
+#include "collect/sampling_signal.h"
+#include "settings.h"
+
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
+
+gp_held_t gp_control_bell = {.fd = -1};
+static gp_held_t rope = {.fd = -1}; // the end that is written
+static _Atomic unsigned toggles;
+
+void gp_control_bell_ring(void)
+{
+    int saved = errno;
+    if (gp_held_is_there(&rope) && write(rope.fd, "", 1) < 0)
+        errno = saved; // full: it rings
+    errno = saved;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add_explicit(&toggles, 1, memory_order_release);
+    gp_control_bell_ring();
+}
+
+void gp_control_toggle_begin(void)
+{
+    const char *text = gp_setting(GP_SETTING_TOGGLE_SIGNAL);
+    int number = text != NULL ? gp_signal_by_name(text) : -EINVAL;
+    struct sigaction old, mine;
+    if (number < 0 || number == gp_sampling_signal() || __sigaction(number, NULL, &old) != 0)
+        return;
+    if ((old.sa_flags & SA_SIGINFO) || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN))
+        return;
+    memset(&mine, 0, sizeof(mine));
+    mine.sa_handler = on_signal;
+    sigfillset(&mine.sa_mask);
+    mine.sa_flags = SA_RESTART | SA_ONSTACK;
+    __sigaction(number, &mine, NULL);
+}
+
+void gp_control_bell_open(void)
+{
+    int ends[2];
+    gp_control_bell_forget();
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return;
+    gp_control_bell = gp_held_keep(ends[0]);
+    rope = gp_held_keep(ends[1]);
+}
+
+void gp_control_bell_forget(void)
+{
+    gp_held_close(&rope);
+    gp_held_close(&gp_control_bell);
+}
+
+unsigned gp_control_toggle_take(void)
+{
+    char bytes[64];
+    while (gp_held_is_there(&gp_control_bell) && read(gp_control_bell.fd, bytes, sizeof(bytes)) > 0)
+        ;
+    return atomic_exchange_explicit(&toggles, 0, memory_order_acquire);
+}

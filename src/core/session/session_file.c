@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "session/session_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/size_limit.h"
+#include "session/session_records.h"
+#include "settings.h"
+
+enum { NAMES_MAX = 10000 };
+
+static gp_session_wish_t wish = {.clock = -1};
+
+void gp_session_set_wish(const gp_session_wish_t *new_wish)
+{
+    wish = *new_wish;
+}
+
+unsigned gp_session_frequency(void)
+{
+    return wish.frequency_hz != 0 ? wish.frequency_hz : (unsigned)gp_setting_number(GP_SETTING_FREQUENCY);
+}
+
+// The file of an earlier capture of this process stays as it is.
+static bool find_free_name(char *path, size_t size)
+{
+    size_t length = strlen(path);
+    for (int i = 2; access(path, F_OK) == 0; i++)
+        if (i > NAMES_MAX || (size_t)snprintf(path + length, size - length, ".%d", i) >= size - length)
+            return false;
+    return true;
+}
+
+static bool find_path(char *path, size_t size, bool is_own)
+{
+    const char *limit = gp_setting(GP_SETTING_MAX_SIZE);
+    const char *wanted = wish.path[0] != '\0' ? wish.path : gp_setting(GP_SETTING_OUTPUT);
+    int owner = wish.path[0] != '\0' ? wish.pid : (int)gp_setting_number(GP_SETTING_PID);
+    if (limit == NULL || !gp_size_limit_parse(limit, &gp_session_recording.writer.max_bytes))
+        gp_session_recording.writer.max_bytes = 0;
+    bool found = gp_recording_path(wanted, owner, path, size);
+    if (found && is_own && wish.is_asked && wish.path[0] == '\0')
+        found = find_free_name(path, size);
+    gp_session_recording.writer.has_made_name = found && strcmp(path, wanted) != 0;
+    return found;
+}
+
+void gp_session_begin_recording(unsigned frequency_hz)
+{
+    gp_recording_begin(&gp_session_recording, frequency_hz);
+    if (wish.clock >= 0)
+        gp_session_recording.header.clock = (uint32_t)wish.clock;
+}
+
+void gp_session_open_later(void)
+{
+    char path[4096];
+    if (find_path(path, sizeof(path), false))
+        gp_writer_open_later(&gp_session_recording.writer, path, &gp_session_recording.header);
+    gp_recording_meta(&gp_session_recording);
+}
+
+int gp_session_open_now(unsigned frequency_hz)
+{
+    char path[4096];
+    gp_session_begin_recording(frequency_hz);
+    int error = find_path(path, sizeof(path), true)
+                    ? gp_writer_open(&gp_session_recording.writer, path, &gp_session_recording.header)
+                    : -ENAMETOOLONG;
+    if (error == 0)
+        gp_recording_meta(&gp_session_recording);
+    return error;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Which file this process' capture is written to, and how.
+#pragma once
+
+#include <stdbool.h>
+
+#include "model/control.h"
+
+typedef struct gp_session_wish { // beyond the environment; all zero = nothing
+    bool is_asked;               // by a command or a signal, not by the environment
+    int pid;                     // of the process that was asked
+    unsigned frequency_hz;       // 0 = as the environment says
+    int clock;                   // enum prof_clock, -1 = as the environment says
+    char path[GP_CONTROL_PATH_SIZE]; // "" = GREENPROF_OUTPUT; no file that is there is replaced then
+} gp_session_wish_t;
+
+// What holds from now on, for the children as well.
+void gp_session_set_wish(const gp_session_wish_t *wish);
+
+// Samples a second.
+unsigned gp_session_frequency(void);
+
+// Begin the recording's file: at once, or by the writing thread, which may take as long as the file system pleases.
+// Returns 0 or a negative errno value.
+int gp_session_open_now(unsigned frequency_hz);
+void gp_session_open_later(void);
+
+// Begin the recording in memory.
+void gp_session_begin_recording(unsigned frequency_hz);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// What `greenprof start|stop|dump|status|top PID` and a process say to each other.
+//
+// Model: a connection is one request and one reply, each a packet of a SOCK_SEQPACKET socket and of a size that never
+// changes; then the process closes it. What grows with the process, the rows of its coroutines, is in a file without a
+// name of which the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what asks.
+// Both sides are greenprof on one machine; one of another version is refused by `version`.
+#pragma once
+
+#include <stdint.h>
+
+#include "model/counters.h"
+
+enum { GP_CONTROL_MAGIC = 0x43475052, GP_CONTROL_VERSION = 1, GP_CONTROL_PATH_SIZE = 3072, GP_CONTROL_NAME_SIZE = 48 };
+
+enum gp_control_command {
+    GP_CONTROL_STATUS,
+    GP_CONTROL_START,
+    GP_CONTROL_STOP,
+    GP_CONTROL_DUMP, // have everything so far in the file
+    GP_CONTROL_TOP,
+    GP_CONTROL_COMMANDS,
+};
+
+enum gp_control_state {
+    GP_CONTROL_STOPPED,
+    GP_CONTROL_RECORDING,
+    GP_CONTROL_FULL,   // stopped: the capture was as large as it may be
+    GP_CONTROL_FAILED, // stopped: it could not be written any further
+};
+
+typedef struct gp_control_request {
+    uint32_t magic, version;
+    uint32_t command;               // enum gp_control_command
+    uint32_t frequency_hz;          // START; 0 = as the environment says
+    int32_t clock;                  // START; enum prof_clock, -1 = as the environment says
+    uint32_t lease_ms;              // TOP: how long to keep ledgers for a further request
+    char path[GP_CONTROL_PATH_SIZE]; // START; absolute, ended by a 0; "" = as the environment says, but a new file
+} gp_control_request_t;
+
+typedef struct gp_control_reply {
+    uint32_t magic, version;
+    int32_t error;  // 0, or a negative errno value; -EALREADY: it is in that state already
+    uint32_t state; // enum gp_control_state
+    uint32_t frequency_hz, clock, engine, threads;
+    uint64_t now_ns;                      // CLOCK_MONOTONIC
+    uint64_t start_realtime_ns, start_ns; // of the capture; the latter CLOCK_MONOTONIC
+    uint64_t bytes;                       // of the capture, as far as it is written
+    uint64_t process_cpu_ns, own_cpu_ns;  // since the process began; greenprof's own threads
+    uint64_t coroutines;                  // live ones; TOP
+    uint64_t rows;                        // in the file of the descriptor; TOP
+    uint64_t counters[GP_COUNTER_COUNT];  // since the capture began
+    char path[GP_CONTROL_PATH_SIZE];      // of the latest capture; "" = there is none
+} gp_control_reply_t;
+
+enum gp_control_row_state {
+    GP_CONTROL_ROW_RUNNING,
+    GP_CONTROL_ROW_READY,
+    GP_CONTROL_ROW_PARKED,
+    GP_CONTROL_ROW_WAITING,
+    GP_CONTROL_ROW_NEW,
+    GP_CONTROL_ROW_IDLE,
+};
+
+typedef struct gp_control_row { // a live coroutine, or a thread's own stack
+    uint64_t id, parent_id;
+    uint64_t trace[2];
+    uint64_t state_ns; // for so long
+    uint64_t cpu_ns, blocked_ns, slice_ns, ready_ns, parked_ns, waiting_ns, switches, longest_ns;
+    uint32_t state; // enum gp_control_row_state
+    uint32_t tid;   // of a thread's own stack; else 0
+    char name[GP_CONTROL_NAME_SIZE];
+} gp_control_row_t;

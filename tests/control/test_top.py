@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""greenprof top: the ledgers of a running service, in a pipe, as JSON and on a terminal."""
+import fcntl
+import json
+import os
+import pty
+import signal
+import struct
+import subprocess
+import termios
+import unittest
+
+from support import EVENTLET, GREENPROF, SERVICE, Case, Service, has_eventlet
+
+LEAVE = b"\033[?25h\033[?1049l"
+
+
+class Top(Case):
+    def top(self, pid, *arguments):
+        return json.loads(self.do("top", pid, "--once", "--json", "--interval", "100", *arguments))
+
+    def test_ledger(self):
+        service = Service(self, SERVICE, "--stopped", "-o", "capture")
+        self.do("start", service.pid)
+        burned = service.burn(500)
+        top = self.top(service.pid, "-n", 0)
+        self.assertEqual((top["pid"], top["state"], top["threads"]), (service.pid, "recording", 1))
+        self.near("the ledgers", sum(row["total"]["cpu_seconds"] for row in top["rows"]), sum(burned), 0.05, 0.06)
+        self.near("the interval", top["interval_seconds"], 0.1, 0.0, 5)
+        self.assertEqual(len([row for row in top["rows"] if "tid" in row]), 1)
+        self.assertEqual(top["coroutines"], len([row for row in top["rows"] if "tid" not in row]))
+        self.assertEqual(sum(top["states"].values()), top["coroutines"])
+        for row in top["rows"]:
+            self.assertLessEqual(row["interval"]["cpu_seconds"], row["total"]["cpu_seconds"])
+        self.assertEqual(top["coroutines"], 2)
+        ledgers = sorted(row["total"]["cpu_seconds"] for row in top["rows"] if "tid" not in row)
+        self.near("a to b", ledgers[1], 2 * ledgers[0], 0.1, 0.01)
+
+    def check_at_work(self, program):
+        service = Service(self, program, "--stopped", "-o", "capture")
+        service.process.stdin.write("burn 1000000\n")
+        service.process.stdin.flush()
+        top = self.top(service.pid)
+        self.assertEqual(top["state"], "stopped")  # nothing is recorded for it
+        shares = [row["interval"]["cpu_seconds"] for row in top["rows"]]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        self.near("at work", sum(shares), top["process_cpu_seconds"], 0.1, 0.02)
+        self.assertFalse(os.path.exists(os.path.join(self.dir, "capture")))
+        longest = self.top(service.pid, "-n", 1, "--sort", "longest")["rows"]
+        self.assertEqual(len(longest), 1)
+        service.process.kill()
+        service.process.wait()
+        return top
+
+    def test_at_work(self):
+        self.assertEqual(self.check_at_work(SERVICE)["coroutines"], 2)
+
+    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
+    def test_at_work_eventlet(self):
+        top = self.check_at_work(EVENTLET)
+        burners = [row["interval"]["cpu_seconds"] for row in top["rows"] if "tid" not in row]
+        self.near("green threads at work", sum(burners), top["process_cpu_seconds"], 0.2, 0.02)
+
+    def test_in_a_pipe(self):
+        service = Service(self, SERVICE, "--control", "-o", "capture")
+        top = subprocess.Popen([GREENPROF, "top", str(service.pid), "--interval", "50"], env=self.env, text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        heads = 0
+        while heads < 3:
+            line = top.stdout.readline()
+            self.assertNotEqual(line, "")
+            self.assertNotIn("\033", line)
+            heads += line.endswith(" NAME\n")
+        service.end()
+        _, error = top.communicate(timeout=100)
+        self.assertEqual(top.returncode, 1)
+        self.assertIn("process", error)
+
+    def on_terminal(self, end):
+        """(status, output, are the settings as they were) of a top that `end` ends."""
+        service = Service(self, SERVICE, "--control", "-o", "capture")
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 70, 0, 0))
+        before = termios.tcgetattr(slave)
+        top = subprocess.Popen([GREENPROF, "top", str(service.pid), "--interval", "50"], env=self.env, stdin=slave, stdout=slave)
+        output = b""
+        while output.count(b"NAME") < 2:
+            output += os.read(master, 65536)
+        end(master, top)
+        while not output.endswith(LEAVE):
+            output += os.read(master, 65536)
+        status, after = top.wait(100), termios.tcgetattr(slave)
+        os.close(master)
+        os.close(slave)
+        service.end()
+        return status, output, before == after
+
+    def test_on_a_terminal(self):
+        def keys(master, top):
+            os.write(master, b"rplcq")
+        status, output, is_restored = self.on_terminal(keys)
+        self.assertEqual((status, is_restored), (0, True))
+        self.assertTrue(output.startswith(b"\033[?1049h"))
+
+    def test_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            status, _, is_restored = self.on_terminal(lambda _, top, number=number: top.send_signal(number))
+            self.assertEqual((status, is_restored), (-number, True))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// What the commands for a running process share.
+#pragma once
+
+#include <sys/types.h>
+
+#include "export/json_text.h"
+#include "model/control.h"
+#include "options.h"
+
+// The process id that is the operand. Returns 0 or EXIT_USAGE, with a message.
+int gp_control_parse_pid(const gp_arguments_t *arguments, pid_t *pid);
+
+// An enum gp_control_state in words.
+const char *gp_control_state_name(uint32_t state);
+
+// Keys that both status and top have.
+void gp_control_json_state(gp_json_t *json, const gp_control_reply_t *reply);

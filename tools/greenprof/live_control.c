@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "live_control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "capture/control_place.h"
+#include "live_target.h"
+#include "message.h"
+
+enum { TIMEOUT_MS = 20000, LOOK_MS = 200 };
+
+typedef struct meeting {
+    const gp_target_t *target;
+    int socket; // or a negative errno value
+} meeting_t;
+
+gp_control_request_t gp_control_request(enum gp_control_command command)
+{
+    return (gp_control_request_t){
+        .magic = GP_CONTROL_MAGIC,
+        .version = GP_CONTROL_VERSION,
+        .command = command,
+        .clock = -1,
+    };
+}
+
+static int connect_to(int directory, const char *name)
+{
+    struct sockaddr_un address;
+    struct timeval limit = {.tv_sec = TIMEOUT_MS / 1000};
+    socklen_t length = gp_control_socket_address(directory, name, &address);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    if (connect(fd, (struct sockaddr *)&address, length) == 0)
+        return fd;
+    int error = -errno;
+    close(fd);
+    return error;
+}
+
+static bool meet_in(int directory, void *argument)
+{
+    meeting_t *meeting = argument;
+    char name[GP_CONTROL_SOCKET_NAME_SIZE];
+    if (gp_control_socket_find(directory, meeting->target->own_pid, meeting->target->start, name) != 0)
+        return false;
+    meeting->socket = connect_to(directory, name);
+    if (meeting->socket == -ECONNREFUSED) // of the program that this process was before an exec
+        unlinkat(directory, name, 0);
+    if (meeting->socket < 0)
+        return false;
+    close(directory);
+    return true;
+}
+
+static int receive(int fd, gp_control_reply_t *reply, int *rows)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = {reply, sizeof(*reply)};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
+    ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    int sent = -1;
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+        memcpy(&sent, CMSG_DATA(header), sizeof(sent));
+    if (rows != NULL)
+        *rows = sent;
+    else if (sent >= 0)
+        close(sent);
+    bool is_one = got == (ssize_t)sizeof(*reply) && reply->magic == GP_CONTROL_MAGIC &&
+                  memchr(reply->path, '\0', sizeof(reply->path)) != NULL;
+    return is_one ? 0 : got == 0 ? -ECONNRESET : -EPROTO;
+}
+
+// Returns -ECONNRESET where the process hung up; else as gp_control_ask().
+static int wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, int *rows, const char *subject)
+{
+    struct pollfd event = {.fd = meeting->socket, .events = POLLIN};
+    int waited = 0;
+    while (poll(&event, 1, LOOK_MS) <= 0) {
+        waited += LOOK_MS;
+        if (!gp_target_is_there(meeting->target))
+            return gp_fail(subject, "the process ended before it answered");
+        if (gp_target_is_stopped(meeting->target))
+            return gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot answer");
+        if (waited >= TIMEOUT_MS)
+            return gp_fail(subject, "no answer within %d s", TIMEOUT_MS / 1000);
+    }
+    int error = receive(meeting->socket, reply, rows);
+    if (error != 0 && rows != NULL && *rows >= 0) {
+        close(*rows);
+        *rows = -1;
+    }
+    return error == 0 || error == -ECONNRESET ? error
+                                              : gp_fail(subject, "the process did not answer: %s", strerror(-error));
+}
+
+static int meet(meeting_t *meeting, const char *subject)
+{
+    if (gp_target_is_stopped(meeting->target))
+        return gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot answer");
+    if (gp_target_each_place(meeting->target, meet_in, meeting))
+        return 0;
+    if (meeting->socket == -EACCES || meeting->socket == -EPERM)
+        return gp_fail(subject, "%s", strerror(-meeting->socket));
+    return gp_fail(subject, "this process cannot be switched: start it by 'greenprof run --control', or with "
+                            "GREENPROF_CONTROL=1 beside LD_PRELOAD=libgreenprof-core.so.0");
+}
+
+static int ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,
+                    gp_control_reply_t *reply, int *fd)
+{
+    meeting_t meeting = {.target = target, .socket = -ENOENT};
+    int status = meet(&meeting, subject);
+    if (status != 0)
+        return status;
+    if (send(meeting.socket, request, sizeof(*request), MSG_NOSIGNAL) != (ssize_t)sizeof(*request))
+        status = gp_fail(subject, "cannot be asked: %s", strerror(errno));
+    else
+        status = wait_for_reply(&meeting, reply, fd, subject);
+    close(meeting.socket);
+    return status;
+}
+
+int gp_control_ask(pid_t pid, const char *subject, const gp_control_request_t *request, gp_control_reply_t *reply,
+                   int *fd)
+{
+    gp_target_t target;
+    if (fd != NULL)
+        *fd = -1;
+    int status = gp_target_find(&target, pid, subject);
+    if (status == 0)
+        status = ask_once(&target, subject, request, reply, fd);
+    if (status == -ECONNRESET) // a program that closes all descriptors has just noticed, and listens anew
+        status = ask_once(&target, subject, request, reply, fd);
+    return status == -ECONNRESET ? gp_fail(subject, "the process did not answer: %s", strerror(ECONNRESET)) : status;
+}
+
+static const char *reason(const gp_control_request_t *request, const gp_control_reply_t *reply)
+{
+    switch (-reply->error) {
+    case EALREADY:
+        return request->command == GP_CONTROL_START ? "it is being recorded already: stop it first"
+                                                    : "it is not being recorded: 'greenprof start PID' starts it";
+    case EAGAIN:
+        return "the capture before is still being ended: try again";
+    case ETIMEDOUT:
+        return "the disk is slow: it goes on, 'greenprof status PID' says how far it is";
+    case EDESTADDRREQ:
+        return "GREENPROF_OUTPUT is unset there: name a file, -o FILE";
+    case EPROTONOSUPPORT:
+        return "it has another version of greenprof";
+    default:
+        return strerror(-reply->error);
+    }
+}
+
+int gp_control_refused(const char *subject, const gp_control_request_t *request, const gp_control_reply_t *reply)
+{
+    return gp_fail(request->path[0] != '\0' && reply->error != -EALREADY ? request->path : subject, "%s",
+                   reason(request, reply));
+}
+
+uint64_t gp_control_lost(const gp_control_reply_t *reply)
+{
+    return reply->counters[GP_COUNTER_DROP_RING_FULL] + reply->counters[GP_COUNTER_DROP_REENTERED] +
+           reply->counters[GP_COUNTER_DROP_NO_THREAD];
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What `greenprof top` shows, as a page and as JSON.
+#pragma once
+
+#include "top_rows.h"
+
+// A page: a head of GP_TOP_HEAD_LINES lines at most, and `rows` rows of `columns` columns; 0 = no limit.
+//   end: what comes after each line.
+void gp_top_print(const gp_top_t *top, const char *subject, gp_top_order_t order, size_t rows, size_t columns,
+                  const char *end);
+
+// The same as one JSON object, on a line of its own.
+void gp_top_print_json(const gp_top_t *top, pid_t pid, size_t rows);
+
+// Lines that a page has above its rows.
+enum { GP_TOP_HEAD_LINES = 6 };
