@@ -10,7 +10,7 @@
 #pragma once
 
 #include "consumer/hold.h"
-#include "consumer/identity.h"
+#include "model/identity.h"
 #include "consumer/queue.h"
 #include "consumer/spool.h"
 #include "consumer/url.h"

@@ -6,7 +6,7 @@
 
 #include "consumer/backends.h"
 #include "consumer/directory.h"
-#include "consumer/identity.h"
+#include "model/identity.h"
 #include "consumer/span_json.h"
 #include "consumer/url.h"
 

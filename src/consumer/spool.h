@@ -9,7 +9,7 @@
 // Threads: the consumer's. Signals: not safe.
 #pragma once
 
-#include "consumer/identity.h"
+#include "model/identity.h"
 #include "consumer/packed_span.h"
 
 typedef struct gp_spool {

@@ -20,6 +20,7 @@
 #include "greenprof/prof.h"
 #include "process/host_mask.h"
 #include "profile/profile.h"
+#include "session/otel_context.h"
 #include "session/session.h"
 #include "signal/ticks.h"
 #include "trace/span.h"
@@ -151,6 +152,7 @@ static void finish_outer(bool is_child)
         gp_coro_recycle(gp_coro_take_retired()); // what they did is the parent's to report
         gp_session_in_child();
         gp_sampler_restart_in_child();
+        gp_otel_context_in_child();
     }
     gp_process_fork_ends();
     forker = NEITHER;

@@ -9,6 +9,7 @@
 #include "coro/coro_ledger.h"
 #include "coro/own_memory.h"
 #include "coro/registry.h"
+#include "coro/shown.h"
 #include "coro/spawn.h"
 #include "model/span_kind.h"
 #include "signal/edge.h"
@@ -58,6 +59,8 @@ static _Atomic uint32_t wanted;      // enum gp_span_taker bits
 static _Atomic uint32_t process = 1; // raised in a forked child
 static _Atomic uint64_t id_seed, trace_count;
 gp_span_policy_t *_Atomic gp_span_policy;
+
+#define FOR_ALL (GP_SPANS_CAPTURED | GP_SPANS_SHOWN) // that want those of each request
 
 void gp_spans_want(enum gp_span_taker taker, bool is_wanted)
 {
@@ -199,7 +202,34 @@ static void new_trace(uint64_t trace[2])
         trace[i] = not_zero(mix(seed() + ((count + i) * 0x9e3779b97f4a7c15u | 1)));
 }
 
-// --- what goes to the sinks
+// --- what is shown, and what goes to the sinks
+
+typedef struct parent { // what a span takes from the one in which it nests
+    uint64_t id, request, trace[2];
+    bool is_chosen;
+} parent_t;
+
+// Returns false: it is over.
+static bool read_parent(uint64_t handle, parent_t *parent)
+{
+    const slot_t *slot = open_slot(handle);
+    if (slot == NULL)
+        return false;
+    *parent = (parent_t){slot->id, slot->request, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
+    atomic_thread_fence(memory_order_acquire); // another thread may end it
+    return open_slot(handle) == slot;
+}
+
+uint64_t gp_span_shown_id(prof_coro_t *coro)
+{
+    parent_t span;
+    uint64_t handle = gp_edge_load(&coro->span);
+    if (handle == 0 || is_unrecorded(handle))
+        return 0;
+    if (atomic_load_explicit(&process, memory_order_relaxed) == 1)
+        return id_of(handle);
+    return read_parent(handle, &span) ? span.id : 0; // it may be of the process that forked
+}
 
 // Where its time went so far, as a coroutine that runs knows without asking the kernel. Preemption in the last
 // milliseconds may not be known yet.
@@ -271,6 +301,8 @@ static bool is_own(const slot_t *slot, prof_coro_t *coro)
 static void send(const slot_t *slot, prof_coro_t *coro, unsigned more_flags, uint64_t now)
 {
     gp_thread_t *thread = gp_thread_self;
+    if (!(atomic_load_explicit(&wanted, memory_order_relaxed) & (GP_SPANS_CAPTURED | GP_SPANS_HEARD)))
+        return;
     uint16_t text_len = atomic_load_explicit(&slot->text_len, memory_order_acquire);
     uint32_t bytes = ((uint32_t)sizeof(gp_span_mark_t) + text_len + 7) & ~7u;
     gp_span_mark_t *mark = thread != NULL ? gp_ring_reserve(&thread->ring, bytes) : NULL;
@@ -349,11 +381,6 @@ static uint64_t start_of(uint64_t unix_ns, uint64_t now)
     return now - gp_ticks_from_ns(ago);
 }
 
-typedef struct parent { // what a span takes from the one in which it nests
-    uint64_t id, request, trace[2];
-    bool is_chosen;
-} parent_t;
-
 typedef struct beginning {
     const prof_span_options_t *options; // whole
     prof_coro_t *coro;
@@ -362,17 +389,6 @@ typedef struct beginning {
     bool sets_trace; // what is open on the coroutine is not its parent
     bool is_chosen;
 } beginning_t;
-
-// Returns false: it is over.
-static bool read_parent(uint64_t handle, parent_t *parent)
-{
-    const slot_t *slot = open_slot(handle);
-    if (slot == NULL)
-        return false;
-    *parent = (parent_t){slot->id, slot->request, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
-    atomic_thread_fence(memory_order_acquire); // another thread may end it
-    return open_slot(handle) == slot;
-}
 
 static void choose_trace(const beginning_t *what, slot_t *slot)
 {
@@ -445,6 +461,7 @@ static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char
     // Release: partner of the acquire in open_slot().
     atomic_store_explicit(&slot->generation, generation, memory_order_release);
     gp_edge_store(&what->coro->span, handle);
+    gp_shown_update(gp_thread_self, what->coro);
     return handle;
 }
 
@@ -499,7 +516,7 @@ __attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind
         return NULL;
     find_parent(&what);
     what.is_chosen = what.has_parent ? what.parent.is_chosen : is_for_listeners(kind, name, full.flags);
-    if (!(takers & GP_SPANS_CAPTURED) && !what.is_chosen)
+    if (!(takers & FOR_ALL) && !what.is_chosen)
         return !what.has_parent ? skip_request(what.coro) : NULL;
     return (prof_span_t *)(uintptr_t)begin(&what, kind, name != NULL ? name : "", caller);
 }
@@ -545,6 +562,7 @@ static void restore(prof_coro_t *coro, const slot_t *slot)
     if (slot->sets_trace && memcmp(trace, slot->trace, sizeof(trace)) == 0)
         gp_trace_change(coro, slot->outer_trace);
     gp_edge_store(&coro->span, around(slot));
+    gp_shown_update(gp_thread_self, coro);
 }
 
 // It ends elsewhere: what is open on its coroutine is what was around it, unless that has begun another one meanwhile.
@@ -678,7 +696,7 @@ void gp_span_begin_implicit(prof_coro_t *coro)
         return;
     beginning_t what = {.options = &options, .coro = coro};
     what.is_chosen = is_for_listeners(PROF_SPAN_REQUEST, "", 0);
-    if (!(takers & GP_SPANS_CAPTURED) && !what.is_chosen)
+    if (!(takers & FOR_ALL) && !what.is_chosen)
         return;
     const gp_park_t nowhere = {0};
     slot_t *slot = open_slot(begin(&what, PROF_SPAN_REQUEST, "", &nowhere));
