@@ -111,14 +111,14 @@ static void end_change(const expected_t *expected)
 
 static void spin(unsigned rounds)
 {
-    for (volatile unsigned i = 0; i < rounds * 300; i++)
+    for (volatile unsigned i = 0; i < rounds * 5000; i++)
         ;
 }
 
 static void leave(void)
 {
     coro_t *coro = self();
-    spin(coro->number % 5);
+    spin(1 + coro->number % 5);
     begin_change();
     swapcontext(&coro->context, loop());
     end_change(&coro->expected);
@@ -337,13 +337,19 @@ static void run_fork(void)
     enter_thread();
     prof_trace_set(&expected.trace);
     expected.span = prof_span_current();
+    int is_there[2];
+    char byte = 0;
+    if (pipe(is_there) != 0)
+        exit(4);
     pid_t child = fork();
     own_truth->tid = gettid();
     end_change(&expected);
     if (child == 0) {
+        (void)!write(is_there[1], &byte, 1);
         wait_for_end_of_input();
         _exit(wrong != 0);
     }
+    (void)!read(is_there[0], &byte, 1);
     printf("truth %lx %d\n", (unsigned long)truths, child);
     fflush(stdout);
     int status;
