@@ -10,10 +10,10 @@
 #pragma once
 
 #include "consumer/hold.h"
-#include "model/identity.h"
 #include "consumer/queue.h"
 #include "consumer/spool.h"
 #include "consumer/url.h"
+#include "model/identity.h"
 
 enum gp_delivery_phase { GP_DELIVERY_OPEN, GP_DELIVERY_CLOSING, GP_DELIVERY_OVER };
 

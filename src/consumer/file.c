@@ -6,9 +6,9 @@
 
 #include "consumer/backends.h"
 #include "consumer/directory.h"
-#include "model/identity.h"
 #include "consumer/span_json.h"
 #include "consumer/url.h"
+#include "model/identity.h"
 
 typedef struct file_state {
     char directory[GP_URL_MAX];

@@ -24,13 +24,14 @@ ALLOWED = {
     # Runs in the host; none of it names src/read.
     "core/unwind": ["base"],
     "core/signal": ["core/unwind", "model"],
+    "otel": ["include"],                                    # a library of its own, which the core loads where it is asked for
     "core": ["core/signal"],                                # settings, and interface.h: what the core offers to others
     "core/coro": ["core"],
     "core/trace": ["core/coro"],
     "core/collect": ["core/coro"],
     "core/exact": ["core/collect"],
     "core/profile": ["core/collect", "core/exact", "core/trace"],
-    "core/session": ["core/profile", "capture"],
+    "core/session": ["core/profile", "capture", "otel"],
     "core/process": ["core/session"],
     "runtime-hooks": ["core/process"],
     "runtime-hooks/cpython/interpreter": ["runtime-hooks"],
