@@ -27,6 +27,14 @@ typedef struct gp_coro_view { // a live coroutine, for a language to show; see c
     } * frames; // [depth], innermost first, of the language
 } gp_coro_view_t;
 
+struct gp_request_watch;
+
+enum gp_cut { // who ends a profile
+    GP_CUT_HERE,      // a thread of the program
+    GP_CUT_OUTSIDE,   // one of greenprof's own
+    GP_CUT_COLLECTOR, // and it holds the drain lock
+};
+
 typedef struct gp_core_interface {
     size_t size;
     // Take a snapshot; the samples taken so far are in it. Returns it, or NULL and errno.
@@ -54,6 +62,10 @@ typedef struct gp_core_interface {
     int (*span_listen)(void (*listener)(void *context, const prof_span_record_t *span), void *context);
     // Asked where a request begins, on its thread: is it to be heard? NULL = all are.
     void (*span_policy)(bool (*chosen)(prof_span_kind_t kind, const char *name));
+    // See trace/span.h; NULL = no more. And prof_stop() in two steps, see profile/profile.h.
+    void (*request_watch)(const struct gp_request_watch *watch);
+    int (*profile_cut)(prof_t *profile, enum gp_cut from);
+    void (*profile_settle)(prof_t *profile);
     // Wait until all that happened before was handed on. Returns 0, -ETIMEDOUT, -ESRCH (no collector). Signals: safe.
     int (*collect)(uint64_t limit_ns);
     // Spans that were lost on their way to the listener, and to the capture.

@@ -49,6 +49,8 @@ typedef struct slot {
     uint64_t request;      // the handle of the root around it, or its own
     uint64_t start, begun; // ticks: when it began; when it was called
     gp_ledger_t times;     // of the coroutine, as it began
+    const gp_request_watch_t *watch;
+    void *watched; // its token; NULL = none
     char text[GP_SPAN_TEXT_MAX];
 } slot_t;
 
@@ -59,6 +61,7 @@ static _Atomic uint32_t wanted;      // enum gp_span_taker bits
 static _Atomic uint32_t process = 1; // raised in a forked child
 static _Atomic uint64_t id_seed, trace_count;
 gp_span_policy_t *_Atomic gp_span_policy;
+const gp_request_watch_t *_Atomic gp_request_watch;
 
 #define FOR_ALL (GP_SPANS_CAPTURED | GP_SPANS_SHOWN) // that want those of each request
 
@@ -442,6 +445,25 @@ static void fill_slot(slot_t *slot, uint64_t handle, const beginning_t *what, pr
             add_field(slot, options->fields[i].key, options->fields[i].value);
 }
 
+static void begin_watching(const beginning_t *what, slot_t *slot)
+{
+    slot->watch = atomic_load_explicit(&gp_request_watch, memory_order_acquire);
+    bool is_watched = slot->watch != NULL && !what->has_parent && what->is_chosen;
+    slot->watched = is_watched ? slot->watch->begins() : NULL;
+}
+
+// The slot is the caller's. In a forked child, the parent goes on with what began before.
+static void end_watching(slot_t *slot, gp_request_end_t end, uint64_t now)
+{
+    if (slot->watched == NULL || slot->process != atomic_load_explicit(&process, memory_order_relaxed))
+        return;
+    memcpy(end.trace, slot->trace, sizeof(end.trace));
+    end.id = slot->id;
+    end.duration_ns = gp_ticks_to_ns(not_below(now, slot->start));
+    end.is_asked = atomic_load_explicit(&slot->flags, memory_order_relaxed) & GP_SPAN_ASKED;
+    slot->watch->ends(slot->watched, &end);
+}
+
 static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char *name, const gp_park_t *caller)
 {
     uint32_t number;
@@ -455,6 +477,7 @@ static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char
         slot->site = gp_spawn_site_here(what->coro, caller);
     if (slot->sets_trace)
         gp_trace_change(what->coro, slot->trace);
+    begin_watching(what, slot);
     slot->begun = gp_ticks();
     slot->start = start_of(what->options->start_unix_ns, slot->begun);
     read_times(what->coro, slot->begun, &slot->times);
@@ -579,6 +602,7 @@ static bool end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned 
     slot_t *slot = open_slot(handle);
     if (slot == NULL || !claim(slot, handle))
         return false;
+    end_watching(slot, (gp_request_end_t){0}, now);
     if (is_on_it)
         restore(coro, slot);
     else
@@ -728,8 +752,10 @@ void gp_span_discard(prof_span_t *span)
         return;
     if (gp_edge_load(&slot->coro->span) == handle)
         restore(slot->coro, slot);
-    if (claim(slot, handle))
-        give_back(handle);
+    if (!claim(slot, handle))
+        return;
+    end_watching(slot, (gp_request_end_t){.is_discarded = true}, slot->start);
+    give_back(handle);
 }
 
 // --- by the collector
@@ -783,6 +809,7 @@ void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*ta
     if (slot == NULL || slot->coro != coro || slot->coro_id != id || !is_implicit(slot) ||
         !copy_open(slot, generation_of(handle), ticks, &written) || !claim(slot, handle))
         return;
+    end_watching(slot, (gp_request_end_t){.is_collector = true}, ticks);
     written.mark.end_coro_id = id;
     take(&written.mark);
     give_back(handle);

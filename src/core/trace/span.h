@@ -31,6 +31,21 @@ void gp_spans_want(enum gp_span_taker taker, bool wanted);
 typedef bool gp_span_policy_t(prof_span_kind_t kind, const char *name);
 extern gp_span_policy_t *_Atomic gp_span_policy;
 
+// Called where a request begins that goes to those that listen, and where it ends: for profiles of single requests.
+typedef struct gp_request_end {
+    uint64_t trace[2], id;
+    uint64_t duration_ns;
+    bool is_asked;     // it has PROF_SPAN_PROFILE
+    bool is_discarded; // there was no such request
+    bool is_collector; // the caller is the collector and holds the drain lock: its coroutine is over
+} gp_request_end_t;
+
+typedef struct gp_request_watch {
+    void *(*begins)(void); // on the request's coroutine. Returns a token, NULL = there will be no call of the other
+    void (*ends)(void *token, const gp_request_end_t *end); // on any thread, once
+} gp_request_watch_t;
+extern const gp_request_watch_t *_Atomic gp_request_watch;
+
 // The id of the span that is open on a coroutine, or was when the coroutine was spawned in it; 0 = none. The calling
 // thread runs it.
 uint64_t gp_span_shown_id(prof_coro_t *coro);
