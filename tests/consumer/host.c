@@ -66,7 +66,7 @@ static void show_status(const char *url)
 #define SHOW(member) printf(" " #member "=%llu", (unsigned long long)s.member)
     printf("%d", error);
     SHOW(given), SHOW(sent), SHOW(refused), SHOW(lost_queue), SHOW(lost_end), SHOW(fast), SHOW(queued), SHOW(spooled);
-    SHOW(recovered), SHOW(unheard), SHOW(failures);
+    SHOW(recovered), SHOW(unheard), SHOW(failures), SHOW(profiles), SHOW(profiles_lost);
 #undef SHOW
     printf(" last_error=%d\n", s.last_error);
 }

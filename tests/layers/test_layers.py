@@ -49,7 +49,9 @@ ALLOWED = {
     "consumer": ["model", "base"],                          # backends of spans; neither names the other two
     "wire": ["model", "base"],                              # headers of requests; nor does this
     # The library's files that know both halves, or the core and one of the rooms above; and the programs.
-    "consume.c": ["consumer", "wire", "core/process"],
+    "request_files.c": ["consumer", "wire", "read/export", "dump.c"],
+    "request_profiles.c": ["request_files.c", "core/process"],
+    "consume.c": ["request_profiles.c", "consumer", "wire", "core/process"],
     "context.c": ["wire", "core/process"],
     "dump.c": ["read/export", "core/process"],
     "tools/greenprof": ["read/tree", "capture"],
