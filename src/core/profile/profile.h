@@ -13,8 +13,8 @@
 // slice.
 void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger);
 
-// prof_stop() in two steps. The first: nothing after it is in the profile. It returns as prof_stop() does. The second, on
-// any thread that may wait for the collector.
+// prof_stop() in two steps. The first: nothing after it is in the profile. It returns as prof_stop() does. The second,
+// on any thread that may wait for the collector.
 int gp_profile_cut(prof_t *profile, enum gp_cut from);
 void gp_profile_settle(prof_t *profile);
 
