@@ -87,12 +87,47 @@ static void hear(void *context, const prof_span_record_t *span)
     give(context, packed);
 }
 
+// --- what is counted
+
+static struct {
+    _Atomic uint64_t lost, spooled, failed;
+} closed; // of consumers that are closed
+
+static void add_to(_Atomic uint64_t *sum, uint64_t more)
+{
+    atomic_fetch_add_explicit(sum, more, memory_order_relaxed);
+}
+
+static void remember(const gp_delivery_t *delivery)
+{
+    prof_consumer_status_t its = {0};
+    gp_delivery_status(delivery, &its);
+    add_to(&closed.lost, its.refused + its.lost_queue + its.lost_end);
+    add_to(&closed.spooled, its.spooled);
+    add_to(&closed.failed, its.failures);
+}
+
+// For the capture.
+static void add_counters(uint64_t counters[GP_COUNTER_COUNT])
+{
+    prof_consumer_status_t sum = {0};
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL)
+            gp_delivery_status(delivery_at(i), &sum);
+    gp_request_profiles_count(&sum.profiles, &sum.profiles_lost);
+    counters[GP_COUNTER_CONSUMERS_LOST] += closed.lost + sum.refused + sum.lost_queue + sum.lost_end;
+    counters[GP_COUNTER_CONSUMERS_SPOOLED] += closed.spooled + sum.spooled;
+    counters[GP_COUNTER_CONSUMERS_FAILED] += closed.failed + sum.failures;
+    counters[GP_COUNTER_PROFILES_LOST] += sum.profiles_lost;
+}
+
 // --- fork and end
 
 static void begin_anew(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh;
+    closed.lost = closed.spooled = closed.failed = 0;
     gp_hold_begin(&hold, 0); // what was held is left: the allocator is not asked here
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL)
@@ -119,6 +154,7 @@ static void prepare(void)
 {
     pthread_atfork(NULL, NULL, begin_anew);
     prof_core_interface()->at_end(end_all);
+    prof_core_interface()->add_counters(add_counters);
     snprintf(default_spool, sizeof(default_spool), "/var/tmp/greenprof-%u", (unsigned)geteuid());
 }
 
@@ -274,6 +310,7 @@ static int close_at(size_t place)
     bool is_out_of_use = prof_core_interface()->collect(COLLECT_NS) != -ETIMEDOUT;
     gp_delivery_close(delivery, deadline);
     int error = delivery->has_thread ? gp_delivery_wait_over(delivery, deadline) : 0;
+    remember(delivery);
     if (error != 0 || !is_out_of_use)
         return -ETIMEDOUT; // what may still be used is left
     if (atomic_load_explicit(&delivery->counts.lost_end, memory_order_relaxed) != 0)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "greenprof/consumer.h"
+#include "model/counters.h"
 #include "model/snapshot.h"
 #include "signal/language.h"
 
@@ -70,6 +71,8 @@ typedef struct gp_core_interface {
     int (*collect)(uint64_t limit_ns);
     // Spans that were lost on their way to the listener, and to the capture.
     uint64_t (*spans_lost)(void);
+    // What others count is in the capture, too: see gp_collector_add_counters().
+    void (*add_counters)(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));
     // Call this when the process ends by exit() or _exit(), perhaps in a handler.
     void (*at_end)(void (*call)(void));
 } gp_core_interface_t;

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import unittest
 
-from support import Case, Host, balanced, until
+from support import HOST, Case, Host, balanced, until
 
 
 class Files(Case):
@@ -178,6 +178,20 @@ class Files(Case):
             host.do(f"open file://{self.path('no/such')}?profile=folded", "requests 2")
             status = until(lambda: (lambda s: s if s["profiles_lost"] == 2 else None)(host.status()), "both were tried")
             self.assertEqual((status["profiles"], status["queued"]), (0, 6))
+
+    def test_losses_are_in_the_capture(self):
+        """In the line that `greenprof run` ends with, and in `report` and `info`."""
+        def greenprof(*arguments, **options):
+            return subprocess.run([os.environ["GREENPROF"], *arguments], capture_output=True, text=True, timeout=60, check=True, **options)
+
+        capture = self.path("x.greenprof")
+        run = greenprof("run", "-o", capture, "--", HOST,
+                        input=f"open file://{self.path('no/such')}?queue=16K\nrequests 400\nclose\nopen null:\nrequests 1\n")
+        self.assertIn(", 1200 spans lost; next: ", run.stderr)
+        for command in ("report", "info"):
+            shown = greenprof(command, capture).stdout
+            self.assertRegex(shown, r"\n +1200 spans lost by consumers: ")
+            self.assertRegex(shown, r"\n +\d+ times that a consumer did not take any spans\n")
 
     def test_wrong_urls(self):
         with Host(GREENPROF_CONSUMER="file:relative nothing://x null:") as host:

@@ -102,6 +102,7 @@ static const gp_core_interface_t interface = {
     .profile_settle = gp_profile_settle,
     .collect = gp_collector_sync_within,
     .spans_lost = spans_lost,
+    .add_counters = gp_collector_add_counters,
     .at_end = gp_process_at_end,
 };
 

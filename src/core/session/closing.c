@@ -114,7 +114,9 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
         return;
     is_said = true;
     const char *wrong = trouble(recording, closing), *name = quoted(asked.name, quotes, sizeof(quotes));
-    snprintf(losses, sizeof(losses), closing->lost == 0 ? "none lost" : "%" PRIu64 " lost", closing->lost);
+    int len = snprintf(losses, sizeof(losses), closing->lost == 0 ? "none lost" : "%" PRIu64 " lost", closing->lost);
+    if (closing->spans_lost != 0)
+        snprintf(losses + len, sizeof(losses) - (size_t)len, ", %" PRIu64 " spans lost", closing->spans_lost);
     if (wrong != NULL)
         say(&asked, line,
             snprintf(line, sizeof(line), "greenprof: %s: not all of it is recorded: %s\n", asked.name, wrong));

@@ -13,8 +13,9 @@
 
 typedef struct gp_closing {
     uint64_t samples, lost;
-    bool is_whole; // all of it is written
-    bool is_full;  // as far as it may be: the program went on
+    uint64_t spans_lost; // on their way to the capture, or to a consumer
+    bool is_whole;       // all of it is written
+    bool is_full;        // as far as it may be: the program went on
 } gp_closing_t;
 
 // Say it, once; the collector's thread, which blocks all signals. Caller holds the drain lock.

@@ -525,6 +525,8 @@ static gp_closing_t last_word(void)
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = counters[GP_COUNTER_DROP_RING_FULL] + counters[GP_COUNTER_DROP_REENTERED] +
                 counters[GP_COUNTER_DROP_NO_THREAD] + recording.writer.refused[GP_CHUNK_SAMPLES],
+        .spans_lost = counters[GP_COUNTER_LOST_SPANS] + counters[GP_COUNTER_CONSUMERS_LOST] +
+                      recording.writer.refused[GP_CHUNK_SPANS],
         .is_whole = is_whole && !gp_writer_is_busy(&recording.writer),
     };
 }
