@@ -2,6 +2,7 @@
 # Install rules: libraries, headers, pkg-config file, CMake package, the command.
 install(TARGETS greenprof-core greenprof greenprof-hooks EXPORT greenprofTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS greenprof-otel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP) # the core loads it
 install(DIRECTORY include/greenprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET greenprof-command)
   install(TARGETS greenprof-command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

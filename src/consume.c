@@ -17,6 +17,8 @@
 #include "consumer/hold.h"
 #include "greenprof/consumer.h"
 #include "interface.h"
+#include "request_files.h"
+#include "request_profiles.h"
 #include "settings.h"
 #include "wire/policy.h"
 
@@ -85,16 +87,53 @@ static void hear(void *context, const prof_span_record_t *span)
     give(context, packed);
 }
 
+// --- what is counted
+
+static struct {
+    _Atomic uint64_t lost, spooled, failed;
+} closed; // of consumers that are closed
+
+static void add_to(_Atomic uint64_t *sum, uint64_t more)
+{
+    atomic_fetch_add_explicit(sum, more, memory_order_relaxed);
+}
+
+static void remember(const gp_delivery_t *delivery)
+{
+    prof_consumer_status_t its = {0};
+    gp_delivery_status(delivery, &its);
+    add_to(&closed.lost, its.refused + its.lost_queue + its.lost_end);
+    add_to(&closed.spooled, its.spooled);
+    add_to(&closed.failed, its.failures);
+}
+
+// For the capture.
+static void add_counters(uint64_t counters[GP_COUNTER_COUNT])
+{
+    prof_consumer_status_t sum = {0};
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL)
+            gp_delivery_status(delivery_at(i), &sum);
+    gp_request_profiles_count(&sum.profiles, &sum.profiles_lost);
+    counters[GP_COUNTER_CONSUMERS_LOST] += closed.lost + sum.refused + sum.lost_queue + sum.lost_end;
+    counters[GP_COUNTER_CONSUMERS_SPOOLED] += closed.spooled + sum.spooled;
+    counters[GP_COUNTER_CONSUMERS_FAILED] += closed.failed + sum.failures;
+    counters[GP_COUNTER_PROFILES_LOST] += sum.profiles_lost;
+}
+
 // --- fork and end
 
 static void begin_anew(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh;
+    closed.lost = closed.spooled = closed.failed = 0;
     gp_hold_begin(&hold, 0); // what was held is left: the allocator is not asked here
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL)
             gp_delivery_after_fork(delivery_at(i), getpid());
+    gp_request_files_after_fork(getpid());
+    gp_request_profiles_after_fork();
 }
 
 // The process ends, perhaps in a handler: only atomics and futexes.
@@ -108,12 +147,14 @@ static void end_all(void)
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
             gp_delivery_wait_over(delivery_at(i), deadline);
+    gp_request_profiles_wait(deadline);
 }
 
 static void prepare(void)
 {
     pthread_atfork(NULL, NULL, begin_anew);
     prof_core_interface()->at_end(end_all);
+    prof_core_interface()->add_counters(add_counters);
     snprintf(default_spool, sizeof(default_spool), "/var/tmp/greenprof-%u", (unsigned)geteuid());
 }
 
@@ -177,6 +218,24 @@ static int put_into_use(gp_delivery_t *delivery, size_t place)
     return gp_delivery_wait_over(delivery, deadline) == 0 ? error : -ETIMEDOUT;
 }
 
+// Profiles of requests are written beside the spans of this consumer, if its URL asks for them.
+static int start_profiles(const gp_delivery_t *delivery)
+{
+    if (delivery->backend != &gp_consumer_file || gp_request_files_asked(delivery->url) == 0)
+        return 0;
+    int error = gp_request_files_add(delivery->url, &delivery->identity);
+    return error == 0 ? gp_request_profiles_start() : error;
+}
+
+static void stop_profiles(const gp_delivery_t *delivery, uint64_t deadline)
+{
+    if (delivery->backend != &gp_consumer_file || gp_request_files_asked(delivery->url) == 0)
+        return;
+    gp_request_profiles_wait(deadline);
+    if (gp_request_files_remove(delivery->url))
+        gp_request_profiles_stop();
+}
+
 // Returns 0 where it is in use, -ETIMEDOUT where it cannot be freed.
 static int begin(gp_delivery_t *delivery, const char *url, size_t place)
 {
@@ -184,13 +243,19 @@ static int begin(gp_delivery_t *delivery, const char *url, size_t place)
     const prof_consumer_t *backend = gp_backend_of(url);
     if (backend == NULL)
         return -errno;
+    if (backend == &gp_consumer_file && gp_request_files_asked(url) < 0)
+        return -EINVAL;
     identify(&identity);
     int error = gp_delivery_begin(delivery, url, backend, spool_for(backend), &identity);
     if (error != 0)
         return error;
     error = start_thread(delivery);
     if (error == 0)
+        error = start_profiles(delivery);
+    if (error == 0)
         error = put_into_use(delivery, place);
+    if (error != 0)
+        stop_profiles(delivery, now_ns());
     if (error != 0 && error != -ETIMEDOUT)
         gp_delivery_end(delivery);
     return error;
@@ -239,11 +304,13 @@ static int close_at(size_t place)
 {
     gp_delivery_t *delivery = delivery_at(place);
     uint64_t deadline = now_ns() + CLOSE_NS;
+    stop_profiles(delivery, deadline);
     prof_core_interface()->collect(COLLECT_NS);
     atomic_store_explicit(&deliveries[place], NULL, memory_order_release);
     bool is_out_of_use = prof_core_interface()->collect(COLLECT_NS) != -ETIMEDOUT;
     gp_delivery_close(delivery, deadline);
     int error = delivery->has_thread ? gp_delivery_wait_over(delivery, deadline) : 0;
+    remember(delivery);
     if (error != 0 || !is_out_of_use)
         return -ETIMEDOUT; // what may still be used is left
     if (atomic_load_explicit(&delivery->counts.lost_end, memory_order_relaxed) != 0)
@@ -291,6 +358,8 @@ PROF_API int prof_consumer_flush(unsigned limit_ms)
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL && gp_delivery_wait_idle(delivery_at(i), deadline) != 0)
             result = -ETIMEDOUT;
+    if (gp_request_profiles_wait(deadline) != 0)
+        result = -ETIMEDOUT;
     pthread_mutex_unlock(&lock);
     errno = saved;
     return result;
@@ -309,6 +378,7 @@ PROF_API int prof_consumer_status(const char *url, prof_consumer_status_t *statu
             gp_delivery_status(delivery_at(i), &sum);
     pthread_mutex_unlock(&lock);
     sum.size = status->size;
+    gp_request_profiles_count(&sum.profiles, &sum.profiles_lost);
     sum.unheard = prof_core_interface()->spans_lost();
     if (is_there)
         memcpy(status, &sum, status->size);

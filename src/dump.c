@@ -2,7 +2,7 @@
 // prof_dump() and prof_dump_stats(). The work is done on a thread of greenprof's own, so that the
 // caller, which may be on a 16 KiB coroutine stack, needs next to no stack of its own. Names that
 // were looked up once are kept for later dumps, up to a bound.
-#include <greenprof/prof.h>
+#include "dump.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,6 +19,7 @@ typedef struct job {
     prof_t *profile;
     const gp_exporter_t *exporter;
     const char *path;
+    FILE *stream; // in place of a path
     int result;
     sem_t done;
 } job_t;
@@ -97,7 +98,8 @@ static int dump_with(const job_t *job, gp_symbolizer_t *names)
     core->release(snapshot);
     if (report == NULL)
         return -ENOMEM;
-    int result = gp_output_write(job->exporter, report, job->path);
+    int result = job->stream != NULL ? job->exporter->write(report, job->stream)
+                                     : gp_output_write(job->exporter, report, job->path);
     gp_report_free(report);
     return result;
 }
@@ -110,6 +112,11 @@ static int dump(const job_t *job)
     int result = dump_with(job, names->symbolizer);
     give_names_back(names);
     return result;
+}
+
+int gp_dump_to(prof_t *profile, const gp_exporter_t *exporter, FILE *stream)
+{
+    return dump(&(job_t){.profile = profile, .exporter = exporter, .stream = stream});
 }
 
 static void *run_job(void *argument)

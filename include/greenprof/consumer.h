@@ -108,6 +108,8 @@ typedef struct prof_consumer_status {
     uint64_t failures;        // times that the backend did not take any
     int32_t last_error;       // of the last failure, negative errno value; 0 = the last attempt was none
     uint32_t reserved;
+    uint64_t profiles;      // of requests that were written (the file consumer's option profile=). Of all consumers, as
+    uint64_t profiles_lost; // requests without one: too many at a time, or it could not be written
 } prof_consumer_status_t;
 
 // Read a consumer's counters; NULL = the sums over all that are open. Returns 0; -ENOENT; -EINVAL (size).

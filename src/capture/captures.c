@@ -135,7 +135,7 @@ int gp_captures_open(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE])
 
 // --- what is known when all are read
 
-static int pass_meta(const gp_captures_pass_t *pass, const char *key, const char *value, size_t value_len)
+int gp_captures_pass_meta(const gp_captures_pass_t *pass, const char *key, const char *value, size_t value_len)
 {
     size_t key_len = strlen(key), bytes = sizeof(gp_meta_record_t) + key_len + value_len;
     gp_meta_record_t *record = gp_captures_room(pass->captures, bytes);
@@ -159,7 +159,7 @@ static bool is_common(const gp_captures_t *captures, size_t which)
     return first->text != NULL;
 }
 
-static const char *exe_of(const gp_capture_input_t *input)
+const char *gp_captures_exe_of(const gp_capture_input_t *input)
 {
     const char *exe = input->texts[GP_TEXT_EXE].text;
     const char *slash = exe != NULL ? strrchr(exe, '/') : NULL;
@@ -175,11 +175,12 @@ static int pass_exes(const gp_captures_pass_t *pass)
     for (size_t i = 0; i < pass->captures->count && len < sizeof(text); i++) {
         bool seen = false;
         for (size_t j = 0; j < i && !seen; j++)
-            seen = strcmp(exe_of(&inputs[j]), exe_of(&inputs[i])) == 0;
+            seen = strcmp(gp_captures_exe_of(&inputs[j]), gp_captures_exe_of(&inputs[i])) == 0;
         if (!seen)
-            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len > 0 ? " + " : "", exe_of(&inputs[i]));
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len > 0 ? " + " : "",
+                                    gp_captures_exe_of(&inputs[i]));
     }
-    return pass_meta(pass, "exe", text, len < sizeof(text) ? len : sizeof(text) - 1);
+    return gp_captures_pass_meta(pass, "exe", text, len < sizeof(text) ? len : sizeof(text) - 1);
 }
 
 static int pass_origin(const gp_captures_pass_t *pass, const gp_capture_input_t *input)
@@ -190,7 +191,7 @@ static int pass_origin(const gp_captures_pass_t *pass, const gp_capture_input_t 
                        "pid %" PRIu32 ", coroutines %" PRIu64 "-%" PRIu64 ", threads %" PRIu64 "-%" PRIu64 ": %.*s",
                        input->header.pid, ids->first[GP_COUNTED_COROS] + 1, ids->last[GP_COUNTED_COROS],
                        ids->first[GP_COUNTED_THREADS] + 1, ids->last[GP_COUNTED_THREADS], PATH_MAX, input->path);
-    return pass_meta(pass, "merged", text, (size_t)len);
+    return gp_captures_pass_meta(pass, "merged", text, (size_t)len);
 }
 
 static int pass_metas(const gp_captures_pass_t *pass)
@@ -201,12 +202,14 @@ static int pass_metas(const gp_captures_pass_t *pass)
     int result = is_common(captures, GP_TEXT_EXE) ? 0 : pass_exes(pass);
     for (size_t i = 0; i < GP_TEXTS && result == 0; i++)
         if (is_common(captures, i))
-            result = pass_meta(pass, gp_captures_text_keys[i], captures->inputs[0].texts[i].text,
-                               captures->inputs[0].texts[i].len);
+            result = gp_captures_pass_meta(pass, gp_captures_text_keys[i], captures->inputs[0].texts[i].text,
+                                           captures->inputs[0].texts[i].len);
     if (result == 0)
-        result = pass_meta(pass, "greenprof", version, (size_t)len);
+        result = gp_captures_pass_meta(pass, "greenprof", version, (size_t)len);
     for (size_t i = 0; i < captures->count && result == 0; i++)
         result = pass_origin(pass, &captures->inputs[i]);
+    for (size_t i = 0; i < captures->count && result == 0; i++)
+        result = gp_captures_pass_processes(pass, &captures->inputs[i]);
     return result;
 }
 
@@ -367,6 +370,7 @@ static void free_input(gp_capture_input_t *input)
     gp_capture_ids_free(&input->ids);
     for (size_t i = 0; i < GP_TEXTS; i++)
         free(input->texts[i].text);
+    gp_captures_free_processes(input);
     close(input->fd);
 }
 

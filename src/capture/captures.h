@@ -7,7 +7,7 @@
 // start: within one boot of the machine by the monotonic clock, which is never set, else by the time of day. Counters
 // are added up, and there is an end where all have one. A census is left out: what was alive at the ends of several
 // processes was not alive at one moment. A meta text "merged" says of each capture which coroutines and threads are
-// its.
+// its, and one "process" of each process (capture/process_text.h).
 //
 // Order of calls: add... -> read -> read_again... -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -16,7 +16,7 @@
 #include "capture/reader.h"
 
 // Texts that several captures have in common, or not.
-enum { GP_TEXT_EXE, GP_TEXT_CMDLINE, GP_TEXT_HOSTNAME, GP_TEXTS };
+enum { GP_TEXT_EXE, GP_TEXT_CMDLINE, GP_TEXT_HOSTNAME, GP_TEXT_SERVICE, GP_TEXTS };
 
 typedef struct gp_capture_text {
     char *text; // ended by NUL, and may have more of them; NULL = not known
@@ -33,6 +33,8 @@ typedef struct gp_capture_input {
     uint64_t shift_ns;            // what is added to its times
     gp_capture_ids_t ids;
     gp_capture_text_t texts[GP_TEXTS];
+    gp_capture_text_t *processes; // capture/process_text.h, of one that is merged
+    size_t process_count, process_capacity;
     gp_counters_record_t totals;
     uint64_t counters[GP_COUNTER_COUNT];
     bool ended;

@@ -16,5 +16,16 @@ extern const gp_reader_handlers_t gp_captures_handlers;
 
 extern const char *const gp_captures_text_keys[GP_TEXTS];
 
+// A text of the capture that is made, of one key.
+int gp_captures_pass_meta(const gp_captures_pass_t *pass, const char *key, const char *value, size_t value_len);
+
+// The name of a capture's program.
+const char *gp_captures_exe_of(const gp_capture_input_t *input);
+
+// Keep what a capture says of one of its processes; pass on what is known of all of them, in the numbers of all.
+int gp_captures_keep_process(gp_capture_input_t *input, const char *text, size_t len);
+int gp_captures_pass_processes(const gp_captures_pass_t *pass, const gp_capture_input_t *input);
+void gp_captures_free_processes(gp_capture_input_t *input);
+
 // Room for records, on an 8-byte boundary, the last 8 bytes zeroed; NULL when memory is short.
 void *gp_captures_room(gp_captures_t *captures, size_t bytes);

@@ -280,12 +280,17 @@ static int on_stack(void *context, const gp_stack_record_t *stack, const gp_loc_
 
 // --- what is kept until all are read
 
-const char *const gp_captures_text_keys[GP_TEXTS] = {
-    [GP_TEXT_EXE] = "exe", [GP_TEXT_CMDLINE] = "cmdline", [GP_TEXT_HOSTNAME] = "hostname"};
+const char *const gp_captures_text_keys[GP_TEXTS] = {[GP_TEXT_EXE] = "exe",
+                                                     [GP_TEXT_CMDLINE] = "cmdline",
+                                                     [GP_TEXT_HOSTNAME] = "hostname",
+                                                     [GP_TEXT_SERVICE] = "service"};
 
 static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
 {
-    gp_capture_text_t *texts = ((gp_captures_pass_t *)context)->input->texts;
+    gp_capture_input_t *input = ((gp_captures_pass_t *)context)->input;
+    gp_capture_text_t *texts = input->texts;
+    if (key_len == strlen("process") && memcmp(key, "process", key_len) == 0)
+        return gp_captures_keep_process(input, value, value_len);
     for (size_t i = 0; i < GP_TEXTS; i++) {
         if (strlen(gp_captures_text_keys[i]) != key_len || memcmp(key, gp_captures_text_keys[i], key_len) != 0)
             continue;

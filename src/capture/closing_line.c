@@ -31,10 +31,12 @@ static size_t cut(int length)
 }
 
 size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, uint64_t lost,
-                       const char *note)
+                       uint64_t spans_lost, const char *note)
 {
     char quotes[GP_CLOSING_NAME_SIZE * 2], losses[64];
-    snprintf(losses, sizeof(losses), lost == 0 ? "none lost" : "%" PRIu64 " lost", lost);
+    int len = snprintf(losses, sizeof(losses), lost == 0 ? "none lost" : "%" PRIu64 " lost", lost);
+    if (spans_lost != 0)
+        snprintf(losses + len, sizeof(losses) - (size_t)len, ", %" PRIu64 " spans lost", spans_lost);
     return cut(snprintf(
         line, GP_CLOSING_LINE_SIZE, "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof report %s\n", name,
         samples, losses, note != NULL ? "; " : "", note != NULL ? note : "", quoted(name, quotes, sizeof(quotes))));

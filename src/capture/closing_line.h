@@ -13,7 +13,7 @@ enum { GP_CLOSING_LINE_SIZE = 4096, GP_CLOSING_NAME_SIZE = 1024 }; // a pipe tak
 //   note: what else there is to know, in one clause without ';'; NULL = nothing.
 // Returns its length, cut to what fits. Signals: not safe.
 size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, uint64_t lost,
-                       const char *note);
+                       uint64_t spans_lost, const char *note);
 
 // Make the line of a recording that is not whole, or that there is none of.
 //   what: "nothing", "not all of it". why: in words.

@@ -130,7 +130,8 @@ enum gp_chunk_type {
 enum { GP_CHUNK_TYPES = sizeof(union { GP_RECORDS(GP_CHUNK_BELOW) char header[GP_CHUNK_HEADER + 1]; }) };
 #undef GP_CHUNK_BELOW
 
-typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments joined by NUL), "hostname", "greenprof"
+typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments joined by NUL), "hostname", "greenprof",
+                                // "service"; of merged ones, "merged" and "process" (capture/process_text.h)
     uint16_t key_len;           // 0 key bytes, then value bytes, then padding to 8
     uint16_t reserved;          // 2
     uint32_t value_len;         // 4

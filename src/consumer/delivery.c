@@ -313,8 +313,8 @@ static void finish(gp_delivery_t *delivery)
     gp_futex_wake_all(&delivery->phase);
 }
 
-// The program's threads go first: as it wakes up this one takes the CPU from none of them.
-static void stand_back(void)
+// As it wakes up it takes the CPU from none of them.
+void gp_delivery_stand_back(void)
 {
     const struct sched_param none = {0};
     id_t self = (id_t)syscall(SYS_gettid);
@@ -325,7 +325,7 @@ static void stand_back(void)
 void *gp_delivery_run(void *argument)
 {
     gp_delivery_t *delivery = argument;
-    stand_back();
+    gp_delivery_stand_back();
     batch_t *batch = malloc(sizeof(*batch));
     if (delivery->state == NULL && delivery->backend->open(delivery->url, &delivery->state) != 0)
         delivery->state = NULL;

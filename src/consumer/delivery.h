@@ -10,10 +10,10 @@
 #pragma once
 
 #include "consumer/hold.h"
-#include "consumer/identity.h"
 #include "consumer/queue.h"
 #include "consumer/spool.h"
 #include "consumer/url.h"
+#include "model/identity.h"
 
 enum gp_delivery_phase { GP_DELIVERY_OPEN, GP_DELIVERY_CLOSING, GP_DELIVERY_OVER };
 
@@ -49,6 +49,9 @@ void gp_delivery_give(gp_delivery_t *delivery, const gp_packed_span_t *packed);
 
 // The thread. delivery: gp_delivery_t *
 void *gp_delivery_run(void *delivery);
+
+// Called by such a thread as it begins: the program's threads go first.
+void gp_delivery_stand_back(void);
 
 // Let the thread come to its end: what is queued is sent or spooled before `deadline_ns` (CLOCK_MONOTONIC).
 void gp_delivery_close(gp_delivery_t *delivery, uint64_t deadline_ns);

@@ -6,26 +6,33 @@
 
 #include "consumer/backends.h"
 #include "consumer/directory.h"
-#include "consumer/identity.h"
 #include "consumer/span_json.h"
 #include "consumer/url.h"
+#include "model/identity.h"
 
 typedef struct file_state {
     char directory[GP_URL_MAX];
     gp_bytes_t lines;
 } file_state_t;
 
+// file:/DIR and file:///DIR; no other host than this one.
+bool gp_file_directory(const char *url, char directory[GP_URL_MAX])
+{
+    char path[GP_URL_MAX];
+    if (gp_url_rest(url, path) <= 0 || !gp_url_decode(path))
+        return false;
+    const char *start = strncmp(path, "//", 2) == 0 ? path + 2 : path;
+    if (strncmp(start, "localhost/", 10) == 0)
+        start += 9;
+    strcpy(directory, start);
+    return directory[0] == '/';
+}
+
 static int open_files(const char *url, void **state)
 {
-    static const char *const options[] = {NULL};
-    char path[GP_URL_MAX];
-    // file:/DIR and file:///DIR; no other host than this one.
-    if (gp_url_rest(url, path) <= 0 || !gp_url_decode(path) || !gp_url_options_are(url, options))
-        return -EINVAL;
-    const char *directory = strncmp(path, "//", 2) == 0 ? path + 2 : path;
-    if (strncmp(directory, "localhost/", 10) == 0)
-        directory += 9;
-    if (directory[0] != '/')
+    static const char *const options[] = {"profile", NULL}; // that one is src/request_profiles.c's
+    char directory[GP_URL_MAX];
+    if (!gp_file_directory(url, directory) || !gp_url_options_are(url, options))
         return -EINVAL;
     file_state_t *files = calloc(1, sizeof(*files));
     if (files == NULL)

@@ -9,8 +9,8 @@
 // Threads: the consumer's. Signals: not safe.
 #pragma once
 
-#include "consumer/identity.h"
 #include "consumer/packed_span.h"
+#include "model/identity.h"
 
 typedef struct gp_spool {
     const char *directory; // NULL: nothing is spooled

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "greenprof/consumer.h"
+#include "model/counters.h"
 #include "model/snapshot.h"
 #include "signal/language.h"
 
@@ -26,6 +27,14 @@ typedef struct gp_coro_view { // a live coroutine, for a language to show; see c
         uint32_t line;
     } * frames; // [depth], innermost first, of the language
 } gp_coro_view_t;
+
+struct gp_request_watch;
+
+enum gp_cut {         // who ends a profile
+    GP_CUT_HERE,      // a thread of the program
+    GP_CUT_OUTSIDE,   // one of greenprof's own
+    GP_CUT_COLLECTOR, // and it holds the drain lock
+};
 
 typedef struct gp_core_interface {
     size_t size;
@@ -54,10 +63,16 @@ typedef struct gp_core_interface {
     int (*span_listen)(void (*listener)(void *context, const prof_span_record_t *span), void *context);
     // Asked where a request begins, on its thread: is it to be heard? NULL = all are.
     void (*span_policy)(bool (*chosen)(prof_span_kind_t kind, const char *name));
+    // See trace/span.h; NULL = no more. And prof_stop() in two steps, see profile/profile.h.
+    void (*request_watch)(const struct gp_request_watch *watch);
+    int (*profile_cut)(prof_t *profile, enum gp_cut from);
+    void (*profile_settle)(prof_t *profile);
     // Wait until all that happened before was handed on. Returns 0, -ETIMEDOUT, -ESRCH (no collector). Signals: safe.
     int (*collect)(uint64_t limit_ns);
     // Spans that were lost on their way to the listener, and to the capture.
     uint64_t (*spans_lost)(void);
+    // What others count is in the capture, too: see gp_collector_add_counters().
+    void (*add_counters)(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));
     // Call this when the process ends by exit() or _exit(), perhaps in a handler.
     void (*at_end)(void (*call)(void));
 } gp_core_interface_t;

@@ -49,7 +49,13 @@
     X(34, CUT_FIELDS, cut_fields, 0, "fields of spans cut or left out")                                                \
     X(35, UNBALANCED_SPANS, unbalanced_spans, 0, "unbalanced ends of spans: repaired, or of one that was over")        \
     X(36, UNWRITTEN_SPANS, unwritten_spans_of_requests, 0, "spans of requests not in the capture")                     \
-    X(37, UNPROFILED_CHILDREN, unprofiled_children, 0, "children by fork that could not be profiled")
+    X(37, UNPROFILED_CHILDREN, unprofiled_children, 0, "children by fork that could not be profiled")                        \
+    X(38, CONSUMERS_LOST, consumers_lost, 0,                                                                           \
+      "spans lost by consumers: the queue was full, they were refused, or left over at the end")                       \
+    X(39, CONSUMERS_SPOOLED, consumers_spooled, 0, "spans delayed: they wait in the spool of a consumer")              \
+    X(40, CONSUMERS_FAILED, consumers_failed, 0, "times that a consumer did not take any spans")                       \
+    X(41, PROFILES_LOST, profiles_lost, 0,                                                                             \
+      "requests without a profile of their own: too many at a time, or it could not be written")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

@@ -51,6 +51,8 @@
       "Where spans go while the program runs, with spaces between; programs with libgreenprof only.")                  \
     X(SPOOL, "DIRECTORY", 0, 0, NULL,                                                                                  \
       "Where spans that a consumer could not send are kept. Unset: /var/tmp/greenprof-UID.")                           \
+    X(OTEL_CONTEXT, "0|1", 0, 0, "0",                                                                                  \
+      "1 shows the trace and the span of what each thread runs to OpenTelemetry's readers outside of the process.")     \
     X(HMAC_KEYS, "KEY[,...]", 0, 0, NULL,                                                                              \
       "Keys of headers that may have a request profiled; the first one signs. Programs with libgreenprof only.")       \
     X(HMAC_KEYS_FILE, "FILE", 0, 0, NULL, "A file with these keys, where GREENPROF_HMAC_KEYS is unset.")               \

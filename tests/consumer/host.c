@@ -2,7 +2,7 @@
 // A host that does what standard input says, a line at a time, and answers each with a line:
 //   open URL | close [URL] | flush MS | status [URL]
 //   requests N        N requests: a root with a database call, in which there is a call of the cache
-//   failed            a request that fails; slow MS: one that takes as long
+//   failed            a request that fails; slow MS: one that takes as long; busy MS: that computes as long
 //   foreign UUID      a request with a parent in another process, which OSProfiler made
 //   fork N            a child with N requests, which then exits; _fork: which leaves by _exit()
 //   _exit             leave at once
@@ -11,13 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "greenprof/consumer.h"
 
 static unsigned request_count;
 
-static void request(const char *error, unsigned sleep_ms)
+// Of CPU time.
+__attribute__((noinline)) void compute_request(unsigned ms)
+{
+    struct timespec now, end;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    end.tv_nsec += (long)ms * 1000000;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+}
+
+static void request(const char *error, unsigned sleep_ms, unsigned busy_ms)
 {
     static const prof_field_t fields[] = {{"http.method", "GET"}, {"quote", "say \"hi\"\n\xff"}};
     prof_trace_id_t trace = {{0}};
@@ -35,6 +49,8 @@ static void request(const char *error, unsigned sleep_ms)
     prof_span_end(database);
     if (sleep_ms != 0)
         usleep(sleep_ms * 1000);
+    if (busy_ms != 0)
+        compute_request(busy_ms);
     if (error != NULL)
         prof_span_fail(root, error, "it did not work");
     prof_span_end(root);
@@ -56,7 +72,7 @@ static void foreign(const char *parent)
 static void requests(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        request(NULL, 0);
+        request(NULL, 0, 0);
 }
 
 static void show_status(const char *url)
@@ -66,7 +82,7 @@ static void show_status(const char *url)
 #define SHOW(member) printf(" " #member "=%llu", (unsigned long long)s.member)
     printf("%d", error);
     SHOW(given), SHOW(sent), SHOW(refused), SHOW(lost_queue), SHOW(lost_end), SHOW(fast), SHOW(queued), SHOW(spooled);
-    SHOW(recovered), SHOW(unheard), SHOW(failures);
+    SHOW(recovered), SHOW(unheard), SHOW(failures), SHOW(profiles), SHOW(profiles_lost);
 #undef SHOW
     printf(" last_error=%d\n", s.last_error);
 }
@@ -100,9 +116,11 @@ static void obey(const char *word, const char *rest)
     else if (strcmp(word, "requests") == 0)
         requests(number), printf("%u\n", request_count);
     else if (strcmp(word, "failed") == 0)
-        request("NotFound", 0), printf("%u\n", request_count);
+        request("NotFound", 0, 0), printf("%u\n", request_count);
     else if (strcmp(word, "slow") == 0)
-        request(NULL, number), printf("%u\n", request_count);
+        request(NULL, number, 0), printf("%u\n", request_count);
+    else if (strcmp(word, "busy") == 0)
+        request(NULL, 0, number), printf("%u\n", request_count);
     else if (strcmp(word, "foreign") == 0)
         foreign(rest), printf("0\n");
     else if (strcmp(word, "fork") == 0 || strcmp(word, "_fork") == 0)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The file consumer, and what all consumers have in common: fork, exit, options, plug-ins."""
 import os
+import pstats
+import re
 import resource
 import stat
+import subprocess
 import unittest
 
-from support import Case, Host, balanced, until
+from support import HOST, Case, Host, balanced, until
 
 
 class Files(Case):
@@ -104,10 +107,99 @@ class Files(Case):
             self.assertEqual(host.status(f"file://{self.path('d')}?slower=10s")["fast"], 3)
             self.assertEqual((len(self.spans("d")), len(self.spans("e"))), (0, 3))
 
+    def profiles(self, directory, suffix):
+        """{trace: text of its profile}, each under the name that readers know."""
+        found = {}
+        for folder, _, names in os.walk(self.path(directory)):
+            for name in names:
+                self.assertFalse(name.startswith("."), "half a file")
+                if name.endswith(suffix):
+                    trace = os.path.basename(folder)
+                    self.assertNotIn(trace, found)
+                    with open(os.path.join(folder, name), "rb") as file:
+                        found[trace] = name, file.read()
+        return found
+
+    def test_profiles_of_requests(self):
+        with Host() as host:
+            host.do(f"open file://{self.path('d')}?profile=prof,folded", "busy 300", "requests 1", "flush 60000")
+            status = host.status()
+            self.assertEqual((status["profiles"], status["profiles_lost"]), (2, 0))
+        root = self.spans("d", host.trace(1))[-1]
+        name, folded = self.profiles("d", ".folded")[host.trace(1)]
+        self.assertEqual(name, f"profile-{root['service']}-{host.pid}-{root['span']}.folded")
+        lines = [line.rsplit(" ", 1) for line in folded.decode().splitlines()]
+        computed = sum(int(weight) for stack, weight in lines if "compute_request" in stack)
+        self.assertGreaterEqual(computed, 0.6 * 300000, folded)
+        name, _ = self.profiles("d", ".prof")[host.trace(1)]
+        stats = pstats.Stats(os.path.join(self.path("d"), host.trace(1), name))
+        self.assertTrue(any(function == "compute_request" for _, _, function in stats.stats), stats.stats)
+        self.assertEqual(len(self.profiles("d", ".prof")), 2)
+        for trace, (name, _) in self.profiles("d", ".folded").items():
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.path("d"), trace, name)).st_mode), 0o600)
+
+    def test_profiles_that_trace_show_reads(self):
+        with Host() as host:
+            host.do(f"open file://{self.path('d')}?profile=prof,folded", "busy 100", "flush 60000")
+        page = subprocess.run([os.environ["GREENPROF"], "trace", "show", host.trace(1), self.path("d"), "--html", "-o", "-"],
+                              capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertIn("compute_request", page)
+
+    def test_profiles_are_bounded(self):
+        """Each request has a profile or is counted, however fast they come; and none waits for a file."""
+        with Host() as host:
+            host.do(f"open file://{self.path('d')}?profile=folded", "requests 2000", "flush 60000")
+            status = host.status()
+            self.assertEqual(status["profiles"] + status["profiles_lost"], 2000)
+            self.assertGreater(status["profiles"], 0)
+            self.assertEqual(len(self.profiles("d", ".folded")), status["profiles"])
+            host.do("close", "requests 5", f"open file://{self.path('e')}", "requests 5", "flush 60000")
+            self.assertEqual(len(self.spans("e")), 15)
+        self.assertEqual(self.profiles("e", ".folded"), {})
+
+    def test_profiles_of_slow_requests_only(self):
+        with Host() as host:
+            host.do(f"open file://{self.path('d')}?profile=folded&slower=1s", "requests 3", "slow 1100", "flush 60000")
+            self.assertEqual(list(self.profiles("d", ".folded")), [host.trace(4)])
+            self.assertEqual((host.status()["profiles"], host.status()["profiles_lost"]), (1, 0))
+
+    def test_profiles_of_children_and_at_the_end(self):
+        for leave in ("fork 2", "_fork 2"):
+            directory = self.path("d" + leave[0])
+            with Host(GREENPROF_CONSUMER=f"file://{directory}?profile=folded") as host:
+                host.do("requests 1")
+                child = int(host.say(leave).split()[0])
+                host.do("requests 1")
+                host.end()
+            names = [name for name, _ in self.profiles("d" + leave[0], ".folded").values()]
+            self.assertEqual([sum(f"-{pid}-" in name for name in names) for pid in (host.pid, child)], [2, 2], names)
+
+    def test_profiles_that_cannot_be_written(self):
+        with Host() as host:
+            host.do(f"open file://{self.path('no/such')}?profile=folded", "requests 2")
+            status = until(lambda: (lambda s: s if s["profiles_lost"] == 2 else None)(host.status()), "both were tried")
+            self.assertEqual((status["profiles"], status["queued"]), (0, 6))
+
+    def test_losses_are_in_the_capture(self):
+        """In the line that `greenprof run` ends with, and in `report` and `info`."""
+        def greenprof(*arguments, **options):
+            return subprocess.run([os.environ["GREENPROF"], *arguments], capture_output=True, text=True, timeout=60, check=True, **options)
+
+        capture = self.path("x.greenprof")
+        run = greenprof("run", "-o", capture, "--", HOST,
+                        input=f"open file://{self.path('no/such')}?queue=16K\nrequests 400\nclose\nopen null:\nrequests 1\n")
+        self.assertIn(", 1200 spans lost; next: ", run.stderr)
+        for command in ("report", "info"):
+            shown = greenprof(command, capture).stdout
+            lost = re.findall(r"^ +(\d+) spans lost( by consumers)?: ", shown, re.MULTILINE)  # on a busy machine, before, too
+            self.assertEqual(sum(int(number) for number, _ in lost), 1200, shown)
+            self.assertIn(" by consumers", [where for _, where in lost])
+            self.assertRegex(shown, r"\n +\d+ times that a consumer did not take any spans\n")
+
     def test_wrong_urls(self):
         with Host(GREENPROF_CONSUMER="file:relative nothing://x null:") as host:
             for url in ("", "x", "file:", "file:d", "file://d", "file:///d?unknown=1", "file:///d?queue=1", "file:///d?queue",
-                        "file:///%zz", "file:///%00", "null:x", "null:?slower=fast", "redis:", "redis://", "redis://h:x",
+                        "file:///d?profile=", "file:///d?profile=chrome", "file:///d?profile=prof,none", "null:?profile=prof", "file:///%zz", "file:///%00", "null:x", "null:?slower=fast", "redis:", "redis://", "redis://h:x",
                         "redis://h:99999", "redis://h/x", "redis://h?timeout=0", "redis://[::1", "redis+sentinel://h",
                         "redis+sentinel://h/", "plugin:x", "redis://h?spool=relative", "redis://" + "h" * 1500):
                 self.assertEqual(host.say("open " + url), "-22", url)

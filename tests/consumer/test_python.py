@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Consumers by the Python package. Where it was not built the test is skipped, as all of tests/python are."""
+import asyncio
+import gc
 import os
 import sys
 import unittest
 
-from support import Case
+from support import Case, until
 
 try:
     import greenprof
@@ -33,6 +35,26 @@ class Python(Case):
         with self.assertRaises(FileNotFoundError):
             greenprof.consumer_status(url)
         greenprof.consumer_close()
+
+    def test_profiles_of_tasks(self):
+        """Requests that end with their tasks: the collector finds out."""
+        async def task(number):
+            greenprof.set_trace(f"{number:032x}")
+            await asyncio.sleep(0.001)
+
+        async def main():
+            await asyncio.gather(*(task(number) for number in range(1, 11)))
+
+        url = f"file://{self.path('d')}?profile=folded,prof"
+        greenprof.consumer(url)
+        asyncio.run(main())
+        gc.collect()
+        until(lambda: greenprof.consumer_status()["profiles"] == 10, "all are written")
+        self.assertEqual(greenprof.consumer_status()["profiles_lost"], 0)
+        greenprof.consumer_close(url)
+        for number in range(1, 11):
+            names = os.listdir(os.path.join(self.path("d"), f"{number:032x}"))
+            self.assertEqual(sorted(name.rsplit(".", 1)[1] for name in names), ["folded", "jsonl", "prof"])
 
     def test_mistakes(self):
         for url in ("nothing://x", "file:relative", ""):

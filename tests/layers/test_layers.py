@@ -24,13 +24,14 @@ ALLOWED = {
     # Runs in the host; none of it names src/read.
     "core/unwind": ["base"],
     "core/signal": ["core/unwind", "model"],
+    "otel": ["include"],                                    # a library of its own, which the core loads where it is asked for
     "core": ["core/signal"],                                # settings, and interface.h: what the core offers to others
     "core/coro": ["core"],
     "core/trace": ["core/coro"],
     "core/collect": ["core/coro"],
     "core/exact": ["core/collect"],
     "core/profile": ["core/collect", "core/exact", "core/trace"],
-    "core/session": ["core/profile", "capture"],
+    "core/session": ["core/profile", "capture", "otel"],
     "core/control": ["core/session"],
     "core/process": ["core/control"],
     "runtime-hooks": ["core/process"],
@@ -49,7 +50,9 @@ ALLOWED = {
     "consumer": ["model", "base"],                          # backends of spans; neither names the other two
     "wire": ["model", "base"],                              # headers of requests; nor does this
     # The library's files that know both halves, or the core and one of the rooms above; and the programs.
-    "consume.c": ["consumer", "wire", "core/process"],
+    "request_files.c": ["consumer", "wire", "read/export", "dump.c"],
+    "request_profiles.c": ["request_files.c", "core/process"],
+    "consume.c": ["request_profiles.c", "consumer", "wire", "core/process"],
     "context.c": ["wire", "core/process"],
     "dump.c": ["read/export", "core/process"],
     "tools/greenprof": ["read/tree", "capture"],

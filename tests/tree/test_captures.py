@@ -53,6 +53,31 @@ class Captures(Trace):
         self.assertNotIn("callee_work", stacks[0] + stacks[1])
         self.assertNotIn("caller_work", stacks[1] + stacks[2])
 
+    def test_merged(self):
+        """Processes that were merged into one capture are as they were: in one step, or in two."""
+        def processes(capture):
+            spans, document = self.show(*capture, id=id)
+            return ([[one[key] for key in ("span", "parent", "name", "depth", "service", "host", "pid")] for one in spans],
+                    [[one[key] for key in ("service", "host", "pid")] for one in document["clocks"]])
+
+        id, files = self.record()
+        for inputs in (files, files[::-1]):
+            merged = self.path("merged")
+            subprocess.run([GREENPROF, "merge", "-o", merged, *inputs], check=True, capture_output=True)
+            again = self.path("again")
+            subprocess.run([GREENPROF, "merge", "-o", again, self.other(), merged], check=True, capture_output=True)
+            expected, found, found_again = processes(files), processes([merged]), processes([again])
+            self.assertEqual(len(expected[1]), 2)
+            self.assertEqual((found[0], sorted(found[1])), (expected[0], sorted(expected[1])))
+            self.assertEqual(found_again, found)
+
+    def other(self):
+        """A capture of a program with coroutines' numbers of its own."""
+        path = self.path("other.greenprof")
+        subprocess.run([GREENPROF, "run", "-q", "-o", path, "--", "/bin/true"], check=True, capture_output=True,
+                       stdin=subprocess.DEVNULL)
+        return path
+
     def test_nothing_recorded(self):
         empty = self.path("empty.greenprof")
         subprocess.run([GREENPROF, "run", "-q", "-o", empty, "--", "/bin/echo"], check=True, capture_output=True, stdin=subprocess.DEVNULL)

@@ -275,10 +275,11 @@ static PyObject *consumer_status(PyObject *module, PyObject *text)
     Py_END_ALLOW_THREADS
     if (error != 0)
         return fail(-error);
-    return Py_BuildValue("{sK sK sK sK sK sK sK sK sK sK sK si}", "given", status.given, "sent", status.sent, "refused",
-                         status.refused, "lost_queue", status.lost_queue, "lost_end", status.lost_end, "fast",
-                         status.fast, "queued", status.queued, "spooled", status.spooled, "recovered", status.recovered,
-                         "unheard", status.unheard, "failures", status.failures, "last_error", (int)status.last_error);
+    return Py_BuildValue("{sK sK sK sK sK sK sK sK sK sK sK si sK sK}", "given", status.given, "sent", status.sent,
+                         "refused", status.refused, "lost_queue", status.lost_queue, "lost_end", status.lost_end,
+                         "fast", status.fast, "queued", status.queued, "spooled", status.spooled, "recovered",
+                         status.recovered, "unheard", status.unheard, "failures", status.failures, "last_error",
+                         (int)status.last_error, "profiles", status.profiles, "profiles_lost", status.profiles_lost);
 }
 
 static PyObject *detach(PyObject *module, PyObject *unused)

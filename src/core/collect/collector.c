@@ -364,6 +364,14 @@ static void add_counters(gp_thread_t *thread, uint64_t counters[GP_COUNTER_COUNT
         counters[i] += now[i];
 }
 
+static void (*_Atomic others_counters)(uint64_t counters[GP_COUNTER_COUNT]);
+
+void gp_collector_add_counters(void (*add)(uint64_t counters[GP_COUNTER_COUNT]))
+{
+    // Release: partner of the acquire below.
+    atomic_store_explicit(&others_counters, add, memory_order_release);
+}
+
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -378,6 +386,9 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
     counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_left_children();
+    void (*add)(uint64_t counters[GP_COUNTER_COUNT]) = atomic_load_explicit(&others_counters, memory_order_acquire);
+    if (add != NULL)
+        add(counters);
 }
 
 uint64_t gp_collector_unsampled_ns(void)

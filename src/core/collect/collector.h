@@ -42,6 +42,9 @@ void gp_collector_kick(void);
 // Sum of a counter over all threads, those that are gone included.
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT]);
 
+// Let `add` put in what others count; with the drain lock held.
+void gp_collector_add_counters(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));
+
 // CPU time so far of threads that no signal reached, ns.
 uint64_t gp_collector_unsampled_ns(void);
 

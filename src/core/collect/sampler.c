@@ -15,6 +15,7 @@
 #include "collect/sampling_signal.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
+#include "coro/shown.h"
 #include "coro/task.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
@@ -253,6 +254,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     }
     // Release: partner of the acquire in handle().
     atomic_store_explicit(&gp_handler_sampling, true, memory_order_release);
+    gp_shown_resume();
     gp_coro_set_draining(NULL); // again: the collector may just have found that nothing samples
     atomic_store_explicit(&gp_thread_watch, &watch, memory_order_release);
     gp_task_each(arm_task, NULL);
@@ -265,6 +267,7 @@ static void stop_locked(void)
 {
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
     atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
+    gp_shown_pause();
     disarm_all();
 }
 

@@ -6,6 +6,7 @@
 
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
+#include "coro/shown.h"
 #include "coro/threads.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
@@ -31,6 +32,7 @@ __attribute__((always_inline)) static inline void switch_on(gp_thread_t *thread,
         to_id = thread->root_id;
     }
     gp_slice_switch(thread, park, to, to_id);
+    gp_shown_update(thread, to);
 }
 
 void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)

@@ -15,6 +15,7 @@
 #include "coro/last_thread.h"
 #include "coro/own_memory.h"
 #include "coro/registry.h"
+#include "coro/shown.h"
 #include "signal/host_stack.h"
 #include "signal/spare_stack.h"
 #include "signal/ticks.h"
@@ -150,6 +151,7 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
     gp_host_stack_is_set(thread, false);
     thread->ended = NULL;
+    thread->shown_at = NULL;
     thread->hog_count = 0;
     thread->hog_end = 0;
     thread->exact_stack = NULL;
@@ -340,6 +342,7 @@ void gp_thread_detach(void)
     if (gp_host_stack_change(NULL, &now) == 0 && now.ss_sp == thread->alternate_stack.ss_sp)
         gp_host_stack_change(&off, NULL);
     gp_memo_forget_own();
+    gp_shown_end_thread(thread);
     gp_thread_self = NULL;
     if (thread->keyed)
         gp_last_thread_ends();

@@ -68,6 +68,12 @@ static void set_policy(gp_span_policy_t *chosen)
     atomic_store_explicit(&gp_span_policy, chosen, memory_order_release);
 }
 
+static void set_watch(const gp_request_watch_t *watch)
+{
+    // Release: partner of the acquire in begin_watching().
+    atomic_store_explicit(&gp_request_watch, watch, memory_order_release);
+}
+
 static uint64_t spans_lost(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
@@ -91,8 +97,12 @@ static const gp_core_interface_t interface = {
     .calls_are_taken = calls_are_taken,
     .span_listen = gp_span_listen,
     .span_policy = set_policy,
+    .request_watch = set_watch,
+    .profile_cut = gp_profile_cut,
+    .profile_settle = gp_profile_settle,
     .collect = gp_collector_sync_within,
     .spans_lost = spans_lost,
+    .add_counters = gp_collector_add_counters,
     .at_end = gp_process_at_end,
 };
 

@@ -7,6 +7,7 @@
 #include "process/process.h"
 #include "session/census_service.h"
 #include "session/follow.h"
+#include "session/otel_context.h"
 #include "session/session.h"
 #include "settings.h"
 #include "signal/handler.h"
@@ -42,6 +43,7 @@ __attribute__((constructor)) static void load(void)
     atomic_store_explicit(&gp_handler_native, gp_setting_is(GP_SETTING_NATIVE, "1"), memory_order_relaxed);
     gp_census_service_start();
     begin_session();
+    gp_otel_context_start();
 }
 
 __attribute__((destructor)) static void unload(void)

@@ -22,6 +22,7 @@
 #include "greenprof/prof.h"
 #include "process/host_mask.h"
 #include "profile/profile.h"
+#include "session/otel_context.h"
 #include "session/session.h"
 #include "signal/ticks.h"
 #include "trace/span.h"
@@ -157,6 +158,7 @@ static void finish_outer(bool is_child)
         gp_session_in_child();
         gp_sampler_restart_in_child();
         gp_control_in_child();
+        gp_otel_context_in_child();
     }
     gp_process_fork_ends();
     forker = NEITHER;

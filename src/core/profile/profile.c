@@ -142,7 +142,8 @@ static int enter_scope(prof_t *profile, prof_coro_t *coro)
 static void leave_scope(prof_t *profile, prof_coro_t *caller)
 {
     gp_lock(&gp_registry_lock);
-    gp_scope_pop(caller, is_over);
+    if (caller != NULL)
+        gp_scope_pop(caller, is_over);
     if (profile->owner != NULL && profile->owner != caller && profile->owner->id == profile->owner_id)
         gp_scope_pop(profile->owner, is_over);
     gp_unlock(&gp_registry_lock);
@@ -370,32 +371,59 @@ void gp_profiles_in_child(void)
     gp_profiles_each_broad(keep_in_child);
 }
 
-int prof_stop(prof_t *profile)
+// caller: NULL = none of the program's coroutines. Caller holds the drain lock.
+static int cut_locked(prof_t *profile, prof_coro_t *caller)
 {
-    int error = check(profile);
-    if (error != 0)
-        return error;
-    int expected = GP_PROFILE_RUNNING, saved_errno = errno;
-    if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_RUNNING)
+    int expected = GP_PROFILE_RUNNING;
+    uint64_t stop_ticks = gp_ticks();
+    if (!atomic_compare_exchange_strong_explicit(&profile->state, &expected, GP_PROFILE_STOPPING, memory_order_acq_rel,
+                                                 memory_order_relaxed))
         return -EALREADY;
+    profile->stop_ticks = stop_ticks;
+    if (profile->options.clock == PROF_CLOCK_WALL)
+        gp_profiles_count_wall(-1);
+    end_run(profile);
+    leave_scope(profile, caller);
+    return 0;
+}
+
+static int cut_here(prof_t *profile)
+{
     gp_thread_t *thread = gp_thread_attach();
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (thread == NULL || coro == NULL)
         return -ENOMEM;
     settle(profile, thread);
     gp_drain_enter();
-    uint64_t stop_ticks = gp_ticks();
-    if (!atomic_compare_exchange_strong_explicit(&profile->state, &expected, GP_PROFILE_STOPPING, memory_order_acq_rel,
-                                                 memory_order_relaxed)) {
-        gp_drain_leave();
-        return -EALREADY;
-    }
-    profile->stop_ticks = stop_ticks;
-    if (profile->options.clock == PROF_CLOCK_WALL)
-        gp_profiles_count_wall(-1);
-    end_run(profile);
-    leave_scope(profile, coro);
+    int error = cut_locked(profile, coro);
     gp_drain_leave();
+    return error;
+}
+
+static int cut_outside(prof_t *profile)
+{
+    gp_drain_enter();
+    int error = cut_locked(profile, NULL);
+    gp_drain_leave();
+    return error;
+}
+
+int gp_profile_cut(prof_t *profile, enum gp_cut from)
+{
+    int saved_errno = errno, error = check(profile);
+    if (error == 0 && atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_RUNNING)
+        error = -EALREADY;
+    if (error == 0)
+        error = from == GP_CUT_HERE      ? cut_here(profile)
+                : from == GP_CUT_OUTSIDE ? cut_outside(profile)
+                                         : cut_locked(profile, NULL);
+    errno = saved_errno;
+    return error;
+}
+
+void gp_profile_settle(prof_t *profile)
+{
+    int saved_errno = errno;
     if (profile->exact != NULL)
         gp_exact_stop(profile->exact);
     gp_collector_sync();
@@ -406,7 +434,14 @@ int prof_stop(prof_t *profile)
     gp_drain_leave();
     gp_sampler_release(frequency_of(profile));
     errno = saved_errno;
-    return 0;
+}
+
+int prof_stop(prof_t *profile)
+{
+    int error = gp_profile_cut(profile, GP_CUT_HERE);
+    if (error == 0)
+        gp_profile_settle(profile);
+    return error;
 }
 
 static void read_ledger(prof_t *profile, gp_ledger_t *ledger)

@@ -6,11 +6,17 @@
 
 #include "collect/sink.h"
 #include "greenprof/prof.h"
+#include "interface.h"
 #include "model/snapshot.h"
 
 // Exact ledger of a profile so far, the present run included. Caller holds the drain lock and has settled its own
 // slice.
 void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger);
+
+// prof_stop() in two steps. The first: nothing after it is in the profile. It returns as prof_stop() does. The second,
+// on any thread that may wait for the collector.
+int gp_profile_cut(prof_t *profile, enum gp_cut from);
+void gp_profile_settle(prof_t *profile);
 
 // All profiles.
 extern const gp_sink_t gp_profile_sink;

@@ -11,6 +11,7 @@
 #include "model/counters.h"
 #include "signal/coro_record.h"
 #include "signal/ring.h"
+#include "signal/shown_record.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -129,6 +130,9 @@ typedef struct gp_thread {
 
     prof_coro_t *ended; // a coroutine that is over, while the thread may still be on its stack; by its hook
     uint64_t ended_id;
+
+    gp_shown_record_t shown;  // src/core/coro/shown.h
+    void *volatile *shown_at; // the thread-local that points to it; NULL = not yet
 
     struct gp_exact_stack *exact_stack;          // exact mode's: of the last event, a hint
     _Atomic(struct gp_exact_stack *) exact_busy; // on which an event is being taken in

@@ -7,6 +7,7 @@
 
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
+#include "coro/shown.h"
 #include "greenprof/coro.h"
 #include "greenprof/trace.h"
 #include "signal/activity.h"
@@ -75,6 +76,7 @@ int prof_trace_set(const prof_trace_id_t *id)
     gp_span_end_implicit(coro);
     gp_trace_change(coro, trace);
     gp_span_begin_implicit(coro);
+    gp_shown_update(gp_thread_self, coro);
     return 0;
 }
 
@@ -83,6 +85,7 @@ static void clear(prof_coro_t *coro)
     static const uint64_t none[2];
     gp_span_end_implicit(coro);
     gp_trace_change(coro, none);
+    gp_shown_update(gp_thread_self, coro);
 }
 
 void prof_trace_clear(void)

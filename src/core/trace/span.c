@@ -5,17 +5,21 @@
 #include <time.h>
 
 #include "coro/registry.h"
+#include "coro/shown.h"
 #include "coro/spawn.h"
 #include "signal/edge.h"
 #include "trace/context.h"
 #include "trace/span_id.h"
 #include "trace/span_mark.h"
 #include "trace/span_text.h"
+#include "trace/span_watch.h"
 
 enum { MAX_AGE_S = 60 }; // of a beginning in the past
 
 static _Atomic uint32_t wanted; // enum gp_span_taker bits
 gp_span_policy_t *_Atomic gp_span_policy;
+
+#define FOR_ALL (GP_SPANS_CAPTURED | GP_SPANS_SHOWN) // that want those of each request
 
 void gp_spans_want(enum gp_span_taker taker, bool is_wanted)
 {
@@ -23,6 +27,11 @@ void gp_spans_want(enum gp_span_taker taker, bool is_wanted)
         atomic_fetch_or_explicit(&wanted, (uint32_t)taker, memory_order_relaxed);
     else
         atomic_fetch_and_explicit(&wanted, ~(uint32_t)taker, memory_order_relaxed);
+}
+
+bool gp_spans_are_wanted(unsigned takers)
+{
+    return atomic_load_explicit(&wanted, memory_order_relaxed) & takers;
 }
 
 static uint64_t start_of(uint64_t unix_ns, uint64_t now)
@@ -58,6 +67,17 @@ static bool read_parent(uint64_t handle, parent_t *parent)
     *parent = (parent_t){slot->id, slot->request, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
     atomic_thread_fence(memory_order_acquire); // another thread may end it
     return gp_span_slot_open(handle) == slot;
+}
+
+uint64_t gp_span_shown_id(prof_coro_t *coro)
+{
+    parent_t span;
+    uint64_t handle = gp_edge_load(&coro->span);
+    if (handle == 0 || gp_span_is_unrecorded(handle))
+        return 0;
+    if (gp_span_slot_process() == 1)
+        return gp_span_id_of(handle);
+    return read_parent(handle, &span) ? span.id : 0; // it may be of the process that forked
 }
 
 static void choose_trace(const beginning_t *what, gp_span_slot_t *slot)
@@ -117,12 +137,14 @@ static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char
         slot->site = gp_spawn_site_here(what->coro, caller);
     if (slot->sets_trace)
         gp_trace_change(what->coro, slot->trace);
+    gp_span_watch_begin(slot, what->has_parent);
     slot->begun = gp_ticks();
     slot->start = start_of(what->options->start_unix_ns, slot->begun);
     gp_span_mark_times(what->coro, slot->begun, &slot->times);
     // Release: partner of the acquire in gp_span_slot_open().
     atomic_store_explicit(&slot->generation, generation, memory_order_release);
     gp_edge_store(&what->coro->span, handle);
+    gp_shown_update(gp_thread_self, what->coro);
     return handle;
 }
 
@@ -177,7 +199,7 @@ __attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind
         return NULL;
     find_parent(&what);
     what.is_chosen = what.has_parent ? what.parent.is_chosen : is_for_listeners(kind, name, full.flags);
-    if (!(takers & GP_SPANS_CAPTURED) && !what.is_chosen)
+    if (!(takers & FOR_ALL) && !what.is_chosen)
         return !what.has_parent ? skip_request(what.coro) : NULL;
     return (prof_span_t *)(uintptr_t)begin(&what, kind, name != NULL ? name : "", caller);
 }
@@ -215,7 +237,7 @@ void gp_span_begin_implicit(prof_coro_t *coro)
         return;
     beginning_t what = {.options = &options, .coro = coro};
     what.is_chosen = is_for_listeners(PROF_SPAN_REQUEST, "", 0);
-    if (!(takers & GP_SPANS_CAPTURED) && !what.is_chosen)
+    if (!(takers & FOR_ALL) && !what.is_chosen)
         return;
     const gp_park_t nowhere = {0};
     gp_span_slot_t *slot = gp_span_slot_open(begin(&what, PROF_SPAN_REQUEST, "", &nowhere));

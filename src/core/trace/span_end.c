@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "coro/registry.h"
+#include "coro/shown.h"
 #include "greenprof/trace.h"
 #include "signal/edge.h"
 #include "trace/context.h"
 #include "trace/span.h"
 #include "trace/span_mark.h"
+#include "trace/span_watch.h"
 
 // What is open around a span; of what was, another thread may have ended the innermost.
 static uint64_t around(const gp_span_slot_t *slot)
@@ -27,6 +29,7 @@ static void restore(prof_coro_t *coro, const gp_span_slot_t *slot)
     if (slot->sets_trace && memcmp(trace, slot->trace, sizeof(trace)) == 0)
         gp_trace_change(coro, slot->outer_trace);
     gp_edge_store(&coro->span, around(slot));
+    gp_shown_update(gp_thread_self, coro);
 }
 
 // It ends elsewhere: what is open on its coroutine is what was around it, unless that has begun another one meanwhile.
@@ -43,6 +46,7 @@ static bool end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned 
     gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL || !gp_span_slot_claim(slot, handle))
         return false;
+    gp_span_watch_end(slot, (gp_request_end_t){0}, now);
     if (is_on_it)
         restore(coro, slot);
     else
@@ -124,6 +128,8 @@ void gp_span_discard(prof_span_t *span)
         return;
     if (gp_edge_load(&slot->coro->span) == handle)
         restore(slot->coro, slot);
-    if (gp_span_slot_claim(slot, handle))
-        gp_span_slot_give_back(handle);
+    if (!gp_span_slot_claim(slot, handle))
+        return;
+    gp_span_watch_end(slot, (gp_request_end_t){.is_discarded = true}, slot->start);
+    gp_span_slot_give_back(handle);
 }

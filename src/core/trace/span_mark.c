@@ -72,6 +72,8 @@ bool gp_span_is_own(const gp_span_slot_t *slot, prof_coro_t *coro)
 void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned more_flags, uint64_t now)
 {
     gp_thread_t *thread = gp_thread_self;
+    if (!gp_spans_are_wanted(GP_SPANS_CAPTURED | GP_SPANS_HEARD))
+        return;
     uint16_t text_len = atomic_load_explicit(&slot->text_len, memory_order_acquire);
     uint32_t bytes = ((uint32_t)sizeof(gp_span_mark_t) + text_len + 7) & ~7u;
     gp_span_mark_t *mark = thread != NULL ? gp_ring_reserve(&thread->ring, bytes) : NULL;

@@ -5,6 +5,7 @@
 #include "signal/edge.h"
 #include "trace/span.h"
 #include "trace/span_mark.h"
+#include "trace/span_watch.h"
 
 typedef union written { // a mark that goes to no ring
     gp_span_mark_t mark;
@@ -55,6 +56,7 @@ void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*ta
     if (slot == NULL || slot->coro != coro || slot->coro_id != id || !gp_span_is_implicit(slot) ||
         !copy_open(slot, gp_span_handle_generation(handle), ticks, &written) || !gp_span_slot_claim(slot, handle))
         return;
+    gp_span_watch_end(slot, (gp_request_end_t){.is_collector = true}, ticks);
     written.mark.end_coro_id = id;
     take(&written.mark);
     gp_span_slot_give_back(handle);

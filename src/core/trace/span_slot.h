@@ -43,6 +43,8 @@ typedef struct gp_span_slot {
     uint64_t request;      // the handle of the root around it, or its own
     uint64_t start, begun; // ticks: when it began; when it was called
     gp_ledger_t times;     // of the coroutine, as it began
+    const gp_request_watch_t *watch;
+    void *watched; // its token; NULL = none
     char text[GP_SPAN_TEXT_MAX];
 } gp_span_slot_t;
 

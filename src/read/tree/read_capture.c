@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/process_text.h"
 #include "report/dataset.h"
 #include "tree/sources.h"
 
@@ -52,6 +53,44 @@ static int64_t moment(const gp_dataset_t *dataset, uint64_t ns)
     return (int64_t)((start < most ? start : most) + (ns < most ? ns : most));
 }
 
+typedef struct owner { // a process of which some spans may be
+    gp_process_text_t text;
+    uint32_t process; // GP_NO_SPAN: none of it was seen yet
+} owner_t;
+
+typedef struct owners {
+    owner_t *items; // [count], those that were merged; behind them, that of all others
+    size_t count;
+} owners_t;
+
+static int list_owners(const gp_dataset_t *dataset, owners_t *owners)
+{
+    const gp_dataset_meta_t *host = gp_dataset_meta(dataset, "hostname");
+    owners->items = calloc(dataset->meta_count + 1, sizeof(*owners->items));
+    if (owners->items == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < dataset->meta_count; i++) {
+        const gp_dataset_meta_t *meta = &dataset->metas[i];
+        owner_t *owner = &owners->items[owners->count];
+        owner->process = GP_NO_SPAN;
+        owners->count +=
+            strcmp(meta->key, "process") == 0 && gp_process_text_read(meta->value, meta->value_len, &owner->text);
+    }
+    owners->items[owners->count] = (owner_t){
+        {0, UINT64_MAX, dataset->header.pid, service_of(dataset), host != NULL ? host->value : ""}, GP_NO_SPAN};
+    return 0;
+}
+
+static uint32_t process_of(gp_spans_t *set, owners_t *owners, uint64_t coro)
+{
+    owner_t *owner = owners->items;
+    while (coro < owner->text.first || coro > owner->text.last) // the last one has all
+        owner++;
+    if (owner->process == GP_NO_SPAN)
+        owner->process = gp_spans_process(set, owner->text.service, owner->text.host, owner->text.pid);
+    return owner->process;
+}
+
 static int add_span(gp_spans_t *set, const gp_dataset_t *dataset, const gp_dataset_span_t *span, uint32_t process)
 {
     const uint8_t *id = dataset->traces[span->trace].id;
@@ -83,10 +122,13 @@ static int add_span(gp_spans_t *set, const gp_dataset_t *dataset, const gp_datas
 
 int gp_spans_read_dataset(gp_spans_t *set, const gp_dataset_t *dataset)
 {
-    const gp_dataset_meta_t *host = gp_dataset_meta(dataset, "hostname");
-    uint32_t process = gp_spans_process(set, service_of(dataset), host != NULL ? host->value : "", dataset->header.pid);
-    int result = process != GP_NO_SPAN ? 0 : -ENOMEM;
-    for (size_t i = 0; i < dataset->span_count && result == 0; i++)
-        result = add_span(set, dataset, &dataset->spans[i], process);
+    owners_t owners = {0};
+    int result = list_owners(dataset, &owners);
+    for (size_t i = 0; i < dataset->span_count && result == 0; i++) {
+        const gp_dataset_span_t *span = &dataset->spans[i];
+        uint32_t process = process_of(set, &owners, dataset->coros[span->coro].record.id);
+        result = process != GP_NO_SPAN ? add_span(set, dataset, span, process) : -ENOMEM;
+    }
+    free(owners.items);
     return result;
 }

@@ -52,6 +52,7 @@ ASSEMBLY_BASES = {
     "assembly, linked, resting": "assembly, linked, not announced",
     "assembly, preloaded too, resting": "assembly, preloaded too, not announced",
     "assembly, linked, sampling at 1000 Hz": "assembly, linked, not announced, sampling",
+    "assembly, linked, contexts shown": "assembly, linked, not announced, contexts shown",
 }
 
 
@@ -59,6 +60,7 @@ def assembly(bench):
     linked = bench.plain("switch_asm_greenprof")
     preloaded = bench.plain("switch_asm_greenprof", preload=[bench.core()])
     sampling = bench.plain("switch_asm_greenprof", "--sample", 1000)
+    showing = bench.plain("switch_asm_greenprof", env={"GREENPROF_OTEL_CONTEXT": "1"})
     return {
         "assembly, greenprof absent": (bench.plain("switch_asm"), 0),
         "assembly, linked, not announced": (linked, 0),
@@ -67,4 +69,6 @@ def assembly(bench):
         "assembly, preloaded too, resting": (preloaded, 1),
         "assembly, linked, not announced, sampling": (sampling, 0),
         "assembly, linked, sampling at 1000 Hz": (sampling, 1),
+        "assembly, linked, not announced, contexts shown": (showing, 0),
+        "assembly, linked, contexts shown": (showing, 1),
     }
