@@ -65,7 +65,7 @@ static int dump(prof_t *profile, const char *stats, const char *folded)
     return error;
 }
 
-static int in_child(void)
+__attribute__((noinline)) static int in_child(void)
 {
     prof_t *profile = prof_start(NULL);
     spin();
