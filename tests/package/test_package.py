@@ -205,7 +205,7 @@ class Use(unittest.TestCase):
     def test_python(self):
         script = ("import greenprof, sys\n"
                   "def spin(profile):\n"
-                  "    while profile.total < 0.1: pass\n"
+                  "    while profile.total_ns < 10**8: pass\n"
                   "with greenprof.Profile() as profile: spin(profile)\n"
                   "profile.dump_stats('python.prof')\n"
                   "print(greenprof.__version__, greenprof.__file__)\n")
