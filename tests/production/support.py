@@ -17,15 +17,14 @@ DOCUMENT, GREENPROF, CORE = (os.path.abspath(path) for path in sys.argv[1:4])
 BURN = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
 
 
-def example(heading, begin):
-    """The indented block below a heading whose first line begins so, with continued lines joined."""
+def example(heading, word):
+    """The first indented block below a heading that has this word, with continued lines joined."""
     with open(DOCUMENT, encoding="utf-8") as file:
         section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", file.read(), re.MULTILINE | re.DOTALL)[1]
     for block in re.findall(r"(?:^    .*\n)+", section, re.MULTILINE):
-        text = re.sub(r"(?m)^    ", "", block)
-        if text.startswith(begin):
-            return re.sub(r"\\\n *", "", text)
-    raise AssertionError(f"{DOCUMENT}: no example below '{heading}' begins with '{begin}'")
+        if word in block:
+            return re.sub(r"\\\n *", "", re.sub(r"(?m)^    ", "", block))
+    raise AssertionError(f"{DOCUMENT}: no example below '{heading}' has '{word}'")
 
 
 class Case(unittest.TestCase):
