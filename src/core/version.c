@@ -3,7 +3,7 @@
 
 #include "greenprof/prof.h"
 
-#define TEXT(number) #number
+#define TEXT(number)                #number
 #define DOTTED(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
 
 const char *prof_version(int *major, int *minor, int *patch)

@@ -28,8 +28,8 @@ static const struct {
     const char *name;
     void (*address)(void);
 } functions[] = {
-    ROW(pthread_create), ROW(fork),   ROW(__register_atfork), ROW(_exit),        ROW(_Exit),   ROW(execve), ROW(execvpe),
-    ROW(fexecve),        ROW(sigwait), ROW(sigtimedwait),      ROW(sigwaitinfo), ROW(mmap),    ROW(mmap64),
+    ROW(pthread_create), ROW(fork),    ROW(__register_atfork), ROW(_exit),       ROW(_Exit), ROW(execve), ROW(execvpe),
+    ROW(fexecve),        ROW(sigwait), ROW(sigtimedwait),      ROW(sigwaitinfo), ROW(mmap),  ROW(mmap64),
 };
 
 void *gp_static_dlsym(void *handle, const char *name)
