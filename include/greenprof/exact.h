@@ -27,7 +27,7 @@ PROF_API extern int prof_exact_active;
 PROF_API void prof_enter_hook(void *function);
 PROF_API void prof_exit_hook(void *function);
 
-// A call of `function` begins. Its frame is the caller's: call it from the function itself or an inline function in it.
+// Begin a call of `function`. Its frame is the caller's: call it from the function itself or an inline function in it.
 // (From a helper that returns before prof_exit() it counts as well; what longjmp() then leaves is noticed later.)
 //   function: an address in the program, by which it is named; as a rule the function's own.
 static inline __attribute__((always_inline)) void prof_enter(void *function)
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) void prof_enter(void *function)
         prof_enter_hook(function);
 }
 
-// It ends. So do calls above it that were not ended.
+// End a call of `function`. Calls above it that were not ended end as well.
 static inline __attribute__((always_inline)) void prof_exit(void *function)
 {
     if (__builtin_expect(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0, 0))

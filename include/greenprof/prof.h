@@ -28,8 +28,10 @@ extern "C" {
 #define PROF_API
 #endif
 
+// The version of these headers; prof_version() says which one the library has that the program runs with.
 #define PROF_VERSION_MAJOR 0
 #define PROF_VERSION_MINOR 1
+#define PROF_VERSION_PATCH 0
 
 typedef struct prof prof_t;
 
@@ -65,6 +67,12 @@ typedef struct prof_options {
 // clang-format off
 #define PROF_OPTIONS_INIT {sizeof(prof_options_t), 0, PROF_SCOPE_REQUEST, PROF_CLOCK_CPU, PROF_MODE_SAMPLE, PROF_FREQUENCY_DEFAULT_HZ}
 // clang-format on
+
+// Say which version of the library the program runs with. A program may have been built with older headers: functions
+// of a newer minor version are looked for with dlsym(3), fields of options with their `size`.
+//   major, minor, patch: set to the numbers, each NULL where it is not wanted.
+// Returns the same as text, "0.1.0"; static. Threads: any. Signals: safe.
+PROF_API const char *prof_version(int *major, int *minor, int *patch);
 
 // Start a profile of the calling request, thread or process.
 //   options: NULL = all defaults. A smaller `size` than this header's comes from an older caller and is accepted; a

@@ -79,4 +79,21 @@ if nm -D --defined-only "$core" | awk '{print $3}' | grep -E '^gp_'; then
     echo "internal names are exported"
     exit 1
 fi
+# libgreenprof's own names have versions, and what it interposes, libc's names, has none; there is nothing else.
+names() {
+    nm -D --defined-only --with-symbol-versions "$1" | awk '$2 ~ /[TDBRVWi]/ { print $3 }' | sort
+}
+library=$tmp/usr/$libdir/libgreenprof.so.0
+names "$core" >core.names
+if names "$library" | grep -vE '^prof_[a-z_]+@@GREENPROF_0\.[0-9]+$' | comm -23 - core.names | grep .; then
+    echo "libgreenprof exports these, which libgreenprof-core does not, without a version"
+    exit 1
+fi
+names "$library" | grep -q '^prof_version@@GREENPROF_0\.1$'
+names "$library" | grep -q '^swapcontext$'
+if nm -D --undefined-only by_pkg_config | grep ' prof_' | grep -v '@GREENPROF_0'; then
+    echo "what is linked needs no version"
+    exit 1
+fi
+
 echo "installed, found by pkg-config and CMake, run"

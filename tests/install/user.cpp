@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT
 // A C++ host that uses every header.
 #include <cstdio>
+#include <cstring>
 #include <greenprof/coro.h>
 #include <greenprof/prof.h>
 #include <greenprof/trace.h>
 
 int main()
 {
+    char version[64];
+    int major = -1, minor = -1, patch = -1;
+    const char *text = prof_version(&major, &minor, &patch);
+    std::snprintf(version, sizeof(version), "%d.%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR, PROF_VERSION_PATCH);
+    if (std::strcmp(text, version) != 0 || std::strcmp(prof_version(nullptr, nullptr, nullptr), version) != 0 ||
+        major != PROF_VERSION_MAJOR || minor != PROF_VERSION_MINOR || patch != PROF_VERSION_PATCH)
+        return 5;
     prof_options_t options = PROF_OPTIONS_INIT;
     options.name = "user";
     prof_t *profile = prof_start(&options);

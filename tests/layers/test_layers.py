@@ -19,6 +19,7 @@ BUILD = os.environ.get("GREENPROF_BUILD", os.path.join(ROOT, "build", "release")
 ALLOWED = {
     "include": [],                                          # the public headers
     "base": [],
+    "static": [],                                           # stands for the dynamic loader in libgreenprof.a
     "model": ["include", "base"],
     "capture": ["model", "base"],
     # Runs in the host; none of it names src/read.

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return gp_help_overview();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        printf("greenprof %d.%d\n", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
+        printf("greenprof %d.%d.%d\n", PROF_VERSION_MAJOR, PROF_VERSION_MINOR, PROF_VERSION_PATCH);
         return gp_finish_stdout();
     }
     const gp_command_t *command = gp_command_find(argv[1]);

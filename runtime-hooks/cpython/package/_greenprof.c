@@ -364,7 +364,8 @@ static int execute(PyObject *module)
         PyErr_Format(PyExc_ImportError, "greenprof does not know Python %s", PY_VERSION);
         return -1;
     }
-    if (context_constants(module) != 0 || add_type(module, "Profile", &profile_spec) != 0)
+    if (PyModule_AddStringConstant(module, "__version__", prof_version(NULL, NULL, NULL)) != 0 ||
+        context_constants(module) != 0 || add_type(module, "Profile", &profile_spec) != 0)
         return -1;
     return add_type(module, "Span", &span_spec);
 }

@@ -77,8 +77,19 @@ static char *path_of(const struct dl_phdr_info *info, const gp_module_t *module)
     return strdup(path);
 }
 
+// Made by the linker, in libgreenprof.a only (cmake/static.cmake): what is ours of the one module that there is.
+extern const char __start_gp_own_code[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_gp_own_code[] __attribute__((weak, visibility("hidden")));
+
+static bool is_own_code(uintptr_t pc)
+{
+    return pc >= (uintptr_t)__start_gp_own_code && pc < (uintptr_t)__stop_gp_own_code;
+}
+
 static bool is_own(const gp_module_t *module)
 {
+    if (__start_gp_own_code != NULL)
+        return false;
     uintptr_t here = (uintptr_t)gp_modules_locate;
     if (here >= module->start && here < module->end)
         return true;
@@ -231,7 +242,7 @@ static gp_loc_t locate(uintptr_t pc)
         else if (pc >= module->end)
             lo = mid + 1;
         else
-            return module->own ? GP_LOC_OWN : GP_LOC(module->id, pc - module->bias);
+            return module->own || is_own_code(pc) ? GP_LOC_OWN : GP_LOC(module->id, pc - module->bias);
     }
     return GP_LOC(0, pc);
 }

@@ -277,7 +277,7 @@ void gp_recording_meta(gp_recording_t *recording)
     const char *service = gp_setting(GP_SETTING_SERVICE);
     if (service != NULL)
         add_meta(recording, "service", service, strlen(service));
-    snprintf(text, sizeof(text), "%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR);
+    snprintf(text, sizeof(text), "%s", prof_version(NULL, NULL, NULL));
     add_meta(recording, "greenprof", text, strlen(text));
 }
 

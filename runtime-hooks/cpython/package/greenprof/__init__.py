@@ -20,7 +20,7 @@ import tempfile
 import warnings
 
 from greenprof import _greenprof
-from greenprof._greenprof import (consumer, context_counts, coro_idle, current_span, detach, dump_coroutines, set_hmac_keys, set_name,
+from greenprof._greenprof import (__version__, consumer, context_counts, coro_idle, current_span, detach, dump_coroutines, set_hmac_keys, set_name,
                                   set_policy, set_trace)
 
 __all__ = ["Context", "Coroutine", "Frame", "Profile", "consumer", "consumer_close", "consumer_flush", "consumer_status",
