@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""Makes pages without a capture: data as DATA.md describes it, in the page's HTML."""
+import base64
+import json
+import os
+import struct
+import zlib
+
+WEB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/read/export/page/web")
+STATES = ["running", "preempted", "parked", "ready", "waiting", "blocked"]
+
+
+def varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def column(encoding, values):
+    out, before = bytearray(), 0
+    for value in values:
+        if encoding == "d":
+            value, before = value - before, value
+            value = 2 * value if value >= 0 else -2 * value - 1
+        out += varint(value)
+    return bytes(out)
+
+
+DELTAS = {"row.node", "delay.node", "path.node", "coro.id", "request.start", "span.start", "activity.coro", "activity.start", "segment.request", "segment.from",
+          "hog.start"}
+
+
+def scripts():
+    """The script's files in their order: the first line of order.txt comes first."""
+    with open(os.path.join(WEB, "order.txt")) as file:
+        return file.read().split()
+
+
+def read(name):
+    with open(os.path.join(WEB, name), encoding="utf-8") as file:
+        return file.read()
+
+
+class PageData:
+    """Stacks are tuples of names, root first; other tables are rows of dicts."""
+
+    def __init__(self, **head):
+        self.head = {"version": 1, "title": "made", "command": "tests", "made_by": "greenprof", "duration_ns": 10**9, "start_realtime_ns": "0",
+                     "frequency_hz": 1000, "tick_ns": 0, "weight": "cpu", "states": STATES,
+                     "totals": {"cpu_ns": 0, "sampled_ns": 0, "error_ns": 0, "samples": 0, "total_ns": 0, "basis": "exact", "exact_calls": False},
+                     "sides": [{"file": "x.greenprof", "total_ns": 0, "samples": 0, "duration_ns": 10**9}], "counters": [], "notes": [],
+                     "threads": [], "traces": [], "coroutines": [], "endpoints": [], "heat": None, "sources": [], **head}
+        self.names, self.name_of = [], {}
+        self.frames, self.frame_of = [], {}
+        self.children = {}
+        self.tables = {}
+
+    def name(self, text):
+        return self.name_of.setdefault(text, len(self.name_of)) if text in self.name_of else self._add(self.names, self.name_of, text)
+
+    @staticmethod
+    def _add(items, numbers, key):
+        numbers[key] = len(items)
+        items.append(key)
+        return numbers[key]
+
+    def stack(self, *frames):
+        """Remember a stack. Frames: names, or (name, kind[, file, line, module])."""
+        at = self.children
+        for frame in frames:
+            at = at.setdefault(frame if isinstance(frame, tuple) else (frame, 2 if frame.startswith("[") else 0), {})
+        return frames
+
+    def row(self, table, stack, **values):
+        self.stack(*stack)
+        self.tables.setdefault(table, []).append({"node": stack, **values})
+
+    def add(self, table, **values):
+        self.tables.setdefault(table, []).append(values)
+        return len(self.tables[table]) - 1
+
+    def _frame(self, key):
+        if key not in self.frame_of:
+            name, kind, file, line, module = key + ("", 0, "")[len(key) - 2:]
+            for text, items in ((file, self.files), (module, self.modules)):
+                if text not in items:
+                    items.append(text)
+            self._add(self.frames, self.frame_of, key)
+            self.frame_rows.append({"name": self.name(name), "kind": kind, "file": self.files.index(file), "line": line,
+                                    "module": self.modules.index(module)})
+        return self.frame_of[key]
+
+    def encode(self):
+        self.files, self.modules, self.frame_rows = ["~"], [""], []
+        nodes, numbers, todo = [{"parent": 0, "frame": 0}], {(): 0}, [((), 0, self.children)]
+        while todo:  # depth first, preorder
+            path, parent, children = todo.pop()
+            if path:
+                numbers[path] = len(nodes)
+                nodes.append({"parent": len(nodes) - parent, "frame": self._frame(path[-1])})
+            number = numbers[path]
+            todo.extend((path + (key,), number, below) for key, below in reversed(children.items()))
+        if not self.frame_rows:
+            self._frame(("all", 2))
+
+        def number_of(stack):
+            return numbers[tuple(frame if isinstance(frame, tuple) else (frame, 2 if frame.startswith("[") else 0) for frame in stack)]
+        for name, field, plus in (("coro", "spawn", 1), ("segment", "node", 1), ("row", "node", 0), ("delay", "node", 0), ("path", "node", 0)):
+            for row in self.tables.get(name, []):
+                if isinstance(row.get(field), tuple):
+                    row[field] = number_of(row[field]) + plus
+        for name in ("row", "delay", "path"):
+            self.tables.get(name, []).sort(key=lambda row: row["node"])
+        if self.tables.get("row") and "label" not in self.tables:
+            self.add("label", coro=0)
+        tables = {"frame": self.frame_rows, "node": nodes, **self.tables}
+        columns, blob = [], b""
+        for table, rows in tables.items():
+            for key in dict.fromkeys(key for row in rows for key in row):
+                encoding = "d" if f"{table}.{key}" in DELTAS else "u"
+                data = column(encoding, [row.get(key, 0) for row in rows])
+                columns.append([f"{table}.{key}", encoding, len(rows), len(data)])
+                blob += data
+        head = json.dumps({**self.head, "names": self.names, "files": self.files, "modules": self.modules, "columns": columns}).encode()
+        return struct.pack("<I", len(head)) + head + blob
+
+    def html(self):
+        data = base64.b64encode(zlib.compress(self.encode(), 9)).decode()
+        script = "\n".join(read(name) for name in scripts())
+        return read("page.html").replace("@STYLE@", read("page.css")).replace("@DATA@", data).replace("@SCRIPT@", script)
+
+    def write(self, path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html())
+        return path
