@@ -151,14 +151,14 @@ class FlameFunctions {
     columns(sum) {
         const delays = this.app.weight === "delay" ? "Delays" : "Samples";
         return [
+            { title: "Function", text: (/** @type {FunctionRow} */ row) => row.name + (row.place ? `  ${row.place}` : ""),
+              value: (/** @type {FunctionRow} */ row) => row.name, left: true },
             { title: "Self", text: (/** @type {FunctionRow} */ row) => timeText(row.self), value: (/** @type {FunctionRow} */ row) => row.self, help: "time in the function itself" },
             { title: "Self %", text: (/** @type {FunctionRow} */ row) => percentText(row.self, sum), value: (/** @type {FunctionRow} */ row) => row.self },
             { title: "Total", text: (/** @type {FunctionRow} */ row) => timeText(row.total), value: (/** @type {FunctionRow} */ row) => row.total,
               help: "with what it called; once a stack, also where it called itself" },
             { title: "Total %", text: (/** @type {FunctionRow} */ row) => percentText(row.total, sum), value: (/** @type {FunctionRow} */ row) => row.total },
             { title: delays, text: (/** @type {FunctionRow} */ row) => countText(row.samples), value: (/** @type {FunctionRow} */ row) => row.samples },
-            { title: "Function", text: (/** @type {FunctionRow} */ row) => row.name + (row.place ? `  ${row.place}` : ""),
-              value: (/** @type {FunctionRow} */ row) => row.name, left: true },
         ];
     }
 
@@ -168,14 +168,14 @@ class FlameFunctions {
             row.change = diff.change(row.base, row.baseSamples, row.total, row.samples);
         const of = (/** @type {FunctionRow} */ row) => /** @type {Change} */ (row.change);
         return [
+            { title: "Function", text: (/** @type {FunctionRow} */ row) => row.name + (row.place ? `  ${row.place}` : ""),
+              value: (/** @type {FunctionRow} */ row) => row.name, left: true },
             { title: "Base", text: (/** @type {FunctionRow} */ row) => diff.text(of(row).base), value: (/** @type {FunctionRow} */ row) => of(row).base },
             { title: "File", text: (/** @type {FunctionRow} */ row) => diff.text(of(row).file), value: (/** @type {FunctionRow} */ row) => of(row).file },
             { title: "Change", text: (/** @type {FunctionRow} */ row) => diff.changeText(of(row)), value: (/** @type {FunctionRow} */ row) => of(row).difference,
               help: "with the error that chance in sampling gives, 95 %" },
             { title: "Sure", text: (/** @type {FunctionRow} */ row) => of(row).sure ? "yes" : "chance?", value: (/** @type {FunctionRow} */ row) => Number(of(row).sure),
               help: "whether the change is more than chance explains, 95 % sure of all together" },
-            { title: "Function", text: (/** @type {FunctionRow} */ row) => row.name + (row.place ? `  ${row.place}` : ""),
-              value: (/** @type {FunctionRow} */ row) => row.name, left: true },
         ];
     }
 }

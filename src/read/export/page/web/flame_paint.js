@@ -64,9 +64,9 @@ class FlamePaint {
         const width = wide > 3 ? wide - 1 : Math.max(wide, 0.5), height = FLAME_ROW - 1;
         const match = node > 0 && pane.matches !== null && pane.matches.frames[tree.frame[node]] === 1;
         const name = pane.nameOf(node), change = match ? null : pane.changeOf(node);
-        context.fillStyle = match ? looks.match : change ? this.changeColour(change) : this.colour(pane.stateOf(node), name);
+        context.fillStyle = match ? looks.match : node === 0 ? looks.line : change ? this.changeColour(change) : this.colour(pane.stateOf(node), name);
         context.fillRect(x, y, width, height);
-        if (width >= 3 && !match)
+        if (width >= 3 && !match && node > 0)
             this.pattern(context, change ? (change.sure ? (change.difference >= 0 ? "plus" : "minus") : "") : STATE_LOOKS[pane.stateOf(node)], x, y, width, height);
         if (tree.edges.has(node))
             this.edge(context, x, pane.down ? y + 1 : y + height - 1, width);
