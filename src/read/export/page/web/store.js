@@ -100,6 +100,9 @@ class Store {
         this.nodeCount = this.node.frame.length;
         this.coroCount = this.coro.id.length;
         this.requestCount = this.request.start.length;
+        this.parent = new Uint32Array(this.nodeCount);
+        this.depth = new Uint32Array(this.nodeCount);
+        this.end = new Uint32Array(this.nodeCount);
         this.makeTree();
     }
 
@@ -152,7 +155,7 @@ class Store {
 
     /** Parents, depths and the end of each subtree. */
     makeTree() {
-        const count = this.nodeCount, parent = new Uint32Array(count), depth = new Uint32Array(count), end = new Uint32Array(count);
+        const { nodeCount: count, parent, depth, end } = this;
         for (let i = 1; i < count; i++) {
             parent[i] = i - this.node.parent[i];
             depth[i] = depth[parent[i]] + 1;
@@ -163,9 +166,6 @@ class Store {
             if (i > 0 && end[parent[i]] < end[i])
                 end[parent[i]] = end[i];
         }
-        this.parent = parent;
-        this.depth = depth;
-        this.end = end;
     }
 
     /** Name of a frame. @param {number} frame */
