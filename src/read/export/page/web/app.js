@@ -27,6 +27,8 @@ class App {
         this.views = [];
         /** @type {string[]} hashes before, for "u" */
         this.before = [];
+        /** @type {{key: string, weights: Weights} | null} what weights() keeps */
+        this.weighed = null;
     }
 
     isDark() {

@@ -179,7 +179,8 @@ class Trees {
             const text = root === "thread" ? (label.thread[i] ? `[thread ${head.threads[label.thread[i] - 1]}]` : "[no thread]")
                 : root === "trace" ? (label.trace[i] ? `[trace ${head.traces[label.trace[i] - 1]}]` : "[no trace]")
                 : root === "endpoint" ? (label.request[i] ? `[${head.endpoints[request.endpoint[label.request[i] - 1]].text}]` : "[no request]")
-                : root === "entry" ? (entry ? `[entry ${store.names[entry - 1]}]` : own >= 0 ? `[${head.coroutines[coro.name[own]].replace(/^\[|\]$/g, "")}]` : "[unknown]")
+                : root === "entry" ? (entry ? `[entry ${store.names[entry - 1]}]`
+                    : own >= 0 ? `[${head.coroutines[coro.name[own]].replace(/^\[|\]$/g, "")}]` : "[unknown]")
                 : own < 0 ? "[unknown]" : coro.flags[own] & CORO.thread ? store.coroText(own) : `[coroutine ${store.coroText(own)}]`;
             let found = numbers.get(text);
             if (found === undefined) {
