@@ -18,6 +18,8 @@ class Tree {
         this.extra = [];
         /** Node of each row. @type {Uint32Array} */
         this.rowNode = new Uint32Array(0);
+        /** Nodes at which, in a stitched stack, begins what was spawned by what is above. @type {Set<number>} */
+        this.edges = new Set();
         /** @type {Map<number, number>} */
         this.children = new Map();
     }
@@ -63,6 +65,9 @@ function shapeOf(selection) {
 }
 
 /** @typedef {ReturnType<typeof shapeOf>} Shape */
+
+/** Stands in a path between a stack and what it spawned. */
+const SPAWNED = -1;
 
 class Trees {
     /** @param {Store} store */
@@ -113,25 +118,53 @@ class Trees {
         const roots = this.rootsOf(tree, shape.root), paths = this.pathsOf(shape);
         tree.rowNode = new Uint32Array(facts.count);
         const NONE = 0xffffffff;
-        /** By (root, node): the node it became. @type {Map<number, number>} */
+        /** By (root and spawner, node): the node it became. @type {Map<number, number>} */
         const made = new Map();
+        const groups = this.groupsOf(roots, shape.stitch === "1");
         for (let i = 0; i < facts.count; i++) {
             const label = facts.label[i], root = roots ? roots[label] : -1;
             const above = shape.stitch === "1" ? store.label.coro[label] : 0;
-            const key = ((root + 1) * 0x200000 + above) * 0x400000 + facts.node[i];
+            const key = (groups ? groups[label] : 0) * store.nodeCount + facts.node[i];
             let node = made.get(key);
             if (node === undefined) {
                 const path = paths(facts.node[i], above);
                 node = path ? 0 : NONE;
                 if (path && root >= 0)
                     node = tree.child(0, root);
-                for (const frame of path ?? [])
-                    node = tree.child(node, frame);
+                if (path)
+                    node = Trees.addPath(tree, node, path);
                 made.set(key, node);
             }
             tree.rowNode[i] = node;
         }
         return tree;
+    }
+
+    /** By label: a number for those that have the same root and the same spawners. @param {Uint32Array | null} roots @param {boolean} stitched */
+    groupsOf(roots, stitched) {
+        const { coro } = this.store.label, numbers = new Map();
+        if (!roots && !stitched)
+            return null;
+        return Uint32Array.from(coro, (above, label) => {
+            const key = (roots ? roots[label] : 0) * 0x400000 + (stitched ? above : 0);
+            if (!numbers.has(key))
+                numbers.set(key, numbers.size);
+            return numbers.get(key);
+        });
+    }
+
+    /** @param {Tree} tree @param {number} node @param {number[]} path */
+    static addPath(tree, node, path) {
+        let edge = false;
+        for (const frame of path) {
+            if (frame !== SPAWNED) {
+                node = tree.child(node, frame);
+                if (edge)
+                    tree.edges.add(node);
+            }
+            edge = frame === SPAWNED && node > 0;
+        }
+        return node;
     }
 
     /** By label: the frame that stands at the root; null where there is none. @param {Tree} tree @param {string} root */
@@ -146,7 +179,8 @@ class Trees {
             const text = root === "thread" ? (label.thread[i] ? `[thread ${head.threads[label.thread[i] - 1]}]` : "[no thread]")
                 : root === "trace" ? (label.trace[i] ? `[trace ${head.traces[label.trace[i] - 1]}]` : "[no trace]")
                 : root === "endpoint" ? (label.request[i] ? `[${head.endpoints[request.endpoint[label.request[i] - 1]].text}]` : "[no request]")
-                : root === "entry" ? (entry ? `[entry ${store.names[entry - 1]}]` : own >= 0 ? `[${head.coroutines[coro.name[own]].replace(/^\[|\]$/g, "")}]` : "[unknown]")
+                : root === "entry" ? (entry ? `[entry ${store.names[entry - 1]}]`
+                    : own >= 0 ? `[${head.coroutines[coro.name[own]].replace(/^\[|\]$/g, "")}]` : "[unknown]")
                 : own < 0 ? "[unknown]" : coro.flags[own] & CORO.thread ? store.coroText(own) : `[coroutine ${store.coroText(own)}]`;
             let found = numbers.get(text);
             if (found === undefined) {
@@ -175,7 +209,7 @@ class Trees {
                 path = [...this.spawnersOf(coro - 1), ...path];
             if (focused && !path.some((one) => focused[one]))
                 return null;
-            path = path.filter((one) => kept[one]);
+            path = path.filter((one) => one === SPAWNED || kept[one]);
             if (shape.native === "fold")
                 path = Trees.withoutNative(store, path);
             if (shape.collapse === "1")
@@ -188,7 +222,7 @@ class Trees {
     spawnersOf(coro) {
         const { store } = this, path = [];
         for (let left = 16; left > 0 && store.coro.spawn[coro] > 0; left--) {
-            path.unshift(...store.pathOf(store.coro.spawn[coro] - 1));
+            path.unshift(...store.pathOf(store.coro.spawn[coro] - 1), SPAWNED);
             if (store.coro.parent[coro] === 0)
                 break;
             coro = store.coro.parent[coro] - 1;
