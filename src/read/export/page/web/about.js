@@ -101,7 +101,7 @@ class AboutView {
         return [el("h2", { text: "Losses and counters" }),
                 el("p", { class: "losses", text: losses === 0 ? "Nothing was lost: no counter of losses is above 0." : `${losses} counter${losses === 1 ? "" : "s"} of losses above 0. They are of the whole capture.` }),
                 ...(rows.length === 0 ? [] : [el("table", {}, el("caption", { class: "offscreen", text: "counters" }), el("thead", {}, el("tr", {},
-                    ...["counter", "value", "what it means"].map((text) => el("th", { scope: "col", class: "left", text })))), el("tbody", {}, ...rows)])];
+                    ...["counter", "value", "what it means"].map((text) => el("th", { scope: "col", class: "left", text })))), el("tbody", {}, ...rows))])];
     }
 
     /** Shares of the time that end in a frame for what is not known. */

@@ -133,6 +133,11 @@ class FlameView {
         return name;
     }
 
+    /** @param {Tree} tree @param {number} node @param {string} link */
+    isCalled(tree, node, link) {
+        return this.app.trees.nameOf(tree, tree.frame[node]) === link.replace(/\t.*/, "") && this.linkName(tree, node) === link;
+    }
+
     /** The node that the hash zooms to; where its stack ends earlier under these filters, the last that there is. @param {FlamePane} pane @param {Tree} tree @param {Float64Array} sizes */
     zoomedNode(pane, tree, sizes) {
         const { zoom } = this.app.selection, links = TreeLinks.of(tree);
@@ -150,7 +155,7 @@ class FlameView {
             return node;
         for (const name of names) {
             let child = links.first[node];
-            while (child > 0 && (sizes[child] === 0 || this.linkName(tree, child) !== name))
+            while (child > 0 && (sizes[child] === 0 || !this.isCalled(tree, child, String(name))))
                 child = links.next[child];
             if (child === 0)
                 break;
@@ -202,7 +207,7 @@ class FlameView {
 
     /** To the next match, heaviest first. @param {number} step */
     match(step) {
-        const { pane } = this, nodes = pane.content?.matches?.nodes ?? [];
+        const { pane } = this, nodes = pane.content?.matches?.nodes() ?? [];
         if (nodes.length === 0)
             return;
         const at = nodes.indexOf(pane.focus), next = nodes[at < 0 ? (step > 0 ? 0 : nodes.length - 1) : (at + step + nodes.length) % nodes.length];

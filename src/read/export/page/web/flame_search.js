@@ -7,7 +7,8 @@
  * @property {Uint8Array} frames by frame, the tree's own ones included: 1 = matches
  * @property {number} sum of the outermost matches, ns
  * @property {number} zoomed of it, what lies in the zoomed box
- * @property {number[]} nodes outermost matches, heaviest first
+ * @property {number} count of the outermost matches
+ * @property {() => number[]} nodes outermost matches, heaviest first
  */
 
 class FlameSearch {
@@ -45,7 +46,7 @@ class FlameSearch {
         if (!wanted)
             return null;
         const frames = this.framesOf(tree, wanted), { parent, frame } = tree, count = tree.count;
-        const flags = new Uint8Array(count), nodes = []; // 1: in a match, 2: in the zoomed box
+        const flags = new Uint8Array(count), /** @type {number[]} */ nodes = []; // 1: in a match, 2: in the zoomed box
         flags[zoom] = 2;
         let sum = 0, zoomed = 0;
         for (let i = 1; i < count; i++) {
@@ -60,8 +61,13 @@ class FlameSearch {
         }
         if (FlameSearch.isBelow(tree, zoom, frames))
             zoomed = sizes[zoom];
-        nodes.sort((a, b) => sizes[b] - sizes[a] || a - b);
-        return { frames, sum, zoomed, nodes };
+        let sorted = false;
+        return { frames, sum, zoomed, count: nodes.length, nodes: () => {
+            if (!sorted)
+                nodes.sort((a, b) => sizes[b] - sizes[a] || a - b);
+            sorted = true;
+            return nodes;
+        } };
     }
 
     /** Whether a caller of a node matches. @param {Tree} tree @param {number} node @param {Uint8Array} frames */
