@@ -280,6 +280,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     source->options.by = wants & GP_WANT_TIMELINE ? GP_BY_NONE : by_of(arguments->by); // it has no stacks to group
     source->options.stitch = arguments->stitch;
     source->root_by = arguments->by;
+    source->with_source = arguments->source;
     source->choice = choice_text(arguments);
     int status = source->choice != NULL ? gp_choice_check(&arguments->choice, arguments->command->name, "")
                                         : gp_fail("command line", "%s", strerror(ENOMEM));
@@ -314,6 +315,7 @@ gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options
         report->source = source->path;
         report->command = gp_command_line();
         report->root_by = source->root_by;
+        report->with_source = source->with_source;
     }
     return report;
 }

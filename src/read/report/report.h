@@ -186,6 +186,7 @@ typedef struct gp_report {
     const char *title;        // program name or profile name
     const char *source;       // the file it is of; NULL = a profile of this process
     const char *command;      // the command that makes it; NULL = none
+    bool with_source;         // a page shows source lines
     const char *root_by;      // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;

@@ -199,6 +199,7 @@ void gp_page_header(const gp_page_writer_t *writer, gp_json_t *json)
     put_heat(writer, json);
     gp_json_key(json, "sources");
     gp_json_open(json, '[');
+    gp_page_sources(writer, json);
     gp_json_close(json, ']');
     put_columns(writer, json);
     gp_json_close(json, '}');

@@ -51,6 +51,7 @@ static uint32_t add_frame(gp_nodes_t *nodes, const gp_frame_t *frame)
         .file = gp_string_table_number(&nodes->files, frame->file),
         .module = gp_string_table_number(&nodes->modules, frame->module),
         .line = frame->first_line,
+        .at = nodes->by_line && !frame->pseudo ? frame->line : 0,
         .kind = frame->pseudo ? KIND_PSEUDO : frame->module[0] == '\0' ? KIND_LANGUAGE : KIND_NATIVE,
     };
     uint64_t hash = gp_hash_bytes(&key, sizeof(key));

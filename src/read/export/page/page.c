@@ -129,6 +129,7 @@ int gp_page_write(const gp_report_t *base, const gp_report_t *report, FILE *out)
     writer->report = report;
     writer->page = report->page;
     writer->dataset = report->page != NULL ? report->page->dataset : NULL;
+    writer->nodes.by_line = report->with_source;
     int result = put_together(writer);
     if (result == 0 && is_short_of_memory(writer))
         result = -ENOMEM;

@@ -86,6 +86,9 @@ int gp_page_spans(gp_page_writer_t *writer);
 int gp_page_hogs(gp_page_writer_t *writer);     // long slices, victims
 int gp_page_timeline(gp_page_writer_t *writer); // activities, heat
 
+// The elements of the header's "sources".
+void gp_page_sources(const gp_page_writer_t *writer, gp_json_t *json);
+
 // The header, with the columns of all tables.
 void gp_page_header(const gp_page_writer_t *writer, gp_json_t *json);
 

@@ -145,10 +145,10 @@ static void put_nodes(gp_page_writer_t *writer)
 {
     const gp_nodes_t *nodes = &writer->nodes;
     gp_table_begin(&writer->tables[GP_PAGE_NODES], "node", "parent frame");
-    gp_table_begin(&writer->tables[GP_PAGE_FRAMES], "frame", "name file module line kind");
+    gp_table_begin(&writer->tables[GP_PAGE_FRAMES], "frame", "name file module line kind at");
     for (size_t i = 0; i < nodes->frame_count; i++) {
         const gp_page_frame_t *frame = &nodes->frames[i];
-        const uint64_t row[] = {frame->name, frame->file, frame->module, frame->line, frame->kind};
+        const uint64_t row[] = {frame->name, frame->file, frame->module, frame->line, frame->kind, frame->at};
         gp_table_row(&writer->tables[GP_PAGE_FRAMES], row);
     }
     for (size_t i = 0; i < nodes->count; i++) {
