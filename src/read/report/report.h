@@ -187,6 +187,8 @@ typedef struct gp_report {
     const char *source;       // the file it is of; NULL = a profile of this process
     const char *command;      // the command that makes it; NULL = none
     bool with_source;         // a page shows source lines
+    uint64_t per[2];          // what a page of two divides times by, as a fraction; zeros = each side's total
+    const char *unit;         // of what comes out: "%", "ms a second"; NULL = a page of one
     const char *root_by;      // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;

@@ -83,6 +83,7 @@ static int take(void *context, const gp_row_t *rows, size_t count)
             .side = taking->side,
             .weight_ns = rows[i].weight_ns,
             .samples = rows[i].samples,
+            .squares_ns2 = rows[i].squares_ns2,
         };
         if (fact.node == GP_INDEX_NONE || fact.label == GP_INDEX_NONE || gp_facts_add(taking->facts, &fact) < 0)
             return -ENOMEM;
@@ -131,12 +132,15 @@ int gp_page_rows(gp_page_writer_t *writer)
 
 static void put_facts(gp_page_writer_t *writer, gp_facts_t *facts, int table, const char *name)
 {
-    gp_table_begin(&writer->tables[table], name, "d:node label state tick weight samples side");
+    // Without two sides there is nothing to compare.
+    gp_table_begin(&writer->tables[table], name,
+                   writer->side_count > 1 ? "d:node label state tick weight samples side error"
+                                          : "d:node label state tick weight samples");
     gp_facts_sort(facts, writer->nodes.order);
     for (size_t i = 0; i < facts->count; i++) {
         const gp_fact_t *fact = &facts->items[i];
-        const uint64_t row[] = {fact->node,      fact->label,   fact->state, fact->tick,
-                                fact->weight_ns, fact->samples, fact->side};
+        const uint64_t row[] = {fact->node,    fact->label, fact->state, fact->tick, fact->weight_ns,
+                                fact->samples, fact->side,  (uint64_t)gp_root_of(fact->squares_ns2)};
         gp_table_row(&writer->tables[table], row);
     }
 }
