@@ -125,13 +125,14 @@ typedef struct gp_page_segment {
 typedef struct gp_page {
     const struct gp_dataset *dataset;
     const struct gp_requests *requests;
-    const bool *chosen;            // bool[requests->count]: those that the options choose
-    struct gp_report *delays;      // rows of GP_MEASURE_DELAY, with labels; NULL = nothing is known
-    struct gp_report *paths;       // rows of GP_MEASURE_LATENCY, with labels; NULL = no request was chosen
+    const bool *chosen;       // bool[requests->count]: those that the options choose
+    struct gp_report *delays; // rows of GP_MEASURE_DELAY, with labels; NULL = nothing is known
+    struct gp_report *paths;  // rows of GP_MEASURE_LATENCY, with labels; NULL = no request was chosen
     struct gp_symbolizer *symbolizer;
-    const gp_timed_stack_t *spawns; // by coroutine of the dataset: where it was spawned, in frames of the report; depth 0 = not known
-    uint64_t tick_ns;              // a row's tick begins at (tick - 1) * tick_ns
-    gp_measure_t first_measure;    // what was asked for: shown first
+    const gp_timed_stack_t
+        *spawns;      // by coroutine of the dataset: where it was spawned, in frames of the report; depth 0 = not known
+    uint64_t tick_ns; // a row's tick begins at (tick - 1) * tick_ns
+    gp_measure_t first_measure; // what was asked for: shown first
     const gp_page_segment_t *segments;
     size_t segment_count;
     const gp_timed_stack_t *stacks; // of segments, whose frames are those of `paths`

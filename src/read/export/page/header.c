@@ -136,8 +136,10 @@ static void put_columns(const gp_page_writer_t *writer, gp_json_t *json)
 
 static const char *first_weight(const gp_page_writer_t *writer)
 {
-    static const char *const weights[] = {
-        [GP_MEASURE_CPU] = "cpu", [GP_MEASURE_WALL] = "wall", [GP_MEASURE_DELAY] = "delay", [GP_MEASURE_LATENCY] = "path"};
+    static const char *const weights[] = {[GP_MEASURE_CPU] = "cpu",
+                                          [GP_MEASURE_WALL] = "wall",
+                                          [GP_MEASURE_DELAY] = "delay",
+                                          [GP_MEASURE_LATENCY] = "path"};
     return weights[writer->page != NULL ? writer->page->first_measure : writer->report->measure];
 }
 
