@@ -92,7 +92,7 @@ class FilterBar {
         this.adder = new FilterAdder(app);
         this.pills = el("span", { class: "toolbar filters", role: "group", "aria-label": "filters" });
         this.add = el("button", { type: "button", class: "add-filter", "aria-haspopup": "dialog", onclick: () => this.toggle() }, "filter", el("kbd", { text: "+" }));
-        this.element = el("div", { class: "toolbar" }, this.add, this.pills);
+        this.elements = [this.add, this.pills];
     }
 
     toggle() {

@@ -61,9 +61,8 @@ class FlameDetails {
         if (own)
             parts.push(...[store.placeOf(frame), store.head.modules[store.frame.module[frame]]].filter((text) => text !== "").map((text) => el("span", { text })));
         parts.push(...(pane.shown.diff ? this.compared(pane, node, pane.shown.diff) : this.numbers(pane.shown.weights, node)).map((text) => el("span", { text })));
-        const kinds = ["native", store.head.names.length ? "language" : "", ""];
-        if (own && kinds[store.frame.kind[frame]] !== "")
-            parts.push(el("span", { class: "muted", text: FlameDetails.kindText(store, frame) }));
+        if (own && store.frame.kind[frame] !== FRAME.pseudo)
+            parts.push(el("span", { class: "tag", text: FlameDetails.kindText(store, frame) }));
         this.element.replaceChildren(...parts);
     }
 

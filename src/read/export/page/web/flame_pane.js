@@ -79,10 +79,19 @@ class FlamePane {
         if (before?.weights.tree !== content.weights.tree)
             this.hover = this.focus = -1;
         this.states = content.diff ? null : this.view.details.statesOf(content.weights);
-        this.width = this.element.clientWidth || 800;
-        this.layout.make(content.weights.tree, content.sizes, content.zoom, content.root, this.width);
         const turned = before?.down !== content.down || before.zoom !== content.zoom || before.weights.tree !== content.weights.tree;
+        this.arrange();
         this.fit(content.room, turned);
+        if (this.element.clientWidth !== this.width) { // a scroll bar has come or gone
+            this.arrange();
+            this.fit(content.room, turned);
+        }
+    }
+
+    arrange() {
+        const { weights, sizes, zoom, root } = this.shown;
+        this.width = this.element.clientWidth;
+        this.layout.make(weights.tree, sizes, zoom, root, Math.max(this.width, 1));
     }
 
     /** @param {number} room CSS pixels @param {boolean} [toRoot] whether to go to where the root is */
