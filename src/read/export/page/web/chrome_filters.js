@@ -282,7 +282,7 @@ class FilterAdder {
         if (dimension.many) {
             const all = now === "" ? [] : now.split(",");
             app.set({ [dimension.key]: (on ? all.filter((one) => one !== key) : [...all, key]).join(",") });
-            return;
+            return this.search.focus(); // the list is new
         }
         this.close();
         app.set({ [dimension.key]: on ? "" : key });

@@ -88,7 +88,7 @@ class FlameView {
         if (!this.visible().includes(this.pane))
             this.pane = this.visible()[0];
         if (none)
-            return;
+            return this.clear();
         this.functions.element.hidden = !this.table;
         this.split.classList.toggle("one", !this.table);
         const top = this.panes.getBoundingClientRect().top + scrollY, room = Math.max(200, innerHeight - top - 16);
@@ -100,6 +100,12 @@ class FlameView {
             this.functions.draw();
         this.controls.drawMatches();
         this.describe(this.pane, this.pane.focus);
+    }
+
+    /** There is nothing to be drawn. */
+    clear() {
+        for (const pane of [this.main, this.callers, this.callees])
+            pane.content = undefined;
     }
 
     /** @param {number} room */
@@ -270,18 +276,24 @@ class FlameView {
 
     /** @returns {Record<string, [string, () => void]>} */
     makeKeys() {
-        return {
+        /** What needs a box. @type {Record<string, [string, () => void]>} */
+        const boxes = {
             ArrowLeft: ["the box to the left", () => this.walk(-1, 0)],
             ArrowRight: ["the box to the right", () => this.walk(1, 0)],
             ArrowUp: ["the box above", () => this.walk(0, 1)],
             ArrowDown: ["the box below", () => this.walk(0, -1)],
             Enter: ["zoom to the box", () => this.zoomTo(this.pane, this.pane.focus >= 0 ? this.pane.focus : this.pane.shown.zoom)],
             Backspace: ["zoom one box out", () => this.out()],
-            Escape: ["all the way out: of the zoom, the sandwich, the search", () => this.escape()],
             m: ["menu of the box: focus, hide, sandwich, copy, source", () => this.menuAtFocus()],
-            "/": ["search, a regular expression", () => this.controls.focusSearch()],
             n: ["next match", () => this.match(1)],
             N: ["match before", () => this.match(-1)],
+        };
+        for (const [key, [text, run]] of Object.entries(boxes))
+            boxes[key] = [text, () => this.pane.content && run()];
+        return {
+            ...boxes,
+            Escape: ["all the way out: of the zoom, the sandwich, the search", () => this.escape()],
+            "/": ["search, a regular expression", () => this.controls.focusSearch()],
             i: ["root at the top or at the bottom", () => this.toggle("icicle")],
             t: ["table of functions", () => this.toggleTable()],
             I: ["turn round: callers beyond what they call", () => this.toggle("invert")],

@@ -191,6 +191,8 @@ class FlamePane {
 
     /** What is drawn. @returns {FlameBox[]} */
     get boxes() {
+        if (!this.content)
+            return [];
         const { layout, tree } = this, { weights, sizes } = this.shown, found = [];
         for (let box = 0; box < layout.count; box++) {
             const row = layout.rowOf(box), y = this.rowY(row), node = layout.node[box];
