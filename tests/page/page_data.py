@@ -68,7 +68,7 @@ class PageData:
         return numbers[key]
 
     def stack(self, *frames):
-        """Remember a stack. Frames: names, or (name, kind[, file, line, module])."""
+        """Remember a stack. Frames: names, or (name, kind[, file, line, module, at])."""
         at = self.children
         for frame in frames:
             at = at.setdefault(frame if isinstance(frame, tuple) else (frame, 2 if frame.startswith("[") else 0), {})
@@ -84,13 +84,13 @@ class PageData:
 
     def _frame(self, key):
         if key not in self.frame_of:
-            name, kind, file, line, module = key + ("", 0, "")[len(key) - 2:]
+            name, kind, file, line, module, at = key + ("", 0, "", 0)[len(key) - 2:]
             for text, items in ((file, self.files), (module, self.modules)):
                 if text not in items:
                     items.append(text)
             self._add(self.frames, self.frame_of, key)
             self.frame_rows.append({"name": self.name(name), "kind": kind, "file": self.files.index(file), "line": line,
-                                    "module": self.modules.index(module)})
+                                    "module": self.modules.index(module), "at": at})
         return self.frame_of[key]
 
     def encode(self):

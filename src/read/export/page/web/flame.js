@@ -237,7 +237,7 @@ class FlameView {
         if (module !== "")
             items.push({ text: `hide its library: ${module}`, run: () => app.set({ hideModule: module, zoom: "" }) });
         items.push({ text: "search for it", run: () => app.set({ search: exactly(name) }) }, { text: "copy the name", run: () => copyText(name) });
-        if (this.source.sourceOf(frame))
+        if (this.source.partsOf(frame).length > 0)
             items.push({ text: "show source", run: () => this.source.open(frame) });
         pane.focus = node;
         pane.paint();

@@ -127,7 +127,7 @@ class Trees {
 
     /** @param {Facts} facts @param {Shape} shape @returns {Tree} */
     make(facts, shape) {
-        const plain = Object.values(shape).every((value) => value === "");
+        const plain = !this.store.byLine && Object.values(shape).every((value) => value === "");
         return plain ? this.plain(facts) : this.shaped(facts, shape);
     }
 
