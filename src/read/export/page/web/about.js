@@ -14,6 +14,14 @@ const UNKNOWN_FRAMES = [
     ["[other functions]", "functions of a language that were too many to be named"],
 ];
 
+/** Counters that reports do not explain. @type {Record<string, string>} */
+const COUNTER_MEANINGS = {
+    signals: "signals of the sampler that arrived: samples taken and dropped",
+    samples: "samples taken on the CPU",
+    wait_samples: "samples taken of what waited",
+    unsampled_ns: "nanoseconds of CPU time on threads that block the sampling signal: in no profile",
+};
+
 class AboutView {
     /** @param {App} app */
     constructor(app) {
@@ -97,7 +105,7 @@ class AboutView {
         const losses = counters.filter((one) => one[3]).length;
         const rows = sorted.map(([name, value, meaning, isLoss]) =>
             el("tr", {}, el("td", { class: isLoss ? "left warn key" : "left key", text: (isLoss ? "loss: " : "") + name }), el("td", { text: countText(value) }),
-               el("td", { class: "left", text: meaning })));
+               el("td", { class: "left", text: meaning || (COUNTER_MEANINGS[name] ?? "") })));
         return [el("h2", { text: "Losses and counters" }),
                 el("p", { class: "losses", text: losses === 0 ? "Nothing was lost: no counter of losses is above 0." : `${losses} counter${losses === 1 ? "" : "s"} of losses above 0. They are of the whole capture.` }),
                 ...(rows.length === 0 ? [] : [el("table", {}, el("caption", { class: "offscreen", text: "counters" }), el("thead", {}, el("tr", {},

@@ -40,6 +40,12 @@ class FlameView {
         /** @type {{key: string, callers: Weights, callees: Weights} | undefined} of a sandwich */
         this.halves = undefined;
         this.details.show(this.main, -1);
+        addEventListener("keydown", (event) => { // the first Ctrl-F is this search, the next one the browser's
+            if ((event.ctrlKey || event.metaKey) && event.key === "f" && !this.element.hidden && document.activeElement !== this.controls.input) {
+                event.preventDefault();
+                this.controls.focusSearch();
+            }
+        });
     }
 
     /** @returns {FlameBox[]} what is drawn, of all panes */
@@ -97,7 +103,7 @@ class FlameView {
         else
             this.drawSandwich(room / 2);
         if (this.table)
-            this.functions.draw();
+            this.functions.drawSoon();
         this.controls.drawMatches();
         this.describe(this.pane, this.pane.focus);
     }
@@ -176,10 +182,8 @@ class FlameView {
         for (let up = node; up > 0; up = tree.parent[up])
             names.unshift(this.linkName(tree, up));
         this.pane = pane;
-        this.app.set({ zoom: node === pane.shown.root ? "" : JSON.stringify(pane.name === "" ? names : [pane.name, ...names]) });
         pane.focus = node;
-        pane.paint();
-        this.describe(pane, node);
+        this.app.set({ zoom: node === pane.shown.root ? "" : JSON.stringify(pane.name === "" ? names : [pane.name, ...names]) });
     }
 
     /** @param {FlamePane} pane @param {number} node */

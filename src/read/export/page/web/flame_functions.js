@@ -27,6 +27,8 @@ class FlameFunctions {
         /** @type {WeakMap<Weights, FunctionRow[]>} */
         this.kept = new WeakMap();
         this.made = "";
+        /** @type {ReturnType<typeof setTimeout> | undefined} */
+        this.waiting = undefined;
         /** @type {Weights | undefined} that the table was made from */
         this.from = undefined;
         /** @type {{key: string, weights: Weights} | undefined} where the graph is of other shapes */
@@ -102,7 +104,7 @@ class FlameFunctions {
             return kept;
         const of = this.functionsOf(), { store } = this.app, first = /** @type {number[]} */ (this.first), { tree, base, baseSelf, baseSamples } = weights;
         const outer = this.outermostOf(tree, of), two = base.length > 0;
-        const rows = first.map((frame) => ({ name: store.nameOf(frame), place: store.placeOf(frame) || store.head.modules[store.frame.module[frame]], self: 0, total: 0,
+        const rows = first.map((frame) => ({ name: store.nameOf(frame), place: (store.placeOf(frame) || store.head.modules[store.frame.module[frame]]).replace(/.*\//, ""), self: 0, total: 0,
                                              samples: 0, base: 0, baseSelf: 0, baseSamples: 0, change: null }));
         for (let i = 1; i < tree.count; i++) {
             const row = rows[of[tree.frame[i]]];
@@ -123,6 +125,18 @@ class FlameFunctions {
         const found = rows.filter((row) => row.total > 0 || row.base > 0);
         this.kept.set(weights, found);
         return found;
+    }
+
+    /** Where there is much to be summed up, the graph is shown first. */
+    drawSoon() {
+        clearTimeout(this.waiting);
+        this.waiting = undefined;
+        if (this.app.store.nodeCount < 20000)
+            return this.draw();
+        this.waiting = setTimeout(() => {
+            this.waiting = undefined;
+            this.draw();
+        }, 60);
     }
 
     draw() {
