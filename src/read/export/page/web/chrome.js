@@ -174,7 +174,8 @@ class WeightSums {
                 states[facts.state[i]] += facts.weight[i];
                 rows[facts.state[i]]++;
             }
-            found = { ns: wanted.reduce((sum, state) => sum + states[state], 0), samples: wanted.reduce((sum, state) => sum + rows[state], 0), states };
+            const sum = (/** @type {Float64Array} */ values) => wanted.reduce((all, state) => all + values[state], 0);
+            found = { ns: sum(states), samples: sum(rows), states };
             this.kept.set(weight, found);
         }
         return found;

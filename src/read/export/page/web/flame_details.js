@@ -56,12 +56,14 @@ class FlameDetails {
     /** @param {FlamePane} pane @param {number} node -1 = none */
     show(pane, node) {
         if (node < 0 || !pane.content)
-            return this.element.replaceChildren(el("span", { class: "muted", text: "Point at a box, or go to it with the arrow keys: its numbers stand here." }));
+            return this.element.replaceChildren(el("span", { class: "muted",
+                text: "Point at a box, or go to it with the arrow keys: its numbers stand here." }));
         const { store } = this.app, frame = pane.tree.frame[node], own = frame >= 0 && frame < store.frame.name.length;
-        const parts = [el("b", { text: pane.nameOf(node) })];
+        const texts = [];
         if (own)
-            parts.push(...[store.placeOf(frame), store.head.modules[store.frame.module[frame]]].filter((text) => text !== "").map((text) => el("span", { text })));
-        parts.push(...(pane.shown.diff ? this.compared(pane, node, pane.shown.diff) : this.numbers(pane.shown.weights, node)).map((text) => el("span", { text })));
+            texts.push(store.placeOf(frame), store.head.modules[store.frame.module[frame]]);
+        texts.push(...(pane.shown.diff ? this.compared(pane, node, pane.shown.diff) : this.numbers(pane.shown.weights, node)));
+        const parts = [el("b", { text: pane.nameOf(node) }), ...texts.filter((text) => text !== "").map((text) => el("span", { text }))];
         if (own && store.frame.kind[frame] !== FRAME.pseudo)
             parts.push(el("span", { class: "tag", text: FlameDetails.kindText(store, frame) }));
         this.element.replaceChildren(...parts);
@@ -79,7 +81,8 @@ class FlameDetails {
     /** @param {Weights} weights @param {number} node */
     numbers(weights, node) {
         const { total, self, samples, sum } = weights;
-        const texts = [`total ${timeText(total[node])} ${percentText(total[node], sum)}`, `self ${timeText(self[node])} ${percentText(self[node], sum)}`,
+        const texts = [`total ${timeText(total[node])} ${percentText(total[node], sum)}`,
+                       `self ${timeText(self[node])} ${percentText(self[node], sum)}`,
                        `${countText(samples[node])} ${this.app.weight === "delay" ? "delays" : "samples"}`];
         const { there, sums } = this.statesOf(weights), { states } = this.app.store.head;
         const split = there.map((state, k) => sums[node * there.length + k] > 0

@@ -285,7 +285,10 @@ class Trees {
         return nodes;
     }
 
-    /** From the function on: what it calls, or, inverted, what calls it. @param {Uint8Array} is by frame @param {number[]} path @param {string} invert */
+    /**
+     * From the function on: what it calls, or, inverted, what calls it.
+     * @param {Uint8Array} is by frame @param {number[]} path @param {string} invert
+     */
     static sandwiched(is, path, invert) {
         const first = path.findIndex((one) => is[one]);
         if (first < 0)
