@@ -39,6 +39,8 @@ class TimelineView {
         this.details = new TimelineDetails(app);
         /** Rows and the path, and what they were made for. @type {{key: string, rows: TimelineRows, segments: number[]} | null} */
         this.kept = null;
+        /** @type {Looks | null} */
+        this.legendLooks = null;
         /** Frame that is asked for. @type {number | null} */
         this.waiting = null;
         /** Coroutine whose row was scrolled to. */
@@ -73,6 +75,7 @@ class TimelineView {
         this.overlay = el("canvas", { "aria-hidden": "true" });
         this.sizer = el("div", {}, el("div", { class: "timeline-sticky" }, this.canvas, this.overlay));
         this.scroller = el("div", { class: "timeline-scroll", onscroll: () => this.later() }, this.sizer);
+        this.legend = el("span", { class: "legend", role: "img", "aria-label": "colours of the states" });
         this.element = this.makeElement();
         this.keys = this.makeKeys();
     }
@@ -87,7 +90,7 @@ class TimelineView {
         return el("section", { "aria-label": "timeline" },
             el("div", { class: "toolbar" }, this.sort, this.group, this.button("zoom in", "+", "half of the time", () => this.zoom(.5)),
                this.button("zoom out", "-", "twice the time", () => this.zoom(2)), this.button("all", "0", "all of the time", () => this.showAll()),
-               this.flame, this.clear, this.rangeText),
+               this.legend, this.flame, this.clear, this.rangeText),
             this.scroller, this.details.line, this.details.more);
     }
 
@@ -150,6 +153,7 @@ class TimelineView {
             this.pinned = { kind: "coro", number: chosen, state: 0 };
         if (chosen < 0 && this.pinned?.kind !== "hog")
             this.pinned = null;
+        this.drawLegend();
         this.drawControls();
         this.details.showTables(chosenRequest(this.store, selection), segments, this.pinned);
         this.reveal(chosen);
@@ -167,6 +171,18 @@ class TimelineView {
         if ((first && range) || (request >= 0 && key !== this.shownFor))
             this.look(from - (to - from) / 10, to + (to - from) / 10);
         this.shownFor = key;
+    }
+
+    drawLegend() {
+        const { looks } = this.app;
+        if (this.legendLooks === looks)
+            return;
+        this.legendLooks = looks;
+        this.legend.replaceChildren(...TOLD.map((state) => {
+            const swatch = el("canvas", { class: "swatch", width: 16, height: 12 });
+            looks.fill(/** @type {CanvasRenderingContext2D} */ (swatch.getContext("2d")), state, "", 0, 0, 16, 12);
+            return el("span", {}, swatch, this.store.head.states[state] + (state === STATE.waiting ? " (ready or parked: not known)" : ""));
+        }));
     }
 
     drawControls() {
@@ -274,9 +290,6 @@ class TimelineView {
         const { scale, rows } = place, context = canvasContext(this.overlay, scale.left + scale.width, place.height);
         const chosen = chosenCoro(this.store, this.app.selection), hovered = this.coroOf(this.hovered), coro = hovered >= 0 ? hovered : chosen;
         context.font = "11px system-ui, sans-serif";
-        for (const one of new Set([chosen, hovered]))
-            if (one >= 0 && rows.ofCoro[one] >= 0)
-                this.frameRow(context, rows.ofCoro[one], one === chosen);
         this.arrows = marks.arrows(coro);
         this.path = marks.pathOf(this.rows().segments);
         marks.within(context, () => {
@@ -286,6 +299,9 @@ class TimelineView {
             for (const arrow of this.arrows)
                 marks.arrow(context, arrow);
         });
+        for (const one of new Set([chosen, hovered]))
+            if (one >= 0 && rows.ofCoro[one] >= 0)
+                this.frameRow(context, rows.ofCoro[one], one === chosen);
         const range = this.dragged ?? rangeOf(this.store, this.app.selection);
         if (range)
             marks.range(context, range.from, range.to);
@@ -297,7 +313,7 @@ class TimelineView {
         const { marks, place } = this;
         if (!marks || !place || marks.yOf(row) + place.rowHeight <= AXIS_HEIGHT)
             return;
-        context.strokeStyle = chosen ? this.app.looks.match : this.app.looks.faint;
+        context.strokeStyle = chosen ? this.app.looks.ink : this.app.looks.faint;
         context.lineWidth = chosen ? 2 : 1;
         context.strokeRect(1, Math.max(AXIS_HEIGHT, marks.yOf(row)), place.scale.left + place.scale.width - 2, place.rowHeight - 1);
     }

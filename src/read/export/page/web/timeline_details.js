@@ -20,6 +20,18 @@ class TimelineDetails {
         this.line = el("div", { class: "details", role: "status" });
         this.more = el("div", {});
         this.said = "";
+        /** Column by which each table is sorted; "" is as it comes. */
+        this.sorts = { path: "", victims: "" };
+        /** Draws the tables anew. */
+        this.again = () => {};
+    }
+
+    /** @param {"path" | "victims"} table */
+    sorter(table) {
+        return (/** @type {string} */ sort) => {
+            this.sorts[table] = sort;
+            this.again();
+        };
     }
 
     /** Facts about a focus: a title, then what and value. @param {TimelineFocus} focus @returns {[string, ...[string, string][]]} */
@@ -89,6 +101,7 @@ class TimelineDetails {
 
     /** What stays while something is chosen: tables. @param {number} request -1: none @param {number[]} segments @param {TimelineFocus | null} focus */
     showTables(request, segments, focus) {
+        this.again = () => this.showTables(request, segments, focus);
         this.more.replaceChildren(...(focus?.kind === "hog" ? [this.victims(focus.number)] : []), ...(request >= 0 ? [this.pathTable(request, segments)] : []));
     }
 
@@ -103,7 +116,7 @@ class TimelineDetails {
             { title: "Coroutine", left: true, text: (i) => this.store.coroText(victim.coro[i]), value: (i) => victim.coro[i] },
             { title: "Delay", text: (i) => timeText(victim.delay[i]), value: (i) => victim.delay[i] },
             { title: "Trace", left: true, text: (i) => victim.trace[i] > 0 ? head.traces[victim.trace[i] - 1] : "", value: (i) => victim.trace[i] },
-        ], rows, "", () => {}, { caption: `What had to wait for this slice: ${countText(rows.length)} of ${countText(this.store.hog.victims[number])} are in this file.`, limit: 100,
+        ], rows, this.sorts.victims, this.sorter("victims"), { caption: `What had to wait for this slice: ${countText(rows.length)} of ${countText(this.store.hog.victims[number])} are in this file.`, limit: 100,
                                  onChoose: (i) => this.app.set({ row: `coro:${victim.coro[i]}` }) });
     }
 
@@ -133,6 +146,6 @@ class TimelineDetails {
             { title: "State", left: true, text: (i) => head.states[segment.state[i]], value: (i) => segment.state[i] },
             { title: "Coroutine", left: true, text: (i) => store.coroText(segment.coro[i]), value: (i) => segment.coro[i] },
             { title: "Leaf", left: true, text: (i) => this.leafOf(i), value: (i) => this.leafOf(i) },
-        ], segments, "", () => {}, { caption: title, limit: 200, onChoose: (i) => app.set({ row: `coro:${segment.coro[i]}` }) });
+        ], segments, this.sorts.path, this.sorter("path"), { caption: title, limit: 200, onChoose: (i) => app.set({ row: `coro:${segment.coro[i]}` }) });
     }
 }

@@ -158,7 +158,7 @@ class TimelineMarks {
     /** @param {CanvasRenderingContext2D} context @param {{x: number, y: number}[]} points */
     path(context, points) {
         context.lineJoin = "round";
-        for (const [style, width] of /** @type {[string, number][]} */ ([[this.looks.paper, 7], [this.looks.match, 4]])) {
+        for (const [style, width] of /** @type {[string, number][]} */ ([[this.looks.paper, 6], [this.looks.match, 4]])) {
             context.strokeStyle = style;
             context.lineWidth = width;
             context.beginPath();
