@@ -9,7 +9,9 @@
  */
 function orderOf(values) {
     const count = values.length, halves = new Uint32Array(values.buffer, values.byteOffset, 2 * count);
-    let order = Uint32Array.from({ length: count }, (_, i) => i), other = new Uint32Array(count);
+    let order = new Uint32Array(count), other = new Uint32Array(count);
+    for (let i = 0; i < count; i++)
+        order[i] = i;
     for (let pass = 0; pass < 4; pass++) {
         const half = pass >> 1, shift = 16 * (pass & 1), starts = new Uint32Array(65537);
         for (let i = 0; i < count; i++)
@@ -84,32 +86,36 @@ class ActivityIndex {
         for (const state of TOLD)
             this.sums[state] = new Float64Array(count + 1);
         this.sumUp();
-        const starts = orderOf(Float64Array.from(activity.start));
+        const starts = orderOf(new Float64Array(activity.start));
         this.threads = groupsOf(activity.thread, store.head.threads.length, starts);
         /** Along the threads' list: the latest end of a thread so far, so that what covers a moment is found. */
         this.threadEnd = new Float64Array(this.threads.list.length);
         /** Along the threads' list: how much ran before. */
         this.threadRan = new Float64Array(this.threads.list.length + 1);
         this.sumUpThreads();
-        this.hogs = groupsOf(Uint32Array.from(store.hog.thread), store.head.threads.length, orderOf(Float64Array.from(store.hog.start)));
-        this.spans = groupsOf(store.span.coro, coros, orderOf(Float64Array.from(store.span.start)));
+        this.hogs = groupsOf(store.hog.thread, store.head.threads.length, orderOf(new Float64Array(store.hog.start)));
+        this.spans = groupsOf(store.span.coro, coros, orderOf(new Float64Array(store.span.start)));
         this.children = groupsOf(store.coro.parent, coros);
         /** @type {Groups | null} */
         this.keptWoken = null;
     }
 
     sumUp() {
-        const { activity } = this.store, { sums } = this;
+        const { coro, start, active, slice, wait, ready } = this.store.activity, { first, last, end } = this;
+        const [ran, able, parked, waited] = TOLD.map((state) => this.sums[state]);
         for (let i = 0; i < this.count; i++) {
-            const coro = activity.coro[i];
-            if (i === 0 || activity.coro[i - 1] !== coro)
-                this.first[coro] = i;
-            this.last[coro] = i + 1;
-            this.end[i] = activity.start[i] + activity.active[i] + activity.wait[i];
-            this.until = Math.max(this.until, this.end[i]);
-            for (const state of TOLD)
-                sums[state][i + 1] = sums[state][i] + this.lengthOf(i, state);
+            const one = coro[i], shown = this.waitOf(i), until = shown > 0 && ready[i] > 0 ? ready[i] - 1 - active[i] : 0;
+            if (i === 0 || coro[i - 1] !== one)
+                first[one] = i;
+            last[one] = i + 1;
+            end[i] = start[i] + active[i] + wait[i];
+            ran[i + 1] = ran[i] + slice[i];
+            parked[i + 1] = parked[i] + until;
+            able[i + 1] = able[i] + (ready[i] > 0 ? shown - until : 0);
+            waited[i + 1] = waited[i] + active[i] - slice[i] + (ready[i] > 0 ? 0 : shown);
         }
+        for (let i = 0; i < this.count; i++)
+            this.until = Math.max(this.until, end[i]);
     }
 
     sumUpThreads() {
@@ -119,21 +125,6 @@ class ActivityIndex {
                 this.threadEnd[i] = end = Math.max(end, activity.start[list[i]] + activity.active[list[i]]);
                 this.threadRan[i + 1] = this.threadRan[i] + activity.slice[list[i]];
             }
-        }
-    }
-
-    /** Time that an activity was in a state, ns. @param {number} i @param {number} state */
-    lengthOf(i, state) {
-        const { activity } = this.store, known = activity.ready[i] > 0, wait = this.waitOf(i);
-        switch (state) {
-        case STATE.running:
-            return activity.slice[i];
-        case STATE.parked:
-            return known && wait > 0 ? activity.ready[i] - 1 - activity.active[i] : 0;
-        case STATE.ready:
-            return known && wait > 0 ? wait + activity.active[i] - activity.ready[i] + 1 : 0;
-        default:
-            return activity.active[i] - activity.slice[i] + (known ? 0 : wait);
         }
     }
 
