@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/report_builder.h"
+#include "report/report_pass.h"
 
 // Ticks: so many that a part of the time can be chosen, so few that rows stay many samples each.
 enum { TICKS_MAX = 1000, TICKS_MIN = 10, ROWS_WANTED = 2000000 };
@@ -73,6 +73,30 @@ static int add_paths(gp_page_t *page, const gp_report_options_t *options, gp_sym
     return page->paths != NULL ? 0 : -ENOMEM;
 }
 
+// The stacks at which coroutines were spawned, with frames of the report's.
+static int add_spawns(gp_page_t *page, gp_report_t *report)
+{
+    const gp_dataset_t *dataset = page->dataset;
+    gp_builder_t *builder = (gp_builder_t *)report;
+    gp_timed_stack_t *spawns = gp_arena_alloc(&builder->arena, (dataset->coro_count + 1) * sizeof(*spawns));
+    int result = spawns != NULL ? 0 : -ENOMEM;
+    page->spawns = spawns;
+    for (size_t i = 0; i < dataset->coro_count && result == 0; i++) {
+        uint32_t stack = dataset->coros[i].spawn_stack;
+        if (stack == 0)
+            continue;
+        gp_builder_row_begin(builder);
+        result = gp_pass_add_stack(builder->pass, &dataset->stacks[stack]);
+        uint32_t path = result == 0 ? gp_builder_path(builder) : GP_INDEX_NONE;
+        if (path == GP_INDEX_NONE)
+            return -ENOMEM;
+        spawns[i] = (gp_timed_stack_t){builder->paths[path].frames, builder->paths[path].depth};
+    }
+    report->frames = builder->frames;
+    report->frame_count = (uint32_t)builder->frame_count;
+    return result;
+}
+
 gp_report_t *gp_report_with_page(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                  gp_symbolizer_t *symbolizer)
 {
@@ -81,10 +105,13 @@ gp_report_t *gp_report_with_page(const gp_dataset_t *dataset, const gp_report_op
         return NULL;
     page->dataset = dataset;
     page->tick_ns = tick_of(dataset);
+    page->symbolizer = symbolizer;
     page->first_measure = options->measure;
     const gp_report_options_t rows = options_of(options, GP_MEASURE_WALL, GP_WANT_LABELS | GP_WANT_TIMELINE, page);
     gp_report_t *report = gp_report_from_capture(dataset, &rows, symbolizer);
-    int result = report != NULL ? add_delays(page, options, symbolizer) : -ENOMEM;
+    int result = report != NULL ? add_spawns(page, report) : -ENOMEM;
+    if (result == 0)
+        result = add_delays(page, options, symbolizer);
     if (result == 0)
         result = add_paths(page, options, symbolizer);
     if (result == 0) {

@@ -5,14 +5,17 @@
 const fs = require("fs");
 const path = require("path");
 
-/** Debian's TypeScript; where there is none, the check is skipped. */
+/** Debian's TypeScript, which only Debian's own node looks for there; where there is none, the check is skipped. */
 function typescript() {
-    try {
-        return require("typescript");
-    } catch {
-        console.log("SKIP: there is no TypeScript (Debian: node-typescript)");
-        return process.exit(77);
-    }
+    for (const name of ["typescript", "/usr/share/nodejs/typescript"])
+        try {
+            return require(name);
+        } catch (error) {
+            if (error.code !== "MODULE_NOT_FOUND")
+                throw error;
+        }
+    console.log("SKIP: there is no TypeScript (Debian: node-typescript)");
+    return process.exit(77);
 }
 
 /** @param {string} web folder of the scripts @returns {string[]} their paths, in order */

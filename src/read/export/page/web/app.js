@@ -103,6 +103,8 @@ class App {
         const target = /** @type {HTMLElement} */ (event.target);
         if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
             return;
+        if (event.defaultPrevented || ((event.key === "Enter" || event.key === " ") && target.closest("button, a, summary, tr")))
+            return;
         const action = this.view.keys[event.key] ?? this.chrome?.keys[event.key];
         if (action) {
             event.preventDefault();

@@ -29,8 +29,8 @@ class Chrome {
         this.sentence = el("p", { class: "sentence" });
         this.empty = el("p", { class: "empty", role: "status", hidden: true });
         const main = el("main", {}, this.empty, ...app.views.map((view) => view.element));
-        app.root.replaceChildren(this.header(), this.tabs, el("div", { class: "toolbar" }, this.weights, this.states),
-                                 this.filters.element, this.sentence, main);
+        app.root.replaceChildren(this.header(), this.tabs, el("div", { class: "toolbar" }, this.weights, this.states, ...this.filters.elements),
+                                 this.sentence, main);
         /** @type {Record<string, [string, () => void]>} */
         this.keys = this.makeKeys();
     }

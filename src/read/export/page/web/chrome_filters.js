@@ -36,7 +36,7 @@ function requestText(store, request) {
 /** @type {Dimension[]} */
 const DIMENSIONS = [
     { key: "coro", title: "coroutine", many: true, groupOf: (app, row, facts) => app.store.label.coro[facts.label[row]] - 1,
-      textOf: (app, value) => app.store.coroText(value), keyOf: (app, value) => String(value) },
+      textOf: (app, value) => app.store.coroText(value), keyOf: (_, value) => String(value) },
     { key: "name", title: "name", groupOf: (app, row, facts) => ofCoro(app, facts.label[row], (coro) => app.store.coro.name[coro]),
       textOf: (app, value) => app.store.head.coroutines[value] },
     { key: "entry", title: "entry function", groupOf: (app, row, facts) => ofCoro(app, facts.label[row], (coro) => app.store.coro.entry[coro] - 1),
@@ -50,11 +50,11 @@ const DIMENSIONS = [
         return request > 0 ? app.store.request.endpoint[request - 1] : -1;
     }, textOf: (app, value) => app.store.head.endpoints[value].text },
     { key: "request", title: "request", many: true, groupOf: (app, row, facts) => app.store.label.request[facts.label[row]] - 1,
-      textOf: (app, value) => requestText(app.store, value), keyOf: (app, value) => String(value) },
+      textOf: (app, value) => requestText(app.store, value), keyOf: (_, value) => String(value) },
     { key: "thread", title: "thread", groupOf: (app, row, facts) => app.store.label.thread[facts.label[row]] - 1,
       textOf: (app, value) => app.store.head.threads[value] },
-    { key: "state", title: "state", many: true, groupOf: (app, row, facts) => facts.state[row],
-      textOf: (app, value) => app.store.head.states[value], keyOf: (app, value) => String(value) },
+    { key: "state", title: "state", many: true, groupOf: (_, row, facts) => facts.state[row],
+      textOf: (app, value) => app.store.head.states[value], keyOf: (_, value) => String(value) },
     { key: "focus", title: "stacks with", typed: true },
     { key: "hide", title: "without frames", typed: true },
     { key: "hideModule", title: "without library", groupOf: (app, row, facts) => moduleGroups(app)[app.store.node.frame[facts.node[row]]],
@@ -92,7 +92,7 @@ class FilterBar {
         this.adder = new FilterAdder(app);
         this.pills = el("span", { class: "toolbar filters", role: "group", "aria-label": "filters" });
         this.add = el("button", { type: "button", class: "add-filter", "aria-haspopup": "dialog", onclick: () => this.toggle() }, "filter", el("kbd", { text: "+" }));
-        this.element = el("div", { class: "toolbar" }, this.add, this.pills);
+        this.elements = [this.add, this.pills];
     }
 
     toggle() {
@@ -282,7 +282,7 @@ class FilterAdder {
         if (dimension.many) {
             const all = now === "" ? [] : now.split(",");
             app.set({ [dimension.key]: (on ? all.filter((one) => one !== key) : [...all, key]).join(",") });
-            return;
+            return this.search.focus(); // the list is new
         }
         this.close();
         app.set({ [dimension.key]: on ? "" : key });

@@ -100,6 +100,7 @@ function sortedTable(columns, rows, sort, onSort, options) {
     });
     const table = el("table", {}, el("caption", { text: options.caption }), el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
     return rows.length > limit
-        ? el("div", { class: "table" }, table, el("p", { class: "more", text: `${countText(rows.length - limit)} more rows: search or filter to see them` }))
+        ? el("div", { class: "table" }, table,
+             el("p", { class: "more", text: `${countText(rows.length - limit)} more rows: search or filter to see them` }))
         : el("div", { class: "table" }, table);
 }
