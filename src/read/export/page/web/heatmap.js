@@ -19,7 +19,7 @@ function heatColour(part, dark) {
 
 /** Nanoseconds with three digits at most: "1.5 ms". @param {number} ns */
 function shortTime(ns) {
-    const [unit, size] = /** @type {[string, number]} */ (ns >= 1e9 ? ["s", 1e9] : ns >= 1e6 ? ["ms", 1e6] : ns >= 1e3 ? ["µs", 1e3] : ["ns", 1]);
+    const [unit, size] = unitOf(ns);
     return `${Number((ns / size).toPrecision(3))} ${unit}`;
 }
 
@@ -43,6 +43,7 @@ class HeatmapView {
         this.boxes = [];
         this.grid = { columns: 0, per: 1, rows: 0, width: 1, height: 1, cell: 1, line: 1, columnNs: 1 };
         this.counts = new Float64Array(0);
+        this.most = 1;
         this.lists = new HeatLists(app);
         this.canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "heatmap" });
         this.line = el("div", { class: "details", role: "status" });
@@ -86,16 +87,18 @@ class HeatmapView {
         if (head.heat)
             return "No coroutine had to wait before it ran: there is no delay to draw.";
         return activity.start.length === 0
-            ? "This file does not say when coroutines ran, so that nothing is known of their delays.\nRecord the program with greenprof run -o FILE PROGRAM."
+            ? "This file does not say when coroutines ran, so that nothing is known of their delays.\n" +
+              "Record the program with greenprof run -o FILE PROGRAM."
             : "Nothing said when coroutines became ready, so that nothing is known of their delays.\n" +
               "It is known of eventlet, gevent and asyncio, and of schedulers that call prof_coro_ready().";
     }
 
     sentence() {
         const { tick_ns } = this.store.head;
-        return "How many coroutines began to run when, and after what delay: the time from when they were ready. It is of the whole file: filters do not change it. " +
+        return "How many coroutines began to run when, and after what delay: the time from when they were ready. " +
+            "It is of the whole file: filters do not change it. " +
             (tick_ns > 0 ? "A click shows what was ready then as a flame graph, a drag chooses a part of the time."
-                : "The samples of this file have no time: a part of the time that is chosen here is shown in the timeline, flame graphs show all of it.");
+                : "The samples of this file have no time: a part of it that is chosen here is shown in the timeline, flame graphs show all.");
     }
 
     draw() {
@@ -117,7 +120,8 @@ class HeatmapView {
         if (!heat)
             return;
         const width = Math.max(60, this.frame.clientWidth - HEAT_LEFT), per = Math.max(1, Math.ceil(heat.columns * HEAT_CELL / width));
-        const columns = Math.ceil(heat.columns / per), rows = heat.edges_ns.length - 1, line = Math.min(26, Math.max(9, Math.floor((innerHeight - 330) / rows)));
+        const columns = Math.ceil(heat.columns / per), rows = heat.edges_ns.length - 1;
+        const line = Math.min(26, Math.max(9, Math.floor((innerHeight - 330) / rows)));
         this.grid = { columns, per, rows, line, width, height: rows * line, cell: width / columns, columnNs: heat.column_ns * per };
         this.counts = new Float64Array(columns * rows);
         for (let column = 0; column < heat.columns; column++)
@@ -129,13 +133,13 @@ class HeatmapView {
 
     /** @param {number} count */
     partOf(count) {
-        return Math.log1p(count) / Math.log1p(this.most ?? 1);
+        return Math.log1p(count) / Math.log1p(this.most);
     }
 
     drawLegend() {
-        const most = this.most ?? 1, steps = [1, Math.round(most ** .33), Math.round(most ** .66), most].filter((step, i, all) => all.indexOf(step) === i);
-        this.legend.replaceChildren(...steps.map((step) =>
-            el("span", {}, el("span", { class: "swatch", style: `background: ${heatColour(this.partOf(step), this.app.looks.dark)}` }), countText(step))),
+        const { most } = this, { dark } = this.app.looks, steps = new Set([1, Math.round(most ** .33), Math.round(most ** .66), most]);
+        this.legend.replaceChildren(...[...steps].map((step) =>
+            el("span", {}, el("span", { class: "swatch", style: `background: ${heatColour(this.partOf(step), dark)}` }), countText(step))),
             el("span", { text: "coroutines" }));
     }
 
@@ -227,7 +231,8 @@ class HeatmapView {
     /** @param {MouseEvent} event @returns {{column: number, row: number} | null} */
     cellAt(event) {
         const box = this.canvas.getBoundingClientRect(), { grid } = this;
-        const column = Math.floor((event.clientX - box.left - HEAT_LEFT) / grid.cell), row = Math.floor((grid.height - (event.clientY - box.top)) / grid.line);
+        const column = Math.floor((event.clientX - box.left - HEAT_LEFT) / grid.cell);
+        const row = Math.floor((grid.height - (event.clientY - box.top)) / grid.line);
         return column >= 0 && column < grid.columns && row >= 0 && row < grid.rows ? { column, row } : null;
     }
 
@@ -311,7 +316,8 @@ class HeatmapView {
     /** @param {number} columns @param {number} rows */
     moveCursor(columns, rows) {
         const { grid, cursor } = this;
-        this.cursor = { column: Math.min(Math.max(0, cursor.column + columns), grid.columns - 1), row: Math.min(Math.max(0, cursor.row + rows), grid.rows - 1) };
+        const within = (/** @type {number} */ at, /** @type {number} */ count) => Math.min(Math.max(0, at), count - 1);
+        this.cursor = { column: within(cursor.column + columns, grid.columns), row: within(cursor.row + rows, grid.rows) };
         this.hovered = null;
         this.paint();
         this.list();

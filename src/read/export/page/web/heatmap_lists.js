@@ -4,7 +4,10 @@
 
 /** @typedef {{coro: number, times: number, longest: number, sum: number}} HeatDelay */
 
-/** Coroutines that began to run in a part of the time, after a delay. @param {Store} store @param {number} from @param {number} to ns @returns {HeatDelay[]} */
+/**
+ * Coroutines that began to run in a part of the time, after a delay.
+ * @param {Store} store @param {number} from @param {number} to ns @returns {HeatDelay[]}
+ */
 function delaysIn(store, from, to) {
     const index = activitiesOf(store), { activity } = store;
     /** @type {Map<number, HeatDelay>} */
@@ -34,7 +37,10 @@ function requestsIn(store, from, to) {
     return found.sort((a, b) => latency[b] - latency[a]);
 }
 
-/** Traces of what was active or waiting in a part of the time, and of how many coroutines. @param {Store} store @param {number} from @param {number} to ns */
+/**
+ * Traces of what was active or waiting in a part of the time, and of how many coroutines.
+ * @param {Store} store @param {number} from @param {number} to ns
+ */
 function tracesIn(store, from, to) {
     const index = activitiesOf(store), { activity } = store;
     /** @type {Map<number, Set<number>>} */
@@ -89,7 +95,7 @@ class HeatLists {
             { title: "Sum", text: (row) => timeText(row.sum), value: (row) => row.sum, help: "of all its delays" },
             { title: "Times", text: (row) => countText(row.times), value: (row) => row.times },
         ], rows, this.sorts.delays, this.sorter("delays"), {
-            caption: rows.length > 0 ? `Coroutines that began to run ${when}, by how long they had been ready. One that is chosen is shown in the timeline.`
+            caption: rows.length > 0 ? `Coroutines that began to run ${when}, by how long they had been ready. A click shows one in the timeline.`
                 : `This file has no delay of a coroutine that began to run ${when}: short ones are counted, but not kept one by one.`,
             limit: 20, onChoose: (row) => this.app.set({ view: "timeline", row: `coro:${row.coro}` }) });
     }
@@ -97,13 +103,15 @@ class HeatLists {
     /** @param {number[]} rows @param {string} when */
     requestTable(rows, when) {
         const { request, head } = this.app.store;
+        const endpointOf = (/** @type {number} */ i) => head.endpoints[request.endpoint[i]].text;
+        const traceOf = (/** @type {number} */ i) => request.trace[i] > 0 ? head.traces[request.trace[i] - 1].slice(0, 8) : "";
         return sortedTable([
-            { title: "Request", left: true, text: (i) => head.endpoints[request.endpoint[i]].text, value: (i) => head.endpoints[request.endpoint[i]].text },
+            { title: "Request", left: true, text: endpointOf, value: endpointOf },
             { title: "Latency", text: (i) => timeText(request.latency[i]), value: (i) => request.latency[i] },
             { title: "Ready", text: (i) => timeText(request.ready[i]), value: (i) => request.ready[i], help: "sum over its coroutines" },
-            { title: "Trace", left: true, text: (i) => request.trace[i] > 0 ? head.traces[request.trace[i] - 1].slice(0, 8) : "", value: (i) => request.trace[i] },
+            { title: "Trace", left: true, text: traceOf, value: traceOf },
         ], rows, this.sorts.requests, this.sorter("requests"), {
-            caption: `Requests that were running ${when}. One that is chosen is shown in the timeline.`, limit: 20,
+            caption: `Requests that were running ${when}. A click shows one in the timeline.`, limit: 20,
             onChoose: (i) => this.app.set({ view: "timeline", request: String(i) }) });
     }
 
@@ -114,7 +122,9 @@ class HeatLists {
             { title: "Trace", left: true, text: (row) => head.traces[row.trace], value: (row) => head.traces[row.trace] },
             { title: "Coroutines", text: (row) => countText(row.coros), value: (row) => row.coros },
         ], rows, this.sorts.traces, this.sorter("traces"), {
-            caption: rows.length > 0 ? `Traces that were there ${when}. One that is chosen is shown in the timeline.` : `No request and no trace was there ${when}.`, limit: 20,
+            caption: rows.length > 0 ? `Traces that were there ${when}. A click shows one in the timeline.`
+                : `No request and no trace was there ${when}.`,
+            limit: 20,
             onChoose: (row) => this.app.set({ view: "timeline", trace: head.traces[row.trace] }) });
     }
 }

@@ -6,22 +6,6 @@
 const NAMES_WIDTH = 240; // CSS pixels of the rows' names, at most
 const SHORTEST_NS = 1000; // that a zoom goes down to
 
-/**
- * A part of the time as the selection holds it: of whole ticks, where rows have such.
- * @param {Store} store @param {number} from @param {number} to ns @returns {{from: string, to: string}}
- */
-function roundRange(store, from, to) {
-    const step = store.head.tick_ns || 1, until = activitiesOf(store).until;
-    const first = Math.floor(Math.max(0, Math.min(from, to)) / step) * step, last = Math.ceil(Math.min(until, Math.max(from, to)) / step) * step;
-    return { from: String(first), to: String(Math.max(last, first + step)) };
-}
-
-/** The selected part of the time, ns; null where there is none. @param {Store} store @param {Selection} selection */
-function rangeOf(store, selection) {
-    return selection.from === "" && selection.to === "" ? null
-        : { from: Number(selection.from || 0), to: selection.to === "" ? activitiesOf(store).until : Number(selection.to) };
-}
-
 /** The coroutine that is chosen in the timeline; -1: none. @param {Store} store @param {Selection} selection */
 function chosenCoro(store, selection) {
     const number = /^coro:\d+$/.test(selection.row) ? Number(selection.row.slice(5)) : -1;
@@ -39,8 +23,6 @@ class TimelineView {
         this.details = new TimelineDetails(app);
         /** Rows and the path, and what they were made for. @type {{key: string, rows: TimelineRows, segments: number[]} | null} */
         this.kept = null;
-        /** @type {Looks | null} */
-        this.legendLooks = null;
         /** Frame that is asked for. @type {number | null} */
         this.waiting = null;
         /** Coroutine whose row was scrolled to. */
@@ -63,35 +45,14 @@ class TimelineView {
         this.path = [];
         /** @type {TimelineArrow[]} */
         this.arrows = [];
-        this.sort = el("select", { "aria-label": "sort by", onchange: () => app.set({ sort: this.sort.value }) },
-            ...Object.keys(TIMELINE_SORTS).flatMap((title) => [el("option", { value: title, text: `by ${title}` }),
-                                                               el("option", { value: "-" + title, text: `by ${title}, most first` })]));
-        this.group = el("select", { "aria-label": "group by", onchange: () => app.set({ group: this.group.value }) },
-            ...Object.entries(TIMELINE_GROUPS).map(([value, text]) => el("option", { value, text })));
-        this.flame = this.button("flame graph of this range", "Enter", "the flame graph of what was sampled in this range", () => this.openFlame());
-        this.clear = this.button("clear", "Esc", "take the range away", () => this.clearRange());
-        this.rangeText = el("span", { class: "muted", role: "status" });
         this.canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "timeline" });
         this.overlay = el("canvas", { "aria-hidden": "true" });
         this.sizer = el("div", {}, el("div", { class: "timeline-sticky" }, this.canvas, this.overlay));
         this.scroller = el("div", { class: "timeline-scroll", onscroll: () => this.later() }, this.sizer);
-        this.legend = el("span", { class: "legend", role: "img", "aria-label": "colours of the states" });
-        this.element = this.makeElement();
-        this.keys = this.makeKeys();
-    }
-
-    /** @param {string} text @param {string} key @param {string} help @param {() => void} run */
-    button(text, key, help, run) {
-        return el("button", { type: "button", title: help, onclick: run }, text, el("kbd", { text: key }));
-    }
-
-    makeElement() {
+        this.controls = new TimelineControls(this);
+        this.element = el("section", { "aria-label": "timeline" }, this.controls.element, this.scroller, this.details.line, this.details.more);
         new TimelinePointer(this, this.canvas);
-        return el("section", { "aria-label": "timeline" },
-            el("div", { class: "toolbar" }, this.sort, this.group, this.button("zoom in", "+", "half of the time", () => this.zoom(.5)),
-               this.button("zoom out", "-", "twice the time", () => this.zoom(2)), this.button("all", "0", "all of the time", () => this.showAll()),
-               this.legend, this.flame, this.clear, this.rangeText),
-            this.scroller, this.details.line, this.details.more);
+        this.keys = this.makeKeys();
     }
 
     /** @returns {Record<string, [string, () => void]>} */
@@ -116,8 +77,8 @@ class TimelineView {
 
     /** Rows of the selection: kept until it changes. @returns {{rows: TimelineRows, segments: number[]}} */
     rows() {
-        const { coro, name, entry, spawn, trace, endpoint, request, thread, sort, group } = this.app.selection;
-        const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, thread, sort, group]);
+        const { coro, name, entry, spawn, trace, endpoint, request, thread, sort, nest } = this.app.selection;
+        const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, thread, sort, nest]);
         if (this.kept?.key !== key) {
             const segments = segmentsOf(this.store, chosenRequest(this.store, this.app.selection));
             this.kept = { key, rows: timelineRows(this.store, this.app.selection), segments };
@@ -127,7 +88,7 @@ class TimelineView {
 
     empty() {
         if (this.store.activity.start.length === 0 && this.store.span.start.length === 0)
-            return "This file does not say when coroutines ran: it was made from a profile, or by a greenprof or a runtime whose switches were not recorded.\n" +
+            return "This file does not say when coroutines ran: it was made from a profile, or the switches of its runtime were not recorded.\n" +
                 "Record the program with greenprof run -o FILE PROGRAM: greenprof flamegraph FILE -o out.html then has a timeline.";
         return this.rows().rows.count === 0 ? "No coroutine passes the filters: take one of them away." : null;
     }
@@ -153,8 +114,7 @@ class TimelineView {
             this.pinned = { kind: "coro", number: chosen, state: 0 };
         if (chosen < 0 && this.pinned?.kind !== "hog")
             this.pinned = null;
-        this.drawLegend();
-        this.drawControls();
+        this.controls.draw();
         this.details.showTables(chosenRequest(this.store, selection), segments, this.pinned);
         this.reveal(chosen);
         this.paint();
@@ -171,27 +131,6 @@ class TimelineView {
         if ((first && range) || (request >= 0 && key !== this.shownFor))
             this.look(from - (to - from) / 10, to + (to - from) / 10);
         this.shownFor = key;
-    }
-
-    drawLegend() {
-        const { looks } = this.app;
-        if (this.legendLooks === looks)
-            return;
-        this.legendLooks = looks;
-        this.legend.replaceChildren(...TOLD.map((state) => {
-            const swatch = el("canvas", { class: "swatch", width: 16, height: 12 });
-            looks.fill(/** @type {CanvasRenderingContext2D} */ (swatch.getContext("2d")), state, "", 0, 0, 16, 12);
-            return el("span", {}, swatch, this.store.head.states[state] + (state === STATE.waiting ? " (ready or parked: not known)" : ""));
-        }));
-    }
-
-    drawControls() {
-        const { selection } = this.app, range = rangeOf(this.store, selection), timed = this.store.head.tick_ns > 0;
-        this.sort.value = selection.sort.replace(/^-/, "") in TIMELINE_SORTS ? selection.sort : "Start";
-        this.group.value = selection.group in TIMELINE_GROUPS ? selection.group : "";
-        this.flame.hidden = this.clear.hidden = !range;
-        this.flame.disabled = !timed;
-        this.rangeText.textContent = !range ? "" : periodText(range.from, range.to) + (timed ? "" : ": samples have no time in this file, flame graphs show all of it");
     }
 
     /** A part of the time comes into sight. @param {number} from @param {number} to ns */
@@ -222,7 +161,8 @@ class TimelineView {
 
     /** Sizes of what is to be drawn. @returns {TimelinePlace} */
     measure() {
-        const { rows } = this.rows(), { scroller, sizer } = this, spanHeight = this.store.span.start.length > 0 ? SPAN_HEIGHT : 0, rowHeight = TIMELINE_ROW + spanHeight;
+        const { rows } = this.rows(), { scroller, sizer } = this;
+        const spanHeight = this.store.span.start.length > 0 ? SPAN_HEIGHT : 0, rowHeight = TIMELINE_ROW + spanHeight;
         const content = AXIS_HEIGHT + rows.count * rowHeight, room = innerHeight - scroller.getBoundingClientRect().top - scrollY - 120;
         const height = Math.round(Math.min(content, Math.max(room, 220)));
         scroller.style.height = `${height + 2}px`;
@@ -235,7 +175,8 @@ class TimelineView {
     /** All that is in sight. */
     paint() {
         const { looks } = this.app, place = this.place = this.measure(), { rows, scale } = place;
-        const marks = this.marks = new TimelineMarks(this.store, looks, place), painter = new TimelinePainter(this.store, looks, scale, place.height - AXIS_HEIGHT);
+        const marks = this.marks = new TimelineMarks(this.store, looks, place);
+        const painter = new TimelinePainter(this.store, looks, scale, place.height - AXIS_HEIGHT);
         const context = canvasContext(this.canvas, scale.left + scale.width, place.height), [first, last] = marks.visible();
         context.font = "11px system-ui, sans-serif";
         marks.axis(context);
@@ -263,7 +204,8 @@ class TimelineView {
 
     /** Names of the rows, heads of groups. @param {CanvasRenderingContext2D} context @param {TimelineMarks} marks */
     drawNames(context, marks) {
-        const { rows, scale, rowHeight, height } = marks.place, { looks, selection } = this.app, search = regexOf(selection.search), [first, last] = marks.visible();
+        const { rows, scale, rowHeight, height } = marks.place, { looks, selection } = this.app;
+        const search = regexOf(selection.search), [first, last] = marks.visible();
         context.save();
         context.beginPath();
         context.rect(0, AXIS_HEIGHT, scale.left + scale.width, height);
@@ -337,8 +279,10 @@ class TimelineView {
         const { place } = this, row = place && y >= AXIS_HEIGHT ? Math.floor((y - AXIS_HEIGHT + place.scroll) / place.rowHeight) : -1;
         if (!place || row < 0 || row >= place.rows.count || place.rows.kind[row] === ROW.head)
             return null;
-        const number = place.rows.number[row], thread = place.rows.kind[row] === ROW.thread, ns = timeOf(place.scale, x), index = activitiesOf(this.store);
-        const within = (/** @type {{x: number, y: number, width: number, height: number}} */ box) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
+        const number = place.rows.number[row], thread = place.rows.kind[row] === ROW.thread;
+        const ns = timeOf(place.scale, x), index = activitiesOf(this.store);
+        const within = (/** @type {{x: number, y: number, width: number, height: number}} */ box) =>
+            x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
         const hog = this.hogs.findLast(within), span = this.spans.findLast(within);
         if (hog)
             return { kind: "hog", number: hog.hog, state: STATE.running };
@@ -347,7 +291,8 @@ class TimelineView {
         const i = x < place.scale.left ? -1 : thread ? index.onThread(number, ns) : index.at(number, ns);
         if (i < 0)
             return thread ? null : { kind: "coro", number, state: STATE.running };
-        return { kind: "activity", number: i, state: thread ? STATE.running : index.partsOf(i).findLast((part) => part.from <= ns)?.state ?? STATE.running };
+        const part = thread ? undefined : index.partsOf(i).findLast((one) => one.from <= ns);
+        return { kind: "activity", number: i, state: part?.state ?? STATE.running };
     }
 
     /** Draw before the next frame, once. */
@@ -385,7 +330,8 @@ class TimelineView {
         if (coro < 0 || index.first[coro] === index.last[coro])
             return;
         const now = this.pinned?.kind === "activity" ? this.pinned.number + step : index.seek(coro, this.shown.from);
-        const i = Math.min(Math.max(now, index.first[coro]), index.last[coro] - 1), { start } = this.store.activity, half = (this.shown.to - this.shown.from) / 2;
+        const i = Math.min(Math.max(now, index.first[coro]), index.last[coro] - 1);
+        const { start } = this.store.activity, half = (this.shown.to - this.shown.from) / 2;
         this.pinned = { kind: "activity", number: i, state: STATE.running };
         if (start[i] < this.shown.from || start[i] > this.shown.to)
             this.look(start[i] - half, start[i] + half);
@@ -394,11 +340,11 @@ class TimelineView {
 
     /** Scroll to a coroutine's row. @param {number} coro */
     reveal(coro) {
-        const row = coro >= 0 ? this.rows().rows.ofCoro[coro] : -1, { scroller, place } = this;
-        if (row < 0 || !scroller || !place || coro === this.revealed)
+        const row = coro >= 0 ? this.rows().rows.ofCoro[coro] : -1, { scroller } = this;
+        if (row < 0 || coro === this.revealed)
             return;
         this.revealed = coro;
-        const y = row * place.rowHeight, room = place.height - AXIS_HEIGHT - place.rowHeight;
+        const place = this.measure(), y = row * place.rowHeight, room = place.height - AXIS_HEIGHT - place.rowHeight;
         scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, y - room), y);
     }
 

@@ -12,6 +12,14 @@ function periodText(from, to) {
     return `${timeText(from)} to ${timeText(to)} (${timeText(to - from)})`;
 }
 
+/**
+ * A fact, if there is one: if its value is not 0.
+ * @param {number} value @param {string} what @param {(value: number) => string} textOf @returns {[string, string][]}
+ */
+function factIf(value, what, textOf) {
+    return value > 0 ? [[what, textOf(value)]] : [];
+}
+
 class TimelineDetails {
     /** @param {App} app */
     constructor(app) {
@@ -42,32 +50,28 @@ class TimelineDetails {
 
     /** @param {number} trace +1 @returns {[string, string][]} */
     traceFact(trace) {
-        return trace > 0 ? [["trace", this.store.head.traces[trace - 1]]] : [];
+        return factIf(trace, "trace", () => this.store.head.traces[trace - 1]);
     }
 
     /** @param {number} i @param {number} state @returns {[string, ...[string, string][]]} */
     activityFacts(i, state) {
         const { store } = this, { activity, head } = store, index = activitiesOf(store), parts = index.partsOf(i);
         const part = parts.find((one) => one.state === state) ?? parts[0], ready = index.readyAt(i);
-        /** @type {[string, string][]} */
-        const facts = [];
-        if (part)
-            facts.push([head.states[part.state] + (part.share < 1 ? `, in turns with short waits: ${percentText(part.share, 1)} of the time` : ""), periodText(part.from, part.to)]);
-        if (activity.thread[i] > 0)
-            facts.push(["thread", head.threads[activity.thread[i] - 1]]);
-        if (activity.waker[i] > 0)
-            facts.push([ready >= 0 ? `woken at ${timeText(ready)} by` : "woken by", store.coroText(activity.waker[i] - 1)]);
-        return [store.coroText(activity.coro[i]), ...facts, ...this.traceFact(activity.trace[i])];
+        const turns = part && part.share < 1 ? `, in turns with short waits: ${percentText(part.share, 1)} of the time` : "";
+        return [store.coroText(activity.coro[i]),
+                ...(part ? [/** @type {[string, string]} */ ([head.states[part.state] + turns, periodText(part.from, part.to)])] : []),
+                ...factIf(activity.thread[i], "thread", (thread) => head.threads[thread - 1]),
+                ...factIf(activity.waker[i], ready >= 0 ? `woken at ${timeText(ready)} by` : "woken by", (waker) => store.coroText(waker - 1)),
+                ...this.traceFact(activity.trace[i])];
     }
 
     /** @param {number} i @returns {[string, ...[string, string][]]} */
     spanFacts(i) {
-        const { store } = this, { span } = store, coro = span.coro[i], ledger = ["cpu", "ready", "parked", "blocked"].filter((key) => span[key][i] > 0);
-        return [`span ${store.names[span.name[i]]}`, [store.names[span.kind[i]] || "span", periodText(span.start[i], span.start[i] + span.length[i])],
-                ...(span.flags[i] & 1 ? [/** @type {[string, string]} */ (["it", "failed"])] : []),
-                ...(span.flags[i] & 2 ? [/** @type {[string, string]} */ (["it", "had not ended"])] : []),
-                ...ledger.map((key) => /** @type {[string, string]} */ ([key, timeText(span[key][i])])),
-                ...(coro > 0 ? [/** @type {[string, string]} */ (["coroutine", store.coroText(coro - 1)])] : []), ...this.traceFact(span.trace[i])];
+        const { names, span } = this.store;
+        return [`span ${names[span.name[i]]}`, [names[span.kind[i]] || "span", periodText(span.start[i], span.start[i] + span.length[i])],
+                ...factIf(span.flags[i] & 1, "it", () => "failed"), ...factIf(span.flags[i] & 2, "it", () => "had not ended"),
+                ...["cpu", "ready", "parked", "blocked"].flatMap((key) => factIf(span[key][i], key, timeText)),
+                ...factIf(span.coro[i], "coroutine", (coro) => this.store.coroText(coro - 1)), ...this.traceFact(span.trace[i])];
     }
 
     /** @param {number} i @returns {[string, ...[string, string][]]} */
@@ -75,23 +79,21 @@ class TimelineDetails {
         const { hog, head } = this.store;
         return [`long slice of ${this.store.coroText(hog.coro[i])}`, ["", periodText(hog.start[i], hog.start[i] + hog.length[i])],
                 ["others were ready meanwhile for", timeText(hog.delay[i])], ["victims", countText(hog.victims[i])],
-                ...(hog.thread[i] > 0 ? [/** @type {[string, string]} */ (["thread", head.threads[hog.thread[i] - 1]])] : []), ...this.traceFact(hog.trace[i])];
+                ...factIf(hog.thread[i], "thread", (thread) => head.threads[thread - 1]), ...this.traceFact(hog.trace[i])];
     }
 
     /** @param {number} i @returns {[string, ...[string, string][]]} */
     coroFacts(i) {
         const { coro } = this.store, birth = activitiesOf(this.store).birthOf(i), site = spawnSiteOf(this.store, i);
-        const times = ["cpu", "ready", "parked", "waiting", "blocked"].filter((key) => coro[key][i] > 0);
-        return [this.store.coroText(i), ...(birth >= 0 ? [/** @type {[string, string]} */ (["first seen at", timeText(birth)])] : []),
-                ...times.map((key) => /** @type {[string, string]} */ ([key === "cpu" ? "CPU" : key, timeText(coro[key][i])])),
+        return [this.store.coroText(i), ...factIf(birth + 1, "first seen at", () => timeText(birth)),
+                ...["cpu", "ready", "parked", "waiting", "blocked"].flatMap((key) => factIf(coro[key][i], key, timeText)),
                 ["longest slice", timeText(coro.longest[i])], ["switches", countText(coro.switches[i])],
-                ...(coro.parent[i] > 0 ? [/** @type {[string, string]} */ (["spawned by", this.store.coroText(coro.parent[i] - 1)])] : []),
-                ...(site !== "" ? [/** @type {[string, string]} */ (["at", site])] : [])];
+                ...factIf(coro.parent[i], "spawned by", (parent) => this.store.coroText(parent - 1)), ...factIf(site.length, "at", () => site)];
     }
 
     /** @param {TimelineFocus | null} focus */
     show(focus) {
-        const [title, ...facts] = focus ? this.factsOf(focus) : ["", /** @type {[string, string]} */ (["Point at a row, or choose one with the arrow keys", ""])];
+        const [title, ...facts] = focus ? this.factsOf(focus) : ["Point at a row, or choose one with the arrow keys."];
         const said = JSON.stringify([title, facts]);
         if (said === this.said)
             return;
@@ -99,10 +101,14 @@ class TimelineDetails {
         this.line.replaceChildren(el("b", { text: title }), ...facts.map(([what, value]) => el("span", { text: `${what} ${value}`.trim() })));
     }
 
-    /** What stays while something is chosen: tables. @param {number} request -1: none @param {number[]} segments @param {TimelineFocus | null} focus */
+    /**
+     * What stays while something is chosen: tables.
+     * @param {number} request -1: none @param {number[]} segments @param {TimelineFocus | null} focus
+     */
     showTables(request, segments, focus) {
         this.again = () => this.showTables(request, segments, focus);
-        this.more.replaceChildren(...(focus?.kind === "hog" ? [this.victims(focus.number)] : []), ...(request >= 0 ? [this.pathTable(request, segments)] : []));
+        this.more.replaceChildren(...(focus?.kind === "hog" ? [this.victims(focus.number)] : []),
+            ...(request >= 0 ? [this.pathTable(request, segments)] : []));
     }
 
     /** @param {number} number of a long slice */
@@ -116,8 +122,9 @@ class TimelineDetails {
             { title: "Coroutine", left: true, text: (i) => this.store.coroText(victim.coro[i]), value: (i) => victim.coro[i] },
             { title: "Delay", text: (i) => timeText(victim.delay[i]), value: (i) => victim.delay[i] },
             { title: "Trace", left: true, text: (i) => victim.trace[i] > 0 ? head.traces[victim.trace[i] - 1] : "", value: (i) => victim.trace[i] },
-        ], rows, this.sorts.victims, this.sorter("victims"), { caption: `What had to wait for this slice: ${countText(rows.length)} of ${countText(this.store.hog.victims[number])} are in this file.`, limit: 100,
-                                 onChoose: (i) => this.app.set({ row: `coro:${victim.coro[i]}` }) });
+        ], rows, this.sorts.victims, this.sorter("victims"), {
+            caption: `What had to wait for this slice: ${countText(rows.length)} of ${countText(this.store.hog.victims[number])} are in this file.`,
+            limit: 100, onChoose: (i) => this.app.set({ row: `coro:${victim.coro[i]}` }) });
     }
 
     /** Innermost frame of a segment's stack. @param {number} i */
@@ -131,14 +138,15 @@ class TimelineDetails {
         const sum = segments.reduce((total, i) => total + this.store.segment.length[i], 0), latency = this.store.request.latency[request];
         if (segments.length === 0)
             return "This file has no critical path of it: paths are kept of the slowest requests.";
-        return `${countText(segments.length)} segments, ${timeText(sum)} in all: ` +
-            (sum === latency ? "exactly its latency." : `its latency is ${timeText(latency)}, ${timeText(Math.abs(latency - sum))} ${latency > sum ? "more" : "less"}.`);
+        const apart = `its latency is ${timeText(latency)}, ${timeText(Math.abs(latency - sum))} ${latency > sum ? "more" : "less"}.`;
+        return `${countText(segments.length)} segments, ${timeText(sum)} in all: ${sum === latency ? "exactly its latency." : apart}`;
     }
 
     /** @param {number} request @param {number[]} segments */
     pathTable(request, segments) {
         const { store, app } = this, { segment, head } = store, start = store.request.start[request];
-        const title = `Critical path of request ${request}, ${head.endpoints[store.request.endpoint[request]]?.text ?? ""}: ${this.sumText(request, segments)}`;
+        const endpoint = head.endpoints[store.request.endpoint[request]]?.text ?? "";
+        const caption = `Critical path of request ${request}, ${endpoint}: ${this.sumText(request, segments)}`;
         return sortedTable([
             { title: "From", text: (i) => `+${timeText(segment.from[i] - start)}`, value: (i) => segment.from[i] },
             { title: "Length", text: (i) => timeText(segment.length[i]), value: (i) => segment.length[i] },
@@ -146,6 +154,6 @@ class TimelineDetails {
             { title: "State", left: true, text: (i) => head.states[segment.state[i]], value: (i) => segment.state[i] },
             { title: "Coroutine", left: true, text: (i) => store.coroText(segment.coro[i]), value: (i) => segment.coro[i] },
             { title: "Leaf", left: true, text: (i) => this.leafOf(i), value: (i) => this.leafOf(i) },
-        ], segments, this.sorts.path, this.sorter("path"), { caption: title, limit: 200, onChoose: (i) => app.set({ row: `coro:${segment.coro[i]}` }) });
+        ], segments, this.sorts.path, this.sorter("path"), { caption, limit: 200, onChoose: (i) => app.set({ row: `coro:${segment.coro[i]}` }) });
     }
 }

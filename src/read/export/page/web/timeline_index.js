@@ -55,7 +55,10 @@ function groupsOf(group, groups, order) {
     return { first: first.subarray(1), list };
 }
 
-/** First of [low, high) whose value is above a limit; the values ascend. @param {(i: number) => number} value @param {number} low @param {number} high @param {number} limit */
+/**
+ * First of [low, high) whose value is above a limit; the values ascend.
+ * @param {(i: number) => number} value @param {number} low @param {number} high @param {number} limit
+ */
 function firstAbove(value, low, high, limit) {
     while (low < high) {
         const middle = (low + high) >>> 1;

@@ -14,10 +14,15 @@ function niceStep(ns) {
     return [1, 2, 5, 10].map((times) => times * power).find((step) => step >= ns) ?? 10 * power;
 }
 
+/** Unit of a time, and its length in ns. @param {number} ns @returns {[string, number]} */
+function unitOf(ns) {
+    return ns >= 1e9 ? ["s", 1e9] : ns >= 1e6 ? ["ms", 1e6] : ns >= 1e3 ? ["µs", 1e3] : ["ns", 1];
+}
+
 /** Moments at which an axis has ticks, and what stands there. @param {TimeScale} scale @returns {{ns: number, x: number, text: string}[]} */
 function ticksOf(scale) {
     const step = niceStep((scale.to - scale.from) / Math.max(1, scale.width / TICK_WIDTH)), ticks = [];
-    const [unit, size] = /** @type {[string, number]} */ (scale.to >= 1e9 ? ["s", 1e9] : scale.to >= 1e6 ? ["ms", 1e6] : scale.to >= 1e3 ? ["µs", 1e3] : ["ns", 1]);
+    const [unit, size] = unitOf(scale.to);
     const digits = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
     for (let ns = Math.ceil(scale.from / step) * step; ns <= scale.to; ns += step)
         ticks.push({ ns, x: xOf(scale, ns), text: `${(ns / size).toFixed(digits)} ${unit}` });
@@ -90,12 +95,16 @@ class TimelineMarks {
         }
     }
 
-    /** Bars of a coroutine's spans: one within another is drawn over it. @param {CanvasRenderingContext2D} context @param {number} coro @param {number} row */
+    /**
+     * Bars of a coroutine's spans: one within another is drawn over it.
+     * @param {CanvasRenderingContext2D} context @param {number} coro @param {number} row
+     */
     coroSpans(context, coro, row) {
         const { looks, index, store } = this, { scale, spanHeight } = this.place, { first, list } = index.spans, { span } = store;
         const right = scale.left + scale.width, y = this.yOf(row) + 1;
         for (let at = first[coro], drawn = -1; at < first[coro + 1]; at++) {
-            const i = list[at], from = Math.max(scale.left, xOf(scale, span.start[i])), to = Math.min(right, xOf(scale, span.start[i] + span.length[i]));
+            const i = list[at], from = Math.max(scale.left, xOf(scale, span.start[i]));
+            const to = Math.min(right, xOf(scale, span.start[i] + span.length[i]));
             if (from > right)
                 break;
             if (to < scale.left || (Math.floor(to) === drawn && to - from < 1))
@@ -116,11 +125,13 @@ class TimelineMarks {
 
     /** Long slices, on their threads' rows. @param {CanvasRenderingContext2D} context @param {number} thread @param {number} row */
     threadHogs(context, thread, row) {
-        const { scale } = this.place, { first, list } = this.index.hogs, { hog } = this.store, band = this.bandOf(row);
+        const { scale } = this.place, right = scale.left + scale.width;
+        const { first, list } = this.index.hogs, { hog } = this.store, band = this.bandOf(row);
         context.fillStyle = this.looks.match;
         for (let at = first[thread]; at < first[thread + 1]; at++) {
-            const i = list[at], from = Math.max(scale.left, xOf(scale, hog.start[i])), to = Math.min(scale.left + scale.width, xOf(scale, hog.start[i] + hog.length[i]));
-            if (to < scale.left || from > scale.left + scale.width)
+            const i = list[at], from = Math.max(scale.left, xOf(scale, hog.start[i]));
+            const to = Math.min(right, xOf(scale, hog.start[i] + hog.length[i]));
+            if (to < scale.left || from > right)
                 continue;
             const width = Math.max(2, to - from);
             context.fillRect(from, band.y, width, 2);
@@ -169,8 +180,8 @@ class TimelineMarks {
 
     /** Whether an arrow's ends have rows, and its moment is in sight. @param {TimelineArrow} arrow */
     hasArrow(arrow) {
-        const { rows, scale } = this.place;
-        return arrow.from !== arrow.to && arrow.ns >= scale.from && arrow.ns <= scale.to && rows.ofCoro[arrow.from] >= 0 && rows.ofCoro[arrow.to] >= 0;
+        const { rows, scale } = this.place, seen = arrow.ns >= scale.from && arrow.ns <= scale.to;
+        return seen && arrow.from !== arrow.to && rows.ofCoro[arrow.from] >= 0 && rows.ofCoro[arrow.to] >= 0;
     }
 
     /** Arrows that end at a coroutine. @param {number} coro @param {number} limit @returns {TimelineArrow[]} */
@@ -180,7 +191,8 @@ class TimelineMarks {
         const found = [];
         if (store.coro.parent[coro] > 0)
             found.push({ what: "spawn", from: store.coro.parent[coro] - 1, to: coro, ns: index.birthOf(coro) });
-        for (let i = index.seek(coro, scale.from), left = MANY_WOKEN; i < index.last[coro] && activity.start[i] <= scale.to && found.length <= limit && left > 0; i++, left--)
+        const first = index.seek(coro, scale.from), last = Math.min(index.last[coro], first + MANY_WOKEN);
+        for (let i = first; i < last && activity.start[i] <= scale.to && found.length <= limit; i++)
             if (activity.waker[i] > 0)
                 found.push({ what: "wake", from: activity.waker[i] - 1, to: coro, ns: index.readyAt(i) });
         return found.filter((arrow) => this.hasArrow(arrow));
@@ -222,8 +234,8 @@ class TimelineMarks {
 
     /** A spawn is a solid line, a wake a dashed one. @param {CanvasRenderingContext2D} context @param {TimelineArrow} arrow */
     arrow(context, arrow) {
-        const x = Math.round(xOf(this.place.scale, arrow.ns)) + .5, from = this.middleOf(arrow.from), to = this.middleOf(arrow.to), down = to > from ? 1 : -1;
-        const tip = to - down * 5;
+        const x = Math.round(xOf(this.place.scale, arrow.ns)) + .5, from = this.middleOf(arrow.from), to = this.middleOf(arrow.to);
+        const down = to > from ? 1 : -1, tip = to - down * 5;
         context.strokeStyle = context.fillStyle = this.looks.ink;
         context.lineWidth = 1;
         context.setLineDash(arrow.what === "spawn" ? [] : [3, 2]);
@@ -250,7 +262,8 @@ class TimelineMarks {
         context.globalAlpha = 1;
         context.fillRect(x0, 0, 1, height);
         context.fillRect(x1 - 1, 0, 1, height);
-        const text = timeText(to - from), wide = context.measureText(text).width + 8, at = Math.min(Math.max((x0 + x1 - wide) / 2, scale.left), right - wide);
+        const text = timeText(to - from), wide = context.measureText(text).width + 8;
+        const at = Math.min(Math.max((x0 + x1 - wide) / 2, scale.left), right - wide);
         context.fillStyle = looks.ink;
         context.fillRect(at, 1, wide, 14);
         context.fillStyle = looks.paper;

@@ -62,7 +62,10 @@ class TimelinePointer {
         view.paintOverlay();
     }
 
-    /** Two fingers: the moments below them stay below them. @param {number} id @param {{x: number, y: number}} before @param {{x: number, y: number}} now */
+    /**
+     * Two fingers: the moments below them stay below them.
+     * @param {number} id @param {{x: number, y: number}} before @param {{x: number, y: number}} now
+     */
     pinch(id, before, now) {
         const other = [...this.down].find(([key]) => key !== id)?.[1], { view } = this, { place } = view;
         this.down.set(id, now);
@@ -125,7 +128,8 @@ class TimelinePointer {
         if (!place || point.x < place.scale.left)
             return;
         event.preventDefault();
-        const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 20 : 1, sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+        const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 20 : 1;
+        const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
         if (sideways)
             view.pan((event.deltaX || event.deltaY) * unit / place.scale.width);
         else

@@ -4,7 +4,10 @@
 
 const ROW = { head: 0, thread: 1, coro: 2 };
 
-/** What coroutines are sorted by: the value that stands in the selection, ascending. @type {Record<string, (store: Store, coro: number) => number>} */
+/**
+ * What coroutines are sorted by: the value that stands in the selection, ascending.
+ * @type {Record<string, (store: Store, coro: number) => number>}
+ */
 const TIMELINE_SORTS = {
     "Start": (store, coro) => activitiesOf(store).birthOf(coro),
     "CPU": (store, coro) => store.coro.cpu[coro],
@@ -100,13 +103,17 @@ function corosOfThread(store, selection) {
     return marks;
 }
 
-/** Coroutines that worked for the requests, or the endpoint. @param {Store} store @param {Selection} selection @returns {Uint8Array | null} null: it asks for none */
+/**
+ * Coroutines that worked for the requests, or the endpoint.
+ * @param {Store} store @param {Selection} selection @returns {Uint8Array | null} null: it asks for none
+ */
 function corosOfRequests(store, selection) {
     if (selection.request === "" && selection.endpoint === "")
         return null;
     const { request, label, span, segment } = store, wanted = numbersOf(selection.request), marks = new Uint8Array(store.coroCount);
     const endpoint = store.head.endpoints.findIndex((one) => one.text === selection.endpoint);
-    const takes = Uint8Array.from(request.endpoint, (own, i) => Number((!wanted || wanted.has(i)) && (selection.endpoint === "" || own === endpoint)));
+    const takes = Uint8Array.from(request.endpoint, (own, i) =>
+        Number((!wanted || wanted.has(i)) && (selection.endpoint === "" || own === endpoint)));
     for (let i = 0; i < takes.length; i++)
         if (takes[i] && request.coro[i] > 0)
             marks[request.coro[i] - 1] = 1;
@@ -166,7 +173,7 @@ function timelineRows(store, selection) {
         else
             rows.silent++;
     }
-    addCoros(rows, shown, selection.group);
+    addCoros(rows, shown, selection.nest);
     return rows;
 }
 
@@ -176,7 +183,10 @@ function hasHistory(store, coro) {
     return index.first[coro] < index.last[coro] || index.spans.first[coro] < index.spans.first[coro + 1];
 }
 
-/** Coroutines in the order of a sort key of TIMELINE_SORTS, "-" before it: descending. @param {Store} store @param {string} sort @returns {Uint32Array} */
+/**
+ * Coroutines in the order of a sort key of TIMELINE_SORTS, "-" before it: descending.
+ * @param {Store} store @param {string} sort @returns {Uint32Array}
+ */
 function sortedCoros(store, sort) {
     const down = sort.startsWith("-"), value = TIMELINE_SORTS[sort.replace(/^-/, "")] ?? TIMELINE_SORTS.Start;
     const values = Float64Array.from({ length: store.coroCount }, (_, coro) => value(store, coro) + 1);
