@@ -44,6 +44,12 @@ def read(name):
         return file.read()
 
 
+def html_of(data):
+    """The page around data, a text in base64."""
+    script = "\n".join(read(name) for name in scripts())
+    return read("page.html").replace("@STYLE@", read("page.css")).replace("@DATA@", data).replace("@SCRIPT@", script)
+
+
 class PageData:
     """Stacks are tuples of names, root first; other tables are rows of dicts."""
 
@@ -128,9 +134,7 @@ class PageData:
         return struct.pack("<I", len(head)) + head + blob
 
     def html(self):
-        data = base64.b64encode(zlib.compress(self.encode(), 9)).decode()
-        script = "\n".join(read(name) for name in scripts())
-        return read("page.html").replace("@STYLE@", read("page.css")).replace("@DATA@", data).replace("@SCRIPT@", script)
+        return html_of(base64.b64encode(zlib.compress(self.encode(), 9)).decode())
 
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
