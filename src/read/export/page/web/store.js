@@ -61,11 +61,14 @@ const REQUEST = { about: 1, cut: 2, failed: 4 };
 /** Columns that may hold times: beyond 32 bits. */
 const WIDE = /\.(id|weight|start|latency|cpu|ready|parked|waiting|blocked|preempted|longest|length|active|wait|slice|from|delay)$/;
 
+const DAMAGED = "it is damaged, or a part is missing: copy the file again, or make it anew";
+
 class Store {
     /** @param {Uint8Array} bytes of DATA.md, uncompressed */
     constructor(bytes) {
-        const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-        const length = view.getUint32(0, true);
+        const length = bytes.length < 4 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+        if (length === 0 || 4 + length > bytes.length)
+            throw new Error(DAMAGED);
         /** @type {Header} */
         this.head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
         if (this.head.version !== 1)
@@ -112,6 +115,8 @@ class Store {
             table[name.slice(dot + 1)] = Store.decode(bytes.subarray(at, at + size), encoding, count, WIDE.test(name));
             at += size;
         }
+        if (at !== bytes.length)
+            throw new Error(DAMAGED);
         return tables;
     }
 
@@ -136,16 +141,24 @@ class Store {
                 value = before += value % 2 ? -(value + 1) / 2 : value / 2;
             values[i] = value;
         }
+        if (at !== bytes.length)
+            throw new Error(DAMAGED);
         return values;
     }
 
     /** @param {string} base64 of compressed data @returns {Promise<Store>} */
     static async load(base64) {
-        const text = atob(base64), packed = new Uint8Array(text.length);
-        for (let i = 0; i < packed.length; i++)
-            packed[i] = text.charCodeAt(i);
-        const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-        return new Store(new Uint8Array(await new Response(stream).arrayBuffer()));
+        let bytes;
+        try {
+            const text = atob(base64), packed = new Uint8Array(text.length);
+            for (let i = 0; i < packed.length; i++)
+                packed[i] = text.charCodeAt(i);
+            const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+            bytes = await new Response(stream).arrayBuffer();
+        } catch {
+            throw new Error(DAMAGED);
+        }
+        return new Store(new Uint8Array(bytes));
     }
 
     /** A table; what the file does not have is empty. @param {string} name @param {string[]} columns @returns {Columns} */
