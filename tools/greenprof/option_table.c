@@ -32,7 +32,7 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                            .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_FLAMEGRAPH] = {.name = "flamegraph",
                                .synopsis = "FILE...",
-                               .what = "write a capture as a flame graph",
+                               .what = "write a capture as a page (OUT.html), or as one flame graph (SVG)",
                                .missing = "missing FILE",
                                .operands_min = 1,
                                .operands_max = INT32_MAX,
@@ -282,6 +282,10 @@ const gp_option_t gp_options[] = {
     {READING, 0, "stitch", NULL, FLAG(stitch),
      .what = "Put the stack at which a coroutine was created above its own, after it [spawned], and "
              "the one at which its creator was above that. --focus and --ignore look at all of it."},
+
+    {WRITING, 0, "source", NULL, FLAG(source),
+     .what = "html: show the lines of functions with their time, of source files that can be read here and now; the "
+             "page then has parts of these files."},
 
     {TRACE, 0, "slowest", NULL, FLAG(slowest), .what = "show: the trace that took longest, instead of ID."},
     {TRACE, 0, "html", NULL, FLAG(html),

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// What of the data is looked at: the weight, the filters and how stacks are put together. The URL's hash holds it, so that a link
+// reopens the view.
+"use strict";
+
+/**
+ * @typedef {object} Weight
+ * @property {string} name
+ * @property {string} text
+ * @property {string} what one sentence
+ * @property {number[]} states
+ */
+
+/** @type {Record<string, Weight>} */
+const WEIGHTS = {
+    cpu: { name: "cpu", text: "CPU", what: "time on the CPU", states: [STATE.running] },
+    wall: { name: "wall", text: "Wall", what: "wall clock time: on the CPU, ready, parked and blocked",
+            states: [0, 1, 2, 3, 4, 5] },
+    parked: { name: "parked", text: "Parked", what: "time parked: waiting for something to happen", states: [STATE.parked, STATE.waiting] },
+    ready: { name: "ready", text: "Ready", what: "time ready to run, but not running", states: [STATE.ready, STATE.preempted] },
+    blocked: { name: "blocked", text: "Blocked", what: "time for which a coroutine held its thread asleep in the kernel",
+               states: [STATE.blocked] },
+    delay: { name: "delay", text: "Victims' time", what: "time for which others were ready and had to wait, at the stacks that kept them waiting",
+             states: [0, 1, 2, 3, 4, 5] },
+    path: { name: "path", text: "Critical path", what: "latency of requests, each nanosecond at the stack that it was spent in",
+            states: [0, 1, 2, 3, 4, 5] },
+};
+
+/** How each key of a selection stands in the URL's hash. */
+const SELECTION_DEFAULTS = {
+    view: "flame",     // which tab
+    weight: "",        // a key of WEIGHTS; "" = the file's
+    coro: "",          // numbers of coroutines in the table, "3,7"
+    name: "",          // name of coroutines
+    entry: "",         // first function of coroutines
+    spawn: "",         // "file:line function" at which coroutines were spawned
+    trace: "",         // 32 hex digits
+    endpoint: "",      // text of an endpoint
+    request: "",       // numbers of requests in the table, "3,7"
+    thread: "",        // name of a thread
+    state: "",         // numbers, "2,3"
+    from: "", to: "",  // ns: a part of the time, in whole ticks
+    search: "",        // regular expression
+    focus: "",         // regular expression: stacks with such a frame
+    hide: "",          // regular expression: frames taken out
+    hideModule: "",    // text: frames of this library taken out
+    native: "",        // "fold": native frames below a language's frames are left out
+    collapse: "",      // "1": recursion is one frame
+    root: "",          // "coroutine", "entry", "trace", "thread", "endpoint"
+    stitch: "",        // "1": stacks stand below the stack that spawned their coroutine
+    invert: "",        // "1": callers below callees
+    icicle: "",        // "1": root at the top
+    sandwich: "",      // name of a function
+    zoom: "",          // names of the frames from the root, JSON
+    side: "",          // of a diff: "", "base", "file", "both"
+    norm: "",          // of a diff: "1" = both sides as shares of their totals
+    nest: "",          // rows of the timeline below their "spawner", or their "endpoint"
+    sort: "",          // column of the view's table, "-" before it: descending
+    row: "",           // what is chosen in the view's table
+};
+
+/** @typedef {typeof SELECTION_DEFAULTS} Selection */
+
+/** @param {string} hash @returns {Selection} */
+function selectionFromHash(hash) {
+    const selection = { ...SELECTION_DEFAULTS };
+    for (const [key, value] of new URLSearchParams(hash.replace(/^#/, "")))
+        if (key in selection)
+            /** @type {any} */ (selection)[key] = value;
+    if (!(selection.weight in WEIGHTS))
+        selection.weight = "";
+    return selection;
+}
+
+/** @param {Selection} selection @returns {string} */
+function selectionToHash(selection) {
+    const entries = Object.entries(selection).filter(([key, value]) => value !== /** @type {any} */ (SELECTION_DEFAULTS)[key]);
+    return entries.length > 0 ? "#" + new URLSearchParams(entries).toString() : "";
+}
+
+/** "3,7" as a set; null where it is empty. @param {string} text @returns {Set<number> | null} */
+function numbersOf(text) {
+    return text === "" ? null : new Set(text.split(",").map(Number));
+}
+
+/** A regular expression of the user's; null where there is none, false where it is wrong. @param {string} text */
+function regexOf(text) {
+    if (text === "")
+        return null;
+    try {
+        return new RegExp(text, "i");
+    } catch {
+        return false;
+    }
+}
+
+/**
+ * What a selection takes of the rows: one byte a label, one a state, and a range of ticks.
+ * @typedef {object} Filter
+ * @property {Uint8Array} labels by label: 1 = taken
+ * @property {Uint8Array} states by state
+ * @property {number} firstTick first tick that is taken, +1 as in the rows
+ * @property {number} lastTick last one
+ * @property {boolean} timed whether ticks matter
+ */
+
+/** "file:line function" of the frame that spawned a coroutine; "" where it is not known. @param {Store} store @param {number} coro */
+function spawnSiteOf(store, coro) {
+    const node = store.coro.spawn[coro];
+    if (node === 0)
+        return "";
+    const frame = store.node.frame[node - 1];
+    return `${store.nameOf(frame)} ${store.placeOf(frame)}`.trim();
+}
+
+/** @param {Store} store @param {Selection} selection @param {string} [weight] @returns {Filter} */
+function filterOf(store, selection, weight = selection.weight || store.head.weight) {
+    const { label, coro, request, head } = store, count = label.coro.length;
+    const coros = numbersOf(selection.coro), requests = numbersOf(selection.request);
+    const trace = selection.trace === "" ? -1 : head.traces.indexOf(selection.trace) + 1;
+    const thread = selection.thread === "" ? -1 : head.threads.indexOf(selection.thread) + 1;
+    const endpoint = selection.endpoint === "" ? -1 : head.endpoints.findIndex((one) => one.text === selection.endpoint);
+    const labels = new Uint8Array(count);
+    /** @type {Uint8Array | null} */
+    let coroTaken = null;
+    if (coros || selection.name !== "" || selection.entry !== "" || selection.spawn !== "") {
+        coroTaken = new Uint8Array(store.coroCount);
+        for (let i = 0; i < store.coroCount; i++)
+            coroTaken[i] = Number((!coros || coros.has(i)) && (selection.name === "" || head.coroutines[coro.name[i]] === selection.name) &&
+                (selection.entry === "" || (coro.entry[i] > 0 && store.names[coro.entry[i] - 1] === selection.entry)) &&
+                (selection.spawn === "" || spawnSiteOf(store, i) === selection.spawn));
+    }
+    for (let i = 0; i < count; i++) {
+        if (coroTaken && (label.coro[i] === 0 || !coroTaken[label.coro[i] - 1]))
+            continue;
+        if ((trace >= 0 && (trace === 0 || label.trace[i] !== trace)) || (thread >= 0 && (thread === 0 || label.thread[i] !== thread)))
+            continue;
+        const own = label.request[i] - 1;
+        if (requests && !requests.has(own))
+            continue;
+        if (selection.endpoint !== "" && (own < 0 || request.endpoint[own] !== endpoint))
+            continue;
+        labels[i] = 1;
+    }
+    const states = new Uint8Array(head.states.length), chosen = numbersOf(selection.state);
+    for (const state of WEIGHTS[weight].states)
+        states[state] = Number(!chosen || chosen.has(state));
+    const timed = head.tick_ns > 0 && (selection.from !== "" || selection.to !== "");
+    return {
+        labels, states, timed,
+        firstTick: timed ? Math.floor(Number(selection.from || 0) / head.tick_ns) + 1 : 0,
+        lastTick: timed && selection.to !== "" ? Math.max(Math.ceil(Number(selection.to) / head.tick_ns), 1) : 0xffffffff,
+    };
+}
