@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Threads of greenprof's own, out of the way for a moment.
-#include <errno.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,22 +24,27 @@ static bool is_there(pid_t tid)
 }
 
 // The kernel counts a thread until it is gone, which is a little later than its last instruction.
-static bool are_there(const pid_t *tids, int count)
+//   tids: those that were seen so far; one that ends may still have started another.
+static bool are_there(pid_t tids[GP_THREADS_OWN_MAX])
 {
-    for (int i = 0; i < count; i++)
-        if (is_there(tids[i]))
-            return true;
-    return false;
+    pid_t now[GP_THREADS_OWN_MAX];
+    bool is_any_there = false;
+    gp_thread_own_ids(now);
+    for (int i = 0; i < GP_THREADS_OWN_MAX; i++) {
+        is_any_there |= now[i] != 0 || is_there(tids[i]);
+        if (now[i] != 0)
+            tids[i] = now[i];
+    }
+    return is_any_there;
 }
 
 bool gp_thread_end_own(void (*wake)(void))
 {
     static _Atomic uint32_t never;
-    pid_t tids[GP_THREADS_OWN_MAX];
+    pid_t tids[GP_THREADS_OWN_MAX] = {0};
     uint64_t start = gp_clock_ns(CLOCK_MONOTONIC);
-    gp_thread_own_ids(tids);
     atomic_store_explicit(&is_ending, true, memory_order_release);
-    while (are_there(tids, GP_THREADS_OWN_MAX)) {
+    while (are_there(tids)) {
         if (gp_clock_ns(CLOCK_MONOTONIC) - start > PATIENCE_NS)
             return false;
         wake();
