@@ -1,9 +1,68 @@
 # SPDX-License-Identifier: MIT
 """What hosts do: exceptions, plugins that come and go, longjmp, deep stacks, signals of their own, waits."""
+import os
+import subprocess
+import sys
 import unittest
 
 import check
 from capture import TRUNCATED
+
+NAMESPACES = """
+import ctypes, os, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+
+def call(name, *arguments):
+    ctypes.set_errno(0)
+    print(name, getattr(libc, name)(*arguments), ctypes.get_errno(), flush=True)
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+def before():
+    burn(0.3)
+
+def after():
+    burn(0.3)
+
+before()
+if len(sys.argv) > 1:  # a thread of the program's own
+    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+    call("unshare", 0x10000000)
+    os._exit(0)
+call("unshare", 0x10000000 | 0x00020000)  # CLONE_NEWUSER | CLONE_NEWNS
+own = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+call("setns", own, 0x00020000)
+call("setns", own, 0)
+call("unshare", 0x04000000)  # CLONE_NEWUTS, which takes no single thread
+call("unshare", 0x10000000)  # refused, alone, too
+call("setns", -1, 0)
+after()
+"""
+
+
+class Namespaces(check.Case):
+    """Calls that the kernel refuses to a process with a second thread: greenprof's own are out of the way meanwhile."""
+    def test_as_alone(self):
+        for arguments in ((), ("threads",)):
+            alone = subprocess.run([sys.executable, "-c", NAMESPACES, *arguments], capture_output=True,
+                                   timeout=check.LIMIT_SECONDS)
+            self.assertEqual(alone.returncode, 0, alone.stderr)
+            for engine in ("cpu", "monotonic", "perf"):
+                with self.subTest(engine, arguments=arguments):
+                    self.check_run(engine, arguments, alone.stdout.decode())
+
+    def check_run(self, engine, arguments, expected):
+        output = os.path.join(self.directory, f"{engine}.greenprof")
+        done = check.greenprof("run", "-o", output, "--engine", engine, "--", sys.executable, "-c", NAMESPACES, *arguments)
+        if engine == "perf" and done.returncode == 1:
+            return  # it cannot be had here
+        self.assertEqual((done.returncode, done.stdout.decode()), (0, expected), done.stderr)
+        shown = check.greenprof("export", output, "--format", "folded").stdout.decode()
+        for function in ("before",) if arguments else ("before", "after"):
+            self.assertRegex(shown, rf"\b{function}\b")
 
 
 class Exceptions(check.Case):

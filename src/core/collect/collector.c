@@ -325,9 +325,17 @@ static void *collect(void *unused)
             gp_coro_set_draining(is_sampling);
         }
         GP_SINKS_CALL(after_round);
+        if (!gp_thread_own_may_stay())
+            break;
         wait_for_next(seen_kicks);
     }
+    atomic_store_explicit(&running, false, memory_order_release);
     return NULL;
+}
+
+bool gp_collector_runs(void)
+{
+    return atomic_load_explicit(&running, memory_order_acquire);
 }
 
 int gp_collector_start(void)

@@ -50,3 +50,6 @@ uint64_t gp_collector_unsampled_ns(void);
 
 // In a forked child: the thread is gone, what it had counted is the parent's.
 void gp_collector_after_fork(void);
+
+// Is there a collector? Sampler's lock, or the program's only thread.
+bool gp_collector_runs(void);

@@ -30,6 +30,7 @@ enum {
 
 static pid_t runs_in; // process that it runs in; sampler's lock
 static _Atomic uint32_t changes;
+static bool is_away;     // it has ended for a moment: what it has listed stays
 static bool sees_states; // the kernel can be asked whether a thread sleeps
 
 // The pacer's thread alone.
@@ -54,7 +55,7 @@ static bool own_descriptors(void)
 {
     if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) == 0)
         return true;
-    if (unshare(CLONE_FILES) != 0)
+    if (syscall(SYS_unshare, CLONE_FILES) != 0)
         return false;
     for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
         syscall(SYS_close, fd); // of the copy
@@ -168,6 +169,11 @@ static void *pace(void *unused)
         // Acquire: partner of the release in wake().
         uint32_t seen = atomic_load_explicit(&changes, memory_order_acquire);
         uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
+        if (!gp_thread_own_may_stay()) {
+            is_away = true;
+            runs_in = 0;
+            return NULL;
+        }
         take_armed();
         while (queue.count > 0 && queue.entries[0].due_ns <= now) {
             gp_timer_t *timer = gp_pace_take(&queue).timer;
@@ -179,7 +185,6 @@ static void *pace(void *unused)
         }
         sleep_until(queue.count > 0 ? queue.entries[0].due_ns : 0, seen);
     }
-    return NULL;
 }
 
 static int start(void)
@@ -187,13 +192,20 @@ static int start(void)
     pthread_t thread;
     if (runs_in == getpid())
         return 0;
-    queue.count = idle_count = 0; // a parent's
+    if (!is_away)
+        queue.count = idle_count = 0; // a parent's
+    is_away = false;
     int error = gp_thread_start_own(pace, NULL, &thread);
     if (error != 0)
         return error;
     pthread_detach(thread);
     runs_in = getpid();
     return 0;
+}
+
+bool gp_pacer_runs(void)
+{
+    return runs_in == getpid();
 }
 
 const gp_pacer_t gp_pacer = {start, wake};

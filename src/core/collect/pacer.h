@@ -12,3 +12,6 @@
 
 // For gp_clock_pacer. start(): caller holds the sampler's lock; in a forked child it starts another one.
 extern const gp_pacer_t gp_pacer;
+
+// Is there a pacer's thread? Sampler's lock, or the program's only thread.
+bool gp_pacer_runs(void);

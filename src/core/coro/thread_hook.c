@@ -18,10 +18,10 @@ typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), voi
 
 // The program may have made the default stack as small as its own threads need; pages that are not touched cost
 // nothing.
-enum { OWN_THREADS_MAX = 64, OWN_STACK_BYTES = 1 << 20 };
+enum { OWN_STACK_BYTES = 1 << 20 };
 
 static create_t *real_create;
-static _Atomic pid_t own_threads[OWN_THREADS_MAX];
+static _Atomic pid_t own_threads[GP_THREADS_OWN_MAX];
 static _Atomic uint64_t ended_cpu_ns; // of own threads that are gone
 
 void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
@@ -46,7 +46,7 @@ void gp_thread_hook_init(void)
 
 bool gp_thread_is_own(pid_t tid)
 {
-    for (int i = 0; i < OWN_THREADS_MAX; i++)
+    for (int i = 0; i < GP_THREADS_OWN_MAX; i++)
         if (atomic_load_explicit(&own_threads[i], memory_order_acquire) == tid)
             return true;
     return false;
@@ -55,15 +55,21 @@ bool gp_thread_is_own(pid_t tid)
 int gp_thread_own_count(void)
 {
     int count = 0;
-    for (int i = 0; i < OWN_THREADS_MAX; i++)
+    for (int i = 0; i < GP_THREADS_OWN_MAX; i++)
         count += atomic_load_explicit(&own_threads[i], memory_order_acquire) != 0;
     return count;
+}
+
+void gp_thread_own_ids(pid_t tids[GP_THREADS_OWN_MAX])
+{
+    for (int i = 0; i < GP_THREADS_OWN_MAX; i++)
+        tids[i] = atomic_load_explicit(&own_threads[i], memory_order_acquire);
 }
 
 uint64_t gp_thread_own_cpu_ns(void)
 {
     uint64_t sum = atomic_load_explicit(&ended_cpu_ns, memory_order_acquire);
-    for (int i = 0; i < OWN_THREADS_MAX; i++) {
+    for (int i = 0; i < GP_THREADS_OWN_MAX; i++) {
         pid_t tid = atomic_load_explicit(&own_threads[i], memory_order_acquire);
         if (tid != 0)
             sum += gp_clock_ns(gp_thread_clock(tid));
@@ -73,14 +79,14 @@ uint64_t gp_thread_own_cpu_ns(void)
 
 void gp_thread_forget_own(void)
 {
-    for (int i = 0; i < OWN_THREADS_MAX; i++)
+    for (int i = 0; i < GP_THREADS_OWN_MAX; i++)
         atomic_store_explicit(&own_threads[i], 0, memory_order_relaxed);
     atomic_store_explicit(&ended_cpu_ns, 0, memory_order_relaxed);
 }
 
 static void own_set(pid_t from, pid_t to)
 {
-    for (int i = 0; i < OWN_THREADS_MAX; i++) {
+    for (int i = 0; i < GP_THREADS_OWN_MAX; i++) {
         pid_t expected = from;
         if (atomic_compare_exchange_strong_explicit(&own_threads[i], &expected, to, memory_order_acq_rel,
                                                     memory_order_relaxed))

@@ -46,8 +46,22 @@ void gp_thread_after_fork(void);
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out);
 
-// How many threads of greenprof's own there are.
+enum { GP_THREADS_OWN_MAX = 64 };
+
+// The threads of greenprof's own; 0 = none.
+void gp_thread_own_ids(pid_t tids[GP_THREADS_OWN_MAX]);
+
+// How many there are.
 int gp_thread_own_count(void);
+
+// May threads of greenprof's own go on? Where not, each ends as soon as it has nothing left to do.
+bool gp_thread_own_may_stay(void);
+
+// End all of them, or let new ones begin.
+//   wake: called now and then, until all have ended: wakes those that wait.
+// Returns false where one of them did not end within a second. Threads: the program's only one.
+bool gp_thread_end_own(void (*wake)(void));
+void gp_thread_let_own_begin(void);
 
 // Is `tid` one of greenprof's own threads?
 bool gp_thread_is_own(pid_t tid);

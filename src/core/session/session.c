@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/futex.h"
 #include "collect/collector.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
@@ -288,6 +289,16 @@ void gp_session_ending(void)
         atomic_store_explicit(&closing, true, memory_order_release);
     gp_collector_sync_within(2 * (uint64_t)ENDING_LIMIT_NS);
     gp_census_service_end();
+}
+
+bool gp_session_writes(void)
+{
+    return gp_writing_runs();
+}
+
+void gp_session_wake(void)
+{
+    gp_futex_wake_all(&gp_session_recording.writer.busy);
 }
 
 void gp_session_in_child(void)

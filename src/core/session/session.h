@@ -2,6 +2,8 @@
 // The capture of a whole process: what `greenprof run` starts through the environment.
 #pragma once
 
+#include <stdbool.h>
+
 #include "model/control.h"
 #include "session/session_file.h"
 
@@ -35,3 +37,7 @@ void gp_session_status(gp_session_latest_t *status);
 void gp_session_in_child(void);
 void gp_session_before_exec(void);
 void gp_session_ending(void);
+
+// Is there a writing thread; and wake it.
+bool gp_session_writes(void);
+void gp_session_wake(void);

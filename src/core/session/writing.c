@@ -9,21 +9,31 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "collect/collector.h"
 #include "coro/threads.h"
 #include "signal/ticks.h"
 
-static bool running;
+static _Atomic bool running;
 
 static void *write_on(void *argument)
 {
     gp_writer_t *writer = argument;
     for (;;) {
-        while (!gp_writer_is_busy(writer))
+        while (!gp_writer_is_busy(writer)) {
+            if (!gp_thread_own_may_stay() && !gp_collector_runs()) { // none that hands anything over
+                atomic_store_explicit(&running, false, memory_order_release);
+                return NULL;
+            }
             gp_futex(&writer->busy, FUTEX_WAIT, 0, NULL);
+        }
         gp_writer_write(writer);
         gp_futex(&writer->busy, FUTEX_WAKE, INT_MAX, NULL);
     }
-    return NULL;
+}
+
+bool gp_writing_runs(void)
+{
+    return running;
 }
 
 void gp_writing_begin(gp_writer_t *writer)
