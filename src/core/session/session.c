@@ -49,15 +49,15 @@ static uint64_t last_flush_ns;
 static _Atomic bool started;
 static _Atomic bool is_leaving; // of a recording that is over, not everything is taken back yet
 static bool was_started, opened;
-static bool is_over;                   // the last of it has been reported, and the program goes on
-static bool is_out;                    // and handed over
-static bool is_asked, was_switched;    // its end was asked for by a command, or any change was
-static gp_closing_t finished;          // the last word on a recording that is over
-static gp_session_latest_t latest;     // what the latest recording came to
-static unsigned frequency;             // of the present one
+static bool is_over;                // the last of it has been reported, and the program goes on
+static bool is_out;                 // and handed over
+static bool is_asked, was_switched; // its end was asked for by a command, or any change was
+static gp_closing_t finished;       // the last word on a recording that is over
+static gp_session_latest_t latest;  // what the latest recording came to
+static unsigned frequency;          // of the present one
 static _Atomic int ending;
 static _Atomic bool flushing; // what there is, is to be written
-static _Atomic bool closing; // the last word is to be said
+static _Atomic bool closing;  // the last word is to be said
 
 static bool wants_waits(void)
 {
