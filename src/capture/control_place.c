@@ -66,8 +66,8 @@ void gp_control_socket_tidy(int directory, uint64_t name_space)
     DIR *entries = open_entries(directory);
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         parts_t parts;
-        if (parse(entry->d_name, &parts) && parts.name_space == name_space && parts.pid > 0 && kill(parts.pid, 0) != 0 &&
-            errno == ESRCH)
+        if (parse(entry->d_name, &parts) && parts.name_space == name_space && parts.pid > 0 &&
+            kill(parts.pid, 0) != 0 && errno == ESRCH)
             unlinkat(directory, entry->d_name, 0);
     }
     if (entries != NULL)

@@ -31,10 +31,10 @@ enum gp_control_state {
 
 typedef struct gp_control_request {
     uint32_t magic, version;
-    uint32_t command;               // enum gp_control_command
-    uint32_t frequency_hz;          // START; 0 = as the environment says
-    int32_t clock;                  // START; enum prof_clock, -1 = as the environment says
-    uint32_t lease_ms;              // TOP: how long to keep ledgers for a further request
+    uint32_t command;                // enum gp_control_command
+    uint32_t frequency_hz;           // START; 0 = as the environment says
+    int32_t clock;                   // START; enum prof_clock, -1 = as the environment says
+    uint32_t lease_ms;               // TOP: how long to keep ledgers for a further request
     char path[GP_CONTROL_PATH_SIZE]; // START; absolute, ended by a 0; "" = as the environment says, but a new file
 } gp_control_request_t;
 

@@ -54,7 +54,7 @@ class Man(unittest.TestCase):
         for command in COMMANDS:
             text, words = self.text("greenprof-" + command), lambda string: " ".join(string.split())
             for long, (letter, value) in options_of(command).items():
-                self.assertRegex(text, rf"(?m)^ +{f'-{letter}, ' if letter else ''}{long}{' ' + re.escape(value) if value else ''}(?:$| {{1,2}}[a-z]+: )", command)
+                self.assertRegex(text, rf"(?m)^ +{f'-{letter}, ' if letter else ''}{long}{' ' + re.escape(value) if value else ''}(?:$| {{1,2}}[A-Za-z]+:? )", command)
             self.assertIn(f"greenprof-{command} - ", text)
             self.assertIn("DESCRIPTION", text)
             what = re.search(r"(?m)^(\w.*)\.$", help_of(command))[1]

@@ -16,8 +16,8 @@ LEAVE = b"\033[?25h\033[?1049l"
 
 
 class Top(Case):
-    def top(self, pid, *arguments):
-        return json.loads(self.do("top", pid, "--once", "--json", "--interval", "100", *arguments))
+    def top(self, pid, *arguments, interval=100):
+        return json.loads(self.do("top", pid, "--once", "--json", "--interval", interval, *arguments))
 
     def test_ledger(self):
         service = Service(self, SERVICE, "--stopped", "-o", "capture")
@@ -36,16 +36,16 @@ class Top(Case):
         ledgers = sorted(row["total"]["cpu_seconds"] for row in top["rows"] if "tid" not in row)
         self.near("a to b", ledgers[1], 2 * ledgers[0], 0.1, 0.01)
 
-    def check_at_work(self, program):
-        service = Service(self, program, "--stopped", "-o", "capture")
+    def check_at_work(self, program, option, state):
+        service = Service(self, program, option, "-o", "capture")
         service.process.stdin.write("burn 1000000\n")
         service.process.stdin.flush()
-        top = self.top(service.pid)
-        self.assertEqual(top["state"], "stopped")  # nothing is recorded for it
+        top = self.top(service.pid, interval=1000)
+        self.assertEqual(top["state"], state)
         shares = [row["interval"]["cpu_seconds"] for row in top["rows"]]
         self.assertEqual(shares, sorted(shares, reverse=True))
         self.near("at work", sum(shares), top["process_cpu_seconds"], 0.1, 0.02)
-        self.assertFalse(os.path.exists(os.path.join(self.dir, "capture")))
+        self.assertEqual(os.path.exists(os.path.join(self.dir, "capture")), state == "recording")
         longest = self.top(service.pid, "-n", 1, "--sort", "longest")["rows"]
         self.assertEqual(len(longest), 1)
         service.process.kill()
@@ -53,11 +53,11 @@ class Top(Case):
         return top
 
     def test_at_work(self):
-        self.assertEqual(self.check_at_work(SERVICE)["coroutines"], 2)
+        self.assertEqual(self.check_at_work(SERVICE, "--stopped", "stopped")["coroutines"], 2)
 
     @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
     def test_at_work_eventlet(self):
-        top = self.check_at_work(EVENTLET)
+        top = self.check_at_work(EVENTLET, "--control", "recording")
         burners = [row["interval"]["cpu_seconds"] for row in top["rows"] if "tid" not in row]
         self.near("green threads at work", sum(burners), top["process_cpu_seconds"], 0.2, 0.02)
 

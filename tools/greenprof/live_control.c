@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/control_place.h"
 #include "live_target.h"
 #include "message.h"
 
-enum { TIMEOUT_MS = 20000, LOOK_MS = 200 };
+enum { TIMEOUT_MS = 20000, LOOK_MS = 200, RETRY_MS = 10, RETRIES_MS = 2000 };
 
 typedef struct meeting {
     const gp_target_t *target;
@@ -52,8 +53,6 @@ static bool meet_in(int directory, void *argument)
     if (gp_control_socket_find(directory, meeting->target->own_pid, meeting->target->start, name) != 0)
         return false;
     meeting->socket = connect_to(directory, name);
-    if (meeting->socket == -ECONNREFUSED) // of the program that this process was before an exec
-        unlinkat(directory, name, 0);
     if (meeting->socket < 0)
         return false;
     close(directory);
@@ -106,16 +105,25 @@ static int wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, i
                                               : gp_fail(subject, "the process did not answer: %s", strerror(-error));
 }
 
-static int meet(meeting_t *meeting, const char *subject)
+static int cannot_meet(const meeting_t *meeting, const char *subject)
 {
-    if (gp_target_is_stopped(meeting->target))
-        return gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot answer");
-    if (gp_target_each_place(meeting->target, meet_in, meeting))
-        return 0;
     if (meeting->socket == -EACCES || meeting->socket == -EPERM)
         return gp_fail(subject, "%s", strerror(-meeting->socket));
     return gp_fail(subject, "this process cannot be switched: start it by 'greenprof run --control', or with "
                             "GREENPROF_CONTROL=1 beside LD_PRELOAD=libgreenprof-core.so.0");
+}
+
+static int meet(meeting_t *meeting, const char *subject)
+{
+    if (gp_target_is_stopped(meeting->target))
+        return gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot answer");
+    struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
+    for (int waited = 0; !gp_target_each_place(meeting->target, meet_in, meeting); waited += RETRY_MS) {
+        if (meeting->socket != -ECONNREFUSED || waited >= RETRIES_MS)
+            return cannot_meet(meeting, subject);
+        nanosleep(&pause, NULL); // a program that closes all descriptors: it listens anew at once
+    }
+    return 0;
 }
 
 static int ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,

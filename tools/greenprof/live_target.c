@@ -81,8 +81,7 @@ int gp_target_find(gp_target_t *target, pid_t pid, const char *subject)
 bool gp_target_is_there(const gp_target_t *target)
 {
     char text[TEXT_SIZE];
-    return gp_target_read(target->pid, "stat", text, sizeof(text), NULL) &&
-           gp_census_start_time(text) == target->start;
+    return gp_target_read(target->pid, "stat", text, sizeof(text), NULL) && gp_census_start_time(text) == target->start;
 }
 
 bool gp_target_is_stopped(const gp_target_t *target)

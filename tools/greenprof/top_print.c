@@ -106,7 +106,8 @@ static void print_head(const gp_top_t *top, const char *subject, gp_top_order_t 
     printf("%s: %s, %" PRIu64 " samples; %.1f s, %u threads, CPU %.1f %%, greenprof's own %.2f %%; by %s%s\n", subject,
            gp_control_state_name(reply->state), reply->counters[GP_COUNTER_SAMPLES], (double)top->interval_ns / 1e9,
            reply->threads, share(top, top->process_cpu_ns), share(top, top->own_cpu_ns), gp_top_orders[order], end);
-    printf("%" PRIu64 " coroutines: %zu running, %zu blocked, %zu ready, %zu parked, %zu waiting, %zu new, %zu idle%s\n",
+    printf("%" PRIu64
+           " coroutines: %zu running, %zu blocked, %zu ready, %zu parked, %zu waiting, %zu new, %zu idle%s\n",
            reply->coroutines, sums.by_state[GP_CONTROL_ROW_RUNNING], sums.blocked, sums.by_state[GP_CONTROL_ROW_READY],
            sums.by_state[GP_CONTROL_ROW_PARKED], sums.by_state[GP_CONTROL_ROW_WAITING],
            sums.by_state[GP_CONTROL_ROW_NEW], sums.by_state[GP_CONTROL_ROW_IDLE], end);
@@ -145,7 +146,7 @@ static void json_ledger(gp_json_t *json, const gp_control_row_t *row)
         const char *key;
         uint64_t ns;
     } parts[] = {
-        {"cpu_seconds", row->cpu_ns},     {"blocked_seconds", row->blocked_ns}, {"ready_seconds", row->ready_ns},
+        {"cpu_seconds", row->cpu_ns},       {"blocked_seconds", row->blocked_ns}, {"ready_seconds", row->ready_ns},
         {"parked_seconds", row->parked_ns}, {"waiting_seconds", row->waiting_ns},
     };
     gp_json_open(json, '{');

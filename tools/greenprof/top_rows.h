@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof top` knows at one moment: the ledgers of all live coroutines, and what they did since the moment before.
+// What `greenprof top` knows at one moment: the ledgers of all live coroutines, and what they did since the moment
+// before.
 #pragma once
 
 #include <stdbool.h>

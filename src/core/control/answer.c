@@ -12,8 +12,8 @@
 #include "signal/ticks.h"
 
 enum {
-    LOOK_HZ = 100,            // while nothing else samples: what computes without a switch is settled as often
-    LEASE_MAX_MS = 120000,    // that a request can ask for
+    LOOK_HZ = 100,         // while nothing else samples: what computes without a switch is settled as often
+    LEASE_MAX_MS = 120000, // that a request can ask for
 };
 
 #define LIMIT_NS 8000000000ull // for what waits for the disk

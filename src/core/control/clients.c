@@ -55,12 +55,11 @@ void gp_control_clients_accept(void)
 {
     int fd = -1;
     while (count < GP_CONTROL_CLIENTS && gp_held_is_there(&gp_control_listener) &&
-           (fd = accept4(gp_control_listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+           (fd = accept4(gp_control_listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
         if (may_ask(fd))
             clients[count++] = (client_t){gp_held_keep(fd), gp_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS};
         else
             close(fd);
-    }
 }
 
 // A new connection has room for it; one that has none is none of the command's.

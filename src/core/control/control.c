@@ -50,6 +50,8 @@ static void look_at_bell(const struct pollfd *event)
 {
     if (event->revents & (POLLNVAL | POLLERR | POLLHUP) || !gp_held_is_there(&gp_control_bell))
         gp_control_bell_open(); // the host closed it
+    if (gp_control_listener.fd >= 0 && !gp_held_is_there(&gp_control_listener))
+        gp_control_socket_open(); // and this
     unsigned toggles = gp_control_toggle_take();
     if (toggles % 2 != 0)
         gp_control_switch();

@@ -12,7 +12,10 @@
 #include "capture/control_place.h"
 #include "settings.h"
 
-enum { WAITING_MAX = 128 }; // connections that are not taken yet
+enum {
+    WAITING_MAX = 128, // connections that are not taken yet
+    TRIES = 5,
+};
 
 gp_held_t gp_control_listener = {.fd = -1};
 
@@ -68,16 +71,13 @@ static int listen_in(int directory, const char *name)
     return error;
 }
 
-void gp_control_socket_open(void)
+static int try_to_open(void)
 {
     char directory_path[GP_PLACE_SIZE], name[GP_CONTROL_SOCKET_NAME_SIZE];
     uint64_t name_space = gp_census_name_space();
-    gp_held_close(&gp_control_listener);
-    if (gp_settings_are_refused())
-        return;
     int directory = open_place(directory_path);
     if (directory < 0)
-        return;
+        return directory;
     gp_control_socket_tidy(directory, name_space);
     gp_control_socket_name(getpid(), own_start_time(), name_space, name);
     path_pid = getpid();
@@ -88,6 +88,16 @@ void gp_control_socket_open(void)
         gp_control_listener = gp_held_keep(fd);
     else
         path[0] = '\0';
+    return fd < 0 ? fd : gp_held_is_there(&gp_control_listener) ? 0 : -EBADF;
+}
+
+// A host that closes all descriptors may do so in the middle of it.
+void gp_control_socket_open(void)
+{
+    gp_held_close(&gp_control_listener);
+    int error = gp_settings_are_refused() ? -EPERM : try_to_open();
+    for (int i = 1; i < TRIES && error != 0 && error != -EPERM && error != -ENAMETOOLONG; i++)
+        error = try_to_open();
 }
 
 void gp_control_socket_remove(void)

@@ -6,11 +6,11 @@
 
 #include "model/control.h"
 
-typedef struct gp_session_wish { // beyond the environment; all zero = nothing
-    bool is_asked;               // by a command or a signal, not by the environment
-    int pid;                     // of the process that was asked
-    unsigned frequency_hz;       // 0 = as the environment says
-    int clock;                   // enum prof_clock, -1 = as the environment says
+typedef struct gp_session_wish {     // beyond the environment; all zero = nothing
+    bool is_asked;                   // by a command or a signal, not by the environment
+    int pid;                         // of the process that was asked
+    unsigned frequency_hz;           // 0 = as the environment says
+    int clock;                       // enum prof_clock, -1 = as the environment says
     char path[GP_CONTROL_PATH_SIZE]; // "" = GREENPROF_OUTPUT; no file that is there is replaced then
 } gp_session_wish_t;
 

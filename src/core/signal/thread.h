@@ -151,7 +151,7 @@ typedef struct gp_thread {
     struct {
         uint64_t cpu_ns;       // CPU time in its last record of the capture
         uint64_t start_cpu_ns; // thread CPU clock when the capture began, where it is older than that
-        unsigned name_age; // records since its name was read
+        unsigned name_age;     // records since its name was read
         struct {
             uint64_t start, id; // ticks at which a hog began, its number in the capture
         } hogs[GP_HOGS];
