@@ -12,12 +12,12 @@ int gp_captures_keep_process(gp_capture_input_t *input, const char *text, size_t
 {
     if (gp_grow(&input->processes, &input->process_capacity, input->process_count, sizeof(*input->processes)) < 0)
         return -ENOMEM;
-    char *copy = calloc(len + 1, 1);
-    if (copy == NULL)
+    gp_capture_text_t *kept = &input->processes[input->process_count];
+    *kept = (gp_capture_text_t){calloc(len + 1, 1), len};
+    if (kept->text == NULL)
         return -ENOMEM;
-    memcpy(copy, text, len);
-    // -Wanalyzer-malloc-leak: the input keeps it.
-    input->processes[input->process_count++] = (gp_capture_text_t){copy, len};
+    memcpy(kept->text, text, len);
+    input->process_count++;
     return 0;
 }
 

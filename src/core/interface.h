@@ -30,7 +30,7 @@ typedef struct gp_coro_view { // a live coroutine, for a language to show; see c
 
 struct gp_request_watch;
 
-enum gp_cut {         // who ends a profile
+enum gp_cut {         // what ends a profile
     GP_CUT_HERE,      // a thread of the program
     GP_CUT_OUTSIDE,   // one of greenprof's own
     GP_CUT_COLLECTOR, // and it holds the drain lock

@@ -96,4 +96,17 @@ if nm -D --undefined-only by_pkg_config | grep ' prof_' | grep -v '@GREENPROF_0'
     exit 1
 fi
 
+# What readers outside of the process look for is in a library of its own, which the core finds beside itself.
+names "$tmp/usr/$libdir/libgreenprof-otel.so.0" | grep -qx otel_thread_ctx_v1
+if names "$core" | grep -q '^otel'; then
+    echo "the core exports a name of OpenTelemetry's"
+    exit 1
+fi
+GREENPROF_OTEL_CONTEXT=1 "$tmp/usr/bin/greenprof" run -q -o run.greenprof -- cat /proc/self/maps >maps
+grep -q 'libgreenprof-otel' maps && grep -q 'OTEL_CTX' maps || { echo "no contexts"; exit 1; }
+"$tmp/usr/bin/greenprof" run -q -o run.greenprof -- cat /proc/self/maps >maps
+if grep -qE 'libgreenprof-otel|OTEL_CTX' maps; then
+    echo "contexts that were not asked for"
+    exit 1
+fi
 echo "installed, found by pkg-config and CMake, run"

@@ -21,7 +21,7 @@ enum {
     GP_SPAN_KEY_MAX = 64,
 };
 
-// Who wants spans. The policy chooses requests for those that listen; a capture has all of them, and all are shown to
+// What wants spans. The policy chooses requests for those that listen; a capture has all of them, and all are shown to
 // readers outside of the process.
 enum gp_span_taker { GP_SPANS_CAPTURED = 1, GP_SPANS_HEARD = 2, GP_SPANS_SHOWN = 4 };
 
