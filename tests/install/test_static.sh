@@ -30,7 +30,7 @@ check() { # PROGRAM: runs it, and looks for what it did
     grep -q 'start_thread;in_thread;spin' static.folded
     grep -q '^in_coroutine;spin' static.folded
     ! grep -E 'prof_|gp_|\[incomplete\]' static.folded child.folded
-    python3 -c 'import pstats, sys; assert any(name == "spin" for _, _, name in pstats.Stats(sys.argv[1]).stats)' static.prof
+    /usr/bin/python3 -c 'import pstats, sys; assert any(name == "spin" for _, _, name in pstats.Stats(sys.argv[1]).stats)' static.prof
 }
 
 read -ra flags <<<"$(pkg-config --static --cflags --libs greenprof)"

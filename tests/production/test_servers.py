@@ -26,7 +26,7 @@ def application(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [b"pid %d;" % os.getpid()]
 """
-SCRIPT = "<?php function burn_cpu() { for ($n = 0; $n < 5000000; $n++); } burn_cpu(); echo 'pid ', getmypid(), ';';"
+SCRIPT = "<?php function burn_cpu() { for ($n = 0; $n < 30000000; $n++); } burn_cpu(); echo 'pid ', getmypid(), ';';"
 
 
 def over_unix(path, request):
