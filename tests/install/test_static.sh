@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # libgreenprof.a in programs without a dynamic loader, by pkg-config and by CMake.
-# usage: test_static.sh BUILD_FOLDER SOURCE_FOLDER LIBDIR
+# usage: test_static.sh BUILD_FOLDER SOURCE_FOLDER LIBDIR DOCUMENT
 set -euo pipefail
-build=$1 source=$2 libdir=$3
+build=$1 source=$2 libdir=$3 document=$4
 command -v pkg-config >/dev/null || { echo "SKIP: pkg-config is not installed"; exit 77; }
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -38,6 +38,12 @@ for kind in -static -static-pie; do
     gcc $kind -O1 -Wall -Wextra "$source/static_host.c" "${flags[@]}" -o "host$kind" 2>log || { cat log; exit 1; }
     check "host$kind"
 done
+
+# The line of the document.
+line=$(sed -n 's/^    \(cc -static .*\)/\1/p' "$document")
+cp "$source/static_host.c" service.c
+sh -c "${line:?no example}" 2>log || { cat log; exit 1; }
+check service
 
 # A capture of all that it does.
 env -i GREENPROF_OUTPUT="$tmp/%p.greenprof" ./host-static
