@@ -57,7 +57,7 @@ def fastcgi(path, script):
 
 class Servers(Case):
     def start(self, line):
-        """The server of an example, once it listens."""
+        """The server of an example."""
         self.socket = self.path("app.sock")
         line = self.fill(line.strip()).replace("/run/app.sock", self.socket)
         variables, _, command = re.fullmatch(r"((\w+=\S+ +)+)(.*)", line).groups()
