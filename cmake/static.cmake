@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # libgreenprof.a, for programs that are linked statically: one object, in which every name but the public ones is local.
 # What the shared library interposes is local, too, so that the program has libc's own; and what the library asks the
-# dynamic loader for comes from src/static. Its code has a section of its own, by which it is known in stacks. Archives of others are named, not copied.
+# dynamic loader for comes from src/static. Its code has a section of its own, by which it is known in stacks. Archives of
+# others are named, not copied.
 set(GREENPROF_STATIC_LIBRARIES zstd deflate z lzma iberty crypto m)
 list(TRANSFORM GREENPROF_STATIC_LIBRARIES PREPEND -l OUTPUT_VARIABLE flags)
 list(JOIN flags " " GREENPROF_PC_PRIVATE)

@@ -198,8 +198,8 @@ static int pass_metas(const gp_captures_pass_t *pass)
 {
     const gp_captures_t *captures = pass->captures;
     char version[32];
-    int len = snprintf(version, sizeof(version), "%d.%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR,
-                       PROF_VERSION_PATCH);
+    int len =
+        snprintf(version, sizeof(version), "%d.%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR, PROF_VERSION_PATCH);
     int result = is_common(captures, GP_TEXT_EXE) ? 0 : pass_exes(pass);
     for (size_t i = 0; i < GP_TEXTS && result == 0; i++)
         if (is_common(captures, i))

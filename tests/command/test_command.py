@@ -21,7 +21,7 @@ class Main(Command):
         self.assertIn("pstats", self.succeed("export", "--help"))
 
     def test_version(self):
-        self.assertRegex(self.succeed("--version"), r"^greenprof \d+\.\d+\n$")
+        self.assertRegex(self.succeed("--version"), r"^greenprof \d+\.\d+\.\d+\n$")
 
     def test_usage_errors(self):
         self.assertEqual(run().returncode, 2)

@@ -14,6 +14,7 @@ cd "$tmp"
 
 export PKG_CONFIG_PATH=$tmp/usr/$libdir/pkgconfig LD_LIBRARY_PATH=$tmp/usr/$libdir
 read -ra flags <<<"$(pkg-config --cflags --libs greenprof)"
+linked=("${flags[@]}")
 g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror user.cpp "${flags[@]}" -o by_pkg_config
 ./by_pkg_config
 test -s user.prof
@@ -95,6 +96,13 @@ if nm -D --undefined-only by_pkg_config | grep ' prof_' | grep -v '@GREENPROF_0'
     echo "what is linked needs no version"
     exit 1
 fi
+
+# The loader takes them for glibc's, which have versions, all the same.
+gcc -O1 "$source/static_host.c" "${linked[@]}" -o shared_host
+LD_LIBRARY_PATH=$tmp/usr/$libdir LD_DEBUG=bindings LD_DEBUG_OUTPUT=$tmp/bindings ./shared_host
+for name in swapcontext pthread_create fork; do
+    grep -qE "shared_host .* to .*/libgreenprof.so.0 .*symbol .$name'" bindings.* || { echo "$name is libc's"; exit 1; }
+done
 
 # What readers outside of the process look for is in a library of its own, which the core finds beside itself.
 names "$tmp/usr/$libdir/libgreenprof-otel.so.0" | grep -qx otel_thread_ctx_v1

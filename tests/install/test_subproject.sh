@@ -6,6 +6,10 @@ set -euo pipefail
 root=$1 project=$2
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+cp "$project"/* "$tmp"
+mkdir "$tmp/third_party"
+ln -s "$root" "$tmp/third_party/greenprof"
+sed -n '/^## In another CMake project/,/^or/s/^    //p' "$root/doc/production.md" >"$tmp/example.cmake"
 cd "$tmp"
 
 run() {
@@ -13,11 +17,12 @@ run() {
 }
 
 # Configured in both ways, built in one.
-run cmake -S "$project" -B added -G Ninja -DGREENPROF_SOURCE="$root" -DHOW=add_subdirectory
-run cmake -S "$project" -B fetched -G Ninja -DGREENPROF_SOURCE="$root" -DHOW=FetchContent
+run cmake -S . -B added -G Ninja
+run cmake -S . -B fetched -G Ninja -DEXAMPLE="$tmp/example.cmake"
+grep -q 'FetchContent_MakeAvailable(greenprof)' example.cmake
 [[ $(ctest --test-dir fetched -N | grep -c 'Test *#') == 1 ]] || { echo "tests of its own"; exit 1; }
-run cmake --build added --target app
-added/app
+run cmake --build added --target service
+added/service
 run cmake --install added --prefix "$tmp/usr"
-[[ $(find usr -type f) == usr/bin/app ]] || { echo "installed:"; find usr -type f; exit 1; }
+[[ $(find usr -type f) == usr/bin/service ]] || { echo "installed:"; find usr -type f; exit 1; }
 echo "built inside another project"

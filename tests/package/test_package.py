@@ -160,7 +160,7 @@ class Use(unittest.TestCase):
         return run(*command, cwd=WORK, env=self.environment)
 
     def check_stats(self, name):
-        functions = self.run_inside("python3", "-c", "import pstats, sys; print(*(f for _, _, f in pstats.Stats(sys.argv[1]).stats))", name)
+        functions = self.run_inside("/usr/bin/python3", "-c", "import pstats, sys; print(*(f for _, _, f in pstats.Stats(sys.argv[1]).stats))", name)
         self.assertIn("spin", functions.split())
 
     def test_dpkg_installs_them(self):

@@ -8,7 +8,7 @@ import unittest
 
 from support import Case, example
 
-BURN = "python3 -c 'n = 0\nwhile n < 2000000: n += 1'"
+BURN = "/usr/bin/python3 -c 'n = 0\nwhile n < 2000000: n += 1'"
 
 
 def works(*command):

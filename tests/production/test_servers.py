@@ -26,7 +26,7 @@ def application(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [b"pid %d;" % os.getpid()]
 """
-SCRIPT = "<?php function burn_cpu() { for ($n = 0; $n < 5000000; $n++); } burn_cpu(); echo 'pid ', getmypid(), ';';"
+SCRIPT = "<?php function burn_cpu() { for ($n = 0; $n < 30000000; $n++); } burn_cpu(); echo 'pid ', getmypid(), ';';"
 
 
 def over_unix(path, request):
@@ -57,7 +57,7 @@ def fastcgi(path, script):
 
 class Servers(Case):
     def start(self, line):
-        """The server of an example, once it listens."""
+        """The server of an example."""
         self.socket = self.path("app.sock")
         line = self.fill(line.strip()).replace("/run/app.sock", self.socket)
         variables, _, command = re.fullmatch(r"((\w+=\S+ +)+)(.*)", line).groups()

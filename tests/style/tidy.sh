@@ -10,7 +10,7 @@ command -v clang-tidy >/dev/null || {
 case $2 in
 core) folders='src/core' ;;
 read) folders='src/read' ;;
-capture) folders='src/(base|model|capture|consumer|wire|otel/process_context|[^/]*[.]c)' ;;
+capture) folders='src/(base|model|capture|consumer|wire|static|otel/process_context|[^/]*[.]c)' ;;
 tools) folders='tools' ;;
 hooks) folders='runtime-hooks' ;;
 *) echo "unknown part '$2'" >&2 && exit 2 ;;
