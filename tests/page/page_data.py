@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import struct
 import zlib
 
@@ -43,6 +44,43 @@ def pack(head, columns):
 
 DELTAS = {"row.node", "delay.node", "path.node", "coro.id", "request.start", "span.start", "activity.coro", "activity.start", "segment.request", "segment.from",
           "hog.start"}
+
+
+def read_page(path):
+    """(header, {table: {column: [number]}}) of a page."""
+    with open(path, encoding="utf-8") as file:
+        data = zlib.decompress(base64.b64decode(re.search(r'<script id="data" type="text/plain">([^<]*)<', file.read())[1]))
+    length, = struct.unpack("<I", data[:4])
+    head, tables, at = json.loads(data[4:4 + length]), {}, 4 + length
+    for name, encoding, count, size in head["columns"]:
+        table, _, column = name.partition(".")
+        numbers = numbers_of(data[at:at + size], encoding)
+        assert len(numbers) == count, name
+        tables.setdefault(table, {})[column] = numbers
+        at += size
+    assert at == len(data)
+    return head, tables
+
+
+def numbers_of(data, encoding):
+    found, value, shift, before = [], 0, 0, 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            if encoding == "d":
+                before = value = before + (value // 2 if value % 2 == 0 else -(value + 1) // 2)
+            found.append(value)
+            value = shift = 0
+    return found
+
+
+def stacks_of(head, tables):
+    """By node: the names of its frames, root first."""
+    stacks = [()]
+    for number, (up, frame) in enumerate(zip(tables["node"]["parent"][1:], tables["node"]["frame"][1:]), 1):
+        stacks.append(stacks[number - up] + (head["names"][tables["frame"]["name"][frame]],))
+    return stacks
 
 
 def scripts():
@@ -132,6 +170,8 @@ class PageData:
                     row[field] = number_of(row[field]) + plus
         for name in ("row", "delay", "path"):
             self.tables.get(name, []).sort(key=lambda row: row["node"])
+        for row in self.tables.get("row", []) if len(self.head["sides"]) > 1 else []:
+            row.setdefault("error", round(row["weight"] / max(row["samples"], 1) ** .5))  # samples of one weight
         if self.tables.get("row") and "label" not in self.tables:
             self.add("label", coro=0)
         tables = {"frame": self.frame_rows, "node": nodes, **self.tables}
