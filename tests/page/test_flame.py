@@ -342,7 +342,7 @@ class Diff(FlameCase):
         for part in ("hot", "base 100.000 ms", "file 300.000 ms", "change +200.000 ms ± ", "more than chance"):
             self.assertIn(part, text)
         rows = self.rows()
-        self.assertEqual(list(rows), ["hot", "main", "rare", "same", "cold"])
+        self.assertEqual(list(rows), ["hot", "main", "cold", "rare", "same"])
         self.assertEqual([rows["cold"][0], rows["cold"][1], rows["cold"][3]], ["200.000 ms", "100.000 ms", "yes"])
         self.assertTrue(rows["cold"][2].startswith("−100.000 ms ± "))
         self.assertEqual(rows["same"][3], "chance?")
