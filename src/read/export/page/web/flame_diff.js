@@ -112,6 +112,8 @@ class DiffRule {
 
     /** "+1.2 ms ± 300.000 µs": with the error that chance gives, 95 %. @param {Change} change */
     changeText(change) {
+        if (change.difference === 0 && change.error === 0)
+            return "0";
         return `${change.difference < 0 ? "−" : "+"}${this.text(Math.abs(change.difference))} ± ${this.text(1.96 * change.error)}`;
     }
 }
