@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import struct
 import zlib
 
@@ -43,6 +44,43 @@ def pack(head, columns):
 
 DELTAS = {"row.node", "delay.node", "path.node", "coro.id", "request.start", "span.start", "activity.coro", "activity.start", "segment.request", "segment.from",
           "hog.start"}
+
+
+def read_page(path):
+    """(header, {table: {column: [number]}}) of a page."""
+    with open(path, encoding="utf-8") as file:
+        data = zlib.decompress(base64.b64decode(re.search(r'<script id="data" type="text/plain">([^<]*)<', file.read())[1]))
+    length, = struct.unpack("<I", data[:4])
+    head, tables, at = json.loads(data[4:4 + length]), {}, 4 + length
+    for name, encoding, count, size in head["columns"]:
+        table, _, column = name.partition(".")
+        numbers = numbers_of(data[at:at + size], encoding)
+        assert len(numbers) == count, name
+        tables.setdefault(table, {})[column] = numbers
+        at += size
+    assert at == len(data)
+    return head, tables
+
+
+def numbers_of(data, encoding):
+    found, value, shift, before = [], 0, 0, 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            if encoding == "d":
+                before = value = before + (value // 2 if value % 2 == 0 else -(value + 1) // 2)
+            found.append(value)
+            value = shift = 0
+    return found
+
+
+def stacks_of(head, tables):
+    """By node: the names of its frames, root first."""
+    stacks = [()]
+    for number, (up, frame) in enumerate(zip(tables["node"]["parent"][1:], tables["node"]["frame"][1:]), 1):
+        stacks.append(stacks[number - up] + (head["names"][tables["frame"]["name"][frame]],))
+    return stacks
 
 
 def scripts():
@@ -86,7 +124,7 @@ class PageData:
         return numbers[key]
 
     def stack(self, *frames):
-        """Remember a stack. Frames: names, or (name, kind[, file, line, module])."""
+        """Remember a stack. Frames: names, or (name, kind[, file, line, module, at])."""
         at = self.children
         for frame in frames:
             at = at.setdefault(frame if isinstance(frame, tuple) else (frame, 2 if frame.startswith("[") else 0), {})
@@ -102,13 +140,13 @@ class PageData:
 
     def _frame(self, key):
         if key not in self.frame_of:
-            name, kind, file, line, module = key + ("", 0, "")[len(key) - 2:]
+            name, kind, file, line, module, at = key + ("", 0, "", 0)[len(key) - 2:]
             for text, items in ((file, self.files), (module, self.modules)):
                 if text not in items:
                     items.append(text)
             self._add(self.frames, self.frame_of, key)
             self.frame_rows.append({"name": self.name(name), "kind": kind, "file": self.files.index(file), "line": line,
-                                    "module": self.modules.index(module)})
+                                    "module": self.modules.index(module), "at": at})
         return self.frame_of[key]
 
     def encode(self):

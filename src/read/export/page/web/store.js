@@ -75,7 +75,7 @@ class Store {
             throw new Error(`version ${this.head.version} of the data is not known`);
         this.tables = Store.tablesOf(this.head, bytes.subarray(4 + length));
         this.names = this.head.names;
-        this.frame = this.table("frame", ["name", "file", "module", "line", "kind"]);
+        this.frame = this.table("frame", ["name", "file", "module", "line", "kind", "at"]);
         this.node = this.table("node", ["parent", "frame"]);
         this.coro = this.table("coro", ["id", "name", "entry", "parent", "spawn", "flags", "cpu", "ready", "parked", "waiting", "blocked",
                                         "preempted", "longest", "switches"]);
@@ -99,6 +99,10 @@ class Store {
         this.depth = new Uint32Array(this.nodeCount);
         this.end = new Uint32Array(this.nodeCount);
         this.makeTree();
+        this.functionOf = Uint32Array.from(this.frame.name, (_, frame) => frame);
+        this.byLine = this.frame.at.some((line) => line > 0);
+        if (this.byLine)
+            this.joinLines();
     }
 
     /** @param {Header} head @param {Uint8Array} bytes of the columns @returns {Record<string, Columns>} */
@@ -186,6 +190,19 @@ class Store {
         }
     }
 
+    /** With sources, frames are apart by line: `functionOf` is the first frame of each function. */
+    joinLines() {
+        /** @type {Map<string, number>} */
+        const first = new Map();
+        const { name, file, module, line, kind } = this.frame;
+        for (let i = 0; i < name.length; i++) {
+            const key = `${name[i]} ${file[i]} ${module[i]} ${line[i]} ${kind[i]}`;
+            if (!first.has(key))
+                first.set(key, i);
+            this.functionOf[i] = /** @type {number} */ (first.get(key));
+        }
+    }
+
     /** Name of a frame. @param {number} frame */
     nameOf(frame) {
         return this.names[this.frame.name[frame]];
@@ -203,11 +220,11 @@ class Store {
         return flags & (CORO.thread | CORO.folded) ? name : `${this.coro.id[coro]} ${name}`;
     }
 
-    /** Frames of a node, root first, without the root node. @param {number} node @returns {number[]} */
+    /** Frames of a node, root first, without the root node, as functions. @param {number} node @returns {number[]} */
     pathOf(node) {
         const path = [];
         for (; node > 0; node = this.parent[node])
-            path.push(this.node.frame[node]);
+            path.push(this.functionOf[this.node.frame[node]]);
         return path.reverse();
     }
 
