@@ -63,7 +63,7 @@ class TimelineRows {
     textOf(row) {
         const { store } = this, number = this.number[row];
         return this.kind[row] === ROW.head ? this.texts[number]
-            : this.kind[row] === ROW.thread ? `thread ${store.head.threads[number]}` : store.coroText(number);
+            : this.kind[row] === ROW.thread ? `thread ${store.head.threads[number] || "without a name"}` : store.coroText(number);
     }
 }
 
