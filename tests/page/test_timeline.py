@@ -340,6 +340,18 @@ class Choosing(TimelineCase):
         self.assertEqual(self.text("section[aria-label=timeline] tbody tr td:first-child"), "8 <b>query</b>|7 worker")
         self.assertIn("2 of 3", self.text("caption"))
 
+    def test_a_key_goes_from_one_long_slice_to_the_next(self):
+        page = with_hog(history())
+        page.add("hog", coro=1, thread=2, trace=2, start=80 * MS, length=20 * MS, delay=MS, victims=1)
+        self.open(page)
+        for wanted in ("long slice of 9 worker", "long slice of 8 <b>query</b>", "long slice of 9 worker"):
+            self.browser.key("n")
+            self.tells(wanted)
+        self.assertIn("2 of 3", self.text("caption"))
+        self.browser.key("Escape")
+        self.selected(row="")
+        self.assertEqual(self.text("caption"), "")
+
 
 class Path(TimelineCase):
     def test_the_path_is_a_line_through_the_rows(self):
