@@ -74,7 +74,8 @@ function cutText(text, room) {
  * @template T
  * @param {{title: string, text: (row: T) => string, value: (row: T) => number | string, left?: boolean, help?: string}[]} columns
  * @param {T[]} rows @param {string} sort "TITLE", or "-TITLE": descending @param {(sort: string) => void} onSort
- * @param {{limit?: number, chosen?: (row: T) => boolean, onChoose?: (row: T) => void, caption: string}} options
+ * @param {{limit?: number, chosen?: (row: T) => boolean, onChoose?: (row: T) => void, caption: string, total?: number}} options total: of rows, where only the first of them,
+ *     in this order, are handed over
  */
 function sortedTable(columns, rows, sort, onSort, options) {
     const down = sort.startsWith("-"), key = columns.find((column) => column.title === sort.replace(/^-/, ""));
@@ -99,7 +100,20 @@ function sortedTable(columns, rows, sort, onSort, options) {
                   ...columns.map((column) => el("td", { class: column.left ? "left" : "", text: column.text(row) })));
     });
     const table = el("table", {}, el("caption", { text: options.caption }), el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
-    return rows.length > limit
-        ? el("div", { class: "table" }, table, el("p", { class: "more", text: `${countText(rows.length - limit)} more rows: search or filter to see them` }))
+    const total = options.total ?? rows.length;
+    return total > limit
+        ? el("div", { class: "table" }, table, el("p", { class: "more", text: `${countText(total - limit)} more rows: search or filter to see them` }))
         : el("div", { class: "table" }, table);
+}
+
+/**
+ * Put other content into an element; what has the focus stays: the control at the same place.
+ * @param {HTMLElement} holder @param {(Node | string)[]} content
+ */
+function swapContent(holder, ...content) {
+    const controls = () => [...holder.querySelectorAll("button, select, canvas, [tabindex]")];
+    const at = document.activeElement ? controls().indexOf(document.activeElement) : -1;
+    holder.replaceChildren(...content);
+    if (at >= 0)
+        /** @type {HTMLElement | undefined} */ (controls()[at])?.focus();
 }
