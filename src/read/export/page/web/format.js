@@ -74,8 +74,8 @@ function cutText(text, room) {
  * @template T
  * @param {{title: string, text: (row: T) => string, value: (row: T) => number | string, left?: boolean, help?: string}[]} columns
  * @param {T[]} rows @param {string} sort "TITLE", or "-TITLE": descending @param {(sort: string) => void} onSort
- * @param {{limit?: number, chosen?: (row: T) => boolean, onChoose?: (row: T) => void, caption: string, total?: number}} options total: of rows, where only the first of them,
- *     in this order, are handed over
+ * @param {{limit?: number, chosen?: (row: T) => boolean, onChoose?: (row: T) => void, caption: string, total?: number, fixed?: boolean}}
+ *     options total: of rows, where only the first of them, in this order, are handed over; fixed: it cannot be sorted
  */
 function sortedTable(columns, rows, sort, onSort, options) {
     const down = sort.startsWith("-"), key = columns.find((column) => column.title === sort.replace(/^-/, ""));
@@ -86,8 +86,9 @@ function sortedTable(columns, rows, sort, onSort, options) {
     const head = columns.map((column) => {
         const current = column === key, next = current && down ? column.title : "-" + column.title;
         return el("th", { scope: "col", class: column.left ? "left" : "", title: column.help,
-                          "aria-sort": !current ? "none" : down ? "descending" : "ascending" },
-                  el("button", { type: "button", text: column.title + (!current ? "" : down ? " ▾" : " ▴"), onclick: () => onSort(next) }));
+                          "aria-sort": options.fixed ? null : !current ? "none" : down ? "descending" : "ascending" },
+                  options.fixed ? column.title
+                      : el("button", { type: "button", text: column.title + (!current ? "" : down ? " ▾" : " ▴"), onclick: () => onSort(next) }));
     });
     const limit = options.limit ?? 500;
     const body = sorted.slice(0, limit).map((row) => {
