@@ -1,2 +1,239 @@
 // SPDX-License-Identifier: MIT
+// What made what wait: long slices and their victims, what ended waits, coroutines that nothing resumed.
 "use strict";
+
+const BLAME_GROUPS = [["", "names"], ["coroutine", "coroutines"], ["endpoint", "endpoints"]];
+const MATRIX_SIZE = 8;
+
+class BlameView {
+    /** @param {App} app */
+    constructor(app) {
+        this.app = app;
+        this.key = "blame";
+        this.title = "Blame";
+        this.letter = "b";
+        this.blame = new Blame(app.store);
+        /** @type {Record<string, string>} how each table but that of slices is sorted */
+        this.sorts = {};
+        this.parts = Object.fromEntries(["group", "delays", "slices", "wakes", "unresumed", "longest"].map((name) => [name, el("section", { "aria-label": name })]));
+        this.element = el("div", { class: "blame" }, ...Object.values(this.parts));
+        /** @type {Record<string, [string, () => void]>} */
+        this.keys = { g: ["sum up by names, coroutines, endpoints in turn", () => this.nextGroup()] };
+        this.made = "";
+    }
+
+    sentence() {
+        const { slices } = this.model(), delay = slices.reduce((sum, slice) => sum + this.delayOf(slice), 0);
+        return `What kept others waiting: ${countText(slices.length)} long ${slices.length === 1 ? "slice" : "slices"}, for which others were ready and waited ` +
+            `${timeText(delay)} in all; what ended waits; and what nothing resumed.`;
+    }
+
+    empty() {
+        const { hog, activity, coro } = this.app.store;
+        return hog.coro.length + activity.coro.length + coro.id.length > 0 ? null
+            : "This file has no coroutines: no switch was seen. Look at the flame graph, or record with greenprof run, which knows the runtimes' switches.";
+    }
+
+    nextGroup() {
+        const at = BLAME_GROUPS.findIndex(([key]) => key === this.app.selection.group);
+        this.app.set({ group: BLAME_GROUPS[(at + 1) % BLAME_GROUPS.length][0] });
+    }
+
+    /** What the selection takes; kept until that changes. */
+    model() {
+        const { selection, store } = this.app, { coro, name, entry, spawn, trace, endpoint, request, latency, thread, from, to, group } = selection;
+        const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, latency, thread, from, to, group]);
+        if (this.kept?.key !== key) {
+            const groups = new BlameGroups(store, group), slices = this.blame.slices(selection);
+            this.kept = { key, groups, slices, pairs: this.blame.pairs(slices, groups), wakes: this.blame.wakes(selection, groups),
+                          unresumed: this.blame.unresumed(selection), takes: this.blame.test({ ...selection, trace: "", endpoint: "", request: "", latency: "" }) };
+        }
+        return this.kept;
+    }
+
+    draw() {
+        const model = this.model(), { sort, row } = this.app.selection, key = JSON.stringify([model.key, sort, row, this.sorts]);
+        if (key === this.made)
+            return;
+        this.made = key;
+        swapContent(this.parts.group, this.groupButtons());
+        swapContent(this.parts.delays, el("h2", { text: "Kept waiting by long slices" }), ...this.delays(model));
+        swapContent(this.parts.slices, el("h2", { text: "Long slices" }), ...this.slices(model));
+        swapContent(this.parts.wakes, el("h2", { text: "What ended waits" }), this.wakes(model));
+        swapContent(this.parts.unresumed, el("h2", { text: "Not resumed any more" }), this.unresumed(model));
+        swapContent(this.parts.longest, el("h2", { text: "Longest slice of each coroutine" }), this.longest(model));
+    }
+
+    groupButtons() {
+        return el("div", { class: "toolbar" }, el("span", { text: "sum up by" }), el("span", { class: "group", role: "group", "aria-label": "sum up by" },
+            ...BLAME_GROUPS.map(([group, text]) => el("button", { type: "button", text, "aria-pressed": String(group === this.app.selection.group),
+                                                                  onclick: () => this.app.set({ group }) }))));
+    }
+
+    /**
+     * @param {string} table @param {string} initially
+     * @returns {[string, (sort: string) => void]}
+     */
+    sorting(table, initially) {
+        return [this.sorts[table] ?? initially, (sort) => {
+            this.sorts[table] = sort;
+            this.draw();
+        }];
+    }
+
+    /** @param {string} text */
+    none(text) {
+        return el("p", { class: "muted none", text });
+    }
+
+    /** Why there are no delays. */
+    noDelays() {
+        const { hog, victim } = this.app.store;
+        return hog.coro.length === 0 ? "No slice was so long that it was recorded: 10 ms, or what GREENPROF_HOG_MS says."
+            : victim.hog.length === 0 ? "Nothing is known to have been ready meanwhile: nothing was, or the runtime does not say when a coroutine becomes ready."
+            : "None is left by the filters.";
+    }
+
+    /** @param {ReturnType<BlameView["model"]>} model */
+    delays(model) {
+        const { pairs, groups } = model;
+        if (pairs.length === 0)
+            return [this.none(this.noDelays())];
+        const [sort, onSort] = this.sorting("delays", "-waited in all");
+        return [this.matrix(model), sortedTable([
+            { title: "kept its thread", left: true, text: (pair) => groups.text(pair.from), value: (pair) => groups.text(pair.from) },
+            { title: "had to wait", left: true, text: (pair) => groups.text(pair.to), value: (pair) => groups.text(pair.to) },
+            { title: "waited in all", text: (pair) => timeText(pair.total), value: (pair) => pair.total },
+            { title: "longest", text: (pair) => timeText(pair.longest), value: (pair) => pair.longest },
+            { title: "times", text: (pair) => countText(pair.count), value: (pair) => pair.count },
+        ], pairs, sort, onSort, { limit: 100, caption: "Time for which it was ready while a long slice kept the thread" })];
+    }
+
+    /** @param {ReturnType<BlameView["model"]>} model */
+    matrix({ pairs, groups }) {
+        const ranked = (/** @type {"from" | "to"} */ side) => {
+            /** @type {Map<number, number>} */
+            const sums = new Map();
+            for (const pair of pairs)
+                sums.set(pair[side], (sums.get(pair[side]) ?? 0) + pair.total);
+            return [...sums].sort((a, b) => b[1] - a[1]).slice(0, MATRIX_SIZE).map(([group]) => group);
+        };
+        const to = ranked("to"), most = pairs[0].total, cells = new Map(pairs.map((pair) => [`${pair.from} ${pair.to}`, pair.total]));
+        const head = el("tr", {}, el("th", { scope: "col", class: "left", text: "kept its thread" }), ...to.map((group) => el("th", { scope: "col", text: groups.text(group) })));
+        const rows = ranked("from").map((from) => el("tr", {}, el("th", { scope: "row", class: "left", text: groups.text(from) }), ...to.map((group) => {
+            const ns = cells.get(`${from} ${group}`) ?? 0, part = `${(100 * ns / most).toFixed(1)}%`;
+            return el("td", { text: ns > 0 ? timeText(ns) : "", style: ns > 0 ? `background: linear-gradient(var(--chosen), var(--chosen)) no-repeat 0 0 / ${part} 100%` : null });
+        })));
+        return el("div", { class: "table matrix" }, el("table", {}, el("caption", { text: `Had to wait, at most ${MATRIX_SIZE} by ${MATRIX_SIZE}` }),
+                                                       el("thead", {}, head), el("tbody", {}, ...rows)));
+    }
+
+    /** @param {{hog: number, victims: number[]}} slice */
+    delayOf(slice) {
+        const { hog, victim } = this.app.store, all = this.blame.victims.first;
+        return slice.victims.length === all[slice.hog + 1] - all[slice.hog] ? hog.delay[slice.hog]
+            : slice.victims.reduce((sum, row) => sum + victim.delay[row], 0);
+    }
+
+    /** @param {ReturnType<BlameView["model"]>} model */
+    slices({ slices }) {
+        const { app } = this, { hog, head } = app.store, { sort, row } = app.selection;
+        if (slices.length === 0)
+            return [this.none(hog.coro.length > 0 ? "None is left by the filters." : this.noDelays())];
+        /** @typedef {{hog: number, victims: number[]}} Slice */
+        const columns = [
+            { title: "coroutine", left: true, text: (/** @type {Slice} */ one) => app.store.coroText(hog.coro[one.hog]), value: (/** @type {Slice} */ one) => hog.coro[one.hog] },
+            { title: "start", text: (/** @type {Slice} */ one) => timeText(hog.start[one.hog]), value: (/** @type {Slice} */ one) => hog.start[one.hog] },
+            { title: "length", text: (/** @type {Slice} */ one) => timeText(hog.length[one.hog]), value: (/** @type {Slice} */ one) => hog.length[one.hog] },
+            { title: "others waited", text: (/** @type {Slice} */ one) => timeText(this.delayOf(one)), value: (/** @type {Slice} */ one) => this.delayOf(one) },
+            { title: "victims", text: (/** @type {Slice} */ one) => countText(one.victims.length), value: (/** @type {Slice} */ one) => one.victims.length },
+            { title: "thread", left: true, text: (/** @type {Slice} */ one) => head.threads[hog.thread[one.hog] - 1] ?? "", value: (/** @type {Slice} */ one) => hog.thread[one.hog] },
+        ];
+        const known = columns.some((column) => column.title === sort.replace(/^-/, "")), chosen = slices.find((one) => String(one.hog) === row);
+        const table = sortedTable(columns, slices, known ? sort : "-others waited", (next) => app.set({ sort: next }),
+            { limit: 200, caption: "Each of them: choose one for its victims, its timeline and its flame graph", chosen: (one) => one === chosen,
+              onChoose: (one) => app.set({ row: one === chosen ? "" : String(one.hog) }) });
+        return chosen ? [table, this.oneSlice(chosen)] : [table];
+    }
+
+    /** @param {{hog: number, victims: number[]}} slice */
+    oneSlice({ hog: number, victims }) {
+        const { app } = this, { hog, victim, head } = app.store, coro = hog.coro[number], start = hog.start[number], trace = hog.trace[number];
+        const range = { from: String(start), to: String(start + hog.length[number]), row: "" };
+        const text = `${app.store.coroText(coro)} kept ${hog.thread[number] > 0 ? `thread ${head.threads[hog.thread[number] - 1]}` : "its thread"} for ` +
+            `${timeText(hog.length[number])}, from ${timeText(start)} on${trace > 0 ? `, for trace ${head.traces[trace - 1]}` : ""}; ` +
+            `others waited ${timeText(hog.delay[number])} meanwhile.`;
+        return el("div", { class: "panel slice" }, el("p", { text }), el("div", { class: "toolbar" },
+            el("button", { type: "button", text: "timeline of it", onclick: () => app.set({ view: "timeline", ...range }) }),
+            el("button", { type: "button", text: "flame graph: what others waited for", onclick: () => app.set({ view: "flame", weight: "delay", coro: String(coro),
+                                                                                                              name: "", entry: "", spawn: "", row: "", zoom: "" }) })),
+            sortedTable([
+                { title: "had to wait", left: true, text: (row) => app.store.coroText(victim.coro[row]), value: (row) => victim.coro[row] },
+                { title: "for", text: (row) => timeText(victim.delay[row]), value: (row) => victim.delay[row] },
+                { title: "trace", left: true, text: (row) => head.traces[victim.trace[row] - 1] ?? "", value: (row) => victim.trace[row] },
+            ], [...victims].sort((a, b) => victim.delay[b] - victim.delay[a]), "", () => {}, { limit: 50, fixed: true, caption: "Its victims" }));
+    }
+
+    /** @param {ReturnType<BlameView["model"]>} model */
+    wakes({ wakes, groups }) {
+        const { waker } = this.app.store.activity, [sort, onSort] = this.sorting("wakes", "-was parked");
+        if (wakes.length === 0)
+            return this.none(waker.some((coro) => coro > 0) ? "None is left by the filters."
+                : "What ended waits is not known: no coroutine ended another's, or the runtime does not say which did.");
+        return sortedTable([
+            { title: "ended the wait", left: true, text: (pair) => groups.text(pair.from), value: (pair) => groups.text(pair.from) },
+            { title: "of", left: true, text: (pair) => groups.text(pair.to), value: (pair) => groups.text(pair.to) },
+            { title: "was parked", text: (pair) => timeText(pair.parked), value: (pair) => pair.parked, help: "until it was made ready" },
+            { title: "longest", text: (pair) => timeText(pair.longest), value: (pair) => pair.longest, help: "time parked" },
+            { title: "then ready", text: (pair) => pair.unknown === pair.count ? "-" : timeText(pair.ready), value: (pair) => pair.ready, help: "until it ran; -: not known" },
+            { title: "times", text: (pair) => countText(pair.count), value: (pair) => pair.count },
+        ], wakes, sort, onSort, { limit: 100, caption: "Waits of coroutines that other coroutines ended" });
+    }
+
+    /** @param {number} coro */
+    choose(coro) {
+        this.app.set({ view: "flame", weight: "wall", coro: String(coro), name: "", entry: "", spawn: "", row: "", zoom: "" });
+    }
+
+    /** @param {ReturnType<BlameView["model"]>} model */
+    unresumed({ unresumed }) {
+        const { store } = this.app, { coro } = store, [sort, onSort] = this.sorting("unresumed", "-for");
+        if (unresumed.length === 0)
+            return this.none(store.activity.coro.length === 0 ? "Not known: this file has no timeline of its coroutines."
+                : "No coroutine that the filters leave was waiting when the capture ended.");
+        this.parked ??= this.blame.parkedAt();
+        this.ends ??= new StackEnds(store);
+        const { ends, parked } = this, place = (/** @type {LastWait} */ one) => {
+            const node = ends.functionNode(parked[one.coro]);
+            return node > 0 ? store.nameOf(store.node.frame[node]) + ends.above(node) : "";
+        };
+        return sortedTable([
+            { title: "coroutine", left: true, text: (one) => store.coroText(one.coro), value: (one) => one.coro },
+            { title: "state", left: true, text: (one) => one.state, value: (one) => one.state },
+            { title: "since", text: (one) => timeText(one.since), value: (one) => one.since },
+            { title: "for", text: (one) => timeText(one.wait), value: (one) => one.wait },
+            { title: "parked most of the time in", left: true, text: place, value: place },
+            { title: "first function", left: true, text: (one) => coro.entry[one.coro] > 0 ? store.names[coro.entry[one.coro] - 1] : "", value: (one) => coro.entry[one.coro] },
+            { title: "spawned at", left: true, text: (one) => spawnSiteOf(store, one.coro), value: (one) => coro.spawn[one.coro] },
+        ], unresumed, sort, onSort, { limit: 100, onChoose: (one) => this.choose(one.coro),
+            caption: "They waited when the capture ended: idle ones of a pool, or such as nothing will ever resume (a leak)" });
+    }
+
+    /** @param {ReturnType<BlameView["model"]>} model */
+    longest({ takes }) {
+        const { store } = this.app, { coro } = store, [sort, onSort] = this.sorting("longest", "-longest slice");
+        const rows = [...coro.longest.keys()].filter((i) => coro.longest[i] > 0 && takes(i, 0, 0, Infinity)).sort((a, b) => coro.longest[b] - coro.longest[a]);
+        if (rows.length === 0)
+            return this.none("Not known: no coroutine that the filters leave has a ledger.");
+        return sortedTable([
+            { title: "coroutine", left: true, text: (i) => store.coroText(i), value: (i) => i },
+            { title: "longest slice", text: (i) => timeText(coro.longest[i]), value: (i) => coro.longest[i] },
+            { title: "CPU", text: (i) => timeText(coro.cpu[i]), value: (i) => coro.cpu[i] },
+            { title: "blocked", text: (i) => timeText(coro.blocked[i]), value: (i) => coro.blocked[i] },
+            { title: "ready", text: (i) => timeText(coro.ready[i]), value: (i) => coro.ready[i] },
+            { title: "switches", text: (i) => countText(coro.switches[i]), value: (i) => coro.switches[i] },
+        ], rows, sort, onSort, { limit: 50, onChoose: (i) => this.choose(i), caption: "A slice is the time from a switch to the coroutine to the next switch" });
+    }
+}
+
+VIEWS.push((app) => new BlameView(app));
