@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -86,7 +87,13 @@ int gp_command_export(const gp_arguments_t *arguments)
     return exporter != NULL ? export(arguments, exporter) : unknown_format(arguments);
 }
 
+static bool is_page(const char *output)
+{
+    const char *suffix = output != NULL ? strrchr(output, '.') : NULL;
+    return suffix != NULL && (strcasecmp(suffix, ".html") == 0 || strcasecmp(suffix, ".htm") == 0);
+}
+
 int gp_command_flamegraph(const gp_arguments_t *arguments)
 {
-    return export(arguments, gp_exporter_find("flamegraph"));
+    return export(arguments, gp_exporter_find(is_page(arguments->output) ? "html" : "flamegraph"));
 }

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "command.h"
+#include "command_line.h"
 #include "environment.h"
 #include "message.h"
 #include "nearest.h"
@@ -88,6 +89,7 @@ static void give_memory_back(void)
 int main(int argc, char **argv)
 {
     give_memory_back();
+    gp_command_line_set(argc, argv);
     if (argc < 2) {
         fputs("usage: greenprof COMMAND [ARGUMENT...]\nTry 'greenprof --help'.\n", stderr);
         return EXIT_USAGE;

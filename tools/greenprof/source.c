@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command_line.h"
 #include "message.h"
 #include "progress.h"
 #include "report/spill.h"
@@ -135,9 +136,11 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
     if (status != 0)
         return status;
     bool is_delay = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0;
-    unsigned keep = arguments->command == &gp_commands[GP_COMMAND_TRACE] ? GP_KEEP_SPANS : GP_KEEP_REQUESTS;
+    bool is_page = source->options.wants & GP_WANT_PAGE;
+    bool spans = is_page || arguments->command == &gp_commands[GP_COMMAND_TRACE];
+    unsigned keep = (spans ? GP_KEEP_SPANS : GP_KEEP_REQUESTS) | (is_delay || is_page ? GP_KEEP_HOGS : 0u);
     source->dataset =
-        gp_dataset_load_captures(captures, keep | (is_delay ? GP_KEEP_HOGS : 0u), windowed ? &window : NULL, error);
+        gp_dataset_load_captures(captures, keep, windowed ? &window : NULL, error);
     gp_progress_end();
     size_t at = captures->at;
     *captures = (gp_captures_t){0}; // the dataset's
@@ -151,6 +154,8 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
                               : is_path ? GP_MEASURE_LATENCY
                               : is_wall ? GP_MEASURE_WALL
                                         : GP_MEASURE_CPU;
+    if (is_page)
+        source->options.by = GP_BY_NONE; // it has all; what was asked for is shown first
     return 0;
 }
 
@@ -274,6 +279,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     source->options.wants = wants;
     source->options.by = wants & GP_WANT_TIMELINE ? GP_BY_NONE : by_of(arguments->by); // it has no stacks to group
     source->options.stitch = arguments->stitch;
+    source->root_by = arguments->by;
     source->choice = choice_text(arguments);
     int status = source->choice != NULL ? gp_choice_check(&arguments->choice, arguments->command->name, "")
                                         : gp_fail("command line", "%s", strerror(ENOMEM));
@@ -304,6 +310,11 @@ gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options
     gp_progress_begin("naming the functions of", source->path, -1);
     gp_report_t *report = gp_report_from_capture(source->dataset, options, source->symbolizer);
     gp_progress_end();
+    if (report != NULL) {
+        report->source = source->path;
+        report->command = gp_command_line();
+        report->root_by = source->root_by;
+    }
     return report;
 }
 

@@ -18,6 +18,7 @@ typedef struct gp_source {
     bool *requests_chosen;    // bool[requests->count]
     gp_path_sums_t path_sums; // of the report of critical paths that was made last
     regex_t *focus, *ignore;  // what options.stacks points to
+    const char *root_by;      // --by; NULL = none
     char *choice;             // the options that choose a part, as they were given; "" = all of it
 } gp_source_t;
 

@@ -13,6 +13,7 @@
     X(firefox, ".firefox.json", false, GP_WANT_HEAVIEST, "Firefox Profiler's JSON; one thread a coroutine")            \
     X(flamegraph, ".svg", false, 0, "flame graph, one SVG file that needs nothing else")                               \
     X(folded, ".folded", false, 0, "folded stacks, one line a stack, whole microseconds")                              \
+    X(html, ".html", false, GP_WANT_PAGE, "one page: flame graph, timeline, requests, critical path, blame")            \
     X(json, ".json", false, GP_WANT_LABELS | GP_WANT_ADDRESSES, "everything, for programs: greenprof's own JSON")      \
     X(otlp, ".otlp", true, GP_WANT_LABELS | GP_WANT_ADDRESSES,                                                         \
       "OpenTelemetry profiles (protobuf), with links to traces")                                                       \

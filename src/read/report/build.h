@@ -55,6 +55,8 @@ typedef struct gp_report_options {
     const gp_requests_t *requests;
     const bool *requests_chosen; // bool[requests->count]; NULL = all
     gp_path_sums_t *path_sums;   // to be set; NULL = not wanted
+    uint64_t tick_ns;            // rows are apart by ticks of this length; 0 = they are not
+    gp_page_t *page; // rows are for this page: delays have labels, critical paths have these and segments; NULL = none
 } gp_report_options_t;
 
 // Build a report from a capture, which is read again for it. The dataset and what the options point
@@ -74,6 +76,12 @@ gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report
 gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants, gp_symbolizer_t *symbolizer);
 
 void gp_report_free(gp_report_t *report);
+
+// The same with GP_WANT_PAGE, for gp_report_from_capture(): all reports that a page shows.
+gp_report_t *gp_report_with_page(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                                 gp_symbolizer_t *symbolizer);
+// NULL is allowed.
+void gp_page_free(gp_page_t *page);
 
 // "[coroutine 12 name]" or "[thread name]" for a coroutine of a dataset, as --by coroutine shows it; "12 name" without
 // the word and the brackets where `bare` is true. Returns the length, which is less than `size`.

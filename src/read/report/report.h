@@ -38,12 +38,14 @@ typedef struct gp_label {
     const char *thread;    // name of the thread that it ran on
     uint32_t thread_id;    // that thread's id in the system
     const char *trace;     // trace id, 32 hex digits
+    uint32_t request;      // of critical paths with GP_WANT_PAGE: number of the request, plus 1
 } gp_label_t;
 
 typedef struct gp_row {
     const uint32_t *frames; // frame indices [depth], ROOT FIRST
     uint32_t depth;
     uint32_t label; // number in `labels` plus 1; 0 = none. Only where it is wanted
+    uint32_t tick;  // part of the time, plus 1; 0 = none. Only with GP_WANT_PAGE: see gp_page_t
     uint64_t weight_ns;
     uint64_t samples;
     double squares_ns2; // sum of the squares of the samples' weights, which its error rests on; 0 =
@@ -111,6 +113,31 @@ typedef struct gp_timeline {
     size_t sample_count;
 } gp_timeline_t;
 
+// A part of a request's critical path. They come request by request, in order of time.
+typedef struct gp_page_segment {
+    uint64_t from_ns, to_ns;
+    uint32_t request, coro; // numbers
+    uint32_t state;         // enum gp_sample_kind
+    uint32_t stack;         // in `stacks`
+} gp_page_segment_t;
+
+// What a page shows besides rows and the timeline, whose moments are ns since the start as well.
+typedef struct gp_page {
+    const struct gp_dataset *dataset;
+    const struct gp_requests *requests;
+    const bool *chosen;            // bool[requests->count]: those that the options choose
+    struct gp_report *delays;      // rows of GP_MEASURE_DELAY, with labels; NULL = nothing is known
+    struct gp_report *paths;       // rows of GP_MEASURE_LATENCY, with labels; NULL = no request was chosen
+    struct gp_symbolizer *symbolizer;
+    const gp_timed_stack_t *spawns; // by coroutine of the dataset: where it was spawned, in frames of the report; depth 0 = not known
+    uint64_t tick_ns;              // a row's tick begins at (tick - 1) * tick_ns
+    gp_measure_t first_measure;    // what was asked for: shown first
+    const gp_page_segment_t *segments;
+    size_t segment_count;
+    const gp_timed_stack_t *stacks; // of segments, whose frames are those of `paths`
+    uint32_t stack_count;
+} gp_page_t;
+
 // What a report's total rests on.
 typedef enum gp_basis {
     GP_BASIS_EXACT,     // exact CPU time of what was asked for
@@ -157,6 +184,9 @@ typedef struct gp_report {
     uint64_t start_realtime_ns;
     uint32_t frequency_hz;
     const char *title;        // program name or profile name
+    const char *source;       // the file it is of; NULL = a profile of this process
+    const char *command;      // the command that makes it; NULL = none
+    const char *root_by;      // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
     // Exact mode: what was counted, by caller and callee; a pair may come more than once. Rows of a profile are its
@@ -165,6 +195,7 @@ typedef struct gp_report {
     bool exact_rows;  // so are `samples` of rows
     const gp_call_t *calls;
     uint32_t call_count;
+    gp_page_t *page; // NULL unless wanted; a profile of this process has none
 } gp_report_t;
 
 // Hand out all rows, in one part or several: those that have the same label and the same root are
@@ -186,6 +217,7 @@ enum gp_want {
     GP_WANT_TIMELINE = 4,  // activities and single samples
     GP_WANT_HEAVIEST = 8,  // rows of the GP_HEAVIEST_MAX heaviest coroutines apart, with labels that
                            // have no thread and no trace
+    GP_WANT_PAGE = 16,     // GP_WANT_LABELS and GP_WANT_TIMELINE of the wall clock, and a page, where there can be one
 };
 
 enum { GP_HEAVIEST_MAX = 50 }; // more make too long a menu

@@ -50,7 +50,8 @@ typedef struct gp_builder {
     size_t loc_frame_count, loc_frame_capacity;
     gp_call_t *calls;
     size_t call_count, call_capacity;
-    uint32_t *path; // the row that is being put together, root first
+    uint32_t row_label, row_tick; // of the row that is being put together, as in gp_row_t
+    uint32_t *path;               // its frames, root first
     size_t path_len, path_capacity;
     uint32_t *matches; // what each frame matches of a stack filter: see report_filter.c
     size_t match_count, match_capacity;

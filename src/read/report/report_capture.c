@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/report_calls.h"
+#include "report/report_names.h"
 #include "report/report_pass.h"
 #include "report/report_path.h"
 #include "report/report_timeline.h"
@@ -32,12 +33,21 @@ static int add_unsampled(capture_report_t *from)
     return result;
 }
 
+static int label_hog(capture_report_t *from, const gp_dataset_hog_t *hog)
+{
+    if (from->options->page == NULL)
+        return 0;
+    from->builder->row_tick = gp_pass_tick(from->pass, hog->start_ns);
+    from->builder->row_label = gp_report_label(from->dataset, from->builder, hog->coro, hog->trace, hog->thread);
+    return from->builder->row_label != 0 ? 0 : -ENOMEM;
+}
+
 // One row for each stack of a long slice: its share of the delays that were chosen.
 static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns, uint64_t victims)
 {
     const gp_dataset_stack_t *stacks = from->dataset->stacks;
     uint64_t weight_ns = 0, before = 0, given = 0;
-    int result = 0;
+    int result = label_hog(from, hog);
     for (uint32_t i = 0; i < hog->stack_count; i++)
         weight_ns += hog->stacks[i].weight_ns;
     for (uint32_t i = 0; i < hog->stack_count && result >= 0 && weight_ns > 0; i++) {
@@ -208,6 +218,8 @@ static int describe(const capture_report_t *from)
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer)
 {
+    if (options->wants & GP_WANT_PAGE)
+        return gp_report_with_page(dataset, options, symbolizer);
     capture_report_t from = {
         .builder = gp_builder_create(symbolizer, options->wants),
         .dataset = dataset,

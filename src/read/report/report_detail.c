@@ -13,13 +13,13 @@ static bool same_text(const char *a, const char *b)
 static bool same_label(const void *owner, uint32_t number, const void *key)
 {
     const gp_label_t *a = &((const gp_builder_t *)owner)->labels[number], *b = key;
-    return a->coroutine_id == b->coroutine_id && a->thread_id == b->thread_id &&
+    return a->coroutine_id == b->coroutine_id && a->thread_id == b->thread_id && a->request == b->request &&
            same_text(a->coroutine, b->coroutine) && same_text(a->thread, b->thread) && same_text(a->trace, b->trace);
 }
 
 static uint64_t hash_label(const gp_label_t *label)
 {
-    uint64_t hash = gp_hash_more(gp_hash_u64(label->coroutine_id), label->thread_id);
+    uint64_t hash = gp_hash_more(gp_hash_u64(label->coroutine_id), (uint64_t)label->request << 32 | label->thread_id);
     return label->trace ? gp_hash_more(hash, gp_hash_bytes(label->trace, strlen(label->trace))) : hash;
 }
 

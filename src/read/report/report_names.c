@@ -110,6 +110,14 @@ uint32_t gp_report_coro_only_label(const gp_dataset_t *dataset, gp_builder_t *bu
     return gp_builder_label(builder, &label);
 }
 
+static void add_trace(const gp_dataset_t *dataset, uint32_t trace, label_text_t *text, gp_label_t *label)
+{
+    if (dataset->traces[trace].index == 0)
+        return;
+    gp_report_trace_label(dataset, trace, true, text->trace, sizeof(text->trace));
+    label->trace = text->trace;
+}
+
 uint32_t gp_report_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro, uint32_t trace,
                          uint32_t thread)
 {
@@ -121,9 +129,16 @@ uint32_t gp_report_label(const gp_dataset_t *dataset, gp_builder_t *builder, uin
         if (dataset->threads[number].name[0] != '\0')
             label.thread = dataset->threads[number].name;
     }
-    if (dataset->traces[trace].index != 0) {
-        gp_report_trace_label(dataset, trace, true, text.trace, sizeof(text.trace));
-        label.trace = text.trace;
-    }
+    add_trace(dataset, trace, &text, &label);
+    return gp_builder_label(builder, &label);
+}
+
+uint32_t gp_report_request_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro, uint32_t trace,
+                                 uint32_t request)
+{
+    label_text_t text;
+    gp_label_t label = coro_label(dataset, builder, coro, &text);
+    add_trace(dataset, trace, &text, &label);
+    label.request = request + 1;
     return gp_builder_label(builder, &label);
 }

@@ -13,5 +13,9 @@ uint32_t gp_report_module(const gp_dataset_t *dataset, gp_symbolizer_t *symboliz
 uint32_t gp_report_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro, uint32_t trace,
                          uint32_t thread);
 
+// The same of a part of a request's critical path, on any thread.
+uint32_t gp_report_request_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro, uint32_t trace,
+                                 uint32_t request);
+
 // Add the label of a coroutine, whatever it worked for.
 uint32_t gp_report_coro_only_label(const gp_dataset_t *dataset, gp_builder_t *builder, uint32_t coro);

@@ -39,6 +39,7 @@ static int make_row(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_ar
 {
     *row = (gp_row_t){
         .label = pass->group_count > 0 ? pass->groups[weight->group].label : 0,
+        .tick = pass->group_count > 0 ? pass->groups[weight->group].tick : 0,
         .weight_ns = gp_whole_ns(weight->ns),
         .samples = weight->samples,
         .squares_ns2 = weight->squares,

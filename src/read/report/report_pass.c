@@ -79,13 +79,14 @@ static int spill_weights(gp_pass_t *pass)
 static bool same_group(const void *owner, uint32_t number, const void *key)
 {
     const gp_pass_group_t *a = &((const gp_pass_t *)owner)->groups[number], *b = key;
-    return a->label == b->label && a->root == b->root;
+    return a->label == b->label && a->root == b->root && a->tick == b->tick;
 }
 
 static bool same_owner(const void *pass, uint32_t number, const void *key)
 {
     const gp_pass_owner_t *a = &((const gp_pass_t *)pass)->owners[number], *b = key;
-    return a->coro == b->coro && a->trace == b->trace && a->thread == b->thread && a->span == b->span;
+    return a->coro == b->coro && a->trace == b->trace && a->thread == b->thread && a->span == b->span &&
+           a->tick == b->tick;
 }
 
 // The frame that --by puts at the root, GP_INDEX_NONE without it.
@@ -123,10 +124,10 @@ static int find_label(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *l
 // Returns the number of the group, GP_INDEX_NONE when memory is short.
 static uint32_t find_group(gp_pass_t *pass, const gp_pass_owner_t *owner)
 {
-    gp_pass_group_t key;
+    gp_pass_group_t key = {.tick = owner->tick};
     if (find_root(pass, owner, &key.root) < 0 || find_label(pass, owner, &key.label) < 0)
         return GP_INDEX_NONE;
-    uint64_t hash = gp_hash_u64((uint64_t)key.root << 32 | key.label);
+    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.root << 32 | key.label), key.tick);
     uint32_t number = gp_index_find(&pass->group_index, hash, same_group, pass, &key);
     if (number != GP_INDEX_NONE)
         return number;
@@ -141,6 +142,7 @@ static const gp_pass_owner_t *find_owner(gp_pass_t *pass, gp_pass_owner_t key)
 {
     uint64_t hash =
         gp_hash_more(gp_hash_u64((uint64_t)key.coro << 32 | key.trace), key.thread ^ (uint64_t)key.span << 32);
+    hash = gp_hash_more(hash, key.tick);
     uint32_t number = gp_index_find(&pass->owner_index, hash, same_owner, pass, &key);
     if (number != GP_INDEX_NONE)
         return &pass->owners[number];
@@ -161,6 +163,7 @@ static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, const gp
         .trace = pass->by_trace ? seen->trace : 0,
         .thread = pass->by_thread ? sample->thread : 0,
         .span = pass->spans != NULL ? gp_span_find(pass->spans, seen->coro, sample->time_ns) + 1 : 0,
+        .tick = gp_pass_tick(pass, sample->time_ns),
     };
     uint32_t *last = &pass->last_owner[pass->by_coro ? seen->coro : seen->trace];
     if (*last != 0 && same_owner(pass, *last - 1, &key))

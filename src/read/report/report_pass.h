@@ -29,12 +29,14 @@ typedef struct gp_pass_weights { // zero-initialized = empty
 
 typedef struct gp_pass_group {
     uint32_t label, root; // label's number plus 1, 0 = none; frame, or GP_INDEX_NONE
+    uint32_t tick;        // plus 1, 0 = none
 } gp_pass_group_t;
 
 typedef struct gp_pass_owner { // numbers; 0 for what is not kept apart
     uint32_t coro, trace;
     uint32_t thread; // index in the capture
     uint32_t span;   // plus 1
+    uint32_t tick;   // plus 1
     uint32_t group;
 } gp_pass_owner_t;
 
@@ -76,6 +78,12 @@ typedef struct gp_pass {
     double kept_ns, left_out_ns; // scaled, what passed the stack filter and what did not
     uint64_t samples;            // that passed
 } gp_pass_t;
+
+// In which part of the time it was, plus 1; 0 where parts are not kept apart.
+static inline uint32_t gp_pass_tick(const gp_pass_t *pass, uint64_t time_ns)
+{
+    return pass->options.tick_ns > 0 ? (uint32_t)(time_ns / pass->options.tick_ns + 1) : 0;
+}
 
 // What is known of a sample that is chosen.
 typedef struct gp_pass_sample {

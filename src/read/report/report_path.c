@@ -8,20 +8,26 @@
 #include <string.h>
 
 #include "report/critical_path.h"
+#include "report/report_names.h"
 #include "report/report_pass.h"
 
 enum { LABEL_SIZE = 256 };
 
 typedef struct path_row {
     uint32_t endpoint, coro, stack, state, flags;
-    uint32_t keeper; // coroutine that kept the thread; GP_INDEX_NONE = not known
+    uint32_t keeper;  // coroutine that kept the thread; GP_INDEX_NONE = not known
+    uint32_t request; // for a page; else 0
     uint64_t ns, segments;
+    uint32_t path; // for a page: the builder's number
 } path_row_t;
 
 typedef struct path_rows {
     gp_pass_t *pass;
     const gp_requests_t *requests;
     bool single;      // one request: coroutines have their numbers
+    bool apart;       // for a page: rows are apart by request and coroutine, and have labels
+    gp_page_segment_t *segments; // their stacks are numbers of rows until these have paths
+    size_t segment_count, segment_capacity;
     uint32_t *frames; // by coroutine: number of its frame plus 1; 0 = not made yet
     uint32_t *same;   // by coroutine: one that is called the same, plus 1
     path_row_t *items;
@@ -57,6 +63,8 @@ static bool same_frame(const void *owner, uint32_t number, const void *key)
 static int find_coro(path_rows_t *rows, uint32_t *coro)
 {
     char text[LABEL_SIZE];
+    if (rows->apart)
+        return 0;
     if (rows->frames[*coro] == 0) {
         coro_text(rows, *coro, text, sizeof(text));
         const gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
@@ -80,13 +88,14 @@ static bool same_row(const void *owner, uint32_t number, const void *key)
 {
     const path_row_t *a = &((const path_rows_t *)owner)->items[number], *b = key;
     return a->endpoint == b->endpoint && a->coro == b->coro && a->stack == b->stack && a->state == b->state &&
-           a->flags == b->flags && a->keeper == b->keeper;
+           a->flags == b->flags && a->keeper == b->keeper && a->request == b->request;
 }
 
 // Find or add. Returns its number, GP_INDEX_NONE when memory is short.
 static uint32_t find_row(path_rows_t *rows, const path_row_t *key)
 {
-    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key->coro << 32 | key->stack), key->state);
+    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key->coro << 32 | key->stack),
+                                 (uint64_t)key->request << 32 | key->state);
     hash = gp_hash_more(hash, (uint64_t)key->endpoint << 32 | key->keeper);
     uint32_t number = gp_index_find(&rows->index, hash, same_row, rows, key);
     if (number != GP_INDEX_NONE)
@@ -115,12 +124,30 @@ static int keep_ready(path_rows_t *rows, const gp_path_segment_t *segment, uint3
     return 0;
 }
 
-static int take_segment(path_rows_t *rows, uint32_t endpoint, const gp_path_segment_t *segment)
+static int keep_segment(path_rows_t *rows, const gp_path_segment_t *segment, uint32_t row)
+{
+    if (!rows->apart || segment->to_ns == segment->from_ns)
+        return 0;
+    if (gp_grow(&rows->segments, &rows->segment_capacity, rows->segment_count, sizeof(*rows->segments)) < 0)
+        return -ENOMEM;
+    rows->segments[rows->segment_count++] = (gp_page_segment_t){
+        .from_ns = segment->from_ns,
+        .to_ns = segment->to_ns,
+        .request = rows->items[row].request,
+        .coro = segment->coro,
+        .state = segment->state,
+        .stack = row,
+    };
+    return 0;
+}
+
+static int take_segment(path_rows_t *rows, uint32_t number, const gp_path_segment_t *segment)
 {
     enum { SHOWN = GP_PATH_NOT_STARTED | GP_PATH_UNRECORDED | GP_PATH_ELSEWHERE };
     uint64_t ns = segment->to_ns - segment->from_ns;
     path_row_t key = {
-        .endpoint = endpoint,
+        .endpoint = rows->requests->items[number].endpoint,
+        .request = rows->apart ? number : 0,
         .coro = segment->coro,
         .stack = segment->stack,
         .state = segment->state,
@@ -128,7 +155,7 @@ static int take_segment(path_rows_t *rows, uint32_t endpoint, const gp_path_segm
         .keeper = GP_INDEX_NONE,
     };
     uint32_t row = find_coro(rows, &key.coro) == 0 ? find_row(rows, &key) : GP_INDEX_NONE;
-    if (row == GP_INDEX_NONE)
+    if (row == GP_INDEX_NONE || keep_segment(rows, segment, row) < 0)
         return -ENOMEM;
     rows->items[row].segments++;
     rows->sums.divided_ns += segment->flags & GP_PATH_DIVIDED ? ns : 0;
@@ -149,7 +176,7 @@ static int take_path(void *context, uint32_t number, const gp_path_segment_t *se
     rows->sums.about += request->is_about;
     rows->sums.latency_ns += request->end_ns - request->start_ns;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = take_segment(rows, request->endpoint, &segments[i]);
+        result = take_segment(rows, number, &segments[i]);
     return result;
 }
 
@@ -216,29 +243,63 @@ static int add_leaf(const path_rows_t *rows, const path_row_t *row)
     return gp_builder_row_pseudo(rows->pass->builder, text);
 }
 
-static int add_row(const path_rows_t *rows, const path_row_t *row)
+// The endpoint where there are several requests, and the coroutine.
+static int add_roots(const path_rows_t *rows, const path_row_t *row)
 {
-    gp_builder_t *builder = rows->pass->builder;
     char text[LABEL_SIZE], frame[LABEL_SIZE];
     int result = 0;
-    gp_builder_row_begin(builder);
     if (!rows->single) {
         gp_endpoint_text(&rows->requests->endpoints[row->endpoint], text, sizeof(text) - 2);
         snprintf(frame, sizeof(frame), "[%.*s]", (int)sizeof(frame) - 3, text);
-        result = gp_builder_row_pseudo(builder, frame);
+        result = gp_builder_row_pseudo(rows->pass->builder, frame);
     }
-    if (result == 0)
-        result = add_frame(builder, rows->frames[row->coro] - 1);
+    return result == 0 ? add_frame(rows->pass->builder, rows->frames[row->coro] - 1) : result;
+}
+
+static int set_label(const path_rows_t *rows, path_row_t *row)
+{
+    gp_builder_t *builder = rows->pass->builder;
+    uint32_t trace = rows->requests->items[row->request].trace;
+    builder->row_label = gp_report_request_label(rows->pass->dataset, builder, row->coro, trace, row->request);
+    row->path = gp_builder_path(builder);
+    return builder->row_label != 0 && row->path != GP_INDEX_NONE ? 0 : -ENOMEM;
+}
+
+static int add_row(const path_rows_t *rows, path_row_t *row)
+{
+    gp_builder_t *builder = rows->pass->builder;
+    gp_builder_row_begin(builder);
+    int result = rows->apart ? 0 : add_roots(rows, row);
     size_t first = builder->path_len;
     if (result == 0)
         result = add_stack(rows, row);
     if (result == 0)
         result = add_leaf(rows, row);
+    if (result == 0 && rows->apart)
+        result = set_label(rows, row);
     if (result == 0)
         result = gp_builder_row_passes(builder, &rows->pass->options.stacks, first);
     if (result == 0)
         rows->pass->left_out_ns += (double)row->ns;
-    return result <= 0 ? result : gp_builder_row_end(builder, row->ns, row->segments, 0);
+    return result <= 0 || row->ns == 0 ? (result < 0 ? result : 0)
+                                       : gp_builder_row_end(builder, row->ns, row->segments, 0);
+}
+
+// Copies that live as long as the report.
+static int hand_over_segments(path_rows_t *rows)
+{
+    gp_builder_t *builder = rows->pass->builder;
+    gp_page_t *page = rows->pass->options.page;
+    gp_timed_stack_t *stacks = gp_arena_alloc(&builder->arena, (builder->path_count + 1) * sizeof(*stacks));
+    for (size_t i = 0; i < builder->path_count && stacks != NULL; i++)
+        stacks[i] = (gp_timed_stack_t){builder->paths[i].frames, builder->paths[i].depth};
+    for (size_t i = 0; i < rows->segment_count; i++)
+        rows->segments[i].stack = rows->items[rows->segments[i].stack].path;
+    page->segments = gp_arena_copy(&builder->arena, rows->segments, rows->segment_count * sizeof(*rows->segments));
+    page->segment_count = rows->segment_count;
+    page->stacks = stacks;
+    page->stack_count = (uint32_t)builder->path_count;
+    return stacks != NULL && (page->segments != NULL || rows->segment_count == 0) ? 0 : -ENOMEM;
 }
 
 static size_t count_chosen(const gp_requests_t *requests, const bool *chosen)
@@ -258,6 +319,7 @@ int gp_report_add_paths(gp_pass_t *pass)
         .pass = pass,
         .requests = requests,
         .single = count_chosen(requests, chosen) == 1,
+        .apart = pass->options.page != NULL,
         .frames = calloc(coros + 1, sizeof(*rows.frames)),
         .same = calloc(coros + 1, sizeof(*rows.same)),
     };
@@ -267,10 +329,13 @@ int gp_report_add_paths(gp_pass_t *pass)
     if (result == 0)
         result = divide_ready(&rows);
     for (size_t i = 0; i < rows.count && result == 0; i++)
-        if (rows.items[i].ns > 0)
+        if (rows.items[i].ns > 0 || rows.apart)
             result = add_row(&rows, &rows.items[i]);
+    if (result == 0 && rows.apart)
+        result = hand_over_segments(&rows);
     if (pass->options.path_sums != NULL)
         *pass->options.path_sums = rows.sums;
+    free(rows.segments);
     free(rows.frames);
     free(rows.same);
     free(rows.items);

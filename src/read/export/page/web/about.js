@@ -1,2 +1,143 @@
 // SPDX-License-Identifier: MIT
+// What this profile knows, how well, and what it does not know: the command, sampled against exact time, losses, and what each weight means.
 "use strict";
+
+/** Frames that stand where something is not known. @type {[string, string][]} */
+const UNKNOWN_FRAMES = [
+    ["[switching]", "inside a switch between stacks: the coroutine is known, the stack is not"],
+    ["[truncated]", "deeper than what a sample holds: the frames nearest to the root are missing"],
+    ["[incomplete]", "the walk of the stack gave up early"],
+    ["[lost function]", "the function's name is not known"],
+    ["[not sampled]", "time that passed, but that no sample tells the stack of"],
+    ["[no samples]", "time of what was never sampled"],
+    ["[tree full]", "stacks that there was no room for"],
+    ["[other functions]", "functions of a language that were too many to be named"],
+];
+
+class AboutView {
+    /** @param {App} app */
+    constructor(app) {
+        this.app = app;
+        this.key = "about";
+        this.title = "Truth";
+        this.letter = "a";
+        this.element = el("section", { class: "view about", "aria-label": this.title });
+        /** @type {Record<string, [string, () => void]>} */
+        this.keys = {};
+        this.made = false;
+    }
+
+    sentence() {
+        return "How this profile was made, how far its numbers can be trusted, and what is missing from it.";
+    }
+
+    empty() {
+        return null;
+    }
+
+    draw() {
+        if (this.made)
+            return;
+        this.made = true;
+        this.element.replaceChildren(...this.origin(), ...this.accuracy(), ...this.losses(), ...this.unknown(), ...this.weights(), ...this.notes());
+    }
+
+    /** @param {[string, string][]} rows @param {string} caption */
+    table(rows, caption) {
+        return el("table", {}, el("caption", { class: "offscreen", text: caption }), el("tbody", {}, ...rows.map(([key, value]) =>
+            el("tr", {}, el("th", { class: "left", scope: "row", text: key }), el("td", { class: "left", text: value })))));
+    }
+
+    origin() {
+        const { head } = this.app.store, start = BigInt(head.start_realtime_ns);
+        /** @type {[string, string][]} */
+        const rows = [["program", head.title], ["began", start > 0n ? new Date(Number(start / 1000000n)).toISOString().replace("T", " ").replace("Z", " UTC") : "not recorded"],
+                      ["duration", timeText(head.duration_ns)], ["sampling frequency", head.frequency_hz > 0 ? `${head.frequency_hz} Hz` : "not recorded"],
+                      ["resolution in time", head.tick_ns > 0 ? timeText(head.tick_ns) : "none: when samples were taken is not in this file"], ["made by", head.made_by]];
+        head.sides.forEach((side, i) => rows.push([head.sides.length < 2 ? "capture" : i === 0 ? "base" : "file",
+            `${side.file}: ${secondsText(side.total_ns)} s in ${countText(side.samples)} samples, ${timeText(side.duration_ns)} long`]));
+        return [el("h2", { text: "How it was made" }), el("p", { text: "The exact command that wrote this file:" }), el("pre", { class: "code", text: head.command }),
+                this.table(rows, "how it was made")];
+    }
+
+    /** Sampled against exact time, in words. */
+    accuracy() {
+        const { totals } = this.app.store.head, { cpu_ns: exact, sampled_ns: sampled } = totals, error = totals.error_ns;
+        /** @type {[string, string][]} */
+        const rows = [["CPU time, exact", exact > 0 ? `${secondsText(exact)} s, as the kernel and the switches of the coroutines give it` : "not known"],
+                      ["CPU time, by the samples", `${secondsText(sampled)} s`], ["what chance gives", error > 0 ? `± ${secondsText(error)} s, 95 % sure` : "not known"],
+                      ["samples", countText(totals.samples)]];
+        return [el("h2", { text: "Sampled against exact" }), el("p", { class: "verdict", text: this.verdict(exact, sampled, error) }), el("p", { text: this.basis(totals) }),
+                this.table(rows, "sampled against exact")];
+    }
+
+    /** @param {number} exact @param {number} sampled @param {number} error all ns */
+    verdict(exact, sampled, error) {
+        if (exact <= 0)
+            return "The exact CPU time of what is shown is not known: the samples stand alone.";
+        const off = Math.abs(sampled - exact), percent = (100 * (sampled - exact) / exact).toFixed(2), shown = `${sampled >= exact ? "+" : ""}${percent} %`;
+        const ratio = `The samples add up to ${(100 * sampled / exact).toFixed(2)} % of the exact CPU time (${shown})`;
+        if (error <= 0)
+            return `${ratio}.`;
+        const chance = (100 * error / exact).toFixed(2);
+        return off <= error ? `${ratio}. Chance alone gives ± ${chance} %: the two agree.`
+            : `${ratio}. Chance alone gives ± ${chance} %: the difference is larger than that, so something was missed or counted twice: see the losses below.`;
+    }
+
+    /** @param {Header["totals"]} totals */
+    basis(totals) {
+        const calls = totals.exact_calls ? " Every call was counted: numbers of calls are exact." : "";
+        return (totals.basis === "exact" ? "All weights are scaled so that they add up to the exact time: samples only say where it was spent."
+            : totals.basis === "estimated" ? "Weights are those of the samples: of the part that is shown, only the samples tell the time."
+            : "Weights are those of the samples: no exact time is known of this.") + calls;
+    }
+
+    losses() {
+        const { counters } = this.app.store.head, sorted = [...counters].sort((a, b) => Number(b[3]) - Number(a[3]));
+        const losses = counters.filter((one) => one[3]).length;
+        const rows = sorted.map(([name, value, meaning, isLoss]) =>
+            el("tr", {}, el("td", { class: isLoss ? "left warn key" : "left key", text: (isLoss ? "loss: " : "") + name }), el("td", { text: countText(value) }),
+               el("td", { class: "left", text: meaning })));
+        return [el("h2", { text: "Losses and counters" }),
+                el("p", { class: "losses", text: losses === 0 ? "Nothing was lost: no counter of losses is above 0." : `${losses} counter${losses === 1 ? "" : "s"} of losses above 0. They are of the whole capture.` }),
+                ...(rows.length === 0 ? [] : [el("table", {}, el("caption", { class: "offscreen", text: "counters" }), el("thead", {}, el("tr", {},
+                    ...["counter", "value", "what it means"].map((text) => el("th", { scope: "col", class: "left", text })))), el("tbody", {}, ...rows))])];
+    }
+
+    /** Shares of the time that end in a frame for what is not known. */
+    unknown() {
+        const { store } = this.app, { rows, node, frame } = store;
+        /** @type {Map<string, number>} */
+        const sums = new Map(UNKNOWN_FRAMES.map(([name]) => [name, 0]));
+        const wanted = Uint8Array.from(frame.name, (name) => Number(sums.has(store.names[name])));
+        let all = 0;
+        for (let i = 0; i < rows.count; i++) {
+            all += rows.weight[i];
+            for (let at = rows.node[i]; at > 0; at = store.parent[at])
+                if (wanted[node.frame[at]]) {
+                    const name = store.nameOf(node.frame[at]);
+                    sums.set(name, (sums.get(name) ?? 0) + rows.weight[i]);
+                    break;
+                }
+        }
+        const found = UNKNOWN_FRAMES.filter(([name]) => (sums.get(name) ?? 0) > 0);
+        return [el("h2", { text: "What the stacks do not tell" }), found.length === 0 ? el("p", { text: "Every sample has its whole stack, with names." })
+            : this.table(found.map(([name, what]) => [`${name} ${percentText(sums.get(name) ?? 0, all)}`, `${timeText(sums.get(name) ?? 0)}: ${what}`]), "unknown frames")];
+    }
+
+    weights() {
+        const { app } = this, { head } = app.store;
+        return [el("h2", { text: "What each weight means" }), this.table(Object.values(WEIGHTS).map((weight) => {
+            const sums = app.chrome?.sums.of(weight.name), none = !sums || sums.samples === 0;
+            const states = weight.name === "delay" || weight.name === "path" ? "" : ` (${weight.states.map((state) => head.states[state]).join(", ")})`;
+            return [weight.text, `${weight.what}${states}. ${none ? `None here: ${WEIGHT_MISSING[weight.name]}.` : `${secondsText(sums.ns)} s in this file.`}`];
+        }), "weights")];
+    }
+
+    notes() {
+        const { notes } = this.app.store.head;
+        return notes.length === 0 ? [] : [el("h2", { text: "Left out or folded, to keep the file small" }), el("ul", {}, ...notes.map((text) => el("li", { text })))];
+    }
+}
+
+VIEWS.push((app) => new AboutView(app));

@@ -27,6 +27,8 @@ class App {
         this.views = [];
         /** @type {string[]} hashes before, for "u" */
         this.before = [];
+        /** @type {{key: string, weights: Weights} | null} what weights() keeps */
+        this.weighed = null;
     }
 
     isDark() {
@@ -100,6 +102,8 @@ class App {
     key(event) {
         const target = /** @type {HTMLElement} */ (event.target);
         if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
+            return;
+        if (event.defaultPrevented || ((event.key === "Enter" || event.key === " ") && target.closest("button, a, summary, tr")))
             return;
         const action = this.view.keys[event.key] ?? this.chrome?.keys[event.key];
         if (action) {

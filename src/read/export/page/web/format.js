@@ -103,7 +103,8 @@ function sortedTable(columns, rows, sort, onSort, options) {
     const table = el("table", {}, el("caption", { text: options.caption }), el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
     const total = options.total ?? rows.length;
     return total > limit
-        ? el("div", { class: "table" }, table, el("p", { class: "more", text: `${countText(total - limit)} more rows: search or filter to see them` }))
+        ? el("div", { class: "table" }, table,
+             el("p", { class: "more", text: `${countText(total - limit)} more rows: search or filter to see them` }))
         : el("div", { class: "table" }, table);
 }
 

@@ -70,15 +70,7 @@ class Store {
         this.head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
         if (this.head.version !== 1)
             throw new Error(`version ${this.head.version} of the data is not known`);
-        /** @type {Record<string, Columns>} */
-        this.tables = {};
-        let at = 4 + length;
-        for (const [name, encoding, count, size] of this.head.columns) {
-            const dot = name.indexOf(".");
-            const table = this.tables[name.slice(0, dot)] ??= {};
-            table[name.slice(dot + 1)] = Store.decode(bytes.subarray(at, at + size), encoding, count, WIDE.test(name));
-            at += size;
-        }
+        this.tables = Store.tablesOf(this.head, bytes.subarray(4 + length));
         this.names = this.head.names;
         this.frame = this.table("frame", ["name", "file", "module", "line", "kind"]);
         this.node = this.table("node", ["parent", "frame"]);
@@ -100,7 +92,23 @@ class Store {
         this.nodeCount = this.node.frame.length;
         this.coroCount = this.coro.id.length;
         this.requestCount = this.request.start.length;
+        this.parent = new Uint32Array(this.nodeCount);
+        this.depth = new Uint32Array(this.nodeCount);
+        this.end = new Uint32Array(this.nodeCount);
         this.makeTree();
+    }
+
+    /** @param {Header} head @param {Uint8Array} bytes of the columns @returns {Record<string, Columns>} */
+    static tablesOf(head, bytes) {
+        /** @type {Record<string, Columns>} */
+        const tables = {};
+        let at = 0;
+        for (const [name, encoding, count, size] of head.columns) {
+            const dot = name.indexOf("."), table = tables[name.slice(0, dot)] ??= {};
+            table[name.slice(dot + 1)] = Store.decode(bytes.subarray(at, at + size), encoding, count, WIDE.test(name));
+            at += size;
+        }
+        return tables;
     }
 
     /**
@@ -152,7 +160,7 @@ class Store {
 
     /** Parents, depths and the end of each subtree. */
     makeTree() {
-        const count = this.nodeCount, parent = new Uint32Array(count), depth = new Uint32Array(count), end = new Uint32Array(count);
+        const { nodeCount: count, parent, depth, end } = this;
         for (let i = 1; i < count; i++) {
             parent[i] = i - this.node.parent[i];
             depth[i] = depth[parent[i]] + 1;
@@ -163,9 +171,6 @@ class Store {
             if (i > 0 && end[parent[i]] < end[i])
                 end[parent[i]] = end[i];
         }
-        this.parent = parent;
-        this.depth = depth;
-        this.end = end;
     }
 
     /** Name of a frame. @param {number} frame */

@@ -8,36 +8,68 @@
 /** A tree: frames below others. Preorder is not promised; parents come before their children. */
 class Tree {
     constructor() {
-        /** @type {number[]} */
-        this.parent = [0];
-        /** Frame of the store, or, from `store.frame.name.length` on, a number of `extra`. @type {number[]} */
-        this.frame = [-1];
-        /** @type {number[]} */
-        this.depth = [0];
+        this.count = 1;
+        this.parent = new Uint32Array(1024);
+        /** Frame of the store, or, from `store.frame.name.length` on, a number of `extra`. */
+        this.frame = new Int32Array(1024);
+        this.frame[0] = -1;
+        this.depth = new Uint32Array(1024);
         /** Names that no frame of the store has: "[coroutine 3 x]". @type {string[]} */
         this.extra = [];
         /** Node of each row. @type {Uint32Array} */
         this.rowNode = new Uint32Array(0);
-        /** @type {Map<number, number>} */
-        this.children = new Map();
+        /** Nodes at which, in a stitched stack, begins what was spawned by what is above. @type {Set<number>} */
+        this.edges = new Set();
+        /** Hash table of nodes by parent and frame; 0 = free. */
+        this.slots = new Uint32Array(4096);
     }
 
-    get count() {
-        return this.parent.length;
+    /** Where a child is in the hash table, or could be. @param {number} parent @param {number} frame */
+    slotOf(parent, frame) {
+        const { slots } = this, mask = slots.length - 1, hash = Math.imul(parent ^ Math.imul(frame, 0x85ebca6b), 0x9e3779b1);
+        let at = (hash ^ hash >>> 15) & mask;
+        for (let node = slots[at]; node !== 0 && (this.parent[node] !== parent || this.frame[node] !== frame); node = slots[at])
+            at = at + 1 & mask;
+        return at;
     }
 
     /** Find or add a child. @param {number} parent @param {number} frame */
     child(parent, frame) {
-        const key = parent * 0x400000 + frame; // 2^22 frames, 2^31 nodes
-        let node = this.children.get(key);
-        if (node === undefined) {
-            node = this.parent.length;
-            this.parent.push(parent);
-            this.frame.push(frame);
-            this.depth.push(this.depth[parent] + 1);
-            this.children.set(key, node);
-        }
+        const at = this.slotOf(parent, frame);
+        if (this.slots[at] !== 0)
+            return this.slots[at];
+        const node = this.count++;
+        if (node === this.parent.length)
+            this.grow();
+        this.parent[node] = parent;
+        this.frame[node] = frame;
+        this.depth[node] = this.depth[parent] + 1;
+        this.slots[at] = node;
+        if (2 * this.count > this.slots.length)
+            this.rehash();
         return node;
+    }
+
+    grow() {
+        const [parent, frame, depth] = [this.parent, this.frame, this.depth], room = 2 * parent.length;
+        (this.parent = new Uint32Array(room)).set(parent);
+        (this.frame = new Int32Array(room)).set(frame);
+        (this.depth = new Uint32Array(room)).set(depth);
+    }
+
+    rehash() {
+        this.slots = new Uint32Array(2 * this.slots.length);
+        for (let node = 1; node < this.count; node++)
+            this.slots[this.slotOf(this.parent[node], this.frame[node])] = node;
+    }
+
+    /** No node is added any more. */
+    seal() {
+        this.parent = this.parent.slice(0, this.count);
+        this.frame = this.frame.slice(0, this.count);
+        this.depth = this.depth.slice(0, this.count);
+        this.slots = new Uint32Array(0);
+        return this;
     }
 }
 
@@ -63,6 +95,9 @@ function shapeOf(selection) {
 }
 
 /** @typedef {ReturnType<typeof shapeOf>} Shape */
+
+/** Stands in a path between a stack and what it spawned. */
+const SPAWNED = -1;
 
 class Trees {
     /** @param {Store} store */
@@ -99,9 +134,10 @@ class Trees {
     /** The store's own tree. @param {Facts} facts */
     plain(facts) {
         const { store } = this, tree = new Tree();
-        tree.parent = Array.from(store.parent);
-        tree.frame = Array.from(store.node.frame);
-        tree.depth = Array.from(store.depth);
+        tree.count = store.nodeCount;
+        tree.parent = store.parent;
+        tree.frame = Int32Array.from(store.node.frame);
+        tree.depth = store.depth;
         tree.frame[0] = -1;
         tree.rowNode = facts.node;
         return tree;
@@ -113,25 +149,57 @@ class Trees {
         const roots = this.rootsOf(tree, shape.root), paths = this.pathsOf(shape);
         tree.rowNode = new Uint32Array(facts.count);
         const NONE = 0xffffffff;
-        /** By (root, node): the node it became. @type {Map<number, number>} */
+        const groups = this.groupsOf(roots, shape.stitch === "1");
+        /** By (root and spawner, node): the node it became. @type {Map<number, number>} */
         const made = new Map();
         for (let i = 0; i < facts.count; i++) {
+            if (!groups && i > 0 && facts.node[i] === facts.node[i - 1]) { // rows are sorted by node
+                tree.rowNode[i] = tree.rowNode[i - 1];
+                continue;
+            }
             const label = facts.label[i], root = roots ? roots[label] : -1;
             const above = shape.stitch === "1" ? store.label.coro[label] : 0;
-            const key = ((root + 1) * 0x200000 + above) * 0x400000 + facts.node[i];
+            const key = (groups ? groups[label] : 0) * store.nodeCount + facts.node[i];
             let node = made.get(key);
             if (node === undefined) {
                 const path = paths(facts.node[i], above);
                 node = path ? 0 : NONE;
                 if (path && root >= 0)
                     node = tree.child(0, root);
-                for (const frame of path ?? [])
-                    node = tree.child(node, frame);
+                if (path)
+                    node = Trees.addPath(tree, node, path);
                 made.set(key, node);
             }
             tree.rowNode[i] = node;
         }
-        return tree;
+        return tree.seal();
+    }
+
+    /** By label: a number for those that have the same root and the same spawners. @param {Uint32Array | null} roots @param {boolean} stitched */
+    groupsOf(roots, stitched) {
+        const { coro } = this.store.label, numbers = new Map();
+        if (!roots && !stitched)
+            return null;
+        return Uint32Array.from(coro, (above, label) => {
+            const key = (roots ? roots[label] : 0) * 0x400000 + (stitched ? above : 0);
+            if (!numbers.has(key))
+                numbers.set(key, numbers.size);
+            return numbers.get(key);
+        });
+    }
+
+    /** @param {Tree} tree @param {number} node @param {number[]} path */
+    static addPath(tree, node, path) {
+        let edge = false;
+        for (const frame of path) {
+            if (frame !== SPAWNED) {
+                node = tree.child(node, frame);
+                if (edge)
+                    tree.edges.add(node);
+            }
+            edge = frame === SPAWNED && node > 0;
+        }
+        return node;
     }
 
     /** By label: the frame that stands at the root; null where there is none. @param {Tree} tree @param {string} root */
@@ -146,7 +214,8 @@ class Trees {
             const text = root === "thread" ? (label.thread[i] ? `[thread ${head.threads[label.thread[i] - 1]}]` : "[no thread]")
                 : root === "trace" ? (label.trace[i] ? `[trace ${head.traces[label.trace[i] - 1]}]` : "[no trace]")
                 : root === "endpoint" ? (label.request[i] ? `[${head.endpoints[request.endpoint[label.request[i] - 1]].text}]` : "[no request]")
-                : root === "entry" ? (entry ? `[entry ${store.names[entry - 1]}]` : own >= 0 ? `[${head.coroutines[coro.name[own]].replace(/^\[|\]$/g, "")}]` : "[unknown]")
+                : root === "entry" ? (entry ? `[entry ${store.names[entry - 1]}]`
+                    : own >= 0 ? `[${head.coroutines[coro.name[own]].replace(/^\[|\]$/g, "")}]` : "[unknown]")
                 : own < 0 ? "[unknown]" : coro.flags[own] & CORO.thread ? store.coroText(own) : `[coroutine ${store.coroText(own)}]`;
             let found = numbers.get(text);
             if (found === undefined) {
@@ -165,6 +234,7 @@ class Trees {
     pathsOf(shape) {
         const { store } = this, { frame } = store;
         const focus = regexOf(shape.focus), hide = regexOf(shape.hide);
+        const hides = Boolean(hide) || shape.hideModule !== "";
         const keeps = (/** @type {number} */ one) => !(hide && hide.test(store.nameOf(one))) &&
             !(shape.hideModule !== "" && store.head.modules[frame.module[one]] === shape.hideModule);
         const kept = Uint8Array.from(frame.name, (_, one) => Number(keeps(one)));
@@ -175,7 +245,8 @@ class Trees {
                 path = [...this.spawnersOf(coro - 1), ...path];
             if (focused && !path.some((one) => focused[one]))
                 return null;
-            path = path.filter((one) => kept[one]);
+            if (hides)
+                path = path.filter((one) => one === SPAWNED || kept[one]);
             if (shape.native === "fold")
                 path = Trees.withoutNative(store, path);
             if (shape.collapse === "1")
@@ -188,7 +259,7 @@ class Trees {
     spawnersOf(coro) {
         const { store } = this, path = [];
         for (let left = 16; left > 0 && store.coro.spawn[coro] > 0; left--) {
-            path.unshift(...store.pathOf(store.coro.spawn[coro] - 1));
+            path.unshift(...store.pathOf(store.coro.spawn[coro] - 1), SPAWNED);
             if (store.coro.parent[coro] === 0)
                 break;
             coro = store.coro.parent[coro] - 1;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// What two sides' samples say, and whether chance may explain it: the rule of `greenprof diff`, with the error of a sum of n samples
+// taken as the sum / sqrt(n), for the page has no squares.
+"use strict";
+
+/**
+ * @typedef {object} Change
+ * @property {number} base ns, or percent
+ * @property {number} file
+ * @property {number} difference
+ * @property {number} error standard error
+ * @property {boolean} sure chance does not explain it
+ */
+
+const SAMPLES_MIN = 10; // of both sides together: with fewer the normal distribution is wrong
+
+/** Complementary error function, relative error below 1.2e-7 (Numerical Recipes, erfcc). @param {number} x */
+function erfc(x) {
+    const t = 1 / (1 + Math.abs(x) / 2);
+    const factors = [1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277];
+    const value = t * Math.exp(-x * x - 1.26551223 + factors.reduceRight((sum, factor) => (sum + factor) * t, 0));
+    return x >= 0 ? value : 2 - value;
+}
+
+/** The z that one of `count` independent standard normal values exceeds with probability 0.05 (Sidak). @param {number} count */
+function criticalZ(count) {
+    const each = -Math.expm1(Math.log1p(-0.05) / Math.max(count, 1));
+    let low = 0, high = 40;
+    for (let i = 0; i < 100; i++) {
+        const middle = (low + high) / 2;
+        if (erfc(middle / Math.SQRT2) > each)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
+
+/** Compares the two sides of weights. */
+class DiffRule {
+    /** @param {Store} store @param {Weights} weights @param {boolean} shares whether values are percent of each side's total */
+    constructor(store, weights, shares) {
+        this.shares = shares;
+        this.whole = [weights.baseSum, weights.sum];
+        this.samples = [weights.baseSamples[0] ?? 0, weights.samples[0]];
+        this.factor = this.whole.map((sum) => shares ? (sum > 0 ? 100 / sum : 0) : 1);
+        this.known = shares || store.head.totals.basis === "exact";
+        /** @type {string | undefined} of `sizes` */
+        this.side = undefined;
+        this.sizes = new Float64Array(0);
+        this.critical = criticalZ(2 * DiffRule.functionsOf(store));
+    }
+
+    /** How many functions are compared. @param {Store} store @returns {number} */
+    static functionsOf(store) {
+        let count = DiffRule.counted.get(store);
+        if (count === undefined) {
+            const seen = new Set(Array.from(store.frame.name, (name, i) => name * 0x400000 + store.frame.file[i]));
+            DiffRule.counted.set(store, count = seen.size);
+        }
+        return count;
+    }
+
+    /** @param {number} side @param {number} ns @param {number} samples */
+    variance(side, ns, samples) {
+        const whole = this.whole[side], p = whole > 0 ? ns / whole : 0;
+        const within = samples > 0 ? ns * ns / samples : 0;
+        const all = this.samples[side] > 0 ? whole * whole / this.samples[side] : 0, outside = Math.max(all - within, 0);
+        const sum = this.known ? (1 - p) * (1 - p) * within + p * p * outside : within;
+        return sum * this.factor[side] * this.factor[side];
+    }
+
+    /** @param {number} base ns @param {number} baseSamples @param {number} file ns @param {number} fileSamples @returns {Change} */
+    change(base, baseSamples, file, fileSamples) {
+        const error = Math.sqrt(this.variance(0, base, baseSamples) + this.variance(1, file, fileSamples));
+        const values = [base * this.factor[0], file * this.factor[1]], difference = values[1] - values[0];
+        const z = error > 0 ? Math.abs(difference) / error : Math.abs(difference) > 1e-9 * values[0] ? Infinity : 0;
+        return { base: values[0], file: values[1], difference, error, sure: z >= this.critical && baseSamples + fileSamples >= SAMPLES_MIN };
+    }
+
+    /** @param {Weights} weights @param {number} node */
+    ofNode(weights, node) {
+        return this.change(weights.base[node], weights.baseSamples[node], weights.total[node], weights.samples[node]);
+    }
+
+    /** Widths of the boxes: of a side, or of both together. @param {Weights} weights @param {string} side @returns {Float64Array} */
+    sizesOf(weights, side) {
+        if (this.side !== side) {
+            const [a, b] = [side === "file" || side === "" ? 0 : this.factor[0], side === "base" ? 0 : this.factor[1]];
+            this.sizes = weights.total.map((file, node) => file * b + weights.base[node] * a);
+            this.side = side;
+        }
+        return this.sizes;
+    }
+
+    /** @param {number} value ns or percent */
+    text(value) {
+        return this.shares ? `${value.toFixed(2)} %` : timeText(value);
+    }
+
+    /** "+1.2 ms ± 0.3 ms". @param {Change} change */
+    changeText(change) {
+        return `${change.difference < 0 ? "−" : "+"}${this.text(Math.abs(change.difference))} ± ${this.text(1.96 * change.error)}`;
+    }
+}
+
+/** @type {WeakMap<Store, number>} */
+DiffRule.counted = new WeakMap();

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// The table of functions: self and total time as `greenprof report` has them. A function is told by its name, file and line (of a diff by
+// name and file, for lines move), and counts once a stack, however often recursion puts it there.
+"use strict";
+
+/**
+ * @typedef {object} FunctionRow
+ * @property {string} name
+ * @property {string} place
+ * @property {number} self ns
+ * @property {number} total ns
+ * @property {number} samples with all below it
+ * @property {number} base total of the base, ns
+ * @property {number} baseSelf
+ * @property {number} baseSamples
+ * @property {Change | null} change
+ */
+
+class FlameFunctions {
+    /** @param {FlameView} view */
+    constructor(view) {
+        this.view = view;
+        this.app = view.app;
+        this.element = el("div", { class: "flame-side" });
+        /** @type {WeakMap<Tree, Uint8Array>} by node: 1 = no caller is the same function */
+        this.outermost = new WeakMap();
+        /** @type {WeakMap<Weights, FunctionRow[]>} */
+        this.kept = new WeakMap();
+        this.made = "";
+        /** @type {Weights | undefined} that the table was made from */
+        this.from = undefined;
+        /** @type {{key: string, weights: Weights} | undefined} where the graph is of other shapes */
+        this.whole = undefined;
+    }
+
+    /** By frame: number of its function. @returns {Uint32Array} */
+    functionsOf() {
+        if (!this.of) {
+            const { frame, head } = this.app.store, two = head.sides.length > 1;
+            /** @type {Map<string, number>} */
+            const numbers = new Map();
+            this.first = /** @type {number[]} */ ([]);
+            this.of = Uint32Array.from(frame.name, (name, i) => {
+                const file = two ? head.files[frame.file[i]].replace(/.*\//, "") : String(frame.file[i]);
+                const key = `${name} ${file}` + (two ? "" : ` ${frame.line[i]}`);
+                let number = numbers.get(key);
+                if (number === undefined) {
+                    numbers.set(key, number = numbers.size);
+                    this.first?.push(i);
+                }
+                return number;
+            });
+        }
+        return this.of;
+    }
+
+    /** Where each function stands for the first time on its stack. @param {Tree} tree @param {Uint32Array} of */
+    outermostOf(tree, of) {
+        let outer = this.outermost.get(tree);
+        if (outer)
+            return outer;
+        outer = new Uint8Array(tree.count);
+        const links = TreeLinks.of(tree), on = new Uint32Array(of.length), { frame, parent } = tree;
+        let node = links.first[0];
+        while (node > 0) {
+            const number = of[frame[node]]; // undefined: a frame of the tree's own, which has no function
+            if (number !== undefined && on[number]++ === 0)
+                outer[node] = 1;
+            let next = links.first[node];
+            for (let up = node; next === 0 && up > 0; up = parent[up]) {
+                const left = of[frame[up]];
+                if (left !== undefined)
+                    on[left]--;
+                next = links.next[up];
+                if (next === 0 && parent[up] === 0)
+                    next = -1;
+            }
+            node = next;
+        }
+        this.outermost.set(tree, outer);
+        return outer;
+    }
+
+    /** Weights of whole stacks, callers above callees: what a table is made of. @returns {Weights} */
+    weights() {
+        const { app } = this, { selection } = app;
+        if (selection.invert + selection.sandwich + selection.root === "")
+            return app.weights();
+        const { view, zoom, search, sort, row, icicle, norm, invert, sandwich, root, ...rest } = selection, key = JSON.stringify(rest);
+        if (this.whole?.key !== key) {
+            const plain = { ...selection, invert: "", sandwich: "", root: "" };
+            const tree = app.trees.tree(plain);
+            this.whole = { key, weights: app.trees.weigh(tree, filterOf(app.store, plain), app.store.factsOf(app.weight)) };
+        }
+        return this.whole.weights;
+    }
+
+    /** @param {Weights} weights @returns {FunctionRow[]} */
+    rowsOf(weights) {
+        const kept = this.kept.get(weights);
+        if (kept)
+            return kept;
+        const of = this.functionsOf(), { store } = this.app, first = /** @type {number[]} */ (this.first), { tree, base, baseSelf, baseSamples } = weights;
+        const outer = this.outermostOf(tree, of), two = base.length > 0;
+        const rows = first.map((frame) => ({ name: store.nameOf(frame), place: store.placeOf(frame) || store.head.modules[store.frame.module[frame]], self: 0, total: 0,
+                                             samples: 0, base: 0, baseSelf: 0, baseSamples: 0, change: null }));
+        for (let i = 1; i < tree.count; i++) {
+            const row = rows[of[tree.frame[i]]];
+            if (!row)
+                continue;
+            row.self += weights.self[i];
+            if (two)
+                row.baseSelf += baseSelf[i];
+            if (!outer[i])
+                continue;
+            row.total += weights.total[i];
+            row.samples += weights.samples[i];
+            if (two) {
+                row.base += base[i];
+                row.baseSamples += baseSamples[i];
+            }
+        }
+        const found = rows.filter((row) => row.total > 0 || row.base > 0);
+        this.kept.set(weights, found);
+        return found;
+    }
+
+    draw() {
+        const { app } = this, { selection } = app, weights = this.weights(), diff = this.view.diffOf(weights);
+        const key = JSON.stringify([selection.sort, selection.search, selection.sandwich, selection.norm, this.app.weight]);
+        if (key === this.made && weights === this.from)
+            return;
+        this.made = key;
+        this.from = weights;
+        const wanted = regexOf(selection.search), all = this.rowsOf(weights);
+        const rows = wanted ? all.filter((row) => wanted.test(row.name)) : all;
+        const columns = diff ? this.diffColumns(rows, diff) : this.columns(weights.sum);
+        const sort = columns.some((column) => column.title === selection.sort.replace(/^-/, "")) ? selection.sort : diff ? "-Change" : "-Self";
+        const focused = this.element.contains(document.activeElement) ? document.activeElement?.textContent : null;
+        this.element.replaceChildren(sortedTable(columns, rows, sort, (next) => app.set({ sort: next }), {
+            limit: 200, caption: `${countText(rows.length)} functions` + (wanted ? " that match" : "") + ": choose one to see its callers and callees",
+            chosen: (row) => row.name === selection.sandwich,
+            onChoose: (row) => app.set({ sandwich: row.name === selection.sandwich ? "" : row.name, zoom: "" }),
+        }));
+        if (focused) // the table is new: the focus goes to what was the same
+            /** @type {HTMLElement | undefined} */ ([...this.element.querySelectorAll("button, tr")].find((one) =>
+                one.textContent?.replace(/ [▾▴]$/, "") === focused.replace(/ [▾▴]$/, "")))?.focus();
+    }
+
+    /** @param {number} sum */
+    columns(sum) {
+        const delays = this.app.weight === "delay" ? "Delays" : "Samples";
+        return [
+            { title: "Function", text: (/** @type {FunctionRow} */ row) => row.name + (row.place ? `  ${row.place}` : ""),
+              value: (/** @type {FunctionRow} */ row) => row.name, left: true },
+            { title: "Self", text: (/** @type {FunctionRow} */ row) => timeText(row.self), value: (/** @type {FunctionRow} */ row) => row.self, help: "time in the function itself" },
+            { title: "Self %", text: (/** @type {FunctionRow} */ row) => percentText(row.self, sum), value: (/** @type {FunctionRow} */ row) => row.self },
+            { title: "Total", text: (/** @type {FunctionRow} */ row) => timeText(row.total), value: (/** @type {FunctionRow} */ row) => row.total,
+              help: "with what it called; once a stack, also where it called itself" },
+            { title: "Total %", text: (/** @type {FunctionRow} */ row) => percentText(row.total, sum), value: (/** @type {FunctionRow} */ row) => row.total },
+            { title: delays, text: (/** @type {FunctionRow} */ row) => countText(row.samples), value: (/** @type {FunctionRow} */ row) => row.samples },
+        ];
+    }
+
+    /** @param {FunctionRow[]} rows @param {DiffRule} diff */
+    diffColumns(rows, diff) {
+        for (const row of rows)
+            row.change = diff.change(row.base, row.baseSamples, row.total, row.samples);
+        const of = (/** @type {FunctionRow} */ row) => /** @type {Change} */ (row.change);
+        return [
+            { title: "Function", text: (/** @type {FunctionRow} */ row) => row.name + (row.place ? `  ${row.place}` : ""),
+              value: (/** @type {FunctionRow} */ row) => row.name, left: true },
+            { title: "Base", text: (/** @type {FunctionRow} */ row) => diff.text(of(row).base), value: (/** @type {FunctionRow} */ row) => of(row).base },
+            { title: "File", text: (/** @type {FunctionRow} */ row) => diff.text(of(row).file), value: (/** @type {FunctionRow} */ row) => of(row).file },
+            { title: "Change", text: (/** @type {FunctionRow} */ row) => diff.changeText(of(row)), value: (/** @type {FunctionRow} */ row) => of(row).difference,
+              help: "with the error that chance in sampling gives, 95 %" },
+            { title: "Sure", text: (/** @type {FunctionRow} */ row) => of(row).sure ? "yes" : "chance?", value: (/** @type {FunctionRow} */ row) => Number(of(row).sure),
+              help: "whether the change is more than chance explains, 95 % sure of all together" },
+        ];
+    }
+}

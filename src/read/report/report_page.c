@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// All that a page shows of a capture: the samples of the wall clock apart by owner and by tick, delays, critical paths.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report_pass.h"
+
+// Ticks: so many that a part of the time can be chosen, so few that rows stay many samples each.
+enum { TICKS_MAX = 1000, TICKS_MIN = 10, ROWS_WANTED = 2000000 };
+
+// What is asked for first makes no difference to what there is; which traces, coroutines and stacks there are, does.
+static gp_report_options_t options_of(const gp_report_options_t *options, gp_measure_t measure, unsigned wants,
+                                      gp_page_t *page)
+{
+    gp_report_options_t one = *options;
+    one.by = measure == GP_MEASURE_LATENCY ? GP_BY_CRITICAL_PATH : GP_BY_NONE;
+    one.stitch = false; // the page does it
+    one.measure = measure;
+    one.wants = wants;
+    one.sums = NULL;
+    one.requests = page->requests;
+    one.requests_chosen = page->chosen;
+    one.path_sums = NULL;
+    one.tick_ns = page->tick_ns;
+    one.page = page;
+    return one;
+}
+
+static uint64_t tick_of(const gp_dataset_t *dataset)
+{
+    uint64_t stacks = dataset->stack_count > 0 ? dataset->stack_count : 1, ticks = ROWS_WANTED / stacks;
+    ticks = ticks > TICKS_MAX ? TICKS_MAX : ticks < TICKS_MIN ? TICKS_MIN : ticks;
+    uint64_t tick = dataset->end_ns / ticks + 1, round = 1;
+    while (round * 10 <= tick)
+        round *= 10;
+    return (tick + round - 1) / round * round; // one digit, then zeros
+}
+
+// Requests are chosen by their trace, and by the coroutine that they began on.
+static int choose(gp_page_t *page, const gp_report_options_t *options, bool *any)
+{
+    bool *chosen = calloc(page->requests->count + 1, sizeof(*chosen));
+    *any = false;
+    if (chosen == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < page->requests->count; i++) {
+        const gp_request_t *request = &page->requests->items[i];
+        const gp_dataset_share_t share = {.coro = request->coro, .trace = request->trace};
+        *any |= chosen[i] = gp_selection_has_share(&options->selection, &share);
+    }
+    page->chosen = chosen;
+    return 0;
+}
+
+static int add_delays(gp_page_t *page, const gp_report_options_t *options, gp_symbolizer_t *symbolizer)
+{
+    const gp_report_options_t delays = options_of(options, GP_MEASURE_DELAY, GP_WANT_LABELS, page);
+    page->delays = gp_report_from_capture(page->dataset, &delays, symbolizer);
+    return page->delays != NULL ? 0 : -ENOMEM;
+}
+
+static int add_paths(gp_page_t *page, const gp_report_options_t *options, gp_symbolizer_t *symbolizer)
+{
+    bool any;
+    page->requests = gp_requests_create(page->dataset, true);
+    if (page->requests == NULL || choose(page, options, &any) < 0)
+        return -ENOMEM;
+    if (!any || options->selection.threads != NULL) // no thread chooses a request
+        return 0;
+    const gp_report_options_t paths = options_of(options, GP_MEASURE_LATENCY, GP_WANT_LABELS, page);
+    page->paths = gp_report_from_capture(page->dataset, &paths, symbolizer);
+    return page->paths != NULL ? 0 : -ENOMEM;
+}
+
+// The stacks at which coroutines were spawned, with frames of the report's.
+static int add_spawns(gp_page_t *page, gp_report_t *report)
+{
+    const gp_dataset_t *dataset = page->dataset;
+    gp_builder_t *builder = (gp_builder_t *)report;
+    gp_timed_stack_t *spawns = gp_arena_alloc(&builder->arena, (dataset->coro_count + 1) * sizeof(*spawns));
+    int result = spawns != NULL ? 0 : -ENOMEM;
+    page->spawns = spawns;
+    for (size_t i = 0; i < dataset->coro_count && result == 0; i++) {
+        uint32_t stack = dataset->coros[i].spawn_stack;
+        if (stack == 0)
+            continue;
+        gp_builder_row_begin(builder);
+        result = gp_pass_add_stack(builder->pass, &dataset->stacks[stack]);
+        uint32_t path = result == 0 ? gp_builder_path(builder) : GP_INDEX_NONE;
+        if (path == GP_INDEX_NONE)
+            return -ENOMEM;
+        spawns[i] = (gp_timed_stack_t){builder->paths[path].frames, builder->paths[path].depth};
+    }
+    report->frames = builder->frames;
+    report->frame_count = (uint32_t)builder->frame_count;
+    return result;
+}
+
+gp_report_t *gp_report_with_page(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                                 gp_symbolizer_t *symbolizer)
+{
+    gp_page_t *page = calloc(1, sizeof(*page));
+    if (page == NULL)
+        return NULL;
+    page->dataset = dataset;
+    page->tick_ns = tick_of(dataset);
+    page->symbolizer = symbolizer;
+    page->first_measure = options->measure;
+    const gp_report_options_t rows = options_of(options, GP_MEASURE_WALL, GP_WANT_LABELS | GP_WANT_TIMELINE, page);
+    gp_report_t *report = gp_report_from_capture(dataset, &rows, symbolizer);
+    int result = report != NULL ? add_spawns(page, report) : -ENOMEM;
+    if (result == 0)
+        result = add_delays(page, options, symbolizer);
+    if (result == 0)
+        result = add_paths(page, options, symbolizer);
+    if (result == 0) {
+        report->page = page;
+        return report;
+    }
+    gp_page_free(page);
+    gp_report_free(report);
+    errno = -result;
+    return NULL;
+}
+
+void gp_page_free(gp_page_t *page)
+{
+    if (page == NULL)
+        return;
+    gp_report_free(page->delays);
+    gp_report_free(page->paths);
+    gp_requests_free((gp_requests_t *)page->requests);
+    free((bool *)page->chosen);
+    free(page);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "command_line.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *line; // freed when the command ends
+
+static bool is_plain(const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if (!isalnum((unsigned char)*at) && strchr("_-./:=,+@%", *at) == NULL)
+            return false;
+    return text[0] != '\0';
+}
+
+static void put_quoted(FILE *out, const char *text)
+{
+    fputc('\'', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*text, out);
+    }
+    fputc('\'', out);
+}
+
+void gp_command_line_set(int argc, char **argv)
+{
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (out == NULL)
+        return;
+    fputs("greenprof", out);
+    for (int i = 1; i < argc; i++) {
+        fputc(' ', out);
+        if (is_plain(argv[i]))
+            fputs(argv[i], out);
+        else
+            put_quoted(out, argv[i]);
+    }
+    if (fclose(out) == 0)
+        return;
+    free(line);
+    line = NULL;
+}
+
+const char *gp_command_line(void)
+{
+    return line;
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// The command as it was given. Threads: one. Signals: not safe.
+#pragma once
+
+// Remember it, before options are parsed, which puts them in another order.
+void gp_command_line_set(int argc, char **argv);
+
+// As a shell reads it: "greenprof export 'a b' ..."; NULL when memory is short.
+const char *gp_command_line(void);
