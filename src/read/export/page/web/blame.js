@@ -5,6 +5,18 @@
 const BLAME_GROUPS = [["", "names"], ["coroutine", "coroutines"], ["endpoint", "endpoints"]];
 const MATRIX_SIZE = 8;
 
+/** @typedef {{hog: number, victims: number[]}} Slice victims: rows of the store's */
+/**
+ * @typedef {object} BlameModel what a selection takes
+ * @property {string} key
+ * @property {BlameGroups} groups
+ * @property {Slice[]} slices
+ * @property {DelayPair[]} pairs
+ * @property {WakePair[]} wakes
+ * @property {LastWait[]} unresumed
+ * @property {(coro: number, trace: number, from: number, to: number) => boolean} takes coroutines
+ */
+
 class BlameView {
     /** @param {App} app */
     constructor(app) {
@@ -20,6 +32,11 @@ class BlameView {
         /** @type {Record<string, [string, () => void]>} */
         this.keys = { g: ["sum up by names, coroutines, endpoints in turn", () => this.nextGroup()] };
         this.made = "";
+        /** @type {BlameModel | undefined} */
+        this.kept = undefined;
+        this.ends = new StackEnds(app.store);
+        /** By coroutine: node at which it was parked most of the time. @type {Uint32Array | undefined} */
+        this.parked = undefined;
     }
 
     sentence() {
@@ -39,7 +56,10 @@ class BlameView {
         this.app.set({ group: BLAME_GROUPS[(at + 1) % BLAME_GROUPS.length][0] });
     }
 
-    /** What the selection takes; kept until that changes. */
+    /**
+     * What the selection takes; kept until that changes.
+     * @returns {BlameModel}
+     */
     model() {
         const { selection, store } = this.app, { coro, name, entry, spawn, trace, endpoint, request, latency, thread, from, to, group } = selection;
         const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, latency, thread, from, to, group]);
@@ -94,7 +114,7 @@ class BlameView {
             : "None is left by the filters.";
     }
 
-    /** @param {ReturnType<BlameView["model"]>} model */
+    /** @param {BlameModel} model */
     delays(model) {
         const { pairs, groups } = model;
         if (pairs.length === 0)
@@ -109,7 +129,7 @@ class BlameView {
         ], pairs, sort, onSort, { limit: 100, caption: "Time for which it was ready while a long slice kept the thread" })];
     }
 
-    /** @param {ReturnType<BlameView["model"]>} model */
+    /** @param {BlameModel} model */
     matrix({ pairs, groups }) {
         const ranked = (/** @type {"from" | "to"} */ side) => {
             /** @type {Map<number, number>} */
@@ -128,19 +148,18 @@ class BlameView {
                                                        el("thead", {}, head), el("tbody", {}, ...rows)));
     }
 
-    /** @param {{hog: number, victims: number[]}} slice */
+    /** @param {Slice} slice */
     delayOf(slice) {
         const { hog, victim } = this.app.store, all = this.blame.victims.first;
         return slice.victims.length === all[slice.hog + 1] - all[slice.hog] ? hog.delay[slice.hog]
             : slice.victims.reduce((sum, row) => sum + victim.delay[row], 0);
     }
 
-    /** @param {ReturnType<BlameView["model"]>} model */
+    /** @param {BlameModel} model */
     slices({ slices }) {
         const { app } = this, { hog, head } = app.store, { sort, row } = app.selection;
         if (slices.length === 0)
             return [this.none(hog.coro.length > 0 ? "None is left by the filters." : this.noDelays())];
-        /** @typedef {{hog: number, victims: number[]}} Slice */
         const columns = [
             { title: "coroutine", left: true, text: (/** @type {Slice} */ one) => app.store.coroText(hog.coro[one.hog]), value: (/** @type {Slice} */ one) => hog.coro[one.hog] },
             { title: "start", text: (/** @type {Slice} */ one) => timeText(hog.start[one.hog]), value: (/** @type {Slice} */ one) => hog.start[one.hog] },
@@ -156,7 +175,7 @@ class BlameView {
         return chosen ? [table, this.oneSlice(chosen)] : [table];
     }
 
-    /** @param {{hog: number, victims: number[]}} slice */
+    /** @param {Slice} slice */
     oneSlice({ hog: number, victims }) {
         const { app } = this, { hog, victim, head } = app.store, coro = hog.coro[number], start = hog.start[number], trace = hog.trace[number];
         const range = { from: String(start), to: String(start + hog.length[number]), row: "" };
@@ -174,7 +193,7 @@ class BlameView {
             ], [...victims].sort((a, b) => victim.delay[b] - victim.delay[a]), "", () => {}, { limit: 50, fixed: true, caption: "Its victims" }));
     }
 
-    /** @param {ReturnType<BlameView["model"]>} model */
+    /** @param {BlameModel} model */
     wakes({ wakes, groups }) {
         const { waker } = this.app.store.activity, [sort, onSort] = this.sorting("wakes", "-was parked");
         if (wakes.length === 0)
@@ -195,14 +214,13 @@ class BlameView {
         this.app.set({ view: "flame", weight: "wall", coro: String(coro), name: "", entry: "", spawn: "", row: "", zoom: "" });
     }
 
-    /** @param {ReturnType<BlameView["model"]>} model */
+    /** @param {BlameModel} model */
     unresumed({ unresumed }) {
         const { store } = this.app, { coro } = store, [sort, onSort] = this.sorting("unresumed", "-for");
         if (unresumed.length === 0)
             return this.none(store.activity.coro.length === 0 ? "Not known: this file has no timeline of its coroutines."
                 : "No coroutine that the filters leave was waiting when the capture ended.");
         this.parked ??= this.blame.parkedAt();
-        this.ends ??= new StackEnds(store);
         const { ends, parked } = this, place = (/** @type {LastWait} */ one) => {
             const node = ends.functionNode(parked[one.coro]);
             return node > 0 ? store.nameOf(store.node.frame[node]) + ends.above(node) : "";
@@ -219,7 +237,7 @@ class BlameView {
             caption: "They waited when the capture ended: idle ones of a pool, or such as nothing will ever resume (a leak)" });
     }
 
-    /** @param {ReturnType<BlameView["model"]>} model */
+    /** @param {BlameModel} model */
     longest({ takes }) {
         const { store } = this.app, { coro } = store, [sort, onSort] = this.sorting("longest", "-longest slice");
         const rows = [...coro.longest.keys()].filter((i) => coro.longest[i] > 0 && takes(i, 0, 0, Infinity)).sort((a, b) => coro.longest[b] - coro.longest[a]);

@@ -108,7 +108,7 @@ class Comparison {
         const sums = [];
         [sides.slow, sides.rest].forEach((numbers, side) => {
             for (const number of numbers)
-                this.requests.each(number, (coro, state, node, ns) => {
+                this.requests.each(number, (ns, node, state) => {
                     const sum = sums[ends.number(state, node)] ??= [0, 0, node, 0];
                     sum[side] += ns;
                     if (side === 0 && ns > sum[3])
@@ -140,7 +140,7 @@ class Comparison {
         for (const number of numbers) {
             let many = 0;
             latency += store.request.latency[number];
-            requests.each(number, (coro, state, node, ns) => {
+            requests.each(number, (ns, node) => {
                 const own = requests.ends.functionNode(node);
                 if (own > 0)
                     self[functions[store.node.frame[own]]] += ns;
@@ -205,7 +205,7 @@ class Comparison {
     nodeMeans(numbers) {
         const { store } = this, total = new Float64Array(store.nodeCount);
         for (const number of numbers)
-            this.requests.each(number, (coro, state, node, ns) => {
+            this.requests.each(number, (ns, node) => {
                 total[node] += ns;
             });
         for (let i = store.nodeCount - 1; i > 0; i--)

@@ -177,18 +177,18 @@ class Requests {
     /**
      * Rows of a request's critical path, or, where the file has none, its segments.
      * @param {number} request
-     * @param {(coro: number, state: number, node: number, ns: number) => void} take coro: -1 = not known; node: 0 = no stack
+     * @param {(ns: number, node: number, state: number, coro: number) => void} take node: 0 = no stack; coro: -1 = not known
      */
     each(request, take) {
         const { paths, label, segment } = this.store, { first, rows } = this.paths;
         for (let i = first[request]; i < first[request + 1]; i++) {
             const row = rows[i];
-            take(label.coro[paths.label[row]] - 1, paths.state[row], paths.node[row], paths.weight[row]);
+            take(paths.weight[row], paths.node[row], paths.state[row], label.coro[paths.label[row]] - 1);
         }
         if (first[request] === first[request + 1])
             for (let i = this.segments.first[request]; i < this.segments.first[request + 1]; i++) {
                 const row = this.segments.rows[i];
-                take(segment.coro[row] - 1, segment.state[row], Math.max(segment.node[row] - 1, 0), segment.length[row]);
+                take(segment.length[row], Math.max(segment.node[row] - 1, 0), segment.state[row], segment.coro[row] - 1);
             }
     }
 
@@ -199,7 +199,7 @@ class Requests {
     states(request) {
         const sums = new Float64Array(this.store.head.states.length + 1), unknown = sums.length - 1;
         sums[unknown] = this.store.request.latency[request];
-        this.each(request, (coro, state, node, ns) => {
+        this.each(request, (ns, _, state) => {
             sums[state] += ns;
             sums[unknown] -= ns;
         });
@@ -214,7 +214,7 @@ class Requests {
     parts(request) {
         /** @type {Map<string, Part>} */
         const parts = new Map();
-        this.each(request, (coro, state, node, ns) => {
+        this.each(request, (ns, node, state, coro) => {
             const text = this.ends.texts[this.ends.number(state, node)], above = this.ends.above(node), key = `${coro}\n${text}\n${above}`;
             const part = parts.get(key);
             if (part)
@@ -233,7 +233,7 @@ class Requests {
         const { head, request: table } = this.store, latency = table.latency[request];
         /** @type {Map<string, number>} */
         const sums = new Map();
-        this.each(request, (coro, state, node, ns) => {
+        this.each(request, (ns, node, state) => {
             const text = this.ends.texts[this.ends.number(state, node)].replace(/^\[(\w+)\]/, "$1");
             sums.set(text, (sums.get(text) ?? 0) + ns);
         });
