@@ -81,6 +81,8 @@ class Comparison {
             }
             this.functions[frame] = /** @type {number} */ (numbers.get(key));
         }
+        /** @type {Uint32Array | null} by node of the store */
+        this.nodeFunctions = null;
     }
 
     /**
@@ -133,7 +135,8 @@ class Comparison {
      * @param {number[]} numbers @returns {Measured}
      */
     measure(numbers) {
-        const { store, functions, requests } = this, count = this.names.length;
+        const { store, requests } = this, count = this.names.length;
+        const functions = this.nodeFunctions ??= Uint32Array.from(store.node.frame, (frame) => this.functions[frame]), { parent } = store;
         const [sum, squares, self, gain, value] = Array.from({ length: 5 }, () => new Float64Array(count));
         const present = new Uint32Array(count), seen = new Uint32Array(count), touched = new Uint32Array(count);
         let row = 0, latency = 0;
@@ -143,9 +146,9 @@ class Comparison {
             requests.each(number, (ns, node) => {
                 const own = requests.ends.functionNode(node);
                 if (own > 0)
-                    self[functions[store.node.frame[own]]] += ns;
-                for (row++; node > 0; node = store.parent[node]) {
-                    const one = functions[store.node.frame[node]];
+                    self[functions[own]] += ns;
+                for (row++; node > 0; node = parent[node]) {
+                    const one = functions[node];
                     if (seen[one] === row) // of a recursion once
                         continue;
                     seen[one] = row;

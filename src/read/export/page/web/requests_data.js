@@ -48,7 +48,7 @@ function percentileOf(sorted, percent) {
     return sorted.length > 0 ? sorted[Math.max(Math.ceil(sorted.length * percent / 100), 1) - 1] : 0;
 }
 
-/** Ends of stacks in words: each pair of a state and a node has the number of a text. */
+/** Ends of stacks in words: the state, pseudo-frames and the function; each text has a number. */
 class StackEnds {
     /** @param {Store} store */
     constructor(store) {
@@ -57,8 +57,8 @@ class StackEnds {
         this.texts = [];
         /** @type {Map<string, number>} */
         this.numbers = new Map();
-        /** By node and state: number, +1. */
-        this.made = new Uint32Array(store.nodeCount * store.head.states.length);
+        /** Numbers by state, function and pseudo-frame: texts are made for few of all nodes. @type {Map<number, number>} */
+        this.made = new Map();
     }
 
     /**
@@ -74,15 +74,25 @@ class StackEnds {
 
     /** @param {number} state @param {number} node */
     number(state, node) {
-        const at = node * this.store.head.states.length + state;
-        if (this.made[at] === 0) {
-            const text = this.makeText(state, node), found = this.numbers.get(text) ?? this.texts.length;
-            if (found === this.texts.length)
-                this.texts.push(text);
-            this.numbers.set(text, found);
-            this.made[at] = found + 1;
+        const { parent, node: { frame } } = this.store, own = this.functionNode(node);
+        if (node !== own && parent[node] !== own)
+            return this.numberOf(this.makeText(state, node));
+        const key = ((node === own ? 0 : frame[node] + 1) * 0x400000 + (own === 0 ? 0 : frame[own] + 1)) * 8 + state;
+        let found = this.made.get(key);
+        if (found === undefined) {
+            found = this.numberOf(this.makeText(state, node));
+            this.made.set(key, found);
         }
-        return this.made[at] - 1;
+        return found;
+    }
+
+    /** @param {string} text */
+    numberOf(text) {
+        const found = this.numbers.get(text) ?? this.texts.length;
+        if (found === this.texts.length)
+            this.texts.push(text);
+        this.numbers.set(text, found);
+        return found;
     }
 
     /** @param {number} state @param {number} node */

@@ -70,8 +70,8 @@ class OneRequest {
         this.element.replaceChildren(
             el("h2", { text: `Request ${request + 1}: ${head.endpoints[table.endpoint[request]]?.text ?? ""}` }),
             el("p", { class: "why", text: this.requests.sentence(request) }), el("p", { class: "muted", text: began }), ...notes, this.buttons(),
-            el("h3", { text: "Latency: its critical path by state" }), this.bar.element, el("p", { class: "sums", text: this.sumsText(request, sums) }),
-            this.strip.element, this.partsTable(request),
+            el("h3", { text: "Latency: its critical path by state" }), this.bar.canvas,
+            el("p", { class: "sums", text: this.sumsText(request, sums) }), this.strip.element, this.partsTable(request),
             el("h3", { text: "Resources: sums over its coroutines" }), el("p", { class: "resources", text: this.resourcesText(request) }),
             el("h3", { text: "Spans" }), this.spansTable(request));
     }
