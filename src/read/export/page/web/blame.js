@@ -168,10 +168,10 @@ class BlameView {
             { title: "victims", text: (/** @type {Slice} */ one) => countText(one.victims.length), value: (/** @type {Slice} */ one) => one.victims.length },
             { title: "thread", left: true, text: (/** @type {Slice} */ one) => head.threads[hog.thread[one.hog] - 1] ?? "", value: (/** @type {Slice} */ one) => hog.thread[one.hog] },
         ];
-        const known = columns.some((column) => column.title === sort.replace(/^-/, "")), chosen = slices.find((one) => String(one.hog) === row);
+        const known = columns.some((column) => column.title === sort.replace(/^-/, "")), chosen = slices.find((one) => `hog${one.hog}` === row);
         const table = sortedTable(columns, slices, known ? sort : "-others waited", (next) => app.set({ sort: next }),
             { limit: 200, caption: "Each of them: choose one for its victims, its timeline and its flame graph", chosen: (one) => one === chosen,
-              onChoose: (one) => app.set({ row: one === chosen ? "" : String(one.hog) }) });
+              onChoose: (one) => app.set({ row: one === chosen ? "" : `hog${one.hog}` }) });
         return chosen ? [table, this.oneSlice(chosen)] : [table];
     }
 
@@ -240,7 +240,7 @@ class BlameView {
     /** @param {BlameModel} model */
     longest({ takes }) {
         const { store } = this.app, { coro } = store, [sort, onSort] = this.sorting("longest", "-longest slice");
-        const rows = [...coro.longest.keys()].filter((i) => coro.longest[i] > 0 && takes(i, 0, 0, Infinity)).sort((a, b) => coro.longest[b] - coro.longest[a]);
+        const rows = [...coro.longest.keys()].filter((i) => coro.longest[i] > 0 && !(coro.flags[i] & CORO.thread) && takes(i, 0, 0, Infinity)).sort((a, b) => coro.longest[b] - coro.longest[a]);
         if (rows.length === 0)
             return this.none("Not known: no coroutine that the filters leave has a ledger.");
         return sortedTable([

@@ -24,8 +24,8 @@
  * @property {number} latency ns, sum
  * @property {Float64Array} sum ns under the function
  * @property {Float64Array} squares ns², sum over requests
- * @property {Float64Array} self ns in the function itself
- * @property {Float64Array} gain ns, sum over requests of what is under it, but at most 1 ms
+ * @property {Float64Array} self ns in the function itself; not what it was ready for: others had the thread then
+ * @property {Float64Array} gain ns, sum over requests of what is under it and was not ready, but at most 1 ms
  * @property {Uint32Array} present requests that have it on their path
  */
 
@@ -137,16 +137,16 @@ class Comparison {
     measure(numbers) {
         const { store, requests } = this, count = this.names.length;
         const functions = this.nodeFunctions ??= Uint32Array.from(store.node.frame, (frame) => this.functions[frame]), { parent } = store;
-        const [sum, squares, self, gain, value] = Array.from({ length: 5 }, () => new Float64Array(count));
+        const [sum, squares, self, gain, value, own] = Array.from({ length: 6 }, () => new Float64Array(count));
         const present = new Uint32Array(count), seen = new Uint32Array(count), touched = new Uint32Array(count);
         let row = 0, latency = 0;
         for (const number of numbers) {
             let many = 0;
             latency += store.request.latency[number];
-            requests.each(number, (ns, node) => {
-                const own = requests.ends.functionNode(node);
-                if (own > 0)
-                    self[functions[own]] += ns;
+            requests.each(number, (ns, node, state) => {
+                const inner = requests.ends.functionNode(node), worked = state === STATE.ready || state === STATE.preempted ? 0 : ns;
+                if (inner > 0)
+                    self[functions[inner]] += worked;
                 for (row++; node > 0; node = parent[node]) {
                     const one = functions[node];
                     if (seen[one] === row) // of a recursion once
@@ -155,14 +155,15 @@ class Comparison {
                     if (value[one] === 0)
                         touched[many++] = one;
                     value[one] += ns;
+                    own[one] += worked;
                 }
             });
             for (const one of touched.subarray(0, many)) {
                 sum[one] += value[one];
                 squares[one] += value[one] * value[one];
-                gain[one] += Math.min(value[one], LESS_NS);
+                gain[one] += Math.min(own[one], LESS_NS);
                 present[one]++;
-                value[one] = 0;
+                value[one] = own[one] = 0;
             }
         }
         return { count: numbers.length, latency, sum, squares, self, gain, present };

@@ -95,10 +95,10 @@ class ComparedRequests {
             time("difference", "difference", "of the two means"),
             { title: "t", text: t, value: (one) => Number.isNaN(one.t) ? 0 : one.t,
               help: "the difference over its standard error across requests (Welch): beyond 3 it is hardly chance" },
-        ], (this.differences ?? []).slice(0, 20), this.sort, (sort) => {
+        ], this.differences ?? [], this.sort, (sort) => {
             this.sort = sort;
             this.drawTable();
-        }, { caption: "Functions on the critical path whose time differs, the surest first; what all of the latency lies under is left out",
+        }, { limit: 20, caption: "Functions on the critical path whose time differs, the surest first; what all of the latency lies under is left out",
              onChoose: (one) => this.app.set({ view: "flame", weight: "path", search: "^" + one.name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$" }) });
         swapContent(/** @type {HTMLElement} */ (this.table), table);
     }
@@ -109,7 +109,7 @@ class ComparedRequests {
         if (levers.length === 0)
             return [el("p", { class: "muted", text: "No function is on the critical path of most of its requests." })];
         const lines = levers.map((one) => el("li", { text: `1 ms less in ${one.name} makes ${endpoint} up to ${timeText(Math.round(one.gain))} faster on average: ` +
-            `it is on the critical path of ${share(one.present)} of its requests, ${share(one.share)} of their latency lies under it, ${share(one.self)} in it.` }));
+            `it is on the critical path of ${share(one.present)} of its requests, ${share(one.share)} of their latency lies under it; in it they worked or waited for ${share(one.self)}.` }));
         return [el("p", { class: "muted", text: "Up to: a request is not shortened by more than it spends there, and when that takes less, something else may be " +
             "what it waits for." }), el("ol", { class: "levers" }, ...lines)];
     }

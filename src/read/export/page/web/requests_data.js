@@ -256,4 +256,27 @@ class Requests {
         return `${head.endpoints[table.endpoint[request]]?.text ?? "It"} took ${timeText(latency)}` +
             (said.length > 0 ? `: ${said.join(", ")}.` : "; what it spent its time on is not known.");
     }
+
+    /**
+     * Coroutines that the thread ran which a request's own was ready for, the longest first.
+     * @param {number} request @returns {[number, number][]} coroutines and ns
+     */
+    keepers(request) {
+        const { activity, segment, request: table } = this.store, { first, rows } = this.segments;
+        const from = table.start[request], to = from + table.latency[request];
+        /** @type {Map<number, number>} */
+        const kept = new Map();
+        const meanwhile = [...activity.start.keys()].filter((i) => activity.start[i] < to + 1e3 && activity.start[i] + activity.active[i] > from);
+        for (const row of rows.subarray(first[request], first[request + 1])) {
+            const start = segment.from[row], end = start + segment.length[row], coro = segment.coro[row] - 1;
+            const next = segment.state[row] !== STATE.ready ? undefined
+                : meanwhile.find((i) => activity.coro[i] === coro && Math.abs(activity.start[i] - end) <= 1e3);
+            for (const i of next === undefined ? [] : meanwhile) {
+                const both = Math.min(activity.start[i] + activity.active[i], end) - Math.max(activity.start[i], start);
+                if (both > 0 && activity.coro[i] !== coro && activity.thread[i] === activity.thread[Number(next)])
+                    kept.set(activity.coro[i], (kept.get(activity.coro[i]) ?? 0) + both * activity.slice[i] / activity.active[i]);
+            }
+        }
+        return [...kept].sort((a, b) => b[1] - a[1]);
+    }
 }

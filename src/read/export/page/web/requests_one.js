@@ -71,7 +71,7 @@ class OneRequest {
             el("h2", { text: `Request ${request + 1}: ${head.endpoints[table.endpoint[request]]?.text ?? ""}` }),
             el("p", { class: "why", text: this.requests.sentence(request) }), el("p", { class: "muted", text: began }), ...notes, this.buttons(),
             el("h3", { text: "Latency: its critical path by state" }), this.bar.canvas,
-            el("p", { class: "sums", text: this.sumsText(request, sums) }), this.strip.element, this.partsTable(request),
+            el("p", { class: "sums", text: this.sumsText(request, sums) }), this.strip.element, ...this.keptWaiting(request), this.partsTable(request),
             el("h3", { text: "Resources: sums over its coroutines" }), el("p", { class: "resources", text: this.resourcesText(request) }),
             el("h3", { text: "Spans" }), this.spansTable(request));
     }
@@ -105,6 +105,20 @@ class OneRequest {
         const latency = this.app.store.request.latency[request], names = [...this.app.store.head.states, "not known"];
         const parts = [...sums].flatMap((ns, state) => ns > 0 ? [`${names[state]} ${timeText(ns)} (${percentText(ns, latency)})`] : []);
         return `${parts.join(" + ")} = ${timeText(latency)}`;
+    }
+
+    /**
+     * What its thread ran while it was ready.
+     * @param {number} request
+     */
+    keptWaiting(request) {
+        const { app } = this, keepers = this.requests.keepers(request), shown = keepers.slice(0, 5);
+        if (shown.length === 0)
+            return [];
+        const buttons = shown.map(([coro, ns]) => el("button", { type: "button", text: `${app.store.coroText(coro)} ${timeText(Math.round(ns))}`,
+                                                                 onclick: () => app.set({ ...this.only(), request: "", view: "blame", coro: String(coro) }) }));
+        const more = keepers.length > shown.length ? [el("span", { class: "muted", text: `and ${keepers.length - shown.length} more` })] : [];
+        return [el("div", { class: "toolbar keepers" }, el("span", { text: "While it was ready, its thread ran" }), ...buttons, ...more)];
     }
 
     /** @param {number} request */
