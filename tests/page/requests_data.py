@@ -9,6 +9,7 @@ from page_data import PageData
 MS = 10**6
 RUNNING, PREEMPTED, PARKED, READY, WAITING, BLOCKED = range(6)
 HANDLE = ("main", "serve", "handle")
+PARSE = HANDLE + ("parse",)
 RENDER, QUERY = HANDLE + ("render",), HANDLE + ("query", "recv", "[parked]")
 BEHIND, STUCK = HANDLE + ("[ready]", "[behind 12 crunch]"), HANDLE + ("log", "fsync", "[blocked]")
 LIST, PUT = 0, 1
@@ -22,7 +23,7 @@ def list_parts(number):
 
 
 def put_parts(number):
-    return [(RUNNING, HANDLE, 3 * MS), (BLOCKED, STUCK, (number + 1) * MS)]
+    return [(RUNNING, HANDLE, 5 * MS // 2), (RUNNING, PARSE, MS // 2), (BLOCKED, STUCK, (number + 1) * MS)]
 
 
 def request_of(data, number, endpoint, start, parts, flags=0):
@@ -37,7 +38,7 @@ def request_of(data, number, endpoint, start, parts, flags=0):
         data.row("path", stack, label=label, state=state, weight=ns, samples=1, tick=0, side=0)
         seen = stack[:-1] if stack == BEHIND else stack
         data.stack(*seen)
-        data.add("segment", **{"request": number, "from": at, "length": ns, "coro": coro + 1, "state": state, "node": seen})
+        data.add("segment", **{"request": number, "from": at, "length": ns, "coro": coro, "state": state, "node": seen})
         at += ns
     return at
 
@@ -68,7 +69,7 @@ def add_spans(data):
 
 def requests_page(**head):
     latencies = [latency(list_parts(i)) for i in range(100)], [latency(put_parts(i)) for i in range(4)]
-    data = PageData(title="service", weight="path", coroutines=["crunch", "worker"], traces=[f"{i + 1:032x}" for i in range(104)],
+    data = PageData(title="service", weight="path", coroutines=["crunch", "worker"], traces=[f"{i + 1:032x}" for i in range(104)], threads=["one", "two"],
                     endpoints=[endpoint_of("GET /list", latencies[0], 0), endpoint_of("PUT /item", latencies[1], 1)], **head)
     data.stack(*BEHIND)
     for i in range(100):
@@ -76,6 +77,10 @@ def requests_page(**head):
     for i in range(4):
         request_of(data, 100 + i, PUT, 600 * MS + i * 50 * MS, put_parts(i), flags=[0, 1, 2, 4][i])
     add_spans(data)
+    # Request 99 is ready in [495, 500) ms; 51 (151 worker) has its thread for 4 ms of that, 52 another one.
+    for coro, start, active, wait, thread in ((51, 490, 9, 500, 1), (52, 490, 20, 500, 2), (99, 500, 55, 0, 1)):
+        data.add("activity", coro=coro, start=start * MS, active=active * MS, wait=wait * MS, slice=active * MS, ready=0, waker=0, thread=thread, trace=0,
+                 flags=0)
     return data
 
 
@@ -98,6 +103,8 @@ def blame_page(**head):
     for number, (name, longest) in enumerate([(0, 30 * MS), (1, 4 * MS), (1, 5 * MS), (2, MS), (1, MS)]):
         data.add("coro", id=12 + number, name=name, entry=data.name(["crunch", "work", "work", "read_loop", "work"][number]) + 1, parent=0,
                  spawn=("main", "spawn_all"), flags=0, cpu=longest, longest=longest)
+    label = data.add("label", coro=4)
+    data.row("row", ("read_loop", "recv", "[parked]"), label=label, state=PARKED, weight=MS, samples=1, tick=0, side=0)
     for number in range(2):
         data.add("request", trace=number + 1, endpoint=number, coro=number + 2, start=0, latency=200 * MS)
     hog_of(data, 0, 0, 10 * MS, 20 * MS, [(1, 1, 15 * MS), (2, 2, 5 * MS)])

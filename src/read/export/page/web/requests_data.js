@@ -198,7 +198,7 @@ class Requests {
         if (first[request] === first[request + 1])
             for (let i = this.segments.first[request]; i < this.segments.first[request + 1]; i++) {
                 const row = this.segments.rows[i];
-                take(segment.length[row], Math.max(segment.node[row] - 1, 0), segment.state[row], segment.coro[row] - 1);
+                take(segment.length[row], Math.max(segment.node[row] - 1, 0), segment.state[row], segment.coro[row]);
             }
     }
 
@@ -268,7 +268,7 @@ class Requests {
         const kept = new Map();
         const meanwhile = [...activity.start.keys()].filter((i) => activity.start[i] < to + 1e3 && activity.start[i] + activity.active[i] > from);
         for (const row of rows.subarray(first[request], first[request + 1])) {
-            const start = segment.from[row], end = start + segment.length[row], coro = segment.coro[row] - 1;
+            const start = segment.from[row], end = start + segment.length[row], coro = segment.coro[row];
             const next = segment.state[row] !== STATE.ready ? undefined
                 : meanwhile.find((i) => activity.coro[i] === coro && Math.abs(activity.start[i] - end) <= 1e3);
             for (const i of next === undefined ? [] : meanwhile) {

@@ -55,7 +55,7 @@ class OneRequest {
     steps(request) {
         const { segment } = this.app.store, { first, rows } = this.requests.segments, { ends } = this.requests;
         return Array.from(rows.subarray(first[request], first[request + 1]), (row) => ({
-            state: segment.state[row], coro: segment.coro[row] - 1, from: segment.from[row], length: segment.length[row],
+            state: segment.state[row], coro: segment.coro[row], from: segment.from[row], length: segment.length[row],
             name: ends.texts[ends.number(segment.state[row], Math.max(segment.node[row] - 1, 0))],
         }));
     }
