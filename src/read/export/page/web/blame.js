@@ -27,7 +27,8 @@ class BlameView {
         this.blame = new Blame(app.store);
         /** @type {Record<string, string>} how each table but that of slices is sorted */
         this.sorts = {};
-        this.parts = Object.fromEntries(["group", "delays", "slices", "wakes", "unresumed", "longest"].map((name) => [name, el("section", { "aria-label": name })]));
+        this.parts = Object.fromEntries(["group", "delays", "slices", "wakes", "unresumed", "longest"]
+            .map((name) => [name, el("section", { "aria-label": name })]));
         this.element = el("div", { class: "blame" }, ...Object.values(this.parts));
         /** @type {Record<string, [string, () => void]>} */
         this.keys = { g: ["sum up by names, coroutines, endpoints in turn", () => this.nextGroup()] };
@@ -41,14 +42,15 @@ class BlameView {
 
     sentence() {
         const { slices } = this.model(), delay = slices.reduce((sum, slice) => sum + this.delayOf(slice), 0);
-        return `What kept others waiting: ${countText(slices.length)} long ${slices.length === 1 ? "slice" : "slices"}, for which others were ready and waited ` +
-            `${timeText(delay)} in all; what ended waits; and what nothing resumed.`;
+        const count = `${countText(slices.length)} long ${slices.length === 1 ? "slice" : "slices"}`;
+        return `What kept others waiting: ${count}, for which others were ready and waited ${timeText(delay)} in all; ` +
+            "what ended waits; and what nothing resumed.";
     }
 
     empty() {
         const { hog, activity, coro } = this.app.store;
         return hog.coro.length + activity.coro.length + coro.id.length > 0 ? null
-            : "This file has no coroutines: no switch was seen. Look at the flame graph, or record with greenprof run, which knows the runtimes' switches.";
+            : "This file has no coroutines: no switch was seen. greenprof run knows the switches of many runtimes; greenprof runtimes lists them.";
     }
 
     nextGroup() {
@@ -66,7 +68,8 @@ class BlameView {
         if (this.kept?.key !== key) {
             const groups = new BlameGroups(store, group), slices = this.blame.slices(selection);
             this.kept = { key, groups, slices, pairs: this.blame.pairs(slices, groups), wakes: this.blame.wakes(selection, groups),
-                          unresumed: this.blame.unresumed(selection), takes: this.blame.test({ ...selection, trace: "", endpoint: "", request: "", latency: "" }) };
+                          unresumed: this.blame.unresumed(selection),
+                          takes: this.blame.test({ ...selection, trace: "", endpoint: "", request: "", latency: "" }) };
         }
         return this.kept;
     }
@@ -85,9 +88,10 @@ class BlameView {
     }
 
     groupButtons() {
-        return el("div", { class: "toolbar" }, el("span", { text: "sum up by" }), el("span", { class: "group", role: "group", "aria-label": "sum up by" },
-            ...BLAME_GROUPS.map(([group, text]) => el("button", { type: "button", text, "aria-pressed": String(group === this.app.selection.group),
-                                                                  onclick: () => this.app.set({ group }) }))));
+        const buttons = BLAME_GROUPS.map(([group, text]) => el("button", { type: "button", text, onclick: () => this.app.set({ group }),
+                                                                           "aria-pressed": String(group === this.app.selection.group) }));
+        return el("div", { class: "toolbar" }, el("span", { text: "sum up by" }),
+                  el("span", { class: "group", role: "group", "aria-label": "sum up by" }, ...buttons));
     }
 
     /**
@@ -110,7 +114,7 @@ class BlameView {
     noDelays() {
         const { hog, victim } = this.app.store;
         return hog.coro.length === 0 ? "No slice was so long that it was recorded: 10 ms, or what GREENPROF_HOG_MS says."
-            : victim.hog.length === 0 ? "Nothing is known to have been ready meanwhile: nothing was, or the runtime does not say when a coroutine becomes ready."
+            : victim.hog.length === 0 ? "Nothing is known to have been ready meanwhile: nothing was, or the runtime does not say what is ready."
             : "None is left by the filters.";
     }
 
@@ -121,11 +125,9 @@ class BlameView {
             return [this.none(this.noDelays())];
         const [sort, onSort] = this.sorting("delays", "-waited in all");
         return [this.matrix(model), sortedTable([
-            { title: "kept its thread", left: true, text: (pair) => groups.text(pair.from), value: (pair) => groups.text(pair.from) },
-            { title: "had to wait", left: true, text: (pair) => groups.text(pair.to), value: (pair) => groups.text(pair.to) },
-            { title: "waited in all", text: (pair) => timeText(pair.total), value: (pair) => pair.total },
-            { title: "longest", text: (pair) => timeText(pair.longest), value: (pair) => pair.longest },
-            { title: "times", text: (pair) => countText(pair.count), value: (pair) => pair.count },
+            textColumn("kept its thread", (pair) => groups.text(pair.from)), textColumn("had to wait", (pair) => groups.text(pair.to)),
+            timeColumn("waited in all", (pair) => pair.total), timeColumn("longest", (pair) => pair.longest),
+            countColumn("times", (pair) => pair.count),
         ], pairs, sort, onSort, { limit: 100, caption: "Time for which it was ready while a long slice kept the thread" })];
     }
 
@@ -139,11 +141,12 @@ class BlameView {
             return [...sums].sort((a, b) => b[1] - a[1]).slice(0, MATRIX_SIZE).map(([group]) => group);
         };
         const to = ranked("to"), most = pairs[0].total, cells = new Map(pairs.map((pair) => [`${pair.from} ${pair.to}`, pair.total]));
-        const head = el("tr", {}, el("th", { scope: "col", class: "left", text: "kept its thread" }), ...to.map((group) => el("th", { scope: "col", text: groups.text(group) })));
-        const rows = ranked("from").map((from) => el("tr", {}, el("th", { scope: "row", class: "left", text: groups.text(from) }), ...to.map((group) => {
-            const ns = cells.get(`${from} ${group}`) ?? 0, part = `${(100 * ns / most).toFixed(1)}%`;
-            return el("td", { text: ns > 0 ? timeText(ns) : "", style: ns > 0 ? `background: linear-gradient(var(--chosen), var(--chosen)) no-repeat 0 0 / ${part} 100%` : null });
-        })));
+        const head = el("tr", {}, el("th", { scope: "col", class: "left", text: "kept its thread" }),
+                        ...to.map((group) => el("th", { scope: "col", text: groups.text(group) })));
+        const cell = (/** @type {number} */ ns) => ns === 0 ? el("td", {})
+            : el("td", { text: timeText(ns), style: `background-size: ${(100 * ns / most).toFixed(1)}% 100%` });
+        const rows = ranked("from").map((from) => el("tr", {}, el("th", { scope: "row", class: "left", text: groups.text(from) }),
+                                                     ...to.map((group) => cell(cells.get(`${from} ${group}`) ?? 0))));
         return el("div", { class: "table matrix" }, el("table", {}, el("caption", { text: `Had to wait, at most ${MATRIX_SIZE} by ${MATRIX_SIZE}` }),
                                                        el("thead", {}, head), el("tbody", {}, ...rows)));
     }
@@ -160,13 +163,12 @@ class BlameView {
         const { app } = this, { hog, head } = app.store, { sort, row } = app.selection;
         if (slices.length === 0)
             return [this.none(hog.coro.length > 0 ? "None is left by the filters." : this.noDelays())];
+        /** @type {Column<Slice>[]} */
         const columns = [
-            { title: "coroutine", left: true, text: (/** @type {Slice} */ one) => app.store.coroText(hog.coro[one.hog]), value: (/** @type {Slice} */ one) => hog.coro[one.hog] },
-            { title: "start", text: (/** @type {Slice} */ one) => timeText(hog.start[one.hog]), value: (/** @type {Slice} */ one) => hog.start[one.hog] },
-            { title: "length", text: (/** @type {Slice} */ one) => timeText(hog.length[one.hog]), value: (/** @type {Slice} */ one) => hog.length[one.hog] },
-            { title: "others waited", text: (/** @type {Slice} */ one) => timeText(this.delayOf(one)), value: (/** @type {Slice} */ one) => this.delayOf(one) },
-            { title: "victims", text: (/** @type {Slice} */ one) => countText(one.victims.length), value: (/** @type {Slice} */ one) => one.victims.length },
-            { title: "thread", left: true, text: (/** @type {Slice} */ one) => head.threads[hog.thread[one.hog] - 1] ?? "", value: (/** @type {Slice} */ one) => hog.thread[one.hog] },
+            textColumn("coroutine", (one) => app.store.coroText(hog.coro[one.hog]), (one) => hog.coro[one.hog]),
+            timeColumn("start", (one) => hog.start[one.hog]), timeColumn("length", (one) => hog.length[one.hog]),
+            timeColumn("others waited", (one) => this.delayOf(one)), countColumn("victims", (one) => one.victims.length),
+            textColumn("thread", (one) => head.threads[hog.thread[one.hog] - 1] ?? ""),
         ];
         const known = columns.some((column) => column.title === sort.replace(/^-/, "")), chosen = slices.find((one) => `hog${one.hog}` === row);
         const table = sortedTable(columns, slices, known ? sort : "-others waited", (next) => app.set({ sort: next }),
@@ -179,17 +181,15 @@ class BlameView {
     oneSlice({ hog: number, victims }) {
         const { app } = this, { hog, victim, head } = app.store, coro = hog.coro[number], start = hog.start[number], trace = hog.trace[number];
         const range = { from: String(start), to: String(start + hog.length[number]), row: "" };
-        const text = `${app.store.coroText(coro)} kept ${hog.thread[number] > 0 ? `thread ${head.threads[hog.thread[number] - 1]}` : "its thread"} for ` +
-            `${timeText(hog.length[number])}, from ${timeText(start)} on${trace > 0 ? `, for trace ${head.traces[trace - 1]}` : ""}; ` +
-            `others waited ${timeText(hog.delay[number])} meanwhile.`;
+        const thread = hog.thread[number] > 0 ? `thread ${head.threads[hog.thread[number] - 1]}` : "its thread";
+        const text = `${app.store.coroText(coro)} kept ${thread} for ${timeText(hog.length[number])}, from ${timeText(start)} on` +
+            `${trace > 0 ? `, for trace ${head.traces[trace - 1]}` : ""}; others waited ${timeText(hog.delay[number])} meanwhile.`;
         return el("div", { class: "panel slice" }, el("p", { text }), el("div", { class: "toolbar" },
             el("button", { type: "button", text: "timeline of it", onclick: () => app.set({ view: "timeline", ...range }) }),
-            el("button", { type: "button", text: "flame graph: what others waited for", onclick: () => app.set({ view: "flame", weight: "delay", coro: String(coro),
-                                                                                                              name: "", entry: "", spawn: "", row: "", zoom: "" }) })),
+            el("button", { type: "button", text: "flame graph: what others waited for", onclick: () => this.choose(coro, "delay") })),
             sortedTable([
-                { title: "had to wait", left: true, text: (row) => app.store.coroText(victim.coro[row]), value: (row) => victim.coro[row] },
-                { title: "for", text: (row) => timeText(victim.delay[row]), value: (row) => victim.delay[row] },
-                { title: "trace", left: true, text: (row) => head.traces[victim.trace[row] - 1] ?? "", value: (row) => victim.trace[row] },
+                textColumn("had to wait", (row) => app.store.coroText(victim.coro[row])), timeColumn("for", (row) => victim.delay[row]),
+                textColumn("trace", (row) => head.traces[victim.trace[row] - 1] ?? ""),
             ], [...victims].sort((a, b) => victim.delay[b] - victim.delay[a]), "", () => {}, { limit: 50, fixed: true, caption: "Its victims" }));
     }
 
@@ -200,18 +200,17 @@ class BlameView {
             return this.none(waker.some((coro) => coro > 0) ? "None is left by the filters."
                 : "What ended waits is not known: no coroutine ended another's, or the runtime does not say which did.");
         return sortedTable([
-            { title: "ended the wait", left: true, text: (pair) => groups.text(pair.from), value: (pair) => groups.text(pair.from) },
-            { title: "of", left: true, text: (pair) => groups.text(pair.to), value: (pair) => groups.text(pair.to) },
-            { title: "was parked", text: (pair) => timeText(pair.parked), value: (pair) => pair.parked, help: "until it was made ready" },
-            { title: "longest", text: (pair) => timeText(pair.longest), value: (pair) => pair.longest, help: "time parked" },
-            { title: "then ready", text: (pair) => pair.unknown === pair.count ? "-" : timeText(pair.ready), value: (pair) => pair.ready, help: "until it ran; -: not known" },
-            { title: "times", text: (pair) => countText(pair.count), value: (pair) => pair.count },
+            textColumn("ended the wait", (pair) => groups.text(pair.from)), textColumn("of", (pair) => groups.text(pair.to)),
+            timeColumn("was parked", (pair) => pair.parked, "until it was made ready"), timeColumn("longest", (pair) => pair.longest, "time parked"),
+            { title: "then ready", text: (pair) => pair.unknown === pair.count ? "-" : timeText(pair.ready), value: (pair) => pair.ready,
+              help: "until it ran; -: not known" },
+            countColumn("times", (pair) => pair.count),
         ], wakes, sort, onSort, { limit: 100, caption: "Waits of coroutines that other coroutines ended" });
     }
 
-    /** @param {number} coro */
-    choose(coro) {
-        this.app.set({ view: "flame", weight: "wall", coro: String(coro), name: "", entry: "", spawn: "", row: "", zoom: "" });
+    /** @param {number} coro @param {string} [weight] of the flame graph */
+    choose(coro, weight = "wall") {
+        this.app.set({ view: "flame", weight, coro: String(coro), name: "", entry: "", spawn: "", row: "", zoom: "" });
     }
 
     /** @param {BlameModel} model */
@@ -226,13 +225,10 @@ class BlameView {
             return node > 0 ? store.nameOf(store.node.frame[node]) + ends.above(node) : "";
         };
         return sortedTable([
-            { title: "coroutine", left: true, text: (one) => store.coroText(one.coro), value: (one) => one.coro },
-            { title: "state", left: true, text: (one) => one.state, value: (one) => one.state },
-            { title: "since", text: (one) => timeText(one.since), value: (one) => one.since },
-            { title: "for", text: (one) => timeText(one.wait), value: (one) => one.wait },
-            { title: "parked most of the time in", left: true, text: place, value: place },
-            { title: "first function", left: true, text: (one) => coro.entry[one.coro] > 0 ? store.names[coro.entry[one.coro] - 1] : "", value: (one) => coro.entry[one.coro] },
-            { title: "spawned at", left: true, text: (one) => spawnSiteOf(store, one.coro), value: (one) => coro.spawn[one.coro] },
+            textColumn("coroutine", (one) => store.coroText(one.coro), (one) => one.coro), textColumn("state", (one) => one.state),
+            timeColumn("since", (one) => one.since), timeColumn("for", (one) => one.wait), textColumn("parked most of the time in", place),
+            textColumn("first function", (one) => coro.entry[one.coro] > 0 ? store.names[coro.entry[one.coro] - 1] : ""),
+            textColumn("spawned at", (one) => spawnSiteOf(store, one.coro)),
         ], unresumed, sort, onSort, { limit: 100, onChoose: (one) => this.choose(one.coro),
             caption: "They waited when the capture ended: idle ones of a pool, or such as nothing will ever resume (a leak)" });
     }
@@ -240,17 +236,15 @@ class BlameView {
     /** @param {BlameModel} model */
     longest({ takes }) {
         const { store } = this.app, { coro } = store, [sort, onSort] = this.sorting("longest", "-longest slice");
-        const rows = [...coro.longest.keys()].filter((i) => coro.longest[i] > 0 && !(coro.flags[i] & CORO.thread) && takes(i, 0, 0, Infinity)).sort((a, b) => coro.longest[b] - coro.longest[a]);
+        const rows = [...coro.longest.keys()].filter((i) => coro.longest[i] > 0 && !(coro.flags[i] & CORO.thread) && takes(i, 0, 0, Infinity));
         if (rows.length === 0)
             return this.none("Not known: no coroutine that the filters leave has a ledger.");
         return sortedTable([
-            { title: "coroutine", left: true, text: (i) => store.coroText(i), value: (i) => i },
-            { title: "longest slice", text: (i) => timeText(coro.longest[i]), value: (i) => coro.longest[i] },
-            { title: "CPU", text: (i) => timeText(coro.cpu[i]), value: (i) => coro.cpu[i] },
-            { title: "blocked", text: (i) => timeText(coro.blocked[i]), value: (i) => coro.blocked[i] },
-            { title: "ready", text: (i) => timeText(coro.ready[i]), value: (i) => coro.ready[i] },
-            { title: "switches", text: (i) => countText(coro.switches[i]), value: (i) => coro.switches[i] },
-        ], rows, sort, onSort, { limit: 50, onChoose: (i) => this.choose(i), caption: "A slice is the time from a switch to the coroutine to the next switch" });
+            textColumn("coroutine", (i) => store.coroText(i), (i) => i), timeColumn("longest slice", (i) => coro.longest[i]),
+            timeColumn("CPU", (i) => coro.cpu[i]), timeColumn("blocked", (i) => coro.blocked[i]), timeColumn("ready", (i) => coro.ready[i]),
+            countColumn("switches", (i) => coro.switches[i]),
+        ], rows, sort, onSort, { limit: 50, onChoose: (i) => this.choose(i),
+                                 caption: "A slice is the time from a switch to the coroutine to the next switch" });
     }
 }
 

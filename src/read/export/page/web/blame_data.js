@@ -3,7 +3,7 @@
 "use strict";
 
 /** @typedef {{from: number, to: number, total: number, longest: number, count: number}} DelayPair from, to: groups; ns */
-/** @typedef {{from: number, to: number, count: number, parked: number, ready: number, longest: number, unknown: number}} WakePair ns; unknown: waits */
+/** @typedef {{from: number, to: number, count: number, parked: number, ready: number, longest: number, unknown: number}} WakePair unknown: waits */
 /** @typedef {{coro: number, since: number, wait: number, state: string}} LastWait ns */
 
 /** Coroutines, their names or the endpoints that they worked for, as numbers with texts. */
@@ -68,9 +68,11 @@ class Blame {
         const endpoint = selection.endpoint === "" ? -1 : head.endpoints.findIndex((one) => one.text === selection.endpoint);
         const lasted = latencyTest(this.store, selection), byRequest = requests !== null || selection.endpoint !== "" || selection.latency !== "";
         const groups = byRequest ? groupRows(head.traces.length, this.store.requestCount, (row) => request.trace[row] - 1) : null;
-        return (coro, of, from, to) => (!coros || coros[coro] === 1) && (trace === -1 || of === trace) && (!groups || (of > 0 &&
-            groups.rows.subarray(groups.first[of - 1], groups.first[of]).some((i) => request.start[i] < to && request.start[i] + request.latency[i] > from &&
-                (!requests || requests.has(i)) && (selection.endpoint === "" || request.endpoint[i] === endpoint) && lasted(i))));
+        const takes = (/** @type {number} */ i, /** @type {number} */ from, /** @type {number} */ to) =>
+            request.start[i] < to && request.start[i] + request.latency[i] > from && (!requests || requests.has(i)) &&
+            (selection.endpoint === "" || request.endpoint[i] === endpoint) && lasted(i);
+        return (coro, of, from, to) => (!coros || coros[coro] === 1) && (trace === -1 || of === trace) &&
+            (!groups || (of > 0 && groups.rows.subarray(groups.first[of - 1], groups.first[of]).some((i) => takes(i, from, to))));
     }
 
     /**
@@ -87,7 +89,8 @@ class Blame {
      * @param {Selection} selection @returns {{hog: number, victims: number[]}[]}
      */
     slices(selection) {
-        const { hog, victim, head } = this.store, takes = this.test(selection), during = this.during(selection), { first, rows } = this.victims, found = [];
+        const { hog, victim, head } = this.store, { first, rows } = this.victims, found = [];
+        const takes = this.test(selection), during = this.during(selection);
         const thread = selection.thread === "" ? -1 : head.threads.indexOf(selection.thread) + 1 || -2;
         for (let i = 0; i < hog.coro.length; i++) {
             const from = hog.start[i], to = from + hog.length[i];
@@ -173,7 +176,8 @@ class Blame {
      * @param {Selection} selection @returns {LastWait[]}
      */
     unresumed(selection) {
-        const { activity, coro: table } = this.store, { first, rows } = this.activities, takes = this.test(selection), during = this.during(selection), found = [];
+        const { activity, coro: table } = this.store, { first, rows } = this.activities, found = [];
+        const takes = this.test(selection), during = this.during(selection);
         const close = Math.max(this.end / 1000, 1e6); // coroutines are not all looked at in the same moment
         for (let coro = 0; coro < this.store.coroCount; coro++) {
             const row = first[coro + 1] > first[coro] ? rows[first[coro + 1] - 1] : -1;

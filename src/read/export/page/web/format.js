@@ -70,9 +70,46 @@ function cutText(text, room) {
 }
 
 /**
+ * @template T
+ * @typedef {object} Column of a table
+ * @property {string} title
+ * @property {(row: T) => string} text
+ * @property {(row: T) => number | string} value it is sorted by
+ * @property {boolean} [left]
+ * @property {string} [help]
+ */
+
+/**
+ * A column of times.
+ * @template T
+ * @param {string} title @param {(row: T) => number} ns @param {string} [help] @returns {Column<T>}
+ */
+function timeColumn(title, ns, help) {
+    return { title, help, text: (row) => timeText(ns(row)), value: ns };
+}
+
+/**
+ * A column of counts.
+ * @template T
+ * @param {string} title @param {(row: T) => number} count @param {string} [help] @returns {Column<T>}
+ */
+function countColumn(title, count, help) {
+    return { title, help, text: (row) => countText(count(row)), value: count };
+}
+
+/**
+ * A column of texts.
+ * @template T
+ * @param {string} title @param {(row: T) => string} text @param {(row: T) => number | string} [value] it is sorted by @returns {Column<T>}
+ */
+function textColumn(title, text, value = text) {
+    return { title, left: true, text, value };
+}
+
+/**
  * A table that is sorted by a click, or a key, on a column's head.
  * @template T
- * @param {{title: string, text: (row: T) => string, value: (row: T) => number | string, left?: boolean, help?: string}[]} columns
+ * @param {Column<T>[]} columns
  * @param {T[]} rows @param {string} sort "TITLE", or "-TITLE": descending @param {(sort: string) => void} onSort
  * @param {{limit?: number, chosen?: (row: T) => boolean, onChoose?: (row: T) => void, caption: string, total?: number, fixed?: boolean}}
  *     options total: of rows, where only the first of them, in this order, are handed over; fixed: it cannot be sorted

@@ -61,9 +61,9 @@ class RequestsView {
 
     sentence() {
         const { own, shown, ns } = this.model(), { endpoint, latency } = this.app.selection;
-        return `Requests and their latency, the time between beginning and end: ${countText(shown.length)}${latency === "" ? "" : ` of ${countText(own.length)}`}` +
-            `${endpoint === "" ? "" : ` of ${endpoint}`}, half of them within ${timeText(percentileOf(ns, 50))}, 99 % within ${timeText(percentileOf(ns, 99))}. ` +
-            "Choose one to see why it took that long.";
+        const count = countText(shown.length) + (latency === "" ? "" : ` of ${countText(own.length)}`) + (endpoint === "" ? "" : ` of ${endpoint}`);
+        return `Requests and their latency, the time between beginning and end: ${count}, half of them within ${timeText(percentileOf(ns, 50))}, ` +
+            `99 % within ${timeText(percentileOf(ns, 99))}. Choose one to see why it took that long.`;
     }
 
     empty() {
@@ -162,15 +162,12 @@ class RequestsView {
         if (this.linesKey !== `${model.wide} ${percent}`)
             this.endpointRows = this.endpointLines(model);
         this.linesKey = `${model.wide} ${percent}`;
-        const time = (/** @type {string} */ title, /** @type {"p50_ns" | "p90_ns" | "p99_ns" | "max_ns" | "total_ns"} */ field) =>
-            ({ title, text: (/** @type {EndpointLine} */ line) => timeText(line[field]), value: (/** @type {EndpointLine} */ line) => line[field] });
         const rows = this.endpointRows ?? [];
         const table = sortedTable([
-            { title: "endpoint", left: true, text: (line) => line.text, value: (line) => line.text },
-            { title: "count", text: (line) => countText(line.count), value: (line) => line.count },
-            { title: "failed", text: (line) => countText(line.failed), value: (line) => line.failed },
-            time("p50", "p50_ns"), time("p90", "p90_ns"), time("p99", "p99_ns"), time("max", "max_ns"), time("total", "total_ns"),
-            { title: "where the tail differs", left: true, text: (line) => this.tailText(line, percent), value: (line) => line.tail ? line.tail.slow - line.tail.rest : 0 },
+            textColumn("endpoint", (line) => line.text), countColumn("count", (line) => line.count), countColumn("failed", (line) => line.failed),
+            timeColumn("p50", (line) => line.p50_ns), timeColumn("p90", (line) => line.p90_ns), timeColumn("p99", (line) => line.p99_ns),
+            timeColumn("max", (line) => line.max_ns), timeColumn("total", (line) => line.total_ns),
+            textColumn("where the tail differs", (line) => this.tailText(line, percent), (line) => line.tail ? line.tail.slow - line.tail.rest : 0),
         ], rows, this.endpointSort, (sort) => {
             this.endpointSort = sort;
             this.draw();
@@ -184,23 +181,20 @@ class RequestsView {
         return this.columns().some((column) => column.title === sort.replace(/^-/, "")) ? sort : "-latency";
     }
 
+    /** @returns {Column<number>[]} of requests by their numbers */
     columns() {
-        const { request, head } = this.app.store;
+        const { request, head } = this.app.store, sum = "sum over its coroutines";
         const time = (/** @type {string} */ title, /** @type {string} */ column, /** @type {string} */ help) =>
-            ({ title, help, text: (/** @type {number} */ i) => timeText(request[column][i]), value: (/** @type {number} */ i) => request[column][i] });
+            timeColumn(title, (/** @type {number} */ i) => request[column][i], help);
         const flags = (/** @type {number} */ i) => [[REQUEST.about, "about"], [REQUEST.cut, "cut"], [REQUEST.failed, "failed"]]
             .flatMap(([flag, text]) => request.flags[i] & Number(flag) ? [text] : []).join(", ");
         const endpoint = (/** @type {number} */ i) => head.endpoints[request.endpoint[i]]?.text ?? "";
         return [
-            { title: "request", text: (/** @type {number} */ i) => String(i + 1), value: (/** @type {number} */ i) => i },
-            { title: "of endpoint", left: true, text: endpoint, value: endpoint },
+            { title: "request", text: (i) => String(i + 1), value: (i) => i }, textColumn("of endpoint", endpoint),
             time("start", "start", "since the start of the capture"), time("latency", "latency", "time between its beginning and its end"),
-            time("CPU", "cpu", "sum over its coroutines"), time("ready", "ready", "sum over its coroutines"),
-            time("parked", "parked", "sum over its coroutines"), time("blocked", "blocked", "sum over its coroutines"),
-            time("longest slice", "longest", "of any of its coroutines"),
-            { title: "coroutines", text: (/** @type {number} */ i) => countText(request.coros[i]), value: (/** @type {number} */ i) => request.coros[i] },
-            { title: "notes", left: true, text: flags, value: (/** @type {number} */ i) => request.flags[i],
-              help: "about: its beginning and end are about right only; cut: it had not ended; failed" },
+            time("CPU", "cpu", sum), time("ready", "ready", sum), time("parked", "parked", sum), time("blocked", "blocked", sum),
+            time("longest slice", "longest", "of any of its coroutines"), countColumn("coroutines", (i) => request.coros[i]),
+            { ...textColumn("notes", flags), help: "about: its beginning and end are about right only; cut: it had not ended; failed" },
         ];
     }
 
@@ -228,7 +222,7 @@ class RequestsView {
         const limit = 200, { app } = this;
         this.lines = this.firstRows(shown, limit);
         const table = sortedTable(this.columns(), this.lines, this.sort, (sort) => app.set({ sort }),
-            { limit, total: shown.length, caption: "Requests: latency is that of the request; CPU, ready, parked and blocked are resources, sums over its coroutines",
+            { limit, total: shown.length, caption: "Latency is that of the request; CPU, ready, parked and blocked are sums over its coroutines",
               onChoose: (i) => this.choose(i) });
         swapContent(this.table, el("h2", { text: "Requests" }), table);
     }

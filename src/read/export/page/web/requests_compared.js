@@ -41,11 +41,13 @@ class ComparedRequests {
     compare(own, endpoint, percent) {
         const { store, selection } = this.app, numbers = own.filter((i) => store.request.endpoint[i] === endpoint);
         const lasted = latencyTest(store, selection), chosen = selection.latency !== "";
-        const sides = chosen ? { slow: numbers.filter((i) => lasted(i)), rest: numbers.filter((i) => !lasted(i)) } : this.comparison.split(numbers, percent);
+        const sides = chosen ? { slow: numbers.filter((i) => lasted(i)), rest: numbers.filter((i) => !lasted(i)) }
+            : this.comparison.split(numbers, percent);
         const which = chosen ? "chosen latencies" : `slowest ${percent} %`;
         const heading = `The ${which} against the rest: ${store.head.endpoints[endpoint]?.text ?? ""}`;
         if (!sides || sides.slow.length === 0 || sides.rest.length === 0) {
-            const why = numbers.length === 0 ? "No request is left by the filters." : `There is nothing to compare: all ${countText(numbers.length)} requests are on one side.`;
+            const why = numbers.length === 0 ? "No request is left by the filters."
+                : `There is nothing to compare: all ${countText(numbers.length)} requests are on one side.`;
             this.element.replaceChildren(el("h2", { text: heading }), this.tails(percent), el("p", { class: "muted", text: why }));
             return;
         }
@@ -55,7 +57,8 @@ class ComparedRequests {
         this.means = [this.comparison.nodeMeans(sides.slow), this.comparison.nodeMeans(sides.rest)];
         this.table = el("div", {});
         swapContent(this.element, el("h2", { text: heading }), this.tails(percent), el("p", { class: "why", text: this.sentence(sides, slow, rest) }),
-                    this.graph.element, this.table, el("h2", { text: "What would make it faster" }), ...this.leverTexts(store.head.endpoints[endpoint].text));
+                    this.graph.element, this.table, el("h2", { text: "What would make it faster" }),
+                    ...this.leverTexts(store.head.endpoints[endpoint].text));
         this.paint();
         this.drawTable();
     }
@@ -70,8 +73,9 @@ class ComparedRequests {
 
     /** @param {number} percent */
     tails(percent) {
+        const none = this.app.selection.latency !== "";
         const group = el("span", { class: "group", role: "group", "aria-label": "how many requests are the slowest" },
-            ...TAILS.map((text) => el("button", { type: "button", text: `${text} %`, "aria-pressed": String(Number(text) === percent && this.app.selection.latency === ""),
+            ...TAILS.map((text) => el("button", { type: "button", text: `${text} %`, "aria-pressed": String(Number(text) === percent && !none),
                                                   onclick: () => this.app.set({ tail: text === "1" ? "" : text, latency: "" }) })));
         return el("div", { class: "toolbar" }, el("span", { text: "slowest:" }), group);
     }
@@ -85,21 +89,20 @@ class ComparedRequests {
     }
 
     drawTable() {
-        const time = (/** @type {string} */ title, /** @type {"slow" | "rest" | "difference"} */ field, /** @type {string} */ help) => ({
-            title, help, text: (/** @type {Difference} */ one) => field === "difference" ? differenceText(one[field]) : timeText(Math.round(one[field])),
-            value: (/** @type {Difference} */ one) => one[field] });
-        const t = (/** @type {Difference} */ one) => Number.isNaN(one.t) ? "not known" : Math.abs(one.t) === Infinity ? `${one.t > 0 ? "" : "-"}∞` : one.t.toFixed(1);
+        const t = (/** @type {Difference} */ one) => Number.isNaN(one.t) ? "not known"
+            : Math.abs(one.t) === Infinity ? `${one.t > 0 ? "" : "-"}∞` : one.t.toFixed(1);
+        const pattern = (/** @type {string} */ name) => `^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`;
         const table = sortedTable([
-            { title: "function", left: true, text: (one) => one.name, value: (one) => one.name },
-            time("slow", "slow", "mean per slow request, with all below it"), time("rest", "rest", "mean per request of the rest"),
-            time("difference", "difference", "of the two means"),
+            textColumn("function", (one) => one.name), timeColumn("slow", (one) => Math.round(one.slow), "mean per slow request, with all below it"),
+            timeColumn("rest", (one) => Math.round(one.rest), "mean per request of the rest"),
+            { title: "difference", text: (one) => differenceText(one.difference), value: (one) => one.difference, help: "of the two means" },
             { title: "t", text: t, value: (one) => Number.isNaN(one.t) ? 0 : one.t,
               help: "the difference over its standard error across requests (Welch): beyond 3 it is hardly chance" },
         ], this.differences ?? [], this.sort, (sort) => {
             this.sort = sort;
             this.drawTable();
-        }, { limit: 20, caption: "Functions on the critical path whose time differs, the surest first; what all of the latency lies under is left out",
-             onChoose: (one) => this.app.set({ view: "flame", weight: "path", search: "^" + one.name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$" }) });
+        }, { limit: 20, onChoose: (one) => this.app.set({ view: "flame", weight: "path", search: pattern(one.name) }),
+             caption: "Functions on the critical path whose time differs, the surest first; what all of the latency lies under is left out" });
         swapContent(/** @type {HTMLElement} */ (this.table), table);
     }
 
@@ -108,9 +111,11 @@ class ComparedRequests {
         const levers = (this.levers ?? []).slice(0, 5), share = (/** @type {number} */ part) => `${(100 * part).toFixed(1)} %`;
         if (levers.length === 0)
             return [el("p", { class: "muted", text: "No function is on the critical path of most of its requests." })];
-        const lines = levers.map((one) => el("li", { text: `1 ms less in ${one.name} makes ${endpoint} up to ${timeText(Math.round(one.gain))} faster on average: ` +
-            `it is on the critical path of ${share(one.present)} of its requests, ${share(one.share)} of their latency lies under it; in it they worked or waited for ${share(one.self)}.` }));
-        return [el("p", { class: "muted", text: "Up to: a request is not shortened by more than it spends there, and when that takes less, something else may be " +
-            "what it waits for." }), el("ol", { class: "levers" }, ...lines)];
+        const lines = levers.map((one) => el("li", {
+            text: `1 ms less in ${one.name} makes ${endpoint} up to ${timeText(Math.round(one.gain))} faster on average: it is on the critical ` +
+                `path of ${share(one.present)} of its requests, ${share(one.share)} of their latency lies under it; in it they worked or waited ` +
+                `for ${share(one.self)}.` }));
+        const upTo = "Up to: a request is not shortened by more than it spends there, and then something else may be what it waits for.";
+        return [el("p", { class: "muted", text: upTo }), el("ol", { class: "levers" }, ...lines)];
     }
 }

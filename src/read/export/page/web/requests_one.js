@@ -5,8 +5,8 @@
 /** @typedef {{span: number, level: number}} SpanLine */
 
 const REQUEST_NOTES = [
-    { flag: REQUEST.about, text: "Its beginning and end are about right only: no span was recorded, so that they are the first and the last moment at " +
-        "which a coroutine ran for its trace." },
+    { flag: REQUEST.about, text: "Its beginning and end are about right only: no span was recorded, so that they are the first and the last moment " +
+        "at which a coroutine ran for its trace." },
     { flag: REQUEST.cut, text: "It had not ended when the capture did: its latency is what had passed until then." },
     { flag: REQUEST.failed, text: "It failed." },
 ];
@@ -71,17 +71,18 @@ class OneRequest {
             el("h2", { text: `Request ${request + 1}: ${head.endpoints[table.endpoint[request]]?.text ?? ""}` }),
             el("p", { class: "why", text: this.requests.sentence(request) }), el("p", { class: "muted", text: began }), ...notes, this.buttons(),
             el("h3", { text: "Latency: its critical path by state" }), this.bar.canvas,
-            el("p", { class: "sums", text: this.sumsText(request, sums) }), this.strip.element, ...this.keptWaiting(request), this.partsTable(request),
+            el("p", { class: "sums", text: this.sumsText(request, sums) }), this.strip.element,
+            ...this.keptWaiting(request), this.partsTable(request),
             el("h3", { text: "Resources: sums over its coroutines" }), el("p", { class: "resources", text: this.resourcesText(request) }),
             el("h3", { text: "Spans" }), this.spansTable(request));
     }
 
     buttons() {
         const { app } = this;
+        const button = (/** @type {string} */ text, /** @type {() => void} */ onclick) => el("button", { type: "button", text, onclick });
         return el("div", { class: "toolbar" },
-            el("button", { type: "button", text: "flame graph of this request", onclick: () => app.set({ ...this.only(), weight: "path", view: "flame" }) }),
-            el("button", { type: "button", text: "timeline of this request", onclick: () => this.timeline() }),
-            el("button", { type: "button", text: "close", onclick: () => app.set({ request: "", row: "" }) }));
+            button("flame graph of this request", () => app.set({ ...this.only(), weight: "path", view: "flame" })),
+            button("timeline of this request", () => this.timeline()), button("close", () => app.set({ request: "", row: "" })));
     }
 
     /**
@@ -115,8 +116,9 @@ class OneRequest {
         const { app } = this, keepers = this.requests.keepers(request), shown = keepers.slice(0, 5);
         if (shown.length === 0)
             return [];
-        const buttons = shown.map(([coro, ns]) => el("button", { type: "button", text: `${app.store.coroText(coro)} ${timeText(Math.round(ns))}`,
-                                                                 onclick: () => app.set({ ...this.only(), request: "", view: "blame", coro: String(coro) }) }));
+        const blame = (/** @type {number} */ coro) => app.set({ ...this.only(), request: "", view: "blame", coro: String(coro) });
+        const buttons = shown.map(([coro, ns]) =>
+            el("button", { type: "button", text: `${app.store.coroText(coro)} ${timeText(Math.round(ns))}`, onclick: () => blame(coro) }));
         const more = keepers.length > shown.length ? [el("span", { class: "muted", text: `and ${keepers.length - shown.length} more` })] : [];
         return [el("div", { class: "toolbar keepers" }, el("span", { text: "While it was ready, its thread ran" }), ...buttons, ...more)];
     }
@@ -136,9 +138,8 @@ class OneRequest {
     partsTable(request) {
         const { store } = this.app, latency = store.request.latency[request], parts = this.requests.parts(request);
         return sortedTable([
-            { title: "why", left: true, text: (part) => part.text + part.above, value: (part) => part.text },
-            { title: "coroutine", left: true, text: (part) => part.coro < 0 ? "" : store.coroText(part.coro), value: (part) => part.coro },
-            { title: "time", text: (part) => timeText(part.ns), value: (part) => part.ns },
+            textColumn("why", (part) => part.text + part.above), textColumn("coroutine", (part) => part.coro < 0 ? "" : store.coroText(part.coro)),
+            timeColumn("time", (part) => part.ns),
             { title: "of latency", text: (part) => percentText(part.ns, latency), value: (part) => part.ns },
         ], parts.slice(0, 20), "", () => {}, { caption: "What its latency is made of", total: parts.length, limit: 20, fixed: true });
     }
@@ -172,12 +173,11 @@ class OneRequest {
         if (lines.length === 0)
             return el("p", { class: "muted", text: "None was recorded." });
         const time = (/** @type {string} */ title, /** @type {string} */ column) =>
-            ({ title, text: (/** @type {SpanLine} */ line) => timeText(span[column][line.span]), value: (/** @type {SpanLine} */ line) => span[column][line.span] });
+            timeColumn(title, (/** @type {SpanLine} */ line) => span[column][line.span]);
         const name = (/** @type {SpanLine} */ line) => `${"\u2003".repeat(line.level)}${names[span.kind[line.span]]} ${names[span.name[line.span]]}` +
             `${span.flags[line.span] & 1 ? " (failed)" : ""}${span.flags[line.span] & 2 ? " (had not ended)" : ""}`;
         return sortedTable([
-            { title: "span", left: true, text: name, value: (line) => line.span },
-            { title: "after", text: (line) => timeText(span.start[line.span] - table.start[request]), value: (line) => span.start[line.span] },
+            textColumn("span", name), timeColumn("after", (line) => span.start[line.span] - table.start[request]),
             time("wall", "length"), time("CPU", "cpu"), time("ready", "ready"), time("parked", "parked"), time("blocked", "blocked"),
         ], lines, "", () => {}, { caption: "Each span is below the one that it is in; its times are those of its own coroutine", fixed: true });
     }

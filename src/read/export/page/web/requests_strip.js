@@ -2,7 +2,8 @@
 // The chosen request's latency as a bar of its states and as a strip of its critical path in the order of time.
 "use strict";
 
-/** @typedef {{x: number, y: number, width: number, height: number, name: string, state: number, coro: number, from: number, length: number}} StripBox */
+/** @typedef {{state: number, name: string, coro: number, from: number, length: number}} StripPart ns */
+/** @typedef {StripPart & {x: number, y: number, width: number, height: number}} StripBox */
 
 const STRIP_HEIGHT = 26;
 
@@ -27,7 +28,7 @@ class PathStrip {
     }
 
     /**
-     * @param {{state: number, name: string, coro: number, from: number, length: number}[]} parts in their order, back to back
+     * @param {StripPart[]} parts in their order, back to back
      * @param {number} from ns @param {number} length ns
      * @param {number} width CSS pixels
      */

@@ -69,7 +69,8 @@ class DifferenceGraph {
                 continue;
             }
             next.set(node, x);
-            this.boxes.push({ x, y: (store.depth[node] - top) * 16, width, height: 15, node, depth: store.depth[node] - top, slow: slow[node], rest: rest[node],
+            const depth = store.depth[node] - top;
+            this.boxes.push({ x, y: depth * 16, width, height: 15, node, depth, slow: slow[node], rest: rest[node],
                               name: node === 0 ? "all" : store.nameOf(store.node.frame[node]) });
         }
     }
