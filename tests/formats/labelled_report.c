@@ -33,10 +33,10 @@ static const gp_frame_t frames[] = {
 };
 
 static const gp_label_t labels[] = {
-    {"[thread main]", 1, "main", 100, NULL},
-    {"fetch \"\xe6\x97\xa5\" </script>", 42, "worker;\n\xff", 101, "4bf92f3577b34da6a3ce929d0e0e4736"},
-    {"fetch \"\xe6\x97\xa5\" </script>", 42, "main", 100, "00000000000000000000000000000001"},
-    {"", 9007199254740993, "", 0, NULL},
+    {"[thread main]", 1, "main", 100, NULL, 0},
+    {"fetch \"\xe6\x97\xa5\" </script>", 42, "worker;\n\xff", 101, "4bf92f3577b34da6a3ce929d0e0e4736", 0},
+    {"fetch \"\xe6\x97\xa5\" </script>", 42, "main", 100, "00000000000000000000000000000001", 0},
+    {"", 9007199254740993, "", 0, NULL, 0},
 };
 
 static const gp_row_t rows[] = {

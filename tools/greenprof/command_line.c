@@ -20,12 +20,11 @@ static bool is_plain(const char *text)
 static void put_quoted(FILE *out, const char *text)
 {
     fputc('\'', out);
-    for (; *text != '\0'; text++) {
+    for (; *text != '\0'; text++)
         if (*text == '\'')
             fputs("'\\''", out);
         else
             fputc(*text, out);
-    }
     fputc('\'', out);
 }
 

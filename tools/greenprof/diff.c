@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "export/page/html.h"
 #include "message.h"
 #include "output_guard.h"
 #include "print.h"
@@ -56,7 +57,7 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
     char *operands[] = {file, NULL};
     one.operands = operands;
     one.operand_count = 1;
-    int status = gp_source_open(&side->source, &one, 0);
+    int status = gp_source_open(&side->source, &one, arguments->output != NULL ? GP_WANT_PAGE : 0);
     if (status != 0)
         return status;
     side->report = gp_source_report(&side->source, &side->source.options);
@@ -72,7 +73,7 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
 // Each is shown by the clock that it was made for, unless --clock says otherwise.
 static int check_clocks(const gp_diff_side_t sides[GP_SIDES])
 {
-    gp_measure_t base = sides[GP_BASE].report->measure, file = sides[GP_FILE].report->measure;
+    gp_measure_t base = sides[GP_BASE].source.options.measure, file = sides[GP_FILE].source.options.measure;
     if (base == file)
         return 0;
     return gp_usage_error("diff", "%s was made for %s, %s for %s: --clock must say which to compare",
@@ -98,20 +99,24 @@ static size_t count_traces(const gp_source_t *source)
 }
 
 // The value of a nanosecond: in percent of the whole, or in milliseconds.
-static int set_factor(gp_diff_side_t *side, const char *per)
+static int set_factor(gp_diff_side_t *side, const char *per, const char *unit)
 {
-    double divisor = 1;
+    gp_report_t *report = side->report;
+    report->unit = unit;
     if (strcmp(per, "total") == 0) {
-        side->factor = 100 / (double)side->report->total_ns;
+        side->factor = 100 / (double)report->total_ns;
         return 0;
     }
-    if (strcmp(per, "second") == 0)
-        divisor = (double)side->report->duration_ns / 1e9;
+    report->per[0] = report->per[1] = 1;
+    if (strcmp(per, "second") == 0) {
+        report->per[0] = report->duration_ns;
+        report->per[1] = 1000000000;
+    }
     if (strcmp(per, "trace") == 0)
-        divisor = (double)count_traces(&side->source);
-    if (divisor <= 0)
+        report->per[0] = count_traces(&side->source);
+    if (report->per[0] == 0)
         return gp_fail(side->source.path, "there is no %s to divide by", per);
-    side->factor = 1e-6 / divisor;
+    side->factor = 1e-6 * (double)report->per[1] / (double)report->per[0];
     return 0;
 }
 
@@ -220,19 +225,20 @@ static int print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, g
     return 0;
 }
 
-static int write_html(gp_output_t *output, void *context)
+static int write_page(gp_output_t *output, void *context)
 {
-    return gp_diff_write_html(context, output->file);
+    const gp_diff_t *diff = context;
+    return gp_page_write(diff->sides[GP_BASE].report, diff->sides[GP_FILE].report, output->file);
 }
 
 static int show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
 {
-    if (gp_diff_compare(diff) < 0)
-        return gp_fail("diff", "not enough memory");
     if (arguments->output != NULL) {
-        int result = gp_output_guarded(arguments->output, write_html, diff);
+        int result = gp_output_guarded(arguments->output, write_page, diff);
         return result == 0 ? 0 : gp_fail(arguments->output, "%s", strerror(-result));
     }
+    if (gp_diff_compare(diff) < 0)
+        return gp_fail("diff", "not enough memory");
     print_header(diff);
     if (print_table(diff, arguments, restrictions) < 0)
         return gp_fail("diff", "not enough memory");
@@ -256,7 +262,7 @@ int gp_command_diff(const gp_arguments_t *arguments)
     if (status == 0)
         status = check_clocks(diff.sides);
     for (size_t i = 0; i < GP_SIDES && status == 0; i++)
-        status = set_factor(&diff.sides[i], per);
+        status = set_factor(&diff.sides[i], per, diff.unit);
     if (status == 0)
         status = show(&diff, arguments, gp_restriction_list_items(&list));
     gp_restriction_list_free(&list);

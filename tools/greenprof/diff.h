@@ -40,12 +40,6 @@ typedef struct gp_diff_function {
     gp_change_t own_change, total_change;
 } gp_diff_function_t;
 
-typedef struct gp_diff_node { // of the tree of stacks: children follow their parent
-    uint32_t function;        // UINT32_MAX for the root
-    uint32_t parent, first_child, next_sibling;
-    gp_weights_t weights[GP_SIDES];
-} gp_diff_node_t;
-
 typedef struct gp_diff {
     gp_diff_side_t sides[GP_SIDES];
     const char *unit; // "%", "ms", "ms a second", ...
@@ -61,9 +55,5 @@ int gp_diff_compare(gp_diff_t *diff);
 
 // Compare what has these weights.
 gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_SIDES]);
-
-// Write both sides' stacks as a differential flame graph: one HTML file that needs nothing else.
-// Returns 0 or a negative errno value.
-int gp_diff_write_html(const gp_diff_t *diff, FILE *out);
 
 void gp_diff_free(gp_diff_t *diff);

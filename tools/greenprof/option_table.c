@@ -226,6 +226,10 @@ const gp_option_t gp_options[] = {
      .what = "Put the stack at which a coroutine was created above its own, after it [spawned], and "
              "the one at which its creator was above that. --focus and --ignore look at all of it."},
 
+    {WRITING, 0, "source", NULL, FLAG(source),
+     .what = "html: show the lines of functions with their time, of source files that can be read here and now; the "
+             "page then has parts of these files."},
+
     {TRACE, 0, "slowest", NULL, FLAG(slowest), .what = "show: the trace that took longest, instead of ID."},
     {TRACE, 0, "html", NULL, FLAG(html),
      .what = "show: write one HTML page that needs nothing else: tree, waterfall, details, flame graphs."},

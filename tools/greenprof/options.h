@@ -80,7 +80,7 @@ typedef struct gp_arguments {
     // what is read
     gp_choice_t choice;
     gp_texts_t focus, ignore;
-    bool stitch;
+    bool stitch, source;
     const char *clock, *by;
     // report
     const char *sort;

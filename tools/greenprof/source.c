@@ -139,8 +139,7 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
     bool is_page = source->options.wants & GP_WANT_PAGE;
     bool spans = is_page || arguments->command == &gp_commands[GP_COMMAND_TRACE];
     unsigned keep = (spans ? GP_KEEP_SPANS : GP_KEEP_REQUESTS) | (is_delay || is_page ? GP_KEEP_HOGS : 0u);
-    source->dataset =
-        gp_dataset_load_captures(captures, keep, windowed ? &window : NULL, error);
+    source->dataset = gp_dataset_load_captures(captures, keep, windowed ? &window : NULL, error);
     gp_progress_end();
     size_t at = captures->at;
     *captures = (gp_captures_t){0}; // the dataset's
@@ -280,6 +279,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     source->options.by = wants & GP_WANT_TIMELINE ? GP_BY_NONE : by_of(arguments->by); // it has no stacks to group
     source->options.stitch = arguments->stitch;
     source->root_by = arguments->by;
+    source->with_source = arguments->source;
     source->choice = choice_text(arguments);
     int status = source->choice != NULL ? gp_choice_check(&arguments->choice, arguments->command->name, "")
                                         : gp_fail("command line", "%s", strerror(ENOMEM));
@@ -314,6 +314,7 @@ gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options
         report->source = source->path;
         report->command = gp_command_line();
         report->root_by = source->root_by;
+        report->with_source = source->with_source;
     }
     return report;
 }

@@ -19,6 +19,7 @@ typedef struct gp_source {
     gp_path_sums_t path_sums; // of the report of critical paths that was made last
     regex_t *focus, *ignore;  // what options.stacks points to
     const char *root_by;      // --by; NULL = none
+    bool with_source;         // --source
     char *choice;             // the options that choose a part, as they were given; "" = all of it
 } gp_source_t;
 

@@ -19,8 +19,8 @@ static void put_base64(const unsigned char *bytes, size_t len, FILE *out)
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < len; i += 3) {
         size_t left = len - i;
-        uint32_t three = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                         (left > 2 ? bytes[i + 2] : 0u);
+        uint32_t three =
+            (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0u);
         const char four[4] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
                               left > 2 ? digits[three & 63] : '='};
         fwrite(four, 1, sizeof(four), out);
@@ -33,7 +33,8 @@ static int put_data(const gp_text_t *data, FILE *out)
     unsigned char *packed = malloc(len);
     if (packed == NULL)
         return -ENOMEM;
-    int result = compress2(packed, &len, (const Bytef *)data->data, data->len, Z_BEST_COMPRESSION) == Z_OK ? 0 : -ENOMEM;
+    int result =
+        compress2(packed, &len, (const Bytef *)data->data, data->len, Z_BEST_COMPRESSION) == Z_OK ? 0 : -ENOMEM;
     if (result == 0)
         put_base64(packed, len, out);
     free(packed);

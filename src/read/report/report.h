@@ -125,13 +125,14 @@ typedef struct gp_page_segment {
 typedef struct gp_page {
     const struct gp_dataset *dataset;
     const struct gp_requests *requests;
-    const bool *chosen;            // bool[requests->count]: those that the options choose
-    struct gp_report *delays;      // rows of GP_MEASURE_DELAY, with labels; NULL = nothing is known
-    struct gp_report *paths;       // rows of GP_MEASURE_LATENCY, with labels; NULL = no request was chosen
+    const bool *chosen;       // bool[requests->count]: those that the options choose
+    struct gp_report *delays; // rows of GP_MEASURE_DELAY, with labels; NULL = nothing is known
+    struct gp_report *paths;  // rows of GP_MEASURE_LATENCY, with labels; NULL = no request was chosen
     struct gp_symbolizer *symbolizer;
-    const gp_timed_stack_t *spawns; // by coroutine of the dataset: where it was spawned, in frames of the report; depth 0 = not known
-    uint64_t tick_ns;              // a row's tick begins at (tick - 1) * tick_ns
-    gp_measure_t first_measure;    // what was asked for: shown first
+    const gp_timed_stack_t
+        *spawns;      // by coroutine of the dataset: where it was spawned, in frames of the report; depth 0 = not known
+    uint64_t tick_ns; // a row's tick begins at (tick - 1) * tick_ns
+    gp_measure_t first_measure; // what was asked for: shown first
     const gp_page_segment_t *segments;
     size_t segment_count;
     const gp_timed_stack_t *stacks; // of segments, whose frames are those of `paths`
@@ -186,6 +187,9 @@ typedef struct gp_report {
     const char *title;        // program name or profile name
     const char *source;       // the file it is of; NULL = a profile of this process
     const char *command;      // the command that makes it; NULL = none
+    bool with_source;         // a page shows source lines
+    uint64_t per[2];          // what a page of two divides times by, as a fraction; zeros = each side's total
+    const char *unit;         // of what comes out: "%", "ms a second"; NULL = a page of one
     const char *root_by;      // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
     const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;

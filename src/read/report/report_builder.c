@@ -229,8 +229,7 @@ static bool same_row(const void *owner, uint32_t number, const void *key)
 {
     const gp_builder_t *builder = key;
     const gp_row_t *row = &((const gp_builder_t *)owner)->rows[number];
-    return row->label == builder->row_label && row->tick == builder->row_tick &&
-           row->depth == builder->path_len &&
+    return row->label == builder->row_label && row->tick == builder->row_tick && row->depth == builder->path_len &&
            memcmp(row->frames, builder->path, row->depth * sizeof(*row->frames)) == 0;
 }
 
@@ -239,7 +238,8 @@ int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t sampl
     if (builder->path_len == 0 && gp_builder_row_pseudo(builder, "[no stack]") < 0)
         return -ENOMEM;
     size_t bytes = builder->path_len * sizeof(*builder->path);
-    uint64_t hash = gp_hash_more(gp_hash_bytes(builder->path, bytes), (uint64_t)builder->row_label << 32 | builder->row_tick);
+    uint64_t hash =
+        gp_hash_more(gp_hash_bytes(builder->path, bytes), (uint64_t)builder->row_label << 32 | builder->row_tick);
     uint32_t number = gp_index_find(&builder->row_index, hash, same_row, builder, builder);
 
     if (number == GP_INDEX_NONE) {

@@ -24,8 +24,8 @@ typedef struct path_row {
 typedef struct path_rows {
     gp_pass_t *pass;
     const gp_requests_t *requests;
-    bool single;      // one request: coroutines have their numbers
-    bool apart;       // for a page: rows are apart by request and coroutine, and have labels
+    bool single;                 // one request: coroutines have their numbers
+    bool apart;                  // for a page: rows are apart by request and coroutine, and have labels
     gp_page_segment_t *segments; // their stacks are numbers of rows until these have paths
     size_t segment_count, segment_capacity;
     uint32_t *frames; // by coroutine: number of its frame plus 1; 0 = not made yet
@@ -94,8 +94,8 @@ static bool same_row(const void *owner, uint32_t number, const void *key)
 // Find or add. Returns its number, GP_INDEX_NONE when memory is short.
 static uint32_t find_row(path_rows_t *rows, const path_row_t *key)
 {
-    uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key->coro << 32 | key->stack),
-                                 (uint64_t)key->request << 32 | key->state);
+    uint64_t hash =
+        gp_hash_more(gp_hash_u64((uint64_t)key->coro << 32 | key->stack), (uint64_t)key->request << 32 | key->state);
     hash = gp_hash_more(hash, (uint64_t)key->endpoint << 32 | key->keeper);
     uint32_t number = gp_index_find(&rows->index, hash, same_row, rows, key);
     if (number != GP_INDEX_NONE)

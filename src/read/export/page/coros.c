@@ -100,10 +100,11 @@ static int fold_others(gp_page_writer_t *writer, const ranked_t *others, size_t 
         if (fold(writer, others[i].coro) < 0)
             return -ENOMEM;
     if (count > 0)
-        gp_page_note(writer,
-                     "Of %zu coroutines, the %zu with most time are shown each by itself; the others are put together by "
-                     "name.",
-                     own + count, own);
+        gp_page_note(
+            writer,
+            "Of %zu coroutines, the %zu with most time are shown each by itself; the others are put together by "
+            "name.",
+            own + count, own);
     return 0;
 }
 
@@ -158,7 +159,8 @@ int gp_page_coros(gp_page_writer_t *writer)
     int result = ranked != NULL && writer->coros.numbers != NULL ? 0 : -ENOMEM;
     if (result == 0) {
         qsort(ranked, dataset->coro_count, sizeof(*ranked), by_time);
-        result = number_all(writer, ranked, dataset->coro_count < GP_PAGE_COROS_MAX ? dataset->coro_count : GP_PAGE_COROS_MAX);
+        result = number_all(writer, ranked,
+                            dataset->coro_count < GP_PAGE_COROS_MAX ? dataset->coro_count : GP_PAGE_COROS_MAX);
     }
     free(ranked);
     return result;

@@ -55,20 +55,16 @@ static int put_segments(gp_page_writer_t *writer, gp_frame_map_t *map, const ran
         if (writer->requests[segment->request] == 0)
             continue;
         const uint64_t row[] = {
-            writer->requests[segment->request] - 1,
-            segment->from_ns,
-            segment->to_ns - segment->from_ns,
-            gp_page_coro(writer, segment->coro) - 1,
-            segment->state,
-            (uint64_t)writer->nodes.order[node] + 1,
+            writer->requests[segment->request] - 1,  segment->from_ns, segment->to_ns - segment->from_ns,
+            gp_page_coro(writer, segment->coro) - 1, segment->state,   (uint64_t)writer->nodes.order[node] + 1,
         };
         gp_table_row(&writer->tables[GP_PAGE_SEGMENTS], row);
     }
     return 0;
 }
 
-// All stacks of segments are those of rows of critical paths, so that their nodes are there; those of segments that were
-// divided among what kept the thread are not.
+// All stacks of segments are those of rows of critical paths, so that their nodes are there; those of segments that
+// were divided among what kept the thread are not.
 static int find_nodes(gp_page_writer_t *writer, gp_frame_map_t *map)
 {
     for (uint32_t i = 0; i < writer->page->stack_count; i++) {
@@ -95,7 +91,8 @@ static int choose_segments(gp_page_writer_t *writer, gp_frame_map_t *map)
     for (size_t i = 0; i < chosen && result == 0; i++)
         result = put_segments(writer, map, &ranked[i]);
     if (chosen < all)
-        gp_page_note(writer, "The critical paths of the %zu slowest requests are in the timeline, of %zu.", chosen, all);
+        gp_page_note(writer, "The critical paths of the %zu slowest requests are in the timeline, of %zu.", chosen,
+                     all);
     free(ranked);
     return result;
 }
@@ -126,7 +123,8 @@ static uint64_t span_number(const uint32_t *numbers, uint32_t span)
 
 static uint32_t owner_of(const gp_page_writer_t *writer, const gp_dataset_span_t *span)
 {
-    uint32_t owner = gp_requests_owner(writer->dataset, writer->page->requests, span->trace, span->coro, span->start_ns);
+    uint32_t owner =
+        gp_requests_owner(writer->dataset, writer->page->requests, span->trace, span->coro, span->start_ns);
     return owner != GP_INDEX_NONE ? writer->requests[owner] : 0;
 }
 

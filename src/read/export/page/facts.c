@@ -64,6 +64,7 @@ static int add(gp_facts_t *facts, const gp_fact_t *fact)
     if (number != GP_INDEX_NONE) {
         facts->items[number].weight_ns += fact->weight_ns;
         facts->items[number].samples += fact->samples;
+        facts->items[number].squares_ns2 += fact->squares_ns2;
         return 0;
     }
     if (gp_grow(&facts->items, &facts->capacity, facts->count, sizeof(*fact)) < 0 ||
@@ -136,6 +137,20 @@ void gp_facts_sort(gp_facts_t *facts, const uint32_t *order)
     if (facts->count > 0)
         qsort(facts->items, facts->count, sizeof(*facts->items), compare);
     gp_index_free(&facts->index);
+}
+
+double gp_root_of(double square)
+{
+    double root = square;
+    if (!(square > 0 && square < 0x1p1000))
+        return 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        double next = (root + square / root) / 2;
+        if (next >= root && i > 0)
+            break;
+        root = next;
+    }
+    return root;
 }
 
 void gp_facts_free(gp_facts_t *facts)

@@ -22,6 +22,7 @@ typedef struct gp_fact {
     uint32_t node, label, tick; // tick: plus 1; 0 = none
     uint16_t state, side;
     uint64_t weight_ns, samples;
+    double squares_ns2; // of the samples' weights
 } gp_fact_t;
 
 // How much is left out of rows for them to fit.
@@ -48,4 +49,7 @@ int gp_facts_add(gp_facts_t *facts, const gp_fact_t *fact);
 // Renumber the nodes and sort by them, then by label. Nothing is added from then on.
 //   order: new number by old one.
 void gp_facts_sort(gp_facts_t *facts, const uint32_t *order);
+// The square root, by Newton's method: hosts need not have the mathematical library.
+double gp_root_of(double square);
+
 void gp_facts_free(gp_facts_t *facts);

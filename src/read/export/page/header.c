@@ -17,25 +17,10 @@ static void put_texts(gp_json_t *json, const char *key, const gp_string_table_t 
     gp_json_close(json, ']');
 }
 
-// By Newton's method: hosts need not have the mathematical library.
-static double root_of(double square)
-{
-    double root = square;
-    if (!(square > 0 && square < 0x1p1000))
-        return 0;
-    for (unsigned i = 0; i < 1000; i++) {
-        double next = (root + square / root) / 2;
-        if (next >= root && i > 0)
-            break;
-        root = next;
-    }
-    return root;
-}
-
 static void put_totals(const gp_page_writer_t *writer, gp_json_t *json)
 {
     const gp_report_t *report = writer->report;
-    double error_ns = 1.96 * root_of(report->variance_ns2); // 95 %
+    double error_ns = 1.96 * gp_root_of(report->variance_ns2); // 95 %
     gp_json_key(json, "totals");
     gp_json_open(json, '{');
     gp_json_key_uint(json, "cpu_ns", report->cpu_ns);
@@ -60,6 +45,11 @@ static void put_sides(const gp_page_writer_t *writer, gp_json_t *json)
         gp_json_key_uint(json, "total_ns", side->total_ns);
         gp_json_key_uint(json, "samples", side->samples);
         gp_json_key_uint(json, "duration_ns", side->duration_ns);
+        gp_json_key(json, "per");
+        gp_json_open(json, '[');
+        gp_json_uint(json, side->per[0]);
+        gp_json_uint(json, side->per[1]);
+        gp_json_close(json, ']');
         gp_json_close(json, '}');
     }
     gp_json_close(json, ']');
@@ -146,8 +136,10 @@ static void put_columns(const gp_page_writer_t *writer, gp_json_t *json)
 
 static const char *first_weight(const gp_page_writer_t *writer)
 {
-    static const char *const weights[] = {
-        [GP_MEASURE_CPU] = "cpu", [GP_MEASURE_WALL] = "wall", [GP_MEASURE_DELAY] = "delay", [GP_MEASURE_LATENCY] = "path"};
+    static const char *const weights[] = {[GP_MEASURE_CPU] = "cpu",
+                                          [GP_MEASURE_WALL] = "wall",
+                                          [GP_MEASURE_DELAY] = "delay",
+                                          [GP_MEASURE_LATENCY] = "path"};
     return weights[writer->page != NULL ? writer->page->first_measure : writer->report->measure];
 }
 
@@ -168,6 +160,7 @@ static void put_facts(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_key_uint(json, "frequency_hz", report->frequency_hz);
     gp_json_key_uint(json, "tick_ns", ticks ? writer->page->tick_ns << coarse->tick_shift : 0);
     gp_json_key_text(json, "weight", first_weight(writer));
+    gp_json_key_text(json, "unit", report->unit != NULL ? report->unit : "");
     gp_json_key_text(json, "root", report->root_by != NULL ? report->root_by : "");
 }
 
@@ -199,6 +192,7 @@ void gp_page_header(const gp_page_writer_t *writer, gp_json_t *json)
     put_heat(writer, json);
     gp_json_key(json, "sources");
     gp_json_open(json, '[');
+    gp_page_sources(writer, json);
     gp_json_close(json, ']');
     put_columns(writer, json);
     gp_json_close(json, '}');

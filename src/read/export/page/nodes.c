@@ -51,7 +51,10 @@ static uint32_t add_frame(gp_nodes_t *nodes, const gp_frame_t *frame)
         .file = gp_string_table_number(&nodes->files, frame->file),
         .module = gp_string_table_number(&nodes->modules, frame->module),
         .line = frame->first_line,
-        .kind = frame->pseudo ? KIND_PSEUDO : frame->module[0] == '\0' ? KIND_LANGUAGE : KIND_NATIVE,
+        .at = nodes->by_line && !frame->pseudo ? frame->line : 0,
+        .kind = frame->pseudo              ? KIND_PSEUDO
+                : frame->module[0] == '\0' ? KIND_LANGUAGE
+                                           : KIND_NATIVE,
     };
     uint64_t hash = gp_hash_bytes(&key, sizeof(key));
     uint32_t number = gp_index_find(&nodes->frame_index, hash, same_frame, nodes, &key);

@@ -24,8 +24,9 @@ static uint16_t state_of(const gp_report_t *report, const gp_row_t *row)
         const char *leaf;
         uint16_t state;
     } states[] = {
-        {"[preempted]", GP_KIND_PREEMPTED}, {"[parked]", GP_KIND_PARKED},   {"[ready]", GP_KIND_READY},
-        {"[waiting]", GP_KIND_WAITING},     {"[blocked]", GP_KIND_BLOCKED}, {"[not started]", GP_KIND_READY},
+        {"[preempted]", GP_KIND_PREEMPTED},  {"[parked]", GP_KIND_PARKED},
+        {"[ready]", GP_KIND_READY},          {"[waiting]", GP_KIND_WAITING},
+        {"[blocked]", GP_KIND_BLOCKED},      {"[not started]", GP_KIND_READY},
         {"[not recorded]", GP_KIND_WAITING}, {"[at another request]", GP_KIND_WAITING},
     };
     uint32_t depth = row->depth;
@@ -83,6 +84,7 @@ static int take(void *context, const gp_row_t *rows, size_t count)
             .side = taking->side,
             .weight_ns = rows[i].weight_ns,
             .samples = rows[i].samples,
+            .squares_ns2 = rows[i].squares_ns2,
         };
         if (fact.node == GP_INDEX_NONE || fact.label == GP_INDEX_NONE || gp_facts_add(taking->facts, &fact) < 0)
             return -ENOMEM;
@@ -131,12 +133,15 @@ int gp_page_rows(gp_page_writer_t *writer)
 
 static void put_facts(gp_page_writer_t *writer, gp_facts_t *facts, int table, const char *name)
 {
-    gp_table_begin(&writer->tables[table], name, "d:node label state tick weight samples side");
+    // Without two sides there is nothing to compare.
+    gp_table_begin(&writer->tables[table], name,
+                   writer->side_count > 1 ? "d:node label state tick weight samples side error"
+                                          : "d:node label state tick weight samples");
     gp_facts_sort(facts, writer->nodes.order);
     for (size_t i = 0; i < facts->count; i++) {
         const gp_fact_t *fact = &facts->items[i];
         const uint64_t row[] = {fact->node,      fact->label,   fact->state, fact->tick,
-                                fact->weight_ns, fact->samples, fact->side};
+                                fact->weight_ns, fact->samples, fact->side,  (uint64_t)gp_root_of(fact->squares_ns2)};
         gp_table_row(&writer->tables[table], row);
     }
 }
@@ -145,10 +150,10 @@ static void put_nodes(gp_page_writer_t *writer)
 {
     const gp_nodes_t *nodes = &writer->nodes;
     gp_table_begin(&writer->tables[GP_PAGE_NODES], "node", "parent frame");
-    gp_table_begin(&writer->tables[GP_PAGE_FRAMES], "frame", "name file module line kind");
+    gp_table_begin(&writer->tables[GP_PAGE_FRAMES], "frame", "name file module line kind at");
     for (size_t i = 0; i < nodes->frame_count; i++) {
         const gp_page_frame_t *frame = &nodes->frames[i];
-        const uint64_t row[] = {frame->name, frame->file, frame->module, frame->line, frame->kind};
+        const uint64_t row[] = {frame->name, frame->file, frame->module, frame->line, frame->kind, frame->at};
         gp_table_row(&writer->tables[GP_PAGE_FRAMES], row);
     }
     for (size_t i = 0; i < nodes->count; i++) {
@@ -172,8 +177,9 @@ static void note_coarseness(gp_page_writer_t *writer)
 {
     const gp_coarseness_t *coarse = &writer->rows.coarse;
     if (coarse->no_ticks)
-        gp_page_note(writer, "There are too many different stacks for parts of the time to be chosen: --from and --to of "
-                             "greenprof flamegraph choose one.");
+        gp_page_note(writer,
+                     "There are too many different stacks for parts of the time to be chosen: --from and --to of "
+                     "greenprof flamegraph choose one.");
     if (coarse->no_threads)
         gp_page_note(writer, "There are too many different stacks to be told apart by thread: --thread chooses one.");
     if (coarse->no_traces)

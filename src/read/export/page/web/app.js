@@ -66,7 +66,7 @@ class App {
 
     /** Weights of the selected tree: kept until the selection changes. @returns {Weights} */
     weights() {
-        const { view, zoom, search, sort, row, icicle, norm, ...rest } = this.selection, key = JSON.stringify(rest);
+        const { view, zoom, search, nest, sort, row, icicle, norm, ...rest } = this.selection, key = JSON.stringify(rest);
         if (this.weighed?.key !== key) {
             const facts = this.store.factsOf(this.weight);
             const weights = this.trees.weigh(this.trees.tree(this.selection), filterOf(this.store, this.selection), facts);

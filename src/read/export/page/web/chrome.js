@@ -29,8 +29,8 @@ class Chrome {
         this.sentence = el("p", { class: "sentence" });
         this.empty = el("p", { class: "empty", role: "status", hidden: true });
         const main = el("main", {}, this.empty, ...app.views.map((view) => view.element));
-        app.root.replaceChildren(this.header(), this.tabs, el("div", { class: "toolbar" }, this.weights, this.states),
-                                 this.filters.element, this.sentence, main);
+        app.root.replaceChildren(this.header(), this.tabs, el("div", { class: "toolbar" }, this.weights, this.states, ...this.filters.elements),
+                                 this.sentence, main);
         /** @type {Record<string, [string, () => void]>} */
         this.keys = this.makeKeys();
     }
@@ -174,7 +174,8 @@ class WeightSums {
                 states[facts.state[i]] += facts.weight[i];
                 rows[facts.state[i]]++;
             }
-            found = { ns: wanted.reduce((sum, state) => sum + states[state], 0), samples: wanted.reduce((sum, state) => sum + rows[state], 0), states };
+            const sum = (/** @type {Float64Array} */ values) => wanted.reduce((all, state) => all + values[state], 0);
+            found = { ns: sum(states), samples: sum(rows), states };
             this.kept.set(weight, found);
         }
         return found;

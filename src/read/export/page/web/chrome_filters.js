@@ -91,8 +91,9 @@ class FilterBar {
         this.made = "";
         this.adder = new FilterAdder(app);
         this.pills = el("span", { class: "toolbar filters", role: "group", "aria-label": "filters" });
-        this.add = el("button", { type: "button", class: "add-filter", "aria-haspopup": "dialog", onclick: () => this.toggle() }, "filter", el("kbd", { text: "+" }));
-        this.element = el("div", { class: "toolbar" }, this.add, this.pills);
+        this.add = el("button", { type: "button", class: "add-filter", "aria-haspopup": "dialog", onclick: () => this.toggle() },
+                      "filter", el("kbd", { text: "+" }));
+        this.elements = [this.add, this.pills];
     }
 
     toggle() {
@@ -162,7 +163,8 @@ class FilterAdder {
     constructor(app) {
         this.app = app;
         this.dimension = DIMENSIONS[0];
-        this.search = el("input", { type: "search", "aria-label": "search the values", oninput: () => this.list(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.typed(event) });
+        this.search = el("input", { type: "search", "aria-label": "search the values", oninput: () => this.list(),
+                                    onkeydown: (/** @type {KeyboardEvent} */ event) => this.typed(event) });
         this.dimensions = el("div", { class: "dimensions", role: "group", "aria-label": "filter by" });
         this.options = el("ul", { class: "options" });
         this.note = el("p", { class: "muted", role: "status" });
@@ -235,7 +237,8 @@ class FilterAdder {
         if (this.element.hidden)
             return;
         this.dimensions.replaceChildren(...DIMENSIONS.map((one) =>
-            el("button", { type: "button", text: one.title, "aria-pressed": String(one === this.dimension), "data-dimension": one.key, onclick: () => this.choose(one) })));
+            el("button", { type: "button", text: one.title, "aria-pressed": String(one === this.dimension), "data-dimension": one.key,
+                           onclick: () => this.choose(one) })));
         this.values = this.dimension.typed ? [] : this.weigh(this.dimension);
         this.list();
     }
@@ -255,7 +258,8 @@ class FilterAdder {
                 sums.set(group, (sums.get(group) ?? 0) + facts.weight[i]);
         }
         this.whole = app.chrome?.sums.of(app.weight).ns ?? 0;
-        return [...sums].map(([value, weight]) => ({ value, weight, text: dimension.textOf?.(app, value) ?? "" })).sort((a, b) => b.weight - a.weight);
+        return [...sums].map(([value, weight]) => ({ value, weight, text: dimension.textOf?.(app, value) ?? "" }))
+            .sort((a, b) => b.weight - a.weight);
     }
 
     /** The values that match what is typed, 200 at most. */
@@ -269,7 +273,8 @@ class FilterAdder {
             const on = taken ? taken.has(one.value) : app.selection[dimension.key] === key;
             return el("li", {}, el("button", { type: "button", "aria-pressed": String(on), style: `background-size: ${share.toFixed(1)}% 100%`,
                                                onclick: () => this.take(key, on) },
-                                   el("span", { text: one.text }), el("span", { text: `${timeText(one.weight)}  ${percentText(one.weight, this.whole ?? 0)}` })));
+                                   el("span", { text: one.text }),
+                                   el("span", { text: `${timeText(one.weight)}  ${percentText(one.weight, this.whole ?? 0)}` })));
         }));
         this.note.textContent = dimension.typed ? "Enter: takes the expression" : found.length === 0 ? "There is nothing of this in what is shown."
             : found.length > 200 ? `${countText(found.length)} found, the heaviest 200 are shown: type to search`
@@ -282,7 +287,7 @@ class FilterAdder {
         if (dimension.many) {
             const all = now === "" ? [] : now.split(",");
             app.set({ [dimension.key]: (on ? all.filter((one) => one !== key) : [...all, key]).join(",") });
-            return;
+            return this.search.focus(); // the list is new
         }
         this.close();
         app.set({ [dimension.key]: on ? "" : key });

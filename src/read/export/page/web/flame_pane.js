@@ -16,7 +16,11 @@
  * @property {number} room CSS pixels: as high as it may be
  */
 
-/** @typedef {{x: number, y: number, width: number, height: number, name: string, node: number, pane: string, above: boolean, match: boolean, focus: boolean, edge: boolean, state: number, total: number, self: number, change: Change | null}} FlameBox */
+/**
+ * A box that is drawn: CSS pixels on its canvas.
+ * @typedef {{x: number, y: number, width: number, height: number, name: string, node: number, pane: string, above: boolean, match: boolean,
+ *            focus: boolean, edge: boolean, state: number, total: number, self: number, change: Change | null}} FlameBox
+ */
 
 class FlamePane {
     /** @param {FlameView} view @param {string} name "", "callers" or "callees" @param {string} label */
@@ -79,10 +83,19 @@ class FlamePane {
         if (before?.weights.tree !== content.weights.tree)
             this.hover = this.focus = -1;
         this.states = content.diff ? null : this.view.details.statesOf(content.weights);
-        this.width = this.element.clientWidth || 800;
-        this.layout.make(content.weights.tree, content.sizes, content.zoom, content.root, this.width);
         const turned = before?.down !== content.down || before.zoom !== content.zoom || before.weights.tree !== content.weights.tree;
+        this.arrange();
         this.fit(content.room, turned);
+        if (this.element.clientWidth !== this.width) { // a scroll bar has come or gone
+            this.arrange();
+            this.fit(content.room, turned);
+        }
+    }
+
+    arrange() {
+        const { weights, sizes, zoom, root } = this.shown;
+        this.width = this.element.clientWidth;
+        this.layout.make(weights.tree, sizes, zoom, root, Math.max(this.width, 1));
     }
 
     /** @param {number} room CSS pixels @param {boolean} [toRoot] whether to go to where the root is */
@@ -119,7 +132,8 @@ class FlamePane {
 
     /** @param {number} x @param {number} y on the canvas @returns {number} node, -1 = none */
     nodeAt(x, y) {
-        const line = Math.floor((y + this.element.scrollTop) / FLAME_ROW), box = this.layout.find(this.down ? line : this.layout.rowCount - 1 - line, x);
+        const line = Math.floor((y + this.element.scrollTop) / FLAME_ROW);
+        const box = this.layout.find(this.down ? line : this.layout.rowCount - 1 - line, x);
         return box < 0 ? -1 : this.layout.node[box];
     }
 
@@ -182,13 +196,16 @@ class FlamePane {
 
     /** What is drawn. @returns {FlameBox[]} */
     get boxes() {
+        if (!this.content)
+            return [];
         const { layout, tree } = this, { weights, sizes } = this.shown, found = [];
         for (let box = 0; box < layout.count; box++) {
             const row = layout.rowOf(box), y = this.rowY(row), node = layout.node[box];
             if (y > -FLAME_ROW && y < this.height)
                 found.push({ x: layout.x[box], y, width: layout.width[box], height: FLAME_ROW - 1, name: this.nameOf(node), node, pane: this.name,
                              above: row < layout.above, match: node > 0 && this.matches?.frames[tree.frame[node]] === 1, focus: node === this.focus,
-                             edge: tree.edges.has(node), state: this.stateOf(node), total: sizes[node], self: weights.self[node], change: this.changeOf(node) });
+                             edge: tree.edges.has(node), state: this.stateOf(node), total: sizes[node], self: weights.self[node],
+                             change: this.changeOf(node) });
         }
         return found;
     }

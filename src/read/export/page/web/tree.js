@@ -127,7 +127,7 @@ class Trees {
 
     /** @param {Facts} facts @param {Shape} shape @returns {Tree} */
     make(facts, shape) {
-        const plain = Object.values(shape).every((value) => value === "");
+        const plain = !this.store.byLine && Object.values(shape).every((value) => value === "");
         return plain ? this.plain(facts) : this.shaped(facts, shape);
     }
 
@@ -239,7 +239,11 @@ class Trees {
             !(shape.hideModule !== "" && store.head.modules[frame.module[one]] === shape.hideModule);
         const kept = Uint8Array.from(frame.name, (_, one) => Number(keeps(one)));
         const focused = focus ? Uint8Array.from(frame.name, (_, one) => Number(focus.test(store.nameOf(one)))) : null;
+        const halved = shape.sandwich === "" ? null : Uint8Array.from(frame.name, (_, one) => Number(store.nameOf(one) === shape.sandwich));
+        const below = [focused, halved].map((frames) => frames && this.nodesBelow(frames));
         return (node, coro) => {
+            if (coro === 0 && below.some((nodes) => nodes && nodes[node] === 0))
+                return null;
             let path = store.pathOf(node);
             if (coro > 0)
                 path = [...this.spawnersOf(coro - 1), ...path];
@@ -251,7 +255,7 @@ class Trees {
                 path = Trees.withoutNative(store, path);
             if (shape.collapse === "1")
                 path = path.filter((one, i) => i === 0 || frame.name[one] !== frame.name[path[i - 1]] || frame.file[one] !== frame.file[path[i - 1]]);
-            return shape.sandwich !== "" ? Trees.sandwiched(store, path, shape) : shape.invert === "1" ? path.reverse() : path;
+            return halved ? Trees.sandwiched(halved, path, shape.invert) : shape.invert === "1" ? path.reverse() : path;
         };
     }
 
@@ -273,13 +277,23 @@ class Trees {
         return has ? path.filter((one) => store.frame.kind[one] !== FRAME.native) : path;
     }
 
-    /** From the function on: what it calls, or, inverted, what calls it. @param {Store} store @param {number[]} path @param {Shape} shape */
-    static sandwiched(store, path, shape) {
-        const is = (/** @type {number} */ one) => store.nameOf(one) === shape.sandwich;
-        const first = path.findIndex(is);
+    /** Nodes that are one of some frames, or lie below one: 1. @param {Uint8Array} frames by frame */
+    nodesBelow(frames) {
+        const { store } = this, nodes = new Uint8Array(store.nodeCount);
+        for (let i = 1; i < nodes.length; i++)
+            nodes[i] = nodes[store.parent[i]] | frames[store.node.frame[i]];
+        return nodes;
+    }
+
+    /**
+     * From the function on: what it calls, or, inverted, what calls it.
+     * @param {Uint8Array} is by frame @param {number[]} path @param {string} invert
+     */
+    static sandwiched(is, path, invert) {
+        const first = path.findIndex((one) => is[one]);
         if (first < 0)
             return null;
-        return shape.invert === "1" ? path.slice(0, path.findLastIndex(is) + 1).reverse() : path.slice(first);
+        return invert === "1" ? path.slice(0, path.findLastIndex((one) => is[one]) + 1).reverse() : path.slice(first);
     }
 
     /**

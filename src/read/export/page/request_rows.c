@@ -75,8 +75,9 @@ static size_t limit_of(const gp_page_t *page, size_t all)
 int gp_page_requests(gp_page_writer_t *writer)
 {
     const gp_requests_t *requests = writer->page != NULL ? writer->page->requests : NULL;
-    gp_table_begin(&writer->tables[GP_PAGE_REQUESTS], "request",
-                   "trace endpoint coro d:start latency cpu ready parked waiting blocked preempted longest coros flags");
+    gp_table_begin(
+        &writer->tables[GP_PAGE_REQUESTS], "request",
+        "trace endpoint coro d:start latency cpu ready parked waiting blocked preempted longest coros flags");
     if (requests == NULL)
         return 0;
     ranked_t *ranked = malloc((requests->count + 1) * sizeof(*ranked));
@@ -94,8 +95,8 @@ int gp_page_requests(gp_page_writer_t *writer)
         put(writer, &requests->items[ranked[i].number]);
     }
     if (count < all)
-        gp_page_note(writer, "Of %zu requests, the %zu slowest are listed; the endpoints' numbers are those of all.", all,
-                     count);
+        gp_page_note(writer, "Of %zu requests, the %zu slowest are listed; the endpoints' numbers are those of all.",
+                     all, count);
     free(ranked);
     return 0;
 }

@@ -14,8 +14,18 @@
 enum { FLAG_LAST = 1 };
 
 const uint64_t gp_heat_edges[GP_HEAT_ROWS + 1] = {
-    0,        10000,    30000,     100000,    300000,     1000000,
-    3000000,  10000000, 30000000,  100000000, 300000000,  1000000000,
+    0,
+    10000,
+    30000,
+    100000,
+    300000,
+    1000000,
+    3000000,
+    10000000,
+    30000000,
+    100000000,
+    300000000,
+    1000000000,
     UINT64_C(1000000000000000),
 };
 
@@ -152,8 +162,10 @@ static int take_all(taking_t *taking)
     if (result == 0)
         result = pass(taking);
     if (taking->resolution_ns > 0)
-        gp_page_note(writer, "There are so many activities that those of a coroutine within %g ms are put together in the "
-                             "timeline.", (double)taking->resolution_ns / 1e6);
+        gp_page_note(writer,
+                     "There are so many activities that those of a coroutine within %g ms are put together in the "
+                     "timeline.",
+                     (double)taking->resolution_ns / 1e6);
     return result;
 }
 
