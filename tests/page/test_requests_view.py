@@ -249,6 +249,7 @@ class Latencies(RequestsCase):
         self.assertEqual(self.selection("latency"), f"{boxes[first]['first']},{boxes[-1]['end']}")
         self.assertEqual(sorted(self.numbers()), [i for i in range(104) if latency((LIST + PUT)[i]) >= boxes[first]["first"]])
         self.assertEqual(sum(box["count"] for box in page.eval(f"{VIEW}.chart.boxes")), 104, "the histogram stays")
+        self.assertIn(f"{len(self.numbers())} of 104, half of them within", page.eval(f"{VIEW}.sentence()"))
         self.assertEqual(page.eval("(greenprofApp.selection.weight = 'path', greenprofApp.weights().sum)"), sum(latency((LIST + PUT)[i]) for i in self.numbers()))
 
     def test_by_keys(self):

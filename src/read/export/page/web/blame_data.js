@@ -132,15 +132,8 @@ class Blame {
      */
     traceAt(coro, at) {
         const { activity } = this.store, { first, rows } = this.activities;
-        let low = first[coro], high = first[coro + 1];
-        while (low < high) {
-            const middle = (low + high) >>> 1;
-            if (activity.start[rows[middle]] <= at)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        return low > first[coro] ? activity.trace[rows[low - 1]] : 0;
+        const next = firstAbove((i) => activity.start[rows[i]], first[coro], first[coro + 1], at);
+        return next > first[coro] ? activity.trace[rows[next - 1]] : 0;
     }
 
     /**

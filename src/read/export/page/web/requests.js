@@ -54,16 +54,17 @@ class RequestsView {
             const number = this.app.store.head.endpoints.findIndex((one) => one.text === endpoint);
             const own = endpoint === "" ? all : all.filter((i) => of[i] === number), lasted = latencyTest(this.app.store, this.app.selection);
             const ns = Float64Array.from(own, (i) => this.app.store.request.latency[i]).sort();
-            this.kept = { key, wide, all, own, shown: latency === "" ? own : own.filter(lasted), ns };
+            this.kept = { key, wide, all, own, ns, shown: latency === "" ? own : own.filter(lasted) };
         }
         return { ...this.kept, percent: Number(tail || 1) };
     }
 
     sentence() {
-        const { own, shown, ns } = this.model(), { endpoint, latency } = this.app.selection;
+        const { own, shown } = this.model(), { endpoint, latency } = this.app.selection;
+        const { p50_ns: half, p99_ns: most } = this.requests.figures(shown);
         const count = countText(shown.length) + (latency === "" ? "" : ` of ${countText(own.length)}`) + (endpoint === "" ? "" : ` of ${endpoint}`);
-        return `Requests and their latency, the time between beginning and end: ${count}, half of them within ${timeText(percentileOf(ns, 50))}, ` +
-            `99 % within ${timeText(percentileOf(ns, 99))}. Choose one to see why it took that long.`;
+        return `Requests and their latency, the time between beginning and end: ${count}, half of them within ${timeText(half)}, ` +
+            `99 % within ${timeText(most)}. Choose one to see why it took that long.`;
     }
 
     empty() {

@@ -3,7 +3,7 @@
 "use strict";
 
 /**
- * @typedef {object} Groups rows by owner: those of owner i are rows[first[i]] to rows[first[i + 1]], in their order
+ * @typedef {object} RowGroups rows by owner: those of owner i are rows[first[i]] to rows[first[i + 1]], in their order
  * @property {Uint32Array} first
  * @property {Uint32Array} rows
  */
@@ -21,7 +21,7 @@
 /**
  * Rows by owner.
  * @param {number} owners @param {number} count of rows @param {(row: number) => number} ownerOf -1 = none
- * @returns {Groups}
+ * @returns {RowGroups}
  */
 function groupRows(owners, count, ownerOf) {
     const first = new Uint32Array(owners + 1), of = new Int32Array(count);

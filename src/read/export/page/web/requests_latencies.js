@@ -144,9 +144,9 @@ class LatencyChart {
      * @param {number} bin
      */
     say(bin) {
-        const { sorted } = this, { latency } = this.app.selection;
+        const { sorted } = this, { latency } = this.app.selection, range = latency.split(",").map((ns) => timeText(Number(ns))).join(" to ");
         this.details.textContent = bin >= 0 && this.boxes[bin] ? this.boxes[bin].name
-            : latency !== "" ? `Only requests that took ${latency.split(",").map((ns) => timeText(Number(ns))).join(" to ")}: Escape shows all.`
+            : latency !== "" ? `Only requests that took ${range}: a click, or Escape, shows all.`
             : `${countText(sorted.length)} requests. A drag shows those of a range only.`;
     }
 
