@@ -92,7 +92,7 @@ class Slices(BlameCase):
         self.assertIn("12 crunch kept thread main for 20.000 ms, from 10.000 ms on", page.eval("document.querySelector('.slice p').textContent"))
         self.assertEqual([row[:2] for row in page.eval(rows("slices", 1))], [["13 worker", "15.000 ms"], ["14 worker", "5.000 ms"]])
         page.click_on("(document.querySelectorAll('.slice button')[0])")
-        self.assertEqual(self.selection("view", "from", "to"), ["timeline", str(10 * MS), str(30 * MS)])
+        self.assertEqual(self.selection("view", "from", "to", "row"), ["timeline", str(10 * MS), str(30 * MS), "coro:0"])
         page.eval("greenprofApp.undo()")
         page.click_on("(document.querySelectorAll('.slice button')[1])")
         self.assertEqual(self.selection("view", "weight", "coro"), ["flame", "delay", "0"])

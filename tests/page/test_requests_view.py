@@ -185,7 +185,8 @@ class Chosen(RequestsCase):
         page.move(x + boxes[2]["x"] + 5, y + 5)
         self.assertIn("40.000 ms [parked] in recv, 199 worker, 20.000 ms after the beginning", page.eval(f"{VIEW}.one.strip.details.textContent"))
         page.click(x + boxes[2]["x"] + 5, y + 5)
-        self.assertEqual([self.selection(key) for key in ("view", "from", "to", "request")], ["timeline", str(495 * MS), str(555 * MS), "99"])
+        self.assertEqual([self.selection(key) for key in ("view", "from", "to", "request", "row")],
+                         ["timeline", str(495 * MS), str(555 * MS), "99", "coro:99"])
 
     def test_flame_graph_of_exactly_this_request(self):
         page = self.open("request=99&endpoint=GET+/list&coro=99")

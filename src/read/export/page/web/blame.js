@@ -180,7 +180,7 @@ class BlameView {
     /** @param {Slice} slice */
     oneSlice({ hog: number, victims }) {
         const { app } = this, { hog, victim, head } = app.store, coro = hog.coro[number], start = hog.start[number], trace = hog.trace[number];
-        const range = { from: String(start), to: String(start + hog.length[number]), row: "" };
+        const range = { from: String(start), to: String(start + hog.length[number]), row: `coro:${coro}` };
         const thread = hog.thread[number] > 0 ? `thread ${head.threads[hog.thread[number] - 1]}` : "its thread";
         const text = `${app.store.coroText(coro)} kept ${thread} for ${timeText(hog.length[number])}, from ${timeText(start)} on` +
             `${trace > 0 ? `, for trace ${head.traces[trace - 1]}` : ""}; others waited ${timeText(hog.delay[number])} meanwhile.`;

@@ -98,7 +98,7 @@ class OneRequest {
     timeline(box) {
         const { start, latency } = this.app.store.request, request = this.request ?? 0;
         this.app.set({ ...this.only(), view: "timeline", from: String(start[request]), to: String(start[request] + latency[request]),
-                       row: box && box.coro >= 0 ? String(box.coro) : "" });
+                       row: box && box.coro >= 0 ? `coro:${box.coro}` : "" });
     }
 
     /** @param {number} request @param {Float64Array} sums by state */
