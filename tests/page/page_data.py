@@ -170,6 +170,8 @@ class PageData:
                     row[field] = number_of(row[field]) + plus
         for name in ("row", "delay", "path"):
             self.tables.get(name, []).sort(key=lambda row: row["node"])
+        for row in self.tables.get("row", []) if len(self.head["sides"]) > 1 else []:
+            row.setdefault("error", round(row["weight"] / max(row["samples"], 1) ** .5))  # samples of one weight
         if self.tables.get("row") and "label" not in self.tables:
             self.add("label", coro=0)
         tables = {"frame": self.frame_rows, "node": nodes, **self.tables}

@@ -60,7 +60,7 @@ class Chrome {
         return Object.assign(keys, {
             "w": ["next weight", () => this.nextWeight(1)],
             "W": ["weight before", () => this.nextWeight(-1)],
-            "+": ["add a filter", () => this.filters.toggle()],
+            "p": ["add a filter", () => this.filters.toggle()],
             "u": ["undo", () => app.undo()],
             "d": ["colours: as the system says, dark, light", () => this.help.nextTheme()],
             "?": ["help", () => this.help.open()],

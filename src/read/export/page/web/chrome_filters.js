@@ -15,7 +15,7 @@
  */
 
 /** @param {number[] | string[]} texts numbers of equal texts @returns {Int32Array} */
-function groupsOf(texts) {
+function firstOfEach(texts) {
     /** @type {Map<any, number>} */
     const first = new Map();
     return Int32Array.from(/** @type {any[]} */ (texts), (text, i) => {
@@ -74,14 +74,14 @@ const filterGroups = new WeakMap();
 function spawnGroups(app) {
     const kept = filterGroups.get(app.store) ?? {};
     filterGroups.set(app.store, kept);
-    return kept.spawn ??= groupsOf(Array.from({ length: app.store.coroCount }, (_, i) => spawnSiteOf(app.store, i)));
+    return kept.spawn ??= firstOfEach(Array.from({ length: app.store.coroCount }, (_, i) => spawnSiteOf(app.store, i)));
 }
 
 /** By frame: the first frame of the same library. @param {App} app */
 function moduleGroups(app) {
     const { store } = app, kept = filterGroups.get(store) ?? {};
     filterGroups.set(store, kept);
-    return kept.modules ??= groupsOf(Array.from(store.frame.module, (module) => store.head.modules[module]));
+    return kept.modules ??= firstOfEach(Array.from(store.frame.module, (module) => store.head.modules[module]));
 }
 
 class FilterBar {
@@ -92,7 +92,7 @@ class FilterBar {
         this.adder = new FilterAdder(app);
         this.pills = el("span", { class: "toolbar filters", role: "group", "aria-label": "filters" });
         this.add = el("button", { type: "button", class: "add-filter", "aria-haspopup": "dialog", onclick: () => this.toggle() },
-                      "filter", el("kbd", { text: "+" }));
+                      "filter", el("kbd", { text: "p" }));
         this.elements = [this.add, this.pills];
     }
 

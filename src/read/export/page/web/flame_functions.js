@@ -13,6 +13,8 @@
  * @property {number} base total of the base, ns
  * @property {number} baseSelf
  * @property {number} baseSamples
+ * @property {number} squares
+ * @property {number} baseSquares
  * @property {Change | null} change
  */
 
@@ -116,7 +118,7 @@ class FlameFunctions {
         const of = this.functionsOf(), first = /** @type {number[]} */ (this.first), { tree, base, baseSelf, baseSamples } = weights;
         const outer = this.outermostOf(tree, of), two = base.length > 0;
         const rows = first.map((frame) => ({ name: this.app.store.nameOf(frame), place: this.placeOf(frame), self: 0, total: 0, samples: 0,
-                                             base: 0, baseSelf: 0, baseSamples: 0, change: null }));
+                                             base: 0, baseSelf: 0, baseSamples: 0, squares: 0, baseSquares: 0, change: null }));
         for (let i = 1; i < tree.count; i++) {
             const row = rows[of[tree.frame[i]]];
             if (!row)
@@ -131,6 +133,8 @@ class FlameFunctions {
             if (two) {
                 row.base += base[i];
                 row.baseSamples += baseSamples[i];
+                row.squares += weights.squares[i];
+                row.baseSquares += weights.baseSquares[i];
             }
         }
         const found = rows.filter((row) => row.total > 0 || row.base > 0);
@@ -190,7 +194,8 @@ class FlameFunctions {
     /** @param {FunctionRow[]} rows @param {DiffRule} diff @returns {FunctionColumn[]} */
     diffColumns(rows, diff) {
         for (const row of rows)
-            row.change = diff.change(row.base, row.baseSamples, row.total, row.samples);
+            row.change = diff.change({ ns: row.base, samples: row.baseSamples, squares: row.baseSquares },
+                                     { ns: row.total, samples: row.samples, squares: row.squares });
         const of = (/** @type {FunctionRow} */ row) => /** @type {Change} */ (row.change);
         return [
             { title: "Function", text: (row) => row.name + (row.place ? `  ${row.place}` : ""), value: (row) => row.name, left: true },

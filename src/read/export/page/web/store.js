@@ -13,6 +13,7 @@
  * @property {Float64Array} weight ns
  * @property {Uint32Array} samples
  * @property {Uint32Array} side
+ * @property {Float64Array} error root of the sum of the squares of the samples' weights, ns; of a diff only
  */
 /**
  * @typedef {object} Endpoint
@@ -38,7 +39,9 @@
  * @property {string} weight
  * @property {string[]} states
  * @property {{cpu_ns: number, sampled_ns: number, error_ns: number, samples: number, total_ns: number, basis: string, exact_calls: boolean}} totals
- * @property {{file: string, total_ns: number, samples: number, duration_ns: number}[]} sides
+ * @property {{file: string, total_ns: number, samples: number, duration_ns: number, per?: [number, number]}[]} sides
+ * @property {string} [unit] of a diff
+ * @property {string} [root] what stands at the root first
  * @property {[string, number, string, boolean][]} counters
  * @property {string[]} notes
  * @property {string[]} names
@@ -59,7 +62,7 @@ const CORO = { thread: 1, folded: 2 };
 const REQUEST = { about: 1, cut: 2, failed: 4 };
 
 /** Columns that may hold times: beyond 32 bits. */
-const WIDE = /\.(id|weight|start|latency|cpu|ready|parked|waiting|blocked|preempted|longest|length|active|wait|slice|from|delay)$/;
+const WIDE = /\.(id|weight|start|latency|cpu|ready|parked|waiting|blocked|preempted|longest|length|active|wait|slice|from|delay|error)$/;
 
 const DAMAGED = "it is damaged, or a part is missing: copy the file again, or make it anew";
 
@@ -171,7 +174,7 @@ class Store {
 
     /** @param {string} name @returns {Facts} */
     facts(name) {
-        const table = this.table(name, ["node", "label", "state", "tick", "weight", "samples", "side"]);
+        const table = this.table(name, ["node", "label", "state", "tick", "weight", "samples", "side", "error"]);
         return /** @type {any} */ ({ ...table, count: table.node.length });
     }
 

@@ -82,6 +82,8 @@ class Tree {
  * @property {Float64Array} base of a diff: total of the first side, where `total` is that of the second
  * @property {Float64Array} baseSelf
  * @property {Float64Array} baseSamples
+ * @property {Float64Array} squares of a diff: sum of the squares of the samples' weights, ns², with all below
+ * @property {Float64Array} baseSquares
  * @property {Uint8Array} state of the heaviest rows of the node itself: what it is coloured by
  * @property {number} sum of all rows that were taken, ns
  * @property {number} baseSum
@@ -305,6 +307,7 @@ class Trees {
         const total = new Float64Array(count), samples = new Float64Array(count), state = new Uint8Array(count);
         const two = this.store.head.sides.length > 1;
         const base = new Float64Array(two ? count : 0), baseSamples = new Float64Array(two ? count : 0), heaviest = new Float64Array(count);
+        const squares = new Float64Array(two ? count : 0), baseSquares = new Float64Array(two ? count : 0);
         let sum = 0, baseSum = 0, taken = 0;
         for (let i = 0; i < facts.count; i++) {
             const node = rowNode[i];
@@ -312,6 +315,8 @@ class Trees {
                 (filter.timed && (facts.tick[i] < filter.firstTick || facts.tick[i] > filter.lastTick)))
                 continue;
             const weight = facts.weight[i];
+            if (two)
+                (facts.side[i] === 0 ? baseSquares : squares)[node] += facts.error[i] * facts.error[i];
             if (two && facts.side[i] === 0) {
                 base[node] += weight;
                 baseSamples[node] += facts.samples[i];
@@ -327,17 +332,17 @@ class Trees {
                 state[node] = facts.state[i];
             }
         }
-        const self = total.slice(), baseSelf = base.slice();
-        for (let i = count - 1; i > 0; i--) {
-            const up = parent[i];
-            total[up] += total[i];
-            samples[up] += samples[i];
-            if (two) {
-                base[up] += base[i];
-                baseSamples[up] += baseSamples[i];
-            }
-        }
-        return { tree, total, self, samples, base, baseSelf, baseSamples, state, sum, baseSum, count: taken };
+        const weights = { tree, total, self: total.slice(), samples, base, baseSelf: base.slice(), baseSamples, squares, baseSquares, state,
+                          sum, baseSum, count: taken };
+        Trees.addUp(parent, two ? [total, samples, base, baseSamples, squares, baseSquares] : [total, samples]);
+        return weights;
+    }
+
+    /** Each node gets what is below it, too. @param {ArrayLike<number>} parent @param {Float64Array[]} sums by node */
+    static addUp(parent, sums) {
+        for (const sum of sums)
+            for (let i = sum.length - 1; i > 0; i--)
+                sum[parent[i]] += sum[i];
     }
 
     /** Name of a tree's frame. @param {Tree} tree @param {number} frame */
