@@ -317,6 +317,36 @@ static void on_activity(script_t *script)
     record(script, GP_CHUNK_ACTIVITIES, &item, sizeof(item));
 }
 
+static void on_hog(script_t *script)
+{
+    gp_hog_record_t item = {.id = number(script)};
+    gp_hog_stack_t stacks[64] = {0};
+    char *text;
+    item.coro_id = number(script);
+    item.trace = (uint32_t)number(script);
+    item.thread = (uint32_t)number(script);
+    item.start_ns = number(script);
+    item.duration_ns = number(script);
+    while ((text = strtok_r(NULL, " \t:", &script->rest)) != NULL && item.stack_count < 64) {
+        stacks[item.stack_count].stack_id = (uint32_t)strtoul(text, NULL, 0);
+        text = strtok_r(NULL, " \t:", &script->rest);
+        if (text == NULL)
+            wrong(script, "STACK:WEIGHT is wanted");
+        stacks[item.stack_count++].weight_ns = strtoull(text, NULL, 0);
+    }
+    record(script, GP_CHUNK_HOGS, &item, sizeof(item));
+    add(&script->payload, stacks, item.stack_count * sizeof(stacks[0]));
+}
+
+static void on_delay(script_t *script)
+{
+    gp_delay_record_t item = {.hog_id = number(script)};
+    item.coro_id = number(script);
+    item.trace = (uint32_t)number(script);
+    item.delay_ns = number(script);
+    record(script, GP_CHUNK_DELAYS, &item, sizeof(item));
+}
+
 static void on_span(script_t *script)
 {
     gp_span_record_t item = {.id = number(script)};
@@ -399,6 +429,7 @@ static const struct {
     {"ledger", on_ledger},   {"activity", on_activity}, {"span", on_span},     {"origin", on_origin},
     {"end", on_end},         {"counters", on_counters}, {"chunk", on_chunk},   {"skip", on_skip},
     {"unknown", on_unknown}, {"bad", on_bad},           {"raw", on_raw},       {"function", on_function},
+    {"hog", on_hog},         {"delay", on_delay},
 };
 
 static void run_line(script_t *script, char *line)

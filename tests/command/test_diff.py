@@ -3,9 +3,13 @@
 
 usage: test_diff.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
-import html, json, math, os, random, re, shutil, subprocess, unittest
+import collections, math, os, random, re, shutil, sys, unittest
 
 from support import Command, main, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../page"))
+from browser import Browser
+from page_data import read_page, stacks_of
 
 HEAD = """header realtime=1790000000000000000 pid={pid}
 meta exe /opt/app/server
@@ -53,7 +57,7 @@ class Diff(Command):
         self.expect(2, "base was made for CPU time, .*file for wall-clock time: --clock must say which", "diff", base, file)
         self.assertIn("\n  CPU time in %", self.succeed("diff", base, file, "--clock", "cpu"))
         self.assertIn("\n  wall-clock time in ms;", self.succeed("diff", base, file, "--clock", "wall", "--per", "none"))
-        self.assertIn('"measure":"wall-clock time"', self.succeed("diff", base, file, "--clock", "wall", "-o", "-"))
+        self.assertEqual(self.page(base, file, "--clock", "wall")[0]["weight"], "wall")
 
     def test_values(self):
         # 60/40 of 1 s becomes 75/25 of 2 s; below a common root.
@@ -155,56 +159,54 @@ class Diff(Command):
         self.assertEqual(order("-s", "significance")[:2], ["0x30", "0x90"])
         self.assertEqual(order("-r", "0x[12]", "-r", "1"), ["0x20"])
 
-    def html(self, *arguments):
+    def page(self, *arguments):
+        """(header, {(stack, side): ns}) of the page."""
         out = self.path("out.html")
         self.assertEqual(self.succeed("diff", *arguments, "-o", out), "")
-        with open(out, encoding="utf-8") as file:
-            text = file.read()
-        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
-        return out, text, json.loads(data[1])
+        head, tables = read_page(out)
+        stacks, row, sums = stacks_of(head, tables), tables["row"], collections.Counter()
+        for node, side, weight in zip(row["node"], row["side"], row["weight"]):
+            sums[stacks[node], side] += weight
+        return head, sums
 
-    def test_flame_graph_data(self):
+    def test_page_has_both_sides(self):
         base = [([0x10, 0x90], 1000000, 1, 0)] * 600 + [([0x20, 0x90], 1000000, 1, 0)] * 400
         file = [([0x10, 0x90], 1000000, 1, 0)] * 1500 + [([0x30, 0x10, 0x90], 1000000, 1, 0)] * 500
-        _, _, data = self.html(*self.pair(base, file))
-        nodes = [(data["names"][node[0]] if node[0] >= 0 else "all", *node[1:]) for node in data["nodes"]]
-        shown = {(name, depth): (base / data["scale"], file / data["scale"], sure) for name, depth, base, file, _, sure in nodes}
-        self.assertEqual(shown, {("all", 0): (100, 100, 0), ("server+0x90", 1): (100, 100, 0), ("server+0x10", 2): (60, 100, 1),
-                                 ("server+0x20", 2): (40, 0, 1), ("server+0x30", 3): (0, 25, 1)})
-        depth = 0
-        for node in nodes[1:]:  # parents come before their children
-            self.assertLessEqual(node[1], depth + 1)
-            depth = node[1]
+        head, sums = self.page(*self.pair(base, file))
+        at = lambda *offsets: tuple(f"server+0x{offset}" for offset in offsets)
+        self.assertEqual(sums, {(at(90, 10), 0): 600000000, (at(90, 20), 0): 400000000, (at(90, 10), 1): 1500000000,
+                                (at(90, 10, 30), 1): 500000000})
+        self.assertEqual([(os.path.basename(side["file"]), side["samples"], side["per"]) for side in head["sides"]],
+                         [("base", 1000, [0, 0]), ("file", 2000, [0, 0])])
+        self.assertEqual(head["unit"], "%")
 
-    def test_flame_graph_in_a_browser(self):
+    def test_page_per_trace(self):
+        file = self.make("one", capture(self.mixed()) + "ledger 2 1 40000000 1 80000000\nledger 3 2 10000000 1 80000000\nledger 3 3 30000000 1 80000000\n")
+        head, _ = self.page(file, "--base-name", "one", "--name", "two", "--per", "trace")
+        self.assertEqual(([side["per"] for side in head["sides"]], head["unit"]), ([[1, 1], [2, 1]], "ms a trace"))
+
+    def test_page_in_a_browser(self):
+        """What is drawn is the change that the table prints."""
         if shutil.which("chromium") is None:
             self.skipTest("no chromium")
         base = [([0x10, 0x90], 1000000, 1, 0)] * 600 + [([0x20, 0x90], 1000000, 1, 0)] * 400
         file = [([0x10, 0x90], 1000000, 1, 0)] * 900 + [([0x20, 0x90], 1000000, 1, 0)] * 100
-        out, _, _ = self.html(*self.pair(base, file))
-        dom = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-                              f"--user-data-dir={self.path('profile')}", "--window-size=1000,600", "--dump-dom", "file://" + out],
-                             capture_output=True, text=True, timeout=90).stdout
-        boxes = {}
-        for style, title in re.findall(r'<div [^>]*?style="([^"]*)"[^>]*?title="([^"]*)"', dom) + \
-                [(style, title) for title, style in re.findall(r'<div [^>]*?title="([^"]*)"[^>]*?style="([^"]*)"', dom)]:
-            width, hue = float(re.search(r"width: ([0-9.]+)px", style)[1]), re.search(r"background: ([^;]*);", style)[1]
-            boxes[html.unescape(title).split("\n")[0]] = (width, hue)
+        self.page(*self.pair(base, file))
+        browser = Browser()
+        self.addCleanup(browser.close)
+        browser.open(self.path("out.html"))
+        boxes = {box["name"]: box for box in browser.eval("greenprofApp.view.boxes.map(({name, width}) => ({name, width}))")}
         self.assertEqual(set(boxes), {"all", "server+0x90", "server+0x10", "server+0x20"})
-        whole = boxes["all"][0]
-        self.assertGreater(whole, 500)
-        self.assertAlmostEqual(boxes["server+0x10"][0] / whole, .9, places=2)
-        self.assertAlmostEqual(boxes["server+0x20"][0] / whole, .1, places=2)
-        red, green, blue = (int(part) for part in re.findall(r"\d+", boxes["server+0x10"][1])[:3])
-        self.assertGreater(red, blue)  # more
-        red, green, blue = (int(part) for part in re.findall(r"\d+", boxes["server+0x20"][1])[:3])
-        self.assertGreater(blue, red)  # less
+        whole = boxes["all"]["width"]
+        self.assertAlmostEqual(boxes["server+0x10"]["width"] / whole, .9, places=2)
+        self.assertAlmostEqual(boxes["server+0x20"]["width"] / whole, .1, places=2)
 
     def test_names_cannot_end_the_script(self):
         evil = capture([([0x10], 1000000, 1, 0)] * 20).replace("/opt/app/server", "/opt/</script><b>&\u2028")
-        _, text, data = self.html(self.make("one", evil), self.make("two", evil.replace("pid=1", "pid=2")))
-        self.assertEqual(text.count("</script>"), 2)
-        self.assertIn("script><b>&\u2028+0x10", data["names"])
+        _, sums = self.page(self.make("one", evil), self.make("two", evil.replace("pid=1", "pid=2")))
+        self.assertEqual({stack for stack, _ in sums}, {("script><b>&\u2028+0x10",)})
+        with open(self.path("out.html"), encoding="utf-8") as file:
+            self.assertEqual(file.read().count("</script>"), 2)
 
     def test_bad_use(self):
         file = self.make("one", capture(self.mixed()))

@@ -24,6 +24,7 @@ LIMIT = 120  # seconds: not a measure of anything, but an end to waiting for wha
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
              "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--proxy-server=127.0.0.1:9", "--remote-debugging-pipe"]
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
+READY = "document.documentElement.dataset.ready === '1' || document.querySelector('.failure') !== null"
 # Keys that do something by themselves: code of the key, text that it types
 KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, ""), "Backspace": (8, ""), "Delete": (46, ""), " ": (32, " "), "Home": (36, ""), "End": (35, ""),
         "PageUp": (33, ""), "PageDown": (34, ""), "ArrowLeft": (37, ""), "ArrowUp": (38, ""), "ArrowRight": (39, ""), "ArrowDown": (40, "")}
@@ -153,8 +154,8 @@ class Browser:
         answer = self.call("Page.navigate", url=self.url + (hash and "#" + hash.lstrip("#")))
         if "errorText" in answer:
             raise PageError(f"{self.url}: {answer['errorText']}")
-        if ready:
-            self.wait("document.documentElement.dataset.ready === '1' || document.querySelector('.failure') !== null")
+        if ready and not self.wait(READY, or_error=True) and not self.eval(READY):
+            raise PageError(f"the page does not start: {self.errors}")
         return self
 
     def resize(self, width, height, scale=1):
@@ -182,15 +183,15 @@ class Browser:
             raise PageError(f"{exception_text(answer['exceptionDetails'])}\nin {expression}")
         return answer["result"].get("value")
 
-    def wait(self, condition, limit=LIMIT):
-        """Wait until an expression is true; its value."""
+    def wait(self, condition, limit=LIMIT, or_error=False):
+        """Wait until an expression is true, or, where that is asked for, the page has an error; the expression's value."""
         end, said = time.monotonic() + limit, ""
         while True:
             try:
                 value = self.eval(condition)
             except PageError as error:  # e.g. the page is not that far
                 value, said = None, f": {error}"
-            if value:
+            if value or (or_error and self.errors):
                 return value
             if time.monotonic() > end:
                 raise PageError(f"not true in {limit} s: {condition}{said}; errors: {self.errors}")

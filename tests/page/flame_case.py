@@ -43,6 +43,7 @@ class FlameCase(PageCase):
 
     def rows(self):
         """Rows of the table of functions: name and place -> the other cells."""
+        self.browser.wait(VIEW + ".functions.waiting === undefined")
         cells = self.browser.eval("[...document.querySelectorAll('.flame-side tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
         return {row[0]: row[1:] for row in cells}
 

@@ -17,7 +17,7 @@ class ChromeCase(FlameCase):
 
     def choose(self, dimension):
         """Open the list of a filter's values."""
-        self.keys("+")
+        self.keys("p")
         self.browser.click_on(f"[data-dimension={dimension}]")
 
     def options(self):
@@ -123,7 +123,7 @@ class Filters(ChromeCase):
 
     def test_by_keys(self):
         self.show(profile())
-        self.keys("+")
+        self.keys("p")
         self.browser.type("1 w")
         self.assertEqual(list(self.options()), ["1 worker"])
         self.keys("ArrowDown", "Enter")

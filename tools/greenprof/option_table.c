@@ -32,7 +32,7 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                            .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_FLAMEGRAPH] = {.name = "flamegraph",
                                .synopsis = "FILE...",
-                               .what = "write a capture as a flame graph",
+                               .what = "write a capture as a page (OUT.html), or as one flame graph (SVG)",
                                .missing = "missing FILE",
                                .operands_min = 1,
                                .operands_max = INT32_MAX,

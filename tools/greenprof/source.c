@@ -278,7 +278,9 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     source->options.wants = wants;
     source->options.by = wants & GP_WANT_TIMELINE ? GP_BY_NONE : by_of(arguments->by); // it has no stacks to group
     source->options.stitch = arguments->stitch;
-    source->root_by = arguments->by;
+    bool is_root =
+        arguments->by != NULL && (strcmp(arguments->by, "coroutine") == 0 || strcmp(arguments->by, "trace") == 0);
+    source->root_by = is_root ? arguments->by : NULL;
     source->with_source = arguments->source;
     source->choice = choice_text(arguments);
     int status = source->choice != NULL ? gp_choice_check(&arguments->choice, arguments->command->name, "")

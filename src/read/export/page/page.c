@@ -13,14 +13,11 @@
 void gp_page_note(gp_page_writer_t *writer, const char *format, ...)
 {
     va_list arguments;
-    char *text;
+    if (writer->note_count == GP_PAGE_NOTES_MAX)
+        return;
     va_start(arguments, format);
-    int len = vasprintf(&text, format, arguments);
+    vsnprintf(writer->notes[writer->note_count++], GP_PAGE_NOTE_SIZE, format, arguments);
     va_end(arguments);
-    if (len >= 0 && writer->note_count < GP_PAGE_NOTES_MAX)
-        writer->notes[writer->note_count++] = text;
-    else if (len >= 0)
-        free(text);
 }
 
 uint32_t gp_page_trace(gp_page_writer_t *writer, uint32_t trace)
@@ -74,27 +71,39 @@ static bool is_short_of_memory(const gp_page_writer_t *writer)
     return failed;
 }
 
-// The header's length, the header, the columns.
-static int put_data(const gp_page_writer_t *writer, gp_text_t *data)
+static ssize_t add_bytes(void *context, const char *bytes, size_t len)
 {
-    char *header = NULL;
-    size_t len = 0;
-    FILE *file = open_memstream(&header, &len);
+    gp_text_t *text = context;
+    gp_text_add(text, bytes, len);
+    return text->failed ? 0 : (ssize_t)len;
+}
+
+static int put_header(const gp_page_writer_t *writer, gp_text_t *header)
+{
+    FILE *file = fopencookie(header, "w", (cookie_io_functions_t){.write = add_bytes});
     if (file == NULL)
         return -ENOMEM;
     gp_json_t json = {.out = file};
     gp_page_header(writer, &json);
-    bool failed = ferror(file) != 0;
-    failed = fclose(file) != 0 || failed;
-    const char size[4] = {(char)len, (char)(len >> 8), (char)(len >> 16), (char)(len >> 24)};
-    gp_text_add(data, size, sizeof(size));
-    gp_text_add(data, header, len);
-    free(header);
-    for (size_t i = 0; i < GP_PAGE_TABLES; i++)
+    return fclose(file) == 0 && !header->failed ? 0 : -ENOMEM;
+}
+
+// The header's length, the header, the columns.
+static int put_data(const gp_page_writer_t *writer, gp_text_t *data)
+{
+    gp_text_t header = {0};
+    int result = put_header(writer, &header);
+    const char len[4] = {(char)header.len, (char)(header.len >> 8), (char)(header.len >> 16), (char)(header.len >> 24)};
+    if (result == 0) {
+        gp_text_add(data, len, sizeof(len));
+        gp_text_add(data, header.data, header.len);
+    }
+    gp_text_free(&header);
+    for (size_t i = 0; i < GP_PAGE_TABLES && result == 0; i++)
         for (size_t j = 0; j < writer->tables[i].count; j++)
             if (writer->tables[i].columns[j].bytes.len > 0)
                 gp_text_add(data, writer->tables[i].columns[j].bytes.data, writer->tables[i].columns[j].bytes.len);
-    return failed || data->failed ? -ENOMEM : 0;
+    return data->failed ? -ENOMEM : result;
 }
 
 static void drop(gp_page_writer_t *writer)
@@ -113,8 +122,6 @@ static void drop(gp_page_writer_t *writer)
     free(writer->spawns);
     for (size_t i = 0; i < GP_PAGE_TABLES; i++)
         gp_table_free(&writer->tables[i]);
-    for (size_t i = 0; i < writer->note_count; i++)
-        free(writer->notes[i]);
 }
 
 int gp_page_write(const gp_report_t *base, const gp_report_t *report, FILE *out)

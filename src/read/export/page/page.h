@@ -17,6 +17,7 @@ enum {
     GP_PAGE_SPANS_MAX = 50000,
     GP_PAGE_SEGMENTS_MAX = 100000,
     GP_PAGE_NOTES_MAX = 16,
+    GP_PAGE_NOTE_SIZE = 256,
 };
 
 enum { // tables
@@ -68,11 +69,11 @@ typedef struct gp_page_writer {
     gp_table_t tables[GP_PAGE_TABLES];
     uint64_t heat_column_ns;
     size_t heat_columns;
-    char *notes[GP_PAGE_NOTES_MAX];
+    char notes[GP_PAGE_NOTES_MAX][GP_PAGE_NOTE_SIZE];
     size_t note_count;
 } gp_page_writer_t;
 
-// Say what was left out. A note too many, or one that there is no memory for, is dropped.
+// Say what was left out. A note too many, is dropped.
 __attribute__((format(printf, 2, 3))) void gp_page_note(gp_page_writer_t *writer, const char *format, ...);
 
 // Each returns 0 or a negative errno value. In this order:

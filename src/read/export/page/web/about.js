@@ -14,6 +14,14 @@ const UNKNOWN_FRAMES = [
     ["[other functions]", "functions of a language that were too many to be named"],
 ];
 
+/** Counters that reports do not explain. @type {Record<string, string>} */
+const COUNTER_MEANINGS = {
+    signals: "signals of the sampler that arrived: samples taken and dropped",
+    samples: "samples taken on the CPU",
+    wait_samples: "samples taken of what waited",
+    unsampled_ns: "nanoseconds of CPU time on threads that block the sampling signal: in no profile",
+};
+
 class AboutView {
     /** @param {App} app */
     constructor(app) {
@@ -49,25 +57,30 @@ class AboutView {
     }
 
     origin() {
-        const { head } = this.app.store, start = BigInt(head.start_realtime_ns);
+        const { head } = this.app.store, start = Number(BigInt(head.start_realtime_ns) / 1000000n);
+        const began = start > 0 ? new Date(start).toISOString().replace("T", " ").replace("Z", " UTC") : "not recorded";
         /** @type {[string, string][]} */
-        const rows = [["program", head.title], ["began", start > 0n ? new Date(Number(start / 1000000n)).toISOString().replace("T", " ").replace("Z", " UTC") : "not recorded"],
-                      ["duration", timeText(head.duration_ns)], ["sampling frequency", head.frequency_hz > 0 ? `${head.frequency_hz} Hz` : "not recorded"],
-                      ["resolution in time", head.tick_ns > 0 ? timeText(head.tick_ns) : "none: when samples were taken is not in this file"], ["made by", head.made_by]];
+        const rows = [["program", head.title], ["began", began], ["duration", timeText(head.duration_ns)],
+                      ["sampling frequency", head.frequency_hz > 0 ? `${head.frequency_hz} Hz` : "not recorded"],
+                      ["resolution in time", head.tick_ns > 0 ? timeText(head.tick_ns) : "none: when samples were taken is not in this file"],
+                      ["made by", head.made_by]];
         head.sides.forEach((side, i) => rows.push([head.sides.length < 2 ? "capture" : i === 0 ? "base" : "file",
             `${side.file}: ${secondsText(side.total_ns)} s in ${countText(side.samples)} samples, ${timeText(side.duration_ns)} long`]));
-        return [el("h2", { text: "How it was made" }), el("p", { text: "The exact command that wrote this file:" }), el("pre", { class: "code", text: head.command }),
-                this.table(rows, "how it was made")];
+        return [el("h2", { text: "How it was made" }), el("p", { text: "The exact command that wrote this file:" }),
+                el("pre", { class: "code", text: head.command }), this.table(rows, "how it was made")];
     }
 
     /** Sampled against exact time, in words. */
     accuracy() {
         const { totals } = this.app.store.head, { cpu_ns: exact, sampled_ns: sampled } = totals, error = totals.error_ns;
         /** @type {[string, string][]} */
-        const rows = [["CPU time, exact", exact > 0 ? `${secondsText(exact)} s, as the kernel and the switches of the coroutines give it` : "not known"],
-                      ["CPU time, by the samples", `${secondsText(sampled)} s`], ["what chance gives", error > 0 ? `± ${secondsText(error)} s, 95 % sure` : "not known"],
+        const rows = [["CPU time, exact",
+                       exact > 0 ? `${secondsText(exact)} s, as the kernel and the switches of the coroutines give it` : "not known"],
+                      ["CPU time, by the samples", `${secondsText(sampled)} s`],
+                      ["what chance gives", error > 0 ? `± ${secondsText(error)} s, 95 % sure` : "not known"],
                       ["samples", countText(totals.samples)]];
-        return [el("h2", { text: "Sampled against exact" }), el("p", { class: "verdict", text: this.verdict(exact, sampled, error) }), el("p", { text: this.basis(totals) }),
+        return [el("h2", { text: "Sampled against exact" }),
+                el("p", { class: "verdict", text: this.verdict(exact, sampled, error) }), el("p", { text: this.basis(totals) }),
                 this.table(rows, "sampled against exact")];
     }
 
@@ -75,13 +88,15 @@ class AboutView {
     verdict(exact, sampled, error) {
         if (exact <= 0)
             return "The exact CPU time of what is shown is not known: the samples stand alone.";
-        const off = Math.abs(sampled - exact), percent = (100 * (sampled - exact) / exact).toFixed(2), shown = `${sampled >= exact ? "+" : ""}${percent} %`;
+        const off = Math.abs(sampled - exact), percent = (100 * (sampled - exact) / exact).toFixed(2);
+        const shown = `${sampled >= exact ? "+" : ""}${percent} %`;
         const ratio = `The samples add up to ${(100 * sampled / exact).toFixed(2)} % of the exact CPU time (${shown})`;
         if (error <= 0)
             return `${ratio}.`;
         const chance = (100 * error / exact).toFixed(2);
         return off <= error ? `${ratio}. Chance alone gives ± ${chance} %: the two agree.`
-            : `${ratio}. Chance alone gives ± ${chance} %: the difference is larger than that, so something was missed or counted twice: see the losses below.`;
+            : `${ratio}. Chance alone gives ± ${chance} %: the difference is larger than that: ` +
+              "something was missed or counted twice. See the losses below.";
     }
 
     /** @param {Header["totals"]} totals */
@@ -96,12 +111,15 @@ class AboutView {
         const { counters } = this.app.store.head, sorted = [...counters].sort((a, b) => Number(b[3]) - Number(a[3]));
         const losses = counters.filter((one) => one[3]).length;
         const rows = sorted.map(([name, value, meaning, isLoss]) =>
-            el("tr", {}, el("td", { class: isLoss ? "left warn key" : "left key", text: (isLoss ? "loss: " : "") + name }), el("td", { text: countText(value) }),
-               el("td", { class: "left", text: meaning })));
+            el("tr", {}, el("td", { class: isLoss ? "left warn key" : "left key", text: (isLoss ? "loss: " : "") + name }),
+               el("td", { text: countText(value) }),
+               el("td", { class: "left", text: meaning || (COUNTER_MEANINGS[name] ?? "") })));
         return [el("h2", { text: "Losses and counters" }),
-                el("p", { class: "losses", text: losses === 0 ? "Nothing was lost: no counter of losses is above 0." : `${losses} counter${losses === 1 ? "" : "s"} of losses above 0. They are of the whole capture.` }),
+                el("p", { class: "losses", text: losses === 0 ? "Nothing was lost: no counter of losses is above 0."
+                    : `${losses} counter${losses === 1 ? "" : "s"} of losses above 0. They are of the whole capture.` }),
                 ...(rows.length === 0 ? [] : [el("table", {}, el("caption", { class: "offscreen", text: "counters" }), el("thead", {}, el("tr", {},
-                    ...["counter", "value", "what it means"].map((text) => el("th", { scope: "col", class: "left", text })))), el("tbody", {}, ...rows))])];
+                    ...["counter", "value", "what it means"].map((text) => el("th", { scope: "col", class: "left", text })))),
+                    el("tbody", {}, ...rows))])];
     }
 
     /** Shares of the time that end in a frame for what is not known. */
@@ -121,22 +139,27 @@ class AboutView {
                 }
         }
         const found = UNKNOWN_FRAMES.filter(([name]) => (sums.get(name) ?? 0) > 0);
-        return [el("h2", { text: "What the stacks do not tell" }), found.length === 0 ? el("p", { text: "Every sample has its whole stack, with names." })
-            : this.table(found.map(([name, what]) => [`${name} ${percentText(sums.get(name) ?? 0, all)}`, `${timeText(sums.get(name) ?? 0)}: ${what}`]), "unknown frames")];
+        const text = (/** @type {string} */ name) => `${name} ${percentText(sums.get(name) ?? 0, all)}`;
+        return [el("h2", { text: "What the stacks do not tell" }), found.length === 0
+            ? el("p", { text: "Every sample has its whole stack, with names." })
+            : this.table(found.map(([name, what]) => [text(name), `${timeText(sums.get(name) ?? 0)}: ${what}`]), "unknown frames")];
     }
 
     weights() {
         const { app } = this, { head } = app.store;
         return [el("h2", { text: "What each weight means" }), this.table(Object.values(WEIGHTS).map((weight) => {
             const sums = app.chrome?.sums.of(weight.name), none = !sums || sums.samples === 0;
-            const states = weight.name === "delay" || weight.name === "path" ? "" : ` (${weight.states.map((state) => head.states[state]).join(", ")})`;
-            return [weight.text, `${weight.what}${states}. ${none ? `None here: ${WEIGHT_MISSING[weight.name]}.` : `${secondsText(sums.ns)} s in this file.`}`];
+            const states = weight.name === "delay" || weight.name === "path" ? ""
+                : ` (${weight.states.map((state) => head.states[state]).join(", ")})`;
+            const here = none ? `None here: ${WEIGHT_MISSING[weight.name]}.` : `${secondsText(sums.ns)} s in this file.`;
+            return [weight.text, `${weight.what}${states}. ${here}`];
         }), "weights")];
     }
 
     notes() {
         const { notes } = this.app.store.head;
-        return notes.length === 0 ? [] : [el("h2", { text: "Left out or folded, to keep the file small" }), el("ul", {}, ...notes.map((text) => el("li", { text })))];
+        return notes.length === 0 ? []
+            : [el("h2", { text: "Left out or folded, to keep the file small" }), el("ul", {}, ...notes.map((text) => el("li", { text })))];
     }
 }
 

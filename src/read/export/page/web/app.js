@@ -22,6 +22,8 @@ class App {
         this.trees = new Trees(store);
         this.root = root;
         this.selection = selectionFromHash(location.hash);
+        if (location.hash === "")
+            Object.assign(this.selection, { root: store.head.root ?? "", norm: store.head.unit === "%" ? "1" : "" });
         this.looks = new Looks(this.isDark());
         /** @type {View[]} */
         this.views = [];

@@ -60,7 +60,7 @@ class Chrome {
         return Object.assign(keys, {
             "w": ["next weight", () => this.nextWeight(1)],
             "W": ["weight before", () => this.nextWeight(-1)],
-            "+": ["add a filter", () => this.filters.toggle()],
+            "p": ["add a filter", () => this.filters.toggle()],
             "u": ["undo", () => app.undo()],
             "d": ["colours: as the system says, dark, light", () => this.help.nextTheme()],
             "?": ["help", () => this.help.open()],
@@ -174,7 +174,8 @@ class WeightSums {
                 states[facts.state[i]] += facts.weight[i];
                 rows[facts.state[i]]++;
             }
-            found = { ns: wanted.reduce((sum, state) => sum + states[state], 0), samples: wanted.reduce((sum, state) => sum + rows[state], 0), states };
+            const sum = (/** @type {Float64Array} */ values) => wanted.reduce((all, state) => all + values[state], 0);
+            found = { ns: sum(states), samples: sum(rows), states };
             this.kept.set(weight, found);
         }
         return found;

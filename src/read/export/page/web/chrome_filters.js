@@ -15,7 +15,7 @@
  */
 
 /** @param {number[] | string[]} texts numbers of equal texts @returns {Int32Array} */
-function groupsOf(texts) {
+function firstOfEach(texts) {
     /** @type {Map<any, number>} */
     const first = new Map();
     return Int32Array.from(/** @type {any[]} */ (texts), (text, i) => {
@@ -74,14 +74,14 @@ const filterGroups = new WeakMap();
 function spawnGroups(app) {
     const kept = filterGroups.get(app.store) ?? {};
     filterGroups.set(app.store, kept);
-    return kept.spawn ??= groupsOf(Array.from({ length: app.store.coroCount }, (_, i) => spawnSiteOf(app.store, i)));
+    return kept.spawn ??= firstOfEach(Array.from({ length: app.store.coroCount }, (_, i) => spawnSiteOf(app.store, i)));
 }
 
 /** By frame: the first frame of the same library. @param {App} app */
 function moduleGroups(app) {
     const { store } = app, kept = filterGroups.get(store) ?? {};
     filterGroups.set(store, kept);
-    return kept.modules ??= groupsOf(Array.from(store.frame.module, (module) => store.head.modules[module]));
+    return kept.modules ??= firstOfEach(Array.from(store.frame.module, (module) => store.head.modules[module]));
 }
 
 class FilterBar {
@@ -91,7 +91,8 @@ class FilterBar {
         this.made = "";
         this.adder = new FilterAdder(app);
         this.pills = el("span", { class: "toolbar filters", role: "group", "aria-label": "filters" });
-        this.add = el("button", { type: "button", class: "add-filter", "aria-haspopup": "dialog", onclick: () => this.toggle() }, "filter", el("kbd", { text: "+" }));
+        this.add = el("button", { type: "button", class: "add-filter", "aria-haspopup": "dialog", onclick: () => this.toggle() },
+                      "filter", el("kbd", { text: "p" }));
         this.elements = [this.add, this.pills];
     }
 
@@ -124,6 +125,9 @@ class FilterBar {
             found.push({ key: "time", text: `time: ${timeText(Number(selection.from || 0))} to ${timeText(to)}` +
                          (store.head.tick_ns > 0 ? "" : " (this file does not know when: not used)"), patch: { from: "", to: "" } });
         }
+        if (selection.latency !== "")
+            found.push({ key: "latency", text: `requests that took ${selection.latency.split(",").map((ns) => timeText(Number(ns))).join(" to ")}`,
+                         patch: { latency: "" } });
         return found;
     }
 
@@ -162,7 +166,8 @@ class FilterAdder {
     constructor(app) {
         this.app = app;
         this.dimension = DIMENSIONS[0];
-        this.search = el("input", { type: "search", "aria-label": "search the values", oninput: () => this.list(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.typed(event) });
+        this.search = el("input", { type: "search", "aria-label": "search the values", oninput: () => this.list(),
+                                    onkeydown: (/** @type {KeyboardEvent} */ event) => this.typed(event) });
         this.dimensions = el("div", { class: "dimensions", role: "group", "aria-label": "filter by" });
         this.options = el("ul", { class: "options" });
         this.note = el("p", { class: "muted", role: "status" });
@@ -235,7 +240,8 @@ class FilterAdder {
         if (this.element.hidden)
             return;
         this.dimensions.replaceChildren(...DIMENSIONS.map((one) =>
-            el("button", { type: "button", text: one.title, "aria-pressed": String(one === this.dimension), "data-dimension": one.key, onclick: () => this.choose(one) })));
+            el("button", { type: "button", text: one.title, "aria-pressed": String(one === this.dimension), "data-dimension": one.key,
+                           onclick: () => this.choose(one) })));
         this.values = this.dimension.typed ? [] : this.weigh(this.dimension);
         this.list();
     }
@@ -255,7 +261,8 @@ class FilterAdder {
                 sums.set(group, (sums.get(group) ?? 0) + facts.weight[i]);
         }
         this.whole = app.chrome?.sums.of(app.weight).ns ?? 0;
-        return [...sums].map(([value, weight]) => ({ value, weight, text: dimension.textOf?.(app, value) ?? "" })).sort((a, b) => b.weight - a.weight);
+        return [...sums].map(([value, weight]) => ({ value, weight, text: dimension.textOf?.(app, value) ?? "" }))
+            .sort((a, b) => b.weight - a.weight);
     }
 
     /** The values that match what is typed, 200 at most. */
@@ -269,7 +276,8 @@ class FilterAdder {
             const on = taken ? taken.has(one.value) : app.selection[dimension.key] === key;
             return el("li", {}, el("button", { type: "button", "aria-pressed": String(on), style: `background-size: ${share.toFixed(1)}% 100%`,
                                                onclick: () => this.take(key, on) },
-                                   el("span", { text: one.text }), el("span", { text: `${timeText(one.weight)}  ${percentText(one.weight, this.whole ?? 0)}` })));
+                                   el("span", { text: one.text }),
+                                   el("span", { text: `${timeText(one.weight)}  ${percentText(one.weight, this.whole ?? 0)}` })));
         }));
         this.note.textContent = dimension.typed ? "Enter: takes the expression" : found.length === 0 ? "There is nothing of this in what is shown."
             : found.length > 200 ? `${countText(found.length)} found, the heaviest 200 are shown: type to search`

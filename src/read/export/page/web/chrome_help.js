@@ -13,13 +13,15 @@ class Help {
 
     open() {
         const { app } = this, keys = app.chrome?.keys ?? {};
-        const rows = (/** @type {Record<string, [string, () => void]>} */ list) => el("table", {}, el("tbody", {}, ...Object.entries(list).map(([key, [what]]) =>
-            el("tr", {}, el("td", { class: "left" }, el("kbd", { text: key === " " ? "Space" : key })), el("td", { class: "left", text: what })))));
+        const row = (/** @type {string} */ key, /** @type {string} */ what) =>
+            el("tr", {}, el("td", { class: "left" }, el("kbd", { text: key === " " ? "Space" : key })), el("td", { class: "left", text: what }));
+        const rows = (/** @type {Record<string, [string, () => void]>} */ list) =>
+            el("table", {}, el("tbody", {}, ...Object.entries(list).map(([key, [what]]) => row(key, what))));
         const close = el("button", { type: "button", text: "close", onclick: () => this.dialog.close() });
         this.dialog.replaceChildren(el("h1", { text: "Keys" }), el("h2", { text: app.view.title }), rows(app.view.keys),
             el("h2", { text: "Everywhere" }), rows(keys),
-            el("p", { text: "Tab and Shift-Tab go from control to control. A filter is taken away with a click, Enter or Delete. The address holds all that is " +
-                            "chosen: copy it to show somebody exactly this." }), close);
+            el("p", { text: "Tab and Shift-Tab go from control to control. A filter is taken away with a click, Enter or Delete. " +
+                            "The address holds all that is chosen: a copy of it opens exactly this." }), close);
         this.dialog.showModal();
         close.focus();
     }
@@ -106,7 +108,8 @@ function openMenu(x, y, title, items, onClose) {
     } }));
     const menu = el("div", { class: "menu", role: "menu", "aria-label": title, onclose: close, onkeydown: (/** @type {KeyboardEvent} */ event) => {
         const at = buttons.indexOf(/** @type {any} */ (document.activeElement)), last = buttons.length - 1;
-        const to = /** @type {Record<string, number>} */ ({ ArrowDown: at < last ? at + 1 : 0, ArrowUp: at > 0 ? at - 1 : last, Home: 0, End: last })[event.key];
+        /** @type {Record<string, number>} */
+        const places = { ArrowDown: at < last ? at + 1 : 0, ArrowUp: at > 0 ? at - 1 : last, Home: 0, End: last }, to = places[event.key];
         event.stopPropagation();
         if (to !== undefined || event.key === "Escape" || event.key === "Tab")
             event.preventDefault();

@@ -3,13 +3,14 @@
 // patterns, and names in the legend and the details.
 "use strict";
 
+/** dark: lightness in the dark, in percent: light letters can be read on it (yellow is lighter than blue of the same lightness). */
 const STATE_LOOKS = [
-    { hue: 28, text: "running" },
-    { hue: 50, text: "preempted", stripes: true },
-    { hue: 212, text: "parked" },
-    { hue: 285, text: "ready", stripes: true },
-    { hue: 180, text: "waiting" },
-    { hue: 120, text: "blocked", dots: true },
+    { hue: 28, text: "running", dark: 25 },
+    { hue: 50, text: "preempted", dark: 20, stripes: true },
+    { hue: 212, text: "parked", dark: 29 },
+    { hue: 285, text: "ready", dark: 34, stripes: true },
+    { hue: 180, text: "waiting", dark: 22 },
+    { hue: 120, text: "blocked", dark: 23, dots: true },
 ];
 
 /** @param {string} text */
@@ -24,8 +25,8 @@ function hashOf(text) {
 function stateColour(state, name, dark) {
     const hash = hashOf(name), look = STATE_LOOKS[state] ?? STATE_LOOKS[0];
     const hue = state === 0 ? 8 + hash % 46 : look.hue - 12 + hash % 24;
-    const light = (dark ? 34 : 68) + (hash >>> 8) % 9;
-    return `hsl(${hue} ${state === 0 ? 78 : 48}% ${light}%)`;
+    const least = !dark ? 68 : state === 0 ? Math.round(34 - (hue - 8) * 17 / 45) : look.dark;
+    return `hsl(${hue} ${state === 0 ? 78 : 48}% ${least + (hash >>> 8) % 9}%)`;
 }
 
 /** @param {boolean} dark @param {"stripes" | "dots"} kind @returns {HTMLCanvasElement} a tile */
@@ -57,7 +58,7 @@ class Looks {
         this.faint = dark ? "#9a9a9a" : "#5f5f5f";
         this.paper = dark ? "#1c1c1e" : "#ffffff";
         this.line = dark ? "#3a3a3c" : "#d8d8d8";
-        this.match = dark ? "#d24dff" : "#c800ff";
+        this.match = dark ? "#d24dff" : "#b800ec";
         this.tiles = { stripes: patternTile(dark, "stripes"), dots: patternTile(dark, "dots") };
     }
 

@@ -3,7 +3,8 @@
 "use strict";
 
 /** What may stand at the root. @type {[string, string][]} */
-const FLAME_ROOTS = [["", "nothing"], ["coroutine", "coroutine"], ["entry", "entry function"], ["trace", "trace"], ["thread", "thread"], ["endpoint", "endpoint"]];
+const FLAME_ROOTS = [["", "nothing"], ["coroutine", "coroutine"], ["entry", "entry function"], ["trace", "trace"],
+                     ["thread", "thread"], ["endpoint", "endpoint"]];
 
 /** @param {string} text that a regular expression is to find whole */
 function exactly(text) {
@@ -30,7 +31,8 @@ class FlameView {
         this.table = innerWidth > 1100;
         this.panes = el("div", { class: "flame-panes" }, this.main.element, this.callers.element, this.callees.element);
         this.split = el("div", { class: "split" }, this.panes, this.functions.element);
-        this.element = el("section", { class: "view", "aria-label": this.title }, this.controls.element, this.details.element, this.split, this.source.element);
+        this.element = el("section", { class: "view", "aria-label": this.title },
+                          this.controls.element, this.details.element, this.split, this.source.element);
         /** @type {Record<string, [string, () => void]>} */
         this.keys = this.makeKeys();
         /** @type {WeakMap<Weights, DiffRule>} of times */
@@ -40,6 +42,12 @@ class FlameView {
         /** @type {{key: string, callers: Weights, callees: Weights} | undefined} of a sandwich */
         this.halves = undefined;
         this.details.show(this.main, -1);
+        addEventListener("keydown", (event) => { // the first Ctrl-F is this search, the next one the browser's
+            if ((event.ctrlKey || event.metaKey) && event.key === "f" && !this.element.hidden && document.activeElement !== this.controls.input) {
+                event.preventDefault();
+                this.controls.focusSearch();
+            }
+        });
     }
 
     /** @returns {FlameBox[]} what is drawn, of all panes */
@@ -55,7 +63,9 @@ class FlameView {
         const { selection, weight } = this.app, { sum, baseSum } = this.app.weights(), what = WEIGHTS[weight].what;
         const order = selection.sandwich !== "" ? `callers of ${selection.sandwich} above, what it calls below`
             : selection.invert === "1" ? "what took the time at the root, its callers beyond it" : "callers at the root, what they call beyond them";
-        const both = this.app.store.head.sides.length > 1 ? ` in the file, ${secondsText(baseSum)} s in the base; red is more, blue is less, grey may be chance` : "";
+        const both = this.app.store.head.sides.length > 1
+            ? ` in the file, ${secondsText(baseSum)} s in the base; red is more, blue is less, grey may be chance`
+            : "";
         return `${what[0].toUpperCase()}${what.slice(1)}, by stack: ${order}. The width of a box is its share of ${secondsText(sum)} s${both}.`;
     }
 
@@ -97,7 +107,7 @@ class FlameView {
         else
             this.drawSandwich(room / 2);
         if (this.table)
-            this.functions.draw();
+            this.functions.drawSoon();
         this.controls.drawMatches();
         this.describe(this.pane, this.pane.focus);
     }
@@ -110,7 +120,8 @@ class FlameView {
 
     /** @param {number} room */
     drawSandwich(room) {
-        const { app } = this, plain = { ...app.selection, root: "", search: "", zoom: "", view: "", sort: "", row: "", icicle: "", norm: "", side: "" }, key = JSON.stringify(plain);
+        const { app } = this, other = { root: "", search: "", zoom: "", view: "", sort: "", row: "", icicle: "", norm: "", side: "" };
+        const plain = { ...app.selection, ...other }, key = JSON.stringify(plain);
         if (this.halves?.key !== key) {
             const [callers, callees] = ["1", ""].map((invert) => {
                 const shape = { ...plain, invert };
@@ -124,7 +135,8 @@ class FlameView {
 
     /** @param {FlamePane} pane @param {Weights} weights @param {number} room CSS pixels @param {boolean} down */
     show(pane, weights, room, down) {
-        const { tree } = weights, diff = this.diffOf(weights), sizes = diff ? diff.sizesOf(weights, this.app.selection.side) : weights.total, links = TreeLinks.of(tree);
+        const { tree } = weights, diff = this.diffOf(weights), links = TreeLinks.of(tree);
+        const sizes = diff ? diff.sizesOf(weights, this.app.selection.side) : weights.total;
         const root = this.app.selection.sandwich !== "" && links.first[0] > 0 && links.next[links.first[0]] === 0 ? links.first[0] : 0;
         const zoom = Math.max(this.zoomedNode(pane, tree, sizes), root);
         pane.show({ weights, sizes, root, zoom, down, diff, room, matches: this.search.find(tree, sizes, zoom) });
@@ -132,10 +144,11 @@ class FlameView {
 
     /** What a child is called in the hash: its name, and its place where another child has the same name. @param {Tree} tree @param {number} node */
     linkName(tree, node) {
-        const { store, trees } = this.app, links = TreeLinks.of(tree), name = trees.nameOf(tree, tree.frame[node]);
+        const { store, trees } = this.app, links = TreeLinks.of(tree), frame = tree.frame[node], name = trees.nameOf(tree, frame);
         for (let other = links.first[tree.parent[node]]; other > 0; other = links.next[other])
             if (other !== node && trees.nameOf(tree, tree.frame[other]) === name)
-                return `${name}\t${tree.frame[node] < store.frame.name.length ? `${store.placeOf(tree.frame[node])} ${store.head.modules[store.frame.module[tree.frame[node]]]}` : ""}`;
+                return `${name}\t` +
+                    (frame < store.frame.name.length ? `${store.placeOf(frame)} ${store.head.modules[store.frame.module[frame]]}` : "");
         return name;
     }
 
@@ -144,7 +157,10 @@ class FlameView {
         return this.app.trees.nameOf(tree, tree.frame[node]) === link.replace(/\t.*/, "") && this.linkName(tree, node) === link;
     }
 
-    /** The node that the hash zooms to; where its stack ends earlier under these filters, the last that there is. @param {FlamePane} pane @param {Tree} tree @param {Float64Array} sizes */
+    /**
+     * The node that the hash zooms to; where its stack ends earlier under these filters, the last that there is.
+     * @param {FlamePane} pane @param {Tree} tree @param {Float64Array} sizes
+     */
     zoomedNode(pane, tree, sizes) {
         const { zoom } = this.app.selection, links = TreeLinks.of(tree);
         let node = 0;
@@ -176,10 +192,8 @@ class FlameView {
         for (let up = node; up > 0; up = tree.parent[up])
             names.unshift(this.linkName(tree, up));
         this.pane = pane;
-        this.app.set({ zoom: node === pane.shown.root ? "" : JSON.stringify(pane.name === "" ? names : [pane.name, ...names]) });
         pane.focus = node;
-        pane.paint();
-        this.describe(pane, node);
+        this.app.set({ zoom: node === pane.shown.root ? "" : JSON.stringify(pane.name === "" ? names : [pane.name, ...names]) });
     }
 
     /** @param {FlamePane} pane @param {number} node */
@@ -226,18 +240,19 @@ class FlameView {
 
     /** @param {FlamePane} pane @param {number} node @param {number} x @param {number} y of the page */
     menu(pane, node, x, y) {
-        const { app } = this, { store } = app, frame = pane.tree.frame[node], name = pane.nameOf(node), own = frame >= 0 && frame < store.frame.name.length;
+        const { app } = this, { store } = app, frame = pane.tree.frame[node], name = pane.nameOf(node);
+        const own = frame >= 0 && frame < store.frame.name.length, hide = app.selection.hide === "" ? "" : app.selection.hide + "|";
         const module = own ? store.head.modules[store.frame.module[frame]] : "";
         const back = () => pane.canvas.focus({ preventScroll: true });
         const items = [{ text: "zoom to this box", run: () => this.zoomTo(pane, node) }];
         if (own)
             items.push({ text: "focus: only stacks with this function", run: () => app.set({ focus: exactly(name), zoom: "" }) },
-                       { text: "hide this function", run: () => app.set({ hide: app.selection.hide === "" ? exactly(name) : `${app.selection.hide}|${exactly(name)}`, zoom: "" }) },
+                       { text: "hide this function", run: () => app.set({ hide: hide + exactly(name), zoom: "" }) },
                        { text: "callers and callees (sandwich)", run: () => app.set({ sandwich: name, zoom: "" }) });
         if (module !== "")
             items.push({ text: `hide its library: ${module}`, run: () => app.set({ hideModule: module, zoom: "" }) });
         items.push({ text: "search for it", run: () => app.set({ search: exactly(name) }) }, { text: "copy the name", run: () => copyText(name) });
-        if (this.source.sourceOf(frame))
+        if (this.source.partsOf(frame).length > 0)
             items.push({ text: "show source", run: () => this.source.open(frame) });
         pane.focus = node;
         pane.paint();

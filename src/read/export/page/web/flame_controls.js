@@ -8,8 +8,9 @@ class FlameControls {
         this.view = view;
         this.app = view.app;
         const { app } = this, { store } = app;
-        this.input = el("input", { type: "search", placeholder: "search, a regular expression  (/)", "aria-label": "search, a regular expression", size: 30,
-                                   oninput: () => this.typed(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) });
+        this.input = el("input", { type: "search", placeholder: "search, a regular expression  (/)", size: 30,
+                                   "aria-label": "search, a regular expression", oninput: () => this.typed(),
+                                   onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) });
         this.matched = el("span", { class: "matched", role: "status" });
         this.root = el("select", { "aria-label": "at the root", onchange: () => app.set({ root: this.root.value, zoom: "" }) },
                        ...FLAME_ROOTS.map(([value, text]) => el("option", { value, text })));
@@ -18,19 +19,24 @@ class FlameControls {
         const hasLanguage = store.frame.kind.includes(FRAME.language), spawned = store.coro.spawn.some((node) => node > 0);
         this.tableButton = el("button", { type: "button", onclick: () => view.toggleTable() }, "table", el("kbd", { text: "t" }));
         this.sandwich = el("button", { type: "button", class: "pill", onclick: () => app.set({ sandwich: "", zoom: "" }) });
-        this.out = el("button", { type: "button", text: "zoom out", title: "Escape: all the way, Backspace: one box", onclick: () => app.set({ zoom: "" }) });
-        this.element = el("div", {}, el("div", { class: "toolbar" }, this.input, this.matched, this.out, this.sandwich, el("span", { class: "spacer" }),
-            this.toggle("icicle", "icicle", "i", "root at the top"), this.toggle("invert", "inverted", "I", "what took the time at the root, callers beyond it"),
+        this.out = el("button", { type: "button", text: "zoom out", title: "Escape: all the way, Backspace: one box",
+                                  onclick: () => app.set({ zoom: "" }) });
+        this.element = el("div", {}, el("div", { class: "toolbar" },
+            this.input, this.matched, this.out, this.sandwich, el("span", { class: "spacer" }),
+            this.toggle("icicle", "icicle", "i", "root at the top"),
+            this.toggle("invert", "inverted", "I", "what took the time at the root, callers beyond it"),
             el("label", {}, "root: ", this.root),
-            ...(spawned ? [this.toggle("stitch", "stitched", "S", "stacks stand beyond the stack that spawned their coroutine; a dashed line lies between")] : []),
+            ...(spawned ? [this.toggle("stitch", "stitched", "S", "beyond the stack that spawned their coroutine; a dashed line lies between")] : []),
             this.toggle("collapse", "no recursion", "C", "a function that calls itself is one box"),
-            ...(hasLanguage ? [this.toggle("native", "no native", "F", "native frames are left out where a language's are on the stack", "fold")] : []), this.tableButton),
+            ...(hasLanguage ? [this.toggle("native", "no native", "F", "native frames are left out below a language's", "fold")] : []),
+            this.tableButton),
             this.diff());
     }
 
     /** @param {keyof Selection} key @param {string} text @param {string} letter @param {string} help @param {string} [value] */
     toggle(key, text, letter, help, value) {
-        const button = el("button", { type: "button", title: help, "data-toggle": key, onclick: () => this.view.toggle(key, value) }, text, el("kbd", { text: letter }));
+        const button = el("button", { type: "button", title: help, "data-toggle": key, onclick: () => this.view.toggle(key, value) },
+                          text, el("kbd", { text: letter }));
         this.toggles.push([key, value ?? "1", button]);
         return button;
     }
@@ -50,10 +56,12 @@ class FlameControls {
             swatch.style.background = this.view.painter.changeColour(change);
             return el("span", {}, swatch, text);
         };
-        const change = (/** @type {number} */ base, /** @type {number} */ file, sure = true) => ({ base, file, difference: file - base, error: 0, sure });
+        const change = (/** @type {number} */ base, /** @type {number} */ file, sure = true) =>
+            ({ base, file, difference: file - base, error: 0, sure });
         return el("div", { class: "toolbar" }, `${sides[0].file} → ${sides[1].file}`, "width:",
                   el("span", { class: "group", role: "group", "aria-label": "width" }, ...this.sides.map(([, button]) => button)), this.norm,
-                  el("span", { class: "legend" }, key("+ more", change(1, 2)), key("− less", change(2, 1)), key("chance may explain it", change(1, 1, false))));
+                  el("span", { class: "legend" }, key("+ more", change(1, 2)), key("− less", change(2, 1)),
+                     key("chance may explain it", change(1, 1, false))));
     }
 
     draw() {

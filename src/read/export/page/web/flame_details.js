@@ -2,7 +2,13 @@
 // The line of details: what a box is, its numbers, and how its time divides into states.
 "use strict";
 
-/** @typedef {{by: (Float64Array | null)[], major: Uint8Array}} NodeStates by state: totals by node; and the state that most of each node's time was spent in */
+/**
+ * How the time of each node divides into states.
+ * @typedef {object} NodeStates
+ * @property {number[]} there states that there are
+ * @property {Float64Array} sums ns by node, and for each by `there`; empty where there is one state
+ * @property {Uint8Array} major by node: the state that most of its time was spent in
+ */
 
 class FlameDetails {
     /** @param {App} app */
@@ -21,46 +27,43 @@ class FlameDetails {
         return states;
     }
 
-    /** Totals of each node by state: one pass over the rows, one over the nodes a state. @param {Weights} weights @returns {NodeStates} */
+    /** Totals of each node by state: one pass over the rows, one over the nodes. @param {Weights} weights @returns {NodeStates} */
     divide(weights) {
         const { app } = this, { tree } = weights, filter = filterOf(app.store, app.selection), facts = app.store.factsOf(app.weight);
-        /** @type {(Float64Array | null)[]} */
-        const by = app.store.head.states.map(() => null);
-        const major = new Uint8Array(tree.count), { rowNode, parent } = tree;
-        const there = app.store.head.states.map((_, state) => filter.states[state] ? app.chrome?.sums.of(app.weight).states[state] ?? 1 : 0);
-        if (there.filter((ns) => ns > 0).length < 2)
-            return { by, major: major.fill(Math.max(there.findIndex((ns) => ns > 0), 0)) };
-        for (let i = 0; i < facts.count; i++) {
-            const state = facts.state[i];
-            if (rowNode[i] !== 0xffffffff && filter.labels[facts.label[i]] && filter.states[state] &&
+        const whole = app.chrome?.sums.of(app.weight).states ?? [], count = tree.count, { rowNode, parent } = tree;
+        const there = [...filter.states.keys()].filter((state) => filter.states[state] && whole[state] > 0), width = there.length;
+        const major = new Uint8Array(count).fill(there[0] ?? 0), sums = new Float64Array(width < 2 ? 0 : count * width);
+        const column = filter.states.map((_, state) => Math.max(there.indexOf(state), 0));
+        for (let i = 0; i < facts.count && width > 1; i++)
+            if (rowNode[i] !== 0xffffffff && filter.labels[facts.label[i]] && filter.states[facts.state[i]] &&
                 !(filter.timed && (facts.tick[i] < filter.firstTick || facts.tick[i] > filter.lastTick)))
-                (by[state] ??= new Float64Array(tree.count))[rowNode[i]] += facts.weight[i];
-        }
-        const most = new Float64Array(tree.count);
-        by.forEach((sums, state) => {
-            if (!sums)
-                return;
-            for (let i = tree.count - 1; i >= 0; i--) {
-                if (sums[i] > most[i]) {
-                    most[i] = sums[i];
-                    major[i] = state;
+                sums[rowNode[i] * width + column[facts.state[i]]] += facts.weight[i];
+        for (let i = count - 1; i >= 0 && width > 1; i--) {
+            let most = 0;
+            for (let k = 0; k < width; k++) {
+                const own = sums[i * width + k];
+                if (own > most) {
+                    most = own;
+                    major[i] = there[k];
                 }
                 if (i > 0)
-                    sums[parent[i]] += sums[i];
+                    sums[parent[i] * width + k] += own;
             }
-        });
-        return { by, major };
+        }
+        return { there, sums, major };
     }
 
     /** @param {FlamePane} pane @param {number} node -1 = none */
     show(pane, node) {
         if (node < 0 || !pane.content)
-            return this.element.replaceChildren(el("span", { class: "muted", text: "Point at a box, or go to it with the arrow keys: its numbers stand here." }));
+            return this.element.replaceChildren(el("span", { class: "muted",
+                text: "Point at a box, or go to it with the arrow keys: its numbers stand here." }));
         const { store } = this.app, frame = pane.tree.frame[node], own = frame >= 0 && frame < store.frame.name.length;
-        const parts = [el("b", { text: pane.nameOf(node) })];
+        const texts = [];
         if (own)
-            parts.push(...[store.placeOf(frame), store.head.modules[store.frame.module[frame]]].filter((text) => text !== "").map((text) => el("span", { text })));
-        parts.push(...(pane.shown.diff ? this.compared(pane, node, pane.shown.diff) : this.numbers(pane.shown.weights, node)).map((text) => el("span", { text })));
+            texts.push(store.placeOf(frame), store.head.modules[store.frame.module[frame]]);
+        texts.push(...(pane.shown.diff ? this.compared(pane, node, pane.shown.diff) : this.numbers(pane.shown.weights, node)));
+        const parts = [el("b", { text: pane.nameOf(node) }), ...texts.filter((text) => text !== "").map((text) => el("span", { text }))];
         if (own && store.frame.kind[frame] !== FRAME.pseudo)
             parts.push(el("span", { class: "tag", text: FlameDetails.kindText(store, frame) }));
         this.element.replaceChildren(...parts);
@@ -78,10 +81,12 @@ class FlameDetails {
     /** @param {Weights} weights @param {number} node */
     numbers(weights, node) {
         const { total, self, samples, sum } = weights;
-        const texts = [`total ${timeText(total[node])} ${percentText(total[node], sum)}`, `self ${timeText(self[node])} ${percentText(self[node], sum)}`,
+        const texts = [`total ${timeText(total[node])} ${percentText(total[node], sum)}`,
+                       `self ${timeText(self[node])} ${percentText(self[node], sum)}`,
                        `${countText(samples[node])} ${this.app.weight === "delay" ? "delays" : "samples"}`];
-        const { by } = this.statesOf(weights);
-        const split = by.map((sums, state) => sums && sums[node] > 0 ? `${this.app.store.head.states[state]} ${percentText(sums[node], total[node])}` : "");
+        const { there, sums } = this.statesOf(weights), { states } = this.app.store.head;
+        const split = there.map((state, k) => sums[node * there.length + k] > 0
+            ? `${states[state]} ${percentText(sums[node * there.length + k], total[node])}` : "");
         return [...texts, split.filter((text) => text !== "").join(", ")];
     }
 

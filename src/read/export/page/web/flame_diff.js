@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What two sides' samples say, and whether chance may explain it: the rule of `greenprof diff`, with the error of a sum of n samples
-// taken as the sum / sqrt(n), for the page has no squares.
+// What two sides' samples say, and whether chance may explain it: the rule of `greenprof diff`.
 "use strict";
 
 /**
@@ -10,6 +9,13 @@
  * @property {number} difference
  * @property {number} error standard error
  * @property {boolean} sure chance does not explain it
+ */
+
+/**
+ * @typedef {object} Sum of a side's rows
+ * @property {number} ns
+ * @property {number} samples
+ * @property {number} squares of the samples' weights, ns²
  */
 
 const SAMPLES_MIN = 10; // of both sides together: with fewer the normal distribution is wrong
@@ -42,13 +48,20 @@ class DiffRule {
     constructor(store, weights, shares) {
         this.shares = shares;
         this.whole = [weights.baseSum, weights.sum];
-        this.samples = [weights.baseSamples[0] ?? 0, weights.samples[0]];
-        this.factor = this.whole.map((sum) => shares ? (sum > 0 ? 100 / sum : 0) : 1);
+        this.squares = [weights.baseSquares[0] ?? 0, weights.squares[0] ?? 0];
+        this.factor = this.whole.map((sum, side) => shares ? (sum > 0 ? 100 / sum : 0) : DiffRule.perOf(store, side));
+        this.unit = shares || store.head.unit === "%" ? "" : (store.head.unit ?? "").replace(/^ms/, "");
         this.known = shares || store.head.totals.basis === "exact";
         /** @type {string | undefined} of `sizes` */
         this.side = undefined;
         this.sizes = new Float64Array(0);
         this.critical = criticalZ(2 * DiffRule.functionsOf(store));
+    }
+
+    /** What times of a side are multiplied by: --per second, --per trace. @param {Store} store @param {number} side @returns {number} */
+    static perOf(store, side) {
+        const [of, by] = store.head.sides[side]?.per ?? [0, 0];
+        return of > 0 ? by / of : 1;
     }
 
     /** How many functions are compared. @param {Store} store @returns {number} */
@@ -61,26 +74,25 @@ class DiffRule {
         return count;
     }
 
-    /** @param {number} side @param {number} ns @param {number} samples */
-    variance(side, ns, samples) {
-        const whole = this.whole[side], p = whole > 0 ? ns / whole : 0;
-        const within = samples > 0 ? ns * ns / samples : 0;
-        const all = this.samples[side] > 0 ? whole * whole / this.samples[side] : 0, outside = Math.max(all - within, 0);
+    /** @param {number} side @param {Sum} sum */
+    variance(side, { ns, squares: within }) {
+        const whole = this.whole[side], p = whole > 0 ? ns / whole : 0, outside = Math.max(this.squares[side] - within, 0);
         const sum = this.known ? (1 - p) * (1 - p) * within + p * p * outside : within;
         return sum * this.factor[side] * this.factor[side];
     }
 
-    /** @param {number} base ns @param {number} baseSamples @param {number} file ns @param {number} fileSamples @returns {Change} */
-    change(base, baseSamples, file, fileSamples) {
-        const error = Math.sqrt(this.variance(0, base, baseSamples) + this.variance(1, file, fileSamples));
-        const values = [base * this.factor[0], file * this.factor[1]], difference = values[1] - values[0];
+    /** @param {Sum} base @param {Sum} file @returns {Change} */
+    change(base, file) {
+        const error = Math.sqrt(this.variance(0, base) + this.variance(1, file));
+        const values = [base.ns * this.factor[0], file.ns * this.factor[1]], difference = values[1] - values[0];
         const z = error > 0 ? Math.abs(difference) / error : Math.abs(difference) > 1e-9 * values[0] ? Infinity : 0;
-        return { base: values[0], file: values[1], difference, error, sure: z >= this.critical && baseSamples + fileSamples >= SAMPLES_MIN };
+        return { base: values[0], file: values[1], difference, error, sure: z >= this.critical && base.samples + file.samples >= SAMPLES_MIN };
     }
 
     /** @param {Weights} weights @param {number} node */
     ofNode(weights, node) {
-        return this.change(weights.base[node], weights.baseSamples[node], weights.total[node], weights.samples[node]);
+        return this.change({ ns: weights.base[node], samples: weights.baseSamples[node], squares: weights.baseSquares[node] },
+                           { ns: weights.total[node], samples: weights.samples[node], squares: weights.squares[node] });
     }
 
     /** Widths of the boxes: of a side, or of both together. @param {Weights} weights @param {string} side @returns {Float64Array} */
@@ -95,7 +107,7 @@ class DiffRule {
 
     /** @param {number} value ns or percent */
     text(value) {
-        return this.shares ? `${value.toFixed(2)} %` : timeText(value);
+        return this.shares ? `${value.toFixed(2)} %` : timeText(value) + this.unit;
     }
 
     /** "+1.2 ms ± 0.3 ms". @param {Change} change */

@@ -13,7 +13,14 @@
  * @property {number} base total of the base, ns
  * @property {number} baseSelf
  * @property {number} baseSamples
+ * @property {number} squares
+ * @property {number} baseSquares
  * @property {Change | null} change
+ */
+
+/**
+ * @typedef {{title: string, text: (row: FunctionRow) => string, value: (row: FunctionRow) => number | string, left?: boolean,
+ *            help?: string}} FunctionColumn
  */
 
 class FlameFunctions {
@@ -27,6 +34,8 @@ class FlameFunctions {
         /** @type {WeakMap<Weights, FunctionRow[]>} */
         this.kept = new WeakMap();
         this.made = "";
+        /** @type {ReturnType<typeof setTimeout> | undefined} */
+        this.waiting = undefined;
         /** @type {Weights | undefined} that the table was made from */
         this.from = undefined;
         /** @type {{key: string, weights: Weights} | undefined} where the graph is of other shapes */
@@ -95,15 +104,21 @@ class FlameFunctions {
         return this.whole.weights;
     }
 
+    /** "handlers.c:51", "libc.so.6". @param {number} frame */
+    placeOf(frame) {
+        const { store } = this.app;
+        return (store.placeOf(frame) || store.head.modules[store.frame.module[frame]]).replace(/.*\//, "");
+    }
+
     /** @param {Weights} weights @returns {FunctionRow[]} */
     rowsOf(weights) {
         const kept = this.kept.get(weights);
         if (kept)
             return kept;
-        const of = this.functionsOf(), { store } = this.app, first = /** @type {number[]} */ (this.first), { tree, base, baseSelf, baseSamples } = weights;
+        const of = this.functionsOf(), first = /** @type {number[]} */ (this.first), { tree, base, baseSelf, baseSamples } = weights;
         const outer = this.outermostOf(tree, of), two = base.length > 0;
-        const rows = first.map((frame) => ({ name: store.nameOf(frame), place: store.placeOf(frame) || store.head.modules[store.frame.module[frame]], self: 0, total: 0,
-                                             samples: 0, base: 0, baseSelf: 0, baseSamples: 0, change: null }));
+        const rows = first.map((frame) => ({ name: this.app.store.nameOf(frame), place: this.placeOf(frame), self: 0, total: 0, samples: 0,
+                                             base: 0, baseSelf: 0, baseSamples: 0, squares: 0, baseSquares: 0, change: null }));
         for (let i = 1; i < tree.count; i++) {
             const row = rows[of[tree.frame[i]]];
             if (!row)
@@ -118,11 +133,25 @@ class FlameFunctions {
             if (two) {
                 row.base += base[i];
                 row.baseSamples += baseSamples[i];
+                row.squares += weights.squares[i];
+                row.baseSquares += weights.baseSquares[i];
             }
         }
         const found = rows.filter((row) => row.total > 0 || row.base > 0);
         this.kept.set(weights, found);
         return found;
+    }
+
+    /** Where there is much to be summed up, the graph is shown first. */
+    drawSoon() {
+        clearTimeout(this.waiting);
+        this.waiting = undefined;
+        if (this.app.store.nodeCount < 20000)
+            return this.draw();
+        this.waiting = setTimeout(() => {
+            this.waiting = undefined;
+            this.draw();
+        }, 60);
     }
 
     draw() {
@@ -138,7 +167,8 @@ class FlameFunctions {
         const sort = columns.some((column) => column.title === selection.sort.replace(/^-/, "")) ? selection.sort : diff ? "-Change" : "-Self";
         const focused = this.element.contains(document.activeElement) ? document.activeElement?.textContent : null;
         this.element.replaceChildren(sortedTable(columns, rows, sort, (next) => app.set({ sort: next }), {
-            limit: 200, caption: `${countText(rows.length)} functions` + (wanted ? " that match" : "") + ": choose one to see its callers and callees",
+            limit: 200,
+            caption: `${countText(rows.length)} functions` + (wanted ? " that match" : "") + ": choose one to see its callers and callees",
             chosen: (row) => row.name === selection.sandwich,
             onChoose: (row) => app.set({ sandwich: row.name === selection.sandwich ? "" : row.name, zoom: "" }),
         }));
@@ -147,34 +177,33 @@ class FlameFunctions {
                 one.textContent?.replace(/ [▾▴]$/, "") === focused.replace(/ [▾▴]$/, "")))?.focus();
     }
 
-    /** @param {number} sum */
+    /** @param {number} sum @returns {FunctionColumn[]} */
     columns(sum) {
-        const delays = this.app.weight === "delay" ? "Delays" : "Samples";
+        const samples = this.app.weight === "delay" ? "Delays" : "Samples";
         return [
-            { title: "Function", text: (/** @type {FunctionRow} */ row) => row.name + (row.place ? `  ${row.place}` : ""),
-              value: (/** @type {FunctionRow} */ row) => row.name, left: true },
-            { title: "Self", text: (/** @type {FunctionRow} */ row) => timeText(row.self), value: (/** @type {FunctionRow} */ row) => row.self, help: "time in the function itself" },
-            { title: "Self %", text: (/** @type {FunctionRow} */ row) => percentText(row.self, sum), value: (/** @type {FunctionRow} */ row) => row.self },
-            { title: "Total", text: (/** @type {FunctionRow} */ row) => timeText(row.total), value: (/** @type {FunctionRow} */ row) => row.total,
+            { title: "Function", text: (row) => row.name + (row.place ? `  ${row.place}` : ""), value: (row) => row.name, left: true },
+            { title: "Self", text: (row) => timeText(row.self), value: (row) => row.self, help: "time in the function itself" },
+            { title: "Self %", text: (row) => percentText(row.self, sum), value: (row) => row.self },
+            { title: "Total", text: (row) => timeText(row.total), value: (row) => row.total,
               help: "with what it called; once a stack, also where it called itself" },
-            { title: "Total %", text: (/** @type {FunctionRow} */ row) => percentText(row.total, sum), value: (/** @type {FunctionRow} */ row) => row.total },
-            { title: delays, text: (/** @type {FunctionRow} */ row) => countText(row.samples), value: (/** @type {FunctionRow} */ row) => row.samples },
+            { title: "Total %", text: (row) => percentText(row.total, sum), value: (row) => row.total },
+            { title: samples, text: (row) => countText(row.samples), value: (row) => row.samples },
         ];
     }
 
-    /** @param {FunctionRow[]} rows @param {DiffRule} diff */
+    /** @param {FunctionRow[]} rows @param {DiffRule} diff @returns {FunctionColumn[]} */
     diffColumns(rows, diff) {
         for (const row of rows)
-            row.change = diff.change(row.base, row.baseSamples, row.total, row.samples);
+            row.change = diff.change({ ns: row.base, samples: row.baseSamples, squares: row.baseSquares },
+                                     { ns: row.total, samples: row.samples, squares: row.squares });
         const of = (/** @type {FunctionRow} */ row) => /** @type {Change} */ (row.change);
         return [
-            { title: "Function", text: (/** @type {FunctionRow} */ row) => row.name + (row.place ? `  ${row.place}` : ""),
-              value: (/** @type {FunctionRow} */ row) => row.name, left: true },
-            { title: "Base", text: (/** @type {FunctionRow} */ row) => diff.text(of(row).base), value: (/** @type {FunctionRow} */ row) => of(row).base },
-            { title: "File", text: (/** @type {FunctionRow} */ row) => diff.text(of(row).file), value: (/** @type {FunctionRow} */ row) => of(row).file },
-            { title: "Change", text: (/** @type {FunctionRow} */ row) => diff.changeText(of(row)), value: (/** @type {FunctionRow} */ row) => of(row).difference,
+            { title: "Function", text: (row) => row.name + (row.place ? `  ${row.place}` : ""), value: (row) => row.name, left: true },
+            { title: "Base", text: (row) => diff.text(of(row).base), value: (row) => of(row).base },
+            { title: "File", text: (row) => diff.text(of(row).file), value: (row) => of(row).file },
+            { title: "Change", text: (row) => diff.changeText(of(row)), value: (row) => of(row).difference,
               help: "with the error that chance in sampling gives, 95 %" },
-            { title: "Sure", text: (/** @type {FunctionRow} */ row) => of(row).sure ? "yes" : "chance?", value: (/** @type {FunctionRow} */ row) => Number(of(row).sure),
+            { title: "Sure", text: (row) => of(row).sure ? "yes" : "chance?", value: (row) => Number(of(row).sure),
               help: "whether the change is more than chance explains, 95 % sure of all together" },
         ];
     }

@@ -79,7 +79,10 @@ class FlameLayout {
         this.rows.push(/** @type {number} */ (this.end));
     }
 
-    /** The children that can be seen, heaviest first. @param {TreeLinks} links @param {Float64Array} sizes @param {number} node @param {number} x @param {number} scale */
+    /**
+     * The children that can be seen, heaviest first.
+     * @param {TreeLinks} links @param {Float64Array} sizes @param {number} node @param {number} x @param {number} scale
+     */
     addChildren(links, sizes, node, x, scale) {
         const least = NARROWEST / scale, seen = [];
         for (let child = links.first[node]; child > 0; child = links.next[child])

@@ -40,6 +40,11 @@ class FlamePaint {
         return `hsl(${hue} ${Math.round(85 * strength)}% ${Math.round(dark ? 30 + 12 * strength : 88 - 26 * strength)}%)`;
     }
 
+    /** @param {Change} change */
+    static signOf(change) {
+        return !change.sure ? "" : change.difference >= 0 ? "plus" : "minus";
+    }
+
     /** All rows of a pane that can be seen. @param {CanvasRenderingContext2D} context @param {FlamePane} pane */
     paint(context, pane) {
         const { layout } = pane;
@@ -64,10 +69,11 @@ class FlamePaint {
         const width = wide > 3 ? wide - 1 : Math.max(wide, 0.5), height = FLAME_ROW - 1;
         const match = node > 0 && pane.matches !== null && pane.matches.frames[tree.frame[node]] === 1;
         const name = pane.nameOf(node), change = match ? null : pane.changeOf(node);
-        context.fillStyle = match ? looks.match : node === 0 ? looks.line : change ? this.changeColour(change) : this.colour(pane.stateOf(node), name);
+        context.fillStyle = match ? looks.match : node === 0 ? looks.line : change ? this.changeColour(change)
+            : this.colour(pane.stateOf(node), name);
         context.fillRect(x, y, width, height);
         if (width >= 3 && !match && node > 0)
-            this.pattern(context, change ? (change.sure ? (change.difference >= 0 ? "plus" : "minus") : "") : STATE_LOOKS[pane.stateOf(node)], x, y, width, height);
+            this.pattern(context, change ? FlamePaint.signOf(change) : STATE_LOOKS[pane.stateOf(node)], x, y, width, height);
         if (tree.edges.has(node))
             this.edge(context, x, pane.down ? y + 1 : y + height - 1, width);
         if (width > 3 * this.letter + 6) {
@@ -76,7 +82,10 @@ class FlamePaint {
         }
     }
 
-    /** @param {CanvasRenderingContext2D} context @param {any} look of a state, "plus", "minus" or "" @param {number} x @param {number} y @param {number} width @param {number} height */
+    /**
+     * @param {CanvasRenderingContext2D} context @param {any} look of a state, "plus", "minus" or "" @param {number} x @param {number} y
+     * @param {number} width @param {number} height
+     */
     pattern(context, look, x, y, width, height) {
         const { tiles } = this.app.looks;
         if (typeof look === "string" && look !== "" && width >= 10) {
@@ -92,7 +101,10 @@ class FlamePaint {
         }
     }
 
-    /** The stack above was not called but spawned: a dashed line between the two. @param {CanvasRenderingContext2D} context @param {number} x @param {number} y @param {number} width */
+    /**
+     * The stack above was not called but spawned: a dashed line between the two.
+     * @param {CanvasRenderingContext2D} context @param {number} x @param {number} y @param {number} width
+     */
     edge(context, x, y, width) {
         context.save();
         context.strokeStyle = this.app.looks.ink;
@@ -105,7 +117,10 @@ class FlamePaint {
         context.restore();
     }
 
-    /** @param {CanvasRenderingContext2D} context @param {FlamePane} pane @param {number} node -1 = none @param {string} colour @param {number} line */
+    /**
+     * @param {CanvasRenderingContext2D} context @param {FlamePane} pane @param {number} node -1 = none @param {string} colour
+     * @param {number} line
+     */
     outline(context, pane, node, colour, line) {
         const row = node < 0 ? -1 : pane.rowOfNode(node), box = row < 0 ? -1 : pane.layout.boxOf(node, row);
         if (box < 0)

@@ -16,7 +16,11 @@
  * @property {number} room CSS pixels: as high as it may be
  */
 
-/** @typedef {{x: number, y: number, width: number, height: number, name: string, node: number, pane: string, above: boolean, match: boolean, focus: boolean, edge: boolean, state: number, total: number, self: number, change: Change | null}} FlameBox */
+/**
+ * A box that is drawn: CSS pixels on its canvas.
+ * @typedef {{x: number, y: number, width: number, height: number, name: string, node: number, pane: string, above: boolean, match: boolean,
+ *            focus: boolean, edge: boolean, state: number, total: number, self: number, change: Change | null}} FlameBox
+ */
 
 class FlamePane {
     /** @param {FlameView} view @param {string} name "", "callers" or "callees" @param {string} label */
@@ -128,7 +132,8 @@ class FlamePane {
 
     /** @param {number} x @param {number} y on the canvas @returns {number} node, -1 = none */
     nodeAt(x, y) {
-        const line = Math.floor((y + this.element.scrollTop) / FLAME_ROW), box = this.layout.find(this.down ? line : this.layout.rowCount - 1 - line, x);
+        const line = Math.floor((y + this.element.scrollTop) / FLAME_ROW);
+        const box = this.layout.find(this.down ? line : this.layout.rowCount - 1 - line, x);
         return box < 0 ? -1 : this.layout.node[box];
     }
 
@@ -199,7 +204,8 @@ class FlamePane {
             if (y > -FLAME_ROW && y < this.height)
                 found.push({ x: layout.x[box], y, width: layout.width[box], height: FLAME_ROW - 1, name: this.nameOf(node), node, pane: this.name,
                              above: row < layout.above, match: node > 0 && this.matches?.frames[tree.frame[node]] === 1, focus: node === this.focus,
-                             edge: tree.edges.has(node), state: this.stateOf(node), total: sizes[node], self: weights.self[node], change: this.changeOf(node) });
+                             edge: tree.edges.has(node), state: this.stateOf(node), total: sizes[node], self: weights.self[node],
+                             change: this.changeOf(node) });
         }
         return found;
     }

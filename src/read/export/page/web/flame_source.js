@@ -9,63 +9,79 @@ class FlameSource {
         this.element = el("section", { class: "panel", "aria-label": "source", hidden: true });
     }
 
-    /** What the page has of a frame's file. @param {number} frame */
-    sourceOf(frame) {
-        const { store } = this.view.app, count = store.frame.name.length;
-        if (frame < 0 || frame >= count)
-            return undefined;
-        const file = store.head.files[store.frame.file[frame]], line = store.frame.line[frame];
-        const parts = store.head.sources.filter((source) => source.file === file);
-        return parts.find((source) => line >= source.first_line && line < source.first_line + source.lines.length) ?? parts[0];
+    /** What the page has of a frame's file: parts of it, in order. @param {number} frame */
+    partsOf(frame) {
+        const { head, frame: { name, file } } = this.view.app.store;
+        return frame < 0 || frame >= name.length ? [] : head.sources.filter((part) => part.file === head.files[file[frame]]);
     }
 
-    /** Lines of the frames in a file: total and self of each. @param {Weights} weights @param {number} file */
-    linesOf(weights, file) {
-        const { store } = this.view.app, { tree } = weights, count = store.frame.name.length;
+    /** The line that a frame was on; where that is not known, its function's. @param {number} frame */
+    lineOf(frame) {
+        const { at, line } = this.view.app.store.frame;
+        return at[frame] || line[frame];
+    }
+
+    /**
+     * What the lines of a file took, under the filters of what is shown; filters of frames do not matter to it.
+     * @param {number} file @returns {{sum: number, lines: Map<number, {self: number, total: number}>}} ns; total: once a stack
+     */
+    linesOf(file) {
+        const { app } = this.view, { store } = app, facts = store.factsOf(app.weight);
+        const { tree, total, self, sum } = app.trees.weigh(app.trees.plain(facts), filterOf(store, app.selection), facts);
         /** @type {Map<number, {self: number, total: number}>} */
         const lines = new Map();
         for (let i = 1; i < tree.count; i++) {
-            const frame = tree.frame[i];
-            if (frame >= count || store.frame.file[frame] !== file || weights.total[i] === 0)
+            if (store.frame.file[tree.frame[i]] !== file || total[i] === 0)
                 continue;
-            const line = store.frame.line[frame], sums = lines.get(line) ?? { self: 0, total: 0 };
-            sums.self += weights.self[i];
+            const line = this.lineOf(tree.frame[i]), sums = lines.get(line) ?? { self: 0, total: 0 };
+            sums.self += self[i];
             if (!this.isBelow(tree, i, file, line))
-                sums.total += weights.total[i];
+                sums.total += total[i];
             lines.set(line, sums);
         }
-        return lines;
+        return { sum, lines };
     }
 
     /** Whether a caller stands on the same line. @param {Tree} tree @param {number} node @param {number} file @param {number} line */
     isBelow(tree, node, file, line) {
         const { frame } = this.view.app.store;
         for (let up = tree.parent[node]; up > 0; up = tree.parent[up])
-            if (frame.file[tree.frame[up]] === file && frame.line[tree.frame[up]] === line)
+            if (frame.file[tree.frame[up]] === file && this.lineOf(tree.frame[up]) === line)
                 return true;
         return false;
     }
 
     /** @param {number} frame */
     open(frame) {
-        const source = this.sourceOf(frame), { app } = this.view, weights = this.view.functions.weights();
-        if (!source)
+        const parts = this.partsOf(frame), { store } = this.view.app, file = store.frame.file[frame];
+        if (parts.length === 0)
             return;
-        const file = app.store.frame.file[frame], lines = this.linesOf(weights, file), at = app.store.frame.line[frame];
-        const most = Math.max(1, ...[...lines.values()].map((sums) => sums.total));
+        const { sum, lines } = this.linesOf(file), most = Math.max(1, ...[...lines.values()].map((sums) => sums.total));
         const close = el("button", { type: "button", text: "close the source", onclick: () => this.close() });
-        const rows = source.lines.map((text, i) => {
-            const number = source.first_line + i, sums = lines.get(number), share = sums ? 100 * sums.total / most : 0;
-            return el("tr", { class: number === at ? "chosen" : "", "data-line": number }, el("td", { text: sums ? timeText(sums.self) : "" }),
-                      el("td", { text: sums ? timeText(sums.total) : "" }), el("td", { text: sums ? percentText(sums.total, weights.sum) : "" }), el("td", { class: "muted", text: String(number) }),
-                      el("td", { class: "code", text, style: `background-image: linear-gradient(var(--chosen), var(--chosen)); background-size: ${share.toFixed(1)}% 100%` }));
-        });
-        const head = el("thead", {}, el("tr", {}, ...["self", "total", "", "line", ""].map((text) => el("th", { scope: "col", text }))));
-        this.element.replaceChildren(el("div", { class: "toolbar" }, el("h2", { text: source.file }), close),
+        const rows = parts.flatMap((part, i) => [
+            ...(i > 0 ? [el("tr", {}, el("td", { class: "muted", colspan: 5, text: "lines without samples" }))] : []),
+            ...part.lines.map((text, at) => FlameSource.row(part.first_line + at, text, lines.get(part.first_line + at), sum, most)),
+        ]);
+        const head = el("thead", {}, el("tr", {}, ...["self", "total", "share", "line", "source"].map((text) => el("th", { scope: "col", text }))));
+        this.element.replaceChildren(el("div", { class: "toolbar" }, el("h2", { text: store.head.files[file] }), close),
                                      el("div", { class: "source", tabindex: 0 }, el("table", {}, head, el("tbody", {}, ...rows))));
         this.element.hidden = false;
-        this.element.querySelector(".chosen")?.scrollIntoView({ block: "center" });
+        const first = this.element.querySelector(`[data-line="${store.frame.line[frame]}"]`) ?? this.element.querySelector("[data-hot]");
+        first?.classList.add("chosen");
+        first?.scrollIntoView({ block: "center" });
         close.focus({ preventScroll: true });
+    }
+
+    /**
+     * @param {number} number of the line @param {string} text @param {{self: number, total: number} | undefined} sums
+     * @param {number} sum of everything @param {number} most of a line
+     */
+    static row(number, text, sums, sum, most) {
+        const share = sums ? 100 * sums.total / most : 0;
+        const heat = `background-image: linear-gradient(var(--chosen), var(--chosen)); background-size: ${share.toFixed(1)}% 100%`;
+        return el("tr", { "data-line": number, "data-hot": sums ? "" : null }, el("td", { text: sums ? timeText(sums.self) : "" }),
+                  el("td", { text: sums ? timeText(sums.total) : "" }), el("td", { text: sums ? percentText(sums.total, sum) : "" }),
+                  el("td", { class: "muted", text: String(number) }), el("td", { class: "code", text, style: heat }));
     }
 
     close() {

@@ -13,6 +13,7 @@
  * @property {Float64Array} weight ns
  * @property {Uint32Array} samples
  * @property {Uint32Array} side
+ * @property {Float64Array} error root of the sum of the squares of the samples' weights, ns; of a diff only
  */
 /**
  * @typedef {object} Endpoint
@@ -38,7 +39,9 @@
  * @property {string} weight
  * @property {string[]} states
  * @property {{cpu_ns: number, sampled_ns: number, error_ns: number, samples: number, total_ns: number, basis: string, exact_calls: boolean}} totals
- * @property {{file: string, total_ns: number, samples: number, duration_ns: number}[]} sides
+ * @property {{file: string, total_ns: number, samples: number, duration_ns: number, per?: [number, number]}[]} sides
+ * @property {string} [unit] of a diff
+ * @property {string} [root] what stands at the root first
  * @property {[string, number, string, boolean][]} counters
  * @property {string[]} notes
  * @property {string[]} names
@@ -59,20 +62,23 @@ const CORO = { thread: 1, folded: 2 };
 const REQUEST = { about: 1, cut: 2, failed: 4 };
 
 /** Columns that may hold times: beyond 32 bits. */
-const WIDE = /\.(id|weight|start|latency|cpu|ready|parked|waiting|blocked|preempted|longest|length|active|wait|slice|from|delay)$/;
+const WIDE = /\.(id|weight|start|latency|cpu|ready|parked|waiting|blocked|preempted|longest|length|active|wait|slice|from|delay|error)$/;
+
+const DAMAGED = "it is damaged, or a part is missing: copy the file again, or make it anew";
 
 class Store {
     /** @param {Uint8Array} bytes of DATA.md, uncompressed */
     constructor(bytes) {
-        const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-        const length = view.getUint32(0, true);
+        const length = bytes.length < 4 ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+        if (length === 0 || 4 + length > bytes.length)
+            throw new Error(DAMAGED);
         /** @type {Header} */
         this.head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
         if (this.head.version !== 1)
             throw new Error(`version ${this.head.version} of the data is not known`);
         this.tables = Store.tablesOf(this.head, bytes.subarray(4 + length));
         this.names = this.head.names;
-        this.frame = this.table("frame", ["name", "file", "module", "line", "kind"]);
+        this.frame = this.table("frame", ["name", "file", "module", "line", "kind", "at"]);
         this.node = this.table("node", ["parent", "frame"]);
         this.coro = this.table("coro", ["id", "name", "entry", "parent", "spawn", "flags", "cpu", "ready", "parked", "waiting", "blocked",
                                         "preempted", "longest", "switches"]);
@@ -96,6 +102,10 @@ class Store {
         this.depth = new Uint32Array(this.nodeCount);
         this.end = new Uint32Array(this.nodeCount);
         this.makeTree();
+        this.functionOf = Uint32Array.from(this.frame.name, (_, frame) => frame);
+        this.byLine = this.frame.at.some((line) => line > 0);
+        if (this.byLine)
+            this.joinLines();
     }
 
     /** @param {Header} head @param {Uint8Array} bytes of the columns @returns {Record<string, Columns>} */
@@ -108,6 +118,8 @@ class Store {
             table[name.slice(dot + 1)] = Store.decode(bytes.subarray(at, at + size), encoding, count, WIDE.test(name));
             at += size;
         }
+        if (at !== bytes.length)
+            throw new Error(DAMAGED);
         return tables;
     }
 
@@ -132,16 +144,24 @@ class Store {
                 value = before += value % 2 ? -(value + 1) / 2 : value / 2;
             values[i] = value;
         }
+        if (at !== bytes.length)
+            throw new Error(DAMAGED);
         return values;
     }
 
     /** @param {string} base64 of compressed data @returns {Promise<Store>} */
     static async load(base64) {
-        const text = atob(base64), packed = new Uint8Array(text.length);
-        for (let i = 0; i < packed.length; i++)
-            packed[i] = text.charCodeAt(i);
-        const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-        return new Store(new Uint8Array(await new Response(stream).arrayBuffer()));
+        let bytes;
+        try {
+            const text = atob(base64), packed = new Uint8Array(text.length);
+            for (let i = 0; i < packed.length; i++)
+                packed[i] = text.charCodeAt(i);
+            const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+            bytes = await new Response(stream).arrayBuffer();
+        } catch {
+            throw new Error(DAMAGED);
+        }
+        return new Store(new Uint8Array(bytes));
     }
 
     /** A table; what the file does not have is empty. @param {string} name @param {string[]} columns @returns {Columns} */
@@ -154,7 +174,7 @@ class Store {
 
     /** @param {string} name @returns {Facts} */
     facts(name) {
-        const table = this.table(name, ["node", "label", "state", "tick", "weight", "samples", "side"]);
+        const table = this.table(name, ["node", "label", "state", "tick", "weight", "samples", "side", "error"]);
         return /** @type {any} */ ({ ...table, count: table.node.length });
     }
 
@@ -170,6 +190,19 @@ class Store {
                 end[i] = i + 1;
             if (i > 0 && end[parent[i]] < end[i])
                 end[parent[i]] = end[i];
+        }
+    }
+
+    /** With sources, frames are apart by line: `functionOf` is the first frame of each function. */
+    joinLines() {
+        /** @type {Map<string, number>} */
+        const first = new Map();
+        const { name, file, module, line, kind } = this.frame;
+        for (let i = 0; i < name.length; i++) {
+            const key = `${name[i]} ${file[i]} ${module[i]} ${line[i]} ${kind[i]}`;
+            if (!first.has(key))
+                first.set(key, i);
+            this.functionOf[i] = /** @type {number} */ (first.get(key));
         }
     }
 
@@ -190,11 +223,11 @@ class Store {
         return flags & (CORO.thread | CORO.folded) ? name : `${this.coro.id[coro]} ${name}`;
     }
 
-    /** Frames of a node, root first, without the root node. @param {number} node @returns {number[]} */
+    /** Frames of a node, root first, without the root node, as functions. @param {number} node @returns {number[]} */
     pathOf(node) {
         const path = [];
         for (; node > 0; node = this.parent[node])
-            path.push(this.node.frame[node]);
+            path.push(this.functionOf[this.node.frame[node]]);
         return path.reverse();
     }
 

@@ -82,6 +82,8 @@ class Tree {
  * @property {Float64Array} base of a diff: total of the first side, where `total` is that of the second
  * @property {Float64Array} baseSelf
  * @property {Float64Array} baseSamples
+ * @property {Float64Array} squares of a diff: sum of the squares of the samples' weights, ns², with all below
+ * @property {Float64Array} baseSquares
  * @property {Uint8Array} state of the heaviest rows of the node itself: what it is coloured by
  * @property {number} sum of all rows that were taken, ns
  * @property {number} baseSum
@@ -127,7 +129,7 @@ class Trees {
 
     /** @param {Facts} facts @param {Shape} shape @returns {Tree} */
     make(facts, shape) {
-        const plain = Object.values(shape).every((value) => value === "");
+        const plain = !this.store.byLine && Object.values(shape).every((value) => value === "");
         return plain ? this.plain(facts) : this.shaped(facts, shape);
     }
 
@@ -239,7 +241,11 @@ class Trees {
             !(shape.hideModule !== "" && store.head.modules[frame.module[one]] === shape.hideModule);
         const kept = Uint8Array.from(frame.name, (_, one) => Number(keeps(one)));
         const focused = focus ? Uint8Array.from(frame.name, (_, one) => Number(focus.test(store.nameOf(one)))) : null;
+        const halved = shape.sandwich === "" ? null : Uint8Array.from(frame.name, (_, one) => Number(store.nameOf(one) === shape.sandwich));
+        const below = [focused, halved].map((frames) => frames && this.nodesBelow(frames));
         return (node, coro) => {
+            if (coro === 0 && below.some((nodes) => nodes && nodes[node] === 0))
+                return null;
             let path = store.pathOf(node);
             if (coro > 0)
                 path = [...this.spawnersOf(coro - 1), ...path];
@@ -251,7 +257,7 @@ class Trees {
                 path = Trees.withoutNative(store, path);
             if (shape.collapse === "1")
                 path = path.filter((one, i) => i === 0 || frame.name[one] !== frame.name[path[i - 1]] || frame.file[one] !== frame.file[path[i - 1]]);
-            return shape.sandwich !== "" ? Trees.sandwiched(store, path, shape) : shape.invert === "1" ? path.reverse() : path;
+            return halved ? Trees.sandwiched(halved, path, shape.invert) : shape.invert === "1" ? path.reverse() : path;
         };
     }
 
@@ -273,13 +279,23 @@ class Trees {
         return has ? path.filter((one) => store.frame.kind[one] !== FRAME.native) : path;
     }
 
-    /** From the function on: what it calls, or, inverted, what calls it. @param {Store} store @param {number[]} path @param {Shape} shape */
-    static sandwiched(store, path, shape) {
-        const is = (/** @type {number} */ one) => store.nameOf(one) === shape.sandwich;
-        const first = path.findIndex(is);
+    /** Nodes that are one of some frames, or lie below one: 1. @param {Uint8Array} frames by frame */
+    nodesBelow(frames) {
+        const { store } = this, nodes = new Uint8Array(store.nodeCount);
+        for (let i = 1; i < nodes.length; i++)
+            nodes[i] = nodes[store.parent[i]] | frames[store.node.frame[i]];
+        return nodes;
+    }
+
+    /**
+     * From the function on: what it calls, or, inverted, what calls it.
+     * @param {Uint8Array} is by frame @param {number[]} path @param {string} invert
+     */
+    static sandwiched(is, path, invert) {
+        const first = path.findIndex((one) => is[one]);
         if (first < 0)
             return null;
-        return shape.invert === "1" ? path.slice(0, path.findLastIndex(is) + 1).reverse() : path.slice(first);
+        return invert === "1" ? path.slice(0, path.findLastIndex((one) => is[one]) + 1).reverse() : path.slice(first);
     }
 
     /**
@@ -291,6 +307,7 @@ class Trees {
         const total = new Float64Array(count), samples = new Float64Array(count), state = new Uint8Array(count);
         const two = this.store.head.sides.length > 1;
         const base = new Float64Array(two ? count : 0), baseSamples = new Float64Array(two ? count : 0), heaviest = new Float64Array(count);
+        const squares = new Float64Array(two ? count : 0), baseSquares = new Float64Array(two ? count : 0);
         let sum = 0, baseSum = 0, taken = 0;
         for (let i = 0; i < facts.count; i++) {
             const node = rowNode[i];
@@ -298,6 +315,8 @@ class Trees {
                 (filter.timed && (facts.tick[i] < filter.firstTick || facts.tick[i] > filter.lastTick)))
                 continue;
             const weight = facts.weight[i];
+            if (two)
+                (facts.side[i] === 0 ? baseSquares : squares)[node] += facts.error[i] * facts.error[i];
             if (two && facts.side[i] === 0) {
                 base[node] += weight;
                 baseSamples[node] += facts.samples[i];
@@ -313,17 +332,17 @@ class Trees {
                 state[node] = facts.state[i];
             }
         }
-        const self = total.slice(), baseSelf = base.slice();
-        for (let i = count - 1; i > 0; i--) {
-            const up = parent[i];
-            total[up] += total[i];
-            samples[up] += samples[i];
-            if (two) {
-                base[up] += base[i];
-                baseSamples[up] += baseSamples[i];
-            }
-        }
-        return { tree, total, self, samples, base, baseSelf, baseSamples, state, sum, baseSum, count: taken };
+        const weights = { tree, total, self: total.slice(), samples, base, baseSelf: base.slice(), baseSamples, squares, baseSquares, state,
+                          sum, baseSum, count: taken };
+        Trees.addUp(parent, two ? [total, samples, base, baseSamples, squares, baseSquares] : [total, samples]);
+        return weights;
+    }
+
+    /** Each node gets what is below it, too. @param {ArrayLike<number>} parent @param {Float64Array[]} sums by node */
+    static addUp(parent, sums) {
+        for (const sum of sums)
+            for (let i = sum.length - 1; i > 0; i--)
+                sum[parent[i]] += sum[i];
     }
 
     /** Name of a tree's frame. @param {Tree} tree @param {number} frame */
