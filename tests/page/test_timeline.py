@@ -163,9 +163,12 @@ class Rows(TimelineCase):
 
     def test_filters(self):
         page = with_request(history())
-        for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2])):
+        for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2]),
+                             (f"latency={60 * MS},{61 * MS}", [0, 2])):
             self.open(page, hash)
             self.assertEqual(sorted({box["number"] for box in self.boxes() if not box["onThread"]}), wanted, hash)
+        self.open(page, f"latency=0,{60 * MS}")
+        self.assertIn("No coroutine passes", self.text(".empty"))
         self.open(page, "thread=io")
         self.assertNotIn("thread main", self.names())
 

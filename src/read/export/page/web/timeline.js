@@ -78,8 +78,8 @@ class TimelineView {
 
     /** Rows of the selection: kept until it changes. @returns {{rows: TimelineRows, segments: number[]}} */
     rows() {
-        const { coro, name, entry, spawn, trace, endpoint, request, thread, sort, nest } = this.app.selection;
-        const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, thread, sort, nest]);
+        const { coro, name, entry, spawn, trace, endpoint, request, latency, thread, sort, nest } = this.app.selection;
+        const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, latency, thread, sort, nest]);
         if (this.kept?.key !== key) {
             const segments = segmentsOf(this.store, chosenRequest(this.store, this.app.selection));
             this.kept = { key, rows: timelineRows(this.store, this.app.selection), segments };
