@@ -40,6 +40,7 @@ const SELECTION_DEFAULTS = {
     thread: "",        // name of a thread
     state: "",         // numbers, "2,3"
     from: "", to: "",  // ns: a part of the time, in whole ticks
+    latency: "",       // ns, "FIRST,END": requests that took that long
     search: "",        // regular expression
     focus: "",         // regular expression: stacks with such a frame
     hide: "",          // regular expression: frames taken out
@@ -57,6 +58,8 @@ const SELECTION_DEFAULTS = {
     nest: "",          // rows of the timeline below their "spawner", or their "endpoint"
     sort: "",          // column of the view's table, "-" before it: descending
     row: "",           // what is chosen in the view's table
+    tail: "",          // which requests are the slowest: per cent, "" = 1
+    group: "",         // what blame is summed up by: "" = names of coroutines, "coroutine", "endpoint"
 };
 
 /** @typedef {typeof SELECTION_DEFAULTS} Selection */
@@ -113,23 +116,33 @@ function spawnSiteOf(store, coro) {
     return `${store.nameOf(frame)} ${store.placeOf(frame)}`.trim();
 }
 
+/** Coroutines that a selection takes, one byte each; null: all of them. @param {Store} store @param {Selection} selection */
+function takenCoros(store, selection) {
+    const { coro, head } = store, coros = numbersOf(selection.coro);
+    if (!coros && selection.name === "" && selection.entry === "" && selection.spawn === "")
+        return null;
+    const taken = new Uint8Array(store.coroCount);
+    for (let i = 0; i < store.coroCount; i++)
+        taken[i] = Number((!coros || coros.has(i)) && (selection.name === "" || head.coroutines[coro.name[i]] === selection.name) &&
+            (selection.entry === "" || (coro.entry[i] > 0 && store.names[coro.entry[i] - 1] === selection.entry)) &&
+            (selection.spawn === "" || spawnSiteOf(store, i) === selection.spawn));
+    return taken;
+}
+
+/** Whether a request took as long as a selection says. @param {Store} store @param {Selection} selection @returns {(request: number) => boolean} */
+function latencyTest(store, selection) {
+    const [first, end] = selection.latency.split(",").map(Number), { latency } = store.request;
+    return selection.latency === "" ? () => true : (request) => latency[request] >= first && latency[request] < end;
+}
+
 /** @param {Store} store @param {Selection} selection @param {string} [weight] @returns {Filter} */
 function filterOf(store, selection, weight = selection.weight || store.head.weight) {
-    const { label, coro, request, head } = store, count = label.coro.length;
-    const coros = numbersOf(selection.coro), requests = numbersOf(selection.request);
+    const { label, request, head } = store, count = label.coro.length;
+    const requests = numbersOf(selection.request), coroTaken = takenCoros(store, selection), lasted = latencyTest(store, selection);
     const trace = selection.trace === "" ? -1 : head.traces.indexOf(selection.trace) + 1;
     const thread = selection.thread === "" ? -1 : head.threads.indexOf(selection.thread) + 1;
     const endpoint = selection.endpoint === "" ? -1 : head.endpoints.findIndex((one) => one.text === selection.endpoint);
     const labels = new Uint8Array(count);
-    /** @type {Uint8Array | null} */
-    let coroTaken = null;
-    if (coros || selection.name !== "" || selection.entry !== "" || selection.spawn !== "") {
-        coroTaken = new Uint8Array(store.coroCount);
-        for (let i = 0; i < store.coroCount; i++)
-            coroTaken[i] = Number((!coros || coros.has(i)) && (selection.name === "" || head.coroutines[coro.name[i]] === selection.name) &&
-                (selection.entry === "" || (coro.entry[i] > 0 && store.names[coro.entry[i] - 1] === selection.entry)) &&
-                (selection.spawn === "" || spawnSiteOf(store, i) === selection.spawn));
-    }
     for (let i = 0; i < count; i++) {
         if (coroTaken && (label.coro[i] === 0 || !coroTaken[label.coro[i] - 1]))
             continue;
@@ -139,6 +152,8 @@ function filterOf(store, selection, weight = selection.weight || store.head.weig
         if (requests && !requests.has(own))
             continue;
         if (selection.endpoint !== "" && (own < 0 || request.endpoint[own] !== endpoint))
+            continue;
+        if (selection.latency !== "" && (own < 0 || !lasted(own)))
             continue;
         labels[i] = 1;
     }
