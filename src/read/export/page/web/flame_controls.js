@@ -58,7 +58,7 @@ class FlameControls {
         };
         const change = (/** @type {number} */ base, /** @type {number} */ file, sure = true) =>
             ({ base, file, difference: file - base, error: 0, sure });
-        return el("div", { class: "toolbar" }, `${sides[0].file} → ${sides[1].file}`, "width:",
+        return el("div", { class: "toolbar" }, el("span", { text: `${sides[0].file} → ${sides[1].file}` }), el("span", { text: "width:" }),
                   el("span", { class: "group", role: "group", "aria-label": "width" }, ...this.sides.map(([, button]) => button)), this.norm,
                   el("span", { class: "legend" }, key("+ more", change(1, 2)), key("− less", change(2, 1)),
                      key("chance may explain it", change(1, 1, false))));
