@@ -274,7 +274,8 @@ class PageCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.work = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(tempfile.gettempdir(), "page-tests")
+        folder = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(tempfile.gettempdir(), "page-tests")
+        cls.work = os.path.join(folder, os.path.splitext(os.path.basename(sys.argv[0]))[0])
         os.makedirs(cls.work, exist_ok=True)
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.close)
