@@ -163,9 +163,12 @@ class Rows(TimelineCase):
 
     def test_filters(self):
         page = with_request(history())
-        for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2])):
+        for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2]),
+                             (f"latency={60 * MS},{61 * MS}", [0, 2])):
             self.open(page, hash)
             self.assertEqual(sorted({box["number"] for box in self.boxes() if not box["onThread"]}), wanted, hash)
+        self.open(page, f"latency=0,{60 * MS}")
+        self.assertIn("No coroutine passes", self.text(".empty"))
         self.open(page, "thread=io")
         self.assertNotIn("thread main", self.names())
 
@@ -340,12 +343,25 @@ class Choosing(TimelineCase):
         self.assertEqual(self.text("section[aria-label=timeline] tbody tr td:first-child"), "8 <b>query</b>|7 worker")
         self.assertIn("2 of 3", self.text("caption"))
 
+    def test_a_key_goes_from_one_long_slice_to_the_next(self):
+        page = with_hog(history())
+        page.add("hog", coro=1, thread=2, trace=2, start=80 * MS, length=20 * MS, delay=MS, victims=1)
+        self.open(page)
+        for wanted in ("long slice of 9 worker", "long slice of 8 <b>query</b>", "long slice of 9 worker"):
+            self.browser.key("n")
+            self.tells(wanted)
+        self.assertIn("2 of 3", self.text("caption"))
+        self.browser.key("Escape")
+        self.selected(row="")
+        self.assertEqual(self.text("caption"), "")
+
 
 class Path(TimelineCase):
     def test_the_path_is_a_line_through_the_rows(self):
         self.open(with_request(history()), "request=0")
         self.assertEqual(self.names()[:3], ["Critical path of request 0", "7 worker", "9 worker"])
-        first, second = self.y(0), self.y(2)
+        first, second = self.view("marks.lineOf(0)"), self.view("marks.lineOf(2)")
+        self.assertGreater(first, self.y(0))
         wanted = [(10, first), (20, first), (20, second), (50, second), (50, first), (70, first)]
         points = self.view("path")
         self.assertEqual(len(points), len(wanted))

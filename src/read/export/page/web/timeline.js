@@ -68,6 +68,7 @@ class TimelineView {
             "ArrowUp": ["coroutine before", () => this.stepRow(-1)],
             ".": ["next slice of the coroutine", () => this.stepActivity(1)],
             ",": ["slice before", () => this.stepActivity(-1)],
+            "n": ["next long slice, and what had to wait for it", () => this.nextHog()],
             "m": ["the range is what is in sight", () => this.app.set(roundRange(this.store, this.shown.from, this.shown.to))],
             "Enter": ["flame graph of the range; without one: only the chosen coroutine", () => this.enter()],
             "c": ["only the chosen coroutine", () => this.onlyChosen()],
@@ -77,8 +78,8 @@ class TimelineView {
 
     /** Rows of the selection: kept until it changes. @returns {{rows: TimelineRows, segments: number[]}} */
     rows() {
-        const { coro, name, entry, spawn, trace, endpoint, request, thread, sort, nest } = this.app.selection;
-        const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, thread, sort, nest]);
+        const { coro, name, entry, spawn, trace, endpoint, request, latency, thread, sort, nest } = this.app.selection;
+        const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, latency, thread, sort, nest]);
         if (this.kept?.key !== key) {
             const segments = segmentsOf(this.store, chosenRequest(this.store, this.app.selection));
             this.kept = { key, rows: timelineRows(this.store, this.app.selection), segments };
@@ -336,6 +337,20 @@ class TimelineView {
         if (start[i] < this.shown.from || start[i] > this.shown.to)
             this.look(start[i] - half, start[i] + half);
         this.later();
+    }
+
+    /** The long slice after the one that is chosen, in order of time, of those whose coroutines have rows. */
+    nextHog() {
+        const { hog } = this.store, { rows } = this.rows();
+        const order = [...orderOf(new Float64Array(hog.start))].filter((i) => rows.ofCoro[hog.coro[i]] >= 0);
+        const now = this.pinned?.kind === "hog" ? order.indexOf(this.pinned.number) : -1, next = order[(now + 1) % order.length];
+        if (next === undefined)
+            return;
+        const middle = hog.start[next] + hog.length[next] / 2, half = Math.max((this.shown.to - this.shown.from) / 2, hog.length[next]);
+        if (hog.start[next] < this.shown.from || hog.start[next] + hog.length[next] > this.shown.to)
+            this.look(middle - half, middle + half);
+        this.pinned = { kind: "hog", number: next, state: STATE.running };
+        this.app.set({ row: `coro:${hog.coro[next]}` });
     }
 
     /** Scroll to a coroutine's row. @param {number} coro */

@@ -18,6 +18,9 @@ function rangeOf(store, selection) {
         : { from: Number(selection.from || 0), to: selection.to === "" ? activitiesOf(store).until : Number(selection.to) };
 }
 
+/** What a state's name does not say. @type {Record<number, string>} */
+const LEGEND_NOTES = { [STATE.running]: ", or asleep in the kernel: it held its thread", [STATE.waiting]: ": ready or parked, which is not known" };
+
 class TimelineControls {
     /** @param {TimelineView} view */
     constructor(view) {
@@ -61,9 +64,9 @@ class TimelineControls {
     drawLegend(looks) {
         this.looks = looks;
         this.legend.replaceChildren(...TOLD.map((state) => {
-            const swatch = el("canvas", { class: "swatch", width: 16, height: 12 });
+            const swatch = el("canvas", { class: "swatch", width: 16, height: 12, "aria-hidden": "true" });
             looks.fill(/** @type {CanvasRenderingContext2D} */ (swatch.getContext("2d")), state, "", 0, 0, 16, 12);
-            return el("span", {}, swatch, this.view.store.head.states[state] + (state === STATE.waiting ? " (ready or parked: not known)" : ""));
+            return el("span", {}, swatch, this.view.store.head.states[state] + (LEGEND_NOTES[state] ?? ""));
         }));
     }
 }

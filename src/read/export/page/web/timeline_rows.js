@@ -63,19 +63,14 @@ class TimelineRows {
     textOf(row) {
         const { store } = this, number = this.number[row];
         return this.kind[row] === ROW.head ? this.texts[number]
-            : this.kind[row] === ROW.thread ? `thread ${store.head.threads[number]}` : store.coroText(number);
+            : this.kind[row] === ROW.thread ? `thread ${store.head.threads[number] || "without a name"}` : store.coroText(number);
     }
 }
 
 /** Coroutines that the filters take, one byte each. @param {Store} store @param {Selection} selection */
 function timelineCoros(store, selection) {
-    const { coro, head } = store, taken = new Uint8Array(store.coroCount), coros = numbersOf(selection.coro);
-    const marks = [corosOfTrace, corosOfThread, corosOfRequests].map((marksOf) => marksOf(store, selection)).filter((mark) => mark !== null);
-    for (let i = 0; i < store.coroCount; i++)
-        taken[i] = Number((!coros || coros.has(i)) && (selection.name === "" || head.coroutines[coro.name[i]] === selection.name) &&
-            (selection.entry === "" || (coro.entry[i] > 0 && store.names[coro.entry[i] - 1] === selection.entry)) &&
-            (selection.spawn === "" || spawnSiteOf(store, i) === selection.spawn) && marks.every((mark) => mark?.[i]));
-    return taken;
+    const all = [takenCoros, corosOfTrace, corosOfThread, corosOfRequests].map((marksOf) => marksOf(store, selection));
+    return Uint8Array.from(store.coro.name, (_, coro) => Number(all.every((marks) => marks === null || marks[coro])));
 }
 
 /** @param {Store} store @param {Selection} selection @returns {Uint8Array | null} null: it asks for no trace */
@@ -108,12 +103,13 @@ function corosOfThread(store, selection) {
  * @param {Store} store @param {Selection} selection @returns {Uint8Array | null} null: it asks for none
  */
 function corosOfRequests(store, selection) {
-    if (selection.request === "" && selection.endpoint === "")
+    if (selection.request === "" && selection.endpoint === "" && selection.latency === "")
         return null;
-    const { request, label, span, segment } = store, wanted = numbersOf(selection.request), marks = new Uint8Array(store.coroCount);
+    const { request, label, span, segment } = store, marks = new Uint8Array(store.coroCount);
+    const wanted = numbersOf(selection.request), lasted = latencyTest(store, selection);
     const endpoint = store.head.endpoints.findIndex((one) => one.text === selection.endpoint);
     const takes = Uint8Array.from(request.endpoint, (own, i) =>
-        Number((!wanted || wanted.has(i)) && (selection.endpoint === "" || own === endpoint)));
+        Number((!wanted || wanted.has(i)) && (selection.endpoint === "" || own === endpoint) && lasted(i)));
     for (let i = 0; i < takes.length; i++)
         if (takes[i] && request.coro[i] > 0)
             marks[request.coro[i] - 1] = 1;
