@@ -87,10 +87,11 @@ class Comparison {
 
     /**
      * The slowest and the rest: so many per cent, one at least; null where there is nothing to compare.
-     * @param {number[]} numbers @param {number} percent @returns {Sides | null}
+     * @param {number[]} numbers @param {number} percent @param {number} [whole] how many there were: of many the file leaves out fast ones
+     * @returns {Sides | null}
      */
-    split(numbers, percent) {
-        const { latency } = this.store.request, slowest = Math.max(1, Math.floor(numbers.length * percent / 100));
+    split(numbers, percent, whole = numbers.length) {
+        const { latency } = this.store.request, slowest = Math.max(1, Math.floor(whole * percent / 100));
         if (slowest >= numbers.length)
             return null;
         const sorted = [...numbers].sort((a, b) => latency[b] - latency[a] || a - b);
