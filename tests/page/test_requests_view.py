@@ -382,6 +382,13 @@ class Compared(RequestsCase):
 
 
 class Anywhere(RequestsCase):
+    def test_addresses_that_make_no_sense(self):
+        for hash in ("request=1.5", "request=-3", "request=9999", "request=x,2", "tail=x", "tail=-1", "latency=x", "latency=5", "sort=x", "row=x", "endpoint=x"):
+            with self.subTest(hash):
+                page = self.open(hash)
+                self.assertEqual(page.eval(f"[{VIEW}.chosen(), {VIEW}.key]"), [-1, "requests"])
+                self.assertEqual(page.errors, [])
+
     def test_narrow_and_dark(self):
         self.browser.dark()
         for width in (360, 3840):

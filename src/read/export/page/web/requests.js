@@ -56,7 +56,7 @@ class RequestsView {
             const ns = Float64Array.from(own, (i) => this.app.store.request.latency[i]).sort();
             this.kept = { key, wide, all, own, ns, shown: latency === "" ? own : own.filter(lasted) };
         }
-        return { ...this.kept, percent: Number(tail || 1) };
+        return { ...this.kept, percent: Number(tail) > 0 ? Number(tail) : 1 };
     }
 
     sentence() {
@@ -104,7 +104,7 @@ class RequestsView {
     chosen() {
         const { request, row } = this.app.selection, numbers = numbersOf(request);
         const number = !numbers ? -1 : row !== "" && numbers.has(Number(row)) ? Number(row) : numbers.size === 1 ? Number(request) : -1;
-        return number >= 0 && number < this.requests.count ? number : -1;
+        return Number.isInteger(number) && number < this.requests.count ? Math.max(number, -1) : -1;
     }
 
     /** @param {number} request */
