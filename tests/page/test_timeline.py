@@ -161,6 +161,20 @@ class Rows(TimelineCase):
         self.open(with_request(history()), "nest=endpoint")
         self.assertEqual(self.names()[-5:], ["GET /cart (1)", "7 worker", "of no request (2)", "9 worker", "8 <b>query</b>"])
 
+    def test_only_coroutines_that_are_there(self):
+        page = history()
+        page.add("coro", id=20, name=0)
+        activity(page, 3, 2, 3, 3, 0, thread=1)
+        self.open(page)
+        self.view("look(20e6, 40e6)")
+        self.browser.key("o")
+        self.assertEqual(self.names()[-3:], ["Coroutines (2)", "7 worker", "9 worker"])
+        self.assertEqual(self.view("controls.seen.getAttribute('aria-pressed')"), "true")
+        self.browser.key("0")
+        self.browser.wait(f"{VIEW}.place.rows.coros === 4")
+        self.browser.key("o")
+        self.assertEqual(self.view("onlySeen"), False)
+
     def test_filters(self):
         page = with_request(history())
         for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2]),

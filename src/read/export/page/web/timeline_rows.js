@@ -151,8 +151,13 @@ function segmentsOf(store, request) {
     return found.sort((a, b) => segment.from[a] - segment.from[b]);
 }
 
-/** All rows of a selection. @param {Store} store @param {Selection} selection @returns {TimelineRows} */
-function timelineRows(store, selection) {
+/**
+ * All rows of a selection.
+ * @param {Store} store @param {Selection} selection
+ * @param {{from: number, to: number} | null} seen only coroutines that were there in this part of the time, ns
+ * @returns {TimelineRows}
+ */
+function timelineRows(store, selection, seen) {
     const rows = new TimelineRows(store), request = chosenRequest(store, selection), taken = timelineCoros(store, selection);
     const path = [...new Set(segmentsOf(store, request).map((i) => store.segment.coro[i]))];
     if (path.length > 0)
@@ -164,10 +169,10 @@ function timelineRows(store, selection) {
     for (const coro of sortedCoros(store, selection.sort)) {
         if (!taken[coro] || rows.ofCoro[coro] >= 0)
             continue;
-        if (hasHistory(store, coro))
-            shown.push(coro);
-        else
+        if (!hasHistory(store, coro))
             rows.silent++;
+        else if (!seen || isThere(store, coro, seen.from, seen.to))
+            shown.push(coro);
     }
     addCoros(rows, shown, selection.nest);
     return rows;
@@ -177,6 +182,12 @@ function timelineRows(store, selection) {
 function hasHistory(store, coro) {
     const index = activitiesOf(store);
     return index.first[coro] < index.last[coro] || index.spans.first[coro] < index.spans.first[coro + 1];
+}
+
+/** Whether a coroutine has an activity in a part of the time. @param {Store} store @param {number} coro @param {number} from @param {number} to ns */
+function isThere(store, coro, from, to) {
+    const index = activitiesOf(store), i = index.seek(coro, from);
+    return i < index.last[coro] && store.activity.start[i] < to;
 }
 
 /**
