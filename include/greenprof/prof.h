@@ -95,8 +95,8 @@ PROF_API int prof_resume(prof_t *profile);
 PROF_API int prof_dump_stats(prof_t *profile, const char *path);
 
 // Write a profile in another format.
-//   format: "callgrind", "firefox", "flamegraph" (SVG), "folded", "json", "otlp", "pprof", "pstats" or "speedscope":
-//         those that `greenprof export --help` lists, but for the timelines.
+//   format: "callgrind", "firefox", "flamegraph" (SVG), "folded", "html", "json", "otlp", "pprof", "pstats" or
+//         "speedscope": those that `greenprof export --help` lists, but for the timelines.
 //   path: written under a temporary name in the same directory, then renamed: no reader sees half a file and no failed
 //         dump leaves one. "-" and /dev/stdout are standard output.
 // Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP (the timelines "chrome" and "perfetto", which need a

@@ -51,15 +51,15 @@ class Boxes(FlameCase):
 
     def test_numbers_of_a_box(self):
         self.show(profile(), "weight=wall")
-        box = self.box("serve")
-        canvas = self.browser.place(f"({VIEW}.main.canvas)")
-        self.browser.move(canvas[0] + box["x"] + 5, canvas[1] + box["y"] + 5)
-        text = self.text(".details")
-        for part in ("serve", "server.c:5", "demo", "total 145.000 ms 72.50 %", "self 0 ns 0.00 %", "14 samples", "running 31.03 %", "parked 41.38 %", "native"):
+        text = self.hover_box("serve")
+        for part in ("server.c:5", "demo", "total 145.000 ms 72.50 %", "self 0 ns 0.00 %", "14 samples", "running 31.03 %", "parked 41.38 %", "native"):
             self.assertIn(part, text)
-        box = self.box("turn")
-        self.browser.move(canvas[0] + box["x"] + 5, canvas[1] + box["y"] + 5)
-        self.assertIn("Python", self.text(".details"))
+        self.assertIn("Python", self.hover_box("turn"))
+
+    def test_the_first_ctrl_f_is_the_search(self):
+        self.show(profile())
+        self.browser.key("f", ["Control"])
+        self.assertEqual(self.browser.eval("document.activeElement.type"), "search")
 
 
 class Zoom(FlameCase):
@@ -342,7 +342,7 @@ class Diff(FlameCase):
         for part in ("hot", "base 100.000 ms", "file 300.000 ms", "change +200.000 ms ± ", "more than chance"):
             self.assertIn(part, text)
         rows = self.rows()
-        self.assertEqual(list(rows), ["hot", "main", "rare", "same", "cold"])
+        self.assertEqual(list(rows), ["hot", "main", "cold", "rare", "same"])
         self.assertEqual([rows["cold"][0], rows["cold"][1], rows["cold"][3]], ["200.000 ms", "100.000 ms", "yes"])
         self.assertTrue(rows["cold"][2].startswith("−100.000 ms ± "))
         self.assertEqual(rows["same"][3], "chance?")

@@ -21,9 +21,8 @@ class App {
         this.store = store;
         this.trees = new Trees(store);
         this.root = root;
+        Object.assign(SELECTION_DEFAULTS, { root: store.head.root ?? "", norm: store.head.unit === "%" ? "1" : "" });
         this.selection = selectionFromHash(location.hash);
-        if (location.hash === "")
-            Object.assign(this.selection, { root: store.head.root ?? "", norm: store.head.unit === "%" ? "1" : "" });
         this.looks = new Looks(this.isDark());
         /** @type {View[]} */
         this.views = [];

@@ -168,7 +168,8 @@ class FlameFunctions {
         const focused = this.element.contains(document.activeElement) ? document.activeElement?.textContent : null;
         this.element.replaceChildren(sortedTable(columns, rows, sort, (next) => app.set({ sort: next }), {
             limit: 200,
-            caption: `${countText(rows.length)} functions` + (wanted ? " that match" : "") + ": choose one to see its callers and callees",
+            caption: `${countText(rows.length)} functions` + (wanted ? " that match" : "") + (diff?.unit ? `, times${diff.unit}` : "") +
+                ": choose one to see its callers and callees",
             chosen: (row) => row.name === selection.sandwich,
             onChoose: (row) => app.set({ sandwich: row.name === selection.sandwich ? "" : row.name, zoom: "" }),
         }));
@@ -201,7 +202,7 @@ class FlameFunctions {
             { title: "Function", text: (row) => row.name + (row.place ? `  ${row.place}` : ""), value: (row) => row.name, left: true },
             { title: "Base", text: (row) => diff.text(of(row).base), value: (row) => of(row).base },
             { title: "File", text: (row) => diff.text(of(row).file), value: (row) => of(row).file },
-            { title: "Change", text: (row) => diff.changeText(of(row)), value: (row) => of(row).difference,
+            { title: "Change", text: (row) => diff.changeText(of(row)), value: (row) => Math.abs(of(row).difference),
               help: "with the error that chance in sampling gives, 95 %" },
             { title: "Sure", text: (row) => of(row).sure ? "yes" : "chance?", value: (row) => Number(of(row).sure),
               help: "whether the change is more than chance explains, 95 % sure of all together" },
