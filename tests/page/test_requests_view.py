@@ -194,6 +194,17 @@ class Chosen(RequestsCase):
         self.assertEqual([self.selection(key) for key in ("view", "weight", "request", "endpoint", "coro")], ["flame", "path", "99", "", ""])
         self.assertEqual(page.eval("greenprofApp.weights().sum"), 60 * MS)
 
+    def test_samples_of_its_trace_are_its_own(self):
+        data = requests_page()
+        for trace, weight in ((100, 5), (101, 7), (0, 9)):
+            data.row("row", ("main", "serve"), label=data.add("label", coro=100, trace=trace), state=RUNNING, weight=weight * MS, samples=1, tick=0, side=0)
+        page = self.show(data, "view=flame&weight=wall&request=99")
+        self.assertEqual(page.eval("greenprofApp.weights().sum"), 5 * MS)
+        page.eval("greenprofApp.set({ request: '', endpoint: 'PUT /item' })")
+        self.assertEqual(page.eval("greenprofApp.weights().sum"), 7 * MS)
+        page.eval(f"greenprofApp.set({{ endpoint: '', latency: '{55 * MS},{65 * MS}' }})")
+        self.assertEqual(page.eval("greenprofApp.weights().sum"), 5 * MS)
+
     def test_resources_are_not_latency(self):
         page = self.open("request=99")
         self.assertEqual(page.eval(text_of(".request .resources")),

@@ -12,7 +12,8 @@ class LatencyChart {
         this.app = app;
         /** @type {LatencyBox[]} */
         this.boxes = [];
-        this.canvas = el("canvas", { tabindex: 0, role: "application", onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event) });
+        this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "histogram of latencies",
+                                     onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event) });
         this.details = el("div", { class: "details", role: "status" });
         this.element = el("div", {}, this.canvas, this.details);
         this.sorted = new Float64Array();

@@ -19,7 +19,8 @@ class PathStrip {
         /** @type {StripBox[]} */
         this.boxes = [];
         this.at = 0;
-        this.canvas = el("canvas", { tabindex: 0, role: "application", onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+        this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": what,
+                                     onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
                                      onclick: (/** @type {MouseEvent} */ event) => this.pick(event, true),
                                      onpointermove: (/** @type {PointerEvent} */ event) => this.pick(event, false),
                                      onfocus: () => this.paint(), onblur: () => this.paint() });

@@ -30,7 +30,8 @@ class DifferenceGraph {
         this.width = 0;
         this.zoom = 0;
         this.at = 0;
-        this.canvas = el("canvas", { tabindex: 0, role: "application", onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+        this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "differential flame graph",
+                                     onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
                                      onclick: (/** @type {MouseEvent} */ event) => this.zoomTo(this.boxAt(event)),
                                      onpointermove: (/** @type {PointerEvent} */ event) => this.say(this.boxAt(event)),
                                      onfocus: () => this.paint(), onblur: () => this.paint() });
@@ -81,7 +82,7 @@ class DifferenceGraph {
         const most = Math.max(...this.boxes.map((box) => Math.abs(box.slow - box.rest)), 1);
         context.font = "11px system-ui, sans-serif";
         for (const box of this.boxes) {
-            const share = (box.slow - box.rest) / most, strong = Math.abs(share), light = looks.dark ? 26 + 16 * strong : 90 - 32 * strong;
+            const share = (box.slow - box.rest) / most, strong = Math.abs(share), light = looks.dark ? 22 + 13 * strong : 92 - 26 * strong;
             context.fillStyle = strong < .01 ? `hsl(0 0% ${looks.dark ? 28 : 88}%)` : `hsl(${share > 0 ? 6 : 212} ${45 + 35 * strong}% ${light}%)`;
             context.fillRect(box.x, box.y, Math.max(box.width - .5, .5), box.height);
             if (box.width >= 3 && strong >= .01) {

@@ -135,27 +135,37 @@ function latencyTest(store, selection) {
     return selection.latency === "" ? () => true : (request) => latency[request] >= first && latency[request] < end;
 }
 
+/**
+ * Whether what a label stands for is of a request that a selection takes; null: no request is chosen. Rows of critical paths know
+ * their request; of others, their trace tells: they are taken if any request of it is.
+ * @param {Store} store @param {Selection} selection @returns {((label: number) => boolean) | null}
+ */
+function requestTest(store, selection) {
+    const { request, label, head } = store, requests = numbersOf(selection.request), lasted = latencyTest(store, selection);
+    if (!requests && selection.endpoint === "" && selection.latency === "")
+        return null;
+    const endpoint = head.endpoints.findIndex((one) => one.text === selection.endpoint);
+    const taken = new Uint8Array(store.requestCount), traces = new Uint8Array(head.traces.length + 1);
+    for (let i = 0; i < taken.length; i++)
+        if ((!requests || requests.has(i)) && (selection.endpoint === "" || request.endpoint[i] === endpoint) && lasted(i))
+            taken[i] = traces[request.trace[i]] = 1;
+    traces[0] = 0;
+    return (i) => label.request[i] > 0 ? taken[label.request[i] - 1] === 1 : traces[label.trace[i]] === 1;
+}
+
 /** @param {Store} store @param {Selection} selection @param {string} [weight] @returns {Filter} */
 function filterOf(store, selection, weight = selection.weight || store.head.weight) {
-    const { label, request, head } = store, count = label.coro.length;
-    const requests = numbersOf(selection.request), coroTaken = takenCoros(store, selection), lasted = latencyTest(store, selection);
+    const { label, head } = store, count = label.coro.length;
+    const coroTaken = takenCoros(store, selection), requested = requestTest(store, selection);
     const trace = selection.trace === "" ? -1 : head.traces.indexOf(selection.trace) + 1;
     const thread = selection.thread === "" ? -1 : head.threads.indexOf(selection.thread) + 1;
-    const endpoint = selection.endpoint === "" ? -1 : head.endpoints.findIndex((one) => one.text === selection.endpoint);
     const labels = new Uint8Array(count);
     for (let i = 0; i < count; i++) {
         if (coroTaken && (label.coro[i] === 0 || !coroTaken[label.coro[i] - 1]))
             continue;
         if ((trace >= 0 && (trace === 0 || label.trace[i] !== trace)) || (thread >= 0 && (thread === 0 || label.thread[i] !== thread)))
             continue;
-        const own = label.request[i] - 1;
-        if (requests && !requests.has(own))
-            continue;
-        if (selection.endpoint !== "" && (own < 0 || request.endpoint[own] !== endpoint))
-            continue;
-        if (selection.latency !== "" && (own < 0 || !lasted(own)))
-            continue;
-        labels[i] = 1;
+        labels[i] = Number(!requested || requested(i));
     }
     const states = new Uint8Array(head.states.length), chosen = numbersOf(selection.state);
     for (const state of WEIGHTS[weight].states)
