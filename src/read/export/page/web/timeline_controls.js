@@ -67,7 +67,7 @@ class TimelineControls {
     drawLegend(looks) {
         this.looks = looks;
         this.legend.replaceChildren(...TOLD.map((state) => {
-            const swatch = el("canvas", { class: "swatch", width: 16, height: 12 });
+            const swatch = el("canvas", { class: "swatch", width: 16, height: 12, "aria-hidden": "true" });
             looks.fill(/** @type {CanvasRenderingContext2D} */ (swatch.getContext("2d")), state, "", 0, 0, 16, 12);
             return el("span", {}, swatch, this.view.store.head.states[state] + (LEGEND_NOTES[state] ?? ""));
         }));
