@@ -37,7 +37,7 @@ class PageError(AssertionError):
 class DevTools:
     """A Chromium process, its pipes and its messages."""
 
-    def __init__(self, on_event):
+    def __init__(self, on_event, options):
         self.on_event = on_event
         self.profile = tempfile.mkdtemp(prefix="page-browser-")
         theirs_in, self.to = self.pipe()
@@ -46,7 +46,7 @@ class DevTools:
                    (os.POSIX_SPAWN_OPEN, 2, os.path.join(self.profile, "stderr"), os.O_WRONLY | os.O_CREAT, 0o600),
                    (os.POSIX_SPAWN_DUP2, theirs_in, 3), (os.POSIX_SPAWN_DUP2, theirs_out, 4)]
         environment = {**os.environ, "HOME": self.profile, "XDG_CONFIG_HOME": self.profile, "XDG_CACHE_HOME": self.profile}
-        self.pid = os.posix_spawnp("chromium", ["chromium", *ARGUMENTS, f"--user-data-dir={self.profile}", "about:blank"], environment,
+        self.pid = os.posix_spawnp("chromium", ["chromium", *ARGUMENTS, *options, f"--user-data-dir={self.profile}", "about:blank"], environment,
                                    file_actions=actions, setpgroup=0)
         os.close(theirs_in)
         os.close(theirs_out)
@@ -114,11 +114,11 @@ class DevTools:
 
 
 class Browser:
-    """One tab of a Chromium of its own."""
+    """One tab of a Chromium of its own. options: more of its command line's."""
 
-    def __init__(self, width=1200, height=800):
+    def __init__(self, width=1200, height=800, options=()):
         self.errors, self.requests, self.features, self.url = [], [], {}, "about:blank"
-        self.tools = DevTools(self.event)
+        self.tools = DevTools(self.event, options)
         target = self.tools.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.tools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -274,7 +274,8 @@ class PageCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.work = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(tempfile.gettempdir(), "page-tests")
+        folder = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(tempfile.gettempdir(), "page-tests")
+        cls.work = os.path.join(folder, os.path.splitext(os.path.basename(sys.argv[0]))[0])
         os.makedirs(cls.work, exist_ok=True)
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.close)

@@ -27,6 +27,15 @@ class FlameCase(PageCase):
         box = self.box(name, number)
         canvas = f"({VIEW}.{box['pane'] or 'main'}.canvas)"
         self.browser.click_on(canvas, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, **how)
+        if how.get("button") == "right":
+            self.browser.wait("document.querySelector('.menu') !== null")
+
+    def hover_box(self, name):
+        """Point at a box; the text of the details."""
+        box, (x, y, _, _) = self.box(name), self.browser.place(f"({VIEW}.main.canvas)")
+        self.browser.move(x + box["x"] + 5, y + box["y"] + 5)
+        self.browser.wait(f"document.querySelector('.details b')?.textContent === {name!r}")
+        return self.text(".details")
 
     def keys(self, *names):
         for name in names:

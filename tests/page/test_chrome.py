@@ -189,6 +189,17 @@ class Around(ChromeCase):
         self.browser.click_on("([...document.querySelectorAll('header button')].find((one) => one.textContent === 'reset'))")
         self.assertEqual(self.browser.eval("location.hash"), "")
 
+    def test_the_file_says_what_stands_at_the_root_first(self):
+        """Nothing at the root is then a choice of its own, which a link and undo keep."""
+        self.show(profile(root="thread"))
+        self.assertEqual(self.selection("root"), "thread")
+        self.browser.eval("greenprofApp.set({ root: '' })")
+        self.assertEqual(self.browser.eval("location.hash"), "#root=")
+        self.show(profile(root="thread"), "root=")
+        self.assertEqual(self.selection("root"), "")
+        self.keys("I", "u")
+        self.assertEqual(self.selection("root"), "")
+
     def test_tabs(self):
         self.show(profile())
         self.keys("a")

@@ -79,6 +79,12 @@ class Cells(HeatmapCase):
         self.assertEqual(sum(box["count"] for box in self.view("boxes")), 12)
         self.assertLessEqual(self.browser.eval("document.documentElement.scrollWidth"), 400)
 
+    def test_the_last_row_has_all_that_is_longer(self):
+        page = with_heat(history())
+        page.head["heat"]["edges_ns"][-1] = 10**15
+        self.open(page)
+        self.tells("after a delay of 10 ms or more")
+
     def test_where_there_is_nothing_it_says_why(self):
         page = PageData()
         page.row("row", ("main",), label=0, state=0, weight=MS, samples=1)
@@ -126,7 +132,8 @@ class Choosing(HeatmapCase):
 
     def test_keys_move_a_cursor_that_enter_chooses(self):
         self.open(with_heat(history()))
-        for key in ["ArrowRight"] * 4 + ["ArrowUp"]:
+        self.tells("40 coroutines", "from 70.000 ms")  # the most of the longest delays
+        for key in ["ArrowLeft"] * 3 + ["ArrowDown"]:
             self.browser.key(key)
         self.tells("1 coroutine", "from 40.000 ms to 50.000 ms", "delay of 1 ms to 10 ms")
         for key in ["ArrowLeft"] * 9 + ["ArrowDown"] * 9:
@@ -138,7 +145,7 @@ class Choosing(HeatmapCase):
 
     def test_keys_make_a_range(self):
         self.open(with_heat(history()))
-        for key in ["ArrowRight", "ArrowRight", "[", "ArrowRight", "ArrowRight", "]"]:
+        for key in ["ArrowLeft"] * 5 + ["[", "ArrowRight", "ArrowRight", "]"]:
             self.browser.key(key)
         self.selected(view="heatmap", **{"from": str(20 * MS)}, to=str(50 * MS))
         self.browser.key("ArrowLeft")
@@ -159,8 +166,8 @@ class Beside(HeatmapCase):
 
     def test_requests_that_were_running(self):
         self.open(with_heat(with_request(history())))
-        for _ in range(4):
-            self.browser.key("ArrowRight")
+        for _ in range(3):
+            self.browser.key("ArrowLeft")
         delays, requests = self.lists()
         self.assertEqual([row[0] for row in delays], ["7 worker"])
         self.assertEqual(requests, [["GET /cart", "60.000 ms", "10.000 ms", TRACES[0][:8]]])

@@ -202,6 +202,15 @@ class States(Every):
             self.assertEqual(browser.eval("greenprofApp.view.key"), key)
         self.assertIn(f"view={views[-1][0]}", browser.eval("location.hash"))
 
+    def test_view_begins_at_its_top(self):
+        browser = self.show(rich_page(), height=300)
+        for key in self.in_views():
+            self.assertEqual(browser.eval("scrollY"), 0)
+            browser.eval("scrollTo(0, 1e6)")
+            browser.eval("greenprofApp.set({ search: greenprofApp.selection.search ? '' : 'json' })")
+            browser.eval(SETTLED)
+            self.assertGreater(browser.eval("scrollY"), 0, "another search does not take the reader away")
+
     def test_link_reopens(self):
         chosen = {"weight": "parked", "name": "handle", "trace": f"{3:032x}", "endpoint": "GET /slow", "state": "2,3", "from": "20000000", "to": "60000000",
                   "search": "que.y|<b>", "hide": "serve", "root": "coroutine", "collapse": "1", "zoom": '["main"]', "sort": "-Total"}

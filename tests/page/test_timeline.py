@@ -161,11 +161,30 @@ class Rows(TimelineCase):
         self.open(with_request(history()), "nest=endpoint")
         self.assertEqual(self.names()[-5:], ["GET /cart (1)", "7 worker", "of no request (2)", "9 worker", "8 <b>query</b>"])
 
+    def test_only_coroutines_that_are_there(self):
+        page = history()
+        page.add("coro", id=20, name=0)
+        activity(page, 3, 2, 3, 3, 0, thread=1)
+        self.open(page)
+        self.view("look(20e6, 40e6)")
+        self.browser.key("o")
+        self.assertEqual(self.names()[-3:], ["Coroutines (2)", "7 worker", "9 worker"])
+        self.assertEqual(self.view("controls.seen.getAttribute('aria-pressed')"), "true")
+        self.browser.key("0")
+        self.browser.wait(f"{VIEW}.place.rows.coros === 4")
+        self.browser.key("o")
+        self.assertEqual(self.view("onlySeen"), False)
+
     def test_filters(self):
         page = with_request(history())
-        for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2])):
+        page.add("coro", id=20, name=1)
+        activity(page, 3, 72, 3, 3, 20, trace=1)  # of the request's trace: all that says that it worked for it
+        for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2, 3]),
+                             ("request=0&sort=CPU", [0, 2, 3]), (f"latency={60 * MS},{61 * MS}", [0, 2, 3])):
             self.open(page, hash)
             self.assertEqual(sorted({box["number"] for box in self.boxes() if not box["onThread"]}), wanted, hash)
+        self.open(page, f"latency=0,{60 * MS}")
+        self.assertIn("No coroutine passes", self.text(".empty"))
         self.open(page, "thread=io")
         self.assertNotIn("thread main", self.names())
 
@@ -196,6 +215,19 @@ class Time(TimelineCase):
         self.browser.wait(f"{VIEW}.place.scale.to < {before['to']} && {VIEW}.waiting === null")
         scale = self.view("place.scale")
         self.assertAlmostEqual((30 * MS - scale["from"]) / (scale["to"] - scale["from"]), .3, 2)
+
+    def test_two_fingers_zoom(self):
+        self.open(history())
+        (left, y), right = self.at(40, self.y(0)), self.at(60, self.y(0))[0]
+        fingers = lambda *places: [{"x": x, "y": y, "id": number} for number, x in enumerate(places)]
+        self.browser.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=fingers(left))
+        self.browser.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=fingers(left, right))
+        for step in (10, 20, 30, 40, 50):
+            self.browser.call("Input.dispatchTouchEvent", type="touchMove", touchPoints=fingers(left - step, right + step))
+        self.browser.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self.browser.wait(f"{VIEW}.shown.to - {VIEW}.shown.from < 80e6")
+        self.assertEqual(self.selection("from"), "", "that was no range")
+        self.assertAlmostEqual((self.view("shown.from") + self.view("shown.to")) / 2 / MS, 50, delta=10)
 
     def test_keys_zoom_and_move(self):
         self.open(history())
@@ -340,12 +372,25 @@ class Choosing(TimelineCase):
         self.assertEqual(self.text("section[aria-label=timeline] tbody tr td:first-child"), "8 <b>query</b>|7 worker")
         self.assertIn("2 of 3", self.text("caption"))
 
+    def test_a_key_goes_from_one_long_slice_to_the_next(self):
+        page = with_hog(history())
+        page.add("hog", coro=1, thread=2, trace=2, start=80 * MS, length=20 * MS, delay=MS, victims=1)
+        self.open(page)
+        for wanted in ("long slice of 9 worker", "long slice of 8 <b>query</b>", "long slice of 9 worker"):
+            self.browser.key("n")
+            self.tells(wanted)
+        self.assertIn("2 of 3", self.text("caption"))
+        self.browser.key("Escape")
+        self.selected(row="")
+        self.assertEqual(self.text("caption"), "")
+
 
 class Path(TimelineCase):
     def test_the_path_is_a_line_through_the_rows(self):
         self.open(with_request(history()), "request=0")
         self.assertEqual(self.names()[:3], ["Critical path of request 0", "7 worker", "9 worker"])
-        first, second = self.y(0), self.y(2)
+        first, second = self.view("marks.lineOf(0)"), self.view("marks.lineOf(2)")
+        self.assertGreater(first, self.y(0))
         wanted = [(10, first), (20, first), (20, second), (50, second), (50, first), (70, first)]
         points = self.view("path")
         self.assertEqual(len(points), len(wanted))

@@ -21,9 +21,8 @@ class App {
         this.store = store;
         this.trees = new Trees(store);
         this.root = root;
+        Object.assign(SELECTION_DEFAULTS, { root: store.head.root ?? "", norm: store.head.unit === "%" ? "1" : "" });
         this.selection = selectionFromHash(location.hash);
-        if (location.hash === "")
-            Object.assign(this.selection, { root: store.head.root ?? "", norm: store.head.unit === "%" ? "1" : "" });
         this.looks = new Looks(this.isDark());
         /** @type {View[]} */
         this.views = [];
@@ -49,12 +48,14 @@ class App {
 
     /** Change the selection; the page is drawn anew and the URL follows. @param {Partial<Selection>} patch */
     set(patch) {
-        const hash = selectionToHash(Object.assign(this.selection, patch));
+        const view = this.view, hash = selectionToHash(Object.assign(this.selection, patch));
         if (hash === location.hash)
             return this.draw();
         this.before.push(location.hash);
         history.replaceState(null, "", hash || location.pathname + location.search);
         this.draw();
+        if (this.view !== view)
+            scrollTo(0, 0);
     }
 
     undo() {

@@ -125,6 +125,9 @@ class FilterBar {
             found.push({ key: "time", text: `time: ${timeText(Number(selection.from || 0))} to ${timeText(to)}` +
                          (store.head.tick_ns > 0 ? "" : " (this file does not know when: not used)"), patch: { from: "", to: "" } });
         }
+        if (selection.latency !== "")
+            found.push({ key: "latency", text: `requests that took ${selection.latency.split(",").map((ns) => timeText(Number(ns))).join(" to ")}`,
+                         patch: { latency: "" } });
         return found;
     }
 

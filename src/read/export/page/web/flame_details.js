@@ -35,7 +35,7 @@ class FlameDetails {
         const major = new Uint8Array(count).fill(there[0] ?? 0), sums = new Float64Array(width < 2 ? 0 : count * width);
         const column = filter.states.map((_, state) => Math.max(there.indexOf(state), 0));
         for (let i = 0; i < facts.count && width > 1; i++)
-            if (rowNode[i] !== 0xffffffff && filter.labels[facts.label[i]] && filter.states[facts.state[i]] &&
+            if (rowNode[i] !== NONE && filter.labels[facts.label[i]] && filter.states[facts.state[i]] &&
                 !(filter.timed && (facts.tick[i] < filter.firstTick || facts.tick[i] > filter.lastTick)))
                 sums[rowNode[i] * width + column[facts.state[i]]] += facts.weight[i];
         for (let i = count - 1; i >= 0 && width > 1; i--) {
@@ -93,7 +93,8 @@ class FlameDetails {
     /** @param {FlamePane} pane @param {number} node @param {DiffRule} diff */
     compared(pane, node, diff) {
         const change = diff.ofNode(pane.shown.weights, node);
-        return [`base ${diff.text(change.base)}`, `file ${diff.text(change.file)}`, `change ${diff.changeText(change)}`,
+        return [`base ${diff.text(change.base)}${diff.unit}`, `file ${diff.text(change.file)}${diff.unit}`,
+                `change ${diff.changeText(change)}${diff.unit}`,
                 change.sure ? "more than chance" : "chance may explain it"];
     }
 }

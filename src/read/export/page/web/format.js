@@ -70,11 +70,49 @@ function cutText(text, room) {
 }
 
 /**
+ * @template T
+ * @typedef {object} Column of a table
+ * @property {string} title
+ * @property {(row: T) => string} text
+ * @property {(row: T) => number | string} value it is sorted by
+ * @property {boolean} [left]
+ * @property {string} [help]
+ */
+
+/**
+ * A column of times.
+ * @template T
+ * @param {string} title @param {(row: T) => number} ns @param {string} [help] @returns {Column<T>}
+ */
+function timeColumn(title, ns, help) {
+    return { title, help, text: (row) => timeText(ns(row)), value: ns };
+}
+
+/**
+ * A column of counts.
+ * @template T
+ * @param {string} title @param {(row: T) => number} count @param {string} [help] @returns {Column<T>}
+ */
+function countColumn(title, count, help) {
+    return { title, help, text: (row) => countText(count(row)), value: count };
+}
+
+/**
+ * A column of texts.
+ * @template T
+ * @param {string} title @param {(row: T) => string} text @param {(row: T) => number | string} [value] it is sorted by @returns {Column<T>}
+ */
+function textColumn(title, text, value = text) {
+    return { title, left: true, text, value };
+}
+
+/**
  * A table that is sorted by a click, or a key, on a column's head.
  * @template T
- * @param {{title: string, text: (row: T) => string, value: (row: T) => number | string, left?: boolean, help?: string}[]} columns
+ * @param {Column<T>[]} columns
  * @param {T[]} rows @param {string} sort "TITLE", or "-TITLE": descending @param {(sort: string) => void} onSort
- * @param {{limit?: number, chosen?: (row: T) => boolean, onChoose?: (row: T) => void, caption: string}} options
+ * @param {{limit?: number, chosen?: (row: T) => boolean, onChoose?: (row: T) => void, caption: string, total?: number, fixed?: boolean}}
+ *     options total: of rows, where only the first of them, in this order, are handed over; fixed: it cannot be sorted
  */
 function sortedTable(columns, rows, sort, onSort, options) {
     const down = sort.startsWith("-"), key = columns.find((column) => column.title === sort.replace(/^-/, ""));
@@ -85,8 +123,9 @@ function sortedTable(columns, rows, sort, onSort, options) {
     const head = columns.map((column) => {
         const current = column === key, next = current && down ? column.title : "-" + column.title;
         return el("th", { scope: "col", class: column.left ? "left" : "", title: column.help,
-                          "aria-sort": !current ? "none" : down ? "descending" : "ascending" },
-                  el("button", { type: "button", text: column.title + (!current ? "" : down ? " ▾" : " ▴"), onclick: () => onSort(next) }));
+                          "aria-sort": options.fixed ? null : !current ? "none" : down ? "descending" : "ascending" },
+                  options.fixed ? column.title
+                      : el("button", { type: "button", text: column.title + (!current ? "" : down ? " ▾" : " ▴"), onclick: () => onSort(next) }));
     });
     const limit = options.limit ?? 500;
     const body = sorted.slice(0, limit).map((row) => {
@@ -99,8 +138,21 @@ function sortedTable(columns, rows, sort, onSort, options) {
                   ...columns.map((column) => el("td", { class: column.left ? "left" : "", text: column.text(row) })));
     });
     const table = el("table", {}, el("caption", { text: options.caption }), el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
-    return rows.length > limit
+    const total = options.total ?? rows.length;
+    return total > limit
         ? el("div", { class: "table" }, table,
-             el("p", { class: "more", text: `${countText(rows.length - limit)} more rows: search or filter to see them` }))
+             el("p", { class: "more", text: `${countText(total - limit)} more rows: search or filter to see them` }))
         : el("div", { class: "table" }, table);
+}
+
+/**
+ * Put other content into an element; what has the focus stays: the control at the same place.
+ * @param {HTMLElement} holder @param {(Node | string)[]} content
+ */
+function swapContent(holder, ...content) {
+    const controls = () => [...holder.querySelectorAll("button, select, canvas, [tabindex]")];
+    const at = document.activeElement ? controls().indexOf(document.activeElement) : -1;
+    holder.replaceChildren(...content);
+    if (at >= 0)
+        /** @type {HTMLElement | undefined} */ (controls()[at])?.focus();
 }

@@ -34,7 +34,7 @@ class HeatmapView {
         this.title = "Heatmap";
         this.letter = "h";
         /** Cell of the keyboard, in drawn columns and rows. */
-        this.cursor = { column: 0, row: 0 };
+        this.cursor = { column: -1, row: 0 };
         /** @type {{column: number, row: number} | null} */
         this.hovered = null;
         /** Columns of a drag. @type {{from: number, to: number, moved: boolean} | null} */
@@ -128,7 +128,20 @@ class HeatmapView {
             for (let row = 0; row < rows; row++)
                 this.counts[Math.floor(column / per) * rows + row] += count[column * rows + row];
         this.most = this.counts.reduce((most, one) => Math.max(most, one), 1);
+        if (this.cursor.column < 0)
+            this.cursor = this.worst();
         this.cursor = { column: Math.min(this.cursor.column, columns - 1), row: Math.min(this.cursor.row, rows - 1) };
+    }
+
+    /** The cell that is looked at first: of the longest delays, that of the most coroutines. */
+    worst() {
+        const { columns, rows } = this.grid, { counts } = this;
+        let cell = { column: 0, row: 0 };
+        for (let column = 0; column < columns; column++)
+            for (let row = cell.row; row < rows; row++)
+                if (counts[column * rows + row] > (row > cell.row ? 0 : counts[cell.column * rows + cell.row]))
+                    cell = { column, row };
+        return cell;
     }
 
     /** @param {number} count */
@@ -218,8 +231,13 @@ class HeatmapView {
         const all = this.counts.subarray(cell.column * grid.rows, (cell.column + 1) * grid.rows).reduce((sum, one) => sum + one, 0);
         this.line.replaceChildren(el("b", { text: `${countText(count)} ${count === 1 ? "coroutine" : "coroutines"}` }),
             el("span", { text: `began to run from ${timeText(from)} to ${timeText(from + grid.columnNs)}` }),
-            el("span", { text: `after a delay of ${shortTime(heat.edges_ns[cell.row])} to ${shortTime(heat.edges_ns[cell.row + 1])}` }),
+            el("span", { text: `after a delay of ${this.delayText(heat.edges_ns[cell.row], heat.edges_ns[cell.row + 1])}` }),
             el("span", { text: `of ${countText(all)} then` }));
+    }
+
+    /** The last row has all that is longer. @param {number} from @param {number} to ns */
+    delayText(from, to) {
+        return to > 1e13 ? `${shortTime(from)} or more` : `${shortTime(from)} to ${shortTime(to)}`;
     }
 
     /** What is beside it: of the range, else of the cursor's column. */

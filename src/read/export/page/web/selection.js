@@ -40,6 +40,7 @@ const SELECTION_DEFAULTS = {
     thread: "",        // name of a thread
     state: "",         // numbers, "2,3"
     from: "", to: "",  // ns: a part of the time, in whole ticks
+    latency: "",       // ns, "FIRST,END": requests that took that long
     search: "",        // regular expression
     focus: "",         // regular expression: stacks with such a frame
     hide: "",          // regular expression: frames taken out
@@ -57,6 +58,8 @@ const SELECTION_DEFAULTS = {
     nest: "",          // rows of the timeline below their "spawner", or their "endpoint"
     sort: "",          // column of the view's table, "-" before it: descending
     row: "",           // what is chosen in the view's table
+    tail: "",          // which requests are the slowest: per cent, "" = 1
+    group: "",         // what blame is summed up by: "" = names of coroutines, "coroutine", "endpoint"
 };
 
 /** @typedef {typeof SELECTION_DEFAULTS} Selection */
@@ -113,34 +116,56 @@ function spawnSiteOf(store, coro) {
     return `${store.nameOf(frame)} ${store.placeOf(frame)}`.trim();
 }
 
+/** Coroutines that a selection takes, one byte each; null: all of them. @param {Store} store @param {Selection} selection */
+function takenCoros(store, selection) {
+    const { coro, head } = store, coros = numbersOf(selection.coro);
+    if (!coros && selection.name === "" && selection.entry === "" && selection.spawn === "")
+        return null;
+    const taken = new Uint8Array(store.coroCount);
+    for (let i = 0; i < store.coroCount; i++)
+        taken[i] = Number((!coros || coros.has(i)) && (selection.name === "" || head.coroutines[coro.name[i]] === selection.name) &&
+            (selection.entry === "" || (coro.entry[i] > 0 && store.names[coro.entry[i] - 1] === selection.entry)) &&
+            (selection.spawn === "" || spawnSiteOf(store, i) === selection.spawn));
+    return taken;
+}
+
+/** Whether a request took as long as a selection says. @param {Store} store @param {Selection} selection @returns {(request: number) => boolean} */
+function latencyTest(store, selection) {
+    const [first, end] = selection.latency.split(",").map(Number), { latency } = store.request;
+    return selection.latency === "" ? () => true : (request) => latency[request] >= first && latency[request] < end;
+}
+
+/**
+ * Whether what a label stands for is of a request that a selection takes; null: no request is chosen. Rows of critical paths know
+ * their request; of others, their trace tells: they are taken if any request of it is.
+ * @param {Store} store @param {Selection} selection @returns {((label: number) => boolean) | null}
+ */
+function requestTest(store, selection) {
+    const { request, label, head } = store, requests = numbersOf(selection.request), lasted = latencyTest(store, selection);
+    if (!requests && selection.endpoint === "" && selection.latency === "")
+        return null;
+    const endpoint = head.endpoints.findIndex((one) => one.text === selection.endpoint);
+    const taken = new Uint8Array(store.requestCount), traces = new Uint8Array(head.traces.length + 1);
+    for (let i = 0; i < taken.length; i++)
+        if ((!requests || requests.has(i)) && (selection.endpoint === "" || request.endpoint[i] === endpoint) && lasted(i))
+            taken[i] = traces[request.trace[i]] = 1;
+    traces[0] = 0;
+    return (i) => label.request[i] > 0 ? taken[label.request[i] - 1] === 1 : traces[label.trace[i]] === 1;
+}
+
 /** @param {Store} store @param {Selection} selection @param {string} [weight] @returns {Filter} */
 function filterOf(store, selection, weight = selection.weight || store.head.weight) {
-    const { label, coro, request, head } = store, count = label.coro.length;
-    const coros = numbersOf(selection.coro), requests = numbersOf(selection.request);
+    const { label, head } = store, count = label.coro.length;
+    const coroTaken = takenCoros(store, selection), requested = requestTest(store, selection);
     const trace = selection.trace === "" ? -1 : head.traces.indexOf(selection.trace) + 1;
     const thread = selection.thread === "" ? -1 : head.threads.indexOf(selection.thread) + 1;
-    const endpoint = selection.endpoint === "" ? -1 : head.endpoints.findIndex((one) => one.text === selection.endpoint);
     const labels = new Uint8Array(count);
-    /** @type {Uint8Array | null} */
-    let coroTaken = null;
-    if (coros || selection.name !== "" || selection.entry !== "" || selection.spawn !== "") {
-        coroTaken = new Uint8Array(store.coroCount);
-        for (let i = 0; i < store.coroCount; i++)
-            coroTaken[i] = Number((!coros || coros.has(i)) && (selection.name === "" || head.coroutines[coro.name[i]] === selection.name) &&
-                (selection.entry === "" || (coro.entry[i] > 0 && store.names[coro.entry[i] - 1] === selection.entry)) &&
-                (selection.spawn === "" || spawnSiteOf(store, i) === selection.spawn));
-    }
     for (let i = 0; i < count; i++) {
         if (coroTaken && (label.coro[i] === 0 || !coroTaken[label.coro[i] - 1]))
             continue;
         if ((trace >= 0 && (trace === 0 || label.trace[i] !== trace)) || (thread >= 0 && (thread === 0 || label.thread[i] !== thread)))
             continue;
-        const own = label.request[i] - 1;
-        if (requests && !requests.has(own))
-            continue;
-        if (selection.endpoint !== "" && (own < 0 || request.endpoint[own] !== endpoint))
-            continue;
-        labels[i] = 1;
+        labels[i] = Number(!requested || requested(i));
     }
     const states = new Uint8Array(head.states.length), chosen = numbersOf(selection.state);
     for (const state of WEIGHTS[weight].states)

@@ -18,6 +18,9 @@ function rangeOf(store, selection) {
         : { from: Number(selection.from || 0), to: selection.to === "" ? activitiesOf(store).until : Number(selection.to) };
 }
 
+/** What a state's name does not say. @type {Record<number, string>} */
+const LEGEND_NOTES = { [STATE.running]: ", or asleep in the kernel: it held its thread", [STATE.waiting]: ": ready or parked, which is not known" };
+
 class TimelineControls {
     /** @param {TimelineView} view */
     constructor(view) {
@@ -28,11 +31,13 @@ class TimelineControls {
                                                                el("option", { value: "-" + title, text: `by ${title}, most first` })]));
         this.nest = el("select", { "aria-label": "group by", onchange: () => app.set({ nest: this.nest.value }) },
             ...Object.entries(TIMELINE_GROUPS).map(([value, text]) => el("option", { value, text })));
+        this.seen = TimelineControls.button("only what is in sight", "o", "coroutines that are there in this part of the time",
+                                            () => view.toggleSeen());
         this.flame = TimelineControls.button("flame graph of this range", "Enter", "what was sampled in this range", () => view.openFlame());
         this.clear = TimelineControls.button("clear", "Esc", "take the range away", () => view.clearRange());
         this.range = el("span", { class: "muted", role: "status" });
         this.legend = el("span", { class: "legend", role: "img", "aria-label": "colours of the states" });
-        this.element = el("div", { class: "toolbar" }, this.sort, this.nest,
+        this.element = el("div", { class: "toolbar" }, this.sort, this.nest, this.seen,
             TimelineControls.button("zoom in", "+", "half of the time", () => view.zoom(.5)),
             TimelineControls.button("zoom out", "-", "twice the time", () => view.zoom(2)),
             TimelineControls.button("all", "0", "all of the time", () => view.showAll()), this.legend, this.flame, this.clear, this.range);
@@ -49,6 +54,7 @@ class TimelineControls {
         const { app, store } = this.view, { selection } = app, range = rangeOf(store, selection), timed = store.head.tick_ns > 0;
         this.sort.value = selection.sort.replace(/^-/, "") in TIMELINE_SORTS ? selection.sort : "Start";
         this.nest.value = selection.nest in TIMELINE_GROUPS ? selection.nest : "";
+        this.seen.setAttribute("aria-pressed", String(this.view.onlySeen));
         this.flame.hidden = this.clear.hidden = !range;
         this.flame.disabled = !timed;
         this.range.textContent = !range ? "" : periodText(range.from, range.to) +
@@ -61,9 +67,9 @@ class TimelineControls {
     drawLegend(looks) {
         this.looks = looks;
         this.legend.replaceChildren(...TOLD.map((state) => {
-            const swatch = el("canvas", { class: "swatch", width: 16, height: 12 });
+            const swatch = el("canvas", { class: "swatch", width: 16, height: 12, "aria-hidden": "true" });
             looks.fill(/** @type {CanvasRenderingContext2D} */ (swatch.getContext("2d")), state, "", 0, 0, 16, 12);
-            return el("span", {}, swatch, this.view.store.head.states[state] + (state === STATE.waiting ? " (ready or parked: not known)" : ""));
+            return el("span", {}, swatch, this.view.store.head.states[state] + (LEGEND_NOTES[state] ?? ""));
         }));
     }
 }

@@ -184,6 +184,13 @@ class ActivityIndex {
         return firstAbove((i) => this.threadEnd[i], first[thread], first[thread + 1], ns);
     }
 
+    /** Whether nothing else ran meanwhile. @param {number} thread @param {number} at place in its list */
+    isAlone(thread, at) {
+        const { first, list } = this.threads, { activity } = this.store, i = list[at];
+        return (at === first[thread] || this.threadEnd[at - 1] <= activity.start[i]) &&
+            (at + 1 === first[thread + 1] || activity.start[list[at + 1]] >= activity.start[i] + activity.active[i]);
+    }
+
     /** Activity that a thread was in at a moment: the one that began last; -1 where there is none. @param {number} thread @param {number} ns */
     onThread(thread, ns) {
         const { activity } = this.store, { first, list } = this.threads;

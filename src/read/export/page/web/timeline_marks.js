@@ -70,6 +70,12 @@ class TimelineMarks {
         return band.y + band.height / 2;
     }
 
+    /** Where a critical path runs: below the states, which stay legible. @param {number} coro */
+    lineOf(coro) {
+        const band = this.bandOf(this.place.rows.ofCoro[coro]);
+        return band.y + band.height + 1;
+    }
+
     /** Only the plot of the rows is drawn on. @param {CanvasRenderingContext2D} context @param {() => void} draw */
     within(context, draw) {
         const { scale, height } = this.place;
@@ -156,7 +162,7 @@ class TimelineMarks {
         for (const i of segments) {
             if (rows.ofCoro[segment.coro[i]] < 0)
                 continue;
-            const y = this.middleOf(segment.coro[i]);
+            const y = this.lineOf(segment.coro[i]);
             for (const x of [clamp(segment.from[i]), clamp(segment.from[i] + segment.length[i])]) {
                 const before = points[points.length - 1];
                 if (!before || before.x !== x || before.y !== y)

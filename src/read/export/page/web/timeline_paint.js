@@ -218,9 +218,11 @@ class TimelinePainter {
                 at = next;
                 continue;
             }
-            const share = index.isWhole(i) ? 1 : activity.slice[i] / activity.active[i];
-            this.part({ state: STATE.running, from, to: from + activity.active[i], share },
-                      { y, height, name: head.coroutines[coro.name[activity.coro[i]]], activity: i, onThread: true, number: thread });
+            const name = head.coroutines[coro.name[activity.coro[i]]], part = index.partsOf(i)[0];
+            if (part && (part.share === 1 || index.isAlone(thread, at)))
+                this.part(part, { y, height, name, activity: i, onThread: true, number: thread });
+            else if (part)
+                this.coverPart(part, Math.max(0, (part.from - scale.from) * perNs), (part.to - scale.from) * perNs);
             at++;
         }
         cover[COLUMN_STATES.indexOf(STATE.waiting)].fill(0);

@@ -100,6 +100,8 @@ function shapeOf(selection) {
 
 /** Stands in a path between a stack and what it spawned. */
 const SPAWNED = -1;
+/** Node of a row that is left out. */
+const NONE = 0xffffffff;
 
 class Trees {
     /** @param {Store} store */
@@ -148,9 +150,8 @@ class Trees {
     /** @param {Facts} facts @param {Shape} shape */
     shaped(facts, shape) {
         const tree = new Tree(), { store } = this;
-        const roots = this.rootsOf(tree, shape.root), paths = this.pathsOf(shape);
+        const roots = this.rootsOf(tree, shape.root), place = this.isWhole(shape) ? this.wholeStacks(tree, shape) : this.cutStacks(tree, shape);
         tree.rowNode = new Uint32Array(facts.count);
-        const NONE = 0xffffffff;
         const groups = this.groupsOf(roots, shape.stitch === "1");
         /** By (root and spawner, node): the node it became. @type {Map<number, number>} */
         const made = new Map();
@@ -164,17 +165,40 @@ class Trees {
             const key = (groups ? groups[label] : 0) * store.nodeCount + facts.node[i];
             let node = made.get(key);
             if (node === undefined) {
-                const path = paths(facts.node[i], above);
-                node = path ? 0 : NONE;
-                if (path && root >= 0)
-                    node = tree.child(0, root);
-                if (path)
-                    node = Trees.addPath(tree, node, path);
+                node = place(facts.node[i], above, root);
                 made.set(key, node);
             }
             tree.rowNode[i] = node;
         }
         return tree.seal();
+    }
+
+    /** Whether all frames of all stacks are shown, and no others. @param {Shape} shape */
+    isWhole({ root, invert, ...others }) {
+        return Object.values(others).every((value) => value === "");
+    }
+
+    /** Puts stacks into a tree: the node of the innermost frame, inverted of the outermost. @param {Tree} tree @param {Shape} shape */
+    wholeStacks(tree, shape) {
+        const { parent, node: { frame }, functionOf, depth } = this.store;
+        const stack = new Uint32Array(depth.reduce((most, one) => Math.max(most, one), 0));
+        return (/** @type {number} */ node, /** @type {number} */ _, /** @type {number} */ root) => {
+            let count = 0, at = root >= 0 ? tree.child(0, root) : 0;
+            for (; node > 0; node = parent[node])
+                stack[count++] = functionOf[frame[node]];
+            for (let i = 0; i < count; i++)
+                at = tree.child(at, stack[shape.invert === "1" ? i : count - 1 - i]);
+            return at;
+        };
+    }
+
+    /** As wholeStacks(), of stacks that are cut or joined. Those that are left out are at NONE. @param {Tree} tree @param {Shape} shape */
+    cutStacks(tree, shape) {
+        const paths = this.pathsOf(shape);
+        return (/** @type {number} */ node, /** @type {number} */ above, /** @type {number} */ root) => {
+            const path = paths(node, above);
+            return path ? Trees.addPath(tree, root >= 0 ? tree.child(0, root) : 0, path) : NONE;
+        };
     }
 
     /** By label: a number for those that have the same root and the same spawners. @param {Uint32Array | null} roots @param {boolean} stitched */
@@ -311,7 +335,7 @@ class Trees {
         let sum = 0, baseSum = 0, taken = 0;
         for (let i = 0; i < facts.count; i++) {
             const node = rowNode[i];
-            if (node === 0xffffffff || !filter.labels[facts.label[i]] || !filter.states[facts.state[i]] ||
+            if (node === NONE || !filter.labels[facts.label[i]] || !filter.states[facts.state[i]] ||
                 (filter.timed && (facts.tick[i] < filter.firstTick || facts.tick[i] > filter.lastTick)))
                 continue;
             const weight = facts.weight[i];

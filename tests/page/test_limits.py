@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""The page of 100,000 distinct stacks: as small as it must be, and right in every sum. What it takes is printed, not judged."""
+import json
+import os
+import statistics
+
+from big_page import PERIOD_NS, SAMPLES, BigPage
+from browser import PageCase, main
+
+MEGABYTE = 10**6
+# Milliseconds of a change of the selection, until everything is drawn; median of several
+TIMED = """(() => {
+    const changes = %s, spent = [];
+    for (const change of changes) {
+        const start = performance.now();
+        greenprofApp.set(change);
+        spent.push(performance.now() - start);
+    }
+    return spent;
+})()"""
+
+
+class Limits(PageCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.page = BigPage()
+        cls.path = cls.page.write(os.path.join(cls.work, "large.html"))
+        cls.browser.open(cls.path, 1600, 1000)
+
+    def setUp(self):
+        self.browser.eval("greenprofApp.set({ ...SELECTION_DEFAULTS })")
+
+    def sum(self, **patch):
+        return self.browser.eval(f"(greenprofApp.set({json.dumps(patch)}), greenprofApp.weights().sum)")
+
+    def took(self, what, limit_ms, changes):
+        spent = self.browser.eval(TIMED % json.dumps(changes))
+        print(f"{what}: {statistics.median(spent):.1f} ms, {max(spent):.1f} at most (limit {limit_ms} ms, on a quiet machine)")
+
+    def test_size(self):
+        size = os.path.getsize(self.path)
+        print(f"{size / MEGABYTE:.2f} MB")
+        self.assertLessEqual(size, 3 * MEGABYTE)
+
+    def test_opened(self):
+        browser = self.browser.open(self.path, 1600, 1000)
+        print("drawn after {:.0f} ms (limit 500 ms, on a quiet machine)".format(browser.eval("performance.now()")))
+        self.assertEqual(browser.eval("[greenprofApp.store.nodeCount, greenprofApp.store.rows.count, greenprofApp.store.names.length]"),
+                         [len(self.page.parent), len(self.page.rows), len(self.page.names)])
+        self.assertEqual(browser.eval("greenprofApp.store.rows.samples.reduce((sum, one) => sum + one, 0)"), SAMPLES)
+        self.assertEqual(browser.eval("greenprofApp.weights().sum"), self.page.sum(lambda row: row[2] == 0))
+        self.assertEqual(browser.eval("greenprofApp.weights().total[0]"), self.page.sum(lambda row: row[2] == 0))
+        self.assertLess(browser.eval("document.querySelectorAll('*').length"), 20000)
+
+    def test_filters(self):
+        page, trace = self.page, 7
+        self.assertEqual(self.sum(weight="wall"), SAMPLES * PERIOD_NS)
+        self.assertEqual(self.sum(weight="parked"), page.sum(lambda row: row[2] == 2))
+        of_trace = page.sum(lambda row: row[2] == 0 and row[1] % 500 == trace)
+        self.assertGreater(of_trace, 0)
+        self.assertEqual(self.sum(weight="cpu", trace=f"{trace + 1:032x}"), of_trace)
+        self.assertEqual(self.sum(trace="", coro="3,11"), page.sum(lambda row: row[2] == 0 and row[1] in (3, 11)))
+        self.assertEqual(self.sum(coro="", name="handle", state="0"), page.sum(lambda row: row[2] == 0))
+        self.took("filter", 60, [{"state": "", "trace": f"{i + 1:032x}"} for i in range(9)])
+
+    def test_searches(self):
+        self.assertEqual(self.browser.eval("greenprofApp.view.key"), "flame")
+        for text, wanted in (("Parse12::", lambda name: "parse12::" in name.lower()), ("_777$", lambda name: name.endswith("_777"))):
+            self.browser.eval(f"greenprofApp.set({{ search: {json.dumps(text)} }})")
+            self.assertEqual(self.browser.eval("greenprofApp.view.pane.matches?.sum"), self.page.found(wanted))
+        self.took("search", 60, [{"search": text} for text in ("parse", "commit", "visit", "_77", "flush", "lookup1", "x")])
+
+    def test_drawing(self):
+        """Zoom and a window of another size draw what is seen only."""
+        names = self.browser.eval("""(() => {
+            const { tree, total } = greenprofApp.weights(), zooms = [];
+            for (let node = 1; zooms.length < 7 && node < tree.count; node++)
+                if (tree.parent[node] === 0 && total[node] > 0)
+                    zooms.push(JSON.stringify([greenprofApp.trees.nameOf(tree, tree.frame[node])]));
+            return zooms;
+        })()""")
+        self.assertGreater(len(names), 3)
+        self.took("zoom", 20, [{"zoom": name} for name in names])
+        self.took("from the root", 20, [{"zoom": "", "icicle": way} for way in ("1", "", "1", "")])
+
+    def test_shapes(self):
+        """Every shape has the same sum; inverted, the self times."""
+        whole = self.page.sum(lambda row: row[2] == 0)
+        for shape in ({"invert": "1"}, {"root": "coroutine"}, {"root": "trace"}, {"collapse": "1"}, {"hide": "never"}, {"focus": "."}):
+            with self.subTest(shape):
+                self.assertEqual(self.sum(invert="", root="", collapse="", hide="", focus="") and self.sum(**shape), whole)
+                self.assertEqual(self.browser.eval("greenprofApp.weights().total[0]"), whole)
+                self.took(f"{shape} for the first time, and again", 60, [{"trace": f"{i:032x}" if i else ""} for i in (1, 2, 0)])
+        self.sum(invert="", root="", collapse="", hide="", focus="")
+
+
+if __name__ == "__main__":
+    main()

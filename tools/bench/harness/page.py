@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""11. The HTML page of a large profile: opening it, beside Speedscope; filters, searches and zooms.
+
+What counts is CPU time: of the tab's process until the profile is seen, and of its main thread for all that a change brings about,
+layout and painting included. Beside it stands the time on the clock.
+"""
+import functools
+import http.server
+import json
+import os
+import shutil
+import sys
+import threading
+
+from . import table
+from .rounds import Estimate
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path += [os.path.join(ROOT, "tests/page"), os.path.join(ROOT, "tests/formats")]
+import npm_package  # noqa: E402
+import page_data  # noqa: E402
+import speedscope_reader  # noqa: E402
+from big_page import PERIOD_NS, BigPage  # noqa: E402
+from browser import Browser  # noqa: E402
+
+TURNS = 9
+OPTIONS = ["--enable-unsafe-swiftshader", "--disable-frame-rate-limit", "--disable-gpu-vsync"]
+# performance.now() when the frame in which a condition was true is done: counted from the start of the navigation
+PAINTED = """window.painted = new Promise((done) => {
+    const look = () => requestAnimationFrame(() => (%s) ? setTimeout(() => done(performance.now())) : look());
+    look();
+});"""
+PAGE_SHOWS = "document.documentElement.dataset.ready === '1'"
+SPEEDSCOPE_SHOWS = "document.title.startsWith('large - ') && document.querySelectorAll('canvas').length > 1"
+CHANGE = """new Promise((done) => {
+    const start = performance.now();
+    greenprofApp.set(%s);
+    requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+})"""
+
+
+class Tab:
+    """A browser that tells the CPU time of its tab."""
+
+    def __init__(self):
+        self.browser = Browser(1600, 1000, OPTIONS)
+        self.browser.call("Performance.enable", timeDomain="threadTicks")
+
+    def used(self, metric):
+        """ms of CPU: "ProcessTime" of all threads, "TaskDuration" of the main one."""
+        return 1e3 * next(one["value"] for one in self.browser.call("Performance.getMetrics")["metrics"] if one["name"] == metric)
+
+    def change(self, selection):
+        """ms of CPU, ms on the clock."""
+        before = self.used("TaskDuration")
+        clock = self.browser.eval(CHANGE % json.dumps(selection))
+        return self.used("TaskDuration") - before, clock
+
+
+class Speedscope:
+    """Its page, and a profile for it, served from this machine."""
+
+    def __init__(self, release, profile):
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *arguments):
+                pass
+
+            def translate_path(self, path):
+                return profile if path == "/large.json" else super().translate_path(path)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=release))
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/index.html#profileURL=/large.json"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def write_speedscope(page, path):
+    """The same stacks and weights, on the CPU, in Speedscope's own format."""
+    stacks = [()]
+    for node in range(1, len(page.parent)):
+        stacks.append(stacks[page.parent[node]] + (page.frame[node],))
+    rows = [row for row in page.rows if row[2] == 0]
+    profile = {"type": "sampled", "name": "large", "unit": "nanoseconds", "startValue": 0, "endValue": sum(row[3] for row in rows) * PERIOD_NS,
+               "samples": [stacks[row[0]] for row in rows], "weights": [row[3] * PERIOD_NS for row in rows]}
+    with open(path, "w", encoding="ascii") as file:
+        json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": name} for name in page.names]},
+                   "profiles": [profile]}, file)
+
+
+def opened(url, condition):
+    """ms of CPU, and on the clock from the navigation until the frame is done that shows the profile; a browser of its own each time."""
+    tab = Tab()
+    try:
+        tab.browser.call("Page.addScriptToEvaluateOnNewDocument", source=PAINTED % condition)
+        before = tab.used("ProcessTime")
+        tab.browser.call("Page.navigate", url=url)
+        clock = tab.browser.eval("painted")
+        return tab.used("ProcessTime") - before, clock
+    finally:
+        tab.browser.close()
+
+
+def changes():
+    """What is timed: {name: (bound in ms, selections)}."""
+    traces = [f"{i + 1:032x}" for i in range(TURNS)]
+    return {"filter: another trace": (60, [{"trace": trace} for trace in traces]),
+            "filter: another weight": (60, [{"trace": "", "weight": ("wall", "parked", "cpu")[i % 3]} for i in range(TURNS)]),
+            "search": (60, [{"weight": "cpu", "search": text} for text in ("parse", "commit", "visit", "_77", "flush", "lookup1", "x", "y", "z")]),
+            "zoom": (20, None)}
+
+
+def zooms(browser):
+    """Boxes on the root, heaviest first, and back."""
+    names = browser.eval("""(() => {
+        const { tree, total } = greenprofApp.weights();
+        return [...tree.parent.keys()].filter((node) => node > 0 && tree.parent[node] === 0).sort((a, b) => total[b] - total[a]).slice(0, 5)
+            .map((node) => JSON.stringify([greenprofApp.trees.nameOf(tree, tree.frame[node])]));
+    })()""")
+    return [{"search": "", "zoom": zoom} for name in names for zoom in (name, "")][:TURNS]
+
+
+def use_page_of(build):
+    """The page that is measured is that of the sources that a build tree was made from."""
+    try:
+        with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
+            source = next(line.split("=", 1)[1].strip() for line in file if line.startswith("CMAKE_HOME_DIRECTORY"))
+    except FileNotFoundError:
+        source = ROOT
+    page_data.WEB = os.path.join(source, "src/read/export/page/web")
+
+
+def run(bench):
+    table.heading("11. the HTML page of 100,000 distinct stacks, 337,000 nodes, 10 million samples")
+    if shutil.which("chromium") is None:
+        return table.line("there is no chromium")
+    use_page_of(bench.build)
+    turns = max(3, round(TURNS * min(1.0, bench.effort)))
+    page, path, profile = BigPage(), os.path.join(bench.scratch, "large.html"), os.path.join(bench.scratch, "large.json")
+    page.write(path)
+    table.figure("file", Estimate.of_values([os.path.getsize(path) / 1e6]), "MB", bound=(3, "<= 3"))
+    open_both(bench, page, path, profile, turns)
+    tab = Tab()
+    tab.browser.open(path)
+    for name, (bound, selections) in changes().items():
+        figure(name, [tab.change(selection) for selection in (selections or zooms(tab.browser))[:turns]], bound)
+    tab.browser.close()
+
+
+def figure(name, took, bound=None, ratio=None):
+    """took: [(ms of CPU, ms on the clock)]."""
+    cpu, clock = (Estimate.of_values(values) for values in zip(*took))
+    table.figure(name, cpu, "ms of CPU", digits=0, ratio=ratio, bound=bound and (bound, f"<= {bound}"), note=f"({clock.value:.0f} on the clock)")
+
+
+def open_both(bench, page, path, profile, turns):
+    """In turns, so that a busy moment meets both."""
+    try:
+        peer = Speedscope(speedscope_reader.find_page(os.path.join(bench.build, "npm")), profile)
+    except npm_package.Missing as missing:
+        table.line(f"without Speedscope: {missing}")
+        peer = None
+    if peer:
+        write_speedscope(page, profile)
+        size = os.path.getsize(profile) / 1e6
+    ours, theirs = [], []
+    for _ in range(turns):
+        ours.append(opened("file://" + path, PAGE_SHOWS))
+        if peer:
+            theirs.append(opened(peer.url, SPEEDSCOPE_SHOWS))
+    figure("opened and drawn", ours, 500)
+    if peer:
+        ratio = Estimate.of_values([b[0] / a[0] for a, b in zip(ours, theirs)]).value
+        figure(f"Speedscope {speedscope_reader.VERSION}, the same profile ({size:.0f} MB)", theirs, ratio=ratio)
+        peer.close()
