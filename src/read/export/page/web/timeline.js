@@ -345,7 +345,7 @@ class TimelineView {
         this.later();
     }
 
-    /** The long slice after the one that is chosen, in order of time, of those whose coroutines have rows. */
+    /** The long slice after the chosen one, in order of time; its coroutine must have a row. */
     nextHog() {
         const { hog } = this.store, { rows } = this.rows();
         const order = [...orderOf(new Float64Array(hog.start))].filter((i) => rows.ofCoro[hog.coro[i]] >= 0);

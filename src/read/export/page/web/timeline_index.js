@@ -56,7 +56,7 @@ function groupsOf(group, groups, order) {
 }
 
 /**
- * First of [low, high) whose value is above a limit; the values ascend.
+ * First of [low, high) with a value above a limit; the values ascend.
  * @param {(i: number) => number} value @param {number} low @param {number} high @param {number} limit
  */
 function firstAbove(value, low, high, limit) {

@@ -221,7 +221,7 @@ class TimelineMarks {
         return found;
     }
 
-    /** Arrows of one coroutine; of all whose rows are in sight (-1) only if they are few. @param {number} coro @returns {TimelineArrow[]} */
+    /** Arrows of one coroutine; of all rows in sight (-1) only if they are few. @param {number} coro @returns {TimelineArrow[]} */
     arrows(coro) {
         if (coro >= 0 && this.place.rows.ofCoro[coro] >= 0)
             return [...this.arrowsTo(coro, MANY_ARROWS), ...this.arrowsFrom(coro, MANY_ARROWS)];
