@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A small profile whose every number is known, for the tests of the flame graph and of what is around it."""
+"""A small profile of known numbers, for the tests of the flame graph and of what is around it."""
 from page_data import PageData
 
 MS = 10**6

@@ -316,6 +316,14 @@ class Compared(RequestsCase):
         scores = page.eval(f"{VIEW}.compared.differences.map((one) => Math.min(Math.abs(one.t), 1e9))")
         self.assertEqual(scores, sorted(scores, reverse=True))
 
+    def test_fast_requests_that_the_file_leaves_out_count(self):
+        data = requests_page()
+        data.head["endpoints"][0]["count"] = 1000
+        page = self.show(data, "view=requests")
+        self.compared()
+        self.assertIn("slowest 1 % (10): ", page.eval(rows("endpoints"))[0][8])
+        self.assertIn("10 requests of", page.eval(text_of("section[aria-label^=slowest] .why")))
+
     def test_a_range_of_latencies_against_the_rest(self):
         page = self.open(f"latency={11 * MS},{12 * MS}&endpoint=GET+/list")
         self.compared()
@@ -374,6 +382,13 @@ class Compared(RequestsCase):
 
 
 class Anywhere(RequestsCase):
+    def test_addresses_that_make_no_sense(self):
+        for hash in ("request=1.5", "request=-3", "request=9999", "request=x,2", "tail=x", "tail=-1", "latency=x", "latency=5", "sort=x", "row=x", "endpoint=x"):
+            with self.subTest(hash):
+                page = self.open(hash)
+                self.assertEqual(page.eval(f"[{VIEW}.chosen(), {VIEW}.key]"), [-1, "requests"])
+                self.assertEqual(page.errors, [])
+
     def test_narrow_and_dark(self):
         self.browser.dark()
         for width in (360, 3840):

@@ -161,10 +161,26 @@ class Rows(TimelineCase):
         self.open(with_request(history()), "nest=endpoint")
         self.assertEqual(self.names()[-5:], ["GET /cart (1)", "7 worker", "of no request (2)", "9 worker", "8 <b>query</b>"])
 
+    def test_only_coroutines_that_are_there(self):
+        page = history()
+        page.add("coro", id=20, name=0)
+        activity(page, 3, 2, 3, 3, 0, thread=1)
+        self.open(page)
+        self.view("look(20e6, 40e6)")
+        self.browser.key("o")
+        self.assertEqual(self.names()[-3:], ["Coroutines (2)", "7 worker", "9 worker"])
+        self.assertEqual(self.view("controls.seen.getAttribute('aria-pressed')"), "true")
+        self.browser.key("0")
+        self.browser.wait(f"{VIEW}.place.rows.coros === 4")
+        self.browser.key("o")
+        self.assertEqual(self.view("onlySeen"), False)
+
     def test_filters(self):
         page = with_request(history())
-        for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2]),
-                             (f"latency={60 * MS},{61 * MS}", [0, 2])):
+        page.add("coro", id=20, name=1)
+        activity(page, 3, 72, 3, 3, 20, trace=1)  # of the request's trace: all that says that it worked for it
+        for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2, 3]),
+                             ("request=0&sort=CPU", [0, 2, 3]), (f"latency={60 * MS},{61 * MS}", [0, 2, 3])):
             self.open(page, hash)
             self.assertEqual(sorted({box["number"] for box in self.boxes() if not box["onThread"]}), wanted, hash)
         self.open(page, f"latency=0,{60 * MS}")
@@ -199,6 +215,19 @@ class Time(TimelineCase):
         self.browser.wait(f"{VIEW}.place.scale.to < {before['to']} && {VIEW}.waiting === null")
         scale = self.view("place.scale")
         self.assertAlmostEqual((30 * MS - scale["from"]) / (scale["to"] - scale["from"]), .3, 2)
+
+    def test_two_fingers_zoom(self):
+        self.open(history())
+        (left, y), right = self.at(40, self.y(0)), self.at(60, self.y(0))[0]
+        fingers = lambda *places: [{"x": x, "y": y, "id": number} for number, x in enumerate(places)]
+        self.browser.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=fingers(left))
+        self.browser.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=fingers(left, right))
+        for step in (10, 20, 30, 40, 50):
+            self.browser.call("Input.dispatchTouchEvent", type="touchMove", touchPoints=fingers(left - step, right + step))
+        self.browser.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self.browser.wait(f"{VIEW}.shown.to - {VIEW}.shown.from < 80e6")
+        self.assertEqual(self.selection("from"), "", "that was no range")
+        self.assertAlmostEqual((self.view("shown.from") + self.view("shown.to")) / 2 / MS, 50, delta=10)
 
     def test_keys_zoom_and_move(self):
         self.open(history())

@@ -11,6 +11,9 @@ class FlameControls {
         this.input = el("input", { type: "search", placeholder: "search, a regular expression  (/)", size: 30,
                                    "aria-label": "search, a regular expression", oninput: () => this.typed(),
                                    onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event) });
+        this.legend = el("span", { class: "legend" });
+        /** @type {boolean | undefined} of the legend */
+        this.legendDark = undefined;
         this.matched = el("span", { class: "matched", role: "status" });
         this.root = el("select", { "aria-label": "at the root", onchange: () => app.set({ root: this.root.value, zoom: "" }) },
                        ...FLAME_ROOTS.map(([value, text]) => el("option", { value, text })));
@@ -51,21 +54,28 @@ class FlameControls {
                                    onclick: () => this.view.toggle("norm") });
         if (sides.length < 2)
             return "";
-        const key = (/** @type {string} */ text, /** @type {Change} */ change) => {
-            const swatch = el("span", { class: "swatch" });
-            swatch.style.background = this.view.painter.changeColour(change);
-            return el("span", {}, swatch, text);
-        };
-        const change = (/** @type {number} */ base, /** @type {number} */ file, sure = true) =>
-            ({ base, file, difference: file - base, error: 0, sure });
         return el("div", { class: "toolbar" }, el("span", { text: `${sides[0].file} → ${sides[1].file}` }), el("span", { text: "width:" }),
                   el("span", { class: "group", role: "group", "aria-label": "width" }, ...this.sides.map(([, button]) => button)), this.norm,
-                  el("span", { class: "legend" }, key("+ more", change(1, 2)), key("− less", change(2, 1)),
-                     key("chance may explain it", change(1, 1, false))));
+                  this.legend);
+    }
+
+    /** What the colours of a diff mean. */
+    drawLegend() {
+        const { dark } = this.app.looks;
+        if (this.legendDark === dark)
+            return;
+        this.legendDark = dark;
+        const key = (/** @type {string} */ text, /** @type {number} */ base, /** @type {number} */ file, sure = true) => {
+            const swatch = el("span", { class: "swatch" });
+            swatch.style.background = this.view.painter.changeColour({ base, file, difference: file - base, error: 0, sure });
+            return el("span", {}, swatch, text);
+        };
+        this.legend.replaceChildren(key("+ more", 1, 2), key("− less", 2, 1), key("chance may explain it", 1, 1, false));
     }
 
     draw() {
         const { selection } = this.app;
+        this.drawLegend();
         for (const [key, value, button] of this.toggles)
             button.setAttribute("aria-pressed", String(selection[key] === value));
         for (const [key, button] of this.sides ?? [])

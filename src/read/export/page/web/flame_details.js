@@ -93,7 +93,8 @@ class FlameDetails {
     /** @param {FlamePane} pane @param {number} node @param {DiffRule} diff */
     compared(pane, node, diff) {
         const change = diff.ofNode(pane.shown.weights, node);
-        return [`base ${diff.text(change.base)}`, `file ${diff.text(change.file)}`, `change ${diff.changeText(change)}`,
+        return [`base ${diff.text(change.base)}${diff.unit}`, `file ${diff.text(change.file)}${diff.unit}`,
+                `change ${diff.changeText(change)}${diff.unit}`,
                 change.sure ? "more than chance" : "chance may explain it"];
     }
 }

@@ -107,11 +107,13 @@ class DiffRule {
 
     /** @param {number} value ns or percent */
     text(value) {
-        return this.shares ? `${value.toFixed(2)} %` : timeText(value) + this.unit;
+        return this.shares ? `${value.toFixed(2)} %` : timeText(value);
     }
 
-    /** "+1.2 ms ± 0.3 ms". @param {Change} change */
+    /** "+1.2 ms ± 300.000 µs": with the error that chance gives, 95 %. @param {Change} change */
     changeText(change) {
+        if (change.difference === 0 && change.error === 0)
+            return "0";
         return `${change.difference < 0 ? "−" : "+"}${this.text(Math.abs(change.difference))} ± ${this.text(1.96 * change.error)}`;
     }
 }

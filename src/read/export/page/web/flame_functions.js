@@ -10,17 +10,19 @@
  * @property {number} self ns
  * @property {number} total ns
  * @property {number} samples with all below it
- * @property {number} base total of the base, ns
- * @property {number} baseSelf
- * @property {number} baseSamples
- * @property {number} squares
- * @property {number} baseSquares
- * @property {Change | null} change
+ * @property {Compared | null} compared of a diff
  */
 
 /**
  * @typedef {{title: string, text: (row: FunctionRow) => string, value: (row: FunctionRow) => number | string, left?: boolean,
  *            help?: string}} FunctionColumn
+ */
+
+/**
+ * Both sides of a function: base, then file.
+ * @typedef {object} Compared
+ * @property {[Sum, Sum]} total @property {[Sum, Sum]} own
+ * @property {Change} change of the total @property {Change} ownChange
  */
 
 class FlameFunctions {
@@ -115,31 +117,56 @@ class FlameFunctions {
         const kept = this.kept.get(weights);
         if (kept)
             return kept;
-        const of = this.functionsOf(), first = /** @type {number[]} */ (this.first), { tree, base, baseSelf, baseSamples } = weights;
-        const outer = this.outermostOf(tree, of), two = base.length > 0;
+        const of = this.functionsOf(), first = /** @type {number[]} */ (this.first), { tree } = weights, outer = this.outermostOf(tree, of);
+        /** @type {FunctionRow[]} */
         const rows = first.map((frame) => ({ name: this.app.store.nameOf(frame), place: this.placeOf(frame), self: 0, total: 0, samples: 0,
-                                             base: 0, baseSelf: 0, baseSamples: 0, squares: 0, baseSquares: 0, change: null }));
+                                             compared: null }));
         for (let i = 1; i < tree.count; i++) {
             const row = rows[of[tree.frame[i]]];
             if (!row)
                 continue;
             row.self += weights.self[i];
-            if (two)
-                row.baseSelf += baseSelf[i];
             if (!outer[i])
                 continue;
             row.total += weights.total[i];
             row.samples += weights.samples[i];
-            if (two) {
-                row.base += base[i];
-                row.baseSamples += baseSamples[i];
-                row.squares += weights.squares[i];
-                row.baseSquares += weights.baseSquares[i];
-            }
         }
-        const found = rows.filter((row) => row.total > 0 || row.base > 0);
+        if (weights.base.length > 0)
+            this.addSides(rows, weights, of, outer);
+        const found = rows.filter((row) => row.total > 0 || (row.compared && row.compared.total[0].ns > 0));
         this.kept.set(weights, found);
         return found;
+    }
+
+    /** Sums of both sides. @param {FunctionRow[]} rows @param {Weights} weights @param {Uint32Array} of @param {Uint8Array} outer */
+    addSides(rows, weights, of, outer) {
+        const { tree } = weights;
+        const sides = [[weights.base, weights.baseSamples, weights.baseSquares], [weights.total, weights.samples, weights.squares]];
+        const owns = sides.map((columns) => columns.map((column) => FlameFunctions.ownOf(tree, column)));
+        const nothing = () => ({ ns: 0, samples: 0, squares: 0 }), none = { base: 0, file: 0, difference: 0, error: 0, sure: false };
+        for (const row of rows)
+            row.compared = { total: [nothing(), nothing()], own: [nothing(), nothing()], change: none, ownChange: none };
+        const add = (/** @type {Sum} */ sum, /** @type {Float64Array[]} */ [ns, samples, squares], /** @type {number} */ node) => {
+            sum.ns += ns[node];
+            sum.samples += samples[node];
+            sum.squares += squares[node];
+        };
+        for (let i = 1; i < tree.count; i++) {
+            const compared = rows[of[tree.frame[i]]]?.compared;
+            for (let side = 0; compared && side < 2; side++) {
+                add(compared.own[side], owns[side], i);
+                if (outer[i])
+                    add(compared.total[side], sides[side], i);
+            }
+        }
+    }
+
+    /** What of each node's sum is not its children's. @param {Tree} tree @param {Float64Array} sums */
+    static ownOf(tree, sums) {
+        const own = sums.slice();
+        for (let i = 1; i < tree.count; i++)
+            own[tree.parent[i]] -= sums[i];
+        return own.map((sum, i) => sum > 1e-9 * sums[i] ? sum : 0); // less than that is rounding
     }
 
     /** Where there is much to be summed up, the graph is shown first. */
@@ -168,7 +195,9 @@ class FlameFunctions {
         const focused = this.element.contains(document.activeElement) ? document.activeElement?.textContent : null;
         this.element.replaceChildren(sortedTable(columns, rows, sort, (next) => app.set({ sort: next }), {
             limit: 200,
-            caption: `${countText(rows.length)} functions` + (wanted ? " that match" : "") + ": choose one to see its callers and callees",
+            caption: `${countText(rows.length)} functions` + (wanted ? " that match" : "") +
+                (diff ? `, ${diff.unit ? `times${diff.unit}, ` : ""}* = more than chance explains` : "") +
+                ": choose one to see its callers and callees",
             chosen: (row) => row.name === selection.sandwich,
             onChoose: (row) => app.set({ sandwich: row.name === selection.sandwich ? "" : row.name, zoom: "" }),
         }));
@@ -193,18 +222,19 @@ class FlameFunctions {
 
     /** @param {FunctionRow[]} rows @param {DiffRule} diff @returns {FunctionColumn[]} */
     diffColumns(rows, diff) {
+        const of = (/** @type {FunctionRow} */ row) => /** @type {Compared} */ (row.compared);
         for (const row of rows)
-            row.change = diff.change({ ns: row.base, samples: row.baseSamples, squares: row.baseSquares },
-                                     { ns: row.total, samples: row.samples, squares: row.squares });
-        const of = (/** @type {FunctionRow} */ row) => /** @type {Change} */ (row.change);
+            Object.assign(of(row), { change: diff.change(...of(row).total), ownChange: diff.change(...of(row).own) });
         return [
             { title: "Function", text: (row) => row.name + (row.place ? `  ${row.place}` : ""), value: (row) => row.name, left: true },
-            { title: "Base", text: (row) => diff.text(of(row).base), value: (row) => of(row).base },
-            { title: "File", text: (row) => diff.text(of(row).file), value: (row) => of(row).file },
-            { title: "Change", text: (row) => diff.changeText(of(row)), value: (row) => of(row).difference,
-              help: "with the error that chance in sampling gives, 95 %" },
-            { title: "Sure", text: (row) => of(row).sure ? "yes" : "chance?", value: (row) => Number(of(row).sure),
-              help: "whether the change is more than chance explains, 95 % sure of all together" },
+            { title: "Self change", text: (row) => diff.changeText(of(row).ownChange) + (of(row).ownChange.sure ? " *" : ""),
+              value: (row) => Math.abs(of(row).ownChange.difference),
+              help: "of the function itself, with the error that chance in sampling gives, 95 %; * = chance does not explain it" },
+            { title: "Base", text: (row) => diff.text(of(row).change.base), value: (row) => of(row).change.base, help: "with what it called" },
+            { title: "File", text: (row) => diff.text(of(row).change.file), value: (row) => of(row).change.file, help: "with what it called" },
+            { title: "Change", text: (row) => diff.changeText(of(row).change) + (of(row).change.sure ? " *" : ""),
+              value: (row) => Math.abs(of(row).change.difference),
+              help: "with the error that chance in sampling gives, 95 %; * = chance does not explain it, 95 % sure of all together" },
         ];
     }
 }

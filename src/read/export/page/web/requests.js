@@ -56,7 +56,7 @@ class RequestsView {
             const ns = Float64Array.from(own, (i) => this.app.store.request.latency[i]).sort();
             this.kept = { key, wide, all, own, ns, shown: latency === "" ? own : own.filter(lasted) };
         }
-        return { ...this.kept, percent: Number(tail || 1) };
+        return { ...this.kept, percent: Number(tail) > 0 ? Number(tail) : 1 };
     }
 
     sentence() {
@@ -88,7 +88,9 @@ class RequestsView {
         this.one.draw(this.chosen());
         this.once("table", `${model.key} ${this.sort}`, () => this.drawTable(model.shown));
         this.markChosen();
-        this.compared.draw(model.own, this.focus(model.own), model.percent, width);
+        const focus = this.focus(model.own), everything = model.all.length === this.requests.count;
+        const whole = everything ? this.app.store.head.endpoints[focus]?.count : undefined;
+        this.compared.draw(model.own, focus, model.percent, width, whole);
     }
 
     /** @param {string} part @param {string} key @param {() => void} make */
@@ -102,7 +104,7 @@ class RequestsView {
     chosen() {
         const { request, row } = this.app.selection, numbers = numbersOf(request);
         const number = !numbers ? -1 : row !== "" && numbers.has(Number(row)) ? Number(row) : numbers.size === 1 ? Number(request) : -1;
-        return number >= 0 && number < this.requests.count ? number : -1;
+        return Number.isInteger(number) && number < this.requests.count ? Math.max(number, -1) : -1;
     }
 
     /** @param {number} request */
@@ -142,7 +144,7 @@ class RequestsView {
             const own = Array.from(groups.rows.subarray(groups.first[i], groups.first[i + 1]), (row) => model.all[row]);
             if (own.length === 0 && !everything)
                 return [];
-            const sides = this.comparison.split(own, model.percent);
+            const sides = this.comparison.split(own, model.percent, everything ? endpoint.count : own.length);
             return [{ ...(everything ? endpoint : this.requests.figures(own)), text: endpoint.text, slow: sides?.slow.length ?? 0,
                       tail: sides && this.comparison.tail(sides) }];
         });

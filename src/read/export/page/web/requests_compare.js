@@ -87,10 +87,11 @@ class Comparison {
 
     /**
      * The slowest and the rest: so many per cent, one at least; null where there is nothing to compare.
-     * @param {number[]} numbers @param {number} percent @returns {Sides | null}
+     * @param {number[]} numbers @param {number} percent @param {number} [whole] how many there were: of many the file leaves out fast ones
+     * @returns {Sides | null}
      */
-    split(numbers, percent) {
-        const { latency } = this.store.request, slowest = Math.max(1, Math.floor(numbers.length * percent / 100));
+    split(numbers, percent, whole = numbers.length) {
+        const { latency } = this.store.request, slowest = Math.max(1, Math.floor(whole * percent / 100));
         if (slowest >= numbers.length)
             return null;
         const sorted = [...numbers].sort((a, b) => latency[b] - latency[a] || a - b);
@@ -104,28 +105,31 @@ class Comparison {
     tail(sides) {
         const { ends } = this.requests, { latency } = this.store.request;
         /**
-         * By end: ns of the slow ones, of the rest, and the slow ones' heaviest node.
-         * @type {[number, number, number, number][]}
+         * By end: ns of the slow ones, of the rest, the slow ones' heaviest row and its node.
+         * @type {number[][]}
          */
-        const sums = [];
-        [sides.slow, sides.rest].forEach((numbers, side) => {
-            for (const number of numbers)
-                this.requests.each(number, (ns, node, state) => {
-                    const sum = sums[ends.number(state, node)] ??= [0, 0, node, 0];
-                    sum[side] += ns;
-                    if (side === 0 && ns > sum[3])
-                        [sum[2], sum[3]] = [node, ns];
-                });
-        });
+        const [slow, rest, heaviest, nodes] = [[], [], [], []];
+        for (const number of sides.slow)
+            this.requests.each(number, (ns, node, state) => {
+                const end = ends.number(state, node);
+                slow[end] = (slow[end] ?? 0) + ns;
+                if (!(ns <= heaviest[end]))
+                    [heaviest[end], nodes[end]] = [ns, node];
+            });
+        for (const number of sides.rest)
+            this.requests.each(number, (ns, node, state) => {
+                const end = ends.number(state, node);
+                rest[end] = (rest[end] ?? 0) + ns;
+            });
         const whole = (/** @type {number[]} */ numbers) => numbers.reduce((sum, i) => sum + latency[i], 0);
         const slowWhole = whole(sides.slow), restWhole = whole(sides.rest);
         /** @type {Tail | null} */
         let best = null;
-        for (const end of sums.keys()) {
-            const [slow, rest, node] = sums[end] ?? [0, 0, 0], more = slow / sides.slow.length - rest / sides.rest.length;
-            if (more > (best ? best.slow - best.rest : 0))
-                best = { text: ends.texts[end], above: ends.above(node), slow: slow / sides.slow.length, rest: rest / sides.rest.length,
-                         slowShare: slowWhole > 0 ? slow / slowWhole : 0, restShare: restWhole > 0 ? rest / restWhole : 0 };
+        for (let end = 0; end < slow.length; end++) {
+            const a = (slow[end] ?? 0) / sides.slow.length, b = (rest[end] ?? 0) / sides.rest.length;
+            if (a - b > (best ? best.slow - best.rest : 0))
+                best = { text: ends.texts[end], above: ends.above(nodes[end]), slow: a, rest: b, slowShare: slowWhole > 0 ? slow[end] / slowWhole : 0,
+                         restShare: restWhole > 0 ? (rest[end] ?? 0) / restWhole : 0 };
         }
         return best;
     }

@@ -22,8 +22,9 @@ class ComparedRequests {
      * Put it together when the rest of the page is drawn: it looks at all stacks of all requests of an endpoint.
      * @param {number[]} own requests that the filters take, of whatever latency
      * @param {number} endpoint @param {number} percent @param {number} width CSS pixels
+     * @param {number} [whole] how many requests the endpoint had, if no filter leaves any out
      */
-    draw(own, endpoint, percent, width) {
+    draw(own, endpoint, percent, width, whole) {
         const { latency } = this.app.selection, key = JSON.stringify([own.length, own[0], own[own.length - 1], endpoint, percent, latency]);
         this.width = width;
         if (key === this.key) {
@@ -34,15 +35,15 @@ class ComparedRequests {
         this.key = key;
         this.means = null;
         clearTimeout(this.timer);
-        this.timer = setTimeout(() => this.compare(own, endpoint, percent), 0);
+        this.timer = setTimeout(() => this.compare(own, endpoint, percent, whole), 0);
     }
 
-    /** @param {number[]} own @param {number} endpoint @param {number} percent */
-    compare(own, endpoint, percent) {
+    /** @param {number[]} own @param {number} endpoint @param {number} percent @param {number} [whole] */
+    compare(own, endpoint, percent, whole) {
         const { store, selection } = this.app, numbers = own.filter((i) => store.request.endpoint[i] === endpoint);
         const lasted = latencyTest(store, selection), chosen = selection.latency !== "";
         const sides = chosen ? { slow: numbers.filter((i) => lasted(i)), rest: numbers.filter((i) => !lasted(i)) }
-            : this.comparison.split(numbers, percent);
+            : this.comparison.split(numbers, percent, whole);
         const which = chosen ? "chosen latencies" : `slowest ${percent} %`;
         const heading = `The ${which} against the rest: ${store.head.endpoints[endpoint]?.text ?? ""}`;
         if (!sides || sides.slow.length === 0 || sides.rest.length === 0) {

@@ -57,8 +57,13 @@ class StackEnds {
         this.texts = [];
         /** @type {Map<string, number>} */
         this.numbers = new Map();
-        /** Numbers by state, function and pseudo-frame: texts are made for few of all nodes. @type {Map<number, number>} */
+        /** By node: number of its end without the state, +1; made when it is asked for. */
+        this.nodeEnds = new Uint32Array(store.nodeCount);
+        /** By function and pseudo-frame: the same. @type {Map<number, number>} */
         this.made = new Map();
+        this.count = 0;
+        /** By end and state: number of the text. @type {number[]} */
+        this.ends = [];
     }
 
     /**
@@ -74,15 +79,20 @@ class StackEnds {
 
     /** @param {number} state @param {number} node */
     number(state, node) {
+        const end = this.nodeEnds[node] ||= this.endOf(node), at = end * 8 + state;
+        return this.ends[at] ??= this.numberOf(this.makeText(state, node));
+    }
+
+    /**
+     * Number of a node's end, +1: those of the same function and the same pseudo-frame are one.
+     * @param {number} node
+     */
+    endOf(node) {
         const { parent, node: { frame } } = this.store, own = this.functionNode(node);
         if (node !== own && parent[node] !== own)
-            return this.numberOf(this.makeText(state, node));
-        const key = ((node === own ? 0 : frame[node] + 1) * 0x400000 + (own === 0 ? 0 : frame[own] + 1)) * 8 + state;
-        let found = this.made.get(key);
-        if (found === undefined) {
-            found = this.numberOf(this.makeText(state, node));
-            this.made.set(key, found);
-        }
+            return ++this.count;
+        const key = (node === own ? 0 : frame[node] + 1) * 0x400000 + (own === 0 ? 0 : frame[own] + 1), found = this.made.get(key) ?? ++this.count;
+        this.made.set(key, found);
         return found;
     }
 

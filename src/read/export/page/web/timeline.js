@@ -23,16 +23,15 @@ class TimelineView {
         this.details = new TimelineDetails(app);
         /** Rows and the path, and what they were made for. @type {{key: string, rows: TimelineRows, segments: number[]} | null} */
         this.kept = null;
-        /** Frame that is asked for. @type {number | null} */
+        /** A frame that is asked for. @type {number | null} */
         this.waiting = null;
-        /** Coroutine whose row was scrolled to. */
+        this.onlySeen = false;
+        /** What was brought into sight already: a coroutine's row, a request's time. */
         this.revealed = -1;
-        this.shown = { from: 0, to: 0 };
         this.shownFor = "";
-        /** @type {TimelineFocus | null} */
-        this.hovered = null;
-        /** @type {TimelineFocus | null} */
-        this.pinned = null;
+        this.shown = { from: 0, to: 0 };
+        /** What is under the pointer, and what was chosen. @type {{hovered: TimelineFocus | null, pinned: TimelineFocus | null}} */
+        this.focus = { hovered: null, pinned: null };
         /** A range while it is dragged. @type {{from: number, to: number} | null} */
         this.dragged = null;
         /** What was drawn, CSS pixels of the canvas. @type {TimelineBox[]} */
@@ -68,6 +67,7 @@ class TimelineView {
             "ArrowUp": ["coroutine before", () => this.stepRow(-1)],
             ".": ["next slice of the coroutine", () => this.stepActivity(1)],
             ",": ["slice before", () => this.stepActivity(-1)],
+            "o": ["only coroutines that are there in the time in sight, or all", () => this.toggleSeen()],
             "n": ["next long slice, and what had to wait for it", () => this.nextHog()],
             "m": ["the range is what is in sight", () => this.app.set(roundRange(this.store, this.shown.from, this.shown.to))],
             "Enter": ["flame graph of the range; without one: only the chosen coroutine", () => this.enter()],
@@ -79,10 +79,11 @@ class TimelineView {
     /** Rows of the selection: kept until it changes. @returns {{rows: TimelineRows, segments: number[]}} */
     rows() {
         const { coro, name, entry, spawn, trace, endpoint, request, latency, thread, sort, nest } = this.app.selection;
-        const key = JSON.stringify([coro, name, entry, spawn, trace, endpoint, request, latency, thread, sort, nest]);
+        const seen = this.onlySeen ? this.shown : null;
+        const key = JSON.stringify([seen, coro, name, entry, spawn, trace, endpoint, request, latency, thread, sort, nest]);
         if (this.kept?.key !== key) {
             const segments = segmentsOf(this.store, chosenRequest(this.store, this.app.selection));
-            this.kept = { key, rows: timelineRows(this.store, this.app.selection), segments };
+            this.kept = { key, rows: timelineRows(this.store, this.app.selection, seen), segments };
         }
         return this.kept;
     }
@@ -111,12 +112,12 @@ class TimelineView {
         }
         const { selection } = this.app, { segments } = this.rows(), chosen = chosenCoro(this.store, selection);
         this.adopt();
-        if (chosen >= 0 && this.coroOf(this.pinned) !== chosen)
-            this.pinned = { kind: "coro", number: chosen, state: 0 };
-        if (chosen < 0 && this.pinned?.kind !== "hog")
-            this.pinned = null;
+        if (chosen >= 0 && this.coroOf(this.focus.pinned) !== chosen)
+            this.focus.pinned = { kind: "coro", number: chosen, state: 0 };
+        if (chosen < 0 && this.focus.pinned?.kind !== "hog")
+            this.focus.pinned = null;
         this.controls.draw();
-        this.details.showTables(chosenRequest(this.store, selection), segments, this.pinned);
+        this.details.showTables(chosenRequest(this.store, selection), segments, this.focus.pinned);
         this.reveal(chosen);
         this.paint();
     }
@@ -231,7 +232,7 @@ class TimelineView {
         if (!marks || !place)
             return;
         const { scale, rows } = place, context = canvasContext(this.overlay, scale.left + scale.width, place.height);
-        const chosen = chosenCoro(this.store, this.app.selection), hovered = this.coroOf(this.hovered), coro = hovered >= 0 ? hovered : chosen;
+        const chosen = chosenCoro(this.store, this.app.selection), hovered = this.coroOf(this.focus.hovered), coro = hovered >= 0 ? hovered : chosen;
         context.font = "11px system-ui, sans-serif";
         this.arrows = marks.arrows(coro);
         this.path = marks.pathOf(this.rows().segments);
@@ -248,7 +249,7 @@ class TimelineView {
         const range = this.dragged ?? rangeOf(this.store, this.app.selection);
         if (range)
             marks.range(context, range.from, range.to);
-        this.details.show(this.hovered ?? this.pinned);
+        this.details.show(this.focus.hovered ?? this.focus.pinned);
     }
 
     /** @param {CanvasRenderingContext2D} context @param {number} row @param {boolean} chosen else the pointer is there */
@@ -296,6 +297,11 @@ class TimelineView {
         return { kind: "activity", number: i, state: part?.state ?? STATE.running };
     }
 
+    toggleSeen() {
+        this.onlySeen = !this.onlySeen;
+        this.app.draw();
+    }
+
     /** Draw before the next frame, once. */
     later() {
         this.waiting ??= requestAnimationFrame(() => {
@@ -330,10 +336,10 @@ class TimelineView {
         const coro = chosenCoro(this.store, this.app.selection), index = activitiesOf(this.store);
         if (coro < 0 || index.first[coro] === index.last[coro])
             return;
-        const now = this.pinned?.kind === "activity" ? this.pinned.number + step : index.seek(coro, this.shown.from);
+        const now = this.focus.pinned?.kind === "activity" ? this.focus.pinned.number + step : index.seek(coro, this.shown.from);
         const i = Math.min(Math.max(now, index.first[coro]), index.last[coro] - 1);
         const { start } = this.store.activity, half = (this.shown.to - this.shown.from) / 2;
-        this.pinned = { kind: "activity", number: i, state: STATE.running };
+        this.focus.pinned = { kind: "activity", number: i, state: STATE.running };
         if (start[i] < this.shown.from || start[i] > this.shown.to)
             this.look(start[i] - half, start[i] + half);
         this.later();
@@ -343,13 +349,13 @@ class TimelineView {
     nextHog() {
         const { hog } = this.store, { rows } = this.rows();
         const order = [...orderOf(new Float64Array(hog.start))].filter((i) => rows.ofCoro[hog.coro[i]] >= 0);
-        const now = this.pinned?.kind === "hog" ? order.indexOf(this.pinned.number) : -1, next = order[(now + 1) % order.length];
+        const now = this.focus.pinned?.kind === "hog" ? order.indexOf(this.focus.pinned.number) : -1, next = order[(now + 1) % order.length];
         if (next === undefined)
             return;
         const middle = hog.start[next] + hog.length[next] / 2, half = Math.max((this.shown.to - this.shown.from) / 2, hog.length[next]);
         if (hog.start[next] < this.shown.from || hog.start[next] + hog.length[next] > this.shown.to)
             this.look(middle - half, middle + half);
-        this.pinned = { kind: "hog", number: next, state: STATE.running };
+        this.focus.pinned = { kind: "hog", number: next, state: STATE.running };
         this.app.set({ row: `coro:${hog.coro[next]}` });
     }
 
@@ -389,7 +395,7 @@ class TimelineView {
     escape() {
         if (this.dragged || rangeOf(this.store, this.app.selection))
             return this.clearRange();
-        this.pinned = null;
+        this.focus.pinned = null;
         this.app.set({ row: "" });
     }
 }

@@ -31,11 +31,13 @@ class TimelineControls {
                                                                el("option", { value: "-" + title, text: `by ${title}, most first` })]));
         this.nest = el("select", { "aria-label": "group by", onchange: () => app.set({ nest: this.nest.value }) },
             ...Object.entries(TIMELINE_GROUPS).map(([value, text]) => el("option", { value, text })));
+        this.seen = TimelineControls.button("only what is in sight", "o", "coroutines that are there in this part of the time",
+                                            () => view.toggleSeen());
         this.flame = TimelineControls.button("flame graph of this range", "Enter", "what was sampled in this range", () => view.openFlame());
         this.clear = TimelineControls.button("clear", "Esc", "take the range away", () => view.clearRange());
         this.range = el("span", { class: "muted", role: "status" });
         this.legend = el("span", { class: "legend", role: "img", "aria-label": "colours of the states" });
-        this.element = el("div", { class: "toolbar" }, this.sort, this.nest,
+        this.element = el("div", { class: "toolbar" }, this.sort, this.nest, this.seen,
             TimelineControls.button("zoom in", "+", "half of the time", () => view.zoom(.5)),
             TimelineControls.button("zoom out", "-", "twice the time", () => view.zoom(2)),
             TimelineControls.button("all", "0", "all of the time", () => view.showAll()), this.legend, this.flame, this.clear, this.range);
@@ -52,6 +54,7 @@ class TimelineControls {
         const { app, store } = this.view, { selection } = app, range = rangeOf(store, selection), timed = store.head.tick_ns > 0;
         this.sort.value = selection.sort.replace(/^-/, "") in TIMELINE_SORTS ? selection.sort : "Start";
         this.nest.value = selection.nest in TIMELINE_GROUPS ? selection.nest : "";
+        this.seen.setAttribute("aria-pressed", String(this.view.onlySeen));
         this.flame.hidden = this.clear.hidden = !range;
         this.flame.disabled = !timed;
         this.range.textContent = !range ? "" : periodText(range.from, range.to) +

@@ -70,7 +70,7 @@ class TimelineDetails {
         const { names, span } = this.store;
         return [`span ${names[span.name[i]]}`, [names[span.kind[i]] || "span", periodText(span.start[i], span.start[i] + span.length[i])],
                 ...factIf(span.flags[i] & 1, "it", () => "failed"), ...factIf(span.flags[i] & 2, "it", () => "had not ended"),
-                ...["cpu", "ready", "parked", "blocked"].flatMap((key) => factIf(span[key][i], key, timeText)),
+                ...["cpu", "ready", "parked", "blocked"].flatMap((key) => factIf(span[key][i], key.replace("cpu", "CPU"), timeText)),
                 ...factIf(span.coro[i], "coroutine", (coro) => this.store.coroText(coro - 1)), ...this.traceFact(span.trace[i])];
     }
 
@@ -86,7 +86,7 @@ class TimelineDetails {
     coroFacts(i) {
         const { coro } = this.store, birth = activitiesOf(this.store).birthOf(i), site = spawnSiteOf(this.store, i);
         return [this.store.coroText(i), ...factIf(birth + 1, "first seen at", () => timeText(birth)),
-                ...["cpu", "ready", "parked", "waiting", "blocked"].flatMap((key) => factIf(coro[key][i], key, timeText)),
+                ...["cpu", "ready", "parked", "waiting", "blocked"].flatMap((key) => factIf(coro[key][i], key.replace("cpu", "CPU"), timeText)),
                 ["longest slice", timeText(coro.longest[i])], ["switches", countText(coro.switches[i])],
                 ...factIf(coro.parent[i], "spawned by", (parent) => this.store.coroText(parent - 1)), ...factIf(site.length, "at", () => site)];
     }

@@ -73,7 +73,7 @@ class TimelineMarks {
     /** Where a critical path runs: below the states, which stay legible. @param {number} coro */
     lineOf(coro) {
         const band = this.bandOf(this.place.rows.ofCoro[coro]);
-        return band.y + band.height;
+        return band.y + band.height + 1;
     }
 
     /** Only the plot of the rows is drawn on. @param {CanvasRenderingContext2D} context @param {() => void} draw */

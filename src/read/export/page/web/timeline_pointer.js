@@ -101,7 +101,7 @@ class TimelinePointer {
     /** @param {TimelineFocus | null} focus */
     choose(focus) {
         const { view } = this, coro = view.coroOf(focus);
-        view.pinned = focus;
+        view.focus.pinned = focus;
         view.revealed = coro;
         view.app.set({ row: coro >= 0 ? `coro:${coro}` : "" });
     }
@@ -109,9 +109,9 @@ class TimelinePointer {
     /** @param {TimelineFocus | null} focus */
     hover(focus) {
         const { view } = this;
-        if (JSON.stringify(view.hovered) === JSON.stringify(focus))
+        if (JSON.stringify(view.focus.hovered) === JSON.stringify(focus))
             return;
-        view.hovered = focus;
+        view.focus.hovered = focus;
         view.paintOverlay();
     }
 

@@ -99,27 +99,40 @@ function corosOfThread(store, selection) {
 }
 
 /**
- * Coroutines that worked for the requests, or the endpoint.
+ * Coroutines that worked for the requests, the endpoint or the latencies that are chosen, or for their traces.
  * @param {Store} store @param {Selection} selection @returns {Uint8Array | null} null: it asks for none
  */
 function corosOfRequests(store, selection) {
-    if (selection.request === "" && selection.endpoint === "" && selection.latency === "")
+    const { request, label, span, segment, activity, head } = store, marks = new Uint8Array(store.coroCount);
+    const requested = requestTest(store, selection);
+    if (!requested)
         return null;
-    const { request, label, span, segment } = store, marks = new Uint8Array(store.coroCount);
-    const wanted = numbersOf(selection.request), lasted = latencyTest(store, selection);
-    const endpoint = store.head.endpoints.findIndex((one) => one.text === selection.endpoint);
-    const takes = Uint8Array.from(request.endpoint, (own, i) =>
-        Number((!wanted || wanted.has(i)) && (selection.endpoint === "" || own === endpoint) && lasted(i)));
-    for (let i = 0; i < takes.length; i++)
-        if (takes[i] && request.coro[i] > 0)
-            marks[request.coro[i] - 1] = 1;
-    for (const table of [label, span])
-        for (let i = 0; i < table.request.length; i++)
-            if (table.request[i] > 0 && takes[table.request[i] - 1] && table.coro[i] > 0)
-                marks[table.coro[i] - 1] = 1;
+    const wanted = numbersOf(selection.request), lasted = latencyTest(store, selection), traces = new Uint8Array(head.traces.length + 1);
+    const takes = Uint8Array.from(request.endpoint, (endpoint, i) =>
+        Number((!wanted || wanted.has(i)) && (selection.endpoint === "" || head.endpoints[endpoint].text === selection.endpoint) && lasted(i)));
+    /** @type {(coro: number) => void} +1; 0: not known */
+    const mark = (coro) => {
+        if (coro > 0)
+            marks[coro - 1] = 1;
+    };
+    takes.forEach((takesIt, i) => {
+        if (takesIt) {
+            mark(request.coro[i]);
+            traces[request.trace[i]] = Number(request.trace[i] > 0);
+        }
+    });
+    for (let i = 0; i < label.coro.length; i++)
+        if (requested(i))
+            mark(label.coro[i]);
+    for (let i = 0; i < span.coro.length; i++)
+        if (span.request[i] > 0 && takes[span.request[i] - 1])
+            mark(span.coro[i]);
     for (let i = 0; i < segment.request.length; i++)
         if (takes[segment.request[i]])
-            marks[segment.coro[i]] = 1;
+            mark(segment.coro[i] + 1);
+    for (let i = 0; i < activity.coro.length; i++)
+        if (traces[activity.trace[i]])
+            mark(activity.coro[i] + 1);
     return marks;
 }
 
@@ -151,8 +164,13 @@ function segmentsOf(store, request) {
     return found.sort((a, b) => segment.from[a] - segment.from[b]);
 }
 
-/** All rows of a selection. @param {Store} store @param {Selection} selection @returns {TimelineRows} */
-function timelineRows(store, selection) {
+/**
+ * All rows of a selection.
+ * @param {Store} store @param {Selection} selection
+ * @param {{from: number, to: number} | null} seen only coroutines that were there in this part of the time, ns
+ * @returns {TimelineRows}
+ */
+function timelineRows(store, selection, seen) {
     const rows = new TimelineRows(store), request = chosenRequest(store, selection), taken = timelineCoros(store, selection);
     const path = [...new Set(segmentsOf(store, request).map((i) => store.segment.coro[i]))];
     if (path.length > 0)
@@ -164,10 +182,10 @@ function timelineRows(store, selection) {
     for (const coro of sortedCoros(store, selection.sort)) {
         if (!taken[coro] || rows.ofCoro[coro] >= 0)
             continue;
-        if (hasHistory(store, coro))
-            shown.push(coro);
-        else
+        if (!hasHistory(store, coro))
             rows.silent++;
+        else if (!seen || isThere(store, coro, seen.from, seen.to))
+            shown.push(coro);
     }
     addCoros(rows, shown, selection.nest);
     return rows;
@@ -177,6 +195,12 @@ function timelineRows(store, selection) {
 function hasHistory(store, coro) {
     const index = activitiesOf(store);
     return index.first[coro] < index.last[coro] || index.spans.first[coro] < index.spans.first[coro + 1];
+}
+
+/** Whether a coroutine has an activity in a part of the time. @param {Store} store @param {number} coro @param {number} from @param {number} to ns */
+function isThere(store, coro, from, to) {
+    const index = activitiesOf(store), i = index.seek(coro, from);
+    return i < index.last[coro] && store.activity.start[i] < to;
 }
 
 /**
