@@ -123,6 +123,7 @@ class Browser:
         self.session = self.tools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
+        self.call("Performance.enable", timeDomain="threadTicks")
         self.resize(width, height)
 
     def close(self):
@@ -167,6 +168,10 @@ class Browser:
         self.features.update(features)
         self.call("Emulation.setEmulatedMedia", media=kind or "",
                   features=[{"name": name.replace("_", "-"), "value": value} for name, value in self.features.items()])
+
+    def cpu_ms(self, metric="TaskDuration"):
+        """CPU time so far: "TaskDuration" of the tab's main thread, "ProcessTime" of its process."""
+        return 1e3 * next(one["value"] for one in self.call("Performance.getMetrics")["metrics"] if one["name"] == metric)
 
     def reset(self):
         """The media of a new browser."""

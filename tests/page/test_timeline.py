@@ -388,7 +388,7 @@ class Choosing(TimelineCase):
 class Path(TimelineCase):
     def test_the_path_is_a_line_through_the_rows(self):
         self.open(with_request(history()), "request=0")
-        self.assertEqual(self.names()[:3], ["Critical path of request 0", "7 worker", "9 worker"])
+        self.assertEqual(self.names()[:3], ["Critical path of request 1", "7 worker", "9 worker"])
         first, second = self.view("marks.lineOf(0)"), self.view("marks.lineOf(2)")
         self.assertGreater(first, self.y(0))
         wanted = [(10, first), (20, first), (20, second), (50, second), (50, first), (70, first)]

@@ -39,24 +39,6 @@ CHANGE = """new Promise((done) => {
 })"""
 
 
-class Tab:
-    """A browser that tells the CPU time of its tab."""
-
-    def __init__(self):
-        self.browser = Browser(1600, 1000, OPTIONS)
-        self.browser.call("Performance.enable", timeDomain="threadTicks")
-
-    def used(self, metric):
-        """ms of CPU: "ProcessTime" of all threads, "TaskDuration" of the main one."""
-        return 1e3 * next(one["value"] for one in self.browser.call("Performance.getMetrics")["metrics"] if one["name"] == metric)
-
-    def change(self, selection):
-        """ms of CPU, ms on the clock."""
-        before = self.used("TaskDuration")
-        clock = self.browser.eval(CHANGE % json.dumps(selection))
-        return self.used("TaskDuration") - before, clock
-
-
 class Speedscope:
     """Its page, and a profile for it, served from this machine."""
 
@@ -89,17 +71,28 @@ def write_speedscope(page, path):
                    "profiles": [profile]}, file)
 
 
+def new_browser():
+    return Browser(1600, 1000, OPTIONS)
+
+
 def opened(url, condition):
     """ms of CPU, and on the clock from the navigation until the frame is done that shows the profile; a browser of its own each time."""
-    tab = Tab()
+    browser = new_browser()
     try:
-        tab.browser.call("Page.addScriptToEvaluateOnNewDocument", source=PAINTED % condition)
-        before = tab.used("ProcessTime")
-        tab.browser.call("Page.navigate", url=url)
-        clock = tab.browser.eval("painted")
-        return tab.used("ProcessTime") - before, clock
+        browser.call("Page.addScriptToEvaluateOnNewDocument", source=PAINTED % condition)
+        before = browser.cpu_ms("ProcessTime")
+        browser.call("Page.navigate", url=url)
+        clock = browser.eval("painted")
+        return browser.cpu_ms("ProcessTime") - before, clock
     finally:
-        tab.browser.close()
+        browser.close()
+
+
+def changed(browser, selection):
+    """ms of CPU, ms on the clock."""
+    before = browser.cpu_ms()
+    clock = browser.eval(CHANGE % json.dumps(selection))
+    return browser.cpu_ms() - before, clock
 
 
 def changes():
@@ -141,11 +134,11 @@ def run(bench):
     page.write(path)
     table.figure("file", Estimate.of_values([os.path.getsize(path) / 1e6]), "MB", bound=(3, "<= 3"))
     open_both(bench, page, path, profile, turns)
-    tab = Tab()
-    tab.browser.open(path)
+    browser = new_browser()
+    browser.open(path)
     for name, (bound, selections) in changes().items():
-        figure(name, [tab.change(selection) for selection in (selections or zooms(tab.browser))[:turns]], bound)
-    tab.browser.close()
+        figure(name, [changed(browser, selection) for selection in (selections or zooms(browser))[:turns]], bound)
+    browser.close()
 
 
 def figure(name, took, bound=None, ratio=None):

@@ -146,7 +146,7 @@ class TimelineDetails {
     pathTable(request, segments) {
         const { store, app } = this, { segment, head } = store, start = store.request.start[request];
         const endpoint = head.endpoints[store.request.endpoint[request]]?.text ?? "";
-        const caption = `Critical path of request ${request}, ${endpoint}: ${this.sumText(request, segments)}`;
+        const caption = `Critical path of request ${request + 1}, ${endpoint}: ${this.sumText(request, segments)}`;
         return sortedTable([
             { title: "From", text: (i) => `+${timeText(segment.from[i] - start)}`, value: (i) => segment.from[i] },
             { title: "Length", text: (i) => timeText(segment.length[i]), value: (i) => segment.length[i] },

@@ -174,7 +174,7 @@ function timelineRows(store, selection, seen) {
     const rows = new TimelineRows(store), request = chosenRequest(store, selection), taken = timelineCoros(store, selection);
     const path = [...new Set(segmentsOf(store, request).map((i) => store.segment.coro[i]))];
     if (path.length > 0)
-        rows.head(`Critical path of request ${request}`);
+        rows.head(`Critical path of request ${request + 1}`);
     for (const coro of path)
         rows.add(ROW.coro, coro, 0);
     addThreads(rows, selection, taken);
