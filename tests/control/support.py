@@ -100,7 +100,8 @@ class Case(measured.Case):
             return file.read()
 
     def sockets(self):
-        return sorted(name for name in os.listdir(self.place) if name.startswith("control-"))
+        names = os.listdir(self.place) if os.path.exists(self.place) else []
+        return sorted(name for name in names if name.startswith("control-"))
 
     def socket_of(self, pid):
         return [name for name in self.sockets() if name.startswith(f"control-{pid}-")]

@@ -13,7 +13,7 @@
 #include "live_target.h"
 #include "message.h"
 
-enum { TIMEOUT_MS = 20000, LOOK_MS = 200, RETRY_MS = 10, RETRIES_MS = 2000 };
+enum { TIMEOUT_MS = 20000, LOOK_MS = 200, RETRY_MS = 10, RETRIES_MS = 2000, TRIES = 5 };
 
 typedef struct meeting {
     const gp_target_t *target;
@@ -70,7 +70,7 @@ static int receive(int fd, gp_control_reply_t *reply, int *rows)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
     ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
     struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    int sent = -1;
+    int sent = -1, error = got < 0 ? -errno : got == 0 ? -ECONNRESET : -EPROTO;
     if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
         memcpy(&sent, CMSG_DATA(header), sizeof(sent));
     if (rows != NULL)
@@ -79,7 +79,7 @@ static int receive(int fd, gp_control_reply_t *reply, int *rows)
         close(sent);
     bool is_one = got == (ssize_t)sizeof(*reply) && reply->magic == GP_CONTROL_MAGIC &&
                   memchr(reply->path, '\0', sizeof(reply->path)) != NULL;
-    return is_one ? 0 : got == 0 ? -ECONNRESET : -EPROTO;
+    return is_one ? 0 : error;
 }
 
 // Returns -ECONNRESET where the process hung up; else as gp_control_ask().
@@ -133,7 +133,10 @@ static int ask_once(const gp_target_t *target, const char *subject, const gp_con
     int status = meet(&meeting, subject);
     if (status != 0)
         return status;
-    if (send(meeting.socket, request, sizeof(*request), MSG_NOSIGNAL) != (ssize_t)sizeof(*request))
+    ssize_t sent = send(meeting.socket, request, sizeof(*request), MSG_NOSIGNAL);
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+        status = -ECONNRESET;
+    else if (sent != (ssize_t)sizeof(*request))
         status = gp_fail(subject, "cannot be asked: %s", strerror(errno));
     else
         status = wait_for_reply(&meeting, reply, fd, subject);
@@ -148,9 +151,10 @@ int gp_control_ask(pid_t pid, const char *subject, const gp_control_request_t *r
     if (fd != NULL)
         *fd = -1;
     int status = gp_target_find(&target, pid, subject);
-    if (status == 0)
-        status = ask_once(&target, subject, request, reply, fd);
-    if (status == -ECONNRESET) // a program that closes all descriptors has just noticed, and listens anew
+    if (status != 0)
+        return status;
+    status = -ECONNRESET; // where a program has closed all descriptors, it notices now, and listens anew
+    for (int i = 0; i < TRIES && status == -ECONNRESET; i++)
         status = ask_once(&target, subject, request, reply, fd);
     return status == -ECONNRESET ? gp_fail(subject, "the process did not answer: %s", strerror(ECONNRESET)) : status;
 }
