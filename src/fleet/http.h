@@ -50,7 +50,7 @@ typedef struct gp_http_request {
 
 typedef struct gp_http_answer { // zero-initialized = empty
     long status;                // 200; 0 = there was none
-    char *text;                 // ended by NUL, also where it is NULL-free binary; NULL = none
+    char *text;                 // ended by NUL behind `len` bytes; NULL = none
     size_t len;
 } gp_http_answer_t;
 
@@ -58,7 +58,8 @@ typedef struct gp_http_answer { // zero-initialized = empty
 gp_http_t *gp_http_create(const gp_http_options_t *options);
 
 // Send a request and wait for the answer. Returns 0 for an answer of any status; a negative errno value and what is
-// wrong where none came: -ECONNREFUSED and the like; -ETIMEDOUT. What the other end did then is not known.
+// wrong where none came: -ECONNREFUSED where nothing was sent; with others, -ETIMEDOUT, -EIO, what the other end did is
+// not known.
 int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answer_t *answer,
                  char error[GP_FLEET_ERROR_SIZE]);
 
