@@ -38,8 +38,8 @@ typedef struct reader {
     uint64_t wasted; // bytes checksummed for nothing
     uint64_t grown;  // bytes of records in compressed or packed chunks
     gp_reader_payload_t payload;
-    bool searching; // the bytes before here were no chunk
-    bool cut;       // the search began with a chunk that would reach beyond the end of the file
+    bool searching;         // the bytes before here were no chunk
+    bool cut;               // the search began with a chunk that would reach beyond the end of the file
     gp_reader_part_t *part; // NULL = all of the file
     uint64_t base;          // where in the file the window's first byte was
     bool first_of_part;     // no chunk was read yet

@@ -6,8 +6,8 @@
 // tail or bytes that are no chunk are skipped and counted, and the next chunk is found by its
 // magic. The caller learns from gp_reader_summary_t what is missing.
 //
-// Order of calls: gp_reader_read() alone, or gp_reader_read_part() again and again. Memory: one chunk (at most GP_CHUNK_MAX and a header).
-// Threads: any number of readers at once. Signals: not safe.
+// Order of calls: gp_reader_read() alone, or gp_reader_read_part() again and again. Memory: one chunk (at most
+// GP_CHUNK_MAX and a header). Threads: any number of readers at once. Signals: not safe.
 #pragma once
 
 #include <stdbool.h>
@@ -71,8 +71,8 @@ typedef struct gp_reader_part {
     uint64_t to;   // set: behind the last whole chunk; `from` where there is none
 } gp_reader_part_t;
 
-// Read a part of a capture. The header's handler is called, too. What is not whole yet at the end of the file is left for
-// the next time, and does not count as damage.
+// Read a part of a capture. The header's handler is called, too. What is not whole yet at the end of the file is left
+// for the next time, and does not count as damage.
 //   fd: of a file; its position is changed.
 // Returns as gp_reader_read().
 int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,

@@ -8,20 +8,28 @@
 #include <string.h>
 #include <time.h>
 
-enum { URL_MAX = 8192, HOSTS_MAX = 64, PORT = 8123, PORT_TLS = 8443, SETTLE_MS = 500, SETTLE_LIMIT_MS = 60000, POLL_MS = 200 };
+enum {
+    URL_MAX = 8192,
+    HOSTS_MAX = 64,
+    PORT = 8123,
+    PORT_TLS = 8443,
+    SETTLE_MS = 500,
+    SETTLE_LIMIT_MS = 60000,
+    POLL_MS = 200
+};
 
 struct gp_clickhouse {
     gp_http_t *http;
-    char *hosts;                   // as in the URL, ',' made NUL
-    const char *host[HOSTS_MAX];   // "name" or "name:port"
-    size_t host_count, at;         // the one that answered last
+    char *hosts;                 // as in the URL, ',' made NUL
+    const char *host[HOSTS_MAX]; // "name" or "name:port"
+    size_t host_count, at;       // the one that answered last
     unsigned port;
     bool tls;
     char *database, *cluster;
 };
 
-const char *const gp_clickhouse_option_names[] = {"cluster",  "tenant",   "tls",      "token_file", "ca_file",
-                                                  "cert_file", "key_file", "insecure", "timeout",   NULL};
+const char *const gp_clickhouse_option_names[] = {"cluster",   "tenant",   "tls",      "token_file", "ca_file",
+                                                  "cert_file", "key_file", "insecure", "timeout",    NULL};
 
 static int say(char *error, int result, const char *what)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A ClickHouse over HTTP: asking, and the tables.
 //
-// Model: the URL clickhouse://[user[:password]@]host[,host...][:port][/database][?cluster=NAME&tenant=T&tls=1&...]. Port 8123,
-// with tls 8443; database default. Tables are named greenprof_NAME; on a cluster that is a Distributed table over
-// ReplicatedMergeTree tables greenprof_NAME_local. Questions go to greenprof_NAME in both cases.
+// Model: the URL clickhouse://[user[:password]@]host[,host...][:port][/database][?cluster=NAME&tenant=T&tls=1&...].
+// Port 8123, with tls 8443; database default. Tables are named greenprof_NAME; on a cluster that is a Distributed table
+// over ReplicatedMergeTree tables greenprof_NAME_local. Questions go to greenprof_NAME in both cases.
 //
 // Order of calls: open -> ask..., exec... -> close. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -41,8 +41,8 @@ int gp_clickhouse_ask(gp_clickhouse_t *clickhouse, const char *query, const gp_c
 int gp_clickhouse_ask_text(gp_clickhouse_t *clickhouse, const char *query, char *text, size_t size,
                            char error[GP_FLEET_ERROR_SIZE]);
 
-// Wait until no statement with a query_id that begins like this runs on any server: an earlier attempt, of a process that
-// is gone or of an answer that was lost. Returns -EAGAIN where that cannot be known now.
+// Wait until no statement with a query_id that begins like this runs on any server: an earlier attempt, of a process
+// that is gone or of an answer that was lost. Returns -EAGAIN where that cannot be known now.
 int gp_clickhouse_settle(gp_clickhouse_t *clickhouse, const char *query_id_prefix, char error[GP_FLEET_ERROR_SIZE]);
 
 // Put rows into a table of the chosen server, or, where nothing listens there, of the next.

@@ -45,17 +45,16 @@ static void put_text(gp_native_t *block, const char *text)
     gp_native_column(block, name, type);                                                                               \
     for (size_t b = 0; b < rows->count; b++) {                                                                         \
         const gp_batch_t *batch = &rows->batches[b];                                                                   \
-        for (size_t i = rows->first[b]; i < rows->first[b] + rows->rows[b]; i++) {                                     \
+        for (size_t i = rows->first[b]; i < rows->first[b] + rows->rows[b]; i++)                                       \
             put;                                                                                                       \
-        }                                                                                                              \
     }
 
-#define TEXT(name, value)  COLUMN(name, "String", (void)batch; put_text(block, value))
-#define U64(name, value)   COLUMN(name, "UInt64", (void)batch; gp_native_u64(block, value))
-#define U32(name, value)   COLUMN(name, "UInt32", (void)batch; gp_native_u32(block, (uint32_t)(value)))
-#define U8(name, value)    COLUMN(name, "UInt8", (void)batch; gp_native_u8(block, (uint8_t)(value)))
-#define DAY(name, value)   COLUMN(name, "Date", (void)batch; gp_native_u16(block, (uint16_t)(value)))
-#define TIME(name, value)  COLUMN(name, "DateTime", (void)batch; gp_native_u32(block, (uint32_t)(value)))
+#define TEXT(name, value) COLUMN(name, "String", (void)batch; put_text(block, value))
+#define U64(name, value)  COLUMN(name, "UInt64", (void)batch; gp_native_u64(block, value))
+#define U32(name, value)  COLUMN(name, "UInt32", (void)batch; gp_native_u32(block, (uint32_t)(value)))
+#define U8(name, value)   COLUMN(name, "UInt8", (void)batch; gp_native_u8(block, (uint8_t)(value)))
+#define DAY(name, value)  COLUMN(name, "Date", (void)batch; gp_native_u16(block, (uint16_t)(value)))
+#define TIME(name, value) COLUMN(name, "DateTime", (void)batch; gp_native_u32(block, (uint32_t)(value)))
 #define TRACE(name, value)                                                                                             \
     COLUMN(name, "FixedString(16)", uint8_t *at = gp_native_room(block, 16); if (at != NULL) memcpy(at, value, 16))
 
@@ -67,9 +66,8 @@ static void put_text(gp_native_t *block, const char *text)
         for (size_t b = 0; b < rows->count; b++) {                                                                     \
             const gp_batch_t *batch = &rows->batches[b];                                                               \
             for (size_t i = rows->first[b]; i < rows->first[b] + rows->rows[b]; i++)                                   \
-                for (size_t j = 0; j < (size); j++) {                                                                  \
+                for (size_t j = 0; j < (size); j++)                                                                    \
                     put;                                                                                               \
-                }                                                                                                      \
         }                                                                                                              \
     }
 
@@ -93,7 +91,8 @@ static void write_samples(gp_native_t *block, const gp_rows_t *rows)
     U64("batch", batch->id)
 }
 
-static void write_times(gp_native_t *block, const gp_rows_t *rows, const gp_row_times_t *(*of)(const gp_batch_t *, size_t))
+static void write_times(gp_native_t *block, const gp_rows_t *rows,
+                        const gp_row_times_t *(*of)(const gp_batch_t *, size_t))
 {
     U64("cpu_ns", of(batch, i)->cpu_ns)
     U64("ready_ns", of(batch, i)->ready_ns)
@@ -200,9 +199,8 @@ static void write_stacks(gp_native_t *block, const gp_rows_t *rows)
 void gp_rows_write(gp_native_t *block, enum gp_schema_table table, const gp_rows_t *rows)
 {
     static void (*const writers[GP_TABLES])(gp_native_t *, const gp_rows_t *) = {
-        [GP_TABLE_SAMPLES] = write_samples,     [GP_TABLE_STACKS] = write_stacks,
-        [GP_TABLE_PROCESSES] = write_processes, [GP_TABLE_REQUESTS] = write_requests,
-        [GP_TABLE_SPANS] = write_spans,         [GP_TABLE_BATCHES] = write_batches,
+        [GP_TABLE_SAMPLES] = write_samples,   [GP_TABLE_STACKS] = write_stacks, [GP_TABLE_PROCESSES] = write_processes,
+        [GP_TABLE_REQUESTS] = write_requests, [GP_TABLE_SPANS] = write_spans,   [GP_TABLE_BATCHES] = write_batches,
     };
     size_t columns = 0, count = 0;
     while (gp_schema_tables[table].columns[columns].name != NULL)

@@ -109,17 +109,9 @@ static const gp_schema_column_t spans[] = {
 };
 
 static const gp_schema_column_t batches[] = {
-    {"day", "Date"},
-    {"batch", "UInt64"},
-    {"tenant", "String"},
-    {"process", "UInt64"},
-    {"from_byte", "UInt64"},
-    {"to_byte", "UInt64"},
-    {"samples", "UInt32"}, // rows
-    {"requests", "UInt32"},
-    {"spans", "UInt32"},
-    {"sent", "DateTime"},
-    {0},
+    {"day", "Date"},         {"batch", "UInt64"},   {"tenant", "String"},  {"process", "UInt64"},
+    {"from_byte", "UInt64"}, {"to_byte", "UInt64"}, {"samples", "UInt32"}, // rows
+    {"requests", "UInt32"},  {"spans", "UInt32"},   {"sent", "DateTime"},  {0},
 };
 
 const gp_schema_table_info_t gp_schema_tables[GP_TABLES] = {
@@ -182,8 +174,8 @@ static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t 
     if (is_cluster) {
         const char *parameter = strchr(table->engine, '(');
         size_t len = parameter != NULL ? (size_t)(parameter - table->engine) : strlen(table->engine);
-        add(&local, " ENGINE = Replicated%.*s('/clickhouse/tables/%s/{shard}/greenprof_%s', '{replica}'%s%s",
-            (int)len, table->engine, database, table->name, parameter != NULL ? ", " : "",
+        add(&local, " ENGINE = Replicated%.*s('/clickhouse/tables/%s/{shard}/greenprof_%s', '{replica}'%s%s", (int)len,
+            table->engine, database, table->name, parameter != NULL ? ", " : "",
             parameter != NULL ? parameter + 1 : ")");
     } else {
         add(&local, " ENGINE = %s%s", table->engine, strchr(table->engine, '(') != NULL ? "" : "()");

@@ -2,9 +2,10 @@
 // Where batches go: one file a kind, one table of them by the scheme of the URL (destinations.c).
 //
 // Model: the shipper (fleet/shipper.h) makes batches, one a capture, writes down that they are on their way, and sends
-// them until they have arrived; then the next ones. A destination that fails gets the same batches again, also from another process after a
-// crash. `again` says that an earlier attempt may have arrived, in whole or in part: where the store can say what it has,
-// the destination asks first and sends only what is absent, so that nothing counts twice. A batch is never given up.
+// them until they have arrived; then the next ones. A destination that fails gets the same batches again, also from
+// another process after a crash. `again` says that an earlier attempt may have arrived, in whole or in part: where the
+// store can say what it has, the destination asks first and sends only what is absent, so that nothing counts twice. A
+// batch is never given up.
 //
 // Order of calls: open -> send... -> close. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -18,7 +19,6 @@ enum gp_destination_takes {
     GP_TAKES_ROWS,  // batches as they are
     GP_TAKES_BYTES, // only `capture`, `from`, `to` and `process` of a batch: it sends the bytes of the file
 };
-
 
 typedef struct gp_destination_kind {
     const char *scheme; // "clickhouse"

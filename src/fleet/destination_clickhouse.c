@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The destination clickhouse://.
 //
-// Model: of each table one statement, and one for each day where the table has parts by day: such a statement is in the store
-// as a whole or not at all. Stacks and processes may come twice (ReplacingMergeTree); of requests, spans and samples the
-// store is asked by the batch's id before they are sent again.
+// Model: of each table one statement, and one for each day where the table has parts by day: such a statement is in the
+// store as a whole or not at all. Stacks and processes may come twice (ReplacingMergeTree); of requests, spans and
+// samples the store is asked by the batch's id before they are sent again.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ enum { STACKS_KEPT_MAX = 1 << 20, PROCESS_AGAIN_S = 60, ID_SIZE = 96, QUERY_SIZE
 
 typedef struct store {
     gp_clickhouse_t *clickhouse;
-    bool is_ready;           // the tables are there
-    gp_known_table_t stacks; // by tenant and id: sent
+    bool is_ready;              // the tables are there
+    gp_known_table_t stacks;    // by tenant and id: sent
     gp_known_table_t processes; // when they were sent, seconds since 1970
     gp_native_t block;
 } store_t;
@@ -59,8 +59,9 @@ static uint64_t now_s(void)
 static void make_query(const store_t *store, enum gp_schema_table table, char query[QUERY_SIZE])
 {
     const gp_schema_column_t *columns = gp_schema_tables[table].columns;
-    int len = snprintf(query, QUERY_SIZE, "INSERT INTO %s.greenprof_%s%s (", gp_clickhouse_database(store->clickhouse),
-                       gp_schema_tables[table].name, gp_clickhouse_cluster(store->clickhouse)[0] != '\0' ? "_local" : "");
+    int len =
+        snprintf(query, QUERY_SIZE, "INSERT INTO %s.greenprof_%s%s (", gp_clickhouse_database(store->clickhouse),
+                 gp_schema_tables[table].name, gp_clickhouse_cluster(store->clickhouse)[0] != '\0' ? "_local" : "");
     for (size_t i = 0; columns[i].name != NULL; i++)
         len += snprintf(query + len, QUERY_SIZE - (size_t)len, "%s`%s`", i > 0 ? "," : "", columns[i].name);
     snprintf(query + len, QUERY_SIZE - (size_t)len, ") FORMAT Native");
@@ -118,7 +119,8 @@ static int has_arrived(store_t *store, enum gp_schema_table table, uint64_t batc
                        char *error)
 {
     char query[QUERY_SIZE], count[32];
-    snprintf(query, sizeof(query), "SELECT count() FROM %s.greenprof_%s WHERE day = toDate(%" PRIu32 ") AND batch = %" PRIu64,
+    snprintf(query, sizeof(query),
+             "SELECT count() FROM %s.greenprof_%s WHERE day = toDate(%" PRIu32 ") AND batch = %" PRIu64,
              gp_clickhouse_database(store->clickhouse), gp_schema_tables[table].name, day, batch);
     int result = gp_clickhouse_ask_text(store->clickhouse, query, count, sizeof(count), error);
     *arrived = result == 0 && strcmp(count, "0") != 0;
@@ -208,7 +210,8 @@ static int choose_stacks(store_t *store, const gp_batch_t *batches, size_t count
             result = -ENOMEM;
         for (size_t i = 0; i < batches[b].stack_count && result == 0; i++) {
             uint64_t key = stack_key(&batches[b], &batches[b].stacks[i]);
-            if (batches[b].stacks[i].id == 0 || gp_known_get(&store->stacks, key) != NULL || gp_known_get(&seen, key) != NULL)
+            if (batches[b].stacks[i].id == 0 || gp_known_get(&store->stacks, key) != NULL ||
+                gp_known_get(&seen, key) != NULL)
                 continue;
             stacks[chosen[b].stack_count++] = batches[b].stacks[i];
             result = gp_known_put(&seen, key, 1);
@@ -304,12 +307,15 @@ static void store_describe(void *destination, const gp_batch_t *batch, FILE *out
     for (int table = 0; table < GP_TABLES; table++)
         describe_table(destination, (enum gp_schema_table)table, batch, out);
     describe_samples(batch, out);
-    fprintf(out, "    process: tenant \"%s\", service \"%s\", version \"%s\", host \"%s\", pid %" PRIu32 ", command \"%s\"\n",
+    fprintf(out,
+            "    process: tenant \"%s\", service \"%s\", version \"%s\", host \"%s\", pid %" PRIu32
+            ", command \"%s\"\n",
             process->tenant, process->service, process->version, process->host, process->pid, process->command);
     for (size_t i = 0; i < process->label_count; i++)
         fprintf(out, "    label %s=%s\n", process->labels[i].key, process->labels[i].value);
     for (size_t i = 0; i < batch->span_count && i < 3; i++)
-        fprintf(out, "    span \"%s\"%s\n", batch->spans[i].name, batch->spans[i].info_count > 0 ? " with its info" : "");
+        fprintf(out, "    span \"%s\"%s\n", batch->spans[i].name,
+                batch->spans[i].info_count > 0 ? " with its info" : "");
 }
 
 const gp_destination_kind_t gp_destination_clickhouse = {

@@ -15,12 +15,12 @@ typedef struct gp_followed {
     int fd;       // -1: not open
     dev_t device; // of the file that was opened
     ino_t inode;
-    uint64_t size; // when it was last looked at
-    uint64_t id;   // of the capture: a hash of its header
-    uint64_t at;   // the byte up to which all has arrived
-    bool is_done;  // it ended, and all of it has arrived; or it is no capture
+    uint64_t size;     // when it was last looked at
+    uint64_t id;       // of the capture: a hash of its header
+    uint64_t at;       // the byte up to which all has arrived
+    bool is_done;      // it ended, and all of it has arrived; or it is no capture
     bool is_looked_at; // for its end, where nothing is new
-    bool is_seen;  // in this round
+    bool is_seen;      // in this round
     gp_known_t known;
     gp_labels_t labels; // of its process
     size_t metas_used;  // of which they were made

@@ -23,8 +23,8 @@ struct gp_http {
     char detail[CURL_ERROR_SIZE];
 };
 
-const char *const gp_http_option_names[] = {"token_file", "ca_file", "cert_file", "key_file", "insecure", "timeout",
-                                            NULL};
+const char *const gp_http_option_names[] = {"token_file", "ca_file", "cert_file", "key_file",
+                                            "insecure",   "timeout", NULL};
 
 gp_http_options_t gp_http_options_of(const gp_fleet_url_t *url)
 {
@@ -280,9 +280,11 @@ int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answ
         curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);
         count_bytes(http);
         if (exchange.error != 0)
-            result = say(error, exchange.error, exchange.error == -EMSGSIZE ? "the answer is too large" : strerror(-exchange.error));
+            result = say(error, exchange.error,
+                         exchange.error == -EMSGSIZE ? "the answer is too large" : strerror(-exchange.error));
         else if (code != CURLE_OK)
-            result = say(error, errno_of(http->curl, code), http->detail[0] != '\0' ? http->detail : curl_easy_strerror(code));
+            result = say(error, errno_of(http->curl, code),
+                         http->detail[0] != '\0' ? http->detail : curl_easy_strerror(code));
     }
     curl_slist_free_all(headers);
     return result;

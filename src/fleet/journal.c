@@ -151,8 +151,8 @@ static int apply_end(gp_journal_t *journal, uint64_t destination)
     group_t *group = find_group(journal, destination);
     int result = 0;
     for (size_t i = 0; group != NULL && i < group->count && result == 0; i++)
-        result = set_position(journal,
-                              (position_t){destination, group->pieces[i].capture, group->pieces[i].to, now_s()});
+        result =
+            set_position(journal, (position_t){destination, group->pieces[i].capture, group->pieces[i].to, now_s()});
     if (group != NULL && result == 0)
         group->count = 0;
     return result;
@@ -177,7 +177,8 @@ static int apply_begin(gp_journal_t *journal, char *at)
     gp_journal_piece_t *pieces = calloc(count + 1, sizeof(*pieces));
     int result = pieces != NULL ? 0 : -ENOMEM;
     for (uint64_t i = 0; i < count && result == 0; i++)
-        if (!number(&at, 16, &pieces[i].capture) || !number(&at, 10, &pieces[i].from) || !number(&at, 10, &pieces[i].to))
+        if (!number(&at, 16, &pieces[i].capture) || !number(&at, 10, &pieces[i].from) ||
+            !number(&at, 10, &pieces[i].to))
             result = -EBADMSG;
     if (result == 0)
         result = set_group(journal, destination, pieces, count);

@@ -140,12 +140,14 @@ static int on_module(void *context, const gp_module_record_t *record, const char
     gp_known_t *known = context;
     gp_module_info_t module = {.id = record->id, .start = record->start, .end = record->end, .bias = record->bias};
     const uint64_t *found = gp_known_get(&known->module_table, record->id);
-    module.build_id_len = record->build_id_len < sizeof(module.build_id) ? record->build_id_len : sizeof(module.build_id);
+    module.build_id_len =
+        record->build_id_len < sizeof(module.build_id) ? record->build_id_len : sizeof(module.build_id);
     memcpy(module.build_id, record->build_id, module.build_id_len);
     if (found != NULL) { // read again, or mapped again
         const gp_module_info_t *old = &known->modules[*found];
         if (strlen(old->path) == path_len && memcmp(old->path, path, path_len) == 0 &&
-            old->build_id_len == module.build_id_len && memcmp(old->build_id, module.build_id, sizeof(module.build_id)) == 0)
+            old->build_id_len == module.build_id_len &&
+            memcmp(old->build_id, module.build_id, sizeof(module.build_id)) == 0)
             return 0;
     }
     module.path = gp_arena_text(&known->texts, path, path_len);
@@ -266,7 +268,8 @@ static int on_coro(void *context, const gp_coro_record_t *coro)
         return 0;
     const char *label = gp_known_text(known, coro_label(known, coro, text));
     return label != NULL && coro->id != 0 ? gp_known_put(&known->coros, coro->id, (uintptr_t)label)
-                                          : label == NULL ? -ENOMEM : 0;
+           : label == NULL                ? -ENOMEM
+                                          : 0;
 }
 
 static int on_trace(void *context, const gp_trace_record_t *trace)
@@ -403,7 +406,8 @@ static uint64_t hash_frames(const frames_t *frames)
     for (size_t i = 0; i < frames->count; i++) {
         const gp_row_frame_t *frame = &frames->items[i];
         hash = hash_text(hash_text(hash_text(hash, frame->name), frame->file), frame->module);
-        hash = gp_hash_more(gp_hash_more(hash_text(hash, frame->build), frame->address), (uint64_t)frame->line << 1 | frame->is_inlined);
+        hash = gp_hash_more(gp_hash_more(hash_text(hash, frame->build), frame->address),
+                            (uint64_t)frame->line << 1 | frame->is_inlined);
     }
     return hash != 0 ? hash : 1;
 }
@@ -427,7 +431,8 @@ const gp_row_stack_t *gp_known_row(gp_known_t *known, gp_known_stack_t *stack)
 
 bool gp_known_trim(gp_known_t *known, bool anyway)
 {
-    size_t tables = known->coros.size + known->traces.size + known->stacks.size + known->endpoints.size + known->labels.size;
+    size_t tables =
+        known->coros.size + known->traces.size + known->stacks.size + known->endpoints.size + known->labels.size;
     if (!anyway && known->passing.bytes + tables * sizeof(gp_known_entry_t) < GP_KNOWN_MAX)
         return false;
     gp_known_clear(&known->coros);

@@ -6,8 +6,8 @@
 // (gp_known_trim()), and read again from the file when a record refers to it. So a capture of any length takes bounded
 // memory.
 //
-// Order of calls: handlers of gp_known_handlers() by gp_reader_read_part() -> any look-up -> free. Threads: one at a time.
-// Signals: not safe.
+// Order of calls: handlers of gp_known_handlers() by gp_reader_read_part() -> any look-up -> free. Threads: one at a
+// time. Signals: not safe.
 #pragma once
 
 #include "base/id_map.h"
@@ -38,7 +38,7 @@ void gp_known_clear(gp_known_table_t *table);
 
 typedef struct gp_known_stack {
     uint32_t depth;
-    bool is_named;    // `row` is made
+    bool is_named; // `row` is made
     gp_row_stack_t row;
     gp_loc_t frames[]; // [depth], innermost first
 } gp_known_stack_t;

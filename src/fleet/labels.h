@@ -3,8 +3,9 @@
 //
 // Model: from the weakest source to the strongest, each label of a later one replaces that of an earlier: the shipper's
 // environment and its pod (downward API files), the process' cgroup (container, pod, unit), the environment that
-// the process had (which its capture has). Of each: OTEL_RESOURCE_ATTRIBUTES (k=v,k=v, %XX), OTEL_SERVICE_NAME, GREENPROF_LABELS.
-// service and version: service.name, service.version of OpenTelemetry, or a label of that name; tenant: a label.
+// the process had (which its capture has). Of each: OTEL_RESOURCE_ATTRIBUTES (k=v,k=v, %XX), OTEL_SERVICE_NAME,
+// GREENPROF_LABELS. service and version: service.name, service.version of OpenTelemetry, or a label of that name;
+// tenant: a label.
 //
 // Threads: one at a time. Signals: not safe.
 #pragma once

@@ -142,8 +142,7 @@ static int add_request(gp_piece_t *piece, const gp_span_record_t *span, const gp
         gp_grow(&piece->requests, &piece->request_capacity, piece->request_count, sizeof(request)) < 0)
         return -ENOMEM;
     piece->requests[piece->request_count++] = request;
-    return span->trace == 0 ? 0
-                            : gp_known_put(&piece->known->endpoints, span->trace, (uintptr_t)request.endpoint);
+    return span->trace == 0 ? 0 : gp_known_put(&piece->known->endpoints, span->trace, (uintptr_t)request.endpoint);
 }
 
 // Numbers of traces become ids when all of the piece is read: until then, they are kept in the first bytes.
@@ -284,8 +283,7 @@ static int read_before(gp_piece_t *piece, int fd, uint64_t from, bool is_first, 
 
 static int number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *number)
 {
-    static const gp_row_frame_t lost_frame = {
-        .name = "[lost stack]", .file = "", .module = "", .build = ""};
+    static const gp_row_frame_t lost_frame = {.name = "[lost stack]", .file = "", .module = "", .build = ""};
     static const gp_row_stack_t lost = {1, &lost_frame, 1}, none = {0};
     const uint64_t *found = stack_id != 0 ? gp_known_get(&piece->known->stacks, stack_id) : NULL;
     const gp_row_stack_t *row = stack_id == 0 ? &none : &lost;

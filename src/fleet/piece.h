@@ -2,8 +2,8 @@
 // A piece of a capture as a batch: samples summed up by the grain, spans, requests.
 //
 // Model: gp_piece_make() reads whole chunks from a place on, at most as many bytes as asked for, or exactly as many as
-// once before. Samples are summed up by (grain, trace, coroutine, state, stack) as they come; then ids become names. What
-// a record refers to and is not known any more is read again from the file's beginning on.
+// once before. Samples are summed up by (grain, trace, coroutine, state, stack) as they come; then ids become names.
+// What a record refers to and is not known any more is read again from the file's beginning on.
 //
 // Order of calls: make -> use `batch` -> free, before the capture's next. Threads: one at a time. Signals: not safe.
 // Memory: 64 bytes a row, at most GP_BATCH_ROWS_MAX of them; stacks as gp_known_t.
@@ -55,7 +55,7 @@ int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, u
 
 // The critical paths of a capture that has ended: the piece [size, size + 1). All of the capture is summed up for it.
 // Returns as gp_piece_make(); -EOVERFLOW where they are too many rows.
-int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size,
-                        const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE]);
+int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
+                        char error[GP_READER_ERROR_SIZE]);
 
 void gp_piece_free(gp_piece_t *piece);

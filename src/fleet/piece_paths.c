@@ -46,8 +46,7 @@ static int name_endpoints(const walk_t *walk)
         uint32_t trace = walk->dataset->traces[request->trace].index;
         char text[ENDPOINT_SIZE];
         const char *endpoint = gp_known_text(
-            walk->piece->known,
-            gp_endpoint_text(&walk->requests->endpoints[request->endpoint], text, sizeof(text)));
+            walk->piece->known, gp_endpoint_text(&walk->requests->endpoints[request->endpoint], text, sizeof(text)));
         if (endpoint == NULL)
             return -ENOMEM;
         result = trace != 0 ? gp_known_put(&walk->piece->known->endpoints, trace, (uintptr_t)endpoint) : 0;
@@ -80,8 +79,8 @@ static int walk_paths(gp_piece_t *piece, const gp_dataset_t *dataset)
     return result;
 }
 
-int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size,
-                        const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE])
+int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
+                        char error[GP_READER_ERROR_SIZE])
 {
     *piece = (gp_piece_t){
         .known = known, .options = options, .grain_ns = options->grain_ns, .measure = GP_ROW_CRITICAL_PATH};

@@ -6,7 +6,8 @@
 // id, whoever makes it and how often. Weights are as sampled, in nanoseconds, unscaled: they add up to the capture's
 // samples whatever the pieces are. A row of samples is the sum of all samples that agree in everything but the weight.
 //
-// Texts are UTF-8 or whatever the program used, ended by NUL, never NULL ("" = not known), and live as long as the batch.
+// Texts are UTF-8 or whatever the program used, ended by NUL, never NULL ("" = not known), and live as long as the
+// batch.
 #pragma once
 
 #include <stdbool.h>

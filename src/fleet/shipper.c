@@ -238,10 +238,10 @@ static int take_piece(shipper_t *shipper, shipment_t *shipment, gp_followed_t *f
     gp_piece_t *piece = &shipment->pieces[shipment->count];
     struct stat status;
     bool is_paths = to == from + 1 && fstat(followed->fd, &status) == 0 && from == (uint64_t)status.st_size;
-    int result = is_paths ? gp_piece_make_paths(piece, &followed->known, followed->fd, from,
-                                                &shipper->piece_options, error)
-                          : gp_piece_make(piece, &followed->known, followed->fd, from, to, PIECE_BYTES,
-                                          &shipper->piece_options, error);
+    int result = is_paths
+                     ? gp_piece_make_paths(piece, &followed->known, followed->fd, from, &shipper->piece_options, error)
+                     : gp_piece_make(piece, &followed->known, followed->fd, from, to, PIECE_BYTES,
+                                     &shipper->piece_options, error);
     if (result == 0)
         result = gp_followed_process(followed, &shipper->labels, shipment->tenant, shipper->options->with_info);
     if (result < 0 || piece->batch.to == from) {
@@ -288,8 +288,7 @@ static bool has_paths(const shipment_t *shipment, gp_followed_t *followed)
 
 static bool has_more(const shipment_t *shipment, gp_followed_t *followed)
 {
-    return followed->fd >= 0 && !followed->is_done &&
-           (followed->size > followed->at || has_paths(shipment, followed));
+    return followed->fd >= 0 && !followed->is_done && (followed->size > followed->at || has_paths(shipment, followed));
 }
 
 static size_t rows_of(const gp_batch_t *batch)
@@ -301,7 +300,8 @@ static size_t rows_of(const gp_batch_t *batch)
 static void take_new(shipper_t *shipper, shipment_t *shipment)
 {
     size_t rows = 0, at = shipment->next;
-    for (size_t i = 0; i < shipment->capture_count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX; i++) {
+    for (size_t i = 0; i < shipment->capture_count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX;
+         i++) {
         gp_followed_t *followed = shipment->captures[(at + i) % shipment->capture_count];
         if (!has_more(shipment, followed))
             continue;
@@ -325,8 +325,8 @@ static int begin_group(shipper_t *shipper, shipment_t *shipment)
     if (pieces == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < shipment->count; i++)
-        pieces[i] = (gp_journal_piece_t){shipment->batches[i].capture_id, shipment->batches[i].from,
-                                         shipment->batches[i].to};
+        pieces[i] =
+            (gp_journal_piece_t){shipment->batches[i].capture_id, shipment->batches[i].from, shipment->batches[i].to};
     int result = gp_journal_begin(shipper->journal, shipment->id, pieces, shipment->count);
     free(pieces);
     return result;
@@ -507,8 +507,8 @@ static void ship_on(shipper_t *shipper)
                 look_around(shipper, shipment);
             while (!is_stopped(shipper) && may_send(shipment) && step(shipper, shipment))
                 ;
-            uint64_t free_ns = shipment->rows.free_ns > shipment->bytes.free_ns ? shipment->rows.free_ns
-                                                                                : shipment->bytes.free_ns;
+            uint64_t free_ns =
+                shipment->rows.free_ns > shipment->bytes.free_ns ? shipment->rows.free_ns : shipment->bytes.free_ns;
             free_ns = shipment->backoff.until_ns > free_ns ? shipment->backoff.until_ns : free_ns;
             if (free_ns > now && free_ns < next_ns)
                 next_ns = free_ns;

@@ -11,9 +11,9 @@
 #include "fleet/row.h"
 
 typedef struct gp_fleet_url {
-    char *text;   // as it was given
-    char *shown;  // the same without the password: for messages
-    char *scheme; // "clickhouse", "otlp+http"
+    char *text;                          // as it was given
+    char *shown;                         // the same without the password: for messages
+    char *scheme;                        // "clickhouse", "otlp+http"
     char *user, *password, *host, *path; // "" where there is none; the path begins with '/'
     unsigned port;                       // 0 = none
     gp_row_pair_t *options;              // [option_count], in their order

@@ -13,45 +13,53 @@ TURNS = 12
 class Shards(ShipTest):
     def test_shard_is_killed(self):
         chance = random.Random(7)
-        with Cluster(shards=2) as cluster:
+        with Cluster(shards=2) as self.cluster:
+            first, second = self.cluster.servers
             files = [Capture(self.path(f"{seed}.greenprof"), seed, chunks=60) for seed in range(1, 5)]
-            self.start("--to", cluster.url())
+            files[0].write(len(files[0].bytes) // 4)
+            making = self.start("--once", "--to", self.cluster.url())
+            self.wait(lambda: making.poll() is not None, "the tables")
+            self.start("--to", self.cluster.url())
             for turn in range(TURNS):
                 for capture in files:
                     capture.write(chance.randrange(2 * len(capture.bytes) // TURNS))
                 if turn == 4:
-                    cluster.servers[1].kill()
+                    second.kill()
+                    second.process = None
                 if turn == 8:
-                    cluster.servers[1].start()
-                self.wait_for_rows(cluster.servers[0], turn)
+                    second.start()
+                if turn in (3, 11):  # some have arrived
+                    self.wait(lambda: self.rows(first) > 0, "samples")
             for capture in files:
                 capture.finish()
-            wait_for(lambda: self.rows(cluster.servers[0]) == sum(capture.count for capture in files),
-                     "all samples")
-            wait_for(lambda: self.paths(cluster.servers[0]) == len(files), "critical paths")
-            check(self, cluster.servers[0], files)
-            check(self, cluster.servers[1], files)
-            parts = [server.number("SELECT count() FROM greenprof_samples_local") for server in cluster.servers]
+            self.wait(lambda: self.rows(first) == sum(capture.count for capture in files), "all samples")
+            self.wait(lambda: self.paths(first) == len(files), "critical paths")
+            check(self, first, files)
+            check(self, second, files)
+            parts = [server.number("SELECT count() FROM greenprof_samples_local") for server in self.cluster.servers]
             self.assertTrue(all(parts), f"rows of the shards: {parts}")
 
-    @staticmethod
-    def rows(server):
+    def wait(self, condition, what):
+        """A ClickHouse 18.16 that makes tables of a cluster sometimes ends by itself, by SIGSEGV: then there is no cluster
+        to test with."""
+        wait_for(lambda: self.has_crashed() or condition(), what)
+        if self.has_crashed():
+            self.skipTest("clickhouse-server ended by itself")
+
+    def has_crashed(self):
+        return any(server.process is not None and server.process.poll() is not None for server in self.cluster.servers)
+
+    def number(self, server, query):
         try:
-            return server.number("SELECT sum(samples) FROM greenprof_samples WHERE measure = 0")
+            return server.number(query)
         except Exception:  # a shard is away
             return -1
 
-    @staticmethod
-    def paths(server):
-        return server.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1")
+    def rows(self, server):
+        return self.number(server, "SELECT sum(samples) FROM greenprof_samples WHERE measure = 0")
 
-    def wait_for_rows(self, server, turn):
-        """Some have arrived in every state of the cluster."""
-        if turn in (3, 11):
-            wait_for(lambda: self.rows(server) > 0, "samples")
-        if turn == 7:  # one shard alone goes on
-            before = server.number("SELECT count() FROM greenprof_samples_local")
-            wait_for(lambda: server.number("SELECT count() FROM greenprof_samples_local") >= before, "samples")
+    def paths(self, server):
+        return self.number(server, "SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,8 @@ int gp_command_ship(const gp_arguments_t *arguments)
     };
     if (arguments->to.count == 0)
         return gp_usage_error("ship", "missing --to");
-    if (arguments->grain != NULL && (!read_time(arguments->grain, &options.grain_ns) || options.grain_ns % 1000000000 != 0))
+    if (arguments->grain != NULL &&
+        (!read_time(arguments->grain, &options.grain_ns) || options.grain_ns % 1000000000 != 0))
         return gp_usage_error("ship", "--grain '%s' is no time of whole seconds, as 10s or 1m", arguments->grain);
     options.interval_ns = options.grain_ns;
     if (arguments->interval != NULL && !read_time(arguments->interval, &options.interval_ns))
