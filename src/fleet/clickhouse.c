@@ -118,7 +118,7 @@ static char *append_parameter(char *at, const char *end, const char *name, const
 static int make_url(const gp_clickhouse_t *clickhouse, const gp_clickhouse_parameter_t *parameters, const char *query,
                     char url[URL_MAX])
 {
-    const char *host = clickhouse->host[clickhouse->at], *end = url + URL_MAX;
+    const char *host = clickhouse->host[clickhouse->at], *end = &url[URL_MAX - 1]; // room for a NUL behind it
     const char *bracket = strrchr(host, ']'), *colon = strchr(bracket != NULL ? bracket : host, ':');
     char port[16] = "";
     if (colon == NULL)

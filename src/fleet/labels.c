@@ -62,9 +62,10 @@ static size_t decode(char *text, size_t len)
 
 static int add_pair(gp_labels_t *labels, const char *from, const char *to)
 {
-    const char *equals = memchr(from, '=', (size_t)(to - from)), *key_end = equals, *value = equals + 1;
+    const char *equals = memchr(from, '=', (size_t)(to - from));
     if (equals == NULL)
         return 0;
+    const char *key_end = equals, *value = equals + 1;
     trim(&from, &key_end);
     trim(&value, &to);
     if (to - value > 1 && value[0] == '"' && to[-1] == '"') { // as the downward API writes labels

@@ -317,7 +317,8 @@ const gp_option_t gp_options[] = {
      .what = "Where it is written down what has arrived (default: $XDG_STATE_HOME/greenprof, else "
              "~/.local/state/greenprof)."},
     {SHIP, 0, "grain", "TIME", TEXT(grain),
-     .what = "Samples that differ in nothing but their time are summed up over this time, whole seconds: 10s (the default), 1m."},
+     .what = "Samples that differ in nothing but their time are summed up over this time, whole seconds: 10s (the "
+             "default), 1m."},
     {SHIP, 0, "interval", "TIME", TEXT(interval),
      .what = "How often it is looked for what is new (default: the grain)."},
     {SHIP, 0, "once", NULL, FLAG(once), .what = "Send what is there, then end."},
