@@ -19,6 +19,7 @@
 #include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sleepers.h"
+#include "collect/thread_sleeps.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
@@ -99,8 +100,10 @@ static uint64_t unsampled_ns(gp_thread_t *thread)
 static void end_thread(gp_thread_t *thread)
 {
     gone_counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
+    gp_thread_sleeps_close(thread);
     GP_SINKS_CALL(thread_over, thread);
     gp_hog_forget(thread);
+    gp_thread_sleeps_forget(thread);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
         gone_counters[i] += atomic_exchange_explicit(&thread->counters[i], 0, memory_order_relaxed);
     gp_thread_recycle(thread);
@@ -234,10 +237,11 @@ static void round_of_all(void)
     gp_unlock(&gp_drain_lock);
 }
 
-static void look_at_sleepers(void)
+static void look_at_sleepers(bool with_threads)
 {
     take_lock();
     gp_news_take();
+    gp_thread_sleeps_begin_round(with_threads);
     gp_thread_t *thread;
     bool any = false;
     for (uint32_t slot = 0; !any && (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
@@ -250,6 +254,15 @@ static void look_at_sleepers(void)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !gp_sleepers_look(thread))
             gp_thread_set_remove(&gp_news_lookers, thread);
     gp_unlock(&gp_drain_lock);
+}
+
+static bool wants_threads(void)
+{
+    unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++)
+        if (gp_sinks[i]->wants_threads != NULL && gp_sinks[i]->wants_threads())
+            return true;
+    return false;
 }
 
 static bool wants_waits(void)
@@ -276,7 +289,7 @@ static void wait_for_next(uint32_t seen_kicks)
         if (gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
             return;
         if (looks)
-            look_at_sleepers();
+            look_at_sleepers(wants_threads());
     }
 }
 
@@ -414,6 +427,7 @@ void gp_collector_after_fork(void)
     memset(gone_counters, 0, sizeof(gone_counters));
     atomic_store_explicit(&waiting, 0, memory_order_relaxed);
     gp_news_forget();
+    gp_thread_sleeps_after_fork();
     gp_samples_after_fork();
     gp_left_children_in_child();
     is_forked = true;

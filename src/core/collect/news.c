@@ -51,6 +51,15 @@ void gp_thread_set_remove(gp_thread_set_t *set, const gp_thread_t *thread)
     set->words[thread->slot / 64] &= ~(1ull << thread->slot % 64);
 }
 
+void gp_news_look_at_all(void)
+{
+    atomic_store(&gp_thread_tells_birth, true);
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        if (atomic_load(&thread->state) == GP_THREAD_LIVE)
+            gp_news_lookers.words[thread->slot / 64] |= 1ull << thread->slot % 64;
+}
+
 void gp_news_forget(void)
 {
     memset(&gp_news, 0, used_words * sizeof(gp_news.words[0]));

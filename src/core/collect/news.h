@@ -22,6 +22,9 @@ void gp_news_take(void);
 // Cost: ~1 ns per 64 threads that the process had at a time.
 gp_thread_t *gp_thread_set_next(const gp_thread_set_t *set, uint32_t *slot);
 
+// All live threads are to be looked at, and those that begin from now on.
+void gp_news_look_at_all(void);
+
 void gp_thread_set_remove(gp_thread_set_t *set, const gp_thread_t *thread);
 
 // In a forked child.

@@ -32,6 +32,8 @@ typedef struct gp_hog_sample { // a stack of a long slice, with the time it stan
 typedef struct gp_sink {
     // Does it look at the wall clock now, so that sleeping threads are to be looked at? NULL: never. No lock is held.
     bool (*wants_waits)(void);
+    // Is it to know where threads sleep that have no coroutines, too? NULL: never. No lock is held.
+    bool (*wants_threads)(void);
     // The modules of the process are up to date and the rings are about to be emptied.
     //   changed: some were loaded or unloaded since the last time.
     void (*refresh)(bool changed);

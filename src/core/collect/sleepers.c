@@ -10,6 +10,7 @@
 #include "collect/parked.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
+#include "collect/thread_sleeps.h"
 #include "coro/registry.h"
 #include "signal/edge.h"
 #include "signal/language.h"
@@ -148,7 +149,8 @@ static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
 bool gp_sleepers_wants(gp_thread_t *thread)
 {
     return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
-           atomic_load_explicit(&thread->current, memory_order_relaxed) != thread->root;
+           (atomic_load_explicit(&thread->current, memory_order_relaxed) != thread->root ||
+            gp_thread_sleeps_is_due(thread, gp_ticks()));
 }
 
 static bool is_at_home(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
@@ -161,6 +163,8 @@ bool gp_sleepers_look(gp_thread_t *thread)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
+    if (gp_thread_sleeps_look(thread, now))
+        return true;
     if (coro == NULL || is_at_home(thread, coro, now))
         return false;
     if (gp_edge_load(&coro->id) != id)

@@ -6,7 +6,7 @@
 // in a system call, and where its stack pointer is. A thread found asleep is charged with the time since the look
 // before, so that what a coroutine sleeps is charged to where it sleeps, on average. Nothing is done to the thread.
 // Threads that are on their own stack are left out: event loops sleep there. Those that have been there for a while are
-// not even looked at.
+// not even looked at. For threads that have no coroutines see thread_sleeps.h.
 #pragma once
 
 #include "collect/collector.h"
@@ -23,7 +23,8 @@ uint64_t gp_sleepers_next_ns(void);
 int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
                      unsigned *flags);
 
-// Does a coroutine have the thread? Its ring is to be drained then before it is looked at.
+// Does a coroutine have the thread, or is it an ordinary one that is to be looked at now? Rings are to be drained then
+// before it is looked at.
 bool gp_sleepers_wants(gp_thread_t *thread);
 
 // Look at one thread, after its ring was drained. Caller holds the drain lock. Collector only.

@@ -187,8 +187,11 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
         reset_block(thread, root);
         thread->index = ++last_index;
         gp_thread_set_tid(thread, tid);
-        // Release: partner of the acquire in gp_thread_find().
-        atomic_store_explicit(&thread->state, GP_THREAD_LIVE, memory_order_release);
+        // Partner of the acquire in gp_thread_find(), and of gp_news_look_at_all(): either that sees the thread, or
+        // what follows sees what that asks for.
+        atomic_store(&thread->state, GP_THREAD_LIVE);
+        if (atomic_load(&gp_thread_tells_birth))
+            gp_thread_tell(thread);
     }
     gp_unlock(&gp_registry_lock);
     if (thread == NULL || thread == known)

@@ -343,6 +343,7 @@ static void thread_over(gp_thread_t *thread)
 
 const gp_sink_t gp_profile_sink = {
     .wants_waits = gp_profiles_want_waits,
+    .wants_threads = gp_profiles_want_waits,
     .sample = gp_profiles_take,
     .thread_over = thread_over,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coro/scope.h"
+#include "signal/ticks.h"
 #include "signal/wait.h"
 
 enum { PROFILES_PER_CHUNK = 128 };
@@ -116,6 +117,13 @@ static uint64_t within(const prof_t *profile, const gp_sample_t *sample, uint64_
     return (uint64_t)((unsigned __int128)weight_ns * inside / all);
 }
 
+// So may a sleep: it stands for the time just before it was seen.
+static uint64_t asleep_within(const prof_t *profile, const gp_sample_t *sample, uint64_t weight_ns)
+{
+    uint64_t inside = gp_ticks_to_ns(sample->ticks - profile->start_ticks);
+    return weight_ns < inside ? weight_ns : inside;
+}
+
 static int add(prof_t *profile, const gp_stack_t *stack, enum gp_sample_kind kind, uint64_t weight_ns)
 {
     static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 3]; // guarded by the drain lock
@@ -132,6 +140,8 @@ static void take_share(prof_t *profile, const gp_sample_t *sample, const gp_stac
         return;
     if (is_wait(share.kind))
         share.weight_ns = within(profile, sample, share.weight_ns);
+    if (share.kind == GP_KIND_BLOCKED)
+        share.weight_ns = asleep_within(profile, sample, share.weight_ns);
     if (add(profile, stack, share.kind, share.weight_ns) != 0 || share.kind != GP_KIND_CPU)
         return;
     profile->samples++;

@@ -65,6 +65,11 @@ static bool wants_waits(void)
     return true;
 }
 
+static bool wants_threads(void)
+{
+    return gp_session_recording.header.clock == PROF_CLOCK_WALL;
+}
+
 static void write_end(uint32_t reason)
 {
     gp_end_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_END, sizeof(*record));
@@ -244,6 +249,7 @@ static const gp_sink_t finished_sink = {.round = finished_round};
 
 static const gp_sink_t session_sink = {
     .wants_waits = wants_waits,
+    .wants_threads = wants_threads,
     .sample = gp_session_take_sample,
     .hog = gp_session_take_hog,
     .delay = gp_session_take_delay,

@@ -8,6 +8,7 @@
 #include "collect/parked.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
+#include "collect/thread_sleeps.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
@@ -202,8 +203,11 @@ static bool write_threads(uint64_t now)
         return false;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE) {
+            if (is_last)
+                gp_thread_sleeps_close(thread);
             gp_session_take_thread(thread);
+        }
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     next_threads_ns = now + (took * LEDGER_SHARE > LEAST_NS ? took * LEDGER_SHARE : LEAST_NS);
     return true;

@@ -12,6 +12,7 @@ _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 
 _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
 _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
+_Atomic bool gp_thread_tells_birth;
 
 // Blocks by thread id, live or not. One thread at a time changes a chain; readers take no lock: they look again where
 // a chain was changed meanwhile, as a block that is taken over by another thread moves to that one's chain.

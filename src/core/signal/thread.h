@@ -147,6 +147,7 @@ typedef struct gp_thread {
     struct {
         uint64_t ticks, cpu_ns;       // when it was last looked at
     } look;                           // src/core/collect/sleepers.c
+    struct gp_thread_sleep *sleep;    // of an ordinary thread, see src/core/collect/thread_sleeps.c
     struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/core/collect/hog_samples.c
     struct {
         uint64_t cpu_ns;       // CPU time in its last record of the capture
@@ -177,6 +178,7 @@ extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 // The same by slot: what is in here stays. Acquire to read. And the bits of those that have news for the collector.
 extern _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
 extern _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
+extern _Atomic bool gp_thread_tells_birth; // threads call gp_thread_tell() as they begin
 
 // Find a live block by thread id. Signals: safe. Cost: ~5 ns, however many threads there are. A block that
 // another thread puts into the table at this moment may be missed, but not with the registry's lock held.

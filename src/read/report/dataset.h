@@ -242,8 +242,8 @@ uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id);        
 // reached ran code that no sample shows: their time is said apart, not spread over others.
 uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
 
-// A ledger's time of one kind of sample, ns. Of a thread's own stack, what it
-// slept is not told: loops wait there.
+// A ledger's time of one kind of sample, ns. Of a thread's own stack, what it slept is what the samples say: none for
+// loops, which wait there.
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind);
 
 void gp_dataset_free(gp_dataset_t *dataset);

@@ -29,6 +29,8 @@ void gp_strata_add_exact(gp_strata_t *strata, uint32_t stratum, uint64_t cpu_ns)
 static bool is_own(const gp_stratum_t *stratum)
 {
     double sampled = (double)stratum->sampled_ns, exact = (double)stratum->exact_ns;
+    if (stratum->sampled_ns > 0 && stratum->sampled_ns == stratum->exact_ns)
+        return true;
     if (stratum->samples < SAMPLES_MIN || stratum->exact_ns == 0 || stratum->sampled_ns == 0)
         return false;
     // (sampled - exact)^2 <= (SIGMAS * sampled)^2 / samples

@@ -140,8 +140,9 @@ static void put_facts(gp_page_writer_t *writer, gp_facts_t *facts, int table, co
     gp_facts_sort(facts, writer->nodes.order);
     for (size_t i = 0; i < facts->count; i++) {
         const gp_fact_t *fact = &facts->items[i];
-        const uint64_t row[] = {fact->node,      fact->label,   fact->state, fact->tick,
-                                fact->weight_ns, fact->samples, fact->side,  (uint64_t)gp_root_of(fact->squares_ns2)};
+        const uint64_t row[] = {
+            fact->node,      fact->label,   fact->state, fact->tick,
+            fact->weight_ns, fact->samples, fact->side,  gp_whole_ns(gp_root_of(fact->squares_ns2))};
         gp_table_row(&writer->tables[table], row);
     }
 }

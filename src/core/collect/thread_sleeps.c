@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "collect/thread_sleeps.h"
+
+#include <string.h>
+
+#include "collect/news.h"
+#include "collect/parked.h"
+#include "collect/sampler.h"
+#include "collect/samples.h"
+#include "collect/sleepers.h"
+#include "coro/own_memory.h"
+#include "signal/edge.h"
+
+enum {
+    ROUND_LOOKS = 32,          // 0.3 ms each 5 ms
+    PAUSE_MAX_NS = 1000000000, // between two looks at a sleep that goes on
+    PAUSE_SHARE = 16,          // and no longer than this part of it
+    LAST_WORK_NS = 200000,     // less CPU time than this is a thread's way to its end
+    FRAMES_MAX = 500,          // of a stack that is kept; a deeper one has nothing once it is over
+};
+
+typedef struct gp_thread_sleep {
+    uint32_t thread;        // index: a block is used again
+    uint64_t ticks, cpu_ns; // of the last look
+    uint64_t began;         // the look at which the present sleep was first seen
+    uint64_t pause;         // ticks until the next look
+    uint64_t depth;         // of the stack on which it slept; 0 = it did not
+    unsigned flags;
+    uintptr_t frames[FRAMES_MAX];
+} gp_thread_sleep_t;
+
+static bool is_on;          // guarded by the drain lock, as all of these
+static unsigned looks_left; // of the present round
+static uint32_t first_slot; // those before it had their turn in the round before
+
+static uint64_t ticks_of(uint64_t ns)
+{
+    return gp_ticks_from_ns(ns);
+}
+
+void gp_thread_sleeps_after_fork(void)
+{
+    is_on = false;
+}
+
+void gp_thread_sleeps_begin_round(bool is_wanted)
+{
+    if (is_wanted && !is_on)
+        gp_news_look_at_all();
+    is_on = is_wanted;
+    if (looks_left > 0)
+        first_slot = 0; // all had their turn
+    looks_left = ROUND_LOOKS;
+}
+
+// Event loops sleep on the stacks of threads that have coroutines.
+static bool is_ordinary(gp_thread_t *thread)
+{
+    return is_on && gp_edge_load(&thread->root->switches) == 0 &&
+           atomic_load_explicit(&thread->current, memory_order_relaxed) == thread->root;
+}
+
+static void first_look(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
+{
+    if (thread->sleep == NULL)
+        thread->sleep = gp_own_map(sizeof(*thread->sleep));
+    if (thread->sleep == NULL)
+        return;
+    thread->sleep->thread = thread->index;
+    thread->sleep->ticks = now;
+    thread->sleep->cpu_ns = cpu_ns;
+    thread->sleep->depth = thread->sleep->pause = 0;
+}
+
+static gp_thread_sleep_t *sleep_of(const gp_thread_t *thread)
+{
+    return thread->sleep != NULL && thread->sleep->thread == thread->index ? thread->sleep : NULL;
+}
+
+bool gp_thread_sleeps_is_due(gp_thread_t *thread, uint64_t now)
+{
+    const gp_thread_sleep_t *sleep = sleep_of(thread);
+    if (!is_ordinary(thread) || looks_left == 0 || thread->slot < first_slot)
+        return false;
+    return sleep == NULL || now - sleep->ticks >= sleep->pause;
+}
+
+static void hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t weight_ns)
+{
+    static gp_sample_buffer_t buffer; // guarded by the drain lock
+    prof_coro_t *root = thread->root;
+    if (sleep->depth == 0 || weight_ns == 0)
+        return;
+    buffer.sample = (gp_sample_t){
+        .coro = root,
+        .coro_id = thread->root_id,
+        .slice = gp_edge_load(&root->since),
+        .ticks = sleep->ticks,
+        .weight_ns = weight_ns,
+        .depth = sleep->depth,
+        .flags = sleep->flags,
+        .scope = gp_parked_scope(root),
+    };
+    memcpy(buffer.sample.frames, sleep->frames, sleep->depth * sizeof(sleep->frames[0]));
+    gp_parked_trace(root, buffer.sample.trace);
+    gp_samples_take_sleep(thread, &buffer.sample);
+}
+
+// Where does it sleep now, if it does?
+static void walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
+{
+    static uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT]; // guarded by the drain lock
+    int depth = gp_sleepers_walk(thread, thread->root, gp_edge_load(&thread->root->since), frames,
+                                 GP_UNWIND_DEPTH_DEFAULT, &sleep->flags);
+    sleep->depth = depth > 0 && depth <= FRAMES_MAX ? (uint64_t)depth : 0;
+    memcpy(sleep->frames, frames, sleep->depth * sizeof(frames[0]));
+}
+
+// The time since the last look; `is_same`: the thread slept all the while.
+static uint64_t since_last_ns(gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns, bool *is_same)
+{
+    uint64_t ns = now > sleep->ticks ? gp_ticks_to_ns(now - sleep->ticks) : 0;
+    *is_same = cpu_ns == sleep->cpu_ns;
+    sleep->ticks = now;
+    sleep->cpu_ns = cpu_ns;
+    return ns;
+}
+
+static void look(gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns)
+{
+    bool is_same;
+    uint64_t ns = since_last_ns(sleep, now, cpu_ns, &is_same);
+    hand_on(thread, sleep, is_same ? ns : ns / 2);
+    if (is_same && sleep->depth > 0) {
+        uint64_t pause = (now - sleep->began) / PAUSE_SHARE;
+        sleep->pause = pause < ticks_of(PAUSE_MAX_NS) ? pause : ticks_of(PAUSE_MAX_NS);
+        return;
+    }
+    walk(thread, sleep);
+    hand_on(thread, sleep, is_same ? 0 : ns - ns / 2);
+    sleep->began = now;
+    sleep->pause = 0;
+}
+
+bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now)
+{
+    if (!is_ordinary(thread))
+        return false;
+    if (!gp_thread_sleeps_is_due(thread, now))
+        return true;
+    if (--looks_left == 0)
+        first_slot = thread->slot + 1;
+    uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    gp_thread_sleep_t *sleep = sleep_of(thread);
+    if (sleep != NULL)
+        look(thread, sleep, now, cpu_ns);
+    else
+        first_look(thread, now, cpu_ns);
+    return true;
+}
+
+void gp_thread_sleeps_close(gp_thread_t *thread)
+{
+    bool is_same, is_live = atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
+    gp_thread_sleep_t *sleep = sleep_of(thread);
+    if (sleep == NULL)
+        return;
+    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    uint64_t now = is_live ? gp_ticks() : thread->end_ticks;
+    uint64_t cpu_ns =
+        is_live ? gp_sampler_thread_cpu_ns(tid) : atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    uint64_t used = cpu_ns - sleep->cpu_ns, ns = since_last_ns(sleep, now, cpu_ns, &is_same);
+    // It woke up to end, and did nothing else: what is due to the sleep is the rest.
+    hand_on(thread, sleep, is_same || (!is_live && used < LAST_WORK_NS) ? ns : ns / 2);
+    sleep->depth = 0;
+}
+
+void gp_thread_sleeps_forget(gp_thread_t *thread)
+{
+    gp_own_unmap(thread->sleep, sizeof(*thread->sleep));
+    thread->sleep = NULL;
+}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Where ordinary threads sleep and wait, on the wall clock: each wait has its stack and its length."""
+import subprocess
+import sys
+
+import check
+
+SHARE = 0.15    # half of what lies between two looks is given to what was there before, half to what is there now
+LOOKS = 0.06    # seconds: a few looks at a loaded machine
+
+
+class ThreadWaits(check.Case):
+    def test_each_has_its_length(self):
+        run = self.profile(["thread_waits"], options=["--clock", "wall"])
+        folded = run.folded("--clock", "wall")
+        asleep = check.Folded("")
+        asleep.stacks = [(stack, weight) for stack, weight in folded.stacks if stack[-1] == "[blocked]"]
+        sums = asleep.inclusive()
+        for name, seconds in run.truth.values["WAIT"]:
+            self.near(name, sums[name], float(seconds), SHARE, LOOKS)
+        whole = sum(float(seconds) for _, seconds in run.truth.values["WAIT"])
+        self.near("main's own", sums["main"], 1.5 + float(run.truth.values["JOIN"][0][0]), SHARE, LOOKS)
+        self.near("all", folded.total, whole + 1.5, SHARE, LOOKS)
+
+    def test_none_without_the_wall_clock(self):
+        """A capture of the CPU clock asks for no looks at threads: it says what is missing, and how to have it."""
+        run = self.profile(["thread_waits"])
+        self.assertEqual([stack for stack, _ in run.folded("--clock", "wall").stacks if stack[-1] == "[blocked]"], [])
+        text = check.greenprof("report", run.output, "--clock", "wall").stdout.decode()
+        self.assertIn("is recorded with run --clock wall", text)
+
+    def test_loops_are_left_out(self):
+        """The thread of an event loop sleeps in the loop: that is no wait of any coroutine's."""
+        script = "import asyncio\nasync def main():\n  for _ in range(60): await asyncio.sleep(0.01)\nasyncio.run(main())\n"
+        run = self.profile([sys.executable, "-c", script], options=["--clock", "wall"])
+        waits = sum(weight for stack, weight in run.folded("--clock", "wall").stacks
+                    if stack[-1] == "[blocked]" and stack[0] == "_start")
+        self.at_most("the loop's own sleep", waits, 0.1)
+
+
+class Profiles(check.Case):
+    def test_profile_of_a_thread(self):
+        """prof_start() on an ordinary thread: its wall clock has where it slept, and adds up to the ledger's."""
+        done = subprocess.run([check.program("thread_profile"), f"{self.directory}/wall.folded"], capture_output=True, timeout=check.LIMIT_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        truth = check.Truth(done.stdout.decode())
+        with open(f"{self.directory}/wall.folded", encoding="utf-8") as file:
+            folded = check.Folded(file.read())
+        asleep = sum(weight for stack, weight in folded.stacks if "nap" in stack and stack[-1] == "[blocked]")
+        self.near("asleep", asleep, float(truth.values["NAP"][0][0]), SHARE, LOOKS)
+
+
+if __name__ == "__main__":
+    check.main()
