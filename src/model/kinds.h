@@ -13,6 +13,7 @@ enum gp_coro_kind {
     GP_CORO_ANNOUNCED = 2, // created through a hook or prof_coro_create()
     GP_CORO_FOUND = 3,     // a stack that no hook announced
     GP_CORO_POLLED = 4,    // read at samples: its CPU time is that of the samples, switches and waits are not known
+    GP_CORO_GROUP = 5,     // no coroutine: what a store was asked to divide its samples into
 };
 
 // What else is known of a stack that no hook announced: it is a whole mapping of /proc/self/maps.

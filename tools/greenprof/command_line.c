@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/ask.h"
+
 static char *line; // freed when the command ends
 
 static bool is_plain(const char *text)
@@ -36,11 +38,14 @@ void gp_command_line_set(int argc, char **argv)
         return;
     fputs("greenprof", out);
     for (int i = 1; i < argc; i++) {
+        char *shown = gp_ask_is_url(argv[i]) ? gp_ask_shown(argv[i]) : NULL; // no password in a page
+        const char *text = shown != NULL ? shown : argv[i];
         fputc(' ', out);
-        if (is_plain(argv[i]))
-            fputs(argv[i], out);
+        if (is_plain(text))
+            fputs(text, out);
         else
-            put_quoted(out, argv[i]);
+            put_quoted(out, text);
+        free(shown);
     }
     if (fclose(out) == 0)
         return;

@@ -244,12 +244,22 @@ const gp_option_t gp_options[] = {
     {STATUS | TOP, 'j', "json", NULL, FLAG(json), .what = "Write JSON; top: an object a line and interval."},
     {REPORT, 'i', "interactive", NULL, FLAG(interactive),
      .what = "Read commands, as 'python3 -m pstats' does; its commands and more: type help."},
-    {REPORT, 0, "by", NULL, TEXT(by), .choices = "function|coroutine|trace|request|critical-path|victim-time",
+    {READING, 0, "service", "NAME", TEXTS(service), .chooses = true,
+     .what = "Of a store (clickhouse://...): only this service, or these; so with the next four. See greenprof ship."},
+    {READING, 0, "host", "NAME", TEXTS(host), .chooses = true, .what = "See --service."},
+    {READING, 0, "version", "NAME", TEXTS(version), .chooses = true, .what = "See --service."},
+    {READING, 0, "endpoint", "NAME", TEXTS(endpoint), .chooses = true, .what = "See --service."},
+    {READING, 0, "label", "KEY=VALUE", TEXTS(label), .chooses = true,
+     .what = "Only processes with this label; several: with all of them."},
+
+    {REPORT, 0, "by", NULL, TEXT(by),
+     .choices = "function|coroutine|trace|request|critical-path|victim-time|service|host|version|endpoint",
      .what = "What the rows are. request: requests, the slowest first, and percentiles of their latency. "
              "critical-path: functions, by how much of the latency of requests they are: each moment of a "
              "request counts once. victim-time: functions, by how long others were ready and had to "
              "wait while they kept the thread for 10 ms or more (GREENPROF_HOG_MS)."},
-    {WRITING, 0, "by", NULL, TEXT(by), .choices = "coroutine|trace|critical-path|victim-time",
+    {WRITING, 0, "by", NULL, TEXT(by),
+     .choices = "coroutine|trace|critical-path|victim-time|service|host|version|endpoint",
      .what = "Put the coroutine or the trace at the root of every stack. critical-path: weigh stacks by how "
              "much of the latency of requests they are; --trace chooses which requests. victim-time: weigh stacks by "
              "how long others had to wait for them; --trace and the like choose which others."},

@@ -85,6 +85,7 @@ typedef struct gp_arguments {
     const char *output, *format;
     // what is read
     gp_choice_t choice;
+    gp_texts_t service, host, version, endpoint, label; // of a store
     gp_texts_t focus, ignore;
     bool stitch, source;
     const char *clock, *by;

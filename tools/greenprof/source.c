@@ -15,6 +15,7 @@
 #include "progress.h"
 #include "report/spill.h"
 #include "report/timeline.h"
+#include "store.h"
 
 // A killed process' capture ends up to 0.2 s before it did.
 #define PERF_MAP_SLACK_NS 1000000000u
@@ -25,10 +26,11 @@ static gp_by_t by_of(const char *by)
         const char *name;
         gp_by_t by;
     } all[] = {
-        {"coroutine", GP_BY_COROUTINE},
-        {"trace", GP_BY_TRACE},
-        {"request", GP_BY_REQUEST},
-        {"critical-path", GP_BY_CRITICAL_PATH},
+        {"coroutine", GP_BY_COROUTINE}, {"trace", GP_BY_TRACE},
+        {"request", GP_BY_REQUEST},     {"critical-path", GP_BY_CRITICAL_PATH},
+        {"service", GP_BY_COROUTINE}, // a store's: see ask_store()
+        {"host", GP_BY_COROUTINE},      {"version", GP_BY_COROUTINE},
+        {"endpoint", GP_BY_COROUTINE},
     };
     for (size_t i = 0; by != NULL && i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(by, all[i].name) == 0)
@@ -90,11 +92,13 @@ static int copy_pipe(int from, const char *path)
     return -1;
 }
 
-static int add_capture(gp_captures_t *captures, const char *path)
+static int add_capture(gp_captures_t *captures, const gp_arguments_t *arguments, int number)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_store = gp_store_is_url(arguments->operands[number]);
+    int fd = is_store ? gp_store_open(arguments, number) : open(arguments->operands[number], O_RDONLY | O_CLOEXEC);
+    const char *path = arguments->operands[number];
     if (fd < 0)
-        return gp_fail(path, "%s", strerror(errno));
+        return is_store ? EXIT_FAILED : gp_fail(path, "%s", strerror(errno));
     if (lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE) {
         int copy = copy_pipe(fd, path);
         close(fd);
@@ -117,9 +121,9 @@ static void show_input(const gp_capture_input_t *input)
 int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what)
 {
     char error[GP_READER_ERROR_SIZE] = "";
-    int status = 0;
+    int status = gp_store_check(arguments);
     for (int i = 0; i < arguments->operand_count && status == 0; i++)
-        status = add_capture(captures, arguments->operands[i]);
+        status = add_capture(captures, arguments, i);
     progress_what = what;
     captures->on_input = show_input;
     if (status == 0 && captures->count > 1 && gp_captures_open(captures, error) < 0)

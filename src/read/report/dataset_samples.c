@@ -133,8 +133,9 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)
 {
     bool is_thread = dataset->coros[share->coro].record.kind == GP_CORO_THREAD;
+    bool has_times = dataset->totals.time_ns > 0; // else no exact time is known of anything
     if (is_thread && kind == GP_KIND_BLOCKED)
-        return share->sampled[kind].ns;
+        return has_times ? share->sampled[kind].ns : 0;
     return is_thread && kind == GP_KIND_PREEMPTED ? 0 : gp_ledger_kind_ns(&share->ledger, kind);
 }
 

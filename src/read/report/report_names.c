@@ -74,6 +74,8 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
         name = "unknown"; // its definition was lost
     if (bare)
         return cut(snprintf(text, size, "%s", name), size);
+    if (record->kind == GP_CORO_GROUP)
+        return cut(snprintf(text, size, "[%s]", name), size);
     return cut(snprintf(text, size, "[coroutine %" PRIu64 " %s]", record->id, name), size);
 }
 

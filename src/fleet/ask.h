@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What a ClickHouse has of many hosts, as one capture: so every command that reads captures can ask a store.
+//
+// Model: the samples that the filters choose are added up by the store, by stack, state and what else is asked for, and
+// become a capture in a temporary file: functions with the names that the shipping hosts resolved, a coroutine for each
+// name, times at the grain of the shipper. Weights are as sampled: they add up to the nanosecond, and no exact time
+// stands beside them. A tenant's question never sees another's rows: the tenant is in every WHERE.
+//
+// Threads: one at a time. Signals: not safe.
+#pragma once
+
+#include "fleet/clickhouse.h"
+
+typedef struct gp_ask {
+    // What stands for the coroutine of a sample: NULL or "coroutine" = its name; "service", "host", "version",
+    // "endpoint".
+    const char *by;
+    bool with_traces; // samples apart by trace
+    bool with_times;  // and by the shipper's grain; else all of them are at the beginning
+    bool is_wall;     // what the capture shows by default
+    // Besides those of the URL: service, host, version, endpoint, trace, label (KEY=VALUE or KEY:VALUE), from, to.
+    const gp_row_pair_t *filters; // [filter_count]; the same name twice: either
+    size_t filter_count;
+} gp_ask_t;
+
+// Is it the URL of a store that can be asked?
+bool gp_ask_is_url(const char *text);
+
+// The URL as it may be shown: without a password. To be freed; NULL: memory is short.
+char *gp_ask_shown(const char *url);
+
+// Ask, and write the capture. Returns an open descriptor of a file that has no name any more, or a negative errno value
+// and what is wrong.
+int gp_ask(const char *url, const gp_ask_t *ask, char error[GP_FLEET_ERROR_SIZE]);

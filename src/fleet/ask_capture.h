@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Answers of a store, as RowBinary, to a capture. Private to src/fleet/ask*.c.
+#pragma once
+
+#include "fleet/ask.h"
+
+typedef struct gp_ask_bytes { // zero-initialized = empty
+    uint8_t *data;
+    size_t len, room;
+} gp_ask_bytes_t;
+
+typedef struct gp_ask_answer {
+    gp_ask_bytes_t samples; // stack UInt64, state UInt8, name String, trace FixedString(16), time UInt32, weight
+                            // UInt64, samples UInt64
+    gp_ask_bytes_t stacks;    // stack UInt64, names Array(String), files Array(String), lines Array(UInt32)
+    uint64_t first_s, last_s; // when the first and the last sample's grain begins, since 1970
+} gp_ask_answer_t;
+
+// Write the capture. group: coroutines are what an answer was divided into, not coroutines. Returns 0, -EBADMSG for an
+// answer that is cut off or that cannot be, or another negative errno value.
+int gp_ask_write(const gp_ask_answer_t *answer, const char *path, const gp_ask_t *ask);

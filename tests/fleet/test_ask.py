@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""A store's URL where a FILE may stand: what was shipped is found again, to the nanosecond, and nothing of others."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "page"))
+import page_data  # noqa: E402
+from captures import Capture
+from clickhouse_server import ClickHouse
+from shipping import GREENPROF, ShipTest, environment
+
+LEAVES = {1: "[preempted]", 2: "[parked]", 3: "[ready]", 4: "[waiting]", 5: "[blocked]"}
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([GREENPROF, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, timeout=240,
+                          env=environment())
+    if done.returncode != status:
+        raise AssertionError(f"status {done.returncode}, not {status}", done.stdout, done.stderr)
+    return done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+class Asking(ShipTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.store = ClickHouse()
+        cls.store.__enter__()
+        cls.addClassCleanup(cls.store.__exit__, None, None, None)
+
+    def setUp(self):
+        super().setUp()
+        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
+            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")
+        metas = ((("OTEL_SERVICE_NAME", "orders"), ("OTEL_RESOURCE_ATTRIBUTES", "service.version=41")),
+                 (("OTEL_SERVICE_NAME", "o'hara\\"), ("OTEL_RESOURCE_ATTRIBUTES", "service.version=42")))
+        self.files = [Capture(self.path(f"{seed}.greenprof"), seed, metas=metas[seed - 1]).finish() for seed in (1, 2)]
+        self.ship("--to", self.store.url(), GREENPROF_LABELS="zone=z1")
+
+    def folded(self, *arguments, url=None):
+        text, _ = run("export", url or self.store.url(), "--format", "folded", "--clock", "wall", *arguments)
+        return dict(line.rpartition(" ")[::2] for line in text.splitlines())
+
+    def total_ns(self, *arguments, url=None):
+        return json.loads(run("export", url or self.store.url(), "--format", "json", "--clock", "wall", *arguments)[0])["total_ns"]
+
+    def truth(self, *files):
+        stacks = {}
+        for capture in files:
+            for (_, _, state, stack), ns in capture.samples.items():
+                path = ";".join([frame.partition(":")[0] for frame in stack] + ([LEAVES[state]] if state else []))
+                stacks[path] = stacks.get(path, 0) + ns
+        return stacks
+
+    def test_every_nanosecond(self):
+        """All of both, then each service by itself; stacks to the microsecond that a folded file has."""
+        self.assertEqual(self.total_ns(), sum(sum(capture.samples.values()) for capture in self.files))
+        found, truth = self.folded(), self.truth(*self.files)
+        for path, weight in found.items():
+            self.assertLessEqual(abs(int(weight) - truth[path] / 1000), 1, path)
+        self.assertEqual({path for path, ns in truth.items() if ns >= 2000} - set(found), set())
+        for capture, service, version in zip(self.files, ("orders", "o'hara\\"), ("41", "42")):
+            whole = sum(capture.samples.values())
+            self.assertEqual(self.total_ns("--service", service), whole)
+            self.assertEqual(self.total_ns(url=self.store.url("?version=" + version)), whole)
+            self.assertEqual(self.total_ns("--host", f"host{capture.pid - 1000 & 1}"), whole)
+        self.assertEqual(self.total_ns("--label", "zone=z1", "--from", "2026-09-21T13:33:20Z"), self.total_ns())
+        trace = self.files[0].traces[1]
+        self.assertEqual(self.total_ns("--trace", trace), sum(ns for (of, *_), ns in self.files[0].samples.items() if of == trace))
+
+    def test_divided(self):
+        """By what only a store knows, and by what a capture knows as well."""
+        for by, roots in (("service", {"[orders]", "[o'hara\\]"}), ("version", {"[41]", "[42]"}), ("host", {"[host0]", "[host1]"}),
+                          ("endpoint", {"[-]", "[rest_dispatch GET /servers]"})):
+            self.assertEqual({path.partition(";")[0] for path in self.folded("--by", by)}, roots)
+            text, _ = run("report", self.store.url(), "--by", by, "--clock", "wall")
+            for root in roots:
+                self.assertIn(root[1:-1], text)
+        self.assertEqual({path.partition(";")[0] for path in self.folded("--by", "trace")},
+                         {f"[trace {trace}]" if int(trace, 16) else "[no trace]" for capture in self.files
+                          for trace, *_ in capture.samples})
+        self.assertIn("[thread main]", {path.partition(";")[0] for path in self.folded("--by", "coroutine")})
+
+    def test_outputs(self):
+        """A report, a graph, a page, and two versions beside one another."""
+        self.assertIn("function_1", run("report", self.store.url())[0])
+        for name in ("graph.svg", "page.html"):
+            run("flamegraph", self.store.url(), "--clock", "wall", "-o", self.path(name))
+            self.assertGreater(os.path.getsize(self.path(name)), 5000)
+        text, _ = run("diff", self.store.url("?version=41"), self.store.url("?version=42"), "--clock", "wall")
+        self.assertIn("function_1", text)
+        run("diff", self.store.url("?version=41"), self.store.url("?version=42"), "-o", self.path("diff.html"))
+
+    def test_no_password_in_pages(self):
+        url = self.store.url().replace("clickhouse://", "clickhouse://shipper:secret@")
+        run("flamegraph", url, "-o", self.path("page.html"))
+        command = page_data.read_page(self.path("page.html"))[0]["command"]
+        self.assertIn("clickhouse://shipper", command)
+        self.assertNotIn("secret", command)
+
+    def test_tenants(self):
+        """None sees another's, whatever it asks."""
+        for tenant in ("other", "' OR 1=1 -- ", "\\' OR '1'='1"):
+            error = run("report", self.store.url("?tenant=" + tenant.replace(" ", "%20").replace("\\", "%5C")), status=1)[1]
+            self.assertIn("no samples that were chosen", error)
+        for value in ("' OR 1=1 -- ", "\\", "\\' OR 1=1 -- ", "'); DROP TABLE greenprof_samples; --"):
+            for option in ("--service", "--host", "--version", "--endpoint"):
+                self.assertIn("no samples that were chosen", run("report", self.store.url(), option, value, status=1)[1])
+            self.assertIn("no samples", run("report", self.store.url(), "--label", f"zone={value}", status=1)[1])
+        self.assertEqual(self.total_ns(), sum(sum(capture.samples.values()) for capture in self.files))
+
+    def test_refused(self):
+        output = self.path("out.svg")
+        for url, words in ((self.store.url("?tenant=x%00"), "two hex digits"), (self.store.url("?tenent=a"), "unknown option of the URL: tenent"),
+                           (self.store.url("?from=yesterday"), "from: 'yesterday' has no meaning"),
+                           (self.store.url("?label=zone"), "label: 'zone' has no meaning"),
+                           (self.store.url(database="absent"), "absent"),
+                           (self.store.url().replace("clickhouse://", "clickhouse://shipper:wrong@"), "shipper"),
+                           ("clickhouse://127.0.0.1:1/default", "127.0.0.1")):
+            error = run("flamegraph", url, "-o", output, status=1)[1]
+            self.assertIn(words, error)
+            self.assertNotIn("wrong@", error)
+            self.assertFalse(os.path.exists(output))
+        for arguments in (("--by", "request"), ("--by", "critical-path")):
+            self.assertIn("needs captures", run("report", self.store.url(), *arguments, status=2)[1])
+        for arguments in (("--by", "service"), ("--service", "a")):
+            self.assertIn("clickhouse://", run("report", self.files[0].path, *arguments, status=2)[1])
+
+    def test_stacks_twice(self):
+        """A stack that was sent again, as before a merge of the table, counts once."""
+        before = self.folded()
+        self.store.query("INSERT INTO greenprof_stacks SELECT * FROM greenprof_stacks")
+        self.assertEqual(self.folded(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
