@@ -107,6 +107,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                         .missing = "missing PID",
                         .operands_min = 1,
                         .operands_max = 1},
+    [GP_COMMAND_SYMBOLIZE] = {.name = "symbolize",
+                              .synopsis = "FILE...",
+                              .what = "find names, later, for code that had none",
+                              .missing = "missing FILE",
+                              .operands_min = 1,
+                              .operands_max = INT32_MAX,
+                              .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
                          .what = "show the options of a command",
@@ -139,8 +146,9 @@ enum {
     DUMP = GP_OPTION_OF(GP_COMMAND_DUMP),
     STATUS = GP_OPTION_OF(GP_COMMAND_STATUS),
     TOP = GP_OPTION_OF(GP_COMMAND_TOP),
+    SYMBOLIZE = GP_OPTION_OF(GP_COMMAND_SYMBOLIZE),
     EVERY = RUN | READING | MERGE | INFO | TRACE | COROUTINES | START | STOP | DUMP | STATUS | TOP |
-            GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
+            SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -301,6 +309,10 @@ const gp_option_t gp_options[] = {
      .what = "list: show the first N traces in that order; 0, the default, is all."},
     {TRACE, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "File to write; '-', the default, is standard output."},
+
+    {SYMBOLIZE, 0, "debuginfod", "URL[,URL...]", TEXT(debuginfod),
+     .what = "Fetch debug files of what has no names from these servers of debuginfod, env = those of DEBUGINFOD_URLS. "
+             "Without this option nothing is asked over the network."},
 
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 

@@ -185,6 +185,7 @@ typedef struct gp_report {
     uint64_t start_realtime_ns;
     uint32_t frequency_hz;
     const char *title;        // program name or profile name
+    const char *const *resource; // key, value, key, ..., NULL: what else is known of what ran; NULL = nothing
     const char *source;       // the file it is of; NULL = a profile of this process
     const char *command;      // the command that makes it; NULL = none
     bool with_source;         // a page shows source lines
