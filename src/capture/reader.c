@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -39,6 +40,9 @@ typedef struct reader {
     gp_reader_payload_t payload;
     bool searching; // the bytes before here were no chunk
     bool cut;       // the search began with a chunk that would reach beyond the end of the file
+    gp_reader_part_t *part; // NULL = all of the file
+    uint64_t base;          // where in the file the window's first byte was
+    bool first_of_part;     // no chunk was read yet
 } reader_t;
 
 static int fail(reader_t *reader, int result, const char *what)
@@ -122,6 +126,9 @@ static int read_header(reader_t *reader)
 
 static void count_sequence(reader_t *reader, uint32_t sequence)
 {
+    if (reader->first_of_part) // what is before it was read another time
+        reader->next_sequence = sequence;
+    reader->first_of_part = false;
     if (sequence > reader->next_sequence)
         reader->summary->chunks_missing += sequence - reader->next_sequence;
     if (sequence >= reader->next_sequence)
@@ -219,10 +226,23 @@ static void search_over(reader_t *reader, bool at_end)
     reader->searching = false;
 }
 
+// Where in the file the next unconsumed byte is.
+static uint64_t position(const reader_t *reader)
+{
+    return reader->base + reader->window.total - (reader->window.end - reader->window.start);
+}
+
+// Has all of the part been read that was asked for?
+static bool is_part_over(const reader_t *reader)
+{
+    const gp_reader_part_t *part = reader->part;
+    return part != NULL && part->max > 0 && !reader->searching && position(reader) - part->from >= part->max;
+}
+
 static int read_chunks(reader_t *reader)
 {
     int result = 0;
-    while (result == 0 && gp_reader_window_fill(&reader->window, 1) > 0) {
+    while (result == 0 && !is_part_over(reader) && gp_reader_window_fill(&reader->window, 1) > 0) {
         gp_chunk_header_t chunk;
         enum candidate candidate = try_chunk(reader, &chunk);
         if (reader->window.error < 0)
@@ -234,17 +254,37 @@ static int read_chunks(reader_t *reader)
         search_over(reader, false);
         result = handle_chunk(reader, &chunk, gp_reader_window_data(&reader->window) + sizeof(chunk));
         gp_reader_window_skip(&reader->window, (sizeof(chunk) + chunk.payload_len + 7) & ~(size_t)7);
+        if (reader->part != NULL)
+            reader->part->to = position(reader);
     }
-    if (result == 0)
+    if (result == 0 && reader->part == NULL)
         search_over(reader, true);
     return result;
 }
 
-int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, gp_reader_summary_t *summary,
-                   char error[GP_READER_ERROR_SIZE])
+// Go on where the part begins: a window that is on an 8-byte boundary of the file, as chunks are.
+static int go_to_part(reader_t *reader)
+{
+    gp_reader_window_t *window = &reader->window;
+    uint64_t header_end = position(reader);
+    if (reader->part->from <= header_end) {
+        reader->part->to = header_end;
+        return 0;
+    }
+    reader->part->to = reader->part->from;
+    gp_reader_window_free(window);
+    *window = (gp_reader_window_t){.fd = window->fd};
+    reader->base = reader->part->from;
+    reader->first_of_part = true;
+    return lseek(window->fd, (off_t)reader->part->from, SEEK_SET) < 0 ? fail(reader, -errno, strerror(errno)) : 0;
+}
+
+static int read_all(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,
+                    gp_reader_summary_t *summary, char *error)
 {
     reader_t reader = {
         .window = {.fd = fd},
+        .part = part,
         .handlers = handlers,
         .context = context,
         .summary = summary,
@@ -253,6 +293,8 @@ int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, 
     memset(summary, 0, sizeof(*summary));
     error[0] = '\0';
     int result = read_header(&reader);
+    if (result == 0 && part != NULL)
+        result = go_to_part(&reader);
     if (result == 0)
         result = read_chunks(&reader);
     if (result == 0)
@@ -263,4 +305,22 @@ int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, 
     gp_reader_window_free(&reader.window);
     gp_reader_payload_free(&reader.payload);
     return result;
+}
+
+int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, gp_reader_summary_t *summary,
+                   char error[GP_READER_ERROR_SIZE])
+{
+    return read_all(fd, NULL, handlers, context, summary, error);
+}
+
+int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,
+                        gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE])
+{
+    part->to = part->from;
+    if (lseek(fd, 0, SEEK_SET) < 0) {
+        int reason = errno;
+        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(reason));
+        return -reason;
+    }
+    return read_all(fd, part, handlers, context, summary, error);
 }

@@ -6,7 +6,7 @@
 // tail or bytes that are no chunk are skipped and counted, and the next chunk is found by its
 // magic. The caller learns from gp_reader_summary_t what is missing.
 //
-// Order of calls: gp_reader_read() alone. Memory: one chunk (at most GP_CHUNK_MAX and a header).
+// Order of calls: gp_reader_read() alone, or gp_reader_read_part() again and again. Memory: one chunk (at most GP_CHUNK_MAX and a header).
 // Threads: any number of readers at once. Signals: not safe.
 #pragma once
 
@@ -63,3 +63,17 @@ enum { GP_READER_ERROR_SIZE = 160 };
 // reader can read; the handlers' or read()'s error; -ENOMEM.
 int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, gp_reader_summary_t *summary,
                    char error[GP_READER_ERROR_SIZE]);
+
+// A part of a capture, which may still be written: whole chunks from one place on.
+typedef struct gp_reader_part {
+    uint64_t from; // byte of the file where a chunk begins: 0, or a `to` of before
+    uint64_t max;  // no more chunk is begun behind that many bytes; 0 = up to the end of the file
+    uint64_t to;   // set: behind the last whole chunk; `from` where there is none
+} gp_reader_part_t;
+
+// Read a part of a capture. The header's handler is called, too. What is not whole yet at the end of the file is left for
+// the next time, and does not count as damage.
+//   fd: of a file; its position is changed.
+// Returns as gp_reader_read().
+int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,
+                        gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE]);

@@ -26,6 +26,10 @@ int gp_clickhouse_open(gp_clickhouse_t **clickhouse, const gp_fleet_url_t *url, 
 const char *gp_clickhouse_database(const gp_clickhouse_t *clickhouse);
 const char *gp_clickhouse_cluster(const gp_clickhouse_t *clickhouse);
 
+// Servers that the URL names; questions and rows go to the chosen one. Where that is away, questions go to the next.
+size_t gp_clickhouse_hosts(const gp_clickhouse_t *clickhouse);
+void gp_clickhouse_choose(gp_clickhouse_t *clickhouse, size_t host);
+
 // Ask a question (with its FORMAT); the answer goes to `take` as it comes.
 //   parameters: ended by one without a name; NULL = none.
 // Returns 0, take's error, or as gp_http_send() and gp_http_result() say, and ClickHouse's words in `error`.
@@ -37,11 +41,15 @@ int gp_clickhouse_ask(gp_clickhouse_t *clickhouse, const char *query, const gp_c
 int gp_clickhouse_ask_text(gp_clickhouse_t *clickhouse, const char *query, char *text, size_t size,
                            char error[GP_FLEET_ERROR_SIZE]);
 
-// Put rows into a table: `query` is "INSERT INTO ... FORMAT Native", `body` one block. `again` = an earlier attempt of
-// the same query_id may still run: wait for its end, then look with `check`, a question whose answer is the number of
-// rows that have arrived; only where it is 0 are they sent.
+// Wait until no statement with a query_id that begins like this runs on any server: an earlier attempt, of a process that
+// is gone or of an answer that was lost. Returns -EAGAIN where that cannot be known now.
+int gp_clickhouse_settle(gp_clickhouse_t *clickhouse, const char *query_id_prefix, char error[GP_FLEET_ERROR_SIZE]);
+
+// Put rows into a table of the chosen server, or, where nothing listens there, of the next.
+//   query: "INSERT INTO ... FORMAT Native"; body: one block; query_id: unique among what may run.
+// The body is sent only when the server has begun to carry the statement out, so that none waits in a queue.
 int gp_clickhouse_insert(gp_clickhouse_t *clickhouse, const char *query, const void *body, size_t body_len,
-                         const char *query_id, bool again, const char *check, char error[GP_FLEET_ERROR_SIZE]);
+                         const char *query_id, char error[GP_FLEET_ERROR_SIZE]);
 
 // A text between quotes, what is special escaped, for a query. Returns where the NUL is, or NULL when it does not fit.
 char *gp_clickhouse_quote(char *at, const char *end, const char *text);

@@ -2,6 +2,8 @@
 #include "fleet/clickhouse_schema.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,3 +130,119 @@ const gp_schema_table_info_t gp_schema_tables[GP_TABLES] = {
     [GP_TABLE_SPANS] = {"spans", "MergeTree", "day", "(tenant, trace, start_ns)", spans},
     [GP_TABLE_BATCHES] = {"batches", "ReplacingMergeTree(sent)", "day", "batch", batches},
 };
+
+typedef struct statement { // text that is put together
+    char text[8192];
+    size_t len;
+    bool is_full;
+} statement_t;
+
+static void add(statement_t *statement, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(statement_t *statement, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    size_t left = sizeof(statement->text) - statement->len;
+    int len = vsnprintf(statement->text + statement->len, left, format, values);
+    va_end(values);
+    if (len < 0 || (size_t)len >= left)
+        statement->is_full = true;
+    else
+        statement->len += (size_t)len;
+}
+
+static void add_columns(statement_t *statement, const gp_schema_table_info_t *table)
+{
+    add(statement, "(");
+    for (const gp_schema_column_t *column = table->columns; column->name != NULL; column++)
+        add(statement, "%s`%s` %s", column > table->columns ? ", " : "", column->name, column->type);
+    add(statement, ")");
+}
+
+static int run(gp_clickhouse_t *clickhouse, const statement_t *statement, char *error)
+{
+    char answer[64];
+    if (statement->is_full) {
+        snprintf(error, GP_FLEET_ERROR_SIZE, "a statement is too long");
+        return -E2BIG;
+    }
+    return gp_clickhouse_ask_text(clickhouse, statement->text, answer, sizeof(answer), error);
+}
+
+// On one server: the table. On a cluster: on all servers, the part of each, and over these what is asked.
+static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+{
+    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    bool is_cluster = cluster[0] != '\0';
+    statement_t local = {.len = 0}, all = {.len = 0};
+    add(&local, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s%s ", database, table->name, is_cluster ? "_local" : "");
+    if (is_cluster)
+        add(&local, "ON CLUSTER %s ", cluster);
+    add_columns(&local, table);
+    if (is_cluster) {
+        const char *parameter = strchr(table->engine, '(');
+        size_t len = parameter != NULL ? (size_t)(parameter - table->engine) : strlen(table->engine);
+        add(&local, " ENGINE = Replicated%.*s('/clickhouse/tables/%s/{shard}/greenprof_%s', '{replica}'%s%s",
+            (int)len, table->engine, database, table->name, parameter != NULL ? ", " : "",
+            parameter != NULL ? parameter + 1 : ")");
+    } else {
+        add(&local, " ENGINE = %s%s", table->engine, strchr(table->engine, '(') != NULL ? "" : "()");
+    }
+    if (table->partition != NULL)
+        add(&local, " PARTITION BY %s", table->partition);
+    add(&local, " ORDER BY %s", table->order);
+    int result = run(clickhouse, &local, error);
+    if (result < 0 || !is_cluster)
+        return result;
+    add(&all, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s ON CLUSTER %s ", database, table->name, cluster);
+    add_columns(&all, table);
+    add(&all, " ENGINE = Distributed(%s, %s, greenprof_%s_local, rand())", cluster, database, table->name);
+    return run(clickhouse, &all, error);
+}
+
+static const gp_schema_column_t versions[] = {{"version", "UInt32"}, {"made", "DateTime"}, {0}};
+static const gp_schema_table_info_t version_table = {"versions", "ReplacingMergeTree", NULL, "version", versions};
+
+int gp_schema_version(gp_clickhouse_t *clickhouse, unsigned *version, char error[GP_FLEET_ERROR_SIZE])
+{
+    char query[512], text[32];
+    *version = 0;
+    snprintf(query, sizeof(query), "EXISTS TABLE %s.greenprof_versions", gp_clickhouse_database(clickhouse));
+    int result = gp_clickhouse_ask_text(clickhouse, query, text, sizeof(text), error);
+    if (result < 0 || strcmp(text, "1") != 0)
+        return result;
+    snprintf(query, sizeof(query), "SELECT max(version) FROM %s.greenprof_versions",
+             gp_clickhouse_database(clickhouse));
+    result = gp_clickhouse_ask_text(clickhouse, query, text, sizeof(text), error);
+    *version = result == 0 ? (unsigned)strtoul(text, NULL, 10) : 0;
+    return result;
+}
+
+static int make_database(gp_clickhouse_t *clickhouse, char *error)
+{
+    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    statement_t make = {.len = 0};
+    if (strcmp(database, "default") == 0)
+        return 0;
+    add(&make, "CREATE DATABASE IF NOT EXISTS %s", database);
+    if (cluster[0] != '\0')
+        add(&make, " ON CLUSTER %s", cluster);
+    return run(clickhouse, &make, error);
+}
+
+int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE])
+{
+    unsigned version = 0;
+    int result = gp_schema_version(clickhouse, &version, error);
+    if (result < 0 || version >= GP_SCHEMA_VERSION)
+        return result;
+    result = make_database(clickhouse, error);
+    for (size_t i = 0; i < GP_TABLES && result == 0; i++)
+        result = make_table(clickhouse, &gp_schema_tables[i], error);
+    if (result == 0)
+        result = make_table(clickhouse, &version_table, error);
+    statement_t done = {.len = 0};
+    add(&done, "INSERT INTO %s.greenprof_versions (version, made) VALUES (%u, now())",
+        gp_clickhouse_database(clickhouse), GP_SCHEMA_VERSION);
+    return result == 0 ? run(clickhouse, &done, error) : result;
+}

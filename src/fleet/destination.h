@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Where batches go: one file a kind, one table of them by the scheme of the URL (destinations.c).
 //
-// Model: the shipper (fleet/shipper.h) makes a batch, writes down that it is on its way, and sends it until it has
-// arrived; then the next one. A destination that fails gets the same batch again, also from another process after a
+// Model: the shipper (fleet/shipper.h) makes batches, one a capture, writes down that they are on their way, and sends
+// them until they have arrived; then the next ones. A destination that fails gets the same batches again, also from another process after a
 // crash. `again` says that an earlier attempt may have arrived, in whole or in part: where the store can say what it has,
 // the destination asks first and sends only what is absent, so that nothing counts twice. A batch is never given up.
 //
 // Order of calls: open -> send... -> close. Threads: one at a time. Signals: not safe.
 #pragma once
+
+#include <stdio.h>
 
 #include "fleet/row.h"
 #include "fleet/url.h"
@@ -28,11 +30,13 @@ typedef struct gp_destination_kind {
     // Returns 0 when all of it has arrived; else a negative errno value and what is wrong: -EAGAIN where the same may
     // do later (away, too busy, full), -EACCES where a key or a right is missing, -EINVAL where it was understood and
     // refused. All three are tried again, the later ones after a longer pause.
-    int (*send)(void *destination, const gp_batch_t *batch, bool again, char error[GP_FLEET_ERROR_SIZE]);
+    //   batches: [count], of one or more captures: written down together, and the same ones together again.
+    int (*send)(void *destination, const gp_batch_t *batches, size_t count, bool again,
+                char error[GP_FLEET_ERROR_SIZE]);
     // How many bytes went over the line so far, for limits.
     uint64_t (*sent_bytes)(void *destination);
-    // Describe what of a batch would be sent, for --dry-run: tables, columns, a row of each, bytes.
-    void (*describe)(const gp_batch_t *batch, void *stream /* FILE */);
+    // Write what of a batch would be sent, for --dry-run: tables, columns, a row of each, bytes.
+    void (*describe)(void *destination, const gp_batch_t *batch, FILE *out);
     void (*close)(void *destination);
 } gp_destination_kind_t;
 

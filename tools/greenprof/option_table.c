@@ -114,6 +114,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                               .operands_min = 1,
                               .operands_max = INT32_MAX,
                               .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_SHIP] = {.name = "ship",
+                         .synopsis = "[DIR|FILE]... --to URL",
+                         .what = "send captures, also while they are written, to a store of many hosts",
+                         .missing = "missing DIR or FILE",
+                         .operands_min = 1,
+                         .operands_max = INT32_MAX,
+                         .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
                          .what = "show the options of a command",
@@ -147,8 +154,9 @@ enum {
     STATUS = GP_OPTION_OF(GP_COMMAND_STATUS),
     TOP = GP_OPTION_OF(GP_COMMAND_TOP),
     SYMBOLIZE = GP_OPTION_OF(GP_COMMAND_SYMBOLIZE),
-    EVERY = RUN | READING | MERGE | INFO | TRACE | COROUTINES | START | STOP | DUMP | STATUS | TOP |
-            SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
+    SHIP = GP_OPTION_OF(GP_COMMAND_SHIP),
+    EVERY = RUN | READING | MERGE | INFO | TRACE | COROUTINES | START | STOP | DUMP | STATUS | TOP | SHIP | SYMBOLIZE |
+            GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -313,6 +321,29 @@ const gp_option_t gp_options[] = {
     {SYMBOLIZE, 0, "debuginfod", "URL[,URL...]", TEXT(debuginfod),
      .what = "Fetch debug files of what has no names from these servers of debuginfod, env = those of DEBUGINFOD_URLS. "
              "Without this option nothing is asked over the network."},
+
+    {SHIP, 0, "to", "URL", TEXTS(to),
+     .what = "Where to: clickhouse://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE][?cluster=NAME&tenant=T&tls=1]; "
+             "otlp+http://, pyroscope+http:// or s3+http://HOST[:PORT][/PATH] (https as well); file:///DIRECTORY. May be "
+             "repeated: each destination gets all."},
+    {SHIP, 0, "state", "DIR", TEXT(state), .hint = GP_HINT_FILE,
+     .what = "Where it is written down what has arrived (default: $XDG_STATE_HOME/greenprof, else "
+             "~/.local/state/greenprof)."},
+    {SHIP, 0, "grain", "TIME", TEXT(grain),
+     .what = "Samples that differ in nothing but their time are summed up over this time, whole seconds: 10s (the default), 1m."},
+    {SHIP, 0, "interval", "TIME", TEXT(interval),
+     .what = "How often it is looked for what is new (default: the grain)."},
+    {SHIP, 0, "once", NULL, FLAG(once), .what = "Send what is there, then end."},
+    {SHIP, 0, "dry-run", NULL, FLAG(dry_run),
+     .what = "Show what would leave this host: tables, columns, examples, bytes; send nothing."},
+    {SHIP, 0, "no-traces", NULL, FLAG(no_traces),
+     .what = "Leave trace ids and spans out: fewer rows. Requests keep their endpoints and times."},
+    {SHIP, 0, "with-info", NULL, FLAG(with_info),
+     .what = "Send the program's arguments and the fields of spans (SQL texts, URLs), too."},
+    {SHIP, 0, "rate", "ROWS", NUMBER(rate), .hi = UINT32_MAX,
+     .what = "At most that many rows a second on average, to each destination; 0, the default, is any number."},
+    {SHIP, 0, "bytes-per-second", "BYTES", NUMBER(bytes_per_second), .hi = INT64_MAX,
+     .what = "At most that many bytes a second on average, to each destination; 0, the default, is any number."},
 
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 

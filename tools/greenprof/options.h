@@ -28,6 +28,7 @@ typedef enum gp_command_id {
     GP_COMMAND_STATUS,
     GP_COMMAND_TOP,
     GP_COMMAND_SYMBOLIZE,
+    GP_COMMAND_SHIP,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;
@@ -106,6 +107,11 @@ typedef struct gp_arguments {
     // top
     uint64_t interval_ms;
     bool once;
+    // ship
+    gp_texts_t to;
+    const char *state, *grain, *interval;
+    uint64_t rate, bytes_per_second;
+    bool dry_run, no_traces, with_info;
     // trace
     bool html, dot, chrome, rally, slowest;
 } gp_arguments_t;

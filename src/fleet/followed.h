@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// A capture that is followed for one destination.
+#pragma once
+
+#include <sys/types.h>
+
+#include "fleet/known.h"
+#include "fleet/labels.h"
+
+typedef struct gp_followed {
+    char *path;
+    int fd;       // -1: not open
+    dev_t device; // of the file that was opened
+    ino_t inode;
+    uint64_t size; // when it was last looked at
+    uint64_t id;   // of the capture: a hash of its header
+    uint64_t at;   // the byte up to which all has arrived
+    bool is_done;  // it ended, and all of it has arrived; or it is no capture
+    bool is_seen;  // in this round
+    gp_known_t known;
+    gp_labels_t labels; // of its process
+    size_t metas_used;  // of which they were made
+    gp_row_process_t process;
+} gp_followed_t;
+
+// Open the file and read its header. Returns 0; -EAGAIN where there is none yet; another negative errno value and what
+// is wrong.
+int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE]);
+
+// Make `process` of what the capture says by now.
+//   own:    labels of this process.
+//   tenant: stands above a label; NULL = the label's.
+// Returns 0 or -ENOMEM.
+int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const char *tenant, bool with_info);
+
+// Close the file, and keep what tells it from others.
+void gp_followed_close(gp_followed_t *followed);
+void gp_followed_free(gp_followed_t *followed);

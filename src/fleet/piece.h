@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// A piece of a capture as a batch: samples summed up by the grain, spans, requests.
+//
+// Model: gp_piece_make() reads whole chunks from a place on, at most as many bytes as asked for, or exactly as many as
+// once before. Samples are summed up by (grain, trace, coroutine, state, stack) as they come; then ids become names. What
+// a record refers to and is not known any more is read again from the file's beginning on.
+//
+// Order of calls: make -> use `batch` -> free, before the capture's next. Threads: one at a time. Signals: not safe.
+// Memory: 64 bytes a row, at most GP_BATCH_ROWS_MAX of them; stacks as gp_known_t.
+#pragma once
+
+#include "fleet/known.h"
+#include "fleet/row.h"
+
+typedef struct gp_piece_options {
+    uint64_t grain_ns;
+    bool no_traces, with_info;
+} gp_piece_options_t;
+
+typedef struct gp_piece_row { // of one stack, trace and coroutine of the capture
+    uint64_t bucket;          // grains since 1970
+    uint64_t coro_id;
+    uint64_t weight_ns;
+    uint32_t trace, stack_id, samples;
+    uint8_t kind;
+} gp_piece_row_t;
+
+typedef struct gp_piece { // zero-initialized = empty
+    gp_batch_t batch;
+    gp_known_t *known;
+    const gp_piece_options_t *options;
+    uint64_t grain_ns, shift_ns; // shift: start of the capture since 1970
+    gp_piece_row_t *rows;
+    size_t row_count, row_capacity;
+    uint32_t *slots; // of `rows`: number plus 1
+    size_t slot_count;
+    gp_row_sample_t *samples;
+    gp_row_stack_t *stacks;
+    size_t stack_count, stack_capacity;
+    gp_row_span_t *spans;
+    size_t span_count, span_capacity;
+    gp_row_request_t *requests;
+    size_t request_count, request_capacity;
+    gp_known_table_t stack_numbers; // by the row's id
+    gp_arena_t arena;
+    uint64_t samples_read, weight_read; // for self-checks: equal to the sums of `samples`
+} gp_piece_t;
+
+// Read [from, to) of a capture, or, with to = 0, whole chunks from `from` on up to about `max` bytes.
+//   fd: its position is changed.
+// piece->batch.to is set; equal to `from` when there is nothing new. Returns 0 or a negative errno value.
+int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
+                  const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE]);
+
+void gp_piece_free(gp_piece_t *piece);

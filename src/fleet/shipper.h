@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Captures to destinations: follows files, makes pieces of what is new, sends them, and remembers what has arrived.
+//
+// Model: each destination has its own place in each capture, so that one that is away holds up no other. A round looks
+// into the folders, takes a piece of each capture that has grown, writes down the group, sends it, writes down that it
+// has arrived. A group that failed is sent again before anything else.
+//
+// Threads: one. Signals: not safe; `stop` is looked at between steps.
+// Memory: GP_KNOWN_MAX bytes a capture at most, symbols (GP_SYMBOLIZER_KEPT_MAX) and one group. Disk: the journal.
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct gp_ship_options {
+    const char *const *paths; // [path_count]: folders and captures
+    size_t path_count;
+    const char *const *urls; // [url_count]
+    size_t url_count;
+    const char *state; // folder of the journal
+    uint64_t grain_ns, interval_ns;
+    uint64_t rows_per_s, bytes_per_s; // 0 = any number
+    bool once, dry_run, no_traces, with_info;
+    FILE *out; // of a dry run
+    // Says "greenprof: SUBJECT: what is wrong" and goes on.
+    void (*say)(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
+    const volatile sig_atomic_t *stop;
+} gp_ship_options_t;
+
+// Ship until it is told to stop, or, with `once`, until all that is there has arrived. Returns 0; 1 when something
+// failed for good (it was said), 2 for a destination that has no meaning.
+int gp_ship(const gp_ship_options_t *options);
