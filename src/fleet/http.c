@@ -154,7 +154,7 @@ static int make_headers(const gp_http_t *http, const gp_http_request_t *request,
     int result = 0;
     for (size_t i = 0; result == 0 && request->headers != NULL && request->headers[i] != NULL; i++)
         result = add_header(list, request->headers[i]);
-    if (result == 0 && request->body != NULL)
+    if (result == 0 && request->body != NULL && request->sigv4 == NULL) // libcurl would sign an empty header, and not send it
         result = add_header(list, request->wait_for_continue ? "Expect: 100-continue" : "Expect:");
     if (result == 0 && request->body != NULL && request->gzip)
         result = add_header(list, "Content-Encoding: gzip");
@@ -208,7 +208,9 @@ static void set_options(gp_http_t *http, const gp_http_request_t *request)
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STALLED_S);
     curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
-    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, (long)(total_ms < INT32_MAX / 2 ? 2 * total_ms : INT32_MAX));
+    if (request->wait_for_continue)
+        curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS,
+                         (long)(total_ms < INT32_MAX / 2 ? 2 * total_ms : INT32_MAX));
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "greenprof");
     if (options->user != NULL)
         curl_easy_setopt(curl, CURLOPT_USERNAME, options->user);

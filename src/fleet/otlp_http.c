@@ -238,7 +238,7 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
     if (gp_fleet_resource_make(&resource, batch->process) < 0)
         return;
     if (otlp->wants_profiles)
-        fprintf(out, "%s: %zu samples: stacks, coroutines' names, trace ids\n", otlp->profiles, batch->sample_count);
+        fprintf(out, "%s: %zu rows of samples: stacks, coroutines' names, trace ids\n", otlp->profiles, batch->sample_count);
     if (otlp->wants_traces)
         fprintf(out, "%s: %zu spans: ids, names, times\n", otlp->traces, batch->span_count);
     fprintf(out, "  resource: service.name=%s", batch->process->service);

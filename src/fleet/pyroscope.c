@@ -14,6 +14,7 @@
 #include "export/text.h"
 #include "fleet/batch_report.h"
 #include "fleet/post.h"
+#include "fleet/resource.h"
 #include "fleet/sends.h"
 #include "report/report_words.h"
 
@@ -91,7 +92,8 @@ static void make_name(const gp_row_process_t *process, const char *measure, char
     add_label(name, "host", process->host);
     add_label(name, "version", process->version);
     for (size_t i = 0; i < process->label_count; i++)
-        add_label(name, process->labels[i].key, process->labels[i].value);
+        if (!gp_fleet_label_is_known(process->labels[i].key) && strcmp(process->labels[i].key, "host") != 0)
+            add_label(name, process->labels[i].key, process->labels[i].value);
     len = strlen(name);
     if (len + 1 < NAME_SIZE)
         memcpy(name + len, "}", 2);
@@ -218,7 +220,7 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
     const pyroscope_t *pyroscope = destination;
     char name[NAME_SIZE];
     make_name(batch->process, "TYPE", name);
-    fprintf(out, "%s/ingest: %s: %zu samples as pprof of the types cpu, wall, latency and delay: stacks\n",
+    fprintf(out, "%s/ingest: %s: %zu rows of samples as pprof of the types cpu, wall, latency and delay: stacks\n",
             pyroscope->post.base, name, batch->sample_count);
 }
 

@@ -9,13 +9,22 @@
 
 enum { OWN_PAIRS = 5 };
 
+bool gp_fleet_label_is_known(const char *key)
+{
+    static const char *const keys[] = {"service", "service.name", "version", "service.version", "tenant"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 // Labels that OTEL_RESOURCE_ATTRIBUTES has given may say the same.
 static bool is_own(const char *const *pairs, const char *key)
 {
     for (size_t i = 0; i < OWN_PAIRS; i++)
         if (strcmp(pairs[2 * i], key) == 0)
             return true;
-    return strcmp(key, "service.name") == 0;
+    return gp_fleet_label_is_known(key);
 }
 
 int gp_fleet_resource_make(gp_fleet_resource_t *resource, const gp_row_process_t *process)

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <openssl/sha.h>
+
+#include "base/hex.h"
 #include "fleet/capture_copy.h"
 #include "fleet/post.h"
 #include "fleet/sends.h"
@@ -140,10 +143,22 @@ static int open_s3(void **destination, const gp_fleet_url_t *url, char error[GP_
     return result;
 }
 
+// The header that the service wants, which libcurl signs but does not make before version 8.
+static void make_sum_header(const void *bytes, size_t len, char header[SIGNATURE_SIZE])
+{
+    static const char name[] = "X-Amz-Content-Sha256: ";
+    uint8_t sum[SHA256_DIGEST_LENGTH];
+    SHA256(bytes, len, sum);
+    memcpy(header, name, sizeof(name));
+    gp_hex_write(header + sizeof(name) - 1, sum, sizeof(sum));
+}
+
 static int put_object(s3_t *s3, const char *url, size_t len, char *error)
 {
-    const char *const headers[] = {"Content-Type: application/octet-stream",
+    char sum[SIGNATURE_SIZE];
+    const char *const headers[] = {"Content-Type: application/octet-stream", sum,
                                    s3->token_header[0] != '\0' ? s3->token_header : NULL, NULL};
+    make_sum_header(s3->bytes, len, sum);
     const gp_http_request_t request = {
         .method = "PUT",
         .url = url,
