@@ -255,7 +255,7 @@ static int store_send(void *destination, const gp_batch_t *batches, size_t count
     snprintf(prefix, sizeof(prefix), "greenprof-%016" PRIx64, batches[0].id);
     if (result == 0 && again)
         result = gp_clickhouse_settle(store->clickhouse, prefix, error);
-    gp_clickhouse_choose(store->clickhouse, batches[0].process->id % gp_clickhouse_hosts(store->clickhouse));
+    gp_clickhouse_choose(store->clickhouse, batches[0].id % gp_clickhouse_hosts(store->clickhouse));
     if (result == 0)
         result = send_stacks(store, batches, count, error);
     if (result == 0)

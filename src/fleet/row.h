@@ -34,7 +34,7 @@ typedef struct gp_row_frame {
 } gp_row_frame_t;
 
 typedef struct gp_row_stack {
-    uint64_t id;                  // XXH3 of its frames; 0: the stack without frames
+    uint64_t id;                  // hash of its frames; 0: the stack without frames
     const gp_row_frame_t *frames; // [depth], root first; without what a row's state says ("[parked]")
     uint32_t depth;
 } gp_row_stack_t;

@@ -206,8 +206,11 @@ static void forget_gone(shipment_t *shipment)
     shipment->capture_count = kept;
 }
 
+// Not while a group waits: it has names of its captures.
 static void look_around(shipper_t *shipper, shipment_t *shipment)
 {
+    if (shipment->count > 0)
+        return;
     for (size_t i = 0; i < shipment->capture_count; i++)
         shipment->captures[i]->is_seen = false;
     for (size_t i = 0; i < shipper->options->path_count; i++) {
@@ -218,8 +221,7 @@ static void look_around(shipper_t *shipper, shipment_t *shipment)
         else
             look_at(shipper, shipment, path, true);
     }
-    if (shipment->count == 0)
-        forget_gone(shipment);
+    forget_gone(shipment);
 }
 
 static void free_group(shipment_t *shipment)

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""greenprof ship: what arrives, what does not leave the host, and what it says when something is wrong."""
+import os
+import resource
+import signal
+import unittest
+
+from captures import NOW_S, Capture, check
+from clickhouse_server import ClickHouse, free_ports, wait_for
+from shipping import ShipTest
+
+
+class Arrives(ShipTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.store = ClickHouse().__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.store.close()
+
+    def setUp(self):
+        super().setUp()
+        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
+            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")
+
+    def test_everything_once(self):
+        files = [Capture(self.path(f"{seed}.greenprof"), seed).finish() for seed in (1, 2)]
+        for _ in range(3):
+            self.ship("--to", self.store.url())
+            check(self, self.store, files)
+        self.assertEqual(self.store.number("SELECT countDistinct(time) FROM greenprof_samples"), 1)
+        self.assertEqual(self.store.query("SELECT DISTINCT service, version, tenant FROM greenprof_samples"),
+                         [["service", "", ""]])
+        self.assertEqual(sorted(self.store.query("SELECT DISTINCT host, pid FROM greenprof_processes")),
+                         [["host0", "1002"], ["host1", "1001"]])
+
+    def test_same_capture_under_two_names(self):
+        capture = Capture(self.path("a.greenprof"), 1).finish()
+        with open(self.path("b.greenprof"), "wb") as copy:
+            copy.write(capture.bytes)
+        self.ship("--to", self.store.url())
+        check(self, self.store, [capture])
+
+    def test_two_days(self):
+        """Around midnight: parts of one group go to two partitions."""
+        files = [Capture(self.path(f"{seed}.greenprof"), seed, realtime_ns=(20720 * 86400 - 3) * 10**9) for seed in (1, 2)]
+        for capture in files:
+            capture.finish()
+        self.ship("--to", self.store.url())
+        check(self, self.store, files)
+        self.assertEqual(self.store.number("SELECT countDistinct(day) FROM greenprof_samples"), 2)
+
+    def test_grain(self):
+        capture = Capture(self.path("a.greenprof"), 1, step_ns=100_000_000).finish()  # 12 s
+        self.ship("--to", self.store.url(), "--grain", "1s")
+        check(self, self.store, [capture])
+        times = [int(row[0]) for row in self.store.query("SELECT DISTINCT toUnixTimestamp(time) AS t FROM greenprof_samples ORDER BY t")]
+        self.assertEqual(times, list(range(NOW_S, NOW_S + 12)))
+
+    def test_no_traces(self):
+        capture = Capture(self.path("a.greenprof"), 1).finish()
+        self.ship("--to", self.store.url(), "--no-traces")
+        self.assertEqual(self.store.query("SELECT DISTINCT lower(hex(trace)) FROM greenprof_samples"), [["0" * 32]])
+        self.assertEqual(self.store.number("SELECT sum(weight_ns) FROM greenprof_samples"), sum(capture.samples.values()))
+        self.assertEqual(self.store.number("SELECT count() FROM greenprof_spans"), 0)
+        self.assertEqual(self.store.number("SELECT count() FROM greenprof_requests"), len(capture.requests))
+
+    def test_endpoints(self):
+        Capture(self.path("a.greenprof"), 1).finish()
+        self.ship("--to", self.store.url())
+        self.assertEqual(self.store.query("SELECT DISTINCT endpoint FROM greenprof_samples ORDER BY endpoint"),
+                         [[""], ["rest_dispatch GET /servers"]])
+        self.assertEqual(self.store.query("SELECT DISTINCT endpoint FROM greenprof_requests"), [["rest_dispatch GET /servers"]])
+
+    def test_arguments_stay(self):
+        Capture(self.path("a.greenprof"), 1).finish()
+        self.ship("--to", self.store.url())
+        self.assertEqual(self.store.query("SELECT DISTINCT command FROM greenprof_processes"), [["/usr/bin/service"]])
+        self.state += "2"
+        self.ship("--to", self.store.url("?tenant=b"), "--with-info")
+        self.assertEqual(self.store.query("SELECT DISTINCT command FROM greenprof_processes WHERE tenant = 'b'"),
+                         [["service --password=hunter2"]])
+
+    def test_dry_run(self):
+        Capture(self.path("a.greenprof"), 1).finish()
+        said = self.ship("--dry-run", "--to", self.store.url())
+        for text in ("greenprof_samples: ", "greenprof_stacks: ", "coroutine measure state stack weight_ns", "bytes before",
+                     'service "service"', "1 pieces"):
+            self.assertIn(text, said)
+        self.assertNotIn("hunter2", said)
+        self.assertEqual(self.store.query("SHOW TABLES"), [])
+        self.assertFalse(os.path.exists(self.state))
+
+    def test_labels(self):
+        metas = [("OTEL_SERVICE_NAME", "orders"), ("OTEL_RESOURCE_ATTRIBUTES", "service.version=41,team=a%20b"),
+                 ("GREENPROF_LABELS", "tenant=acme, colour = red"),
+                 ("cgroup", "0::/kubepods.slice/kubepods-pod0a_1b.slice/cri-" + "9f" * 32 + ".scope")]
+        Capture(self.path("a.greenprof"), 1, metas=metas).finish()
+        podinfo = os.path.join(self.folder, "podinfo")
+        os.mkdir(podinfo)
+        with open(os.path.join(podinfo, "labels"), "w", encoding="utf-8") as labels:
+            labels.write('app="shop"\ncolour="green"\n')
+        self.ship("--to", self.store.url(), GREENPROF_PODINFO=podinfo, POD_NAME="shop-7", GREENPROF_LABELS="zone=z1,team=c")
+        self.assertEqual(self.store.query("SELECT DISTINCT tenant, service, version FROM greenprof_samples"),
+                         [["acme", "orders", "41"]])
+        found = dict(self.store.query("SELECT k, v FROM greenprof_processes ARRAY JOIN labels.key AS k, labels.value AS v"))
+        for key, value in {"team": "a b", "colour": "red", "app": "shop", "zone": "z1", "k8s.pod.name": "shop-7",
+                           "k8s.pod.uid": "0a_1b", "container.id": "9f" * 32}.items():
+            self.assertEqual(found.get(key), value, key)
+
+    def test_losses(self):
+        capture = Capture(self.path("a.greenprof"), 1).finish()
+        self.ship("--to", self.store.url())
+        self.assertEqual(self.store.query("SELECT DISTINCT cpu_ns, counters[1] FROM greenprof_processes"),
+                         [["123456789", str(capture.count)]])
+
+    def test_two_destinations(self):
+        capture = Capture(self.path("a.greenprof"), 1).finish()
+        self.store.query("CREATE DATABASE IF NOT EXISTS other")
+        self.ship("--to", self.store.url(), "--to", self.store.url(database="other"))
+        check(self, self.store, [capture])
+        self.assertEqual(self.store.number("SELECT sum(weight_ns) FROM other.greenprof_samples"),
+                         sum(capture.samples.values()))
+
+    def test_follows_new_files(self):
+        process = self.start("--to", self.store.url())
+        files = []
+        for seed in range(1, 4):
+            files.append(Capture(self.path(f"{seed}.greenprof"), seed, chunks=20).finish())
+            wait_for(lambda: self.rows() == sum(capture.count for capture in files), "all samples")
+        self.assertEqual(self.kill(process, signal.SIGTERM), 0)
+        check(self, self.store, files)
+
+    def rows(self):
+        try:
+            return self.store.number("SELECT sum(samples) FROM greenprof_samples")
+        except Exception:
+            return -1
+
+
+class Fails(ShipTest):
+    def test_refused_then_there(self):
+        capture = Capture(self.path("a.greenprof"), 1).finish()
+        ports = free_ports(3)
+        url = f"clickhouse://127.0.0.1:{ports[0]}/default"
+        self.assertIn(url + ": ", self.ship("--to", url, status=1))
+        process = self.start("--to", url)
+        self.wait_for_log("trying again")
+        with ClickHouse(ports=ports) as store:
+            self.wait_for_log("arrives again")
+            self.kill(process)
+            check(self, store, [capture])
+
+    def test_wrong_key(self):
+        Capture(self.path("a.greenprof"), 1).finish()
+        with ClickHouse() as store:
+            said = self.ship("--to", store.url(user="shipper:wrong@"), status=1)
+            self.assertIn("assword", said)
+            self.assertNotIn(":wrong", said)
+            self.assertEqual(store.query("SHOW TABLES"), [])
+            self.ship("--to", store.url(user="shipper:secret@"))
+            self.assertGreater(store.number("SELECT count() FROM greenprof_samples"), 0)
+
+    def test_disk_of_the_journal_is_full(self):
+        """Nothing is sent that could not be written down; later, all of it."""
+        capture = Capture(self.path("a.greenprof"), 1)
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+        with ClickHouse() as store:
+            process = self.start("--to", store.url(), preexec_fn=limit)
+            while capture.write(len(capture.bytes) // 10) and "trying again" not in self.log():
+                wait_for(lambda: "trying again" in self.log() or self.rows(store) > 0, "rows or a failure")
+            capture.finish()
+            self.wait_for_log("trying again")
+            self.kill(process)
+            self.ship("--to", store.url())
+            check(self, store, [capture])
+
+    @staticmethod
+    def rows(store):
+        try:
+            return store.number("SELECT count() FROM greenprof_samples")
+        except Exception:
+            return -1
+
+    def test_store_stands_still(self):
+        """An answer does not come in time, and what was asked for is done later."""
+        files = [Capture(self.path("a.greenprof"), 1), Capture(self.path("b.greenprof"), 2)]
+        files[0].finish()
+        with ClickHouse() as store:
+            self.ship("--to", store.url())
+            store.pause()
+            files[1].finish()
+            process = self.start("--to", store.url("?timeout=1"))
+            self.wait_for_log("trying again")
+            store.resume()
+            self.wait_for_log("arrives again")
+            self.kill(process)
+            check(self, store, files)
+
+    def test_one_shipper_at_a_time(self):
+        self.start("--to", "clickhouse://127.0.0.1:1/")
+        wait_for(lambda: os.path.exists(os.path.join(self.state, "ship.journal")), "the journal")
+        self.assertIn("another 'greenprof ship' uses it", self.ship("--to", "clickhouse://127.0.0.1:1/", status=1))
+
+    def test_what_is_no_capture(self):
+        with open(self.path("a.greenprof"), "w", encoding="utf-8") as file:
+            file.write("x" * 500)
+        said = self.ship("--to", "clickhouse://127.0.0.1:1/", status=1)
+        self.assertIn(self.path("a.greenprof") + ": is not a greenprof capture", said)
+
+    def test_usage(self):
+        for url, words in (("nonsense", "is no URL"), ("ftp://host/", "there are: "), ("clickhouse:///x", "has no host"),
+                           ("clickhouse://h/?colour=red", "unknown option 'colour'"), ("clickhouse://h/a-b", "letters, digits")):
+            self.assertIn(words, self.ship("--to", url, status=2))
+        self.assertIn("missing --to", self.ship(status=2))
+        self.assertIn("--grain", self.ship("--to", "clickhouse://h/", "--grain", "0.5s", status=2))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Exactly once, whatever ends in the middle: the shipper, the store, the network, the file that is still written."""
+import functools
+import random
+import signal
+import unittest
+
+from captures import Capture, check
+from clickhouse_server import ClickHouse
+from proxy import Proxy
+from shipping import ShipTest
+
+KILLS, CUTS = 50, 40
+BYTES = 9000  # that pass until all of a group has arrived, or some more
+
+
+class Kills(ShipTest):
+    def setUp(self):
+        super().setUp()
+        self.chance = random.Random(16)
+        self.store = ClickHouse().__enter__()
+        self.addCleanup(self.store.close)
+        self.proxy = Proxy(self.store.http)
+        self.addCleanup(self.proxy.close)
+        self.url = f"clickhouse://127.0.0.1:{self.proxy.port}/default"
+        self.files = [Capture(self.path(f"{seed}.greenprof"), seed) for seed in range(1, 4)]
+
+    def grow(self, turns):
+        for capture in self.files:
+            capture.write(self.chance.randrange(2 * len(capture.bytes) // turns))
+
+    def finish(self):
+        self.proxy.disarm()
+        for capture in self.files:
+            capture.finish()
+        self.ship("--to", self.url)
+        check(self, self.store, self.files)
+
+    def test_shipper_is_killed(self):
+        """At random places of what it says to the store, which is killed twice as well."""
+        for kill in range(KILLS):
+            self.grow(KILLS)
+            process = self.start("--to", self.url)
+            self.proxy.arm(self.chance.randrange(BYTES), functools.partial(process.send_signal, signal.SIGKILL))
+            if kill in (KILLS // 3, 2 * KILLS // 3):
+                self.store.kill()
+                self.store.start()
+            self.proxy.fired.wait(1.5)  # it may have had less to say
+            self.kill(process)
+        self.finish()
+
+    def test_network_is_cut(self):
+        """One shipper for all of it: connections end at random places, and are made again."""
+        process = self.start("--to", self.url)
+        for _ in range(CUTS):
+            self.grow(CUTS)
+            self.proxy.arm(self.chance.randrange(BYTES), lambda: None)
+            self.proxy.fired.wait(0.3)
+            self.proxy.cut()
+        self.assertIsNone(process.poll(), self.log())
+        self.proxy.disarm()
+        self.kill(process, signal.SIGTERM)
+        self.finish()
+
+
+if __name__ == "__main__":
+    unittest.main()
