@@ -26,7 +26,7 @@ typedef struct batch_builder {
     gp_index_t frame_index, label_index;
     gp_arena_t arena;
     bool with_labels;
-    uint32_t last_stack;                    // without labels: rows come by stack,
+    uint32_t last_stack;                  // without labels: rows come by stack,
     uint32_t rows_of_last[GP_KIND_COUNT]; // and these are its rows by state, plus 1; 0 = none yet
 } batch_builder_t;
 

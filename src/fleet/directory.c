@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A directory: file:///directory, of this host or a mounted one, for captures as they are.
 //
-// Model: while a capture grows its copy is NAME.greenprof.part, which greenprof reads as it does the capture itself; when
-// it has ended the copy gets its name. Bytes go to where they belong in the file, so that the same batch twice
+// Model: while a capture grows its copy is NAME.greenprof.part, which greenprof reads as it does the capture itself;
+// when it has ended the copy gets its name. Bytes go to where they belong in the file, so that the same batch twice
 // changes nothing; where a part is missing, because somebody has deleted the copy, it is copied again from there on.
 #include <errno.h>
 #include <fcntl.h>

@@ -23,8 +23,8 @@ struct gp_http {
     char detail[CURL_ERROR_SIZE];
 };
 
-const char *const gp_http_option_names[] = {"token_file", "ca_file", "cert_file", "key_file", "insecure", "timeout",
-                                            NULL};
+const char *const gp_http_option_names[] = {"token_file", "ca_file", "cert_file", "key_file",
+                                            "insecure",   "timeout", NULL};
 
 gp_http_options_t gp_http_options_of(const gp_fleet_url_t *url)
 {
@@ -154,7 +154,8 @@ static int make_headers(const gp_http_t *http, const gp_http_request_t *request,
     int result = 0;
     for (size_t i = 0; result == 0 && request->headers != NULL && request->headers[i] != NULL; i++)
         result = add_header(list, request->headers[i]);
-    if (result == 0 && request->body != NULL && request->sigv4 == NULL) // libcurl would sign an empty header, and not send it
+    if (result == 0 && request->body != NULL &&
+        request->sigv4 == NULL) // libcurl would sign an empty header, and not send it
         result = add_header(list, request->wait_for_continue ? "Expect: 100-continue" : "Expect:");
     if (result == 0 && request->body != NULL && request->gzip)
         result = add_header(list, "Content-Encoding: gzip");
@@ -292,9 +293,11 @@ int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answ
         read_retry_after(http, answer);
         count_bytes(http);
         if (exchange.error != 0)
-            result = say(error, exchange.error, exchange.error == -EMSGSIZE ? "the answer is too large" : strerror(-exchange.error));
+            result = say(error, exchange.error,
+                         exchange.error == -EMSGSIZE ? "the answer is too large" : strerror(-exchange.error));
         else if (code != CURLE_OK)
-            result = say(error, errno_of(http->curl, code), http->detail[0] != '\0' ? http->detail : curl_easy_strerror(code));
+            result = say(error, errno_of(http->curl, code),
+                         http->detail[0] != '\0' ? http->detail : curl_easy_strerror(code));
     }
     curl_slist_free_all(headers);
     return result;

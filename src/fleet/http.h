@@ -17,16 +17,16 @@
 typedef struct gp_http gp_http_t;
 
 typedef struct gp_http_options {
-    const char *user, *password; // basic authentication; NULL or "" = none
-    const char *token_file;      // "Authorization: Bearer" and what the file has; NULL = none
-    const char *ca_file;         // certificates to trust instead of the system's; NULL = the system's
+    const char *user, *password;      // basic authentication; NULL or "" = none
+    const char *token_file;           // "Authorization: Bearer" and what the file has; NULL = none
+    const char *ca_file;              // certificates to trust instead of the system's; NULL = the system's
     const char *cert_file, *key_file; // of this end; NULL = none
     bool insecure;                    // any certificate will do
     unsigned connect_ms, total_ms;    // 0 = 10 s, 300 s
 } gp_http_options_t;
 
-// Take `token_file`, `ca_file`, `cert_file`, `key_file`, `insecure` and `timeout` (seconds) out of an URL's options, and its
-// user and password.
+// Take `token_file`, `ca_file`, `cert_file`, `key_file`, `insecure` and `timeout` (seconds) out of an URL's options,
+// and its user and password.
 gp_http_options_t gp_http_options_of(const gp_fleet_url_t *url);
 // The names of these options, ended by NULL.
 extern const char *const gp_http_option_names[];
@@ -44,8 +44,8 @@ typedef struct gp_http_request {
     // Send the body only when the other end has begun to handle the request (Expect: 100-continue), however long that
     // takes: a request that is given up while it waits in a queue can then not be carried out later.
     bool wait_for_continue;
-    // Where an answer goes as it comes, if its status is 2xx; NULL = into the answer, up to `answer_max` bytes (0 = 64 KiB; more fails
-    // with -EMSGSIZE). Returns 0, or a negative errno value, which ends the request.
+    // Where an answer goes as it comes, if its status is 2xx; NULL = into the answer, up to `answer_max` bytes (0 = 64
+    // KiB; more fails with -EMSGSIZE). Returns 0, or a negative errno value, which ends the request.
     int (*take)(void *context, const void *bytes, size_t len);
     void *context;
     size_t answer_max;

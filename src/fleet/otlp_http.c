@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // OpenTelemetry over HTTP: otlp+http://host[:port][/path][?signals=profiles|traces&...], to any collector.
 //
-// Model: a batch is one request to /v1development/profiles for each moment and each of CPU time, the wall clock, latency
-// and delays that it has rows of, then one to /v1/traces for every so many spans. What a receiver refuses of a request
-// that it takes (partial success) is counted and told once; it would refuse it again.
-// Source: opentelemetry.io/docs/specs/otlp, OTLP/HTTP.
+// Model: a batch is one request to /v1development/profiles for each moment and each of CPU time, the wall clock,
+// latency and delays that it has rows of, then one to /v1/traces for every so many spans. What a receiver refuses of a
+// request that it takes (partial success) is counted and told once; it would refuse it again. Source:
+// opentelemetry.io/docs/specs/otlp, OTLP/HTTP.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,7 +238,8 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
     if (gp_fleet_resource_make(&resource, batch->process) < 0)
         return;
     if (otlp->wants_profiles)
-        fprintf(out, "%s: %zu rows of samples: stacks, coroutines' names, trace ids\n", otlp->profiles, batch->sample_count);
+        fprintf(out, "%s: %zu rows of samples: stacks, coroutines' names, trace ids\n", otlp->profiles,
+                batch->sample_count);
     if (otlp->wants_traces)
         fprintf(out, "%s: %zu spans: ids, names, times\n", otlp->traces, batch->span_count);
     fprintf(out, "  resource: service.name=%s", batch->process->service);

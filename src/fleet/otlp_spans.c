@@ -39,9 +39,12 @@ static void put_times(gp_text_t *span, const gp_row_times_t *times)
         const char *key;
         uint64_t ns;
     } all[] = {
-        {"greenprof.cpu_ns", times->cpu_ns},         {"greenprof.ready_ns", times->ready_ns},
-        {"greenprof.parked_ns", times->parked_ns},   {"greenprof.blocked_ns", times->blocked_ns},
-        {"greenprof.preempted_ns", times->preempted_ns}, {"greenprof.waiting_ns", times->waiting_ns},
+        {"greenprof.cpu_ns", times->cpu_ns},
+        {"greenprof.ready_ns", times->ready_ns},
+        {"greenprof.parked_ns", times->parked_ns},
+        {"greenprof.blocked_ns", times->blocked_ns},
+        {"greenprof.preempted_ns", times->preempted_ns},
+        {"greenprof.waiting_ns", times->waiting_ns},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (all[i].ns > 0)

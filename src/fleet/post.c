@@ -137,8 +137,8 @@ int gp_post_send(gp_post_t *post, const gp_http_request_t *request, gp_http_answ
     }
     explain(answer, error);
     if (answer->retry_after_s > 0)
-        post->not_before_ns = now_ns() + (uint64_t)(answer->retry_after_s < WAIT_MAX_S ? answer->retry_after_s : WAIT_MAX_S) *
-                                             1000000000;
+        post->not_before_ns =
+            now_ns() + (uint64_t)(answer->retry_after_s < WAIT_MAX_S ? answer->retry_after_s : WAIT_MAX_S) * 1000000000;
     return result;
 }
 

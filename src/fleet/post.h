@@ -33,8 +33,7 @@ typedef struct gp_post { // zero-initialized = closed
 // Take an URL "NAME+http://host[:port][/path]" or "NAME+https://..." apart.
 //   names: options of this kind besides gp_http_option_names, ended by NULL.
 // Returns 0; -EINVAL, -ENOMEM and what is wrong.
-int gp_post_open(gp_post_t *post, const gp_fleet_url_t *url, const char *const *names,
-                 char error[GP_FLEET_ERROR_SIZE]);
+int gp_post_open(gp_post_t *post, const gp_fleet_url_t *url, const char *const *names, char error[GP_FLEET_ERROR_SIZE]);
 
 // Go through the parts of a batch from the first one on.
 int gp_post_begin(gp_post_t *post, const gp_batch_t *batch);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Pyroscope: pyroscope+http://host[:port][/path][?tenant=T&...], its /ingest with pprof.
 //
-// Model: a batch is one request for each moment and each of CPU time, the wall clock, latency and delays that it has rows
-// of: an application "SERVICE.cpu{host=...,version=...,...}" has one profile of that moment. Coroutines and traces are
-// left out: every value of a label makes a series of its own there.
-// Source: grafana.com/docs/pyroscope, "Server HTTP API".
+// Model: a batch is one request for each moment and each of CPU time, the wall clock, latency and delays that it has
+// rows of: an application "SERVICE.cpu{host=...,version=...,...}" has one profile of that moment. Coroutines and traces
+// are left out: every value of a label makes a series of its own there. Source: grafana.com/docs/pyroscope, "Server
+// HTTP API".
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,9 +104,9 @@ static int make_url(const pyroscope_t *pyroscope, const gp_batch_t *batch, const
 {
     char name[NAME_SIZE];
     uint64_t from = report->start_realtime_ns / 1000000000;
-    int len = snprintf(url, GP_POST_URL_SIZE, "%s/ingest?spyName=greenprof&format=pprof&from=%llu&until=%llu&name=",
-                       pyroscope->post.base, (unsigned long long)from,
-                       (unsigned long long)(from + report->duration_ns / 1000000000));
+    int len = snprintf(url, GP_POST_URL_SIZE,
+                       "%s/ingest?spyName=greenprof&format=pprof&from=%llu&until=%llu&name=", pyroscope->post.base,
+                       (unsigned long long)from, (unsigned long long)(from + report->duration_ns / 1000000000));
     make_name(batch->process, gp_measure_name(report->measure), name);
     if (len < 0 || gp_http_escape(url + len, url + GP_POST_URL_SIZE, name) == NULL)
         return -ENAMETOOLONG;

@@ -36,8 +36,8 @@ int gp_fleet_resource_make(gp_fleet_resource_t *resource, const gp_row_process_t
         return -ENOMEM;
     snprintf(resource->pid, sizeof(resource->pid), "%" PRIu32, process->pid);
     const char *const own[2 * OWN_PAIRS] = {
-        "service.version", process->version, "service.namespace", process->tenant,           "host.name", process->host,
-        "process.pid",     resource->pid,    "process.command",   process->command,
+        "service.version", process->version, "service.namespace", process->tenant,   "host.name",
+        process->host,     "process.pid",    resource->pid,       "process.command", process->command,
     };
     memcpy(pairs, own, sizeof(own));
     for (size_t i = 0; i < process->label_count; i++) {

@@ -4,7 +4,8 @@
 // Model: a capture that has ended and was not sent before is one object, NAME.greenprof; of one that grows, or is
 // large, each part is an object NAME.greenprof/OFFSET, and the parts one after the other are the capture: `cat` in the
 // order of their names. An object has the same name whenever it is sent, and replaces itself: twice changes nothing.
-// Requests are signed by libcurl (AWS signature version 4) where there are keys: from the file, the environment or the URL.
+// Requests are signed by libcurl (AWS signature version 4) where there are keys: from the file, the environment or the
+// URL.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -108,7 +108,7 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                         .operands_min = 1,
                         .operands_max = 1},
     [GP_COMMAND_SYMBOLIZE] = {.name = "symbolize",
-                              .synopsis = "FILE...",
+                              .synopsis = "FILE...|URL",
                               .what = "find names, later, for code that had none",
                               .missing = "missing FILE",
                               .operands_min = 1,

@@ -18,6 +18,7 @@
 #include "progress.h"
 #include "source.h"
 #include "symbol/elf_file.h"
+#include "symbolize_store.h"
 
 enum { BUILD_TEXT_SIZE = 2 * GP_BUILD_ID_MAX + 1 };
 
@@ -82,15 +83,6 @@ static int count(modules_t *modules, const gp_arguments_t *arguments, bool is_fi
     return status;
 }
 
-static int no_servers(int error)
-{
-    if (error == ENOTSUP)
-        return gp_fail("--debuginfod", "this greenprof was built without libdebuginfod");
-    if (error == EDESTADDRREQ)
-        return gp_fail("--debuginfod", "DEBUGINFOD_URLS is not set: name a server");
-    return gp_fail("--debuginfod", "%s", strerror(error));
-}
-
 static int fetch(gp_debuginfod_t *debuginfod, module_t *module)
 {
     uint8_t build_id[GP_BUILD_ID_MAX];
@@ -109,7 +101,7 @@ static int fetch_all(modules_t *modules, const char *servers)
     gp_debuginfod_t *debuginfod = gp_debuginfod_open(strcmp(servers, "env") == 0 ? NULL : servers);
     int status = 0;
     if (debuginfod == NULL)
-        return no_servers(errno);
+        return gp_symbolize_no_servers(errno);
     for (size_t i = 0; i < modules->count; i++) {
         int result = fetch(debuginfod, &modules->items[i]);
         if (result < 0)
@@ -158,8 +150,15 @@ static void free_modules(modules_t *modules)
     free(modules->items);
 }
 
+static bool is_store(const char *operand)
+{
+    return strncmp(operand, GP_STORE_SCHEME, strlen(GP_STORE_SCHEME)) == 0;
+}
+
 int gp_command_symbolize(const gp_arguments_t *arguments)
 {
+    if (is_store(arguments->operands[0]) && arguments->operand_count == 1)
+        return gp_symbolize_store(arguments->operands[0], arguments->debuginfod);
     modules_t modules = {0};
     int status = count(&modules, arguments, true), fetched = 0;
     if (status == 0 && arguments->debuginfod != NULL)
