@@ -6,6 +6,7 @@
 // are left out: every value of a label makes a series of its own there. Source: grafana.com/docs/pyroscope, "Server
 // HTTP API".
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,8 +106,8 @@ static int make_url(const pyroscope_t *pyroscope, const gp_batch_t *batch, const
     char name[NAME_SIZE];
     uint64_t from = report->start_realtime_ns / 1000000000;
     int len = snprintf(url, GP_POST_URL_SIZE,
-                       "%s/ingest?spyName=greenprof&format=pprof&from=%llu&until=%llu&name=", pyroscope->post.base,
-                       (unsigned long long)from, (unsigned long long)(from + report->duration_ns / 1000000000));
+                       "%s/ingest?spyName=greenprof&format=pprof&from=%" PRIu64 "&until=%" PRIu64 "&name=",
+                       pyroscope->post.base, from, from + report->duration_ns / 1000000000);
     make_name(batch->process, gp_measure_name(report->measure), name);
     if (len < 0 || gp_http_escape(url + len, url + GP_POST_URL_SIZE, name) == NULL)
         return -ENAMETOOLONG;

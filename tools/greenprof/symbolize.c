@@ -42,11 +42,13 @@ static module_t *find_module(modules_t *modules, const char *path, const char *b
             return &modules->items[i];
     if (gp_grow(&modules->items, &modules->capacity, modules->count, sizeof(*modules->items)) < 0)
         return NULL;
-    module_t *module = &modules->items[modules->count];
-    *module = (module_t){.path = strdup(path), .result = 1};
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return NULL;
+    module_t *module = &modules->items[modules->count++];
+    *module = (module_t){.path = copy, .result = 1}; // -Wanalyzer-malloc-leak: free_modules()
     snprintf(module->build, sizeof(module->build), "%s", build);
-    modules->count += module->path != NULL;
-    return module->path != NULL ? module : NULL;
+    return module;
 }
 
 static int count_frame(modules_t *modules, const gp_report_t *report, const gp_frame_t *frame, bool is_first)
