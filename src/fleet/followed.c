@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/span_kind.h"
+
 static int take_header(void *context, const gp_file_header_t *header)
 {
     *(gp_file_header_t *)context = *header;
@@ -167,6 +169,37 @@ int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const c
     return 0;
 }
 
+static int see_end(void *context, const gp_end_record_t *end)
+{
+    (void)end;
+    ((gp_known_t *)context)->ended = true;
+    return 0;
+}
+
+static int see_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)name, (void)fields;
+    ((gp_known_t *)context)->has_requests |= span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
+    return 0;
+}
+
+void gp_followed_look(gp_followed_t *followed)
+{
+    static const gp_reader_handlers_t handlers = {.end = see_end, .span = see_span};
+    char error[GP_READER_ERROR_SIZE];
+    gp_reader_summary_t summary;
+    gp_reader_part_t part = {.from = 0};
+    if (!followed->is_looked_at)
+        gp_reader_read_part(followed->fd, &part, &handlers, &followed->known, &summary, error);
+    followed->is_looked_at = true;
+}
+
+bool gp_followed_has_paths(const gp_followed_t *followed)
+{
+    return followed->fd >= 0 && followed->known.ended && followed->known.has_requests &&
+           followed->at == followed->size && followed->size <= GP_FOLLOWED_PATHS_MAX;
+}
+
 void gp_followed_close(gp_followed_t *followed)
 {
     if (followed->fd >= 0)
@@ -175,6 +208,7 @@ void gp_followed_close(gp_followed_t *followed)
     gp_known_free(&followed->known);
     gp_labels_free(&followed->labels);
     followed->process = (gp_row_process_t){0};
+    followed->is_looked_at = false;
     followed->metas_used = 0;
 }
 

@@ -7,6 +7,9 @@
 #include "fleet/known.h"
 #include "fleet/labels.h"
 
+// Critical paths are made of captures of at most that many bytes: all of one is summed up in memory for it.
+#define GP_FOLLOWED_PATHS_MAX (UINT64_C(256) << 20)
+
 typedef struct gp_followed {
     char *path;
     int fd;       // -1: not open
@@ -16,6 +19,7 @@ typedef struct gp_followed {
     uint64_t id;   // of the capture: a hash of its header
     uint64_t at;   // the byte up to which all has arrived
     bool is_done;  // it ended, and all of it has arrived; or it is no capture
+    bool is_looked_at; // for its end, where nothing is new
     bool is_seen;  // in this round
     gp_known_t known;
     gp_labels_t labels; // of its process
@@ -32,6 +36,12 @@ int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE]);
 //   tenant: stands above a label; NULL = the label's.
 // Returns 0 or -ENOMEM.
 int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const char *tenant, bool with_info);
+
+// Find out whether it has ended, and has requests, where all of it was sent by a process before.
+void gp_followed_look(gp_followed_t *followed);
+
+// Is nothing but the critical paths of its requests left?
+bool gp_followed_has_paths(const gp_followed_t *followed);
 
 // Close the file, and keep what tells it from others.
 void gp_followed_close(gp_followed_t *followed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "fleet/piece.h"
+#include "fleet/piece_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int more_slots(gp_piece_t *piece)
     return 0;
 }
 
-static int add_row(gp_piece_t *piece, const gp_piece_row_t *row)
+int gp_piece_add_row(gp_piece_t *piece, const gp_piece_row_t *row)
 {
     if (2 * piece->row_count >= piece->slot_count && more_slots(piece) < 0)
         return -ENOMEM;
@@ -87,7 +87,7 @@ static int on_samples(void *context, const gp_sample_record_t *samples, size_t c
         };
         piece->weight_read += row.weight_ns;
         time_ns = samples[i].time_ns > time_ns ? samples[i].time_ns : time_ns;
-        result = add_row(piece, &row);
+        result = gp_piece_add_row(piece, &row);
     }
     piece->samples_read += count;
     piece->known->end_ns = time_ns > piece->known->end_ns ? time_ns : piece->known->end_ns;
@@ -170,6 +170,7 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
     if (row.name == NULL || gp_grow(&piece->spans, &piece->span_capacity, piece->span_count, sizeof(row)) < 0)
         return -ENOMEM;
     if (is_request(span)) {
+        piece->known->has_requests = true;
         result = add_request(piece, span, &row);
         if (result == 0)
             memcpy(piece->requests[piece->request_count - 1].trace, row.trace, sizeof(row.trace));
@@ -316,7 +317,7 @@ static int name_row(gp_piece_t *piece, const gp_piece_row_t *row, gp_row_sample_
         .time_s = row->bucket * piece->grain_ns / 1000000000,
         .endpoint = endpoint != NULL ? (const char *)(uintptr_t)*endpoint : "",
         .coroutine = coro != NULL ? (const char *)(uintptr_t)*coro : "[unknown]",
-        .measure = GP_ROW_TIME,
+        .measure = piece->measure,
         .state = row->kind,
         .samples = row->samples,
         .weight_ns = row->weight_ns,
@@ -428,6 +429,18 @@ static int read_piece(gp_piece_t *piece, int fd, uint64_t from, uint64_t to, uin
     return result;
 }
 
+int gp_piece_name(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char *error)
+{
+    int result = read_before(piece, fd, from, is_first, error);
+    if (result == 0)
+        result = name_rows(piece);
+    if (result == 0)
+        name_spans(piece);
+    if (result < 0 && error[0] == '\0')
+        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
+    return result;
+}
+
 int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
                   const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE])
 {
@@ -442,13 +455,7 @@ int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, u
         max = (max != 0 ? max : UINT64_C(64) << 20) / 2;
     }
     if (result == 0)
-        result = read_before(piece, fd, from, is_first, error);
-    if (result == 0)
-        result = name_rows(piece);
-    if (result == 0)
-        name_spans(piece);
-    if (result < 0 && error[0] == '\0')
-        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
+        result = gp_piece_name(piece, fd, from, is_first, error);
     piece->batch.is_last = known->ended;
     return result;
 }

@@ -29,6 +29,7 @@ typedef struct gp_piece { // zero-initialized = empty
     gp_batch_t batch;
     gp_known_t *known;
     const gp_piece_options_t *options;
+    uint8_t measure;             // enum gp_row_measure
     uint64_t grain_ns, shift_ns; // shift: start of the capture since 1970
     gp_piece_row_t *rows;
     size_t row_count, row_capacity;
@@ -51,5 +52,10 @@ typedef struct gp_piece { // zero-initialized = empty
 // piece->batch.to is set; equal to `from` when there is nothing new. Returns 0 or a negative errno value.
 int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
                   const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE]);
+
+// The critical paths of a capture that has ended: the piece [size, size + 1). All of the capture is summed up for it.
+// Returns as gp_piece_make(); -EOVERFLOW where they are too many rows.
+int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size,
+                        const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE]);
 
 void gp_piece_free(gp_piece_t *piece);

@@ -195,8 +195,8 @@ static void forget_gone(shipment_t *shipment)
         struct stat status;
         if (!followed->is_seen && followed->fd >= 0 && fstat(followed->fd, &status) == 0)
             followed->size = (uint64_t)status.st_size;
-        bool has_more = followed->fd >= 0 && followed->at < followed->size && !followed->known.ended;
-        if (followed->is_seen || has_more) {
+        bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.ended;
+        if (followed->is_seen || is_left) {
             shipment->captures[kept++] = followed;
         } else {
             gp_followed_free(followed);
@@ -236,8 +236,12 @@ static int take_piece(shipper_t *shipper, shipment_t *shipment, gp_followed_t *f
 {
     char error[GP_READER_ERROR_SIZE] = "";
     gp_piece_t *piece = &shipment->pieces[shipment->count];
-    int result = gp_piece_make(piece, &followed->known, followed->fd, from, to, PIECE_BYTES, &shipper->piece_options,
-                               error);
+    struct stat status;
+    bool is_paths = to == from + 1 && fstat(followed->fd, &status) == 0 && from == (uint64_t)status.st_size;
+    int result = is_paths ? gp_piece_make_paths(piece, &followed->known, followed->fd, from,
+                                                &shipper->piece_options, error)
+                          : gp_piece_make(piece, &followed->known, followed->fd, from, to, PIECE_BYTES,
+                                          &shipper->piece_options, error);
     if (result == 0)
         result = gp_followed_process(followed, &shipper->labels, shipment->tenant, shipper->options->with_info);
     if (result < 0 || piece->batch.to == from) {
@@ -273,9 +277,19 @@ static int take_pending(shipper_t *shipper, shipment_t *shipment, const gp_journ
     return 0;
 }
 
-static bool has_more(const gp_followed_t *followed)
+static bool has_paths(const shipment_t *shipment, gp_followed_t *followed)
 {
-    return followed->fd >= 0 && !followed->is_done && followed->size > followed->at;
+    if (shipment->kind->takes != GP_TAKES_ROWS || followed->fd < 0 || followed->is_done)
+        return false;
+    if (followed->at == followed->size && !followed->known.ended)
+        gp_followed_look(followed);
+    return gp_followed_has_paths(followed);
+}
+
+static bool has_more(const shipment_t *shipment, gp_followed_t *followed)
+{
+    return followed->fd >= 0 && !followed->is_done &&
+           (followed->size > followed->at || has_paths(shipment, followed));
 }
 
 static size_t rows_of(const gp_batch_t *batch)
@@ -289,9 +303,10 @@ static void take_new(shipper_t *shipper, shipment_t *shipment)
     size_t rows = 0, at = shipment->next;
     for (size_t i = 0; i < shipment->capture_count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX; i++) {
         gp_followed_t *followed = shipment->captures[(at + i) % shipment->capture_count];
-        if (!has_more(followed))
+        if (!has_more(shipment, followed))
             continue;
-        int result = take_piece(shipper, shipment, followed, followed->at, 0);
+        bool is_paths = followed->at == followed->size;
+        int result = take_piece(shipper, shipment, followed, followed->at, is_paths ? followed->at + 1 : 0);
         if (result > 0)
             rows += rows_of(&shipment->batches[shipment->count - 1]);
         if (result < 0)
@@ -351,7 +366,10 @@ static void go_on_behind(shipper_t *shipper, shipment_t *shipment)
     }
     for (size_t i = 0; i < shipment->count; i++) {
         gp_followed_t *followed = shipment->owners[i];
-        bool is_done = followed->known.ended && followed->at >= followed->size;
+        struct stat status;
+        if (fstat(followed->fd, &status) == 0 && followed->at <= (uint64_t)status.st_size)
+            followed->size = (uint64_t)status.st_size; // it may have grown since it was looked at
+        bool is_done = followed->known.ended && followed->at >= followed->size && !has_paths(shipment, followed);
         gp_known_trim(&followed->known, false);
         if (is_done) {
             gp_followed_close(followed);
@@ -448,7 +466,7 @@ static bool is_empty(shipper_t *shipper, shipment_t *shipment)
     if (shipment->count > 0 || gp_journal_pending(shipper->journal, shipment->id, &count) != NULL)
         return false;
     for (size_t i = 0; i < shipment->capture_count; i++)
-        if (has_more(shipment->captures[i]))
+        if (has_more(shipment, shipment->captures[i]))
             return false;
     return true;
 }

@@ -47,6 +47,9 @@
     X(CENSUS, "FILE", 0, 0, NULL,                                                                                      \
       "Write all coroutines to this file when the program dies of a fatal signal; %p stands for the process id.")      \
     X(SERVICE, "NAME", 0, 0, NULL, "What the program is called where its spans go. Unset: the name of the executable.")  \
+    X(LABELS, "K=V[,...]", 0, 0, NULL,                                                                                 \
+      "Labels of the process, beside those of OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME: greenprof ship sends "   \
+      "them. Unset: none.")                                                                                            \
     X(CONSUMER, "URL...", 0, 0, NULL,                                                                                  \
       "Where spans go while the program runs, with spaces between; programs with libgreenprof only.")                  \
     X(SPOOL, "DIRECTORY", 0, 0, NULL,                                                                                  \

@@ -116,4 +116,9 @@ def check(test, store, captures):
              store.query("SELECT span, lower(hex(trace)), latency_ns FROM greenprof_requests")}
     test.assertEqual(found, {span: request for capture in captures for span, request in capture.requests.items()})
     test.assertEqual(store.number("SELECT count() FROM greenprof_requests"), len(found))
+    latencies = collections.Counter()
+    for trace, ns in found.values():
+        latencies[trace] += ns
+    test.assertEqual({trace: int(ns) for trace, ns in store.query(
+        "SELECT lower(hex(trace)), sum(weight_ns) FROM greenprof_samples WHERE measure = 1 GROUP BY trace")}, latencies)
     test.assertEqual(store.number("SELECT count() FROM greenprof_spans"), sum(capture.spans for capture in captures))

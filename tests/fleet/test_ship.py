@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """greenprof ship: what arrives, what does not leave the host, and what it says when something is wrong."""
+import json
 import os
 import resource
 import signal
+import subprocess
 import unittest
 
 from captures import NOW_S, Capture, check
 from clickhouse_server import ClickHouse, free_ports, wait_for
-from shipping import ShipTest
+from shipping import GREENPROF, ShipTest, environment
 
 
 class Arrives(ShipTest):
@@ -62,7 +64,7 @@ class Arrives(ShipTest):
         capture = Capture(self.path("a.greenprof"), 1).finish()
         self.ship("--to", self.store.url(), "--no-traces")
         self.assertEqual(self.store.query("SELECT DISTINCT lower(hex(trace)) FROM greenprof_samples"), [["0" * 32]])
-        self.assertEqual(self.store.number("SELECT sum(weight_ns) FROM greenprof_samples"), sum(capture.samples.values()))
+        self.assertEqual(self.store.number("SELECT sum(weight_ns) FROM greenprof_samples WHERE measure = 0"), sum(capture.samples.values()))
         self.assertEqual(self.store.number("SELECT count() FROM greenprof_spans"), 0)
         self.assertEqual(self.store.number("SELECT count() FROM greenprof_requests"), len(capture.requests))
 
@@ -109,6 +111,22 @@ class Arrives(ShipTest):
                            "k8s.pod.uid": "0a_1b", "container.id": "9f" * 32}.items():
             self.assertEqual(found.get(key), value, key)
 
+    def test_program(self):
+        """One that is recorded as it runs: its labels, its exact time, its samples."""
+        path = self.path("program.greenprof")
+        work = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: sum(range(100))"
+        subprocess.run([GREENPROF, "run", "-q", "-o", path, "/usr/bin/python3", "-c", work], check=True, timeout=120,
+                       env=environment(GREENPROF_LABELS="tenant=acme", OTEL_SERVICE_NAME="orders",
+                                       OTEL_RESOURCE_ATTRIBUTES="service.version=7"))
+        told = json.loads(subprocess.run([GREENPROF, "export", path, "--format", "json", "--clock", "cpu"], check=True,
+                                         capture_output=True, timeout=120).stdout)
+        self.ship("--to", self.store.url())
+        self.assertEqual(self.store.query("SELECT DISTINCT tenant, service, version FROM greenprof_samples"),
+                         [["acme", "orders", "7"]])
+        self.assertEqual(self.store.number("SELECT sum(samples) FROM greenprof_samples WHERE state = 0"),
+                         told["counters"]["samples"])
+        self.assertGreater(self.store.number("SELECT any(cpu_ns) FROM greenprof_processes"), 250_000_000)
+
     def test_losses(self):
         capture = Capture(self.path("a.greenprof"), 1).finish()
         self.ship("--to", self.store.url())
@@ -120,7 +138,7 @@ class Arrives(ShipTest):
         self.store.query("CREATE DATABASE IF NOT EXISTS other")
         self.ship("--to", self.store.url(), "--to", self.store.url(database="other"))
         check(self, self.store, [capture])
-        self.assertEqual(self.store.number("SELECT sum(weight_ns) FROM other.greenprof_samples"),
+        self.assertEqual(self.store.number("SELECT sum(weight_ns) FROM other.greenprof_samples WHERE measure = 0"),
                          sum(capture.samples.values()))
 
     def test_follows_new_files(self):
@@ -129,12 +147,14 @@ class Arrives(ShipTest):
         for seed in range(1, 4):
             files.append(Capture(self.path(f"{seed}.greenprof"), seed, chunks=20).finish())
             wait_for(lambda: self.rows() == sum(capture.count for capture in files), "all samples")
+        wait_for(lambda: self.store.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1") == 3,
+                 "critical paths")
         self.assertEqual(self.kill(process, signal.SIGTERM), 0)
         check(self, self.store, files)
 
     def rows(self):
         try:
-            return self.store.number("SELECT sum(samples) FROM greenprof_samples")
+            return self.store.number("SELECT sum(samples) FROM greenprof_samples WHERE measure = 0")
         except Exception:
             return -1
 
@@ -150,6 +170,7 @@ class Fails(ShipTest):
         with ClickHouse(ports=ports) as store:
             self.wait_for_log("arrives again")
             self.kill(process)
+            self.ship("--to", url)
             check(self, store, [capture])
 
     def test_wrong_key(self):
@@ -200,6 +221,7 @@ class Fails(ShipTest):
             store.resume()
             self.wait_for_log("arrives again")
             self.kill(process)
+            self.ship("--to", store.url())
             check(self, store, files)
 
     def test_one_shipper_at_a_time(self):

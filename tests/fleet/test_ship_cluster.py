@@ -28,6 +28,7 @@ class Shards(ShipTest):
                 capture.finish()
             wait_for(lambda: self.rows(cluster.servers[0]) == sum(capture.count for capture in files),
                      "all samples")
+            wait_for(lambda: self.paths(cluster.servers[0]) == len(files), "critical paths")
             check(self, cluster.servers[0], files)
             check(self, cluster.servers[1], files)
             parts = [server.number("SELECT count() FROM greenprof_samples_local") for server in cluster.servers]
@@ -39,6 +40,10 @@ class Shards(ShipTest):
             return server.number("SELECT sum(samples) FROM greenprof_samples WHERE measure = 0")
         except Exception:  # a shard is away
             return -1
+
+    @staticmethod
+    def paths(server):
+        return server.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1")
 
     def wait_for_rows(self, server, turn):
         """Some have arrived in every state of the cluster."""

@@ -247,7 +247,7 @@ uint32_t gp_recording_stack(gp_recording_t *recording, const gp_stack_t *stack)
     return id;
 }
 
-static void add_meta(gp_recording_t *recording, const char *key, const char *value, size_t value_len)
+void gp_recording_text(gp_recording_t *recording, const char *key, const char *value, size_t value_len)
 {
     size_t key_len = strlen(key);
     gp_meta_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_META, sizeof(*record) + key_len + value_len);
@@ -264,21 +264,21 @@ void gp_recording_meta(gp_recording_t *recording)
     char text[4096];
     ssize_t len = readlink("/proc/self/exe", text, sizeof(text));
     if (len > 0)
-        add_meta(recording, "exe", text, (size_t)len);
+        gp_recording_text(recording, "exe", text, (size_t)len);
     FILE *file = fopen("/proc/self/cmdline", "re");
     if (file != NULL) {
         size_t got = fread(text, 1, sizeof(text), file);
-        add_meta(recording, "cmdline", text, got > 0 && text[got - 1] == '\0' ? got - 1 : got);
+        gp_recording_text(recording, "cmdline", text, got > 0 && text[got - 1] == '\0' ? got - 1 : got);
         fclose(file);
     }
     struct utsname names;
     if (uname(&names) == 0)
-        add_meta(recording, "hostname", names.nodename, strlen(names.nodename));
+        gp_recording_text(recording, "hostname", names.nodename, strlen(names.nodename));
     const char *service = gp_setting(GP_SETTING_SERVICE);
     if (service != NULL)
-        add_meta(recording, "service", service, strlen(service));
+        gp_recording_text(recording, "service", service, strlen(service));
     snprintf(text, sizeof(text), "%s", prof_version(NULL, NULL, NULL));
-    add_meta(recording, "greenprof", text, strlen(text));
+    gp_recording_text(recording, "greenprof", text, strlen(text));
 }
 
 bool gp_recording_path(const char *pattern, int owner, char *path, size_t size)

@@ -33,8 +33,12 @@ void gp_recording_abandon(gp_recording_t *recording);
 // ns since the start.
 uint64_t gp_recording_since(const gp_recording_t *recording, uint64_t ticks);
 
-// The texts about the process.
+// One text about the process (capture/format.h lists the keys).
+void gp_recording_text(gp_recording_t *recording, const char *key, const char *value, size_t value_len);
+
+// The texts about the process; those of its labels, which only a capture has, no census.
 void gp_recording_meta(gp_recording_t *recording);
+void gp_recording_labels(gp_recording_t *recording);
 
 // Modules and functions that were found since the last call.
 void gp_recording_definitions(gp_recording_t *recording);

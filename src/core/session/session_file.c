@@ -61,6 +61,7 @@ void gp_session_open_later(void)
     if (find_path(path, sizeof(path), false))
         gp_writer_open_later(&gp_session_recording.writer, path, &gp_session_recording.header);
     gp_recording_meta(&gp_session_recording);
+    gp_recording_labels(&gp_session_recording);
 }
 
 int gp_session_open_now(unsigned frequency_hz)
@@ -70,7 +71,9 @@ int gp_session_open_now(unsigned frequency_hz)
     int error = find_path(path, sizeof(path), true)
                     ? gp_writer_open(&gp_session_recording.writer, path, &gp_session_recording.header)
                     : -ENAMETOOLONG;
-    if (error == 0)
+    if (error == 0) {
         gp_recording_meta(&gp_session_recording);
+        gp_recording_labels(&gp_session_recording);
+    }
     return error;
 }
