@@ -117,7 +117,8 @@ class Send(unittest.TestCase):
                              ("server+0x20;server+0x11;[parked]", "server+0x40", TRACE): 10000000,
                              ("server+0x20;server+0x10", "[thread main]", "0" * 32): 500000}),
             ("cpu", START + 10, {("server+0x20;server+0x10", "server+0x40", TRACE): 700000}),
-            ("wall", START + 10, {("server+0x20;server+0x10", "server+0x40", TRACE): 700000})]
+            ("wall", START + 10, {("server+0x20;server+0x10", "server+0x40", TRACE): 700000}),
+            ("latency", START, {("[waiting]", "server+0x40", TRACE): 25000000})]
 
     def check_profiles(self, requests):
         found = [self.profile(request) for request in requests if request.path.endswith("/profiles")]
@@ -146,7 +147,7 @@ class Send(unittest.TestCase):
             self.check_profiles(there.requests)
             self.check_traces(there.requests)
             self.assertEqual(self.ship(f"otlp+http://127.0.0.1:{there.port}"), "")
-            self.assertEqual(len(there.requests), 5, "nothing is sent twice")
+            self.assertEqual(len(there.requests), 6, "nothing is sent twice")
 
     def test_otlp_failures(self):
         """What was taken is not sent again, what was not taken is."""
@@ -177,9 +178,9 @@ class Send(unittest.TestCase):
         """ExportProfilesServiceResponse {partial_success {rejected_profiles: 3, error_message: "too old"}}"""
         with receiver.Receiver(b"\x0a\x0b\x08\x03\x12\x07too old") as there:
             said = self.ship(f"otlp+http://127.0.0.1:{there.port}")
-            self.assertEqual(len(there.requests), 5)
+            self.assertEqual(len(there.requests), 6)
             self.assertIn("3 samples or spans were refused: too old", said)
-            self.assertIn("15 samples and spans were refused in all", said)
+            self.assertIn("18 samples and spans were refused in all", said)
         with receiver.Receiver(b"\x0a\xff\xff\xff\x08garbage") as there:
             self.assertEqual(self.ship(f"otlp+http://127.0.0.1:{there.port}/other"), "")
 
@@ -213,8 +214,8 @@ class Send(unittest.TestCase):
                      for request in there.requests]
         labels = "{host=web-1,version=v1.2,"
         self.assertEqual([(start, end) for _, start, end, _ in found],
-                         [(START, START + 10)] * 2 + [(START + 10, START + 20)] * 2)
-        self.assertEqual([name.partition("{")[0] for name, *_ in found], ["shop.cpu", "shop.wall"] * 2)
+                         [(START, START + 10)] * 2 + [(START + 10, START + 20)] * 2 + [(START, START + 10)])
+        self.assertEqual([name.partition("{")[0] for name, *_ in found], ["shop.cpu", "shop.wall"] * 2 + ["shop.latency"])
         for name, *_ in found:
             self.assertTrue(name.partition("{")[1] + name.partition("{")[2] >= labels and name.endswith("}"), name)
             self.assertIn("rack=r7", name)
@@ -222,7 +223,8 @@ class Send(unittest.TestCase):
                          [{"server+0x20;server+0x10": 1500000, "server+0x20;serve": 3000000},
                           {"server+0x20;server+0x10": 1500000, "server+0x20;serve": 3000000,
                            "server+0x20;server+0x11;[parked]": 10000000},
-                          {"server+0x20;server+0x10": 700000}, {"server+0x20;server+0x10": 700000}])
+                          {"server+0x20;server+0x10": 700000}, {"server+0x20;server+0x10": 700000},
+                          {"[waiting]": 25000000}])
         self.assertEqual({(request.path, request.query["format"], request.headers["x-scope-orgid"])
                           for request in there.requests}, {("/push/ingest", "pprof", "blue")})
 
