@@ -154,7 +154,8 @@ static int make_headers(const gp_http_t *http, const gp_http_request_t *request,
     int result = 0;
     for (size_t i = 0; result == 0 && request->headers != NULL && request->headers[i] != NULL; i++)
         result = add_header(list, request->headers[i]);
-    if (result == 0 && request->body != NULL)
+    if (result == 0 && request->body != NULL &&
+        request->sigv4 == NULL) // libcurl would sign an empty header, and not send it
         result = add_header(list, request->wait_for_continue ? "Expect: 100-continue" : "Expect:");
     if (result == 0 && request->body != NULL && request->gzip)
         result = add_header(list, "Content-Encoding: gzip");
@@ -208,7 +209,9 @@ static void set_options(gp_http_t *http, const gp_http_request_t *request)
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STALLED_S);
     curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
-    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, (long)(total_ms < INT32_MAX / 2 ? 2 * total_ms : INT32_MAX));
+    if (request->wait_for_continue)
+        curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS,
+                         (long)(total_ms < INT32_MAX / 2 ? 2 * total_ms : INT32_MAX));
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "greenprof");
     if (options->user != NULL)
         curl_easy_setopt(curl, CURLOPT_USERNAME, options->user);
@@ -224,6 +227,8 @@ static void set_options(gp_http_t *http, const gp_http_request_t *request)
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
     }
+    if (request->sigv4 != NULL)
+        curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, request->sigv4);
     if (request->method != NULL)
         curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
 }
@@ -261,6 +266,13 @@ static void count_bytes(gp_http_t *http)
     http->bytes += (uint64_t)(up + down + request + header);
 }
 
+static void read_retry_after(const gp_http_t *http, gp_http_answer_t *answer)
+{
+    curl_off_t seconds = 0;
+    curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &seconds);
+    answer->retry_after_s = (long)seconds;
+}
+
 int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answer_t *answer,
                  char error[GP_FLEET_ERROR_SIZE])
 {
@@ -278,6 +290,7 @@ int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answ
         curl_easy_setopt(http->curl, CURLOPT_WRITEDATA, &exchange);
         CURLcode code = curl_easy_perform(http->curl);
         curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);
+        read_retry_after(http, answer);
         count_bytes(http);
         if (exchange.error != 0)
             result = say(error, exchange.error,

@@ -38,6 +38,9 @@ typedef struct gp_http_request {
     const void *body;
     size_t body_len;
     bool gzip; // compress the body: Content-Encoding: gzip
+    // Sign the request with the options' user and password, an id and a secret: "aws:amz:REGION:s3", as libcurl's
+    // CURLOPT_AWS_SIGV4; NULL = they are for basic authentication. The body is signed as it is: not with `gzip`.
+    const char *sigv4;
     // Send the body only when the other end has begun to handle the request (Expect: 100-continue), however long that
     // takes: a request that is given up while it waits in a queue can then not be carried out later.
     bool wait_for_continue;
@@ -52,6 +55,7 @@ typedef struct gp_http_answer { // zero-initialized = empty
     long status;                // 200; 0 = there was none
     char *text;                 // ended by NUL behind `len` bytes; NULL = none
     size_t len;
+    long retry_after_s; // when it wants to be asked again; 0 = it does not say
 } gp_http_answer_t;
 
 // Returns NULL and errno.

@@ -24,7 +24,7 @@ def parse_message(lines):
             name, value = line[:-1].strip(), parse_message(lines)
         else:
             name, value = line.split(": ", 1)
-            value = unescape(value[1:-1]) if value.startswith('"') else int(value)
+            value = unescape(value[1:-1]) if value.startswith('"') else value == "true" or int(value)
         if name.isdigit():
             raise AssertionError(f"unknown field {name}: {value}")
         message.setdefault(name, []).append(value)

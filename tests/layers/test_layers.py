@@ -48,7 +48,7 @@ ALLOWED = {
     "read/report": ["read/symbol", "capture"],
     "read/export": ["read/report"],
     "read/tree": ["read/export", "include"],               # the command's; the library has none of it
-    "fleet": ["read/report", "include"],                    # the command's, too: captures into stores of many hosts
+    "fleet": ["read/export", "include"],                    # the command's, too: captures into stores of many hosts
     "consumer": ["model", "base"],                          # backends of spans; neither names the other two
     "wire": ["model", "base"],                              # headers of requests; nor does this
     # The library's files that know both halves, or the core and one of the rooms above; and the programs.

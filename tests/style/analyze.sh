@@ -14,7 +14,7 @@ case $(gcc -dumpversion 2>&1) in
 esac
 case $2 in
 host) folders='src/(core|capture|base|model|wire|otel|static)/|runtime-hooks/' ;;
-reader) folders='src/(read/|[^/]*[.]c)|tools/greenprof/' ;;
+reader) folders='src/(read/|fleet/|[^/]*[.]c)|tools/greenprof/' ;;
 *) echo "unknown part '$2'" >&2 && exit 2 ;;
 esac
 sources=$(cd "$(dirname "$0")/../.." && pwd)

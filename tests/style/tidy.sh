@@ -9,7 +9,7 @@ command -v clang-tidy >/dev/null || {
 }
 case $2 in
 core) folders='src/core' ;;
-read) folders='src/read' ;;
+read) folders='src/(read|fleet)' ;;
 capture) folders='src/(base|model|capture|consumer|wire|static|otel/process_context|[^/]*[.]c)' ;;
 tools) folders='tools' ;;
 hooks) folders='runtime-hooks' ;;

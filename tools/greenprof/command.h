@@ -18,6 +18,7 @@ int gp_command_stop(const gp_arguments_t *arguments);
 int gp_command_dump(const gp_arguments_t *arguments);
 int gp_command_status(const gp_arguments_t *arguments);
 int gp_command_top(const gp_arguments_t *arguments);
+int gp_command_symbolize(const gp_arguments_t *arguments);
 int gp_command_ship(const gp_arguments_t *arguments);
 int gp_command_info(const gp_arguments_t *arguments);
 int gp_command_runtimes(const gp_arguments_t *arguments);

@@ -54,6 +54,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_DUMP] = gp_command_dump,
     [GP_COMMAND_STATUS] = gp_command_status,
     [GP_COMMAND_TOP] = gp_command_top,
+    [GP_COMMAND_SYMBOLIZE] = gp_command_symbolize,
 };
 
 // A capture named '-' is standard input.

@@ -23,8 +23,7 @@ typedef struct nameless {
     size_t count;
 } nameless_t;
 
-// "libz.so.1+0x1234", of libz.so.1.
-static bool has_no_name(const gp_frame_t *frame)
+bool gp_nameless_frame(const gp_frame_t *frame)
 {
     const char *slash = strrchr(frame->module, '/'), *base = slash != NULL ? slash + 1 : frame->module;
     size_t len = strlen(base);
@@ -35,7 +34,7 @@ static bool has_no_name(const gp_frame_t *frame)
 static uint16_t module_of(nameless_t *nameless, const gp_frame_t *frame)
 {
     size_t i = 0;
-    if (!has_no_name(frame))
+    if (!gp_nameless_frame(frame))
         return NAMED;
     while (i < nameless->count && strcmp(nameless->paths[i], frame->module) != 0)
         i++;

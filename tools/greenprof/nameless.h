@@ -6,3 +6,6 @@
 
 // Print a line, where it is much. Returns 0 or a negative errno value.
 int gp_nameless_print(const gp_source_t *source, const gp_report_t *report);
+
+// "libz.so.1+0x1234", of libz.so.1: whether that is all there is to say of a frame.
+bool gp_nameless_frame(const gp_frame_t *frame);

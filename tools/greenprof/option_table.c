@@ -107,6 +107,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                         .missing = "missing PID",
                         .operands_min = 1,
                         .operands_max = 1},
+    [GP_COMMAND_SYMBOLIZE] = {.name = "symbolize",
+                              .synopsis = "FILE...|URL",
+                              .what = "find names, later, for code that had none",
+                              .missing = "missing FILE",
+                              .operands_min = 1,
+                              .operands_max = INT32_MAX,
+                              .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_SHIP] = {.name = "ship",
                          .synopsis = "[DIR|FILE]... --to URL",
                          .what = "send captures, also while they are written, to a store of many hosts",
@@ -146,8 +153,9 @@ enum {
     DUMP = GP_OPTION_OF(GP_COMMAND_DUMP),
     STATUS = GP_OPTION_OF(GP_COMMAND_STATUS),
     TOP = GP_OPTION_OF(GP_COMMAND_TOP),
+    SYMBOLIZE = GP_OPTION_OF(GP_COMMAND_SYMBOLIZE),
     SHIP = GP_OPTION_OF(GP_COMMAND_SHIP),
-    EVERY = RUN | READING | MERGE | INFO | TRACE | COROUTINES | START | STOP | DUMP | STATUS | TOP | SHIP |
+    EVERY = RUN | READING | MERGE | INFO | TRACE | COROUTINES | START | STOP | DUMP | STATUS | TOP | SHIP | SYMBOLIZE |
             GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
@@ -320,8 +328,13 @@ const gp_option_t gp_options[] = {
     {TRACE, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "File to write; '-', the default, is standard output."},
 
+    {SYMBOLIZE, 0, "debuginfod", "URL[,URL...]", TEXT(debuginfod),
+     .what = "Fetch debug files of what has no names from these servers of debuginfod, env = those of DEBUGINFOD_URLS. "
+             "Without this option nothing is asked over the network."},
+
     {SHIP, 0, "to", "URL", TEXTS(to),
-     .what = "Where to: clickhouse://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE][?cluster=NAME&tenant=T&tls=1]. May be "
+     .what = "Where to: clickhouse://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE][?cluster=NAME&tenant=T&tls=1]; "
+             "otlp+http://, pyroscope+http:// or s3+http://HOST[:PORT][/PATH] (https as well); file:///DIRECTORY. May be "
              "repeated: each destination gets all."},
     {SHIP, 0, "state", "DIR", TEXT(state), .hint = GP_HINT_FILE,
      .what = "Where it is written down what has arrived (default: $XDG_STATE_HOME/greenprof, else "

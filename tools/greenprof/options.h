@@ -27,6 +27,7 @@ typedef enum gp_command_id {
     GP_COMMAND_DUMP,
     GP_COMMAND_STATUS,
     GP_COMMAND_TOP,
+    GP_COMMAND_SYMBOLIZE,
     GP_COMMAND_SHIP,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
@@ -102,6 +103,8 @@ typedef struct gp_arguments {
     // coroutines, trace
     uint64_t members;
     bool json;
+    // symbolize
+    const char *debuginfod;
     // top
     uint64_t interval_ms;
     bool once;

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "export/function_table.h"
 #include "export/otlp_fields.h"
+#include "export/otlp_resource.h"
 #include "export/output.h"
 #include "export/protobuf.h"
 #include "export/string_table.h"
@@ -395,18 +396,6 @@ static int put_tables(otlp_t *otlp)
     return result == 0 ? spill_dictionary(otlp, 0) : result;
 }
 
-// KeyValue, as resources and scopes have them.
-static void put_key_value(gp_text_t *message, unsigned field, const char *key, const char *text)
-{
-    gp_text_t value = {0}, pair = {0};
-    gp_pb_text(&value, ANY_VALUE_STRING, text);
-    gp_pb_text(&pair, KEY_VALUE_KEY, key);
-    gp_pb_message(&pair, KEY_VALUE_VALUE, &value);
-    gp_pb_message(message, field, &pair);
-    gp_text_free(&value);
-    gp_text_free(&pair);
-}
-
 // Begin a field that has `text` and `more` bytes behind it: what of it is known goes to `out`.
 static void begin_field(gp_text_t *out, unsigned field, const gp_text_t *text, uint64_t more)
 {
@@ -439,9 +428,9 @@ static int write_resource(otlp_t *otlp, FILE *out)
         scope_bytes += profiles[which].len + gp_spill_bytes(&otlp->spill, which);
     }
     gp_pb_text(&otlp->message, SCOPE_NAME, "greenprof");
-    put_key_value(&otlp->message, SCOPE_ATTRIBUTES, "opentelemetry.proto.version", PROTO_VERSION);
+    gp_otlp_put_text(&otlp->message, SCOPE_ATTRIBUTES, "opentelemetry.proto.version", PROTO_VERSION);
     put_message(otlp, &scope, SCOPE_PROFILES_SCOPE);
-    put_key_value(&otlp->message, RESOURCE_ATTRIBUTES, "service.name", otlp->report->title);
+    gp_otlp_put_resource(&otlp->message, otlp->report->title, otlp->report->resource);
     put_message(otlp, &resource, RESOURCE_PROFILES_RESOURCE);
     begin_field(&resource, RESOURCE_PROFILES_SCOPE_PROFILES, &scope, scope_bytes);
     begin_field(&data, DATA_RESOURCE_PROFILES, &resource, scope_bytes);

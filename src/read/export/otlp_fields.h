@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Field numbers of OpenTelemetry profiles. Source: opentelemetry-proto v1.10 (v1.11 has the same).
+// Field numbers of OpenTelemetry profiles and spans. Source: opentelemetry-proto v1.10 (v1.11 has the same).
 //
 // Versions before 1.10 had other numbers, and a reader of those misreads a newer file without an
 // error: these numbers change together, with PROTO_VERSION.
@@ -56,3 +56,26 @@ enum mapping_field {
     MAPPING_ATTRIBUTE_INDICES = 5,
 };
 enum attribute_field { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE = 2, ATTRIBUTE_UNIT = 3 };
+
+// Spans, which have not changed since version 1.0.
+enum trace_data_field { TRACE_DATA_RESOURCE_SPANS = 1 };
+enum resource_spans_field { RESOURCE_SPANS_RESOURCE = 1, RESOURCE_SPANS_SCOPE_SPANS = 2 };
+enum scope_spans_field { SCOPE_SPANS_SCOPE = 1, SCOPE_SPANS_SPANS = 2 };
+enum span_field {
+    SPAN_TRACE_ID = 1,
+    SPAN_SPAN_ID = 2,
+    SPAN_PARENT_SPAN_ID = 4,
+    SPAN_NAME = 5,
+    SPAN_KIND = 6,
+    SPAN_START_UNIX_NANO = 7, // fixed64
+    SPAN_END_UNIX_NANO = 8,   // fixed64
+    SPAN_ATTRIBUTES = 9,
+    SPAN_STATUS = 15,
+};
+enum span_kind { SPAN_KIND_INTERNAL = 1, SPAN_KIND_SERVER = 2, SPAN_KIND_CLIENT = 3 };
+enum status_field { STATUS_CODE = 3 };
+enum status_code { STATUS_CODE_ERROR = 2 };
+
+// What a receiver says of profiles and of spans.
+enum export_response_field { EXPORT_RESPONSE_PARTIAL_SUCCESS = 1 };
+enum partial_success_field { PARTIAL_SUCCESS_REJECTED = 1, PARTIAL_SUCCESS_MESSAGE = 2 };

@@ -184,14 +184,15 @@ typedef struct gp_report {
     uint64_t duration_ns; // wall time covered
     uint64_t start_realtime_ns;
     uint32_t frequency_hz;
-    const char *title;        // program name or profile name
-    const char *source;       // the file it is of; NULL = a profile of this process
-    const char *command;      // the command that makes it; NULL = none
-    bool with_source;         // a page shows source lines
-    uint64_t per[2];          // what a page of two divides times by, as a fraction; zeros = each side's total
-    const char *unit;         // of what comes out: "%", "ms a second"; NULL = a page of one
-    const char *root_by;      // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
-    const uint64_t *counters; // [counter_count], enum gp_counter of capture/format.h
+    const char *title;           // program name or profile name
+    const char *const *resource; // key, value, key, ..., NULL: what else is known of what ran; NULL = nothing
+    const char *source;          // the file it is of; NULL = a profile of this process
+    const char *command;         // the command that makes it; NULL = none
+    bool with_source;            // a page shows source lines
+    uint64_t per[2];             // what a page of two divides times by, as a fraction; zeros = each side's total
+    const char *unit;            // of what comes out: "%", "ms a second"; NULL = a page of one
+    const char *root_by;         // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
+    const uint64_t *counters;    // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
     // Exact mode: what was counted, by caller and callee; a pair may come more than once. Rows of a profile are its
     // calls as well, rows of a capture are samples all the same.

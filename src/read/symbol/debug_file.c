@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <libdeflate.h>
+
+#include "base/hex.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
@@ -45,15 +48,45 @@ static int open_if_right(const char *path, const wanted_t *wanted, gp_elf_t *fou
     return -ENOENT;
 }
 
+// Where debuginfod's client keeps what it has fetched. Returns whether there may be such a place.
+// Source: debuginfod_find_debuginfo(3), "CACHE".
+static bool cache_place(char path[GP_DEBUG_PATH_SIZE])
+{
+    const char *named = secure_getenv("DEBUGINFOD_CACHE_PATH"), *home = secure_getenv("HOME");
+    const char *caches = secure_getenv("XDG_CACHE_HOME");
+    struct stat status;
+    int len = -1;
+    if (named != NULL && named[0] != '\0')
+        return snprintf(path, GP_DEBUG_PATH_SIZE, "%s", named) < GP_DEBUG_PATH_SIZE;
+    if (home != NULL)
+        len = snprintf(path, GP_DEBUG_PATH_SIZE, "%s/.debuginfod_client_cache", home);
+    if (len > 0 && len < GP_DEBUG_PATH_SIZE && stat(path, &status) == 0)
+        return true;
+    if (caches != NULL && caches[0] != '\0')
+        len = snprintf(path, GP_DEBUG_PATH_SIZE, "%s/debuginfod_client", caches);
+    else if (home != NULL)
+        len = snprintf(path, GP_DEBUG_PATH_SIZE, "%s/.cache/debuginfod_client", home);
+    return len > 0 && len < GP_DEBUG_PATH_SIZE;
+}
+
+// What `greenprof symbolize` and other clients of debuginfod have fetched; nothing is fetched here.
+static int open_cached(const wanted_t *wanted, const char *hex, gp_elf_t *found, char path[GP_DEBUG_PATH_SIZE])
+{
+    char place[GP_DEBUG_PATH_SIZE];
+    if (!cache_place(place) || snprintf(path, GP_DEBUG_PATH_SIZE, "%s/%s/debuginfo", place, hex) >= GP_DEBUG_PATH_SIZE)
+        return -ENOENT;
+    return open_if_right(path, wanted, found);
+}
+
 static int open_by_build_id(const wanted_t *wanted, gp_elf_t *found, char path[GP_DEBUG_PATH_SIZE])
 {
-    int len = snprintf(path, GP_DEBUG_PATH_SIZE, DEBUG_ROOT "/.build-id/");
+    char hex[2 * GP_BUILD_ID_MAX + 1];
     if (wanted->build_id_len < 2)
         return -ENOENT;
-    for (size_t i = 0; i < wanted->build_id_len; i++)
-        len += snprintf(path + len, GP_DEBUG_PATH_SIZE - (size_t)len, i == 0 ? "%02x/" : "%02x", wanted->build_id[i]);
-    snprintf(path + len, GP_DEBUG_PATH_SIZE - (size_t)len, ".debug");
-    return open_if_right(path, wanted, found);
+    gp_hex_write(hex, wanted->build_id, wanted->build_id_len);
+    snprintf(path, GP_DEBUG_PATH_SIZE, DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
+    int result = open_if_right(path, wanted, found);
+    return result == 0 ? 0 : open_cached(wanted, hex, found, path);
 }
 
 // .gnu_debuglink: a NUL-terminated name, padding to 4, the CRC of the debug file.
@@ -122,6 +155,17 @@ static char *read_altlink(const gp_elf_t *elf, wanted_t *wanted)
     wanted->build_id_len = len - at;
     memcpy(wanted->build_id, name + at, len - at);
     return name;
+}
+
+size_t gp_debug_supplement_id(const gp_elf_t *elf, uint8_t build_id[GP_BUILD_ID_MAX])
+{
+    wanted_t wanted = {0};
+    char *name = read_altlink(elf, &wanted);
+    if (name == NULL)
+        return 0;
+    free(name);
+    memcpy(build_id, wanted.build_id, wanted.build_id_len);
+    return wanted.build_id_len;
 }
 
 int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *found)

@@ -6,7 +6,8 @@
 
 enum { GP_DEBUG_PATH_SIZE = 4200 };
 
-// Open the separate debug file that belongs to `elf`: by build-id below /usr/lib/debug, then by
+// Open the separate debug file that belongs to `elf`: by build-id below /usr/lib/debug and in what debuginfod's client
+// has fetched before ($DEBUGINFOD_CACHE_PATH, ~/.cache/debuginfod_client), then by
 // .gnu_debuglink in the file's directory, its .debug/ and /usr/lib/debug. A file counts only when
 // its build-id (or, where `elf` has none, the link's CRC) is right.
 //   path: of `elf`.
@@ -23,3 +24,6 @@ int gp_debug_file_open_by_build_id(const uint8_t *build_id, size_t build_id_len,
 //   path: of `elf`; a relative name in the link starts from its directory.
 // Returns 0 or -ENOENT.
 int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *found);
+
+// The build-id of that file. Returns its length; 0: there is no such link.
+size_t gp_debug_supplement_id(const gp_elf_t *elf, uint8_t build_id[GP_BUILD_ID_MAX]);

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT
+"""greenprof ship to receivers other than ClickHouse: what arrives, after failures as well."""
+import glob, gzip, os, shutil, subprocess, sys, tempfile, unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FORMATS = os.path.join(HERE, "..", "formats")
+sys.path.insert(0, FORMATS)
+import protoc_reader, receiver  # noqa: E402 (the reader is next door)
+
+GREENPROF, MAKE_CAPTURE = os.environ["GREENPROF"], os.environ["MAKE_CAPTURE"]
+# The folder of an opentelemetry-proto checkout: then its own files decode the bodies as well.
+OFFICIAL = os.environ.get("OPENTELEMETRY_PROTO")
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+SCRIPT = """
+header frequency=1000 realtime=1700000000000000000
+meta exe /opt/app/server
+meta hostname web-1
+module 1 /opt/app/server 0102 0x1000 0x9000 0x0
+thread 1 10 1 0 main
+coro 1 0 - 0x1000 0x1000 1 1 -
+coro 2 1 1:40 0x3000 0x1000 2 0 handler
+trace 1 4bf92f3577b34da6a3ce929d0e0e4736
+stack 1 0 1:10 1:20
+stack 2 0 1:11 1:20
+stack 3 0 function:1:7 1:20
+function 1 3 serve /src/server.py
+sample 1000000 1000000 2 1 1 1
+sample 2000000 3000000 2 1 3 1
+sample 20000000 10000000 2 1 2 1 2
+sample 21000000 500000 1 1 1 0
+sample 12000000000 700000 2 1 1 1
+span 77 0 2 2 0 25000000 1 3 16 GET /x
+span 78 77 2 2 1000000 2000000 1 6 0 SELECT
+end 13000000000 0
+"""
+START = 1700000000
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+class Send(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="greenprof-send-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.capture = os.path.join(self.folder, "api.greenprof")
+        with open(self.capture, "wb") as file:
+            file.write(self.make(SCRIPT))
+
+    def make(self, script):
+        path = os.path.join(self.folder, "made")
+        subprocess.run([MAKE_CAPTURE, path], input=script.encode(), check=True)
+        with open(path, "rb") as file:
+            return file.read()
+
+    def ship(self, *urls, status=0, environment=None):
+        """Ship all that is there; returns what was said."""
+        command = [GREENPROF, "ship", "--once", "--state", os.path.join(self.folder, "state"), self.capture]
+        env = {"PATH": os.environ["PATH"], "HOME": self.folder, "no_proxy": "*",
+               "GREENPROF_LABELS": "service=shop,version=v1.2,tenant=blue,rack=r7", **(environment or {})}
+        result = subprocess.run(command + [word for url in urls for word in ("--to", url)], capture_output=True, text=True,
+                                env=env, stdin=subprocess.DEVNULL, timeout=120)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result.stderr
+
+    def decoded(self, request, proto, message, official):
+        path = os.path.join(self.folder, "body")
+        with open(path, "wb") as file:
+            file.write(request.body)
+        if OFFICIAL:
+            full = "opentelemetry.proto." + official
+            name = "opentelemetry/proto/collector/" + official.split(".")[1] + "/" + official.split(".")[2]
+            result = subprocess.run(["protoc", "-I" + OFFICIAL, "--decode=" + full,
+                                     name + "/" + official.split(".")[1] + "_service.proto"],
+                                    input=request.body, capture_output=True, check=True)
+            self.assertEqual(result.stderr, b"")
+            self.assertNotRegex(result.stdout.decode(), r"(?m)^ *[0-9]+(:| \{)")
+        return protoc_reader.decode(path, proto, message)
+
+    def profile(self, request):
+        """(what, start in s, {(stack, coroutine, trace): value}, attributes of the resource)"""
+        self.assertEqual((request.path[-len("/v1development/profiles"):], request.headers["content-type"], request.headers["content-encoding"]),
+                         ("/v1development/profiles", "application/x-protobuf", "gzip"))
+        data = self.decoded(request, os.path.join(FORMATS, "otlp.proto"), "otlp.ProfilesData",
+                            "collector.profiles.v1development.ExportProfilesServiceRequest")
+        tables, resource = data["dictionary"][0], data["resource_profiles"][0]
+        strings = [text.decode() for text in tables["string_table"]]
+        profile = resource["scope_profiles"][0]["profiles"][0]
+        rows = {}
+        for sample in profile["samples"]:
+            stack = tables["stack_table"][sample["stack_index"][0]]["location_indices"]
+            names = [strings[tables["function_table"][line["function_index"][0]]["name_strindex"][0]]
+                     for place in reversed(stack) for line in reversed(tables["location_table"][place]["lines"])]
+            labels = {strings[tables["attribute_table"][i]["key_strindex"][0]]: tables["attribute_table"][i]["value"][0]
+                      for i in sample.get("attribute_indices", [])}
+            link = tables["link_table"][sample.get("link_index", [0])[0]]["trace_id"][0].hex()
+            rows[";".join(names), labels["coroutine.name"]["string_value"][0].decode(), link] = sample["values"][0]
+        return (strings[profile["sample_type"][0]["type_strindex"][0]], profile["time_unix_nano"][0] // 10 ** 9, rows,
+                self.attributes(resource["resource"][0]["attributes"]))
+
+    @staticmethod
+    def attributes(pairs):
+        return {pair["key"][0].decode(): (pair["value"][0]["string_value"][0].decode() if "string_value" in pair["value"][0]
+                                          else pair["value"][0]["int_value"][0]) for pair in pairs}
+
+    RESOURCE = {"service.name": "shop", "service.version": "v1.2", "service.namespace": "blue", "host.name": "web-1",
+                "rack": "r7"}
+    ROWS = [("cpu", START, {("server+0x20;server+0x10", "server+0x40", TRACE): 1000000,
+                            ("server+0x20;serve", "server+0x40", TRACE): 3000000,
+                            ("server+0x20;server+0x10", "[thread main]", "0" * 32): 500000}),
+            ("wall", START, {("server+0x20;server+0x10", "server+0x40", TRACE): 1000000,
+                             ("server+0x20;serve", "server+0x40", TRACE): 3000000,
+                             ("server+0x20;server+0x11;[parked]", "server+0x40", TRACE): 10000000,
+                             ("server+0x20;server+0x10", "[thread main]", "0" * 32): 500000}),
+            ("cpu", START + 10, {("server+0x20;server+0x10", "server+0x40", TRACE): 700000}),
+            ("wall", START + 10, {("server+0x20;server+0x10", "server+0x40", TRACE): 700000}),
+            ("latency", START, {("[waiting]", "server+0x40", TRACE): 25000000})]
+
+    def check_profiles(self, requests):
+        found = [self.profile(request) for request in requests if request.path.endswith("/profiles")]
+        self.assertEqual([profile[:3] for profile in found], self.ROWS)
+        for profile in found:
+            self.assertLessEqual(self.RESOURCE.items(), profile[3].items())
+
+    def check_traces(self, requests):
+        request, = [request for request in requests if request.path == "/v1/traces"]
+        data = self.decoded(request, os.path.join(HERE, "trace.proto"), "otlp.TracesData",
+                            "collector.trace.v1.ExportTraceServiceRequest")
+        resource, = data["resource_spans"]
+        self.assertLessEqual(self.RESOURCE.items(), self.attributes(resource["resource"][0]["attributes"]).items())
+        first, second = resource["scope_spans"][0]["spans"]
+        self.assertEqual((first["trace_id"], first["span_id"], first["name"], first["kind"], first["status"]),
+                         ([bytes.fromhex(TRACE)], [(77).to_bytes(8, "big")], [b"GET /x"], [2], [{"code": [2]}]))
+        self.assertEqual((second["parent_span_id"], second["name"], second["kind"]), ([(77).to_bytes(8, "big")], [b"SELECT"], [3]))
+        self.assertNotIn("status", second)
+        self.assertEqual([first["start_time_unix_nano"][0], first["end_time_unix_nano"][0]],
+                         [START * 10 ** 9, START * 10 ** 9 + 25000000])
+        self.assertEqual(self.attributes(second["attributes"])["greenprof.kind"], "database")
+
+    def test_otlp(self):
+        with receiver.Receiver() as there:
+            self.assertEqual(self.ship(f"otlp+http://127.0.0.1:{there.port}"), "")
+            self.check_profiles(there.requests)
+            self.check_traces(there.requests)
+            self.assertEqual(self.ship(f"otlp+http://127.0.0.1:{there.port}"), "")
+            self.assertEqual(len(there.requests), 6, "nothing is sent twice")
+
+    def test_otlp_failures(self):
+        """What was taken is not sent again, what was not taken is."""
+        with receiver.Receiver() as there:
+            there.faults = [None, 500, None, (429, {"Retry-After": "1"}), None, "slow"]
+            said = self.ship(f"otlp+http://127.0.0.1:{there.port}")
+            self.assertEqual((there.faults, there.refused), ([], 2))
+            self.check_profiles(there.requests)
+            self.check_traces(there.requests)
+            self.assertIn("status 500: not now please; trying again", said)
+            there.faults, there.requests = ["cut", None, 503], []
+            self.ship(f"otlp+http://127.0.0.1:{there.port}/other")
+            self.check_profiles(there.requests)
+
+    def test_otlp_lost_answer(self):
+        with receiver.Receiver() as there:
+            there.faults = ["lost"]
+            self.ship(f"otlp+http://127.0.0.1:{there.port}")
+            self.assertEqual(there.requests[0].body, there.requests[1].body)
+            self.check_profiles(there.requests[1:])
+
+    def test_otlp_signals_and_path(self):
+        with receiver.Receiver() as there:
+            self.ship(f"otlp+http://127.0.0.1:{there.port}/a%20b/?signals=traces")
+            self.assertEqual([request.path for request in there.requests], ["/a%20b/v1/traces"])
+
+    def test_otlp_partial_success(self):
+        """ExportProfilesServiceResponse {partial_success {rejected_profiles: 3, error_message: "too old"}}"""
+        with receiver.Receiver(b"\x0a\x0b\x08\x03\x12\x07too old") as there:
+            said = self.ship(f"otlp+http://127.0.0.1:{there.port}")
+            self.assertEqual(len(there.requests), 6)
+            self.assertIn("3 samples or spans were refused: too old", said)
+            self.assertIn("18 samples and spans were refused in all", said)
+        with receiver.Receiver(b"\x0a\xff\xff\xff\x08garbage") as there:
+            self.assertEqual(self.ship(f"otlp+http://127.0.0.1:{there.port}/other"), "")
+
+    def test_refused(self):
+        token = os.path.join(self.folder, "token")
+        with open(token, "w", encoding="ascii") as file:
+            file.write("secret-1\n")
+        with receiver.Receiver() as there:
+            there.faults = [401]
+            said = self.ship(f"otlp+http://127.0.0.1:{there.port}?token_file={token}", status=1)
+            self.assertIn("status 401", said)
+            self.ship(f"otlp+http://127.0.0.1:{there.port}?token_file={token}")
+            self.check_profiles(there.requests)
+            self.assertEqual({request.headers["authorization"] for request in there.requests}, {"Bearer secret-1"})
+
+    def test_bad_urls(self):
+        for url, words in [("otlp+http://127.0.0.1:1?signals=logs", "signals is profiles or traces"),
+                           ("otlp+http://127.0.0.1:1?colour=red", "colour: unknown option"),
+                           ("s3+http://127.0.0.1:1/", "needs a bucket"),
+                           ("s3+http://127.0.0.1:1/b?keys_file=/nowhere/keys", "No such file"),
+                           ("file:///tmp?x=1", "file:///DIRECTORY"),
+                           ("gopher://127.0.0.1/", "otlp+http")]:
+            self.assertIn(words, self.ship(url, status=2), url)
+
+    def test_pyroscope(self):
+        with receiver.Receiver() as there:
+            there.faults = [None, 500]
+            self.ship(f"pyroscope+http://127.0.0.1:{there.port}/push")
+            self.assertEqual(there.refused, 1)
+            found = [(request.query["name"], int(request.query["from"]), int(request.query["until"]), self.pprof(request))
+                     for request in there.requests]
+        labels = "{host=web-1,version=v1.2,"
+        self.assertEqual([(start, end) for _, start, end, _ in found],
+                         [(START, START + 10)] * 2 + [(START + 10, START + 20)] * 2 + [(START, START + 10)])
+        self.assertEqual([name.partition("{")[0] for name, *_ in found], ["shop.cpu", "shop.wall"] * 2 + ["shop.latency"])
+        for name, *_ in found:
+            self.assertTrue(name.partition("{")[1] + name.partition("{")[2] >= labels and name.endswith("}"), name)
+            self.assertIn("rack=r7", name)
+        self.assertEqual([rows for *_, rows in found],
+                         [{"server+0x20;server+0x10": 1500000, "server+0x20;serve": 3000000},
+                          {"server+0x20;server+0x10": 1500000, "server+0x20;serve": 3000000,
+                           "server+0x20;server+0x11;[parked]": 10000000},
+                          {"server+0x20;server+0x10": 700000}, {"server+0x20;server+0x10": 700000},
+                          {"[waiting]": 25000000}])
+        self.assertEqual({(request.path, request.query["format"], request.headers["x-scope-orgid"])
+                          for request in there.requests}, {("/push/ingest", "pprof", "blue")})
+
+    def pprof(self, request):
+        """{stack: nanoseconds} of the form's profile"""
+        boundary = request.headers["content-type"].partition("boundary=")[2].encode()
+        parts = request.body.split(b"--" + boundary)
+        files = {part.partition(b'name="')[2].partition(b'"')[0].decode(): part.partition(b"\r\n\r\n")[2][:-2]
+                 for part in parts[1:-1]}
+        self.assertEqual((sorted(files), parts[-1]), (["profile", "sample_type_config"], b"--\r\n"))
+        path = os.path.join(self.folder, "profile")
+        with open(path, "wb") as file:
+            file.write(gzip.decompress(files["profile"]))
+        data = protoc_reader.decode(path, os.path.join(HERE, "pprof.proto"), "Profile")
+        strings = [text.decode() for text in data["string_table"]]
+        functions = {item["id"][0]: strings[item["name"][0]] for item in data["function"]}
+        places = {item["id"][0]: functions[item["line"][0]["function_id"][0]] for item in data["location"]}
+        rows = {";".join(places[place] for place in reversed(sample["location_id"])): sample["value"][1]
+                for sample in data["sample"]}
+        self.assertEqual(len(rows), len(data["sample"]))
+        return rows
+
+    def test_directory(self):
+        out = os.path.join(self.folder, "out")
+        self.assertIn("No such file", self.ship(f"file://{out}/there", status=1), "a place that is not mounted is not made")
+        os.mkdir(out)
+        whole = read(self.capture)
+        half = whole.index(b"GPCK", len(whole) // 2)
+        with open(self.capture, "wb") as file:
+            file.write(whole[:half])
+        self.ship(f"file://{out}")
+        part, = glob.glob(out + "/*/*/*")
+        self.assertRegex(part, r"/out/blue/web-1/api-[0-9a-f]{16}\.greenprof\.part$")
+        self.assertEqual(read(part), whole[:half])
+        os.truncate(part, 100)  # somebody was there
+        with open(self.capture, "ab") as file:
+            file.write(whole[half:])
+        self.ship(f"file://{out}")
+        copy, = glob.glob(out + "/*/*/*")
+        self.assertEqual(copy, part[:-len(".part")])
+        self.assertEqual(read(copy), whole)
+        shutil.rmtree(os.path.join(self.folder, "state"))
+        self.ship(f"file://{out}")
+        self.assertEqual(glob.glob(out + "/*/*/*"), [copy])
+
+    def test_s3(self):
+        keys = os.path.join(self.folder, "keys")
+        with open(keys, "w", encoding="ascii") as file:
+            file.write("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = wJalr/K7MDENG+bPx\n"
+                       "aws_session_token=t0ken\n")
+        whole = read(self.capture)
+        with receiver.Receiver() as there:
+            there.faults = [503, "lost"]
+            self.ship(f"s3+http://127.0.0.1:{there.port}/bucket/my%20captures?region=eu-central-1&keys_file={keys}")
+            first, second = there.requests
+            self.assertEqual((first.method, first.body, second.body, first.path), ("PUT", whole, whole, second.path))
+            self.assertRegex(first.path, r"^/bucket/my%20captures/blue/web-1/api-[0-9a-f]{16}\.greenprof$")
+            for request in there.requests:
+                key, region, service, signed, wanted, given = receiver.aws_signature(request, "wJalr/K7MDENG+bPx")
+                self.assertEqual((key, region, service, given), ("AKIDEXAMPLE", "eu-central-1", "s3", wanted))
+                self.assertLessEqual({"host", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"}, set(signed))
+
+    def test_s3_parts(self):
+        """Of a capture that grows, the objects one after the other are the capture."""
+        whole = read(self.capture)
+        half = whole.index(b"GPCK", len(whole) // 2)
+        environment = {"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "s"}
+        with receiver.Receiver() as there:
+            with open(self.capture, "wb") as file:
+                file.write(whole[:half])
+            self.ship(f"s3+http://127.0.0.1:{there.port}/b", environment=environment)
+            with open(self.capture, "ab") as file:
+                file.write(whole[half:])
+            self.ship(f"s3+http://127.0.0.1:{there.port}/b", environment=environment)
+            objects = {request.path: request.body for request in there.requests}
+            self.assertEqual(b"".join(objects[name] for name in sorted(objects)), whole)
+            self.assertTrue(sorted(objects)[1].endswith(f".greenprof/{half:020}"), objects.keys())
+            *_, wanted, given = receiver.aws_signature(there.requests[0], "s")
+            self.assertEqual(given, wanted)
+
+    def test_several(self):
+        """One destination that fails holds up no other."""
+        out = os.path.join(self.folder, "out")
+        os.mkdir(out)
+        with receiver.Receiver() as there:
+            there.faults = [404]
+            self.ship(f"otlp+http://127.0.0.1:{there.port}", f"file://{out}", status=1)
+            self.assertEqual(len(glob.glob(out + "/*/*/*.greenprof")), 1)
+            self.assertEqual(there.requests, [])
+
+
+if __name__ == "__main__":
+    if protoc_reader.PROTOC is None:
+        print("SKIP: protoc is not installed (protobuf-compiler)")
+        sys.exit(77)
+    unittest.main()
