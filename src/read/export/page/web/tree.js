@@ -38,15 +38,21 @@ class Tree {
         const at = this.slotOf(parent, frame);
         if (this.slots[at] !== 0)
             return this.slots[at];
+        const node = this.append(parent, frame);
+        this.slots[at] = node;
+        if (2 * this.count > this.slots.length)
+            this.rehash();
+        return node;
+    }
+
+    /** Add a child that there is not yet, and that child() need not find. @param {number} parent @param {number} frame */
+    append(parent, frame) {
         const node = this.count++;
         if (node === this.parent.length)
             this.grow();
         this.parent[node] = parent;
         this.frame[node] = frame;
         this.depth[node] = this.depth[parent] + 1;
-        this.slots[at] = node;
-        if (2 * this.count > this.slots.length)
-            this.rehash();
         return node;
     }
 
@@ -139,6 +145,8 @@ class Trees {
 
     /** @param {Facts} facts @param {Shape} shape @returns {Tree} */
     make(facts, shape) {
+        if (shape.native === "fold" && !this.store.frame.kind.includes(FRAME.language)) // nothing to be folded below
+            shape = { ...shape, native: "" };
         const { focus, ...others } = shape, plain = !this.store.byLine && Object.values(others).every((value) => value === "");
         return plain ? this.plain(facts, this.focusedBy(focus)) : this.shaped(facts, shape);
     }
@@ -170,7 +178,7 @@ class Trees {
         const groups = this.groupsOf(roots, shape.stitch === "1"), count = groups ? groups.reduce((most, one) => Math.max(most, one), 0) + 1 : 1;
         tree.rowNode = new Uint32Array(facts.count);
         if (TreePlaces.can(shape, count, store.nodeCount)) {
-            this.placed(tree, facts, shape, roots, groups);
+            this.placed(tree, facts, shape, roots, groups, count);
             return tree.seal();
         }
         const place = this.isWhole(shape) ? this.wholeStacks(tree, shape) : this.cutStacks(tree, shape);
@@ -197,11 +205,12 @@ class Trees {
     /**
      * Place the stacks of all rows below what their group stands below.
      * @param {Tree} tree @param {Facts} facts @param {Shape} shape @param {Uint32Array | null} roots @param {Uint32Array | null} groups
+     * @param {number} count of the groups
      */
-    placed(tree, facts, shape, roots, groups) {
+    placed(tree, facts, shape, roots, groups, count) {
         tree.reserve(this.store.nodeCount);
         const { coro } = this.store.label, { rowNode } = tree, taken = this.focusedBy(shape.focus);
-        const places = new TreePlaces(this, tree, shape, this.keptFrames(shape));
+        const places = new TreePlaces(this, tree, shape, this.keptFrames(shape), count);
         /** By group: what its stacks stand below, and whether it spawned them. @type {{node: number, spawned: boolean}[]} */
         const bases = [];
         const baseOf = (/** @type {number} */ label) => {

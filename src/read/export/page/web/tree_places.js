@@ -10,8 +10,9 @@ class TreePlaces {
     /**
      * @param {Trees} trees @param {Tree} tree that is filled @param {Shape} shape
      * @param {Uint8Array | null} kept by frame: 1 = it is not hidden
+     * @param {number} groups
      */
-    constructor(trees, tree, shape, kept) {
+    constructor(trees, tree, shape, kept, groups) {
         this.store = trees.store;
         this.tree = tree;
         this.kept = kept;
@@ -21,6 +22,7 @@ class TreePlaces {
         this.whole = [];
         /** As `whole`, of stacks whose native frames are folded. @type {Uint32Array[]} */
         this.folded = [];
+        this.alone = groups === 1 ? this.aloneNodes() : new Uint8Array(this.store.nodeCount);
         this.stack = new Uint32Array(this.store.depth.reduce((most, one) => Math.max(most, one), 0) + 1);
     }
 
@@ -41,6 +43,31 @@ class TreePlaces {
         for (let i = 1; i < nodeCount; i++)
             below[i] = below[parent[i]] | is[node.frame[i]];
         return below;
+    }
+
+    /**
+     * By node: 1 = no other node of the store is placed where it is, so that no place is looked up for it. Siblings have different frames;
+     * where one of them is left out, its children are placed beside the others.
+     */
+    aloneNodes() {
+        const { store: { parent, nodeCount, byLine } } = this, left = new Uint8Array(nodeCount), joined = new Uint8Array(nodeCount);
+        const alone = new Uint8Array(nodeCount);
+        if (byLine || this.language)
+            return alone;
+        for (let i = 1; i < nodeCount; i++)
+            if (this.isLeftOut(i))
+                left[i] = joined[parent[i]] = 1;
+        alone[0] = 1;
+        for (let i = 1; i < nodeCount; i++)
+            alone[i] = Number(alone[parent[i]] === 1 && joined[parent[i]] === 0 && left[i] === 0);
+        return alone;
+    }
+
+    /** Whether a node has the place of its parent, which has one of its own. @param {number} i */
+    isLeftOut(i) {
+        const { kept, store: { frame, node, parent } } = this, one = node.frame[i], caller = node.frame[parent[i]];
+        return (kept !== null && kept[one] === 0) ||
+            (this.collapses && parent[i] > 0 && frame.name[one] === frame.name[caller] && frame.file[one] === frame.file[caller]);
     }
 
     /**
@@ -70,6 +97,8 @@ class TreePlaces {
     /** Where a node stands whose parent stands at a place. @param {number} at @param {number} node @param {boolean} folds */
     below(at, node, folds) {
         const { store, tree, kept } = this, { frame } = store, own = store.node.frame[node], one = store.functionOf[own];
+        if (this.alone[node] === 1)
+            return tree.append(at, one);
         if ((kept && kept[one] === 0) || (folds && frame.kind[one] === FRAME.native))
             return at;
         if (this.collapses && at > 0) {
