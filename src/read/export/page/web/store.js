@@ -149,17 +149,18 @@ class Store {
         return values;
     }
 
-    /** Uncompressed. A stream of its own: a Blob's goes by way of the browser's other processes. @param {Uint8Array<ArrayBuffer>} packed */
+    /** Uncompressed. A stream of its own: a Blob's goes by way of the browser's other processes. @param {Uint8Array} packed */
     static async inflate(packed) {
-        const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), parts = [];
-        const written = Promise.all([writer.write(packed), writer.close()]);
-        written.catch(() => undefined); // the reader fails, too
+        const source = new ReadableStream({ start: (control) => {
+            control.enqueue(packed);
+            control.close();
+        } });
+        const stream = source.pipeThrough(new DecompressionStream("deflate")), parts = [];
         let length = 0;
-        for (let reader = stream.readable.getReader(), part = await reader.read(); !part.done; part = await reader.read()) {
+        for (let reader = stream.getReader(), part = await reader.read(); !part.done; part = await reader.read()) {
             parts.push(part.value);
             length += part.value.length;
         }
-        await written;
         const bytes = new Uint8Array(length);
         let at = 0;
         for (const part of parts) {

@@ -210,11 +210,12 @@ class Trees {
     placed(tree, facts, shape, roots, groups, count) {
         tree.reserve(this.store.nodeCount);
         const { coro } = this.store.label, { rowNode } = tree, taken = this.focusedBy(shape.focus);
-        const places = new TreePlaces(this, tree, shape, this.keptFrames(shape), count);
+        const places = new TreePlaces(this, tree, shape, TreePlaces.keptFrames(this.store, shape), count);
         /** By group: what its stacks stand below, and whether it spawned them. @type {{node: number, spawned: boolean}[]} */
         const bases = [];
         const baseOf = (/** @type {number} */ label) => {
-            const root = roots ? tree.child(0, roots[label]) : 0, path = shape.stitch === "1" && coro[label] > 0 ? this.spawnersOf(coro[label] - 1) : [];
+            const root = roots ? tree.child(0, roots[label]) : 0;
+            const path = shape.stitch === "1" && coro[label] > 0 ? this.spawnersOf(coro[label] - 1) : [];
             return { node: Trees.addPath(tree, root, path), spawned: path.length > 0 };
         };
         for (let i = 0; i < facts.count; i++) {
@@ -226,15 +227,6 @@ class Trees {
             const base = bases[group] ??= baseOf(label);
             rowNode[i] = places.place(facts.node[i], group, base.node, base.spawned);
         }
-    }
-
-    /** By frame: 1 = it is not hidden; null: none is. @param {Shape} shape */
-    keptFrames({ hide, hideModule }) {
-        const { store } = this, { frame } = store, hidden = regexOf(hide), module = hideModule === "" ? -1 : store.head.modules.indexOf(hideModule);
-        if (!hidden && module < 0)
-            return null;
-        const names = Uint8Array.from(store.names, (name) => Number(hidden ? hidden.test(name) : false));
-        return Uint8Array.from(frame.name, (name, one) => Number(!names[name] && frame.module[one] !== module));
     }
 
     /** Whether all frames of all stacks are shown, and no others. @param {Shape} shape */
@@ -323,7 +315,7 @@ class Trees {
      */
     pathsOf(shape) {
         const { store } = this, { frame } = store;
-        const focus = regexOf(shape.focus), kept = this.keptFrames(shape);
+        const focus = regexOf(shape.focus), kept = TreePlaces.keptFrames(this.store, shape);
         const focused = focus ? Uint8Array.from(frame.name, (_, one) => Number(focus.test(store.nameOf(one)))) : null;
         const halved = shape.sandwich === "" ? null : Uint8Array.from(frame.name, (_, one) => Number(store.nameOf(one) === shape.sandwich));
         const below = [focused, halved].map((frames) => frames && this.nodesBelow(frames));

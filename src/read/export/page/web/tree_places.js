@@ -35,6 +35,15 @@ class TreePlaces {
         return invert === "" && sandwich === "" && !(stitch === "1" && cut) && groups * nodes <= PLACES_MAX;
     }
 
+    /** By frame: 1 = it is not hidden; null: none is. @param {Store} store @param {Shape} shape */
+    static keptFrames(store, { hide, hideModule }) {
+        const { frame } = store, hidden = regexOf(hide), module = hideModule === "" ? -1 : store.head.modules.indexOf(hideModule);
+        if (!hidden && module < 0)
+            return null;
+        const names = Uint8Array.from(store.names, (name) => Number(hidden ? hidden.test(name) : false));
+        return Uint8Array.from(frame.name, (name, one) => Number(!names[name] && frame.module[one] !== module));
+    }
+
     /** By node: 1 = a frame of a language that is not hidden is on the stack. */
     belowLanguage() {
         const { frame, node, parent, nodeCount } = this.store, is = Uint8Array.from(frame.kind, (kind, i) => Number(kind === FRAME.language &&
