@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The flame graph: boxes and numbers of a profile that is known, and what mouse and keys do with them."""
+import itertools
 import json
 
 from browser import main
@@ -202,6 +203,41 @@ class Shapes(FlameCase):
         self.assertNotIn("PyEval", self.names())
         self.keys("C")
         self.assertEqual([(box["name"], box["total"]) for box in self.boxes() if box["name"] == "turn"], [("turn", 55 * MS)])
+
+    def test_places_of_nodes_are_those_of_whole_stacks(self):
+        """Two ways to make the same tree: node by node, and, as shapes that turn or cut stacks need it, stack by stack."""
+        self.show(profile())
+        shapes = [{key: value for key, value in zip(("hide", "hideModule", "native", "collapse", "root", "focus"), values) if value}
+                  for values in itertools.product(("", "^(turn|parse)$"), ("", "libc.so.6"), ("", "fold"), ("", "1"), ("", "thread", "coroutine"),
+                                                  ("", "serve"))] + [{"stitch": "1"}, {"stitch": "1", "root": "trace"}]
+        found = self.browser.eval("""(() => {
+            const { trees, store } = greenprofApp, can = TreePlaces.can, used = new Set();
+            const sums = (selection) => {
+                const tree = trees.make(store.rows, shapeOf(selection)), weights = trees.weigh(tree, filterOf(store, selection), store.rows), named = {};
+                for (let node = 0; node < tree.count; node++) {
+                    const names = tree.edges.has(node) ? ["spawned"] : [];
+                    for (let up = node; up > 0; up = tree.parent[up])
+                        names.unshift(trees.nameOf(tree, tree.frame[up]));
+                    const key = JSON.stringify(names);
+                    if (key in named)
+                        throw new Error(`twice: ${key}`);
+                    if (weights.total[node] > 0)
+                        named[key] = [weights.total[node], weights.self[node], weights.samples[node]];
+                }
+                return JSON.stringify(Object.entries(named).sort());
+            };
+            return %s.filter((shape) => {
+                const selection = { ...SELECTION_DEFAULTS, weight: "wall", ...shape };
+                TreePlaces.can = (...asked) => (can(...asked) && used.add(JSON.stringify(shape)), can(...asked));
+                const placed = sums(selection);
+                TreePlaces.can = () => false;
+                const stacked = sums(selection);
+                TreePlaces.can = can;
+                return placed !== stacked;
+            }).map((shape) => JSON.stringify(shape)).concat(used.size);
+        })()""" % json.dumps(shapes))
+        self.assertEqual(found[:-1], [])
+        self.assertGreater(found[-1], len(shapes) / 2, "node by node is the usual way")
 
     def test_menu_by_mouse(self):
         self.show(profile())

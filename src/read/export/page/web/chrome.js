@@ -162,21 +162,32 @@ class WeightSums {
         this.app = app;
         /** @type {Map<string, {ns: number, samples: number, states: Float64Array}>} */
         this.kept = new Map();
+        /** @type {Map<Facts, {states: Float64Array, rows: Float64Array}>} */
+        this.rows = new Map();
     }
 
     /** Sum without filters. @param {string} weight */
     of(weight) {
         let found = this.kept.get(weight);
         if (!found) {
-            const { store } = this.app, facts = store.factsOf(weight), wanted = WEIGHTS[weight].states;
-            const states = new Float64Array(store.head.states.length), rows = new Float64Array(states.length);
+            const { states, rows } = this.statesOf(this.app.store.factsOf(weight)), wanted = WEIGHTS[weight].states;
+            const sum = (/** @type {Float64Array} */ values) => wanted.reduce((all, state) => all + values[state], 0);
+            found = { ns: sum(states), samples: sum(rows), states };
+            this.kept.set(weight, found);
+        }
+        return found;
+    }
+
+    /** By state: ns and how many rows. Several weights are of the same rows. @param {Facts} facts */
+    statesOf(facts) {
+        let found = this.rows.get(facts);
+        if (!found) {
+            const count = this.app.store.head.states.length, states = new Float64Array(count), rows = new Float64Array(count);
             for (let i = 0; i < facts.count; i++) {
                 states[facts.state[i]] += facts.weight[i];
                 rows[facts.state[i]]++;
             }
-            const sum = (/** @type {Float64Array} */ values) => wanted.reduce((all, state) => all + values[state], 0);
-            found = { ns: sum(states), samples: sum(rows), states };
-            this.kept.set(weight, found);
+            this.rows.set(facts, found = { states, rows });
         }
         return found;
     }

@@ -27,7 +27,7 @@ class FlameSource {
      */
     linesOf(file) {
         const { app } = this.view, { store } = app, facts = store.factsOf(app.weight);
-        const { tree, total, self, sum } = app.trees.weigh(app.trees.plain(facts), filterOf(store, app.selection), facts);
+        const { tree, total, self, sum } = app.trees.weigh(app.trees.plain(facts, null), filterOf(store, app.selection), facts);
         /** @type {Map<number, {self: number, total: number}>} */
         const lines = new Map();
         for (let i = 1; i < tree.count; i++) {

@@ -132,13 +132,13 @@ class Store {
         let at = 0, before = 0;
         for (let i = 0; i < count; i++) {
             let byte = bytes[at++], value = byte & 127;
-            if (byte > 127) {
-                let scale = 128;
-                do {
-                    byte = bytes[at++];
-                    value += (byte & 127) * scale;
-                    scale *= 128;
-                } while (byte > 127);
+            for (let shift = 7; byte > 127 && shift < 28; shift += 7) { // whole numbers of the machine, for as long as they do
+                byte = bytes[at++];
+                value |= (byte & 127) << shift;
+            }
+            for (let scale = 2 ** 28; byte > 127; scale *= 128) {
+                byte = bytes[at++];
+                value += (byte & 127) * scale;
             }
             if (encoding === "d")
                 value = before += value % 2 ? -(value + 1) / 2 : value / 2;
@@ -149,6 +149,27 @@ class Store {
         return values;
     }
 
+    /** Uncompressed. A stream of its own: a Blob's goes by way of the browser's other processes. @param {Uint8Array} packed */
+    static async inflate(packed) {
+        const source = new ReadableStream({ start: (control) => {
+            control.enqueue(packed);
+            control.close();
+        } });
+        const stream = source.pipeThrough(new DecompressionStream("deflate")), parts = [];
+        let length = 0;
+        for (let reader = stream.getReader(), part = await reader.read(); !part.done; part = await reader.read()) {
+            parts.push(part.value);
+            length += part.value.length;
+        }
+        const bytes = new Uint8Array(length);
+        let at = 0;
+        for (const part of parts) {
+            bytes.set(part, at);
+            at += part.length;
+        }
+        return bytes;
+    }
+
     /** @param {string} base64 of compressed data @returns {Promise<Store>} */
     static async load(base64) {
         let bytes;
@@ -156,12 +177,11 @@ class Store {
             const text = atob(base64), packed = new Uint8Array(text.length);
             for (let i = 0; i < packed.length; i++)
                 packed[i] = text.charCodeAt(i);
-            const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-            bytes = await new Response(stream).arrayBuffer();
+            bytes = await Store.inflate(packed);
         } catch {
             throw new Error(DAMAGED);
         }
-        return new Store(new Uint8Array(bytes));
+        return new Store(bytes);
     }
 
     /** A table; what the file does not have is empty. @param {string} name @param {string[]} columns @returns {Columns} */

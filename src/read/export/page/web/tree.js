@@ -38,15 +38,21 @@ class Tree {
         const at = this.slotOf(parent, frame);
         if (this.slots[at] !== 0)
             return this.slots[at];
+        const node = this.append(parent, frame);
+        this.slots[at] = node;
+        if (2 * this.count > this.slots.length)
+            this.rehash();
+        return node;
+    }
+
+    /** Add a child that there is not yet, and that child() need not find. @param {number} parent @param {number} frame */
+    append(parent, frame) {
         const node = this.count++;
         if (node === this.parent.length)
             this.grow();
         this.parent[node] = parent;
         this.frame[node] = frame;
         this.depth[node] = this.depth[parent] + 1;
-        this.slots[at] = node;
-        if (2 * this.count > this.slots.length)
-            this.rehash();
         return node;
     }
 
@@ -55,6 +61,14 @@ class Tree {
         (this.parent = new Uint32Array(room)).set(parent);
         (this.frame = new Int32Array(room)).set(frame);
         (this.depth = new Uint32Array(room)).set(depth);
+    }
+
+    /** Make room, once, for so many nodes. @param {number} count */
+    reserve(count) {
+        while (this.parent.length <= count)
+            this.grow();
+        while (this.slots.length < 2 * count)
+            this.slots = new Uint32Array(2 * this.slots.length);
     }
 
     rehash() {
@@ -131,28 +145,43 @@ class Trees {
 
     /** @param {Facts} facts @param {Shape} shape @returns {Tree} */
     make(facts, shape) {
-        const plain = !this.store.byLine && Object.values(shape).every((value) => value === "");
-        return plain ? this.plain(facts) : this.shaped(facts, shape);
+        if (shape.native === "fold" && !this.store.frame.kind.includes(FRAME.language)) // nothing to be folded below
+            shape = { ...shape, native: "" };
+        const { focus, ...others } = shape, plain = !this.store.byLine && Object.values(others).every((value) => value === "");
+        return plain ? this.plain(facts, this.focusedBy(focus)) : this.shaped(facts, shape);
     }
 
-    /** The store's own tree. @param {Facts} facts */
-    plain(facts) {
+    /** By node: 1 = the stack has a frame that matches; null: all stacks are taken. @param {string} focus */
+    focusedBy(focus) {
+        const { store } = this, wanted = regexOf(focus);
+        if (!wanted)
+            return null;
+        const names = Uint8Array.from(store.names, (name) => Number(wanted.test(name)));
+        return this.nodesBelow(Uint8Array.from(store.frame.name, (name) => names[name]));
+    }
+
+    /** The store's own tree. @param {Facts} facts @param {Uint8Array | null} taken by node; null = all */
+    plain(facts, taken) {
         const { store } = this, tree = new Tree();
         tree.count = store.nodeCount;
         tree.parent = store.parent;
         tree.frame = Int32Array.from(store.node.frame);
         tree.depth = store.depth;
         tree.frame[0] = -1;
-        tree.rowNode = facts.node;
+        tree.rowNode = taken ? Uint32Array.from(facts.node, (node) => taken[node] ? node : NONE) : facts.node;
         return tree;
     }
 
     /** @param {Facts} facts @param {Shape} shape */
     shaped(facts, shape) {
-        const tree = new Tree(), { store } = this;
-        const roots = this.rootsOf(tree, shape.root), place = this.isWhole(shape) ? this.wholeStacks(tree, shape) : this.cutStacks(tree, shape);
+        const tree = new Tree(), { store } = this, roots = this.rootsOf(tree, shape.root);
+        const groups = this.groupsOf(roots, shape.stitch === "1"), count = groups ? groups.reduce((most, one) => Math.max(most, one), 0) + 1 : 1;
         tree.rowNode = new Uint32Array(facts.count);
-        const groups = this.groupsOf(roots, shape.stitch === "1");
+        if (TreePlaces.can(shape, count, store.nodeCount)) {
+            this.placed(tree, facts, shape, roots, groups, count);
+            return tree.seal();
+        }
+        const place = this.isWhole(shape) ? this.wholeStacks(tree, shape) : this.cutStacks(tree, shape);
         /** By (root and spawner, node): the node it became. @type {Map<number, number>} */
         const made = new Map();
         for (let i = 0; i < facts.count; i++) {
@@ -171,6 +200,33 @@ class Trees {
             tree.rowNode[i] = node;
         }
         return tree.seal();
+    }
+
+    /**
+     * Place the stacks of all rows below what their group stands below.
+     * @param {Tree} tree @param {Facts} facts @param {Shape} shape @param {Uint32Array | null} roots @param {Uint32Array | null} groups
+     * @param {number} count of the groups
+     */
+    placed(tree, facts, shape, roots, groups, count) {
+        tree.reserve(this.store.nodeCount);
+        const { coro } = this.store.label, { rowNode } = tree, taken = this.focusedBy(shape.focus);
+        const places = new TreePlaces(this, tree, shape, TreePlaces.keptFrames(this.store, shape), count);
+        /** By group: what its stacks stand below, and whether it spawned them. @type {{node: number, spawned: boolean}[]} */
+        const bases = [];
+        const baseOf = (/** @type {number} */ label) => {
+            const root = roots ? tree.child(0, roots[label]) : 0;
+            const path = shape.stitch === "1" && coro[label] > 0 ? this.spawnersOf(coro[label] - 1) : [];
+            return { node: Trees.addPath(tree, root, path), spawned: path.length > 0 };
+        };
+        for (let i = 0; i < facts.count; i++) {
+            const label = facts.label[i], group = groups ? groups[label] : 0;
+            if (taken && taken[facts.node[i]] === 0) {
+                rowNode[i] = NONE;
+                continue;
+            }
+            const base = bases[group] ??= baseOf(label);
+            rowNode[i] = places.place(facts.node[i], group, base.node, base.spawned);
+        }
     }
 
     /** Whether all frames of all stacks are shown, and no others. @param {Shape} shape */
@@ -203,11 +259,11 @@ class Trees {
 
     /** By label: a number for those that have the same root and the same spawners. @param {Uint32Array | null} roots @param {boolean} stitched */
     groupsOf(roots, stitched) {
-        const { coro } = this.store.label, numbers = new Map();
+        const { coro } = this.store.label, numbers = new Map(), spawners = stitched ? this.spawnerGroups() : null;
         if (!roots && !stitched)
             return null;
         return Uint32Array.from(coro, (above, label) => {
-            const key = (roots ? roots[label] : 0) * 0x400000 + (stitched ? above : 0);
+            const key = (roots ? roots[label] : 0) * 0x400000 + (spawners && above > 0 ? spawners[above - 1] : 0);
             if (!numbers.has(key))
                 numbers.set(key, numbers.size);
             return numbers.get(key);
@@ -259,11 +315,7 @@ class Trees {
      */
     pathsOf(shape) {
         const { store } = this, { frame } = store;
-        const focus = regexOf(shape.focus), hide = regexOf(shape.hide);
-        const hides = Boolean(hide) || shape.hideModule !== "";
-        const keeps = (/** @type {number} */ one) => !(hide && hide.test(store.nameOf(one))) &&
-            !(shape.hideModule !== "" && store.head.modules[frame.module[one]] === shape.hideModule);
-        const kept = Uint8Array.from(frame.name, (_, one) => Number(keeps(one)));
+        const focus = regexOf(shape.focus), kept = TreePlaces.keptFrames(this.store, shape);
         const focused = focus ? Uint8Array.from(frame.name, (_, one) => Number(focus.test(store.nameOf(one)))) : null;
         const halved = shape.sandwich === "" ? null : Uint8Array.from(frame.name, (_, one) => Number(store.nameOf(one) === shape.sandwich));
         const below = [focused, halved].map((frames) => frames && this.nodesBelow(frames));
@@ -275,7 +327,7 @@ class Trees {
                 path = [...this.spawnersOf(coro - 1), ...path];
             if (focused && !path.some((one) => focused[one]))
                 return null;
-            if (hides)
+            if (kept)
                 path = path.filter((one) => one === SPAWNED || kept[one]);
             if (shape.native === "fold")
                 path = Trees.withoutNative(store, path);
@@ -283,6 +335,26 @@ class Trees {
                 path = path.filter((one, i) => i === 0 || frame.name[one] !== frame.name[path[i - 1]] || frame.file[one] !== frame.file[path[i - 1]]);
             return halved ? Trees.sandwiched(halved, path, shape.invert) : shape.invert === "1" ? path.reverse() : path;
         };
+    }
+
+    /** By coroutine: a number for those that were spawned at the same stacks; 0 = it is not known where. */
+    spawnerGroups() {
+        const { coro, coroCount } = this.store;
+        /** @type {Map<string, number>} */
+        const numbers = new Map([["", 0]]);
+        return Uint32Array.from({ length: coroCount }, (_, own) => {
+            let key = "";
+            for (let left = 16, one = own; left > 0 && coro.spawn[one] > 0; left--) {
+                key += `${coro.spawn[one]} `;
+                if (coro.parent[one] === 0)
+                    break;
+                one = coro.parent[one] - 1;
+            }
+            let number = numbers.get(key);
+            if (number === undefined)
+                numbers.set(key, number = numbers.size);
+            return number;
+        });
     }
 
     /** Stacks at which a coroutine and its spawners were spawned, outermost first. @param {number} coro @returns {number[]} */
