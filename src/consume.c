@@ -140,7 +140,8 @@ static void begin_anew(void)
 static void end_all(void)
 {
     uint64_t deadline = now_ns() + CLOSE_NS;
-    prof_core_interface()->collect(COLLECT_NS);
+    gp_request_profiles_hasten();
+    prof_core_interface()->collect(CLOSE_NS / 2);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
             gp_delivery_close(delivery_at(i), deadline);

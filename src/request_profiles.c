@@ -37,6 +37,7 @@ static _Atomic uint32_t turns;
 static _Atomic uint32_t bell;    // raised for the thread: there is something, or it is to hurry
 static _Atomic uint32_t waiting; // how many callers wait for it
 static _Atomic bool has_thread;
+static _Atomic int32_t thread_number; // it never ends; 0: it has not run yet
 static _Atomic uint64_t written_count, lost_count;
 
 static void count(_Atomic uint64_t *counter)
@@ -177,7 +178,7 @@ static void rest(uint64_t used_ns)
 
 static void *run(void *argument)
 {
-    gp_delivery_stand_back();
+    atomic_store_explicit(&thread_number, gp_delivery_stand_back(), memory_order_relaxed);
     for (;;) {
         uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
         place_t *place = next_place();
@@ -234,8 +235,14 @@ int gp_request_profiles_wait(uint64_t deadline_ns)
     return result;
 }
 
+void gp_request_profiles_hasten(void)
+{
+    gp_delivery_come_forward(atomic_load_explicit(&thread_number, memory_order_relaxed));
+}
+
 void gp_request_profiles_after_fork(void)
 {
+    atomic_store_explicit(&thread_number, 0, memory_order_relaxed); // the parent's
     for (size_t i = 0; i < PLACES; i++) {
         uint32_t state = atomic_load_explicit(&places[i].state, memory_order_relaxed);
         bool is_whole = state == RUNNING || state == ENDED;

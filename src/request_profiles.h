@@ -17,6 +17,9 @@ void gp_request_profiles_stop(void);
 // deadline_ns: CLOCK_MONOTONIC. Returns 0 or -ETIMEDOUT. Signals: safe.
 int gp_request_profiles_wait(uint64_t deadline_ns);
 
+// The process ends and is to wait: the thread goes behind the program's no more. Signals: safe.
+void gp_request_profiles_hasten(void);
+
 // In a forked child.
 void gp_request_profiles_after_fork(void);
 

@@ -115,6 +115,7 @@ void gp_delivery_after_fork(gp_delivery_t *delivery, int32_t pid)
     memset(&delivery->counts, 0, sizeof(delivery->counts));
     delivery->retry_ns = delivery->backoff_ns = delivery->adopt_ns = 0;
     delivery->is_spool_stuck = delivery->has_thread = false;
+    atomic_store_explicit(&delivery->thread, 0, memory_order_relaxed); // the parent's
     atomic_store_explicit(&delivery->phase, GP_DELIVERY_OPEN, memory_order_relaxed);
 }
 
@@ -309,23 +310,36 @@ static void finish(gp_delivery_t *delivery)
     if (delivery->state != NULL)
         delivery->backend->close(delivery->state);
     delivery->state = NULL;
+    atomic_store_explicit(&delivery->thread, 0, memory_order_relaxed);
     atomic_store_explicit(&delivery->phase, GP_DELIVERY_OVER, memory_order_release);
     gp_futex_wake_all(&delivery->phase);
 }
 
 // As it wakes up it takes the CPU from none of them.
-void gp_delivery_stand_back(void)
+int32_t gp_delivery_stand_back(void)
 {
     const struct sched_param none = {0};
     id_t self = (id_t)syscall(SYS_gettid);
     sched_setscheduler(0, SCHED_BATCH, &none);
     setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + NICER); // Linux: of the thread
+    return (int32_t)self;
+}
+
+void gp_delivery_come_forward(int32_t thread)
+{
+    const struct sched_param none = {0};
+    int saved = errno;
+    if (thread != 0) {
+        sched_setscheduler(thread, SCHED_OTHER, &none);
+        setpriority(PRIO_PROCESS, (id_t)thread, getpriority(PRIO_PROCESS, 0));
+    }
+    errno = saved;
 }
 
 void *gp_delivery_run(void *argument)
 {
     gp_delivery_t *delivery = argument;
-    gp_delivery_stand_back();
+    atomic_store_explicit(&delivery->thread, gp_delivery_stand_back(), memory_order_relaxed);
     batch_t *batch = malloc(sizeof(*batch));
     if (delivery->state == NULL && delivery->backend->open(delivery->url, &delivery->state) != 0)
         delivery->state = NULL;
@@ -347,6 +361,8 @@ void gp_delivery_close(gp_delivery_t *delivery, uint64_t deadline_ns)
 {
     uint32_t open = GP_DELIVERY_OPEN;
     delivery->deadline_ns = deadline_ns;
+    // It is not told yet to end, so the number is still its own.
+    gp_delivery_come_forward(atomic_load_explicit(&delivery->thread, memory_order_relaxed));
     // Release: partner of the acquire in gp_delivery_run().
     atomic_compare_exchange_strong_explicit(&delivery->phase, &open, GP_DELIVERY_CLOSING, memory_order_release,
                                             memory_order_relaxed);

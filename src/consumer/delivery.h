@@ -32,6 +32,7 @@ typedef struct gp_delivery {
     bool is_spool_stuck;                     // it took nothing at the last attempt
     _Atomic uint32_t phase;                  // enum gp_delivery_phase
     bool has_thread;
+    _Atomic int32_t thread; // its number, while it runs; 0: none
     struct {
         _Atomic uint64_t given, sent, refused, lost_queue, lost_end, fast, spooled, recovered, failures;
         _Atomic int32_t last_error;
@@ -50,8 +51,13 @@ void gp_delivery_give(gp_delivery_t *delivery, const gp_packed_span_t *packed);
 // The thread. delivery: gp_delivery_t *
 void *gp_delivery_run(void *delivery);
 
-// Called by such a thread as it begins: the program's threads go first.
-void gp_delivery_stand_back(void);
+// Called by such a thread as it begins: the program's threads go first. Returns its number.
+int32_t gp_delivery_stand_back(void);
+
+// Called by a thread that waits for that one: it goes first no more. Without the right to raise a priority
+// (CAP_SYS_NICE or RLIMIT_NICE) its niceness stays. Signals: safe, errno is kept.
+//   thread: its number, and it runs; 0 = none.
+void gp_delivery_come_forward(int32_t thread);
 
 // Let the thread come to its end: what is queued is sent or spooled before `deadline_ns` (CLOCK_MONOTONIC).
 void gp_delivery_close(gp_delivery_t *delivery, uint64_t deadline_ns);

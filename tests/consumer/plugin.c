@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A consumer of another author's: writes the names of the spans into the file that its URL names.
+// A consumer of another author's: writes the names of the spans into the file that its URL names, each with the
+// niceness of the thread that it is called on; and that at its end.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "greenprof/consumer.h"
 
@@ -21,12 +23,13 @@ static int send_plugin(void *state, const prof_span_record_t *spans, size_t coun
 {
     const char *at = (const char *)spans;
     for (size_t i = 0; i < count; i++, at += spans->size)
-        fprintf(state, "%s\n", ((const prof_span_record_t *)(const void *)at)->name);
+        fprintf(state, "%d %s\n", getpriority(PRIO_PROCESS, 0), ((const prof_span_record_t *)(const void *)at)->name);
     return fflush(state) == 0 ? (int)count : -errno;
 }
 
 static void close_plugin(void *state)
 {
+    fprintf(state, "%d the end\n", getpriority(PRIO_PROCESS, 0));
     fclose(state);
 }
 

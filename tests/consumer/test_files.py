@@ -4,8 +4,10 @@ import os
 import pstats
 import re
 import resource
+import shutil
 import stat
 import subprocess
+import tempfile
 import unittest
 
 from support import HOST, Case, Host, balanced, until
@@ -38,14 +40,18 @@ class Files(Case):
                 self.assertRegex(name, rf"^spans-_\._api_v2-[\w.-]+-{host.pid}\.jsonl$")
 
     def test_all_is_there_after_the_end(self):
+        """More than a batch. Not on a disk: one that is busy takes longer than a program waits as it ends (3 s)."""
+        if os.access("/dev/shm", os.W_OK):
+            self.folder = tempfile.mkdtemp(prefix="greenprof-consumer-", dir="/dev/shm")
+            self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         for leave in ("", "_exit"):
             directory = self.path("d" + leave)
             with Host(GREENPROF_CONSUMER=f" file://{directory}  null: ") as host:
-                host.do("requests 100")
+                host.do("requests 45")
                 if leave:
                     host.process.stdin.write("_exit\n")
                 self.assertEqual(host.end(), "")
-            self.assertEqual(len(self.spans("d" + leave)), 300)
+            self.assertEqual(len(self.spans("d" + leave)), 135)
 
     def test_children(self):
         with Host() as host:
@@ -211,11 +217,25 @@ class Files(Case):
         self.assertEqual(error, "greenprof: GREENPROF_CONSUMER: file: this URL, or an option of it, is wrong\n"
                                 "greenprof: GREENPROF_CONSUMER: nothing: there is no such consumer\n")
 
-    def test_plug_in(self):
+    def lines_of_plugin(self, *commands):
+        """[(niceness of the thread, name)]"""
         with Host() as host:
-            host.do(f"open plugin:{os.environ['CONSUMER_PLUGIN']}?to={self.path('names')}", "requests 2", "close", "requests 1")
-            with open(self.path("names"), encoding="utf-8") as names:
-                self.assertEqual(names.read().splitlines(), ["get key", "SELECT 1", "GET /servers/all-of-them?limit=3"] * 2)
+            host.do(f"open plugin:{os.environ['CONSUMER_PLUGIN']}?to={self.path('names')}", *commands)
+        with open(self.path("names"), encoding="utf-8") as names:
+            return [(int(nice), name) for nice, name in (line.rstrip("\n").split(" ", 1) for line in names)]
+
+    def test_plug_in(self):
+        lines = self.lines_of_plugin("requests 2", "close", "requests 1")
+        self.assertEqual([name for _, name in lines],
+                         ["get key", "SELECT 1", "GET /servers/all-of-them?limit=3"] * 2 + ["the end"])
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may raise a priority")
+    def test_who_waits_for_the_end_is_not_kept_waiting(self):
+        """The thread gives way to the program as long as the program does not wait for it."""
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        lines = self.lines_of_plugin("requests 1", "flush 60000", "close")
+        self.assertEqual({nice for nice, _ in lines[:-1]}, {min(own + 10, 19)})
+        self.assertEqual(lines[-1], (own, "the end"))
 
 
 if __name__ == "__main__":

@@ -211,12 +211,6 @@ typedef struct gp_report {
 typedef int gp_rows_taker_t(void *context, const gp_row_t *rows, size_t count);
 int gp_report_each_part(const gp_report_t *report, gp_rows_taker_t *take, void *context);
 
-// Whole nanoseconds. A damaged capture may say anything.
-static inline uint64_t gp_whole_ns(double ns)
-{
-    return ns > 0 && ns < 0x1p63 ? (uint64_t)(ns + 0.5) : ns > 0 ? INT64_MAX : 0;
-}
-
 // Whether there is no row at all.
 bool gp_report_is_empty(const gp_report_t *report);
 

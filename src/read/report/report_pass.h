@@ -120,3 +120,9 @@ int gp_pass_weigh(gp_pass_weights_t *weights, const gp_pass_weight_t *more);
 void gp_pass_weights_free(gp_pass_weights_t *weights);
 
 void gp_pass_free(gp_pass_t *pass);
+
+// Whole nanoseconds. A damaged capture may say anything.
+static inline uint64_t gp_whole_ns(double ns)
+{
+    return ns > 0 && ns < 0x1p63 ? (uint64_t)(ns + 0.5) : ns > 0 ? INT64_MAX : 0;
+}

@@ -131,6 +131,13 @@ int gp_page_rows(gp_page_writer_t *writer)
     return result;
 }
 
+// 0 is "not known", also of what no whole number in JSON holds: a damaged capture's.
+static uint64_t error_of(const gp_fact_t *fact)
+{
+    double error_ns = gp_root_of(fact->squares_ns2);
+    return error_ns < 0x1p53 ? (uint64_t)error_ns : 0;
+}
+
 static void put_facts(gp_page_writer_t *writer, gp_facts_t *facts, int table, const char *name)
 {
     // Without two sides there is nothing to compare.
@@ -140,9 +147,8 @@ static void put_facts(gp_page_writer_t *writer, gp_facts_t *facts, int table, co
     gp_facts_sort(facts, writer->nodes.order);
     for (size_t i = 0; i < facts->count; i++) {
         const gp_fact_t *fact = &facts->items[i];
-        const uint64_t row[] = {
-            fact->node,      fact->label,   fact->state, fact->tick,
-            fact->weight_ns, fact->samples, fact->side,  gp_whole_ns(gp_root_of(fact->squares_ns2))};
+        const uint64_t row[] = {fact->node,      fact->label,   fact->state, fact->tick,
+                                fact->weight_ns, fact->samples, fact->side,  error_of(fact)};
         gp_table_row(&writer->tables[table], row);
     }
 }
