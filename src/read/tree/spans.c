@@ -167,9 +167,11 @@ static unsigned worth(const gp_spans_t *set, const gp_tree_span_t *span)
 static void complete(const gp_spans_t *set, gp_tree_span_t *there, const gp_tree_span_t *span)
 {
     const char *profile = there->profile != NULL ? there->profile : span->profile;
+    const char *stack = there->stack != NULL ? there->stack : span->stack;
     if (worth(set, span) > worth(set, there))
         *there = *span;
     there->profile = profile;
+    there->stack = stack;
 }
 
 uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *span)
