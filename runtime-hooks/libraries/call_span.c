@@ -27,7 +27,8 @@ static bool is_listed(const char *list, gp_library_t library)
     size_t len = strlen(name);
     for (const char *at = list; *at != '\0';) {
         size_t word = strcspn(at, ",");
-        if ((word == len && strncmp(at, name, len) == 0) || (word == 3 && strncmp(at, "all", 3) == 0 && library != GP_LIBRARY_LIBCURL_HEADERS))
+        if ((word == len && strncmp(at, name, len) == 0) ||
+            (word == 3 && strncmp(at, "all", 3) == 0 && library != GP_LIBRARY_LIBCURL_HEADERS))
             return true;
         at += word + (at[word] == ',');
     }

@@ -128,9 +128,10 @@ static size_t write_text(char *text, size_t size)
 static bool fill(gp_curl_lines_t *lines, gp_curl_line_t *rest)
 {
     size_t count = 0;
-    char *at = lines->text;
+    lines->text[0] = '\0';
     if (write_text(lines->text, sizeof(lines->text)) == 0)
         return false;
+    char *at = lines->text;
     for (char *end; count < GP_CURL_LINES && (end = strstr(at, "\r\n")) != NULL; at = end + 2) {
         *end = '\0';
         lines->items[count] = (gp_curl_line_t){at, rest};

@@ -29,7 +29,8 @@ typedef struct gp_curl_lines {
 // Are headers to be added?
 bool gp_curl_headers_are_on(void);
 
-// Put the trace of the caller into a handle's headers. `lines` is in use until it is taken back. Returns whether it was.
+// Put the trace of the caller into a handle's headers. `lines` is in use until it is taken back. Returns whether it
+// was.
 bool gp_curl_headers_put(void *handle, gp_curl_setopt_t *setopt, gp_curl_lines_t *lines);
 
 // Give a handle its own list back, if `lines` is what it has.

@@ -168,7 +168,8 @@ static void print_answers(void)
 int main(int argc, char **argv)
 {
     pthread_t threads[CLIENTS_MAX];
-    unsigned long port = argc == 3 ? strtoul(argv[1], NULL, 10) : 0, clients = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+    unsigned long port = argc == 3 ? strtoul(argv[1], NULL, 10) : 0,
+                  clients = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
     if (port == 0 || port > UINT16_MAX || clients == 0 || clients > CLIENTS_MAX || !read_paths()) {
         fprintf(stderr, "usage: demo-load PORT CLIENTS <PATHS    (1 to %d clients)\n", CLIENTS_MAX);
         return 2;

@@ -141,7 +141,8 @@ uint32_t gp_spans_find(const gp_spans_t *set, uint32_t trace, gp_id128_t id)
     return gp_index_find(&set->span_index, gp_hash_more(trace, id.lo), same_span, set, &key);
 }
 
-// Is one of them OSProfiler's record of a span that greenprof has, too? It has an id of greenprof's then, and no process.
+// Is one of them OSProfiler's record of a span that greenprof has, too? It has an id of greenprof's then, and no
+// process.
 static bool is_point_of(const gp_spans_t *set, const gp_tree_span_t *point, const gp_tree_span_t *span)
 {
     return point->id.hi == 0 && set->processes[point->process].pid == 0 && (point->flags & GP_TREE_NO_TIMES) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The control flow as a graph for Graphviz: calls of the same kind and name below the same caller are one node. Where the
-// stacks at which spans began were kept, the functions between a span and the one around it are nodes, too.
+// The control flow as a graph for Graphviz: calls of the same kind and name below the same caller are one node. Where
+// the stacks at which spans began were kept, the functions between a span and the one around it are nodes, too.
 //
 // Source: the DOT language, graphviz.org/doc/info/lang.html.
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "tree/write.h"
 
 typedef struct node {
-    uint32_t caller; // number of a node, GP_NO_SPAN = root
+    uint32_t caller;      // number of a node, GP_NO_SPAN = root
     const char *function; // NULL: spans
     const gp_tree_span_t *first;
     uint32_t count;
@@ -38,8 +38,7 @@ static bool same_node(const void *owner, uint32_t number, const void *key)
         return false;
     if (a->function != NULL)
         return strcmp(a->function, b->function) == 0;
-    return strcmp(a->first->name, b->first->name) == 0 &&
-           strcmp(a->first->kind, b->first->kind) == 0 &&
+    return strcmp(a->first->name, b->first->name) == 0 && strcmp(a->first->kind, b->first->kind) == 0 &&
            strcmp(processes[a->first->process].service, processes[b->first->process].service) == 0;
 }
 
@@ -179,7 +178,9 @@ int gp_tree_write_dot(const gp_tree_view_t *view, FILE *out)
     for (uint32_t i = 0; i < view->trace->count && result == 0; i++)
         result = add_span(&graph, view->set->order[view->trace->first + i]);
     if (result == 0) {
-        fprintf(out, "digraph \"%s\" {\n  // bold: on the critical path; red: failed; ellipses: functions on the way to a span\n  node [shape=box];\n",
+        fprintf(out,
+                "digraph \"%s\" {\n  // bold: on the critical path; red: failed; ellipses: functions on the way to a "
+                "span\n  node [shape=box];\n",
                 gp_id128_of_trace(view->trace->id, id));
         for (uint32_t i = 0; i < graph.count; i++)
             put_node(&graph, i, out);
