@@ -14,17 +14,21 @@ static const char *const names[GP_LIBRARIES] = {
     [GP_LIBRARY_LIBPQ] = "libpq",
     [GP_LIBRARY_LIBCURL] = "libcurl",
     [GP_LIBRARY_HIREDIS] = "hiredis",
+    [GP_LIBRARY_LIBCURL_HEADERS] = "libcurl-headers",
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_on[GP_LIBRARIES];
 
-static bool is_listed(const char *list, const char *name)
+// "all" stands for what only looks: what changes what others are told has to be named.
+static bool is_listed(const char *list, gp_library_t library)
 {
+    const char *name = names[library];
     size_t len = strlen(name);
     for (const char *at = list; *at != '\0';) {
         size_t word = strcspn(at, ",");
-        if ((word == len && strncmp(at, name, len) == 0) || (word == 3 && strncmp(at, "all", 3) == 0))
+        if ((word == len && strncmp(at, name, len) == 0) ||
+            (word == 3 && strncmp(at, "all", 3) == 0 && library != GP_LIBRARY_LIBCURL_HEADERS))
             return true;
         at += word + (at[word] == ',');
     }
@@ -34,16 +38,19 @@ static bool is_listed(const char *list, const char *name)
 static void read_setting(void)
 {
     const char *list = gp_setting(GP_SETTING_SPANS);
-    for (int i = 0; i < GP_LIBRARIES; i++)
-        is_on[i] = list == NULL || is_listed(list, names[i]);
+    for (gp_library_t i = 0; i < GP_LIBRARIES; i++)
+        is_on[i] = list == NULL ? i != GP_LIBRARY_LIBCURL_HEADERS : is_listed(list, i);
+}
+
+bool gp_call_is_on(gp_library_t library)
+{
+    pthread_once(&once, read_setting);
+    return is_on[library];
 }
 
 bool gp_call_is_wanted(gp_library_t library)
 {
-    if (__builtin_expect(prof_span_current() == 0, 1))
-        return false;
-    pthread_once(&once, read_setting);
-    return is_on[library];
+    return __builtin_expect(prof_span_current() != 0, 0) && gp_call_is_on(library);
 }
 
 static void *find_beside(const void *original, const char *name)

@@ -13,8 +13,12 @@ typedef enum gp_library {
     GP_LIBRARY_LIBPQ,
     GP_LIBRARY_LIBCURL,
     GP_LIBRARY_HIREDIS,
+    GP_LIBRARY_LIBCURL_HEADERS, // only where it is named
     GP_LIBRARIES,
 } gp_library_t;
+
+// Is the library wanted?
+bool gp_call_is_on(gp_library_t library);
 
 // Is a call to be recorded: is the library wanted, and a request open? Otherwise the functions below are not called.
 bool gp_call_is_wanted(gp_library_t library);

@@ -3,6 +3,7 @@
 //
 // Source: curl/curl.h of 7.88 (CURLINFO_EFFECTIVE_URL, CURLINFO_RESPONSE_CODE; CURLE_OK is 0).
 #include "libraries/call_span.h"
+#include "libraries/libcurl_headers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,13 +45,30 @@ static void add_answer(prof_span_t *span, void *handle, int result, const void *
         prof_span_fail(span, text, NULL);
 }
 
+static int perform(perform_t *real, void *handle)
+{
+    static gp_sibling_t function;
+    gp_curl_lines_t lines;
+    if (!gp_curl_headers_are_on())
+        return real(handle);
+    gp_curl_setopt_t *setopt =
+        (gp_curl_setopt_t *)(uintptr_t)gp_call_sibling(&function, (void *)(uintptr_t)real, "curl_easy_setopt");
+    bool is_put = gp_curl_headers_put(handle, setopt, &lines);
+    int result = real(handle);
+    if (is_put)
+        gp_curl_headers_take(handle, setopt, &lines);
+    return result;
+}
+
 int curl_easy_perform(void *handle)
 {
     perform_t *real = GP_ORIGINAL(perform_t, "curl_easy_perform");
-    if (handle == NULL || !gp_call_is_wanted(GP_LIBRARY_LIBCURL))
+    if (handle == NULL || prof_span_current() == 0)
         return real(handle);
+    if (!gp_call_is_wanted(GP_LIBRARY_LIBCURL))
+        return perform(real, handle);
     prof_span_t *span = gp_call_begin(GP_LIBRARY_LIBCURL, PROF_SPAN_REST_CALL, "transfer");
-    int result = real(handle);
+    int result = perform(real, handle);
     add_answer(span, handle, result, (void *)(uintptr_t)real);
     prof_span_end(span);
     return result;

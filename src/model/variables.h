@@ -38,7 +38,7 @@
       "How switches of greenlets are known: seen in greenlet itself, by a trace function, or read at samples.")        \
     X(SPANS, "LIBRARY[,...]", 0, 0, NULL,                                                                              \
       "Libraries with calls that become spans of the request that makes them: sqlite, libpq, libcurl, hiredis; all; "  \
-      "none. Unset: all.")                                                                                                  \
+      "none. Unset: all. libcurl-headers, only where it is named: the trace goes with libcurl's requests.")                                                                                                  \
     X(CONTROL, "0|1|stopped", 0, 0, "0",                                                                               \
       "1: greenprof start, stop, dump, status and top can be used on the process, by its user and root. stopped: the " \
       "same, and nothing is recorded before it is started.")                                                           \

@@ -278,6 +278,8 @@ end 11000000 0
         text = self.succeed("report", capture, "--by", "critical-path")
         self.assertRegex(text, r"  6\.000 +6\.000 +60\.0 running +\[coroutine child\] of \[rest_dispatch GET /b\]")
         self.assertRegex(text, r"  4\.000 +2\.000 +40\.0 running +\[coroutine handler\] of \[rest_dispatch GET /a\]")
+        gains = text[text.index("   Where a millisecond less"):]
+        self.assertRegex(gains, r"  6\.000  100\.0 +1 of 1 +running +.* of \[rest_dispatch GET /b\]\n +2\.000  100\.0 +2 of 2 +running +.* of \[rest_dispatch GET /a\]\n")
 
     def test_endpoints(self):
         spans = "\n".join(f"span {n} 0 2 2 {n * 1000000} {n * 2000000} {n} 3 {16 if n == 7 else 0} GET /{n % 2}"

@@ -2,6 +2,7 @@
 """Calls of Python libraries as spans of their request, and requests of WSGI applications."""
 import json
 import unittest
+import uuid
 
 import support
 from test_spans import FAILED, REMOTE_PARENT, spans_of
@@ -9,7 +10,7 @@ from test_spans import FAILED, REMOTE_PARENT, spans_of
 support.require_package()
 support.require("sqlalchemy", "redis", "urllib3", "oslo_messaging")
 
-REQUEST, REST_CALL, REST_DISPATCH, RPC_CALL, RPC_DISPATCH, DATABASE, CACHE = 1, 2, 3, 4, 5, 6, 7
+REQUEST, REST_CALL, REST_DISPATCH, RPC_CALL, RPC_DISPATCH, DATABASE, CACHE, TASK = 1, 2, 3, 4, 5, 6, 7, 9
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
@@ -59,6 +60,31 @@ class Libraries(unittest.TestCase):
         self.assertEqual(dict(page["fields"])["http.status_code"], "200")
         self.assertEqual(within["parent_id"], page["id"])
         self.assertEqual((self.told["body"], self.told["after"]), (["a", "b"], None))
+
+
+class Points(unittest.TestCase):
+    def test_points_of_osprofiler(self):
+        """A span each, of the same trace, ids and parents as OSProfiler's driver is told."""
+        try:
+            import osprofiler  # noqa
+        except ImportError as missing:
+            self.skipTest(str(missing))
+        run = support.Run("points.py")
+        events, spans = json.loads(run.output), sorted(spans_of(run), key=lambda span: span["start_ns"])
+        self.assertEqual([(span["kind"], span["name"], bool(span["flags"] & FAILED)) for span in spans], [
+            (RPC_DISPATCH, "select_destinations", False), (DATABASE, "db SELECT", False), (TASK, "__main__.fail", True),
+            (REQUEST, "around", False),
+            (RPC_DISPATCH, "select_destinations", False), (DATABASE, "db SELECT", False), (TASK, "__main__.fail", True)])
+        self.assertNotIn("secret", json.dumps([span["fields"] for span in spans]))
+        names = ["rpc-start", "db-start", "compute-start", "compute-stop", "db-stop", "rpc-stop"]
+        self.assertEqual([event["name"] for event in events], names * 3)
+        first, starts = spans[:3], events[:3]
+        self.assertEqual([uuid.UUID(event["trace_id"]).int for event in starts], [span["id"] for span in first])
+        self.assertEqual([uuid.UUID(event["parent_id"]).int for event in starts], [span["parent_id"] for span in first])
+        self.assertEqual({span["trace"] for span in first}, {TRACE})
+        self.assertEqual(first[0]["parent_id"], 0x00f067aa0ba902b7)
+        self.assertEqual(spans[4]["parent_id"], spans[3]["id"])  # below what is open, in its trace
+        self.assertEqual([uuid.UUID(event["trace_id"]).int >> 64 != 0 for event in events[12:]], [True] * 6)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,11 @@ static void work(int64_t ns)
     } while (1);
 }
 
+void caller_work(void);
+void callee_work(void);
+int ask_other(char *program, char *trace);
+int call(char *program);
+
 __attribute__((noinline)) void caller_work(void)
 {
     work(150000000);
@@ -60,13 +65,13 @@ static int serve(const char *trace, const char *span)
     return prof_span_end(dispatch);
 }
 
-static int call(char *program)
+static const prof_span_options_t with_stack = {.size = sizeof(with_stack), .flags = PROF_SPAN_STACK};
+
+__attribute__((noinline)) int ask_other(char *program, char *trace)
 {
-    prof_span_t *request = prof_span_begin(PROF_SPAN_REST_DISPATCH, "GET /caller", NULL);
-    caller_work();
-    prof_span_t *rest_call = prof_span_begin(PROF_SPAN_REST_CALL, "GET /callee", NULL);
+    prof_span_t *rest_call = prof_span_begin(PROF_SPAN_REST_CALL, "GET /callee", &with_stack);
     prof_trace_id_t id;
-    char trace[PROF_TRACE_HEX_SIZE], span[17];
+    char span[17];
     pid_t child;
     int status = 1;
     prof_trace_get(&id);
@@ -77,6 +82,15 @@ static int call(char *program)
         waitpid(child, &status, 0);
     prof_span_set(rest_call, "http.status", "418");
     prof_span_end(rest_call);
+    return status;
+}
+
+__attribute__((noinline)) int call(char *program)
+{
+    prof_span_t *request = prof_span_begin(PROF_SPAN_REST_DISPATCH, "GET /caller", &with_stack);
+    char trace[PROF_TRACE_HEX_SIZE];
+    caller_work();
+    int status = ask_other(program, trace);
     prof_span_end(request);
     puts(trace);
     return status;

@@ -78,6 +78,27 @@ class Captures(Trace):
                        stdin=subprocess.DEVNULL)
         return path
 
+    def test_graph_of_stacks(self):
+        """The functions on the way to a span stand between it and the one around it; those of a document are the same."""
+        id, files = self.record()
+        dot = self.succeed("show", id, *files, "--dot")
+        labels = dict(re.findall(r'(?m)^  n(\d+) \[(?:shape=ellipse, )?label="(.*?)"', dot))
+        callers = {int(to): int(caller) for caller, to in re.findall(r"n(\d+) -> n(\d+)", dot)}
+
+        def way_to(node):
+            way = []
+            while node in callers:
+                node = callers[node]
+                way.append(labels[str(node)].split("\\n")[1] if "\\n" in labels[str(node)] else labels[str(node)])
+            return way
+
+        call = next(int(number) for number, label in labels.items() if "rest_call GET /callee" in label)
+        self.assertEqual(way_to(call)[:3], ["ask_other", "rest_dispatch GET /caller", "call"])  # main may end with that call
+        dispatch = next(int(number) for number, label in labels.items() if "rest_dispatch GET /callee" in label)
+        self.assertEqual(way_to(dispatch)[:2], ["rest_call GET /callee", "ask_other"])
+        document = self.write("document.json", self.succeed("show", id, *files, "--json"))
+        self.assertEqual(self.succeed("show", id, document, "--dot"), dot)
+
     def test_nothing_recorded(self):
         empty = self.path("empty.greenprof")
         subprocess.run([GREENPROF, "run", "-q", "-o", empty, "--", "/bin/echo"], check=True, capture_output=True, stdin=subprocess.DEVNULL)

@@ -12,6 +12,7 @@
 
 enum {
     COROUTINES_MAX = 2048, // a worker's: beyond, new connections wait in the kernel's queue
+    SMALL_BYTES = 16384,   // fit into any socket's buffer
 };
 
 typedef struct connection {
@@ -56,8 +57,10 @@ static int send_response(const connection_t *connection, const http_response_t *
     char head[HTTP_RESPONSE_HEAD_BYTES];
     size_t head_len = http_response_head(response, head);
     int64_t deadline_ms = loop_now_ms() + connection->worker->settings->timeout_ms;
-    int rc = socket_send(connection->fd, head, head_len, deadline_ms);
-    if (rc == 0 && response->body_len > 0)
+    if (response->body_len == 0)
+        return socket_send(connection->fd, head, head_len, deadline_ms);
+    int rc = socket_send_part(connection->fd, head, head_len, deadline_ms);
+    if (rc == 0)
         rc = socket_send(connection->fd, response->body, response->body_len, deadline_ms);
     return rc;
 }
@@ -97,8 +100,21 @@ static size_t read_head(connection_t *connection)
     return head_len;
 }
 
-// Returns whether the connection goes on.
-static bool run_call(connection_t *connection, call_t *call)
+// A small response is the kernel's as a whole: the request ends as it is handed over. The client may get the processor
+// within that call, which is none of the request's time. Returns 0 or a negative errno value.
+static int send_and_end(const connection_t *connection, const http_response_t *response, prof_span_t *span)
+{
+    bool is_small = response->body_len <= SMALL_BYTES;
+    if (is_small)
+        prof_span_end(span);
+    int rc = send_response(connection, response);
+    if (!is_small)
+        prof_span_end(span);
+    return rc;
+}
+
+// Returns whether the connection goes on. Ends the span.
+static bool run_call(connection_t *connection, call_t *call, prof_span_t *span)
 {
     join_t join = {0};
     join_child_t child;
@@ -106,12 +122,13 @@ static bool run_call(connection_t *connection, call_t *call)
     call->exchange.response.status = 200;
     if (join_spawn(&join, &child, run_request, call) != 0) {
         refuse(connection, 503);
+        prof_span_end(span);
         return false;
     }
     join_wait(&join);
     http_response_t *response = &call->exchange.response;
     response->keep_alive = call->exchange.request.keep_alive && !loop_stopping();
-    int rc = send_response(connection, response);
+    int rc = send_and_end(connection, response, span);
     free(response->body);
     return rc == 0 && response->keep_alive;
 }
@@ -129,8 +146,7 @@ static bool serve_request(connection_t *connection)
     }
     profile_identify(&call.exchange);
     prof_span_t *span = profile_begin_span(&call.exchange, connection->arrival_ns);
-    bool goes_on = run_call(connection, &call);
-    prof_span_end(span);
+    bool goes_on = run_call(connection, &call, span);
     connection->len -= head_len;
     memmove(connection->data, connection->data + head_len, connection->len);
     return goes_on;

@@ -159,10 +159,10 @@ ssize_t socket_recv_stamped(int fd, char *data, size_t size, int64_t deadline_ms
     }
 }
 
-int socket_send(int fd, const char *data, size_t len, int64_t deadline_ms)
+static int send_all(int fd, const char *data, size_t len, int64_t deadline_ms, int flags)
 {
     while (len > 0) {
-        ssize_t sent = send(fd, data, len, MSG_NOSIGNAL);
+        ssize_t sent = send(fd, data, len, MSG_NOSIGNAL | flags);
         if (sent >= 0) {
             data += sent;
             len -= (size_t)sent;
@@ -177,6 +177,16 @@ int socket_send(int fd, const char *data, size_t len, int64_t deadline_ms)
             return rc;
     }
     return 0;
+}
+
+int socket_send(int fd, const char *data, size_t len, int64_t deadline_ms)
+{
+    return send_all(fd, data, len, deadline_ms, 0);
+}
+
+int socket_send_part(int fd, const char *data, size_t len, int64_t deadline_ms)
+{
+    return send_all(fd, data, len, deadline_ms, MSG_MORE);
 }
 
 void socket_close_gently(int fd)

@@ -29,8 +29,9 @@ ssize_t socket_recv(int fd, char *data, size_t size, int64_t deadline_ms, loop_w
 ssize_t socket_recv_stamped(int fd, char *data, size_t size, int64_t deadline_ms, loop_wait_kind_t kind,
                             int64_t *arrival_ns);
 
-// Send all of it.
+// Send all of it; the second, where more follows at once: the peer is not woken for a part.
 int socket_send(int fd, const char *data, size_t len, int64_t deadline_ms);
+int socket_send_part(int fd, const char *data, size_t len, int64_t deadline_ms);
 
 // Close a connection while its peer may still be sending, without the reset that would destroy the answer on its way.
 void socket_close_gently(int fd);

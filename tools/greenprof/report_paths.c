@@ -179,7 +179,7 @@ static uint64_t shortest(const path_t *path, size_t most)
     return least;
 }
 
-static const char *state_text(const gp_path_segment_t *segment)
+const char *gp_report_path_state(const gp_path_segment_t *segment)
 {
     static const char *const texts[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
@@ -187,7 +187,7 @@ static const char *state_text(const gp_path_segment_t *segment)
     return segment->flags & GP_PATH_UNRECORDED ? "unknown" : texts[segment->state];
 }
 
-static void print_stack(const gp_source_t *source, const gp_path_segment_t *segment)
+void gp_report_print_path_stack(const gp_source_t *source, const gp_path_segment_t *segment)
 {
     const gp_dataset_t *dataset = source->dataset;
     const gp_dataset_stack_t *stack = segment->stack != GP_INDEX_NONE ? &dataset->stacks[segment->stack] : NULL;
@@ -218,10 +218,10 @@ static void print_segment(const gp_source_t *source, const gp_path_segment_t *se
 {
     print_ms(segment->from_ns - start_ns, 10);
     print_ms(segment->to_ns - segment->from_ns, 11);
-    printf(" %6.1f %-9s ", percent(segment->to_ns - segment->from_ns, latency_ns), state_text(segment));
+    printf(" %6.1f %-9s ", percent(segment->to_ns - segment->from_ns, latency_ns), gp_report_path_state(segment));
     print_coro(source, segment->coro, 28);
     printf(" ");
-    print_stack(source, segment);
+    gp_report_print_path_stack(source, segment);
     if (segment->state == GP_KIND_PARKED && segment->blame != GP_INDEX_NONE) {
         printf("; woken by ");
         print_coro(source, segment->blame, 0);
@@ -310,8 +310,10 @@ int gp_report_print_paths(const gp_source_t *source, const gp_report_t *report, 
 {
     uint32_t number = 0;
     path_t path = {0};
-    if (source->path_sums.requests != 1)
-        return print_parts(source, report);
+    if (source->path_sums.requests != 1) {
+        int result = print_parts(source, report);
+        return result == 0 ? gp_report_print_gains(source) : result;
+    }
     while (number < source->requests->count && !source->requests_chosen[number])
         number++;
     const gp_request_t *request = &source->requests->items[number];

@@ -31,5 +31,13 @@ int gp_report_print_requests(const gp_source_t *source, const gp_table_options_t
 //   segments: how many of the path to show, the longest; 0 = all.
 int gp_report_print_paths(const gp_source_t *source, const gp_report_t *report, size_t segments);
 
+// Its table for many requests: the stacks that have most of their paths. Returns 0 or -ENOMEM.
+int gp_report_print_gains(const gp_source_t *source);
+
+// A segment of a path: "running", and its stack, innermost first.
+struct gp_path_segment;
+const char *gp_report_path_state(const struct gp_path_segment *segment);
+void gp_report_print_path_stack(const gp_source_t *source, const struct gp_path_segment *segment);
+
 // The interactive shell (`report -i`). Returns the exit status.
 int gp_shell(const gp_arguments_t *arguments);

@@ -138,8 +138,10 @@ static int check_spans(const gp_spans_t *set, const char *first_source)
 
 static int show_trace(const gp_arguments_t *arguments, gp_trace_sources_t *sources, request_t *request)
 {
-    // The page has flame graphs.
-    int status = arguments->html ? gp_trace_sources_profile(sources, request->view.trace) : 0;
+    // The page has flame graphs; the graph and the document have where spans began.
+    int status = arguments->html                     ? gp_trace_sources_profile(sources, request->view.trace)
+                 : arguments->dot || arguments->json ? gp_trace_sources_stacks(sources, request->view.trace)
+                                                     : 0;
     return status == 0 ? write_output(arguments, request) : status;
 }
 

@@ -11,7 +11,9 @@
 
 #include "capture/format.h"
 #include "export/formats.h"
+#include "export/text.h"
 #include "message.h"
+#include "report/build.h"
 
 static bool is_url(const char *source)
 {
@@ -183,6 +185,49 @@ int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t 
         status = profile_capture(sources, &sources->captures[i], trace);
         gp_source_warn_changed(&sources->captures[i]);
     }
+    return status;
+}
+
+// Functions from the outermost, a line each. Returns the set's, or NULL when memory is short.
+static const char *stack_text(gp_spans_t *set, const gp_source_t *source, const gp_dataset_stack_t *stack)
+{
+    gp_text_t text = {0};
+    for (size_t i = stack->depth; i > 0; i--) {
+        const char *name = gp_report_loc_name(source->dataset, source->symbolizer, stack->frames[i - 1]);
+        if (text.len > 0)
+            gp_text_add(&text, "\n", 1);
+        gp_text_add(&text, name, strlen(name));
+    }
+    gp_text_add(&text, "", 1);
+    const char *kept = text.failed ? NULL : gp_spans_text(set, text.data);
+    gp_text_free(&text);
+    return kept;
+}
+
+static int stacks_of(gp_spans_t *set, const gp_source_t *source, const gp_tree_trace_t *trace)
+{
+    const gp_dataset_t *dataset = source->dataset;
+    uint32_t number = find_trace(dataset, trace->id);
+    for (size_t i = 0; i < dataset->span_count && number != 0; i++) {
+        const gp_dataset_span_t *span = &dataset->spans[i];
+        const gp_dataset_stack_t *stack = &dataset->stacks[span->stack];
+        if (span->trace != number || stack->depth == 0)
+            continue;
+        uint32_t found = gp_spans_find(set, (uint32_t)(trace - set->traces), (gp_id128_t){0, span->id});
+        const char *text = found != GP_NO_SPAN ? stack_text(set, source, stack) : "";
+        if (text == NULL)
+            return gp_fail(source->path, "%s", strerror(ENOMEM));
+        if (found != GP_NO_SPAN)
+            set->items[found].stack = text;
+    }
+    return 0;
+}
+
+int gp_trace_sources_stacks(gp_trace_sources_t *sources, const gp_tree_trace_t *trace)
+{
+    int status = 0;
+    for (size_t i = 0; i < sources->capture_count && status == 0; i++)
+        status = stacks_of(&sources->spans, &sources->captures[i], trace);
     return status;
 }
 

@@ -21,4 +21,7 @@ int gp_trace_sources_open(gp_trace_sources_t *sources, const gp_arguments_t *arg
 // Find what the captures sampled for the spans of a trace. Returns 0 or an exit status, with a message.
 int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t *trace);
 
+// Find the stacks at which spans of a trace began, where PROF_SPAN_STACK kept them. The same.
+int gp_trace_sources_stacks(gp_trace_sources_t *sources, const gp_tree_trace_t *trace);
+
 void gp_trace_sources_close(gp_trace_sources_t *sources);

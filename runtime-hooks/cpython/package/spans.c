@@ -107,10 +107,11 @@ static int read_keyword(span_t *me, PyObject *key, PyObject *value)
     }
     if (PyUnicode_CompareWithASCIIString(key, "start_unix_ns") == 0)
         return value != Py_None ? read_number(value, &me->options.start_unix_ns) : 0;
-    if (PyUnicode_CompareWithASCIIString(key, "profile") != 0)
+    bool is_stack = PyUnicode_CompareWithASCIIString(key, "stack") == 0;
+    if (!is_stack && PyUnicode_CompareWithASCIIString(key, "profile") != 0)
         return 1;
     if ((is_true = PyObject_IsTrue(value)) == 1)
-        me->options.flags |= PROF_SPAN_PROFILE;
+        me->options.flags |= is_stack ? PROF_SPAN_STACK : PROF_SPAN_PROFILE;
     return is_true < 0 ? -1 : 0;
 }
 

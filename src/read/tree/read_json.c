@@ -237,6 +237,9 @@ static int add_span(gp_spans_t *set, const json_t *object)
     if (json_is_true(json_object_get(object, "remote_parent")))
         span.flags |= GP_TREE_REMOTE_PARENT;
     gp_json_times(&span, object);
+    const char *stack = gp_json_string(object, "stack");
+    if (stack[0] != '\0' && (span.stack = gp_spans_text(set, stack)) == NULL)
+        return -ENOMEM;
     if (gp_json_fields(set, &span, json_object_get(object, "fields")) < 0)
         return -ENOMEM;
     return gp_spans_add(set, &span) != GP_NO_SPAN ? 0 : -ENOMEM;

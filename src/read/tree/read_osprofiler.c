@@ -203,8 +203,9 @@ static int put_event(gp_events_t *events, pending_t *pending, const json_t *even
     gp_tree_span_t *span = &pending->span;
     int64_t timestamp = read_timestamp(gp_json_string(event, "timestamp"));
     bool is_start = strcmp(suffix_of(gp_json_string(event, "name")), "-start") == 0;
-    if (is_start ? pending->has_start : pending->has_stop)
-        return 0; // it came twice
+    bool is_more = !pending->is_own && json_is_object(json_object_get(json_object_get(event, "info"), "greenprof"));
+    if ((is_start ? pending->has_start : pending->has_stop) && !is_more)
+        return 0; // it came twice; OSProfiler's driver and greenprof's consumer may both have written it
     if (is_start) {
         span->start_ns = timestamp;
         pending->has_start = true;

@@ -141,32 +141,45 @@ uint32_t gp_spans_find(const gp_spans_t *set, uint32_t trace, gp_id128_t id)
     return gp_index_find(&set->span_index, gp_hash_more(trace, id.lo), same_span, set, &key);
 }
 
+// Is one of them OSProfiler's record of a span that greenprof has, too? It has an id of greenprof's then, and no
+// process.
+static bool is_point_of(const gp_spans_t *set, const gp_tree_span_t *point, const gp_tree_span_t *span)
+{
+    return point->id.hi == 0 && set->processes[point->process].pid == 0 && (point->flags & GP_TREE_NO_TIMES) &&
+           set->processes[span->process].pid != 0;
+}
+
 // Is it the same span by another source? Sources write times in units of their own, and may name a service in two ways.
 static bool is_same(const gp_spans_t *set, const gp_tree_span_t *a, const gp_tree_span_t *b)
 {
+    if (is_point_of(set, a, b) || is_point_of(set, b, a))
+        return a->id.hi == b->id.hi;
     return a->id.hi == b->id.hi && set->processes[a->process].pid == set->processes[b->process].pid &&
            strcmp(a->kind, b->kind) == 0 && strcmp(a->name, b->name) == 0;
 }
 
-// Of two records of a span, that of one that has ended and has times says most.
-static unsigned worth(const gp_tree_span_t *span)
+// Of two records of a span, that of one that has ended and has times says most; OSProfiler's says least.
+static unsigned worth(const gp_spans_t *set, const gp_tree_span_t *span)
 {
-    return (span->flags & GP_TREE_OPEN ? 0u : 2u) + (span->flags & GP_TREE_NO_TIMES ? 0u : 1u);
+    return (set->processes[span->process].pid != 0 ? 4u : 0u) + (span->flags & GP_TREE_OPEN ? 0u : 2u) +
+           (span->flags & GP_TREE_NO_TIMES ? 0u : 1u);
 }
 
-static void complete(gp_tree_span_t *there, const gp_tree_span_t *span)
+static void complete(const gp_spans_t *set, gp_tree_span_t *there, const gp_tree_span_t *span)
 {
     const char *profile = there->profile != NULL ? there->profile : span->profile;
-    if (worth(span) > worth(there))
+    const char *stack = there->stack != NULL ? there->stack : span->stack;
+    if (worth(set, span) > worth(set, there))
         *there = *span;
     there->profile = profile;
+    there->stack = stack;
 }
 
 uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *span)
 {
     uint32_t there = gp_spans_find(set, span->trace, span->id), flags = 0;
     if (there != GP_NO_SPAN && is_same(set, &set->items[there], span)) {
-        complete(&set->items[there], span);
+        complete(set, &set->items[there], span);
         set->merged++;
         return there;
     }

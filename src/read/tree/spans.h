@@ -49,6 +49,7 @@ typedef struct gp_tree_span {
     uint32_t flags; // enum gp_tree_flag
     uint32_t field_count;
     const gp_tree_field_t *fields; // [field_count]
+    const char *stack;             // at its beginning, functions from the outermost, a line each; NULL = not kept
     const char *profile;           // folded stacks of what ran for it, its children in its process included; or NULL
     // By gp_spans_link():
     uint32_t parent, first_child, next_sibling, depth; // GP_NO_SPAN = none

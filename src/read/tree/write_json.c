@@ -65,6 +65,8 @@ static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_
         if (gp_tree_field(span, span->fields[i].key) == span->fields[i].value) // the first of its key
             gp_json_key_text(json, span->fields[i].key, span->fields[i].value);
     gp_json_close(json, '}');
+    if (span->stack != NULL)
+        gp_json_key_text(json, "stack", span->stack);
     gp_json_key_uint(json, "depth", span->depth);
     gp_json_key(json, "from_ns");
     gp_json_int(json, span->from_ns - view->trace->from_ns);

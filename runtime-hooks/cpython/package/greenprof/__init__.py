@@ -237,6 +237,7 @@ class span(_greenprof.Span):
     remote_parent: the id of a span of another process, or 0: this span is a request
     start_unix_ns: when it began, if that was earlier
     profile:       record this request whatever the policy says
+    stack:         keep the stack at which it begins
     fields:        more that is known of it; values are str(value)
     """
     __slots__ = ()

@@ -9,15 +9,19 @@
 Outside of requests nothing is recorded. No values are kept: of a statement its text with placeholders, of a command its name,
 of an address neither user nor query. urllib3 (and requests, which is built on it) and oslo_messaging carry the trace to the
 other side, where oslo_messaging's dispatcher begins a request below the call.
+
+Points of OSProfiler are spans of the same trace and, in OSProfiler's own store, of the same id: `greenprof trace show` shows
+both as one, and OSProfiler's driver goes on as before.
 """
 import functools
 import importlib
 import re
 import urllib.parse
+import uuid
 
 import greenprof
 
-NAMES = ("oslo_messaging", "redis", "sqlalchemy", "urllib3")
+NAMES = ("oslo_messaging", "osprofiler", "redis", "sqlalchemy", "urllib3")
 
 _CARRIER = "greenprof_context"  # key in the context of a call by oslo.messaging
 _undo = {}  # name: what takes it back
@@ -86,6 +90,70 @@ def _oslo_messaging():
         return dispatch
 
     undo = [_replace(transport, "_send", make_send), _replace(dispatcher, "dispatch", make_dispatch)]
+    return lambda: [step() for step in undo]
+
+
+_POINTS = {"wsgi": "rest_dispatch", "db": "database", "http": "rest_call", "requests": "rest_call"}
+
+
+def _begin_point(profiler, name, info, is_first):
+    """The span of a point. The first in a process is a request, below the caller's point, if nothing is open."""
+    kind = _POINTS.get(name) or ("task" if name != "rpc" else "rpc_dispatch" if is_first else "rpc_call")
+    told = info or {}
+    request, function = (told.get(key) if isinstance(told.get(key), dict) else {} for key in ("request", "function"))
+    text = f"{request.get('method')} {request.get('path')}" if request else str(function.get("name") or name)
+    statement = told["db"].get("statement") if isinstance(told.get("db"), dict) else None
+    fields = {} if statement is None else {"db.statement": str(statement)}
+    if statement is not None:
+        text = "db " + _verb(str(statement), "execute")
+    if not is_first or _is_wanted():
+        return greenprof.span(kind, text, **fields)
+    parent = uuid.UUID(profiler.get_id())
+    base = uuid.UUID(profiler.get_base_id())
+    if parent == base:
+        return greenprof.span(kind, text, trace=base.hex, remote_parent=0, **fields)
+    if parent.int >> 64:
+        fields["osprofiler.parent"] = str(parent)
+    return greenprof.span(kind, text, trace=base.hex, remote_parent=parent.int & 0xFFFFFFFFFFFFFFFF, **fields)
+
+
+def _osprofiler():
+    profiler = importlib.import_module("osprofiler.profiler")._Profiler
+
+    def make_start(original):
+        def start(self, name, info=None):
+            points = self.__dict__.setdefault("greenprof_points", [])
+            try:
+                span = _begin_point(self, name, info, not points)
+                span.__enter__()
+            except ValueError:  # a trace whose id is no UUID
+                span = None
+            points.append(span)
+            return original(self, name, info)
+        return start
+
+    def make_stop(original):
+        def stop(self, info=None):
+            points = self.__dict__.get("greenprof_points")
+            span = points.pop() if points else None
+            try:
+                return original(self, info)
+            finally:
+                if span is not None:
+                    if info and info.get("etype"):
+                        span.fail(str(info["etype"]), str(info.get("message", "")))
+                    span.__exit__(None, None, None)
+        return stop
+
+    def make_notify(original):
+        def notify(self, name, info):
+            points = self.__dict__.get("greenprof_points")
+            if name.endswith("-start") and points and points[-1] is not None and points[-1].id:
+                self._trace_stack[-1] = str(uuid.UUID(int=points[-1].id))
+            return original(self, name, info)
+        return notify
+
+    undo = [_replace(profiler, "start", make_start), _replace(profiler, "stop", make_stop), _replace(profiler, "_notify", make_notify)]
     return lambda: [step() for step in undo]
 
 
