@@ -10,8 +10,8 @@ typedef struct gp_ask_bytes { // zero-initialized = empty
 } gp_ask_bytes_t;
 
 typedef struct gp_ask_answer {
-    gp_ask_bytes_t samples; // stack UInt64, state UInt8, name String, trace FixedString(16), time UInt32, weight
-                            // UInt64, samples UInt64
+    gp_ask_bytes_t samples;   // stack UInt64, state UInt8, name String, trace FixedString(16), time UInt32, weight
+                              // UInt64, samples UInt64
     gp_ask_bytes_t stacks;    // stack UInt64, names Array(String), files Array(String), lines Array(UInt32)
     uint64_t first_s, last_s; // when the first and the last sample's grain begins, since 1970
 } gp_ask_answer_t;
