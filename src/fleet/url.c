@@ -12,7 +12,9 @@
 static char *decoded(const char *from, const char *to)
 {
     char *text = malloc((size_t)(to - from) + 1), *at = text;
-    for (; text != NULL && from < to; from++) {
+    if (text == NULL)
+        return NULL;
+    for (; from < to; from++) {
         uint8_t byte = (uint8_t)*from;
         if (*from == '%') {
             if (to - from < 3 || gp_hex_read(from + 1, &byte, 1) == NULL || byte == 0) {
@@ -23,8 +25,7 @@ static char *decoded(const char *from, const char *to)
         }
         *at++ = (char)byte;
     }
-    if (text != NULL)
-        *at = '\0';
+    *at = '\0';
     return text;
 }
 
