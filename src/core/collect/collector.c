@@ -359,11 +359,14 @@ int gp_collector_start(void)
         return 0;
     }
     pthread_t thread;
-    int error = gp_thread_start_own(collect, NULL, &thread);
-    if (error != 0)
-        return error;
-    pthread_detach(thread);
+    // Before it begins: where it is told to leave at once, it takes that back.
     atomic_store_explicit(&running, true, memory_order_release);
+    int error = gp_thread_start_own(collect, NULL, &thread);
+    if (error != 0) {
+        atomic_store_explicit(&running, false, memory_order_release);
+        return error;
+    }
+    pthread_detach(thread);
     return 0;
 }
 

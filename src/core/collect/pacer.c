@@ -195,11 +195,13 @@ static int start(void)
     if (!is_away)
         queue.count = idle_count = 0; // a parent's
     is_away = false;
+    runs_in = getpid(); // before it begins: where it is told to leave at once, it takes that back
     int error = gp_thread_start_own(pace, NULL, &thread);
-    if (error != 0)
+    if (error != 0) {
+        runs_in = 0;
         return error;
+    }
     pthread_detach(thread);
-    runs_in = getpid();
     return 0;
 }
 
