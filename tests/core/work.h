@@ -31,4 +31,18 @@ static inline int close_to(uint64_t a, uint64_t b, double share, uint64_t slack_
     return (double)apart <= share * (double)b || apart <= slack_ns;
 }
 
+// What a profile may say was used: at least what was used while it ran, at most what was used from before its start
+// until after its stop, which includes what greenprof itself did for the caller meanwhile (more under a sanitizer).
+typedef struct {
+    uint64_t least_ns, most_ns;
+} work_bounds_t;
+
+// Within the bounds, or less than `share` of them or `slack_ns` outside.
+static inline int work_within(uint64_t ns, work_bounds_t bounds, double share, uint64_t slack_ns)
+{
+    if (ns < bounds.least_ns)
+        return close_to(ns, bounds.least_ns, share, slack_ns);
+    return ns <= bounds.most_ns || close_to(ns, bounds.most_ns, share, slack_ns);
+}
+
 #endif
