@@ -129,16 +129,31 @@ static bool look(void)
     return true;
 }
 
+// Coroutines of modules that are imported, now or later.
+static int look_at_modules(void *unused)
+{
+    (void)unused;
+    atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(),
+                          memory_order_relaxed);
+    gp_imports_watch();
+    gp_greenlet_look();
+    gp_asyncio_look();
+    return 0;
+}
+
+static void attach_soon(void)
+{
+    int (*add_call)(int (*)(void *), void *) = (int (*)(int (*)(void *), void *))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
+    if (look() && has_api && add_call != NULL && is_initialized != NULL && is_initialized())
+        add_call(look_at_modules, NULL);
+}
+
 static int attach(void)
 {
     if (!look() || !has_api)
         return -ENOTSUP;
-    atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(),
-                          memory_order_relaxed);
-    gp_imports_watch();
+    look_at_modules(NULL);
     gp_calls_watch();
-    gp_greenlet_look();
-    gp_asyncio_look();
     is_attached = true;
     gp_pools_look();
     if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0)
@@ -152,6 +167,7 @@ __attribute__((constructor)) static void load(void)
     if (first() != gp_core_own_interface())
         return;
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
+    atomic_store_explicit(&gp_language_attach_soon, attach_soon, memory_order_release);
     if (look() && has_api && is_initialized != NULL && !is_initialized())
         gp_imports_prepare();
 }

@@ -79,5 +79,11 @@ typedef struct gp_core_interface {
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);
 
+// For `greenprof attach`, in a process that runs already (process/attach.c).
+//   settings: lines of ID=VALUE, each for GREENPROF_ID.
+// Returns once control's thread is there: 0, or a negative errno value; -EEXIST where another core is the active one.
+// Threads: any, also a borrowed one. Signals: not safe.
+PROF_API int prof_core_attach(const char *settings);
+
 // This very copy's table, whichever is active.
 const gp_core_interface_t *gp_core_own_interface(void);

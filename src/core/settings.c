@@ -62,6 +62,29 @@ double gp_setting_number(gp_setting_t setting)
     return standard != NULL ? strtod(standard, NULL) : 0;
 }
 
+static void give(char *line)
+{
+    char *value = strchr(line, '=');
+    if (value == NULL)
+        return;
+    *value++ = '\0';
+    for (int i = 0; i < GP_SETTING_COUNT; i++)
+        if (strcmp(settings[i].name + strlen("GREENPROF_"), line) == 0)
+            values[i] = value[0] != '\0' ? value : NULL;
+}
+
+void gp_settings_give(char *text)
+{
+    if (!are_read)
+        read_all();
+    for (char *line = text, *end; line[0] != '\0'; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end != '\0')
+            *end++ = '\0';
+        give(line);
+    }
+}
+
 bool gp_settings_are_refused(void)
 {
     return getauxval(AT_SECURE) != 0;

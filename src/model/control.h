@@ -19,6 +19,7 @@ enum gp_control_command {
     GP_CONTROL_STOP,
     GP_CONTROL_DUMP, // have everything so far in the file
     GP_CONTROL_TOP,
+    GP_CONTROL_DETACH, // stop, and leave the process as it was before `greenprof attach`
     GP_CONTROL_COMMANDS,
 };
 

@@ -13,6 +13,8 @@ int gp_command_merge(const gp_arguments_t *arguments);
 int gp_command_diff(const gp_arguments_t *arguments);
 int gp_command_trace(const gp_arguments_t *arguments);
 int gp_command_coroutines(const gp_arguments_t *arguments);
+int gp_command_attach(const gp_arguments_t *arguments);
+int gp_command_detach(const gp_arguments_t *arguments);
 int gp_command_start(const gp_arguments_t *arguments);
 int gp_command_stop(const gp_arguments_t *arguments);
 int gp_command_dump(const gp_arguments_t *arguments);

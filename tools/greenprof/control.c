@@ -73,14 +73,25 @@ static int make_absolute(const char *path, char out[GP_CONTROL_PATH_SIZE])
     return length < GP_CONTROL_PATH_SIZE ? 0 : gp_fail(path, "%s", strerror(ENAMETOOLONG));
 }
 
+int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp_control_request_t *request)
+{
+    char standard[64];
+    const char *path = arguments->output;
+    *request = gp_control_request(GP_CONTROL_START);
+    request->frequency_hz = (uint32_t)arguments->frequency_hz;
+    if (arguments->clock != NULL)
+        request->clock = strcmp(arguments->clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
+    snprintf(standard, sizeof(standard), "%d.greenprof", (int)attached);
+    if (path == NULL && attached != 0)
+        path = standard;
+    return path != NULL ? make_absolute(path, request->path) : 0;
+}
+
 int gp_command_start(const gp_arguments_t *arguments)
 {
-    gp_control_request_t request = gp_control_request(GP_CONTROL_START);
+    gp_control_request_t request;
     gp_control_reply_t reply;
-    request.frequency_hz = (uint32_t)arguments->frequency_hz;
-    if (arguments->clock != NULL)
-        request.clock = strcmp(arguments->clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
-    int status = arguments->output != NULL ? make_absolute(arguments->output, request.path) : 0;
+    int status = gp_control_start_request(arguments, 0, &request);
     if (status == 0)
         status = ask(arguments, &request, &reply);
     if (status != 0)
@@ -91,7 +102,7 @@ int gp_command_start(const gp_arguments_t *arguments)
     return gp_finish_stdout();
 }
 
-static void print_capture(const gp_control_reply_t *reply, const char *what)
+void gp_control_print_capture(const gp_control_reply_t *reply, const char *what)
 {
     uint64_t lost = gp_control_lost(reply);
     printf("%s%" PRIu64 " samples", what, reply->counters[GP_COUNTER_SAMPLES]);
@@ -111,7 +122,7 @@ int gp_command_stop(const gp_arguments_t *arguments)
         return status;
     if (reply.state == GP_CONTROL_FAILED)
         return gp_fail(reply.path, "not all of it could be written");
-    print_capture(&reply, "stopped, ");
+    gp_control_print_capture(&reply, "stopped, ");
     return gp_finish_stdout();
 }
 
@@ -169,7 +180,7 @@ int gp_command_dump(const gp_arguments_t *arguments)
     }
     if (status != 0)
         return status;
-    print_capture(&reply, "so far ");
+    gp_control_print_capture(&reply, "so far ");
     return gp_finish_stdout();
 }
 

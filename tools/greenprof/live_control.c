@@ -109,7 +109,8 @@ static int cannot_meet(const meeting_t *meeting, const char *subject)
 {
     if (meeting->socket == -EACCES || meeting->socket == -EPERM)
         return gp_fail(subject, "%s", strerror(-meeting->socket));
-    return gp_fail(subject, "this process cannot be switched: start it by 'greenprof run --control', or with "
+    return gp_fail(subject, "this process cannot be switched: 'greenprof attach PID' makes it so, as does "
+                            "'greenprof run --control', or "
                             "GREENPROF_CONTROL=1 beside LD_PRELOAD=libgreenprof-core.so.0");
 }
 
@@ -124,6 +125,15 @@ static int meet(meeting_t *meeting, const char *subject)
         nanosleep(&pause, NULL); // a program that closes all descriptors: it listens anew at once
     }
     return 0;
+}
+
+bool gp_control_is_there(const gp_target_t *target)
+{
+    meeting_t meeting = {.target = target, .socket = -ENOENT};
+    bool is_there = gp_target_each_place(target, meet_in, &meeting);
+    if (is_there)
+        close(meeting.socket);
+    return is_there;
 }
 
 static int ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,

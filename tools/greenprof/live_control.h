@@ -2,12 +2,17 @@
 // Asking a live process to switch its profiling (model/control.h).
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "model/control.h"
 
 // A request of a command.
 gp_control_request_t gp_control_request(enum gp_control_command command);
+
+// Has the process a socket to be asked by?
+struct gp_target;
+bool gp_control_is_there(const struct gp_target *target);
 
 // Ask, and wait for the answer.
 //   subject: for messages.

@@ -22,6 +22,8 @@ typedef enum gp_command_id {
     GP_COMMAND_INFO,
     GP_COMMAND_RUNTIMES,
     GP_COMMAND_COROUTINES,
+    GP_COMMAND_ATTACH,
+    GP_COMMAND_DETACH,
     GP_COMMAND_START,
     GP_COMMAND_STOP,
     GP_COMMAND_DUMP,
@@ -105,6 +107,8 @@ typedef struct gp_arguments {
     bool json;
     // symbolize
     const char *debuginfod;
+    // attach
+    uint64_t duration_s;
     // top
     uint64_t interval_ms;
     bool once;

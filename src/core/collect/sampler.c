@@ -414,6 +414,18 @@ void gp_sampler_stop_if_idle(void)
     gp_sampler_leave();
 }
 
+bool gp_sampler_end_unused(void)
+{
+    gp_sampler_enter();
+    bool is_unused = user_count == 0;
+    if (is_unused && frequency != 0)
+        stop_locked();
+    if (is_unused)
+        gp_sampling_signal_give_back();
+    gp_sampler_leave();
+    return is_unused;
+}
+
 void gp_sampler_look_for_threads(void)
 {
     gp_sampler_enter();

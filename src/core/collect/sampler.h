@@ -50,6 +50,9 @@ uint64_t gp_sampler_longest_gap_ns(const gp_thread_t *thread);
 // Stop if it was not used for a while. Collector only.
 void gp_sampler_stop_if_idle(void);
 
+// Stop at once, where nothing uses it, and take the signal's handler away. Returns whether it is so.
+bool gp_sampler_end_unused(void);
+
 // Give threads timers that have none (host closed descriptors, threads created past the hook). Cost: ~20 us and 1 us a
 // thread.
 void gp_sampler_look_for_threads(void);

@@ -60,6 +60,8 @@ static int block_all(int number)
     return syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(action.mask)) == 0 ? 0 : -errno;
 }
 
+static struct sigaction before; // of the present one: the default, or ignored
+
 static int install(int number)
 {
     struct sigaction old, mine;
@@ -72,6 +74,7 @@ static int install(int number)
     memset(&mine, 0, sizeof(mine));
     mine.sa_sigaction = gp_handler;
     // A handler of the host's that switches stacks or jumps away must not interrupt ours.
+    before = old;
     sigfillset(&mine.sa_mask);
     mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     return __sigaction(number, &mine, NULL) == 0 ? block_all(number) : -errno;
@@ -96,6 +99,20 @@ int gp_sampling_signal_take(int not_this)
         error = try(number, not_this);
     atomic_store_explicit(&wanted, error == 0, memory_order_release);
     return error;
+}
+
+void gp_sampling_signal_give_back(void)
+{
+    int number = gp_sampling_signal();
+    struct sigaction ignored;
+    atomic_store_explicit(&wanted, false, memory_order_release);
+    if (!is_ours(number))
+        return;
+    memset(&ignored, 0, sizeof(ignored));
+    ignored.sa_handler = SIG_IGN; // drops what is pending, for any thread
+    __sigaction(number, &ignored, NULL);
+    if (before.sa_handler != SIG_IGN)
+        __sigaction(number, &before, NULL);
 }
 
 int gp_sampling_signal_choose(const char *text)

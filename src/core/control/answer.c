@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "collect/sampler.h"
+#include "control/control.h"
 #include "control/rows.h"
 #include "coro/threads.h"
 #include "session/session.h"
@@ -100,6 +101,33 @@ static int look(const gp_control_request_t *request, gp_control_reply_t *reply, 
     return error == 0 && *fd < 0 ? *fd : error;
 }
 
+static bool is_to_detach;
+
+bool gp_control_is_to_detach(void)
+{
+    return is_to_detach;
+}
+
+void gp_control_detached(void)
+{
+    is_to_detach = false;
+}
+
+static int detach(void)
+{
+    if (!gp_control_is_attached())
+        return -EPERM;
+    int error = gp_session_finish(LIMIT_NS);
+    if (error != 0 && error != -EALREADY)
+        return error;
+    if (lease_until_ns != 0)
+        gp_sampler_release(LOOK_HZ);
+    lease_until_ns = 0;
+    gp_control_end_attachment();
+    is_to_detach = true;
+    return 0;
+}
+
 static int obey(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)
 {
     if (request->version != GP_CONTROL_VERSION)
@@ -115,6 +143,8 @@ static int obey(const gp_control_request_t *request, gp_control_reply_t *reply, 
         return gp_session_finish(LIMIT_NS);
     case GP_CONTROL_DUMP:
         return gp_session_flush(LIMIT_NS);
+    case GP_CONTROL_DETACH:
+        return detach();
     case GP_CONTROL_TOP:
         return look(request, reply, fd);
     default:

@@ -2,12 +2,17 @@
 // What a request comes to. Control's thread only.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/control.h"
 
 // Do what is asked. *fd: a descriptor for the asker, which the caller closes; -1 = none.
 void gp_control_answer(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd);
+
+// Was GP_CONTROL_DETACH answered? The next attachment begins with no.
+bool gp_control_is_to_detach(void);
+void gp_control_detached(void);
 
 // Start recording, or stop it.
 void gp_control_switch(void);

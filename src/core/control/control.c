@@ -20,9 +20,12 @@
 enum { LISTENER, BELL, FIRST_CLIENT };
 enum { DAEMON_NS = 50000000 }; // a forked child may close all descriptors, or become another program
 
-static bool is_running; // in this process, or in its parent
+enum { LOOK_MS = 100 };         // while attached: for modules that were loaded
+
+static _Atomic bool is_running; // in this process, or in its parent
 static bool is_child;
 static _Atomic bool is_removed; // the socket's file, for an exec
+static const gp_control_attachment_t *attached; // NULL = it was there when the program started
 
 bool gp_control_is_stopped(void)
 {
@@ -31,7 +34,7 @@ bool gp_control_is_stopped(void)
 
 static bool wants_socket(void)
 {
-    return gp_setting_is(GP_SETTING_CONTROL, "1") || gp_control_is_stopped();
+    return attached != NULL || gp_setting_is(GP_SETTING_CONTROL, "1") || gp_control_is_stopped();
 }
 
 bool gp_control_is_wanted(void)
@@ -79,6 +82,10 @@ static void serve_once(void)
     events[LISTENER] = (struct pollfd){.fd = has_room ? gp_control_listener.fd : -1, .events = POLLIN};
     events[BELL] = (struct pollfd){.fd = gp_control_bell.fd, .events = POLLIN};
     int wait_ms = sooner(gp_control_clients_patience_ms(), gp_control_lease_ms());
+    if (attached != NULL) {
+        attached->look();
+        wait_ms = sooner(wait_ms, LOOK_MS);
+    }
     if (poll(events, FIRST_CLIENT + clients, wait_ms) < 0)
         return;
     gp_control_clients_serve(events + FIRST_CLIENT, clients);
@@ -89,16 +96,41 @@ static void serve_once(void)
     gp_control_lease_look();
 }
 
+// Nothing of this thread's is left but what a further attachment begins with.
+static void detach(void)
+{
+    gp_control_clients_forget();
+    gp_control_socket_remove();
+    gp_control_socket_forget();
+    gp_control_bell_forget();
+    gp_control_detached();
+    attached = NULL;
+    atomic_store_explicit(&is_running, false, memory_order_release);
+}
+
+void gp_control_end_attachment(void)
+{
+    attached->end();
+}
+
+bool gp_control_is_attached(void)
+{
+    return attached != NULL;
+}
+
 static void *serve(void *unused)
 {
     struct timespec pause = {.tv_nsec = DAEMON_NS};
     (void)unused;
     if (is_child)
         syscall(SYS_nanosleep, &pause, NULL);
-    if (is_child)
+    if (attached != NULL && !is_child)
+        attached->begin();
+    if (attached != NULL || is_child)
         open_all();
-    for (;;)
+    while (!gp_control_is_to_detach())
         serve_once();
+    detach();
     return NULL;
 }
 
@@ -116,6 +148,22 @@ void gp_control_start(void)
     gp_control_toggle_begin();
     open_all();
     begin();
+}
+
+bool gp_control_is_running(void)
+{
+    return is_running;
+}
+
+int gp_control_attach(const gp_control_attachment_t *attachment)
+{
+    gp_ticks_init();
+    is_child = false;
+    attached = attachment;
+    begin();
+    if (!is_running)
+        attached = NULL;
+    return is_running ? 0 : -EAGAIN;
 }
 
 void gp_control_in_child(void)

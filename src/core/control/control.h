@@ -17,6 +17,19 @@ bool gp_control_is_stopped(void);
 // Begin; at load.
 void gp_control_start(void);
 
+// Begin in a process that runs already. What belongs to that is done by control's thread: `begin` before it takes
+// requests, `look` now and then, `end` once GP_CONTROL_DETACH asks for it. Returns 0 or a negative errno value.
+typedef struct gp_control_attachment {
+    void (*begin)(void), (*look)(void), (*end)(void);
+} gp_control_attachment_t;
+
+int gp_control_attach(const gp_control_attachment_t *attachment);
+bool gp_control_is_running(void);
+
+// Control's thread: was the process attached to, and take back what that has brought.
+bool gp_control_is_attached(void);
+void gp_control_end_attachment(void);
+
 // In a forked child, after its locks are its own again.
 void gp_control_in_child(void);
 

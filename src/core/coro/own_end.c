@@ -27,10 +27,12 @@ static bool is_there(pid_t tid)
 //   tids: those that were seen so far; one that ends may still have started another.
 static bool are_there(pid_t tids[GP_THREADS_OWN_MAX])
 {
-    pid_t now[GP_THREADS_OWN_MAX];
+    pid_t now[GP_THREADS_OWN_MAX], caller = (pid_t)syscall(SYS_gettid);
     bool is_any_there = false;
     gp_thread_own_ids(now);
     for (int i = 0; i < GP_THREADS_OWN_MAX; i++) {
+        if (now[i] == caller)
+            continue;
         is_any_there |= now[i] != 0 || is_there(tids[i]);
         if (now[i] != 0)
             tids[i] = now[i];

@@ -57,9 +57,10 @@ int gp_thread_own_count(void);
 // May threads of greenprof's own go on? Where not, each ends as soon as it has nothing left to do.
 bool gp_thread_own_may_stay(void);
 
-// End all of them, or let new ones begin.
+// End all of them but the caller, or let new ones begin.
 //   wake: called now and then, until all have ended: wakes those that wait.
-// Returns false where one of them did not end within a second. Threads: the program's only one.
+// Returns false where one of them did not end within a second. Threads: the program's only one, or one of greenprof's
+// own.
 bool gp_thread_end_own(void (*wake)(void));
 void gp_thread_let_own_begin(void);
 

@@ -4,3 +4,4 @@
 const gp_language_t *_Atomic gp_language;
 _Atomic bool gp_language_reads;
 int (*_Atomic gp_language_attach)(void);
+void (*_Atomic gp_language_attach_soon)(void);

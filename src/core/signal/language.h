@@ -88,6 +88,10 @@ enum { GP_LANGUAGE_CUT = 1 };
 // -ENOTSUP.
 extern int (*_Atomic gp_language_attach)(void);
 
+// In a process that runs already: have the interpreter do so soon, on a thread of its own, as far as captures need it.
+// NULL = there is none.
+extern void (*_Atomic gp_language_attach_soon)(void);
+
 // NULL = no language is known in this process. Acquire to read.
 extern const gp_language_t *_Atomic gp_language;
 

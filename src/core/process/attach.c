@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// What `greenprof attach` calls in a process that runs already, once the core is loaded into it.
+//
+// Model: the call comes on a thread of the program's that is borrowed for it, on a stack of its own, every signal
+// blocked. It only starts control's thread, which does the rest: it takes the calls that modules have bound already
+// (got.h), asks the interpreter to let greenprof look at what it has imported, and opens the socket, by which the
+// command starts a capture. Detaching, which is asked for by the same way, takes all of that back.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/collector.h"
+#include "collect/pacer.h"
+#include "collect/sampler.h"
+#include "control/control.h"
+#include "coro/threads.h"
+#include "interface.h"
+#include "process/got.h"
+#include "process/process.h"
+#include "session/follow.h"
+#include "session/session.h"
+#include "settings.h"
+#include "signal/handler.h"
+#include "signal/language.h"
+
+enum { SETTINGS_SIZE = 4096 };
+
+static char given[SETTINGS_SIZE];
+
+static void begin(void)
+{
+    atomic_store_explicit(&gp_handler_depth, (unsigned)gp_setting_number(GP_SETTING_DEPTH), memory_order_relaxed);
+    atomic_store_explicit(&gp_handler_native, gp_setting_is(GP_SETTING_NATIVE, "1"), memory_order_relaxed);
+    gp_sampler_follow_forks(gp_follow_forks());
+    gp_got_take();
+    void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
+    if (attach_soon != NULL)
+        attach_soon();
+}
+
+static void wake_all(void)
+{
+    gp_collector_kick();
+    gp_session_wake();
+    gp_pacer.wake();
+}
+
+// Threads that belong to nothing else have nothing to do any more. A program that has one thread is to have one again.
+static void end_threads(void)
+{
+    int mine = gp_collector_runs() + gp_session_writes() + gp_pacer_runs();
+    if (mine == 0 || mine + 1 != gp_thread_own_count())
+        return;
+    gp_thread_end_own(wake_all);
+    gp_thread_let_own_begin();
+}
+
+static void end(void)
+{
+    gp_got_give_back();
+    if (gp_sampler_end_unused())
+        end_threads();
+}
+
+static const gp_control_attachment_t attachment = {.begin = begin, .look = gp_got_take, .end = end};
+
+int prof_core_attach(const char *settings)
+{
+    const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
+    if (first() != gp_core_own_interface())
+        return -EEXIST; // another core is the active one
+    if (gp_control_is_running())
+        return 0;
+    if (strlen(settings) >= sizeof(given))
+        return -E2BIG;
+    snprintf(given, sizeof(given), "%s", settings);
+    gp_settings_give(given);
+    return gp_control_attach(&attachment);
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// greenprof attach, detach: into a process that runs already, and out of it.
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "borrowed.h"
+#include "command.h"
+#include "control.h"
+#include "live_control.h"
+#include "live_target.h"
+#include "message.h"
+#include "print.h"
+#include "run.h"
+#include "target_modules.h"
+
+enum { TEXT_SIZE = 4096, RTLD_NOW_GLOBAL = 0x102, SOCKET_MS = 10000, STEP_MS = 2 };
+
+static volatile sig_atomic_t is_interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    is_interrupted = 1;
+}
+
+// Refuse what cannot be attached to, each with its sentence.
+static int check_program(pid_t pid, const char *subject)
+{
+    char path[64], bytes[TEXT_SIZE];
+    Elf64_Ehdr header;
+    size_t length = 0;
+    snprintf(path, sizeof(path), "exe");
+    if (!gp_target_read(pid, path, (char *)&header, sizeof(header) + 1, NULL))
+        return gp_fail(subject, "its program cannot be read: %s", strerror(errno));
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_machine != EM_X86_64)
+        return gp_fail(subject, "its program is not one for x86-64");
+    if (!gp_target_read(pid, "auxv", bytes, sizeof(bytes), &length))
+        return gp_fail(subject, "may not be looked at: %s", strerror(EPERM));
+    for (size_t at = 0; at + sizeof(Elf64_auxv_t) <= length; at += sizeof(Elf64_auxv_t)) {
+        Elf64_auxv_t entry;
+        memcpy(&entry, bytes + at, sizeof(entry));
+        if (entry.a_type == AT_SECURE && entry.a_un.a_val != 0)
+            return gp_fail(subject, "it has more rights than the user who started it (set-user-ID, or capabilities of "
+                                    "its file): it takes no orders");
+    }
+    return 0;
+}
+
+static int check_libc(const gp_target_modules_t *modules, const char *subject)
+{
+    if (gp_target_module_named(modules, "libc.so.6") != NULL)
+        return 0;
+    if (gp_target_module_named(modules, "ld-musl") != NULL)
+        return gp_fail(subject, "its C library is musl: greenprof needs glibc");
+    return gp_fail(subject, "it is linked statically: nothing can be loaded into it; link it with libgreenprof.a");
+}
+
+// The process may have another root directory, in a container.
+static int check_core(pid_t pid, const char *core, const char *subject)
+{
+    char rooted[PATH_MAX + 64];
+    struct stat mine, theirs;
+    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)pid, core);
+    if (stat(core, &mine) == 0 && stat(rooted, &theirs) == 0 && mine.st_size == theirs.st_size)
+        return 0;
+    return gp_fail(subject, "it has another root directory, and there is no %s of this version: copy it there", core);
+}
+
+// The core that is in the process already; NULL = none.
+static const gp_target_module_t *present_core(const gp_target_modules_t *modules)
+{
+    const gp_target_module_t *core = gp_target_module_named(modules, "libgreenprof-core.so");
+    return core != NULL ? core : gp_target_module_named(modules, "libgreenprof.so");
+}
+
+static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core,
+                       const char *subject)
+{
+    const char *const name = "dlerror";
+    gp_target_function_t function;
+    char text[TEXT_SIZE] = "";
+    uint64_t address = 0;
+    if (gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), &name, 1, &function) == 0 &&
+        function.address != 0 && gp_borrowed_call(borrowed, function.address, 0, 0, &address) == 0 && address != 0)
+        gp_borrowed_read_text(borrowed, address, text, sizeof(text));
+    return gp_fail(subject, "%s cannot be loaded into it: %s", core, text[0] != '\0' ? text : "dlopen() failed");
+}
+
+static int say_call(const char *subject, int error)
+{
+    return gp_fail(subject, "the call in it did not come back: %s", strerror(-error));
+}
+
+static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core, const char *subject)
+{
+    static const char *const names[] = {"dlopen", "__libc_dlopen_mode"}; // the latter before glibc 2.34
+    gp_target_function_t functions[2];
+    uint64_t handle = 0, path = gp_borrowed_text(borrowed, core);
+    int error = gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), names, 2, functions);
+    uint64_t open_at = functions[0].address != 0 ? functions[0].address : functions[1].address;
+    if (error != 0 || open_at == 0 || path == 0)
+        return gp_fail(subject, "its C library has no dlopen() that is known");
+    error = gp_borrowed_call(borrowed, open_at, path, RTLD_NOW_GLOBAL, &handle);
+    if (error != 0)
+        return say_call(subject, error);
+    return handle != 0 ? 0 : say_dlerror(borrowed, modules, core, subject);
+}
+
+static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *settings, const char *subject)
+{
+    const char *const name = "prof_core_attach";
+    gp_target_modules_t modules;
+    gp_target_function_t function = {0};
+    uint64_t result = 0, text = gp_borrowed_text(borrowed, settings);
+    int error = gp_target_modules_read(pid, &modules);
+    const gp_target_module_t *core = error == 0 ? present_core(&modules) : NULL;
+    if (core != NULL)
+        error = gp_target_functions(&modules, core, &name, 1, &function);
+    gp_target_modules_free(&modules);
+    if (error != 0 || function.address == 0 || text == 0)
+        return gp_fail(subject, "the greenprof in it is another version, which cannot be attached to");
+    error = gp_borrowed_call(borrowed, function.address, text, 0, &result);
+    if (error != 0)
+        return say_call(subject, error);
+    return (int)result == 0 ? 0 : gp_fail(subject, "control of it does not begin: %s", strerror(-(int)result));
+}
+
+// Signals wait: a thread that is borrowed must be given back.
+static int inject(pid_t pid, const gp_target_modules_t *modules, const char *core, const char *settings,
+                  const char *subject)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    gp_borrowed_t *borrowed = gp_borrow(modules, subject);
+    int status = borrowed != NULL ? 0 : EXIT_FAILED;
+    if (status == 0 && present_core(modules) == NULL)
+        status = load(borrowed, modules, core, subject);
+    if (status == 0)
+        status = begin(borrowed, pid, settings, subject);
+    if (borrowed != NULL)
+        gp_borrowed_return(borrowed);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+static int attach(const gp_target_t *target, const gp_arguments_t *arguments, const char *subject)
+{
+    char core[PATH_MAX], settings[TEXT_SIZE];
+    gp_target_modules_t modules = {0};
+    int status = gp_run_find_core(core);
+    if (status == 0)
+        status = check_program(target->pid, subject);
+    int error = status == 0 ? gp_target_modules_read(target->pid, &modules) : 0;
+    if (error != 0)
+        status = gp_fail(subject, "may not be looked at: %s", strerror(-error));
+    if (status == 0)
+        status = check_libc(&modules, subject);
+    if (status == 0 && present_core(&modules) == NULL)
+        status = check_core(target->pid, core, subject);
+    snprintf(settings, sizeof(settings), "NATIVE=%d\n", arguments->native);
+    if (status == 0)
+        status = inject(target->pid, &modules, core, settings, subject);
+    gp_target_modules_free(&modules);
+    return status;
+}
+
+// Its socket is there a moment later.
+static int wait_for_socket(const gp_target_t *target, const char *subject)
+{
+    for (int waited = 0; waited < SOCKET_MS; waited += STEP_MS) {
+        if (gp_control_is_there(target))
+            return 0;
+        if (!gp_target_is_there(target))
+            return gp_fail(subject, "the process has ended");
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+    }
+    return gp_fail(subject, "greenprof is in it, but there is no socket: nothing can be written to %s",
+                   "$XDG_RUNTIME_DIR or /tmp");
+}
+
+static int detach(pid_t pid, const char *subject, gp_control_reply_t *reply)
+{
+    gp_control_request_t request = gp_control_request(GP_CONTROL_DETACH);
+    int status = gp_control_ask(pid, subject, &request, reply, NULL);
+    if (status == 0 && reply->error == -EPERM)
+        return gp_fail(subject, "it was started with greenprof: 'greenprof stop PID' stops the recording");
+    return status == 0 && reply->error != 0 ? gp_control_refused(subject, &request, reply) : status;
+}
+
+// Until then, the process' end, or the user's.
+static void wait_for(const gp_target_t *target, uint64_t ns)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    struct timespec now, end;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += (time_t)(ns / 1000000000u);
+    do {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (!is_interrupted && now.tv_sec < end.tv_sec + (now.tv_nsec < end.tv_nsec) && gp_target_is_there(target));
+}
+
+int gp_command_attach(const gp_arguments_t *arguments)
+{
+    gp_control_request_t request;
+    gp_control_reply_t reply;
+    gp_target_t target;
+    pid_t pid = 0;
+    const char *subject = arguments->operands[0];
+    int status = gp_control_parse_pid(arguments, &pid);
+    if (status == 0)
+        status = gp_control_start_request(arguments, pid, &request);
+    if (status == 0)
+        status = gp_target_find(&target, pid, subject);
+    if (status == 0 && gp_target_is_stopped(&target))
+        status = gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot be attached to");
+    if (status == 0 && !gp_control_is_there(&target)) {
+        status = attach(&target, arguments, subject);
+        if (status == 0)
+            status = wait_for_socket(&target, subject);
+    }
+    if (status == 0)
+        status = gp_control_ask(pid, subject, &request, &reply, NULL);
+    if (status == 0 && reply.error != 0)
+        status = gp_control_refused(subject, &request, &reply);
+    if (status != 0)
+        return status;
+    if (arguments->duration_s == 0) {
+        printf("recording to ");
+        gp_print_text(reply.path);
+        printf("; 'greenprof detach %d' ends it\n", (int)pid);
+        return gp_finish_stdout();
+    }
+    wait_for(&target, arguments->duration_s * 1000000000u);
+    if (gp_target_is_there(&target))
+        status = detach(pid, subject, &reply);
+    if (status == 0)
+        gp_control_print_capture(&reply, "");
+    return status == 0 ? gp_finish_stdout() : status;
+}
+
+int gp_command_detach(const gp_arguments_t *arguments)
+{
+    gp_control_reply_t reply;
+    pid_t pid = 0;
+    int status = gp_control_parse_pid(arguments, &pid);
+    if (status == 0)
+        status = detach(pid, arguments->operands[0], &reply);
+    if (status != 0)
+        return status;
+    if (reply.path[0] != '\0')
+        gp_control_print_capture(&reply, "");
+    return gp_finish_stdout();
+}

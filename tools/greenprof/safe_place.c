@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "safe_place.h"
+
+#include <errno.h>
+#include <libunwind-ptrace.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+typedef struct gp_unsafe_range {
+    uint64_t lo, hi;
+} gp_unsafe_range_t;
+
+enum { FRAMES_MAX = 1024, UNKNOWN_BYTES = 64 };
+
+// Of any module: what has the allocator's locks.
+static const char *const allocators[] = {
+    "malloc",   "calloc",        "realloc",         "free",         "memalign",   "aligned_alloc",      "posix_memalign", "valloc",
+    "pvalloc",  "reallocarray",  "malloc_trim",     "malloc_info",  "mallinfo2",  "malloc_usable_size",
+};
+
+// Of the C library: what has a lock that dlopen(), a library's start or pthread_create() takes.
+static const char *const holders[] = {
+    "dl_iterate_phdr", "dlopen", "dlclose",          "dlsym", "dlvsym",  "dlmopen",      "dladdr",          "dladdr1", "dlinfo",
+    "fork",            "_Fork",  "vfork",            "exit",  "_exit",   "quick_exit",   "at_quick_exit",   "on_exit", "__cxa_atexit",
+    "__cxa_finalize",  "abort",  "__register_atfork", "system", "popen", "posix_spawn",  "posix_spawnp",    "pthread_create",
+    "pthread_exit",    "__nptl_deallocate_tsd",
+};
+
+static int add_range(gp_safe_places_t *places, uint64_t lo, uint64_t hi)
+{
+    gp_unsafe_range_t *grown = realloc(places->unsafe, (places->count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return -ENOMEM;
+    places->unsafe = grown;
+    grown[places->count++] = (gp_unsafe_range_t){lo, hi};
+    return 0;
+}
+
+static int add_functions(gp_safe_places_t *places, const gp_target_modules_t *modules, const gp_target_module_t *module,
+                         const char *const *names, size_t count)
+{
+    gp_target_function_t functions[sizeof(holders) / sizeof(holders[0])];
+    int error = gp_target_functions(modules, module, names, count, functions);
+    for (size_t i = 0; i < count && error == 0; i++)
+        if (functions[i].address != 0)
+            error = add_range(places, functions[i].address,
+                              functions[i].address + (functions[i].size > 0 ? functions[i].size : UNKNOWN_BYTES));
+    return error;
+}
+
+static bool is_named(const gp_target_module_t *module, const char *beginning)
+{
+    return strncmp(strrchr(module->path, '/') + 1, beginning, strlen(beginning)) == 0;
+}
+
+int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *modules)
+{
+    int error = 0;
+    *places = (gp_safe_places_t){.space = unw_create_addr_space(&_UPT_accessors, 0)};
+    for (size_t i = 0; i < modules->count && error == 0; i++) {
+        const gp_target_module_t *module = &modules->items[i];
+        bool is_libc = is_named(module, "libc.so.6");
+        if (is_named(module, "ld-")) {
+            error = add_range(places, module->lo, module->hi);
+            continue;
+        }
+        int unread = add_functions(places, modules, module, allocators, sizeof(allocators) / sizeof(allocators[0]));
+        if (is_libc)
+            error = unread != 0 ? unread : add_functions(places, modules, module, holders, sizeof(holders) / sizeof(holders[0]));
+        // Of what is no ELF file, or gone from the disk, nothing is known: data mostly.
+    }
+    return places->space != NULL ? error : -ENOMEM;
+}
+
+void gp_safe_places_free(gp_safe_places_t *places)
+{
+    free(places->unsafe);
+    if (places->space != NULL)
+        unw_destroy_addr_space(places->space);
+    *places = (gp_safe_places_t){0};
+}
+
+static bool is_waiting(long call)
+{
+    static const long calls[] = {
+        SYS_poll,      SYS_ppoll,   SYS_select,   SYS_pselect6, SYS_epoll_wait,  SYS_epoll_pwait,     SYS_epoll_pwait2,
+        SYS_nanosleep, SYS_accept,  SYS_accept4,  SYS_recvfrom, SYS_recvmsg,     SYS_clock_nanosleep, SYS_recvmmsg,
+        SYS_wait4,     SYS_waitid,  SYS_pause,    SYS_connect,  SYS_sendto,      SYS_rt_sigtimedwait, SYS_rt_sigsuspend,
+        SYS_sendmsg,   SYS_semop,   SYS_msgrcv,   SYS_semtimedop, SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter,
+    };
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (call == calls[i])
+            return true;
+    return false;
+}
+
+static bool is_unsafe(const gp_safe_places_t *places, uint64_t pc)
+{
+    for (size_t i = 0; i < places->count; i++)
+        if (pc >= places->unsafe[i].lo && pc < places->unsafe[i].hi)
+            return true;
+    return false;
+}
+
+// Returns 0 at the stack's end, 1 where the walk did not come there, -1 where a frame speaks against the place.
+static int walk(const gp_safe_places_t *places, void *thread)
+{
+    unw_cursor_t cursor;
+    unw_word_t pc;
+    if (unw_init_remote(&cursor, places->space, thread) != 0)
+        return 1;
+    for (int i = 0; i < FRAMES_MAX; i++) {
+        if (unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0)
+            return 1;
+        // A return address may be that behind a function's last call.
+        if (is_unsafe(places, i > 0 ? pc - 1 : pc) || unw_is_signal_frame(&cursor) > 0)
+            return -1;
+        int step = unw_step(&cursor);
+        if (step <= 0)
+            return step == 0 ? 0 : 1;
+    }
+    return 1;
+}
+
+bool gp_is_safe_place(const gp_safe_places_t *places, pid_t tid, long call)
+{
+    void *thread = _UPT_create(tid);
+    if (thread == NULL)
+        return false;
+    int result = walk(places, thread);
+    _UPT_destroy(thread);
+    return result == 0 || (result > 0 && is_waiting(call));
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Where a stopped thread of another process may be made to call dlopen(): not amid anything that holds a lock of the
+// loader's, of an allocator, of fork() or of the lists that a library's start changes.
+//
+// Model: the stack is walked (libunwind, by the process' own unwind tables). A thread that sleeps in a system call by
+// which something is waited for is at such a place where no frame speaks against it; one that runs, only where the walk
+// came to its end besides. In a signal handler it never is: that may have interrupted anything.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "target_modules.h"
+
+typedef struct gp_safe_places {
+    struct gp_unsafe_range *unsafe;
+    size_t count;
+    void *space; // libunwind's
+} gp_safe_places_t;
+
+// Returns 0 or a negative errno value; free it in either case.
+int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *modules);
+void gp_safe_places_free(gp_safe_places_t *places);
+
+// Is a stopped thread at one?
+//   call: the number of the system call that it is in; negative = none.
+bool gp_is_safe_place(const gp_safe_places_t *places, pid_t tid, long call);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "target_modules.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "patch/elf_symbols.h"
+
+enum { PAGE_BYTES = 4096 };
+
+static gp_target_module_t *module_of(gp_target_modules_t *modules, const char *path)
+{
+    if (modules->count > 0 && strcmp(modules->items[modules->count - 1].path, path) == 0)
+        return &modules->items[modules->count - 1];
+    gp_target_module_t *grown = realloc(modules->items, (modules->count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return NULL;
+    modules->items = grown;
+    grown[modules->count] = (gp_target_module_t){.path = strdup(path), .lo = UINT64_MAX};
+    return grown[modules->count].path != NULL ? &grown[modules->count++] : NULL;
+}
+
+// A line of /proc/PID/maps. Source: proc_pid_maps(5).
+static int add_line(gp_target_modules_t *modules, char *line)
+{
+    uint64_t lo, hi;
+    int path_at = 0;
+    line[strcspn(line, "\n")] = '\0';
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &lo, &hi, &path_at) < 2 || path_at == 0 ||
+        line[path_at] != '/')
+        return 0;
+    gp_target_module_t *module = module_of(modules, line + path_at);
+    if (module == NULL)
+        return -ENOMEM;
+    module->lo = lo < module->lo ? lo : module->lo;
+    module->hi = hi > module->hi ? hi : module->hi;
+    return 0;
+}
+
+int gp_target_modules_read(pid_t pid, gp_target_modules_t *modules)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    int error = 0;
+    *modules = (gp_target_modules_t){.pid = pid};
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return -errno;
+    while (error == 0 && getline(&line, &room, file) > 0)
+        error = add_line(modules, line);
+    free(line);
+    fclose(file);
+    return error;
+}
+
+void gp_target_modules_free(gp_target_modules_t *modules)
+{
+    for (size_t i = 0; i < modules->count; i++)
+        free(modules->items[i].path);
+    free(modules->items);
+    *modules = (gp_target_modules_t){0};
+}
+
+const gp_target_module_t *gp_target_module_named(const gp_target_modules_t *modules, const char *beginning)
+{
+    for (size_t i = 0; i < modules->count; i++)
+        if (strncmp(strrchr(modules->items[i].path, '/') + 1, beginning, strlen(beginning)) == 0)
+            return &modules->items[i];
+    return NULL;
+}
+
+// A file that was replaced since is named "... (deleted)", and is not there.
+static int map_file(const gp_target_modules_t *modules, const gp_target_module_t *module, gp_elf_image_t *image)
+{
+    char rooted[GP_TARGET_PATH_SIZE + 64];
+    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)modules->pid, module->path);
+    int error = gp_elf_map(rooted, image);
+    return error == -ENOENT ? -ESTALE : error;
+}
+
+// What is added to addresses as linked.
+static uint64_t bias_of(const gp_target_module_t *module, const gp_elf_image_t *image)
+{
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)image->bytes;
+    const Elf64_Phdr *segment = (const Elf64_Phdr *)(const void *)(image->bytes + header->e_phoff);
+    bool fits = header->e_phoff % 8 == 0 && header->e_phoff <= image->size &&
+                header->e_phnum <= (image->size - header->e_phoff) / sizeof(*segment);
+    for (int i = 0; fits && i < header->e_phnum; i++)
+        if (segment[i].p_type == PT_LOAD)
+            return module->lo - segment[i].p_vaddr / PAGE_BYTES * PAGE_BYTES;
+    return module->lo;
+}
+
+int gp_target_functions(const gp_target_modules_t *modules, const gp_target_module_t *module, const char *const *names,
+                        size_t count, gp_target_function_t *functions)
+{
+    gp_elf_image_t image;
+    int error = map_file(modules, module, &image);
+    memset(functions, 0, count * sizeof(*functions));
+    if (error != 0)
+        return error;
+    for (size_t i = 0; i < count; i++) {
+        gp_elf_function_t found;
+        if (gp_elf_function(&image, names[i], &found))
+            functions[i] = (gp_target_function_t){bias_of(module, &image) + found.address, found.size};
+    }
+    gp_elf_unmap(&image);
+    return 0;
+}
+
+uint64_t gp_target_find_code(const gp_target_modules_t *modules, const gp_target_module_t *module, const char *name,
+                             const unsigned char *code, size_t size)
+{
+    gp_elf_image_t image;
+    gp_elf_function_t found;
+    uint64_t address = 0;
+    if (map_file(modules, module, &image) != 0)
+        return 0;
+    if (gp_elf_function(&image, name, &found)) {
+        size_t bytes = found.size < found.code_size ? found.size : found.code_size;
+        const unsigned char *at = memmem(found.code, bytes, code, size);
+        if (at != NULL)
+            address = bias_of(module, &image) + found.address + (uint64_t)(at - found.code);
+    }
+    gp_elf_unmap(&image);
+    return address;
+}
