@@ -143,7 +143,8 @@ static int look_at_modules(void *unused)
 
 static void attach_soon(void)
 {
-    int (*add_call)(int (*)(void *), void *) = (int (*)(int (*)(void *), void *))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
+    int (*add_call)(int (*)(void *), void *) =
+        (int (*)(int (*)(void *), void *))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
     if (look() && has_api && add_call != NULL && is_initialized != NULL && is_initialized())
         add_call(look_at_modules, NULL);
 }

@@ -33,11 +33,24 @@ static uintptr_t saved_sp(const ucontext_t *context)
 #endif
 }
 
+static void announce_early(const ucontext_t *context, uintptr_t sp)
+{
+    uintptr_t lo = (uintptr_t)context->uc_stack.ss_sp, hi = lo + context->uc_stack.ss_size;
+    uint64_t id;
+    if (lo == 0 || sp < lo || sp >= hi)
+        return;
+    prof_coro_t *coro = gp_region_find(sp, &id);
+    if (coro == NULL || coro->kind == GP_CORO_FOUND)
+        gp_hook_owns(gp_coro_announce(lo, hi, 0, NULL));
+}
+
 void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_attach();
     if (thread == NULL || target == NULL)
         return;
+    if (__builtin_expect(atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed), 0))
+        announce_early(target, saved_sp(target));
     if (thread->ended != NULL)
         gp_hook_retire_ended(thread, park->sp);
     gp_switch_to_stack(saved_sp(target), park);
@@ -45,6 +58,8 @@ void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
 
 void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
 {
+    if (__builtin_expect(atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed), 0))
+        announce_early((const ucontext_t *)arguments[0], park->sp);
     gp_ucontext_switch((const ucontext_t *)arguments[1], park);
 }
 

@@ -22,8 +22,8 @@ bool gp_setting_is(gp_setting_t setting, const char *value);
 // As a number; where it is none within its bounds, the standard; 0 without one.
 double gp_setting_number(gp_setting_t setting);
 
-// What a command asks for that attaches to the process: lines of ID=VALUE, in the place of what the environment says. The
-// text stays where it is; its lines are taken apart. Before anything reads them.
+// What a command asks for that attaches to the process: lines of ID=VALUE, in the place of what the environment says.
+// The text stays where it is; its lines are taken apart. Before anything reads them.
 void gp_settings_give(char *text);
 
 // Does the process run with more rights than its environment?

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 PAGES, LIBRARY, HEADERS, GENERATOR = (os.path.abspath(path) for path in sys.argv[1:5])
-UNDOCUMENTED = {"prof_core_interface"}  # for the Python package only, in no header
+UNDOCUMENTED = {"prof_core_interface", "prof_core_attach"}  # for the Python package and the command, in no header
 
 
 def read(path):

@@ -192,10 +192,17 @@ static int wait_for_socket(const gp_target_t *target, const char *subject)
 static int detach(pid_t pid, const char *subject, gp_control_reply_t *reply)
 {
     gp_control_request_t request = gp_control_request(GP_CONTROL_DETACH);
-    int status = gp_control_ask(pid, subject, &request, reply, NULL);
+    gp_target_t target;
+    int status = gp_target_find(&target, pid, subject);
+    if (status == 0)
+        status = gp_control_ask(pid, subject, &request, reply, NULL);
     if (status == 0 && reply->error == -EPERM)
         return gp_fail(subject, "it was started with greenprof: 'greenprof stop PID' stops the recording");
-    return status == 0 && reply->error != 0 ? gp_control_refused(subject, &request, reply) : status;
+    if (status != 0 || reply->error != 0)
+        return status != 0 ? status : gp_control_refused(subject, &request, reply);
+    for (int waited = 0; waited < SOCKET_MS && gp_control_is_there(&target); waited += STEP_MS)
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+    return 0;
 }
 
 // Until then, the process' end, or the user's.

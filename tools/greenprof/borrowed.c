@@ -21,9 +21,9 @@
 #include "safe_place.h"
 
 enum {
-    STACK_BYTES = 1 << 20, // pages that are not touched cost nothing
-    TEXT_BYTES = 32768,    // at its upper end
-    STATE_BYTES = 65536,   // of the extended registers, at most
+    STACK_BYTES = 1 << 20,        // pages that are not touched cost nothing
+    TEXT_BYTES = 32768,           // at its upper end
+    STATE_BYTES = 65536,          // of the extended registers, at most
     STOP_NS = 200000000,          // for a thread to stop: one that sleeps in the kernel, uninterruptible, does not
     STEP_NS = 200000,             // between two looks
     PAUSE_NS = 5000000,           // between two rounds through the threads
@@ -104,8 +104,8 @@ static bool save(gp_borrowed_t *borrowed)
 // every program expects that.
 static void restart_call(struct user_regs_struct *registers)
 {
-    static const long calls[] = {SYS_epoll_wait,   SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait,
-                                 SYS_semtimedop,   SYS_semop,       SYS_msgrcv,       SYS_msgsnd,
+    static const long calls[] = {SYS_epoll_wait,   SYS_epoll_pwait,  SYS_epoll_pwait2, SYS_rt_sigtimedwait,
+                                 SYS_semtimedop,   SYS_semop,        SYS_msgrcv,       SYS_msgsnd,
                                  SYS_io_getevents, SYS_io_pgetevents};
     enum { INSTRUCTION_BYTES = 2 };
     if ((long)registers->rax != -EINTR)
@@ -279,7 +279,8 @@ static void say(const char *subject, int error)
     if (file != NULL)
         fclose(file);
     if (error == -EPERM && scope[0] > '0')
-        gp_fail(subject, "may not be traced: kernel.yama.ptrace_scope is %c; root may, or with 0 its own user", scope[0]);
+        gp_fail(subject, "may not be traced: kernel.yama.ptrace_scope is %c; root may, or with 0 its own user",
+                scope[0]);
     else if (error == -EPERM)
         gp_fail(subject, "may not be traced: a debugger is attached to it, or CAP_SYS_PTRACE is needed");
     else if (error == -EAGAIN)

@@ -15,16 +15,40 @@ enum { FRAMES_MAX = 1024, UNKNOWN_BYTES = 64 };
 
 // Of any module: what has the allocator's locks.
 static const char *const allocators[] = {
-    "malloc",   "calloc",        "realloc",         "free",         "memalign",   "aligned_alloc",      "posix_memalign", "valloc",
-    "pvalloc",  "reallocarray",  "malloc_trim",     "malloc_info",  "mallinfo2",  "malloc_usable_size",
+    "malloc", "calloc",  "realloc",      "free",        "memalign",    "aligned_alloc", "posix_memalign",
+    "valloc", "pvalloc", "reallocarray", "malloc_trim", "malloc_info", "mallinfo2",     "malloc_usable_size",
 };
 
 // Of the C library: what has a lock that dlopen(), a library's start or pthread_create() takes.
 static const char *const holders[] = {
-    "dl_iterate_phdr", "dlopen", "dlclose",          "dlsym", "dlvsym",  "dlmopen",      "dladdr",          "dladdr1", "dlinfo",
-    "fork",            "_Fork",  "vfork",            "exit",  "_exit",   "quick_exit",   "at_quick_exit",   "on_exit", "__cxa_atexit",
-    "__cxa_finalize",  "abort",  "__register_atfork", "system", "popen", "posix_spawn",  "posix_spawnp",    "pthread_create",
-    "pthread_exit",    "__nptl_deallocate_tsd",
+    "dl_iterate_phdr",
+    "dlopen",
+    "dlclose",
+    "dlsym",
+    "dlvsym",
+    "dlmopen",
+    "dladdr",
+    "dladdr1",
+    "dlinfo",
+    "fork",
+    "_Fork",
+    "vfork",
+    "exit",
+    "_exit",
+    "quick_exit",
+    "at_quick_exit",
+    "on_exit",
+    "__cxa_atexit",
+    "__cxa_finalize",
+    "abort",
+    "__register_atfork",
+    "system",
+    "popen",
+    "posix_spawn",
+    "posix_spawnp",
+    "pthread_create",
+    "pthread_exit",
+    "__nptl_deallocate_tsd",
 };
 
 static int add_range(gp_safe_places_t *places, uint64_t lo, uint64_t hi)
@@ -67,7 +91,8 @@ int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *mod
         }
         int unread = add_functions(places, modules, module, allocators, sizeof(allocators) / sizeof(allocators[0]));
         if (is_libc)
-            error = unread != 0 ? unread : add_functions(places, modules, module, holders, sizeof(holders) / sizeof(holders[0]));
+            error = unread != 0 ? unread
+                                : add_functions(places, modules, module, holders, sizeof(holders) / sizeof(holders[0]));
         // Of what is no ELF file, or gone from the disk, nothing is known: data mostly.
     }
     return places->space != NULL ? error : -ENOMEM;
@@ -84,10 +109,12 @@ void gp_safe_places_free(gp_safe_places_t *places)
 static bool is_waiting(long call)
 {
     static const long calls[] = {
-        SYS_poll,      SYS_ppoll,   SYS_select,   SYS_pselect6, SYS_epoll_wait,  SYS_epoll_pwait,     SYS_epoll_pwait2,
-        SYS_nanosleep, SYS_accept,  SYS_accept4,  SYS_recvfrom, SYS_recvmsg,     SYS_clock_nanosleep, SYS_recvmmsg,
-        SYS_wait4,     SYS_waitid,  SYS_pause,    SYS_connect,  SYS_sendto,      SYS_rt_sigtimedwait, SYS_rt_sigsuspend,
-        SYS_sendmsg,   SYS_semop,   SYS_msgrcv,   SYS_semtimedop, SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter,
+        SYS_poll,          SYS_ppoll,         SYS_select,          SYS_pselect6, SYS_epoll_wait,
+        SYS_epoll_pwait,   SYS_epoll_pwait2,  SYS_nanosleep,       SYS_accept,   SYS_accept4,
+        SYS_recvfrom,      SYS_recvmsg,       SYS_clock_nanosleep, SYS_recvmmsg, SYS_wait4,
+        SYS_waitid,        SYS_pause,         SYS_connect,         SYS_sendto,   SYS_rt_sigtimedwait,
+        SYS_rt_sigsuspend, SYS_sendmsg,       SYS_semop,           SYS_msgrcv,   SYS_semtimedop,
+        SYS_io_getevents,  SYS_io_pgetevents, SYS_io_uring_enter,
     };
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         if (call == calls[i])

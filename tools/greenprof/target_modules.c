@@ -20,8 +20,10 @@ static gp_target_module_t *module_of(gp_target_modules_t *modules, const char *p
     if (grown == NULL)
         return NULL;
     modules->items = grown;
-    grown[modules->count] = (gp_target_module_t){.path = strdup(path), .lo = UINT64_MAX};
-    return grown[modules->count].path != NULL ? &grown[modules->count++] : NULL;
+    gp_target_module_t *module = &grown[modules->count];
+    *module = (gp_target_module_t){.path = strdup(path), .lo = UINT64_MAX};
+    modules->count += module->path != NULL;
+    return module->path != NULL ? module : NULL;
 }
 
 // A line of /proc/PID/maps. Source: proc_pid_maps(5).

@@ -27,7 +27,8 @@ bool gp_sampling_signal_is_ours(void);
 // Returns 0, -EBUSY where all are taken, or another negative errno value. Caller holds the sampler's lock.
 int gp_sampling_signal_take(int not_this);
 
-// Take the handler away: what is pending is dropped, and the signal's action is what it was. There is no timer any more.
+// Take the handler away: what is pending is dropped, and the signal's action is what it was. There is no timer any
+// more.
 void gp_sampling_signal_give_back(void);
 
 // Choose by name (signal_name.h), before the first is taken. Returns 0 or -EINVAL.

@@ -20,11 +20,12 @@
 enum { LISTENER, BELL, FIRST_CLIENT };
 enum { DAEMON_NS = 50000000 }; // a forked child may close all descriptors, or become another program
 
-enum { LOOK_MS = 100 };         // while attached: for modules that were loaded
+enum { LOOK_MS = 100 }; // while attached: for modules that were loaded
+enum { LEAVE_STEP_NS = 1000000, LEAVE_STEPS = 1000 };
 
 static _Atomic bool is_running; // in this process, or in its parent
 static bool is_child;
-static _Atomic bool is_removed; // the socket's file, for an exec
+static _Atomic bool is_removed;                 // the socket's file, for an exec
 static const gp_control_attachment_t *attached; // NULL = it was there when the program started
 
 bool gp_control_is_stopped(void)
@@ -96,9 +97,12 @@ static void serve_once(void)
     gp_control_lease_look();
 }
 
+static _Atomic bool is_leaving;
+
 // Nothing of this thread's is left but what a further attachment begins with.
 static void detach(void)
 {
+    atomic_store_explicit(&is_leaving, true, memory_order_release);
     gp_control_clients_forget();
     gp_control_socket_remove();
     gp_control_socket_forget();
@@ -152,6 +156,9 @@ void gp_control_start(void)
 
 bool gp_control_is_running(void)
 {
+    struct timespec pause = {.tv_nsec = LEAVE_STEP_NS};
+    for (int i = 0; i < LEAVE_STEPS && is_running && atomic_load_explicit(&is_leaving, memory_order_acquire); i++)
+        syscall(SYS_nanosleep, &pause, NULL);
     return is_running;
 }
 
@@ -159,6 +166,7 @@ int gp_control_attach(const gp_control_attachment_t *attachment)
 {
     gp_ticks_init();
     is_child = false;
+    atomic_store_explicit(&is_leaving, false, memory_order_release);
     attached = attachment;
     begin();
     if (!is_running)

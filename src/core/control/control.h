@@ -24,6 +24,8 @@ typedef struct gp_control_attachment {
 } gp_control_attachment_t;
 
 int gp_control_attach(const gp_control_attachment_t *attachment);
+
+// Is there control's thread? One that is just leaving is waited for.
 bool gp_control_is_running(void);
 
 // Control's thread: was the process attached to, and take back what that has brought.

@@ -14,6 +14,7 @@
 #include "signal/slice_switch.h"
 
 int prof_coro_active;
+_Atomic bool gp_switch_meets_early;
 
 static inline gp_thread_t *self(void)
 {

@@ -5,10 +5,16 @@
 // Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: 14 to 28 ns.
 #pragma once
 
+#include <stdbool.h>
+
 #include "signal/slice.h"
 
 // Switch to `to`, live with id `to_id`; NULL or 0: the thread's own stack.
 void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park);
+
+// The core came into a program that runs already: coroutines may be switched to that were made before, and announced by
+// nothing. Hooks that see where their stacks are announce them then.
+extern _Atomic bool gp_switch_meets_early;
 
 // Switch to whichever stack holds `target_sp`: the youngest coroutine there, else the thread's own stack.
 void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park);

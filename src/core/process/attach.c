@@ -15,6 +15,7 @@
 #include "collect/pacer.h"
 #include "collect/sampler.h"
 #include "control/control.h"
+#include "coro/switch.h"
 #include "coro/threads.h"
 #include "interface.h"
 #include "process/got.h"
@@ -34,6 +35,7 @@ static void begin(void)
     atomic_store_explicit(&gp_handler_depth, (unsigned)gp_setting_number(GP_SETTING_DEPTH), memory_order_relaxed);
     atomic_store_explicit(&gp_handler_native, gp_setting_is(GP_SETTING_NATIVE, "1"), memory_order_relaxed);
     gp_sampler_follow_forks(gp_follow_forks());
+    atomic_store_explicit(&gp_switch_meets_early, true, memory_order_relaxed);
     gp_got_take();
     void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
     if (attach_soon != NULL)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Threads that are attached to: each of its kind, N times: those that allocate, compute, wait in epoll_wait() without
+// expecting EINTR, load and unload a library. Says "ready", and for each line of standard input "rounds N failures N".
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+enum { BLOCKS = 64, WAIT_MS = 20 };
+
+static _Atomic bool is_over;
+static _Atomic unsigned long rounds, failures;
+
+static void *allocate(void *unused)
+{
+    (void)unused;
+    for (unsigned round = 0; !is_over; round++, rounds++) {
+        unsigned char *blocks[BLOCKS];
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            size_t size = 16 + (round * 31 + i * 97) % 3000;
+            blocks[i] = malloc(size);
+            memset(blocks[i], (int)i, size);
+        }
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            failures += blocks[i][15] != (unsigned char)i;
+            free(blocks[i]);
+        }
+    }
+    return NULL;
+}
+
+// Sums of doubles in vector registers: what is not restored shows.
+static void *compute(void *unused)
+{
+    (void)unused;
+    for (; !is_over; rounds++) {
+        double sums[8] = {0};
+        for (int i = 0; i < 10000; i++)
+            for (int j = 0; j < 8; j++)
+                sums[j] += 0.5 * j;
+        for (int j = 0; j < 8; j++)
+            failures += sums[j] != 5000.0 * j;
+    }
+    return NULL;
+}
+
+static void *wait_for_nothing(void *unused)
+{
+    struct epoll_event event;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    (void)unused;
+    for (; !is_over; rounds++)
+        failures += epoll_wait(fd, &event, 1, WAIT_MS) != 0;
+    return NULL;
+}
+
+static void *load(void *unused)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    (void)unused;
+    for (; !is_over; rounds++) {
+        void *library = dlopen("libz.so.1", RTLD_NOW);
+        failures += library == NULL || dlsym(library, "zlibVersion") == NULL || dlclose(library) != 0;
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    static void *(*const kinds[])(void *) = {allocate, compute, wait_for_nothing, load};
+    enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), MOST = 1000 };
+    static pthread_t threads[MOST];
+    int count = 0, each = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
+    char line[64];
+    for (int i = 0; i < KINDS; i++)
+        for (int j = 0; j < each && count < MOST; j++)
+            count += pthread_create(&threads[count], NULL, kinds[i], NULL) == 0;
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        printf("rounds %lu failures %lu\n", rounds, failures);
+        fflush(stdout);
+    }
+    is_over = true;
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    return failures != 0;
+}

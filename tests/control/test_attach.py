@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""greenprof attach and detach: services that were started without greenprof, and are as before afterwards."""
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+from support import EVENTLET, GREENPROF, SERVICE, Capture, Case, Service, has_eventlet
+
+BUSY = os.environ["BUSY"]
+STATIC = os.environ["STATIC"]
+STRANGER = 65534
+END_ASKED = 6  # capture/format.h
+GLIBC_SIGNAL = 33  # which it handles from a program's first thread on
+
+
+def status_line(pid, key):
+    with open(f"/proc/{pid}/status") as file:
+        return next(line.split()[1] for line in file if line.startswith(key + ":"))
+
+
+def state_of(pid):
+    """What a process has that attaching may change."""
+    names = sorted(os.listdir(f"/proc/{pid}/fd"), key=int)
+    handlers = int(status_line(pid, "SigCgt"), 16) & ~(1 << (GLIBC_SIGNAL - 1))
+    return {"threads": status_line(pid, "Threads"), "handlers": f"{handlers:x}",
+            "ignored": status_line(pid, "SigIgn"), "descriptors": names}
+
+
+def slots_into_core(pid):
+    """How many words of writable memory point into the core."""
+    with open(f"/proc/{pid}/maps") as file:
+        mappings = [line.split() for line in file]
+    spans = [tuple(int(part, 16) for part in fields[0].split("-")) for fields in mappings]
+    core = [span for span, fields in zip(spans, mappings) if "libgreenprof" in fields[-1] and "x" in fields[1]]
+    count = 0
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for (low, high), fields in zip(spans, mappings):
+            if fields[-1] not in (os.path.realpath(program) for program in (*SERVICE, BUSY)) or "x" in fields[1]:
+                continue
+            memory.seek(low)
+            words = memoryview(memory.read(high - low)).cast("Q")
+            count += sum(any(start <= word < end for start, end in core) for word in words)
+    return count
+
+
+class Bare(Service):
+    """A service without greenprof."""
+
+    def __init__(self, case, program):
+        self.process = subprocess.Popen(program, env=case.env, cwd=case.dir, text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        case.addCleanup(self.kill)
+        self.expect("ready")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Attach(Case):
+    def setUp(self):
+        super().setUp()
+        sleeper = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        tried = self.command("attach", sleeper.pid, "-o", "tried")
+        if "may not be traced" in tried.stderr:
+            self.skipTest("nothing may be traced here: " + tried.stderr)
+
+    def wait_for_state(self, pid, state):
+        """Threads and descriptors of its are closed a moment after the last word."""
+        self.wait_until(lambda: state_of(pid) == state, f"{state_of(pid)} as {state}")
+
+    def check_service(self, program):
+        service = Bare(self, program)
+        service.burn(50)
+        before = None
+        for i in range(3):
+            path = os.path.join(self.dir, f"capture{i}")
+            self.assertEqual(self.do("attach", service.pid, "-o", path),
+                             f"recording to {path}; 'greenprof detach {service.pid}' ends it\n")
+            burned = service.burn(600)
+            self.assertRegex(self.do("detach", service.pid), rf"^\d+ samples: greenprof report {re.escape(path)}\n$")
+            service.burn(50)
+            self.check_capture(path, burned)
+            capture = Capture(path)
+            self.assertEqual((capture.whole, capture.end), (True, END_ASKED))
+            self.assertEqual(capture.counters["signals"], capture.counters["samples"] + capture.drops)
+            before = before or state_of(service.pid)
+            self.wait_for_state(service.pid, before)
+        self.refused("'greenprof attach PID'", "status", service.pid)
+        return service
+
+    def rows(self, path):
+        """CPU seconds and switches of coroutines, those with most first."""
+        rows = self.do("report", path, "--by", "coroutine", "-n", "0").split("switches     id")[1].splitlines()[1:]
+        fields = [row.split() for row in rows if row.strip()]
+        return sorted(((float(row[0]), int(row[4])) for row in fields), reverse=True)
+
+    def test_coroutines_that_were_there_already(self):
+        bare = Bare(self, SERVICE)
+        bare.burn(20)
+        at_first = state_of(bare.pid)
+        bare.kill()
+        service = self.check_service(SERVICE)
+        self.wait_for_state(service.pid, at_first)
+        self.assertEqual(slots_into_core(service.pid), 0)
+        self.do("attach", service.pid, "-o", "capture")
+        self.assertGreater(slots_into_core(service.pid), 0)
+        a, b = service.burn(600)
+        self.do("detach", service.pid)
+        rows = self.rows("capture")
+        self.near("the first", rows[0][0], a, 0.05, 0.01)
+        self.near("the second", rows[1][0], b, 0.05, 0.01)
+        for _, switches in rows[:2]:  # its slices are of 2 ms and 1 ms; sooner, where it was interrupted
+            self.assertIn(switches, range(150, 202))
+
+    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
+    def test_green_threads(self):
+        self.check_service(EVENTLET)
+        rows = self.do("report", "capture0", "--by", "coroutine")
+        self.assertEqual(rows.count(" work\n"), 2, rows)
+
+    def test_for_a_while(self):
+        service = Bare(self, SERVICE)
+        attached = subprocess.Popen([GREENPROF, "attach", str(service.pid), "-d", "3600"], env=self.env, cwd=self.dir,
+                                    text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(attached.wait)
+        self.addCleanup(attached.kill)
+        self.wait_until(lambda: self.sockets() and self.status(service.pid)["state"] == "recording", "attached")
+        burned = service.burn(300)
+        attached.send_signal(signal.SIGINT)
+        self.assertIn("samples: greenprof report ", attached.communicate(timeout=100)[0])
+        self.assertEqual(attached.returncode, 0)
+        self.check_capture(f"{service.pid}.greenprof", burned)
+        self.do("attach", service.pid, "-d", "1", "-o", "second")
+        self.assertEqual(self.sockets(), [])
+        service.burn(10)
+
+    def test_a_process_that_ends_meanwhile(self):
+        service = Bare(self, SERVICE)
+        attached = subprocess.Popen([GREENPROF, "attach", str(service.pid), "-d", "3600", "-o", "capture"],
+                                    env=self.env, cwd=self.dir, text=True, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE)
+        self.addCleanup(attached.wait)
+        self.addCleanup(attached.kill)
+        self.wait_until(lambda: self.sockets() and self.status(service.pid)["state"] == "recording", "attached")
+        burned = service.burn(300)
+        self.assertEqual(service.end(), 0)
+        attached.communicate(timeout=100)
+        self.check_capture("capture", burned)
+
+    def test_busy_threads(self):
+        busy = Bare(self, [BUSY, "2"])
+        first = state_of(busy.pid)
+        for i in range(10):
+            self.do("attach", busy.pid, "-o", "capture")
+            self.assertEqual(self.status(busy.pid)["threads"], 9)
+            self.do("detach", busy.pid)
+        del first["descriptors"]  # of libraries that are being loaded
+        self.wait_until(lambda: {**state_of(busy.pid), **first} == state_of(busy.pid), f"{state_of(busy.pid)}, {first}")
+        rounds, failures = busy_numbers(busy)
+        self.assertEqual(failures, 0)
+        self.wait_until(lambda: busy_numbers(busy)[0] > rounds, "they go on")
+        self.assertEqual(busy.end(), 0)
+
+    def test_what_is_refused(self):
+        service = Bare(self, SERVICE)
+        self.refused("no such process", "attach", 4194303)
+        self.refused("missing PID", "attach", status=2)
+        self.refused("is no process id", "detach", "x", status=2)
+        self.refused("cannot be switched", "detach", service.pid)
+        os.kill(service.pid, signal.SIGSTOP)
+        self.refused("the process is stopped", "attach", service.pid)
+        os.kill(service.pid, signal.SIGCONT)
+        self.assertEqual(self.sockets(), [])
+        static = subprocess.Popen([STATIC], stdin=subprocess.PIPE)
+        self.addCleanup(static.wait)
+        self.addCleanup(static.stdin.close)
+        self.wait_until(lambda: os.readlink(f"/proc/{static.pid}/exe") == os.path.realpath(STATIC), "it is that program")
+        self.refused("linked statically", "attach", static.pid)
+        self.refused("No such file or directory", "attach", service.pid, "-o", "/nonexistent/directory/capture")
+        self.do("detach", service.pid)
+        self.do("attach", service.pid, "-o", "capture")
+        self.refused("it is being recorded already", "attach", service.pid, "-o", "other")
+        self.do("detach", service.pid)
+        started = Service(self, SERVICE, "--control", "-o", "started")
+        self.refused("it was started with greenprof", "detach", started.pid)
+        service.burn(10)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_another_user(self):
+        service = Bare(self, SERVICE)
+        os.chmod(self.dir, 0o755)
+        self.refused("belongs to another user", "attach", service.pid, user=STRANGER, group=STRANGER, extra_groups=[])
+        service.burn(10)
+
+
+def busy_numbers(busy):
+    busy.process.stdin.write("\n")
+    busy.process.stdin.flush()
+    words = busy.process.stdout.readline().split()
+    return int(words[1]), int(words[3])
+
+
+if __name__ == "__main__":
+    unittest.main()
