@@ -8,6 +8,36 @@ from big_page import PERIOD_NS, SAMPLES, BigPage
 from browser import Browser, PageCase, main
 
 MEGABYTE = 10**6
+# The tree that is drawn beside the one that has all nodes: [nodes that differ, nodes, nodes of the whole one], and what a search
+# finds in both.
+COMPARED = """(() => {
+    const app = greenprofApp, facts = app.store.factsOf(app.weight), some = app.weights(), shape = shapeOf(app.selection);
+    const whole = app.trees.weigh(app.trees.make(facts, shape), filterOf(app.store, app.selection), facts);
+    const links = TreeLinks.of(whole.tree), drawn = TreeLinks.of(some.tree), left = [[0, 0]];
+    const childrenOf = ({ first, next }, { frame }, node) => {
+        const found = new Map();
+        for (let child = first[node]; child > 0; child = next[child])
+            found.set(frame[child], child);
+        return found;
+    };
+    let differ = 0, nodes = 0;
+    while (left.length > 0) {
+        const [one, other] = left.pop(), ours = childrenOf(drawn, some.tree, one), all = childrenOf(links, whole.tree, other);
+        nodes++;
+        differ += some.total[one] !== whole.total[other] || some.samples[one] !== whole.samples[other];
+        if (ours.size === 0)
+            continue;
+        differ += some.self[one] !== whole.self[other] || [...all.values()].some((child) => whole.total[child] > 0 && !ours.has(whole.tree.frame[child]));
+        for (const [frame, child] of ours)
+            if (all.has(frame))
+                left.push([child, all.get(frame)]);
+            else
+                differ++;
+    }
+    const { matches } = app.view.pane, full = app.view.search.find(whole.tree, whole.total, app.view.zoomedNode(app.view.pane, whole.tree, whole.total));
+    return { differ, nodes, drawn: some.tree.count, whole: whole.tree.count, found: matches && [matches.sum, matches.zoomed],
+             wanted: full && [full.sum, full.zoomed] };
+})()"""
 DRAWN = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
 
 
@@ -92,6 +122,34 @@ class Limits(PageCase):
                 self.assertEqual(self.browser.eval("greenprofApp.weights().total[0]"), whole)
                 self.took(f"{shape} for the first time, and again", 60, [{"trace": f"{i:032x}" if i else ""} for i in (1, 2, 0)])
         self.sum(invert="", root="", collapse="", hide="", focus="")
+
+    def heaviest(self, depth):
+        """The zoom to the heaviest box below the heaviest one, and so on."""
+        return self.browser.eval("""(() => {
+            const names = [];
+            for (let depth = 0; depth < %d; depth++) {
+                const { tree, total } = greenprofApp.weights(), links = TreeLinks.of(tree), { view } = greenprofApp;
+                let node = view.zoomedNode(view.pane, tree, total), best = links.first[node];
+                for (let child = best; child > 0; child = links.next[child])
+                    best = total[child] > total[best] ? child : best;
+                names.push(view.linkName(tree, best));
+                greenprofApp.set({ zoom: JSON.stringify(names) });
+            }
+            return JSON.stringify(names);
+        })()""" % depth)
+
+    def test_what_is_too_narrow_is_left_out_of_no_sum(self):
+        for shape in ({"invert": "1"}, {"root": "coroutine"}, {"root": "trace", "invert": "1"}, {"root": "trace", "trace": f"{8:032x}"}):
+            for depth in (0, 4):
+                with self.subTest(shape=shape, depth=depth):
+                    self.browser.eval(f"greenprofApp.set({json.dumps({**shape, 'zoom': ''})})")
+                    zoom = self.heaviest(depth) if depth > 0 else ""
+                    self.browser.eval(f"greenprofApp.set({json.dumps({'zoom': zoom, 'search': 'parse'})})")
+                    compared = self.browser.eval(COMPARED)
+                    self.assertEqual((compared["differ"], compared["nodes"]), (0, compared["drawn"]), compared)
+                    self.assertLess(compared["drawn"], compared["whole"] / 5)
+                    self.assertEqual(compared["found"], compared["wanted"])
+                    self.setUp()
 
 
 if __name__ == "__main__":

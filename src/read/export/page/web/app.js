@@ -69,10 +69,13 @@ class App {
 
     /** Weights of the selected tree: kept until the selection changes. @returns {Weights} */
     weights() {
-        const { view, zoom, search, nest, sort, row, icicle, norm, ...rest } = this.selection, key = JSON.stringify(rest);
+        const { view, zoom, search, nest, sort, row, icicle, norm, ...rest } = this.selection;
+        const pruned = PrunedTree.is(this.store, shapeOf(this.selection));
+        const key = JSON.stringify([rest, pruned && zoom]);
         if (this.weighed?.key !== key) {
-            const facts = this.store.factsOf(this.weight);
-            const weights = this.trees.weigh(this.trees.tree(this.selection), filterOf(this.store, this.selection), facts);
+            const facts = this.store.factsOf(this.weight), filter = filterOf(this.store, this.selection);
+            const tree = pruned ? PrunedTree.of(this.trees, this.selection, filter, facts) : this.trees.tree(this.selection);
+            const weights = this.trees.weigh(tree, filter, facts);
             this.weighed = { key, weights };
         }
         return this.weighed.weights;

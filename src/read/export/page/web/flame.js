@@ -162,22 +162,13 @@ class FlameView {
      * @param {FlamePane} pane @param {Tree} tree @param {Float64Array} sizes
      */
     zoomedNode(pane, tree, sizes) {
-        const { zoom } = this.app.selection, links = TreeLinks.of(tree);
+        const names = zoomNames(this.app.selection), links = TreeLinks.of(tree);
         let node = 0;
-        if (zoom === "")
-            return node;
-        /** @type {any} */
-        let names = [];
-        try {
-            names = JSON.parse(zoom);
-        } catch {
-            return node;
-        }
-        if (!Array.isArray(names) || (pane.name !== "" && names.shift() !== pane.name))
+        if (pane.name !== "" && names.shift() !== pane.name)
             return node;
         for (const name of names) {
             let child = links.first[node];
-            while (child > 0 && (sizes[child] === 0 || !this.isCalled(tree, child, String(name))))
+            while (child > 0 && (sizes[child] === 0 || !this.isCalled(tree, child, name)))
                 child = links.next[child];
             if (child === 0)
                 break;

@@ -101,7 +101,8 @@ class FlameControls {
         const { sizes, zoom, root } = content;
         const inside = zoom !== root ? `, ${percentText(matches.zoomed, sizes[zoom])} of the zoomed box` : "";
         this.matched.textContent = matches.count === 0 ? "nothing matches"
-            : `matched ${percentText(matches.sum, sizes[0])}${inside}, ${number ? `${number} of ` : ""}${countText(matches.count)} boxes (n, N)`;
+            : `matched ${percentText(matches.sum, sizes[0])}${inside}, ${number ? `${number} of ` : ""}${countText(matches.count)} boxes` +
+                `${matches.narrower ? " and narrower ones" : ""} (n, N)`;
     }
 
     focusSearch() {

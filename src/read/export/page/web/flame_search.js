@@ -8,6 +8,7 @@
  * @property {number} sum of the outermost matches, ns
  * @property {number} zoomed of it, what lies in the zoomed box
  * @property {number} count of the outermost matches
+ * @property {boolean} narrower there are others, in boxes that are too narrow to be drawn
  * @property {() => number[]} nodes outermost matches, heaviest first
  */
 
@@ -59,15 +60,36 @@ class FlameSearch {
                     zoomed += sizes[i];
             }
         }
-        if (FlameSearch.isBelow(tree, zoom, frames))
-            zoomed = sizes[zoom];
+        const more = FlameSearch.beyond(this.app, tree, frames, flags);
+        sum += more.sum;
+        zoomed = FlameSearch.isBelow(tree, zoom, frames) ? sizes[zoom] : zoomed + more.zoomed;
         let sorted = false;
-        return { frames, sum, zoomed, count: nodes.length, nodes: () => {
+        return { narrower: more.sum > 0, frames, sum, zoomed, count: nodes.length, nodes: () => {
             if (!sorted)
                 nodes.sort((a, b) => sizes[b] - sizes[a] || a - b);
             sorted = true;
             return nodes;
         } };
+    }
+
+    /**
+     * What matches beyond the nodes that a tree has.
+     * @param {App} app @param {Tree} tree @param {Uint8Array} frames @param {Uint8Array} flags of find()
+     */
+    static beyond(app, { search, beyond, rowNode }, frames, flags) {
+        const found = { sum: 0, zoomed: 0 };
+        if (!search || !beyond)
+            return found;
+        const { weight } = app.store.factsOf(app.weight), goesOn = search.goesOn(app.trees.nodesBelow(frames));
+        for (const row of search.rows) {
+            const flag = flags[rowNode[row]];
+            if (beyond[row] === 0 || flag & 1 || !goesOn(row))
+                continue;
+            found.sum += weight[row];
+            if (flag & 2)
+                found.zoomed += weight[row];
+        }
+        return found;
     }
 
     /** Whether a caller of a node matches. @param {Tree} tree @param {number} node @param {Uint8Array} frames */

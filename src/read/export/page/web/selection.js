@@ -64,6 +64,16 @@ const SELECTION_DEFAULTS = {
 
 /** @typedef {typeof SELECTION_DEFAULTS} Selection */
 
+/** Names of the frames from the root to the zoomed one, each perhaps with its place behind a tab. @param {Selection} selection @returns {string[]} */
+function zoomNames({ zoom }) {
+    try {
+        const names = zoom === "" ? [] : JSON.parse(zoom);
+        return Array.isArray(names) ? names.map(String) : [];
+    } catch {
+        return [];
+    }
+}
+
 /** @param {string} hash @returns {Selection} */
 function selectionFromHash(hash) {
     const selection = { ...SELECTION_DEFAULTS };

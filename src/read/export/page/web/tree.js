@@ -5,88 +5,6 @@
 // gives weights of a tree's nodes, which are summed up anew each time: one pass over the rows, one over the nodes.
 "use strict";
 
-/** A tree: frames below others. Preorder is not promised; parents come before their children. */
-class Tree {
-    constructor() {
-        this.count = 1;
-        this.parent = new Uint32Array(1024);
-        /** Frame of the store, or, from `store.frame.name.length` on, a number of `extra`. */
-        this.frame = new Int32Array(1024);
-        this.frame[0] = -1;
-        this.depth = new Uint32Array(1024);
-        /** Names that no frame of the store has: "[coroutine 3 x]". @type {string[]} */
-        this.extra = [];
-        /** Node of each row. @type {Uint32Array} */
-        this.rowNode = new Uint32Array(0);
-        /** Nodes at which, in a stitched stack, begins what was spawned by what is above. @type {Set<number>} */
-        this.edges = new Set();
-        /** Hash table of nodes by parent and frame; 0 = free. */
-        this.slots = new Uint32Array(4096);
-    }
-
-    /** Where a child is in the hash table, or could be. @param {number} parent @param {number} frame */
-    slotOf(parent, frame) {
-        const { slots } = this, mask = slots.length - 1, hash = Math.imul(parent ^ Math.imul(frame, 0x85ebca6b), 0x9e3779b1);
-        let at = (hash ^ hash >>> 15) & mask;
-        for (let node = slots[at]; node !== 0 && (this.parent[node] !== parent || this.frame[node] !== frame); node = slots[at])
-            at = at + 1 & mask;
-        return at;
-    }
-
-    /** Find or add a child. @param {number} parent @param {number} frame */
-    child(parent, frame) {
-        const at = this.slotOf(parent, frame);
-        if (this.slots[at] !== 0)
-            return this.slots[at];
-        const node = this.append(parent, frame);
-        this.slots[at] = node;
-        if (2 * this.count > this.slots.length)
-            this.rehash();
-        return node;
-    }
-
-    /** Add a child that there is not yet, and that child() need not find. @param {number} parent @param {number} frame */
-    append(parent, frame) {
-        const node = this.count++;
-        if (node === this.parent.length)
-            this.grow();
-        this.parent[node] = parent;
-        this.frame[node] = frame;
-        this.depth[node] = this.depth[parent] + 1;
-        return node;
-    }
-
-    grow() {
-        const [parent, frame, depth] = [this.parent, this.frame, this.depth], room = 2 * parent.length;
-        (this.parent = new Uint32Array(room)).set(parent);
-        (this.frame = new Int32Array(room)).set(frame);
-        (this.depth = new Uint32Array(room)).set(depth);
-    }
-
-    /** Make room, once, for so many nodes. @param {number} count */
-    reserve(count) {
-        while (this.parent.length <= count)
-            this.grow();
-        while (this.slots.length < 2 * count)
-            this.slots = new Uint32Array(2 * this.slots.length);
-    }
-
-    rehash() {
-        this.slots = new Uint32Array(2 * this.slots.length);
-        for (let node = 1; node < this.count; node++)
-            this.slots[this.slotOf(this.parent[node], this.frame[node])] = node;
-    }
-
-    /** No node is added any more. */
-    seal() {
-        this.parent = this.parent.slice(0, this.count);
-        this.frame = this.frame.slice(0, this.count);
-        this.depth = this.depth.slice(0, this.count);
-        this.slots = new Uint32Array(0);
-        return this;
-    }
-}
-
 /**
  * @typedef {object} Weights of a tree's nodes
  * @property {Tree} tree
@@ -213,6 +131,11 @@ class Trees {
         const places = new TreePlaces(this, tree, shape, TreePlaces.keptFrames(this.store, shape), count);
         /** By group: what its stacks stand below, and whether it spawned them. @type {{node: number, spawned: boolean}[]} */
         const bases = [];
+        if (!groups && places.language === null) {
+            const all = places.all();
+            tree.rowNode = facts.node.map((node) => taken && taken[node] === 0 ? NONE : all[node]);
+            return;
+        }
         const baseOf = (/** @type {number} */ label) => {
             const root = roots ? tree.child(0, roots[label]) : 0;
             const path = shape.stitch === "1" && coro[label] > 0 ? this.spawnersOf(coro[label] - 1) : [];
@@ -404,6 +327,7 @@ class Trees {
         const two = this.store.head.sides.length > 1;
         const base = new Float64Array(two ? count : 0), baseSamples = new Float64Array(two ? count : 0), heaviest = new Float64Array(count);
         const squares = new Float64Array(two ? count : 0), baseSquares = new Float64Array(two ? count : 0);
+        const below = new Float64Array(tree.beyond ? count : 0);
         let sum = 0, baseSum = 0, taken = 0;
         for (let i = 0; i < facts.count; i++) {
             const node = rowNode[i];
@@ -419,6 +343,8 @@ class Trees {
                 baseSum += weight;
             } else {
                 total[node] += weight;
+                if (tree.beyond && tree.beyond[i])
+                    below[node] += weight;
                 samples[node] += facts.samples[i];
                 sum += weight;
             }
@@ -428,7 +354,8 @@ class Trees {
                 state[node] = facts.state[i];
             }
         }
-        const weights = { tree, total, self: total.slice(), samples, base, baseSelf: base.slice(), baseSamples, squares, baseSquares, state,
+        const self = tree.beyond ? total.map((own, node) => own - below[node]) : total.slice();
+        const weights = { tree, total, self, samples, base, baseSelf: base.slice(), baseSamples, squares, baseSquares, state,
                           sum, baseSum, count: taken };
         Trees.addUp(parent, two ? [total, samples, base, baseSamples, squares, baseSquares] : [total, samples]);
         return weights;

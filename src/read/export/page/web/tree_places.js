@@ -79,6 +79,16 @@ class TreePlaces {
             (this.collapses && parent[i] > 0 && frame.name[one] === frame.name[caller] && frame.file[one] === frame.file[caller]);
     }
 
+    /** The tree's node of each of the store's, where all stacks stand below the root and are treated alike. */
+    all() {
+        const { alone, tree, store: { parent, nodeCount, node, functionOf } } = this, places = new Uint32Array(nodeCount);
+        for (let i = 1; i < nodeCount; i++) {
+            const at = places[parent[i]];
+            places[i] = alone[i] === 1 ? tree.append(at, functionOf[node.frame[i]]) : this.below(at, i, false);
+        }
+        return places;
+    }
+
     /**
      * The tree's node of a stack.
      * @param {number} node of the store @param {number} group @param {number} base what the stacks of the group stand below
