@@ -295,6 +295,22 @@ class Time(TimelineCase):
 
 
 class Choosing(TimelineCase):
+    def test_a_link_shows_what_was_in_sight(self):
+        page = history()
+        self.open(page)
+        self.browser.key("+")
+        self.browser.key("+")
+        self.browser.wait("location.hash.includes('sight=')")
+        shown, hash = self.view("shown"), self.browser.eval("location.hash")
+        self.assertEqual(self.browser.eval("greenprofApp.before.length"), 0)  # it is no step of undo
+        self.open(page, hash.removeprefix("#view=timeline").removeprefix("&"))
+        again = self.view("shown")
+        self.assertAlmostEqual(again["from"], shown["from"], delta=2)
+        self.assertAlmostEqual(again["to"], shown["to"], delta=2)
+        self.browser.key("0")
+        self.browser.wait("!location.hash.includes('sight=')")
+        self.assertEqual(self.view("shown.from"), 0)
+
     def test_a_click_chooses_and_tells(self):
         self.open(history())
         self.browser.click(*self.at(35, self.y(0)))

@@ -58,6 +58,11 @@ class App {
             scrollTo(0, 0);
     }
 
+    /** Change what nothing but the view that calls this depends on: the URL follows, and it is no step of undo. @param {Partial<Selection>} patch */
+    note(patch) {
+        history.replaceState(null, "", selectionToHash(Object.assign(this.selection, patch)) || location.pathname + location.search);
+    }
+
     undo() {
         const hash = this.before.pop();
         if (hash === undefined)
@@ -69,7 +74,7 @@ class App {
 
     /** Weights of the selected tree: kept until the selection changes. @returns {Weights} */
     weights() {
-        const { view, zoom, search, nest, sort, row, icicle, norm, ...rest } = this.selection;
+        const { view, zoom, search, sight, nest, sort, row, icicle, norm, ...rest } = this.selection;
         const pruned = PrunedTree.is(this.store, shapeOf(this.selection));
         const key = JSON.stringify([rest, pruned && zoom]);
         if (this.weighed?.key !== key) {

@@ -120,7 +120,7 @@ class FlameView {
 
     /** @param {number} room */
     drawSandwich(room) {
-        const { app } = this, other = { root: "", search: "", zoom: "", view: "", sort: "", row: "", icicle: "", norm: "", side: "" };
+        const { app } = this, other = { root: "", search: "", zoom: "", view: "", sight: "", sort: "", row: "", icicle: "", norm: "", side: "" };
         const plain = { ...app.selection, ...other }, key = JSON.stringify(plain);
         if (this.halves?.key !== key) {
             const [callers, callees] = ["1", ""].map((invert) => {

@@ -55,6 +55,7 @@ const SELECTION_DEFAULTS = {
     zoom: "",          // names of the frames from the root, JSON
     side: "",          // of a diff: "", "base", "file", "both"
     norm: "",          // of a diff: "1" = both sides as shares of their totals
+    sight: "",         // ns, "FROM,TO": the part of the time that the timeline shows; "" = all
     nest: "",          // rows of the timeline below their "spawner", or their "endpoint"
     sort: "",          // column of the view's table, "-" before it: descending
     row: "",           // what is chosen in the view's table

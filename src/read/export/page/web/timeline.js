@@ -23,13 +23,14 @@ class TimelineView {
         this.details = new TimelineDetails(app);
         /** Rows and the path, and what they were made for. @type {{key: string, rows: TimelineRows, segments: number[]} | null} */
         this.kept = null;
-        /** A frame that is asked for. @type {number | null} */
-        this.waiting = null;
+        this.waiting = /** @type {number | null} a frame that is asked for */ (null);
         this.onlySeen = false;
         /** What was brought into sight already: a coroutine's row, a request's time. */
         this.revealed = -1;
         this.shownFor = "";
         this.shown = { from: 0, to: 0 };
+        /** What the URL says of it, and until it says so. @type {{text: string, waiting: ReturnType<typeof setTimeout> | undefined}} */
+        this.sight = { text: "", waiting: undefined };
         /** What is under the pointer, and what was chosen. @type {{hovered: TimelineFocus | null, pinned: TimelineFocus | null}} */
         this.focus = { hovered: null, pinned: null };
         /** A range while it is dragged. @type {{from: number, to: number} | null} */
@@ -130,9 +131,24 @@ class TimelineView {
         const to = request >= 0 ? from + this.store.request.latency[request] : range?.to ?? until;
         if (first)
             this.look(0, until);
-        if ((first && range) || (request >= 0 && key !== this.shownFor))
+        const [one, other] = selection.sight.split(",").map(Number), linked = selection.sight !== this.sight.text && other > one;
+        if (linked)
+            this.look(one, other);
+        else if ((first && range) || (request >= 0 && key !== this.shownFor))
             this.look(from - (to - from) / 10, to + (to - from) / 10);
+        this.sight.text = selection.sight;
         this.shownFor = key;
+    }
+
+    /** A little later: a wheel turns often. */
+    noteSight() {
+        clearTimeout(this.sight.waiting);
+        this.sight.waiting = setTimeout(() => {
+            const { from, to } = this.shown, whole = from === 0 && to >= activitiesOf(this.store).until;
+            this.sight.text = whole ? "" : `${Math.floor(from)},${Math.ceil(to)}`;
+            if (this.app.selection.sight !== this.sight.text)
+                this.app.note({ sight: this.sight.text });
+        }, 200);
     }
 
     /** A part of the time comes into sight. @param {number} from @param {number} to ns */
@@ -140,6 +156,7 @@ class TimelineView {
         const { until } = activitiesOf(this.store), length = Math.min(Math.max(to - from, SHORTEST_NS), Math.max(until, SHORTEST_NS));
         const start = Math.min(Math.max(0, from), Math.max(0, until - length));
         this.shown = { from: start, to: start + length };
+        this.noteSight();
     }
 
     /** @param {number} times more of the time, or less @param {number} [around] ns that stays where it is */
