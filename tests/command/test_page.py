@@ -3,12 +3,13 @@
 
 usage: test_page.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
-import collections, os, sys, unittest
+import collections, os, shutil, subprocess, sys, unittest
 
-from support import Command, main, run
+from support import MAKE_CAPTURE, Command, main, run
 from test_requests import CHILD, HEAD, TRACE
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../page"))
+from browser import Browser
 from page_data import read_page, stacks_of
 
 RUNNING, PREEMPTED, PARKED, READY = range(4)
@@ -171,6 +172,26 @@ end 30000000 0
         head, tables, _ = self.page(capture)
         self.assertEqual(head["sources"], [])
         self.assertEqual(set(tables["frame"]["at"]), {0})
+
+    @unittest.skipIf(shutil.which("chromium") is None, "there is no chromium")
+    def test_names_of_any_bytes(self):
+        """Broken UTF-8 in a capture, and what looks like markup, is text on the page."""
+        names = {b"cut\xe2\x82": "cut\ufffd\ufffd", b"bad\xff\xc3(": "bad\ufffd\ufffd(", b"</script><b>\xed\xa0\x80": None}
+        script = HEAD.encode() + b"".join(b"function %d 1 %s /src/\xfe.py\n" % (i + 1, name) for i, name in enumerate(names))
+        script += b"stack 9 0 function:1:1 function:2:1 function:3:1\nsample 5000000 5000000 2 1 9 1\nend 6000000 0\n"
+        capture = self.path("bytes")
+        subprocess.run([MAKE_CAPTURE, capture], input=script, check=True)
+        head, _, _ = self.page(capture)
+        browser = Browser()
+        self.addCleanup(browser.close)
+        browser.open(self.path("out.html"), 1200, 800)
+        shown = browser.eval("greenprofApp.view.boxes.map((box) => box.name)")
+        for wanted in (text for text in names.values() if text):
+            self.assertIn(wanted, head["names"])
+            self.assertIn(wanted, shown)
+        self.assertTrue(any(name.startswith("</script><b>") for name in shown), shown)
+        self.assertEqual(browser.eval("document.querySelectorAll('b').length"), 0)
+        self.assertEqual(browser.errors, [])
 
     def test_bad_output(self):
         result = run("flamegraph", self.capture, "-o", "/nowhere/out.html")
