@@ -19,7 +19,7 @@ static bool is_known(const gp_elf_image_t *image)
 int gp_elf_map(const char *path, gp_elf_image_t *image)
 {
     struct stat status;
-    int error = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+    int error = 0, fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // it may be a pipe by now
     if (fd < 0)
         return -errno;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) {

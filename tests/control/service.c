@@ -6,7 +6,10 @@
 //   fail        try to become a program that is not there
 //   bare        become another program, without an environment
 //   again       become this program once more
+//   load PATH   load a library; "loaded"
+//   plugin MS   its plugin_burn(); "plugged"
 // It says "ready" first.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 65536, SLICE_NS = 1000000 };
+enum { STACK_BYTES = 65536, SLICE_NS = 1000000, PATH_BYTES = 256 };
 
 static ucontext_t loop, workers[2];
 static char stacks[2][STACK_BYTES];
@@ -120,11 +123,31 @@ static void become(const char *path, char *const *arguments, char *const *enviro
     puts("failed");
 }
 
+static void (*plugin_burn)(uint64_t ns);
+
+static void load(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    *(void **)&plugin_burn = library != NULL ? dlsym(library, "plugin_burn") : NULL;
+    puts(plugin_burn != NULL ? "loaded" : "failed");
+}
+
+static void use_plugin(uint64_t ns)
+{
+    plugin_burn(ns);
+    puts("plugged");
+}
+
 static void obey(const char *line, char **arguments)
 {
     static char *const sleeper[] = {(char *)"sleep", (char *)"1000", NULL}, *const none[] = {NULL};
+    char path[PATH_BYTES];
     int ms;
-    if (sscanf(line, "burn %d", &ms) == 1)
+    if (sscanf(line, "load %255s", path) == 1)
+        load(path);
+    else if (sscanf(line, "plugin %d", &ms) == 1 && plugin_burn != NULL)
+        use_plugin((uint64_t)ms * 1000000);
+    else if (sscanf(line, "burn %d", &ms) == 1)
         burn((uint64_t)ms * 1000000);
     else if (strcmp(line, "close\n") == 0)
         printf("closed %ld\n", syscall(SYS_close_range, 3, UINT32_MAX, 0));
@@ -144,7 +167,7 @@ static void obey(const char *line, char **arguments)
 
 int main(int argc, char **argv)
 {
-    char line[64];
+    char line[PATH_BYTES + 16];
     (void)argc;
     setvbuf(stdin, NULL, _IONBF, 0); // another image reads what comes behind
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -11,6 +11,7 @@ from support import EVENTLET, GREENPROF, SERVICE, Capture, Case, Service, has_ev
 
 BUSY = os.environ["BUSY"]
 STATIC = os.environ["STATIC"]
+PLUGIN = os.path.realpath(os.environ["PLUGIN"])
 STRANGER = 65534
 END_ASKED = 6  # capture/format.h
 GLIBC_SIGNAL = 33  # which it handles from a program's first thread on
@@ -38,7 +39,7 @@ def slots_into_core(pid):
     count = 0
     with open(f"/proc/{pid}/mem", "rb") as memory:
         for (low, high), fields in zip(spans, mappings):
-            if fields[-1] not in (os.path.realpath(program) for program in (*SERVICE, BUSY)) or "x" in fields[1]:
+            if fields[-1] not in (os.path.realpath(program) for program in (*SERVICE, BUSY, PLUGIN)) or "x" in fields[1]:
                 continue
             memory.seek(low)
             words = memoryview(memory.read(high - low)).cast("Q")
@@ -120,6 +121,22 @@ class Attach(Case):
         self.near("the second", rows[1][0], b, 0.05, 0.01)
         for _, switches in rows[:2]:  # its slices are of 2 ms and 1 ms; sooner, where it was interrupted
             self.assertIn(switches, range(150, 202))
+
+    def test_a_library_that_is_loaded_later(self):
+        service = Bare(self, SERVICE)
+        link = os.path.join(self.dir, "plugin.so")  # a short name
+        os.symlink(PLUGIN, link)
+        self.do("attach", service.pid, "-o", "capture")
+        before = slots_into_core(service.pid)
+        service.tell(f"load {link}", "loaded")
+        self.wait_until(lambda: slots_into_core(service.pid) >= before + 2, "its calls are taken")
+        service.tell("plugin 300", "plugged")
+        self.do("detach", service.pid)
+        self.assertEqual(slots_into_core(service.pid), 0)
+        service.tell("plugin 10", "plugged")
+        rows = self.rows("capture")
+        self.near("the plugin's coroutine", rows[0][0], 0.3, 0.05, 0.01)
+        self.assertIn("plugin_worker", self.do("report", "capture", "--by", "coroutine"))
 
     @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
     def test_green_threads(self):

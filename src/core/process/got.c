@@ -271,7 +271,7 @@ static int give_module_back(struct dl_phdr_info *info, size_t size, void *unused
     for (size_t i = 0; i < slot_count; i++) {
         const slot_t *slot = &slots[i];
         bool is_its = slot->bias == info->dlpi_addr && slot->headers == info->dlpi_phdr;
-        if (is_its && __atomic_load_n(slot->at, __ATOMIC_ACQUIRE) == slot->after)
+        if (is_its && holds(info, (uintptr_t)slot->at) && __atomic_load_n(slot->at, __ATOMIC_ACQUIRE) == slot->after)
             write_slot(&table, slot->at, slot->before);
     }
     return 0;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// A library that a service loads late, and that brings coroutines: plugin_burn() has one of its own use the CPU.
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <ucontext.h>
+
+enum { STACK_BYTES = 65536, SLICE_NS = 1000000 };
+
+static ucontext_t caller, worker;
+static uint64_t wanted_ns;
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void plugin_worker(void)
+{
+    for (uint64_t start = cpu_ns(), slice = start; slice - start < wanted_ns;) {
+        uint64_t end = slice + SLICE_NS;
+        while ((slice = cpu_ns()) < end)
+            ;
+        swapcontext(&worker, &caller);
+    }
+}
+
+__attribute__((visibility("default"))) void plugin_burn(uint64_t ns)
+{
+    char *stack = malloc(STACK_BYTES);
+    wanted_ns = ns;
+    getcontext(&worker);
+    worker.uc_stack.ss_sp = stack;
+    worker.uc_stack.ss_size = STACK_BYTES;
+    worker.uc_link = &caller;
+    makecontext(&worker, plugin_worker, 0);
+    for (uint64_t slices = ns / SLICE_NS; slices > 0; slices--)
+        swapcontext(&caller, &worker);
+    free(stack);
+}
