@@ -115,15 +115,27 @@ static bool is_gone(const gp_thread_t *thread)
            errno == ESRCH;
 }
 
+// A thread that is gone has said so before, if it could, and another one may have its block by now. The registry lock
+// keeps the block where it is: what is live after it was found gone ends here.
+static bool take_from_gone(gp_thread_t *thread)
+{
+    gp_lock(&gp_registry_lock);
+    int live = GP_THREAD_LIVE;
+    bool taken = is_gone(thread) && atomic_compare_exchange_strong_explicit(&thread->state, &live, GP_THREAD_EXITED,
+                                                                            memory_order_acq_rel, memory_order_relaxed);
+    gp_unlock(&gp_registry_lock);
+    return taken;
+}
+
 // Threads that were found, not created under our eyes, end without telling.
 static void find_exited(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread)) {
-            prof_coro_t *root = thread->root;
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread) &&
+            take_from_gone(thread)) {
+            prof_coro_t *root = thread->root; // the block is this thread's until it is drained
             gp_sampler_disarm(thread);
-            atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
             gp_thread_tell(thread);
             gp_coro_retire(root);
         }
