@@ -64,9 +64,10 @@ static void requests(unsigned long amount, double *figures)
     }
     qsort(values, amount, sizeof(*values), compare);
     qsort(cpu, amount, sizeof(*cpu), compare);
-    figures[0] = (double)values[amount / 2] / 1000;
-    figures[1] = (double)values[amount * 99 / 100] / 1000;
-    figures[4] = (double)cpu[amount * 99 / 100] / 1000;
+    size_t middle = amount / 2, late = amount * 99 / 100;
+    figures[0] = (double)values[middle] / 1000;
+    figures[1] = (double)values[late] / 1000;
+    figures[4] = (double)cpu[late] / 1000;
     prof_consumer_status_t status = {.size = sizeof(status)};
     if (prof_consumer_status(NULL, &status) == 0)
         figures[3] = (double)status.sent;
@@ -84,7 +85,8 @@ static void rounds(unsigned long amount, double *figures)
         wait_until(worker_clock_ns(CLOCK_MONOTONIC) + EVERY_NS);
     }
     qsort(values, amount, sizeof(*values), compare);
-    figures[0] = (double)values[amount / 2] / SPANS_A_ROUND;
+    size_t middle = amount / 2;
+    figures[0] = (double)values[middle] / SPANS_A_ROUND;
 }
 
 static void block(unsigned long amount, unsigned which, double *figures)
