@@ -2,6 +2,7 @@
 """The demo's three services: one trace through all of them, and latencies that are those of the client."""
 
 import http.client
+import json
 import os
 import pathlib
 import secrets
@@ -80,6 +81,12 @@ class Services(ServiceTest):
     def spans(self, name, trace):
         return [span for span in Capture(self.folder / f"{name}.greenprof").spans if span.trace == trace]
 
+    def path_seconds(self, name, trace):
+        """The sum of a request's critical path."""
+        done = subprocess.run([GREENPROF, "export", str(self.folder / f"{name}.greenprof"), "--format", "json", "--by", "critical-path",
+                               "--trace", trace], capture_output=True, text=True, check=True)
+        return sum(row["weight_ns"] for row in json.loads(done.stdout)["rows"]) / 1e9
+
     def test_one_trace_through_all(self):
         self.start_all()
         asked = {path: self.ask(path) for path in ("/proxy?delay=60", "/mixed?delay=60", "/report")}
@@ -89,6 +96,7 @@ class Services(ServiceTest):
             request = next(span for span in api if span.kind == REST_DISPATCH)
             self.assertEqual((request.name, request.parent), ("GET " + path.split("?")[0], 0x00f067aa0ba902b7))
             self.near(f"latency of {path}", (request.end_ns - request.start_ns) / 1e9, seconds, 0.02, 0.001)
+            self.near(f"critical path of {path}", self.path_seconds("api", trace), (request.end_ns - request.start_ns) / 1e9, 0.001, 2e-6)
             if path == "/report":
                 self.assertEqual((scheduler, conductor), ([], []))
                 continue

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Trace ids: per coroutine, inherited, changed in mid-flight; filters and groups go by them."""
+import collections
+import os
+
 import check
 
 COLORS = {"4bf92f3577b34da6a3ce929d0e0e4736": "work_red", "00000000000000000000000000000abc": "work_green",
           "deadbeefdeadbeefdeadbeefdeadbeef": "work_blue"}
+LETTERS = 10  # of a number's name, by crossing.c
 
 
 def works(folded):
@@ -47,6 +51,32 @@ class Traces(check.Case):
             self.assertIn(done.returncode, (1, 2))
             self.assertTrue(done.stderr.startswith(b"greenprof"), done.stderr)
             self.assertEqual(done.stdout, b"")
+
+
+class Crossing(check.Case):
+    """1,000 coroutines with ids of their own take turns on 4 threads; CROSSING_SWITCHES is how many, by hand a million."""
+
+    def test_every_stack_is_in_its_own_trace(self):
+        run = self.profile(["crossing", os.environ.get("CROSSING_SWITCHES", 200000)])
+        seconds, numbers = collections.Counter(), set()
+        for (root, *frames), weight in run.folded("--by", "trace").stacks:
+            letters = "".join(frame[7] for frame in map(check.bare, frames) if frame in ("letter_0", "letter_1"))
+            if "[switching]" in frames:
+                seconds["switching"] += weight
+            elif len(letters) == LETTERS:
+                number = int(letters, 2)
+                self.assertEqual(root, f"[trace {number:04x}{0:012x}01{0:010x}{number:04x}]", frames)
+                numbers.add(number)
+                seconds["spelled"] += weight
+            elif "serve" in frames:  # between two coroutines
+                self.assertEqual((root, letters), ("[no trace]", ""), frames)
+                seconds["between"] += weight
+            else:
+                seconds["other"] += weight
+        print(f"{len(numbers)} numbers; seconds: {dict(seconds)}")
+        (work,), = run.truth.values["WORK"]
+        self.at_least("in coroutines", seconds["spelled"], 0.2 * float(work))
+        self.assertGreater(len(numbers), 20)
 
 
 if __name__ == "__main__":

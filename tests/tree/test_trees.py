@@ -200,6 +200,20 @@ class Outputs(Trace):
             plain = subprocess.run(["dot", "-Tplain"], input=dot, capture_output=True, text=True, check=True).stdout
             self.assertEqual((plain.count("\nnode "), plain.count("\nedge ")), (2, 1))
 
+    def functions(self, *made):
+        """Labels of the functions in the graph, in the order in which they stand in it."""
+        return re.findall(r'shape=ellipse, label="((?:[^"\\]|\\.)*)"', self.succeed("show", TRACE, self.lines(*made), "--dot"))
+
+    def test_dot_with_stacks(self):
+        made = [span(1, None, 0, 100, stack="main\nserve\nanswer"), span(2, 1, 10, 90, stack="main\nserve\nanswer\nask"),
+                span(3, 2, 20, 30, stack="main\nserve\nanswer\nask\nmore"), span(4, 1, 91, 92, stack="main\nservers")]
+        names = self.functions(*made)
+        self.assertEqual(sorted(name.split("\\n")[0] for name in names), ["answer", "ask", "main", "more", "serve", "servers"])
+        # Another process runs the same program: its functions were not called by those of the first.
+        far = [made[0], span(2, 1, 10, 90, stack="main\nserve\nanswer", remote_parent=True, pid=8)]
+        self.assertEqual(sorted(self.functions(*far)), ["answer", "answer", "main", "main", "serve", "serve"])
+        self.assertEqual(self.functions(span(1, None, 0, 1, stack='"\\\n\n\x01')), ['\\"\\\\', " "])
+
     def test_list(self):
         other = {"trace": "1" * 32}
         file = self.lines(span(1, None, 0, 10), span(2, 1, 1, 2, service="db"), span(3, None, -50, -45, flags=["failed"], **other))

@@ -1,24 +1,37 @@
 // SPDX-License-Identifier: MIT
-// What spans cost the thread that works for requests, with the consumer of a URL (none: "-").
-//
-// Usage: bench_consumer_cost URL [SECONDS]
-// Prints ns a span (begin and end, rounds of 50 with pauses in between, median of the rounds), and the latency of
-// requests of 200 us of work and five spans, 1,000 a second: median, 99th percentile, and what became of the spans.
+// What spans cost the thread that works for requests while a consumer sends them to --url (none: they are not
+// recorded). Kinds: 0 = AMOUNT requests of about 200 us and five spans, one every millisecond, each the same
+// computation: the median and the 99th percentile of their latencies, us; how many gave a wrong result; spans that the
+// backend took so far. 1 = AMOUNT rounds of 50 spans within a request, with pauses in which they are sent: mean ns of
+// CPU of a begin and an end, in the median round.
+#include "worker.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <greenprof/consumer.h>
 
-enum { ROUNDS = 200, SPANS = 50, WORK_NS = 200000, EVERY_NS = 1000000 };
+enum { MANY = 10000, SPANS = 4, SPANS_A_ROUND = 50, STEPS = 45000, EVERY_NS = 1000000 };
 
-static uint64_t now_ns(void)
+// The same for every request; one that returns anything else has failed.
+__attribute__((noinline)) static uint64_t query(uint64_t seed)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    for (int i = 0; i < STEPS; i++)
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return seed;
+}
+
+static uint64_t request(uint64_t seed)
+{
+    prof_span_t *root = prof_span_begin(PROF_SPAN_REST_DISPATCH, "GET /servers", NULL);
+    for (int i = 0; i < SPANS; i++) {
+        prof_span_t *span = prof_span_begin(PROF_SPAN_DATABASE, "SELECT 1", NULL);
+        seed = query(seed);
+        prof_span_end(span);
+    }
+    prof_span_end(root);
+    return seed;
 }
 
 static int compare(const void *a, const void *b)
@@ -27,74 +40,73 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static double span_ns(void)
+// Not by sleeping: a processor that slept is slower at first, by more than what is measured.
+static void wait_until(uint64_t ns)
 {
-    uint64_t took[ROUNDS];
-    for (int i = 0; i < ROUNDS; i++) {
-        prof_span_t *root = prof_span_begin(PROF_SPAN_REQUEST, "round", NULL);
-        uint64_t begin = now_ns();
-        for (int j = 0; j < SPANS; j++)
-            prof_span_end(prof_span_begin(PROF_SPAN_DATABASE, "SELECT 1", NULL));
-        took[i] = now_ns() - begin;
-        prof_span_end(root);
-        usleep(5000);
-    }
-    qsort(took, ROUNDS, sizeof(took[0]), compare);
-    enum { MIDDLE = ROUNDS / 2 };
-    return (double)took[MIDDLE] / SPANS;
-}
-
-static void work(uint64_t ns)
-{
-    uint64_t end = now_ns() + ns;
-    while (now_ns() < end)
+    while (worker_clock_ns(CLOCK_MONOTONIC) < ns)
         ;
 }
 
-static uint64_t request(void)
+static uint64_t values[MANY], cpu[MANY];
+
+static void requests(unsigned long amount, double *figures)
 {
-    uint64_t begin = now_ns();
-    prof_span_t *root = prof_span_begin(PROF_SPAN_REST_DISPATCH, "GET /servers", NULL);
-    for (int i = 0; i < 4; i++) {
-        prof_span_t *span = prof_span_begin(PROF_SPAN_DATABASE, "SELECT 1", NULL);
-        work(WORK_NS / 4);
-        prof_span_end(span);
+    static uint64_t right;
+    if (right == 0)
+        right = request(1);
+    uint64_t next = worker_clock_ns(CLOCK_MONOTONIC);
+    for (unsigned long i = 0; i < amount; i++, next += EVERY_NS) {
+        wait_until(next);
+        uint64_t begin = worker_clock_ns(CLOCK_MONOTONIC), cpu_begin = worker_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        figures[2] += request(1) != right;
+        cpu[i] = worker_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_begin;
+        values[i] = worker_clock_ns(CLOCK_MONOTONIC) - begin;
     }
-    prof_span_end(root);
-    return now_ns() - begin;
+    qsort(values, amount, sizeof(*values), compare);
+    qsort(cpu, amount, sizeof(*cpu), compare);
+    size_t middle = amount / 2, late = amount * 99 / 100;
+    figures[0] = (double)values[middle] / 1000;
+    figures[1] = (double)values[late] / 1000;
+    figures[4] = (double)cpu[late] / 1000;
+    prof_consumer_status_t status = {.size = sizeof(status)};
+    if (prof_consumer_status(NULL, &status) == 0)
+        figures[3] = (double)status.sent;
+}
+
+static void rounds(unsigned long amount, double *figures)
+{
+    for (unsigned long i = 0; i < amount; i++) {
+        prof_span_t *root = prof_span_begin(PROF_SPAN_REQUEST, "round", NULL);
+        uint64_t begin = worker_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        for (int j = 0; j < SPANS_A_ROUND; j++)
+            prof_span_end(prof_span_begin(PROF_SPAN_DATABASE, "SELECT 1", NULL));
+        values[i] = worker_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+        prof_span_end(root);
+        wait_until(worker_clock_ns(CLOCK_MONOTONIC) + EVERY_NS);
+    }
+    qsort(values, amount, sizeof(*values), compare);
+    size_t middle = amount / 2;
+    figures[0] = (double)values[middle] / SPANS_A_ROUND;
+}
+
+static void block(unsigned long amount, unsigned which, double *figures)
+{
+    if (amount == 0 || amount > MANY)
+        return;
+    if (which == 0)
+        requests(amount, figures);
+    else
+        rounds(amount, figures);
 }
 
 int main(int argc, char **argv)
 {
-    size_t count = (argc > 2 ? strtoul(argv[2], NULL, 10) : 5) * 1000;
-    uint64_t *latencies = argc > 1 && count > 0 ? calloc(count, sizeof(*latencies)) : NULL;
-    if (latencies == NULL) {
-        fprintf(stderr, "usage: %s URL|- [SECONDS]\n", argv[0]);
-        return 2;
+    for (int i = 1; i + 1 < argc; i++) {
+        int error = strcmp(argv[i], "--url") == 0 ? prof_consumer_open(argv[i + 1]) : 0;
+        if (error != 0) {
+            fprintf(stderr, "%s: %s: %s\n", argv[0], argv[i + 1], strerror(-error));
+            return 1;
+        }
     }
-    int error = strcmp(argv[1], "-") != 0 ? prof_consumer_open(argv[1]) : 0;
-    if (error != 0) {
-        fprintf(stderr, "%s: %s: %s\n", argv[0], argv[1], strerror(-error));
-        return 1;
-    }
-    double each = span_ns();
-    uint64_t next = now_ns();
-    for (size_t i = 0; i < count; i++, next += EVERY_NS) {
-        while (now_ns() + 100000 < next)
-            usleep(50);
-        latencies[i] = request();
-    }
-    qsort(latencies, count, sizeof(*latencies), compare);
-    prof_consumer_flush(3000);
-    prof_consumer_status_t status = {.size = sizeof(status)};
-    prof_consumer_status(NULL, &status);
-    uint64_t lost = status.lost_queue + status.lost_end + status.refused + status.unheard;
-    size_t middle = count / 2, nearly_last = count * 99 / 100;
-    printf(
-        "%-40s %6.1f ns/span  p50 %7.1f us  p99 %7.1f us  sent %llu spooled %llu queued %llu lost %llu failures %llu\n",
-        argv[1], each, (double)latencies[middle] / 1000, (double)latencies[nearly_last] / 1000,
-        (unsigned long long)status.sent, (unsigned long long)status.spooled, (unsigned long long)status.queued,
-        (unsigned long long)lost, (unsigned long long)status.failures);
-    free(latencies);
-    return 0;
+    return worker_serve(argc, argv, block);
 }

@@ -59,10 +59,11 @@ static uint32_t find_or_add(graph_t *graph, const node_t *key)
 }
 
 // What a stack has below the frames that it shares with the one around it, except the last of these: a call goes on in
-// the function that began the span.
+// the function that began the span. In another process nothing does, though it may run the same program.
 static const char *own_part(const gp_tree_span_t *span, const gp_tree_span_t *parent)
 {
-    const char *around = parent != NULL && parent->stack != NULL ? parent->stack : "", *own = span->stack;
+    bool is_near = parent != NULL && parent->process == span->process && parent->stack != NULL;
+    const char *around = is_near ? parent->stack : "", *own = span->stack;
     size_t len = strcspn(own, "\n");
     while (own[len] == '\n' && strncmp(own, around, len) == 0 && (around[len] == '\n' || around[len] == '\0')) {
         own += len + 1;
