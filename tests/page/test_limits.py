@@ -116,12 +116,13 @@ class Limits(PageCase):
     def test_shapes(self):
         """Every shape has the same sum; inverted, the self times."""
         whole = self.page.sum(lambda row: row[2] == 0)
-        for shape in ({"invert": "1"}, {"root": "coroutine"}, {"root": "trace"}, {"collapse": "1"}, {"hide": "never"}, {"focus": "."}):
+        for shape in ({"invert": "1"}, {"root": "coroutine"}, {"root": "trace"}, {"collapse": "1"}, {"hide": "parse"},
+                      {"hideModule": "libshop_1.so"}, {"focus": "."}):
             with self.subTest(shape):
-                self.assertEqual(self.sum(invert="", root="", collapse="", hide="", focus="") and self.sum(**shape), whole)
+                self.assertEqual(self.sum(invert="", root="", collapse="", hide="", hideModule="", focus="") and self.sum(**shape), whole)
                 self.assertEqual(self.browser.eval("greenprofApp.weights().total[0]"), whole)
                 self.took(f"{shape} for the first time, and again", 60, [{"trace": f"{i:032x}" if i else ""} for i in (1, 2, 0)])
-        self.sum(invert="", root="", collapse="", hide="", focus="")
+        self.sum(invert="", root="", collapse="", hide="", hideModule="", focus="")
 
     def heaviest(self, depth):
         """The zoom to the heaviest box below the heaviest one, and so on."""

@@ -133,9 +133,12 @@ class Trees {
         const bases = [];
         if (!groups && places.language === null) {
             const all = places.all();
-            tree.rowNode = facts.node.map((node) => taken && taken[node] === 0 ? NONE : all[node]);
+            for (let i = 0; i < facts.count; i++)
+                rowNode[i] = taken && taken[facts.node[i]] === 0 ? NONE : all[facts.node[i]];
             return;
         }
+        tree.reserveSlots(this.store.nodeCount);
+        places.prepare();
         const baseOf = (/** @type {number} */ label) => {
             const root = roots ? tree.child(0, roots[label]) : 0;
             const path = shape.stitch === "1" && coro[label] > 0 ? this.spawnersOf(coro[label] - 1) : [];

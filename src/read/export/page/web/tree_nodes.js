@@ -57,8 +57,9 @@ class Tree {
         return node;
     }
 
-    grow() {
-        const [parent, frame, depth] = [this.parent, this.frame, this.depth], room = 2 * parent.length;
+    /** @param {number} [room] */
+    grow(room = 2 * this.parent.length) {
+        const { parent, frame, depth } = this;
         (this.parent = new Uint32Array(room)).set(parent);
         (this.frame = new Int32Array(room)).set(frame);
         (this.depth = new Uint32Array(room)).set(depth);
@@ -66,10 +67,16 @@ class Tree {
 
     /** Make room, once, for so many nodes. @param {number} count */
     reserve(count) {
-        while (this.parent.length <= count)
-            this.grow();
-        while (this.slots.length < 2 * count)
-            this.slots = new Uint32Array(2 * this.slots.length);
+        if (this.parent.length <= count)
+            this.grow(count + 1);
+    }
+
+    /** As reserve(), of nodes that child() is to find. @param {number} count */
+    reserveSlots(count) {
+        let room = this.slots.length;
+        while (room < 2 * count)
+            room *= 2;
+        this.slots = new Uint32Array(room);
     }
 
     rehash() {
@@ -78,11 +85,12 @@ class Tree {
             this.slots[this.slotOf(this.parent[node], this.frame[node])] = node;
     }
 
-    /** No node is added any more. */
+    /** No node is added any more. What is nearly full is not copied. */
     seal() {
-        this.parent = this.parent.slice(0, this.count);
-        this.frame = this.frame.slice(0, this.count);
-        this.depth = this.depth.slice(0, this.count);
+        const { count, parent, frame, depth } = this, copies = 2 * count < parent.length;
+        this.parent = copies ? parent.slice(0, count) : parent.subarray(0, count);
+        this.frame = copies ? frame.slice(0, count) : frame.subarray(0, count);
+        this.depth = copies ? depth.slice(0, count) : depth.subarray(0, count);
         this.slots = new Uint32Array(0);
         return this;
     }

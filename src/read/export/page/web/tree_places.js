@@ -22,7 +22,14 @@ class TreePlaces {
         this.whole = [];
         /** As `whole`, of stacks whose native frames are folded. @type {Uint32Array[]} */
         this.folded = [];
-        this.alone = groups === 1 ? this.aloneNodes() : new Uint8Array(this.store.nodeCount);
+        this.groups = groups;
+        this.alone = new Uint8Array(0);
+        this.stack = new Uint32Array(0);
+    }
+
+    /** What place() needs besides. */
+    prepare() {
+        this.alone = this.groups === 1 ? this.aloneNodes() : new Uint8Array(this.store.nodeCount);
         this.stack = new Uint32Array(this.store.depth.reduce((most, one) => Math.max(most, one), 0) + 1);
     }
 
@@ -79,14 +86,45 @@ class TreePlaces {
             (this.collapses && parent[i] > 0 && frame.name[one] === frame.name[caller] && frame.file[one] === frame.file[caller]);
     }
 
-    /** The tree's node of each of the store's, where all stacks stand below the root and are treated alike. */
+    /**
+     * The tree's node of each of the store's, where all stacks stand below the root and are treated alike. Place after place gets its
+     * children: what is below the store's nodes that stand there, looked up by frame. No hash table of all nodes is made.
+     */
     all() {
-        const { alone, tree, store: { parent, nodeCount, node, functionOf } } = this, places = new Uint32Array(nodeCount);
-        for (let i = 1; i < nodeCount; i++) {
-            const at = places[parent[i]];
-            places[i] = alone[i] === 1 ? tree.append(at, functionOf[node.frame[i]]) : this.below(at, i, false);
+        const { tree, store: { nodeCount, node: { frame }, functionOf, end } } = this, places = new Uint32Array(nodeCount);
+        /** By frame: the last place that has such a child, and that child. */
+        const placeOf = new Int32Array(functionOf.length).fill(-1), childOf = new Uint32Array(functionOf.length);
+        /** By place: the first of the store's nodes that stand there. By node of the store: the next one; 0 = none. */
+        const first = new Uint32Array(nodeCount), next = new Uint32Array(nodeCount), left = new Uint32Array(nodeCount);
+        for (let count = 1; count > 0;) {
+            const place = left[--count], above = tree.frame[place];
+            for (let own = first[place], more = true; more; more = own > 0) {
+                for (let i = own + 1, last = end[own]; i < last;) {
+                    const one = functionOf[frame[i]];
+                    if (this.isHidden(one, above)) {
+                        places[i++] = place; // and on with what is below it
+                        continue;
+                    }
+                    if (placeOf[one] !== place) {
+                        placeOf[one] = place;
+                        left[count++] = childOf[one] = tree.append(place, one);
+                    }
+                    const child = places[i] = childOf[one];
+                    next[i] = first[child];
+                    first[child] = i;
+                    i = end[i];
+                }
+                own = next[own];
+            }
         }
         return places;
+    }
+
+    /** Whether a frame is not shown below another one, -1 = the root. @param {number} one @param {number} above */
+    isHidden(one, above) {
+        const { kept, store: { frame } } = this;
+        return (kept !== null && kept[one] === 0) ||
+            (this.collapses && above >= 0 && frame.name[one] === frame.name[above] && frame.file[one] === frame.file[above]);
     }
 
     /**
