@@ -36,8 +36,16 @@ static bool same_gain(const void *owner, uint32_t number, const void *key)
            a->segment.flags == b->segment.flags;
 }
 
+// What ran meanwhile makes the time for which a coroutine was ready or preempted, not the stack that it was at.
+static bool is_others_doing(const gp_path_segment_t *segment)
+{
+    return segment->state == GP_KIND_READY || segment->state == GP_KIND_PREEMPTED;
+}
+
 static int add_segment(gains_t *gains, uint32_t request, const gp_path_segment_t *segment)
 {
+    if (is_others_doing(segment))
+        return 0;
     gain_t key = {.segment = *segment, .endpoint = gains->requests->items[request].endpoint, .last = GP_INDEX_NONE};
     key.segment.flags &= GP_PATH_NOT_STARTED | GP_PATH_UNRECORDED | GP_PATH_ELSEWHERE;
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.endpoint << 32 | segment->stack), segment->state);
@@ -98,7 +106,7 @@ static void print_gains(const gp_source_t *source, gains_t *gains)
         print_gain(source, gains, &gains->items[i]);
     if (gains->count > GAINS_SHOWN)
         printf("   and %zu more stacks\n", gains->count - GAINS_SHOWN);
-    printf("\n");
+    printf("   Time ready or preempted is not listed: --by victim-time says what ran meanwhile\n\n");
 }
 
 int gp_report_print_gains(const gp_source_t *source)

@@ -99,7 +99,7 @@ _POINTS = {"wsgi": "rest_dispatch", "db": "database", "http": "rest_call", "requ
 def _begin_point(profiler, name, info, is_first):
     """The span of a point. The first in a process is a request, below the caller's point, if nothing is open."""
     kind = _POINTS.get(name) or ("task" if name != "rpc" else "rpc_dispatch" if is_first else "rpc_call")
-    told = info or {}
+    told = info if isinstance(info, dict) else {}
     request, function = (told.get(key) if isinstance(told.get(key), dict) else {} for key in ("request", "function"))
     text = f"{request.get('method')} {request.get('path')}" if request else str(function.get("name") or name)
     statement = told["db"].get("statement") if isinstance(told.get("db"), dict) else None
@@ -108,8 +108,8 @@ def _begin_point(profiler, name, info, is_first):
         text = "db " + _verb(str(statement), "execute")
     if not is_first or _is_wanted():
         return greenprof.span(kind, text, **fields)
-    parent = uuid.UUID(profiler.get_id())
-    base = uuid.UUID(profiler.get_base_id())
+    parent = uuid.UUID(str(profiler.get_id()))
+    base = uuid.UUID(str(profiler.get_base_id()))
     if parent == base:
         return greenprof.span(kind, text, trace=base.hex, remote_parent=0, **fields)
     if parent.int >> 64:
