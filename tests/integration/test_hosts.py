@@ -61,8 +61,9 @@ class Namespaces(check.Case):
             return  # it cannot be had here
         self.assertEqual((done.returncode, done.stdout.decode()), (0, expected), done.stderr)
         shown = check.greenprof("export", output, "--format", "folded").stdout.decode()
+        counters = check.greenprof("info", output).stdout.decode()
         for function in ("before",) if arguments else ("before", "after"):
-            self.assertRegex(shown, rf"\b{function}\b")
+            self.assertRegex(shown, rf"\b{function}\b", f"{done.stderr.decode()}{counters}")
 
 
 class Exceptions(check.Case):

@@ -131,6 +131,7 @@ static bool take_from_gone(gp_thread_t *thread)
 static void find_exited(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    gp_thread_own_let_go();
     for (; thread != NULL; thread = thread->next) {
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread) &&
             take_from_gone(thread)) {

@@ -429,8 +429,11 @@ bool gp_sampler_end_unused(void)
 void gp_sampler_look_for_threads(void)
 {
     gp_sampler_enter();
-    if (frequency != 0)
+    if (frequency != 0) {
+        if (engine->start != NULL && gp_thread_own_may_stay())
+            engine->start(); // where it could not be begun again
         gp_task_each(arm_unless_ended, NULL);
+    }
     gp_sampler_leave();
 }
 

@@ -141,7 +141,7 @@ static void *serve(void *unused)
 static void begin(void)
 {
     pthread_t thread;
-    is_running = gp_thread_start_own(serve, NULL, &thread) == 0;
+    is_running = gp_thread_start_staying(serve, NULL, &thread) == 0;
     if (is_running)
         pthread_detach(thread);
 }

@@ -5,6 +5,8 @@
 // first time and two system calls after that.
 #pragma once
 
+#include <pthread.h>
+
 #include "signal/thread.h"
 
 typedef struct gp_thread_watch {           // the sampler's: arms and disarms timers. May be NULL.
@@ -43,16 +45,22 @@ void gp_thread_forget_own(void);
 // In a forked child: only the calling thread lives on.
 void gp_thread_after_fork(void);
 
+// pthread_create() as it is without greenprof. Returns 0 or a positive errno value.
+int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument);
+
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
+//   staying: it does not end when it is asked to (gp_thread_end_own()).
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out);
+int gp_thread_start_staying(void *(*run)(void *), void *argument, void *pthread_out);
 
-enum { GP_THREADS_OWN_MAX = 64 };
-
-// The threads of greenprof's own; 0 = none.
-void gp_thread_own_ids(pid_t tids[GP_THREADS_OWN_MAX]);
-
-// How many there are.
+// How many the kernel counts, those that begin or leave just now included; one that begins may be counted twice.
 int gp_thread_own_count(void);
+
+// Forget those that are gone: now and then, as their ids come again.
+void gp_thread_own_let_go(void);
+
+// How many of them stay.
+int gp_thread_own_staying(void);
 
 // May threads of greenprof's own go on? Where not, each ends as soon as it has nothing left to do.
 bool gp_thread_own_may_stay(void);

@@ -52,8 +52,7 @@ static void wake_all(void)
 // Threads that belong to nothing else have nothing to do any more. A program that has one thread is to have one again.
 static void end_threads(void)
 {
-    int mine = gp_collector_runs() + gp_session_writes() + gp_pacer_runs();
-    if (mine == 0 || mine + 1 != gp_thread_own_count())
+    if (gp_thread_own_staying() > 1) // another than this one
         return;
     gp_thread_end_own(wake_all);
     gp_thread_let_own_begin();

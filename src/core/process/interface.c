@@ -59,7 +59,7 @@ static void views_free(gp_coro_view_t *views, size_t count)
 
 static int start_thread(void *(*run)(void *), void *argument, void *pthread_out)
 {
-    return gp_process_is_open() ? gp_thread_start_own(run, argument, pthread_out) : -ESRCH;
+    return gp_process_is_open() ? gp_thread_start_staying(run, argument, pthread_out) : -ESRCH;
 }
 
 static void set_policy(gp_span_policy_t *chosen)

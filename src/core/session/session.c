@@ -297,11 +297,6 @@ void gp_session_ending(void)
     gp_census_service_end();
 }
 
-bool gp_session_writes(void)
-{
-    return gp_writing_runs();
-}
-
 void gp_session_wake(void)
 {
     gp_futex_wake_all(&gp_session_recording.writer.busy);

@@ -38,6 +38,5 @@ void gp_session_in_child(void);
 void gp_session_before_exec(void);
 void gp_session_ending(void);
 
-// Is there a writing thread; and wake it.
-bool gp_session_writes(void);
+// Wake the writing thread.
 void gp_session_wake(void);

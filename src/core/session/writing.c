@@ -31,11 +31,6 @@ static void *write_on(void *argument)
     }
 }
 
-bool gp_writing_runs(void)
-{
-    return running;
-}
-
 void gp_writing_begin(gp_writer_t *writer)
 {
     pthread_t thread;

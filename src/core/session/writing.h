@@ -17,6 +17,3 @@ int gp_writing_wait(gp_writer_t *writer, uint64_t limit_ns);
 
 // In a forked child: the thread is the parent's.
 void gp_writing_after_fork(void);
-
-// Is there a writing thread?
-bool gp_writing_runs(void);

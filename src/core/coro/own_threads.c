@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// Threads of greenprof's own: never sampled, and out of the way for a moment where the program must have one thread.
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/futex.h"
+#include "coro/threads.h"
+#include "signal/mask.h"
+#include "signal/ticks.h"
+
+enum {
+    OWN_MAX = 64,
+    // The program may have made the default stack as small as its own threads need; pages that are not touched cost
+    // nothing.
+    STACK_BYTES = 1 << 20,
+    PATIENCE_NS = 1000000000,
+    STEP_NS = 100000,
+};
+
+// Ids; negative: it leaves. Such a one stays here until the kernel has let it go, which is a little later than its last
+// instruction: the kernel counts it, and it is not one of the program's.
+static _Atomic pid_t own[OWN_MAX];
+static _Atomic int beginning; // those that are being created, and have not put their ids there yet
+static _Atomic int staying;
+static _Atomic uint64_t ended_cpu_ns; // of those that leave or are gone
+static _Atomic bool is_ending;
+
+bool gp_thread_is_own(pid_t tid)
+{
+    for (int i = 0; i < OWN_MAX; i++) {
+        pid_t id = atomic_load_explicit(&own[i], memory_order_acquire);
+        if (id == tid || id == -tid)
+            return true;
+    }
+    return false;
+}
+
+void gp_thread_own_let_go(void)
+{
+    int saved = errno;
+    for (int i = 0; i < OWN_MAX; i++) {
+        pid_t id = atomic_load_explicit(&own[i], memory_order_acquire);
+        if (id < 0 && syscall(SYS_tgkill, getpid(), -id, 0) != 0)
+            atomic_compare_exchange_strong_explicit(&own[i], &id, 0, memory_order_relaxed, memory_order_relaxed);
+    }
+    errno = saved;
+}
+
+int gp_thread_own_count(void)
+{
+    gp_thread_own_let_go();
+    // First: one that puts its id there meanwhile is counted twice rather than not at all.
+    int count = atomic_load_explicit(&beginning, memory_order_acquire);
+    for (int i = 0; i < OWN_MAX; i++)
+        count += atomic_load_explicit(&own[i], memory_order_acquire) != 0;
+    return count;
+}
+
+int gp_thread_own_staying(void)
+{
+    return atomic_load_explicit(&staying, memory_order_acquire);
+}
+
+uint64_t gp_thread_own_cpu_ns(void)
+{
+    uint64_t sum = atomic_load_explicit(&ended_cpu_ns, memory_order_acquire);
+    for (int i = 0; i < OWN_MAX; i++) {
+        pid_t tid = atomic_load_explicit(&own[i], memory_order_acquire);
+        if (tid > 0)
+            sum += gp_clock_ns(gp_thread_clock(tid));
+    }
+    return sum;
+}
+
+void gp_thread_forget_own(void)
+{
+    for (int i = 0; i < OWN_MAX; i++)
+        atomic_store_explicit(&own[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&beginning, 0, memory_order_relaxed);
+    atomic_store_explicit(&staying, 0, memory_order_relaxed);
+    atomic_store_explicit(&ended_cpu_ns, 0, memory_order_relaxed);
+}
+
+static void set(pid_t from, pid_t to)
+{
+    for (int i = 0; i < OWN_MAX; i++) {
+        pid_t expected = from;
+        if (atomic_compare_exchange_strong_explicit(&own[i], &expected, to, memory_order_acq_rel, memory_order_relaxed))
+            return;
+    }
+}
+
+typedef struct start {
+    void *(*run)(void *);
+    void *argument;
+    bool stays;
+    sem_t started;
+} start_t;
+
+static void *run_own(void *argument)
+{
+    start_t *start = argument, mine = {.run = start->run, .argument = start->argument, .stays = start->stays};
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    set(0, tid);
+    // Release: partner of the acquire in gp_thread_own_count(), which finds the id then.
+    atomic_fetch_sub_explicit(&beginning, 1, memory_order_release);
+    sem_post(&start->started);
+    void *result = mine.run(mine.argument);
+    if (mine.stays)
+        atomic_fetch_sub_explicit(&staying, 1, memory_order_release);
+    set(tid, -tid);
+    atomic_fetch_add_explicit(&ended_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_release);
+    return result;
+}
+
+static int create(start_t *start, pthread_t *thread)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int error = pthread_attr_init(&attr);
+    if (error != 0)
+        return error;
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sigfillset(&all);
+    gp_mask_change(SIG_SETMASK, &all, &old);
+    error = gp_thread_create_unseen(thread, &attr, run_own, start);
+    gp_mask_change(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return error;
+}
+
+static int begin(start_t *start, void *pthread_out)
+{
+    int saved = errno, cancel;
+    // The new thread works on this stack until it has posted: a cancelled caller must not leave before.
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    sem_init(&start->started, 0, 0);
+    gp_thread_own_let_go(); // there is room
+    atomic_fetch_add_explicit(&staying, start->stays, memory_order_relaxed);
+    atomic_fetch_add_explicit(&beginning, 1, memory_order_release);
+    int error = create(start, pthread_out);
+    if (error != 0) {
+        atomic_fetch_sub_explicit(&beginning, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&staying, start->stays, memory_order_relaxed);
+    }
+    // Until it has put its id on the list of own threads it could be taken for one of the program's.
+    while (error == 0 && sem_wait(&start->started) < 0)
+        errno = saved; // EINTR
+    pthread_setcancelstate(cancel, NULL);
+    return -error;
+}
+
+int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out)
+{
+    return begin(&(start_t){.run = run, .argument = argument}, pthread_out);
+}
+
+int gp_thread_start_staying(void *(*run)(void *), void *argument, void *pthread_out)
+{
+    return begin(&(start_t){.run = run, .argument = argument, .stays = true}, pthread_out);
+}
+
+bool gp_thread_own_may_stay(void)
+{
+    return !atomic_load_explicit(&is_ending, memory_order_acquire);
+}
+
+bool gp_thread_end_own(void (*wake)(void))
+{
+    static _Atomic uint32_t never;
+    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC);
+    int caller = gp_thread_is_own((pid_t)syscall(SYS_gettid));
+    atomic_store_explicit(&is_ending, true, memory_order_release);
+    while (gp_thread_own_count() > caller) {
+        if (gp_clock_ns(CLOCK_MONOTONIC) - start > PATIENCE_NS)
+            return false;
+        wake();
+        gp_futex_wait(&never, 0, STEP_NS);
+    }
+    return true;
+}
+
+void gp_thread_let_own_begin(void)
+{
+    atomic_store_explicit(&is_ending, false, memory_order_release);
+}
