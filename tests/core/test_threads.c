@@ -36,14 +36,6 @@ enum {
 
 static _Atomic int clocks_read, events_opened;
 
-int __real_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
-{
-    clocks_read += clock < 0; // of another thread
-    return __real_clock_gettime(clock, now);
-}
-
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
@@ -54,6 +46,7 @@ long __wrap_syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(list, long);
     va_end(list);
+    clocks_read += number == SYS_clock_gettime && (clockid_t)a[0] < 0; // of another thread
     events_opened += number == SYS_perf_event_open;
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

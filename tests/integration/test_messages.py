@@ -301,6 +301,18 @@ class Messages(check.Case):
         self.assertEqual(out, "sanitized\n")
         self.says(error, LINE)
 
+    def test_thread_sanitizers(self):
+        """The status says whether a race was seen: greenprof's threads are none of the program's business."""
+        clangs = self.path("raced")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "raced.c")
+        subprocess.run(["clang", "-fsanitize=thread", "-O1", "-o", clangs, source], check=True)
+        for program in (os.path.join(check.PROGRAMS, "raced"), clangs):
+            for hz in (1000, 10000):
+                with self.subTest(program, hz=hz):
+                    out, error = self.run_it(program, options=["-F", str(hz)], status=3)
+                    self.assertEqual(out, "raced\n")
+                    self.says(error, LINE)
+
     def test_engine_that_cannot_be_had(self):
         calls = {"perf": 298, "cpu": 222}  # perf_event_open, timer_create
         check.need(can_deny(), "no filter of system calls to be had")

@@ -199,11 +199,9 @@ void gp_drain_enter(void)
 
 bool gp_drain_enter_until(const struct timespec *until)
 {
-    gp_locks_held++;
     atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
-    bool is_taken = pthread_mutex_clocklock(&gp_drain_lock, CLOCK_MONOTONIC, until) == 0;
+    bool is_taken = gp_lock_until(&gp_drain_lock, until);
     atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
-    gp_locks_held -= !is_taken;
     return is_taken;
 }
 

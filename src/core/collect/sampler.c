@@ -56,10 +56,7 @@ void gp_sampler_leave(void)
 
 bool gp_sampler_enter_until(const struct timespec *until)
 {
-    gp_locks_held++;
-    bool is_taken = pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, until) == 0;
-    gp_locks_held -= !is_taken;
-    return is_taken;
+    return gp_lock_until(&lock, until);
 }
 
 uint64_t gp_sampler_thread_cpu_ns(int tid)

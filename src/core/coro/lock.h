@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
 
 // How many of them the calling thread has, or is about to have.
 extern __thread unsigned gp_locks_held __attribute__((tls_model("initial-exec")));
@@ -17,6 +19,9 @@ static inline void gp_lock(pthread_mutex_t *lock)
     atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts this sees it before the lock is held
     pthread_mutex_lock(lock);
 }
+
+// Returns whether it is taken before `until`, on CLOCK_MONOTONIC.
+bool gp_lock_until(pthread_mutex_t *lock, const struct timespec *until);
 
 static inline void gp_unlock(pthread_mutex_t *lock)
 {

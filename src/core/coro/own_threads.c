@@ -29,6 +29,7 @@ static _Atomic int beginning; // those that are being created, and have not put 
 static _Atomic int staying;
 static _Atomic uint64_t ended_cpu_ns; // of those that leave or are gone
 static _Atomic bool is_ending;
+static bool is_forked;
 
 bool gp_thread_is_own(pid_t tid)
 {
@@ -84,6 +85,7 @@ void gp_thread_forget_own(void)
     atomic_store_explicit(&beginning, 0, memory_order_relaxed);
     atomic_store_explicit(&staying, 0, memory_order_relaxed);
     atomic_store_explicit(&ended_cpu_ns, 0, memory_order_relaxed);
+    is_forked = true;
 }
 
 static void set(pid_t from, pid_t to)
@@ -93,6 +95,38 @@ static void set(pid_t from, pid_t to)
         if (atomic_compare_exchange_strong_explicit(&own[i], &expected, to, memory_order_acq_rel, memory_order_relaxed))
             return;
     }
+}
+
+// A program's ThreadSanitizer hears of what is called here, memcpy() for one, and not of what orders it: this library
+// is not instrumented. So it is told to look away; and it must have begun a thread itself to take any call of it. In a
+// child of fork() it ends the process where a thread is begun. Source: the dynamic annotations, which gcc's and clang's
+// runtimes have.
+extern void __tsan_init(void) __attribute__((weak));
+extern void AnnotateIgnoreReadsBegin(const char *file, int line) __attribute__((weak));
+extern void AnnotateIgnoreReadsEnd(const char *file, int line) __attribute__((weak));
+extern void AnnotateIgnoreWritesBegin(const char *file, int line) __attribute__((weak));
+extern void AnnotateIgnoreWritesEnd(const char *file, int line) __attribute__((weak));
+
+static bool is_checked(void)
+{
+#ifdef __SANITIZE_THREAD__ // it is instrumented
+    return false;
+#else
+    return __tsan_init != NULL && AnnotateIgnoreReadsBegin != NULL && AnnotateIgnoreReadsEnd != NULL &&
+           AnnotateIgnoreWritesBegin != NULL && AnnotateIgnoreWritesEnd != NULL;
+#endif
+}
+
+static void *run_unchecked(void *(*run)(void *), void *argument)
+{
+    if (!is_checked())
+        return run(argument);
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+    void *result = run(argument);
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+    return result;
 }
 
 typedef struct start {
@@ -110,7 +144,7 @@ static void *run_own(void *argument)
     // Release: partner of the acquire in gp_thread_own_count(), which finds the id then.
     atomic_fetch_sub_explicit(&beginning, 1, memory_order_release);
     sem_post(&start->started);
-    void *result = mine.run(mine.argument);
+    void *result = run_unchecked(mine.run, mine.argument);
     if (mine.stays)
         atomic_fetch_sub_explicit(&staying, 1, memory_order_release);
     set(tid, -tid);
@@ -128,7 +162,7 @@ static int create(start_t *start, pthread_t *thread)
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all);
     gp_mask_change(SIG_SETMASK, &all, &old);
-    error = gp_thread_create_unseen(thread, &attr, run_own, start);
+    error = gp_thread_create_unseen(thread, &attr, run_own, start, is_checked());
     gp_mask_change(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return error;
@@ -137,6 +171,8 @@ static int create(start_t *start, pthread_t *thread)
 static int begin(start_t *start, void *pthread_out)
 {
     int saved = errno, cancel;
+    if (is_forked && is_checked())
+        return -ENOTSUP;
     // The new thread works on this stack until it has posted: a cancelled caller must not leave before.
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     sem_init(&start->started, 0, 0);

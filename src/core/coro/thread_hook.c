@@ -12,6 +12,9 @@
 typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 static create_t *real_create;
+static bool is_behind_checker;
+
+extern void __tsan_init(void) __attribute__((weak));
 
 void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
 {
@@ -27,16 +30,38 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
     *hi = (uintptr_t)address + size;
 }
 
-void gp_thread_hook_init(void)
+// clang's ThreadSanitizer is part of the program: its pthread_create() calls the one here, and the new thread must call
+// nothing that it watches before it has been there.
+static bool is_called_by_checker(void)
 {
-    if (real_create == NULL)
-        real_create = (create_t *)(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
+    Dl_info first, own;
+    return __tsan_init != NULL && dladdr(dlsym(RTLD_DEFAULT, "pthread_create"), &first) != 0 &&
+           dladdr(&real_create, &own) != 0 && first.dli_fbase != own.dli_fbase;
 }
 
-int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument)
+void gp_thread_hook_init(void)
+{
+    if (real_create != NULL)
+        return;
+    is_behind_checker = is_called_by_checker();
+    real_create = (create_t *)(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
+}
+
+static int create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument)
 {
     gp_thread_hook_init();
     return real_create != NULL ? real_create(thread, attr, run, argument) : ENOSYS;
+}
+
+static __thread bool is_unseen __attribute__((tls_model("initial-exec"))); // the one that is being created
+
+int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument,
+                            bool is_shown)
+{
+    is_unseen = true;
+    int error = is_shown ? pthread_create(thread, attr, run, argument) : create_unseen(thread, attr, run, argument);
+    is_unseen = false;
+    return error;
 }
 
 // A small allocation per thread start, from a list of reused cells: the host's malloc may itself create threads.
@@ -99,13 +124,15 @@ bool gp_thread_is_entry(uintptr_t pc)
 
 PROF_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument)
 {
-    cell_t *cell = take_cell();
-    if (cell == NULL) // hundreds of threads are just starting: this one is found at its first switch or by the sampler
-        return gp_thread_create_unseen(thread, attr, run, argument);
+    gp_thread_hook_init();
+    // Without a cell it is greenprof's own, or found at its first switch or by the sampler: as hundreds are starting.
+    cell_t *cell = is_unseen || is_behind_checker ? NULL : take_cell();
+    if (cell == NULL)
+        return create_unseen(thread, attr, run, argument);
     cell->run = run;
     cell->argument = argument;
     cell->mask_believed = gp_mask_believed;
-    int error = gp_thread_create_unseen(thread, attr, run_sampled, cell);
+    int error = create_unseen(thread, attr, run_sampled, cell);
     if (error != 0)
         give_cell(cell);
     return error;

@@ -46,7 +46,9 @@ void gp_thread_forget_own(void);
 void gp_thread_after_fork(void);
 
 // pthread_create() as it is without greenprof. Returns 0 or a positive errno value.
-int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument);
+//   is_shown: what stands before greenprof, the program itself for one, takes part.
+int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument,
+                            bool is_shown);
 
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
 //   staying: it does not end when it is asked to (gp_thread_end_own()).

@@ -216,14 +216,17 @@ static void child_outer(void)
 
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
+// Not pthread_once(): a sanitizer's runtime stands before it, and registers handlers before it can take calls. The
+// first comes while libraries are initialized, so there is one thread.
 static void register_inner(void)
 {
+    static _Atomic bool is_done;
+    if (atomic_exchange_explicit(&is_done, true, memory_order_acq_rel))
+        return;
     register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)real("__register_atfork");
     if (next_register != NULL)
         next_register(prepare_inner, parent_inner, child_inner, &__dso_handle);
 }
-
-static pthread_once_t inner_once = PTHREAD_ONCE_INIT;
 
 #ifndef __SANITIZE_THREAD__ // its runtime registers before it can record calls
 // What pthread_atfork() comes to. Libraries are initialized before this one, too: the inner step stays the first that
@@ -233,7 +236,7 @@ PROF_API int __register_atfork(void (*prepare)(void), void (*parent)(void), void
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
 {
     register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)real("__register_atfork");
-    pthread_once(&inner_once, register_inner);
+    register_inner();
     return next_register != NULL ? next_register(prepare, parent, child, library) : ENOSYS;
 }
 #endif
@@ -287,7 +290,7 @@ void gp_process_init(void)
     gp_ticks_begin();
     gp_thread_hook_init();
     resolve();
-    pthread_once(&inner_once, register_inner);
+    register_inner();
     (void)at_quick_exit(gp_process_ending); // it runs no destructors; the first registered runs last
     gp_thread_attach();
 }

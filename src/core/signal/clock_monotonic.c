@@ -103,7 +103,8 @@ static bool is_late(gp_timer_t *timer, const ucontext_t *context)
     paced->sleeps = sleeps;
     if (sleeps == before || !gp_restart_is_call(context))
         return false;
-    uint64_t wall_ns = gp_clock_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&paced->seen_ns, memory_order_relaxed);
+    uint64_t wall_ns =
+        gp_clock_kernel_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&paced->seen_ns, memory_order_relaxed);
     uint64_t used_ns =
         gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - atomic_load_explicit(&paced->seen_cpu_ns, memory_order_relaxed);
     return wall_ns > used_ns + LATE_NS;

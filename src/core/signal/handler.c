@@ -2,11 +2,11 @@
 #include "signal/handler.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/copy_words.h"
 #include "signal/host_stack.h"
 #include "signal/language.h"
 #include "signal/poll.h"
@@ -263,9 +263,9 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
     sample->scope = scope != NULL ? scope->index : 0;
     sample->flags = flags;
     sample->depth = depth;
-    memcpy(sample->frames, found->frames, depth * sizeof(uintptr_t));
+    gp_copy_words(sample->frames, found->frames, depth * sizeof(uintptr_t));
     if (found->polled.poll != NULL)
-        memcpy(&sample->frames[depth], &found->polled, sizeof(found->polled));
+        gp_copy_words(&sample->frames[depth], &found->polled, sizeof(found->polled));
     else if (found->outside)
         sample->frames[depth] = found->at;
     gp_thread_commit(thread, sample, GP_RING_SAMPLE);

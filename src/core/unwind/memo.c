@@ -2,8 +2,7 @@
 // The pool of stack memos.
 #include "unwind/memo.h"
 
-#include <string.h>
-
+#include "base/copy_words.h"
 #include "unwind/row_cache.h"
 
 // About 2 MiB of zero pages; a memo's pages are touched when its stack is first walked.
@@ -58,7 +57,7 @@ void gp_memo_leave(gp_memo_use_t *use)
     // Frames beyond the room are dropped, and all that follow with them: a chain has no holes.
     if (use->gap)
         count = 0;
-    memcpy(use->record, use->run, (count < room ? count : room) * sizeof *use->record);
+    gp_copy_words(use->record, use->run, (count < room ? count : room) * sizeof *use->record);
     use->record += count < room ? count : room;
     use->gap |= count > room;
     use->run = NULL;
@@ -78,7 +77,7 @@ bool gp_memo_may_record(gp_memo_use_t *use)
 static void prepend(gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
 {
     unsigned met = (unsigned)(use->run - memo->chain[memo->current]);
-    memcpy(memo->chain[memo->current] + met - count, use->record - count, count * sizeof *use->record);
+    gp_copy_words(memo->chain[memo->current] + met - count, use->record - count, count * sizeof *use->record);
     memo->start = met - count;
 }
 
