@@ -313,6 +313,14 @@ class Messages(check.Case):
                     self.assertEqual(out, "raced\n")
                     self.says(error, LINE)
 
+    def test_fewer_samples_than_asked_for(self):
+        says = "slow clock a CPU timer goes off once a tick of the kernel's at most: --engine monotonic has the rate asked for"
+        for engine, hz, is_said in (("cpu", 10000, True), ("cpu", 50, False), ("monotonic", 10000, False)):
+            self.run_it(sys.executable, "-c", "for i in range(8000000): pass", options=["--engine", engine, "-F", str(hz)])
+            for command in ("report", "info"):
+                shown = check.greenprof(command, self.path("x.greenprof")).stdout.decode()
+                self.assertEqual(says in shown, is_said, shown)
+
     def test_engine_that_cannot_be_had(self):
         calls = {"perf": 298, "cpu": 222}  # perf_event_open, timer_create
         check.need(can_deny(), "no filter of system calls to be had")

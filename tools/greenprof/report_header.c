@@ -10,6 +10,8 @@
 #include "report/report_words.h"
 #include "tables.h"
 
+enum { FEW = 50 }; // samples, by chance as many more or less as not to tell
+
 const char *gp_report_engine_name(uint32_t engine)
 {
 #define NAME(number, id, name) [number] = #name,
@@ -129,8 +131,19 @@ static void print_audit(const gp_source_t *source, const gp_report_t *report)
     printf("\n");
 }
 
+// Fewer samples than asked for, and why. Source: timer_settime(2) on a CPU clock, which is looked at as the kernel
+// ticks.
+static void print_slow_clock(const gp_dataset_t *dataset)
+{
+    double asked_for = (double)dataset->header.frequency_hz * (double)dataset->sampled_ns / 1e9;
+    if (dataset->header.engine == GP_ENGINE_CPU && asked_for > FEW && (double)dataset->samples < asked_for * 0.7)
+        printf("  slow clock a CPU timer goes off once a tick of the kernel's at most: --engine monotonic has the rate "
+               "asked for\n");
+}
+
 void gp_report_print_counters(const gp_dataset_t *dataset)
 {
+    print_slow_clock(dataset);
     if (dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0) {
         printf("  not shown  ");
         gp_print_seconds(dataset->counters[GP_COUNTER_UNSAMPLED_NS], 0);
