@@ -43,6 +43,33 @@ after()
 """
 
 
+# A root below another one, with a /proc of a process id namespace of its own: setns() leads out of both.
+ROOM = """mount --rbind / "$1" && mount -t proc proc "$1/proc" && shift && exec chroot "$0" "$@" """
+
+CHROOT = """
+import os, sys, time
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+def before():
+    burn(0.2)
+
+def after():
+    burn(0.3)
+
+before()
+os.chroot(sys.argv[1])
+after()
+"""
+
+
+def one_processor():
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
 class Namespaces(check.Case):
     """Calls that the kernel refuses to a process with a second thread: greenprof's own are out of the way meanwhile."""
     def test_as_alone(self):
@@ -64,6 +91,43 @@ class Namespaces(check.Case):
         counters = check.greenprof("info", output).stdout.decode()
         for function in ("before",) if arguments else ("before", "after"):
             self.assertRegex(shown, rf"\b{function}\b", f"{done.stderr.decode()}{counters}")
+
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def need_root(self):
+        os.mkdir(self.path("root"))
+        check.need(os.geteuid() == 0, "another root takes root")
+
+    def check_after(self, output, done):
+        """Samples go on on one processor, where the sampler's thread and the program never run at a time."""
+        self.assertEqual(done.returncode, 0, done.stderr)
+        folded = check.Folded(check.greenprof("export", output, "--format", "folded").stdout.decode())
+        info = check.greenprof("info", output).stdout.decode()
+        self.near("after", folded.inclusive()["after"], 0.3, 0.15)
+        self.assertIn(" 1 thread,", info)
+
+    def test_out_of_another_root(self):
+        self.need_root()
+        inside = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ROOM, self.path("root"), self.path("root")]
+        check.need(subprocess.run([*inside, "true"], capture_output=True).returncode == 0, "no namespaces here")
+        for engine in ("cpu", "monotonic"):
+            with self.subTest(engine):
+                output = self.path(f"{engine}.greenprof")
+                done = subprocess.run([*inside, check.GREENPROF, "run", "-o", output, "--engine", engine, "--", sys.executable,
+                                       "-c", NAMESPACES], capture_output=True, timeout=check.LIMIT_SECONDS,
+                                      preexec_fn=one_processor)
+                self.check_after(output, done)
+
+    def test_without_proc(self):
+        self.need_root()
+        for engine in ("cpu", "monotonic"):
+            with self.subTest(engine):
+                output = self.path(f"{engine}.greenprof")
+                done = check.greenprof("run", "-o", output, "--engine", engine, "--", sys.executable, "-c", CHROOT,
+                                       self.path("root"), preexec_fn=one_processor)
+                self.check_after(output, done)
 
 
 class Exceptions(check.Case):

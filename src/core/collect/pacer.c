@@ -25,13 +25,14 @@ enum {
     // the thread blocks it, and real-time signals queue.
     LOST_MIN_NS = 1000000,
     LOST_MAX_NS = 1000000000,
+    LET_RUN_NS = 50000,        // where its state is not known, a thread that would run does so meanwhile
     DESCRIPTORS_MAX = 1 << 16, // closed one by one where the kernel (before 5.9) does not close them all
 };
 
 static pid_t runs_in; // process that it runs in; sampler's lock
 static _Atomic uint32_t changes;
 static bool is_away;     // it has ended for a moment: what it has listed stays
-static bool sees_states; // the kernel can be asked whether a thread sleeps
+static bool sees_states; // the kernel can be asked whether a thread sleeps, as far as there is a /proc
 
 // The pacer's thread alone.
 static gp_pace_queue_t queue;
@@ -69,7 +70,20 @@ static void set_idle(gp_paced_t *paced, bool is_idle)
     paced->is_idle = is_idle;
 }
 
-// On a processor, or waiting for one: the clock of a thread goes on while it has one, to be read from another.
+// On a processor, or waiting for one: the clock of a thread goes on while it has one, to be read from another; and it
+// waits for one where the pacer has it.
+static bool goes_on(pid_t tid, uint64_t used_ns)
+{
+    if (gp_clock_ns(gp_thread_clock(tid)) > used_ns)
+        return true;
+    char state = sees_states ? gp_task_state(tid) : 0;
+    if (state != 0)
+        return state == 'R';
+    struct timespec pause = {.tv_nsec = LET_RUN_NS};
+    syscall(SYS_nanosleep, &pause, NULL);
+    return gp_clock_ns(gp_thread_clock(tid)) > used_ns;
+}
+
 static bool runs(gp_timer_t *timer, pid_t tid)
 {
     gp_paced_t *paced = gp_paced(timer);
@@ -78,10 +92,10 @@ static bool runs(gp_timer_t *timer, pid_t tid)
     set_idle(paced, used_ns == before_ns);
     if (used_ns == before_ns) // it has not run since it was looked at last
         return false;
-    bool goes_on = gp_clock_ns(gp_thread_clock(tid)) > used_ns || (sees_states && gp_task_state(tid) == 'R');
+    bool is_running = goes_on(tid, used_ns);
     atomic_store_explicit(&paced->seen_cpu_ns, gp_clock_ns(gp_thread_clock(tid)), memory_order_relaxed);
     atomic_store_explicit(&paced->seen_ns, gp_clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
-    return goes_on;
+    return is_running;
 }
 
 static bool is_under_way(gp_timer_t *timer, uint64_t now)

@@ -12,11 +12,23 @@
 
 #include "coro/threads.h"
 
+// A program that has changed its root or entered a mount namespace may find a /proc there that is another process id
+// namespace's: its numbers are of other threads.
+static bool is_proc_of_this_namespace(void)
+{
+    char number[16] = "";
+    return readlink("/proc/self", number, sizeof(number) - 1) > 0 && atoi(number) == getpid();
+}
+
 int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument)
 {
     DIR *directory = opendir("/proc/self/task");
     if (directory == NULL)
         return -errno;
+    if (!is_proc_of_this_namespace()) {
+        closedir(directory);
+        return -ESRCH;
+    }
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         int tid = atoi(entry->d_name);
         if (tid > 0 && !gp_thread_is_own(tid))
