@@ -23,11 +23,24 @@ typedef struct gp_ask {
     size_t filter_count;
 } gp_ask_t;
 
+typedef struct gp_ask_span {
+    gp_row_span_t row;
+    const char *service, *host;
+    uint32_t pid; // 0 = not known
+} gp_ask_span_t;
+
 // Is it the URL of a store that can be asked?
 bool gp_ask_is_url(const char *text);
 
 // The URL as it may be shown: without a password. To be freed; NULL: memory is short.
 char *gp_ask_shown(const char *url);
+
+// Ask for spans: those that the filters of the URL choose, of the traces that begin so.
+//   trace: a beginning of the 32 hex digits; NULL = all.
+//   take:  called with each; what it points to is there as long as the call. What it returns but 0 ends the reading.
+// Returns 0, take's, or a negative errno value and what is wrong.
+int gp_ask_spans(const char *url, const char *trace, int (*take)(void *context, const gp_ask_span_t *span),
+                 void *context, char error[GP_FLEET_ERROR_SIZE]);
 
 // Ask, and write the capture. Returns an open descriptor of a file that has no name any more, or a negative errno value
 // and what is wrong.

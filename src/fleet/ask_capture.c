@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "base/index.h"
 #include "base/memory.h"
 #include "capture/writer.h"
+#include "fleet/ask_read.h"
 #include "greenprof/prof.h"
 
 #define GRAIN_NS    10000000000ull // the shipper's, where it was not told another
@@ -36,28 +36,6 @@ typedef struct capture {
     uint64_t samples;                         // in all
 } capture_t;
 
-typedef struct text {
-    const uint8_t *bytes;
-    size_t len;
-} text_t;
-
-static text_t read_bytes(gp_cursor_t *cursor, uint64_t len)
-{
-    static const uint8_t none[16];
-    if (cursor->bad || len > (uint64_t)(cursor->end - cursor->pos)) {
-        cursor->bad = true;
-        return (text_t){none, 0};
-    }
-    text_t text = {cursor->pos, (size_t)len};
-    cursor->pos += len;
-    return text;
-}
-
-static text_t read_text(gp_cursor_t *cursor)
-{
-    return read_bytes(cursor, gp_read_uleb(cursor));
-}
-
 static bool same_known(const void *context, uint32_t number, const void *key)
 {
     const known_t *a = &((const table_t *)context)->items[number], *b = key;
@@ -66,7 +44,7 @@ static bool same_known(const void *context, uint32_t number, const void *key)
 }
 
 // The number of two texts, from 1; 0 = memory is short.
-static uint32_t number_of(table_t *table, text_t first, text_t second, bool *is_new)
+static uint32_t number_of(table_t *table, gp_ask_text_t first, gp_ask_text_t second, bool *is_new)
 {
     known_t key = {{first.bytes, second.bytes}, {first.len, second.len}};
     uint64_t hash = gp_hash_more(gp_hash_bytes(first.bytes, first.len), gp_hash_bytes(second.bytes, second.len));
@@ -82,11 +60,11 @@ static uint32_t number_of(table_t *table, text_t first, text_t second, bool *is_
 }
 
 // A thread's own stack is a group like any other: its samples count as they are.
-static void put_coro(capture_t *capture, uint32_t number, text_t name)
+static void put_coro(capture_t *capture, uint32_t number, gp_ask_text_t name)
 {
     static const char thread[] = "[thread ";
     bool is_thread = name.len > sizeof(thread) && memcmp(name.bytes, thread, sizeof(thread) - 1) == 0;
-    text_t bare = is_thread ? (text_t){name.bytes + 1, name.len - 2} : name;
+    gp_ask_text_t bare = is_thread ? (gp_ask_text_t){name.bytes + 1, name.len - 2} : name;
     gp_coro_record_t *coro = gp_writer_add(&capture->writer, GP_CHUNK_COROS, sizeof(*coro));
     if (coro == NULL)
         return;
@@ -97,7 +75,7 @@ static void put_coro(capture_t *capture, uint32_t number, text_t name)
         memcpy(coro->name, "-", 1); // such as samples that are in no request, by endpoint
 }
 
-static gp_loc_t loc_of(capture_t *capture, text_t name, text_t file, uint32_t line)
+static gp_loc_t loc_of(capture_t *capture, gp_ask_text_t name, gp_ask_text_t file, uint32_t line)
 {
     static const struct {
         const char *name;
@@ -154,23 +132,23 @@ static int put_stack(capture_t *capture, uint32_t number, const gp_loc_t *locs, 
 static int take_stack(capture_t *capture, gp_cursor_t *cursor)
 {
     static gp_loc_t locs[DEPTH_MAX];
-    static text_t names[DEPTH_MAX], files[DEPTH_MAX];
+    static gp_ask_text_t names[DEPTH_MAX], files[DEPTH_MAX];
     bool is_new;
-    text_t id = read_bytes(cursor, 8);
+    gp_ask_text_t id = gp_ask_read_bytes(cursor, 8);
     uint64_t depth = gp_read_uleb(cursor);
     if (cursor->bad || depth > DEPTH_MAX)
         return -EBADMSG;
     for (size_t i = 0; i < depth; i++)
-        names[i] = read_text(cursor);
+        names[i] = gp_ask_read_text(cursor);
     if (gp_read_uleb(cursor) != depth)
         return -EBADMSG;
     for (size_t i = 0; i < depth; i++)
-        files[i] = read_text(cursor);
+        files[i] = gp_ask_read_text(cursor);
     if (gp_read_uleb(cursor) != depth || cursor->bad)
         return -EBADMSG;
     for (size_t i = 0; i < depth; i++)
         locs[i] = loc_of(capture, names[i], files[i], (uint32_t)gp_read_uint(cursor, 4));
-    uint32_t number = cursor->bad ? 0 : number_of(&capture->stacks, id, (text_t){id.bytes, 0}, &is_new);
+    uint32_t number = cursor->bad ? 0 : number_of(&capture->stacks, id, (gp_ask_text_t){id.bytes, 0}, &is_new);
     return cursor->bad ? -EBADMSG : number == 0 ? -ENOMEM : put_stack(capture, number, locs, (size_t)depth);
 }
 
@@ -194,28 +172,28 @@ static int take_stacks(capture_t *capture)
 typedef struct row {
     uint64_t weight_ns, samples, at_s;
     uint32_t state;
-    text_t stack, name, trace;
+    gp_ask_text_t stack, name, trace;
 } row_t;
 
 static row_t read_row(gp_cursor_t *cursor)
 {
-    row_t row = {.stack = read_bytes(cursor, 8)};
+    row_t row = {.stack = gp_ask_read_bytes(cursor, 8)};
     row.state = gp_read_u8(cursor);
-    row.name = read_text(cursor);
-    row.trace = read_bytes(cursor, 16);
+    row.name = gp_ask_read_text(cursor);
+    row.trace = gp_ask_read_bytes(cursor, 16);
     row.at_s = gp_read_uint(cursor, 4);
     row.weight_ns = gp_read_uint(cursor, 8);
     row.samples = gp_read_uint(cursor, 8);
     return row;
 }
 
-static uint32_t trace_of(capture_t *capture, text_t id)
+static uint32_t trace_of(capture_t *capture, gp_ask_text_t id)
 {
     static const uint8_t none[16];
     bool is_new;
     if (memcmp(id.bytes, none, sizeof(none)) == 0)
         return 0;
-    uint32_t number = number_of(&capture->traces, id, (text_t){none, 0}, &is_new);
+    uint32_t number = number_of(&capture->traces, id, (gp_ask_text_t){none, 0}, &is_new);
     gp_trace_record_t *record = is_new ? gp_writer_add(&capture->writer, GP_CHUNK_TRACES, sizeof(*record)) : NULL;
     if (record != NULL) {
         record->index = number;
@@ -228,8 +206,8 @@ static uint32_t trace_of(capture_t *capture, text_t id)
 static int put_samples(capture_t *capture, const row_t *row, uint64_t share)
 {
     bool is_new, is_nameless; // the stack's names have not arrived, or are not to be had any more
-    uint32_t stack = number_of(&capture->stacks, row->stack, (text_t){row->stack.bytes, 0}, &is_nameless);
-    uint32_t coro = number_of(&capture->coros, row->name, (text_t){row->name.bytes, 0}, &is_new);
+    uint32_t stack = number_of(&capture->stacks, row->stack, (gp_ask_text_t){row->stack.bytes, 0}, &is_nameless);
+    uint32_t coro = number_of(&capture->coros, row->name, (gp_ask_text_t){row->name.bytes, 0}, &is_new);
     uint32_t trace = trace_of(capture, row->trace);
     if (coro == 0 || stack == 0)
         return -ENOMEM;

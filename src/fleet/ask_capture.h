@@ -3,11 +3,7 @@
 #pragma once
 
 #include "fleet/ask.h"
-
-typedef struct gp_ask_bytes { // zero-initialized = empty
-    uint8_t *data;
-    size_t len, room;
-} gp_ask_bytes_t;
+#include "fleet/ask_read.h"
 
 typedef struct gp_ask_answer {
     gp_ask_bytes_t samples;   // stack UInt64, state UInt8, name String, trace FixedString(16), time UInt32, weight

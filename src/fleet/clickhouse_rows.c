@@ -141,6 +141,13 @@ static void write_requests(gp_native_t *block, const gp_rows_t *rows)
     U64("batch", batch->id);
 }
 
+static uint8_t stored_flags(const gp_row_span_t *span)
+{
+    return (uint8_t)((span->is_open ? GP_STORED_OPEN : 0) | (span->has_times ? 0 : GP_STORED_NO_TIMES) |
+                     (span->has_failed ? GP_STORED_FAILED : 0) |
+                     (span->has_remote_parent ? GP_STORED_REMOTE_PARENT : 0));
+}
+
 static void write_spans(gp_native_t *block, const gp_rows_t *rows)
 {
     DAY("day", batch->spans[i].start_ns / NS / DAY_S);
@@ -154,7 +161,7 @@ static void write_spans(gp_native_t *block, const gp_rows_t *rows)
     U64("span", batch->spans[i].id);
     U64("parent", batch->spans[i].parent);
     U8("kind", batch->spans[i].kind);
-    U8("flags", (batch->spans[i].is_open ? 1 : 0) | (batch->spans[i].has_times ? 0 : 2));
+    U8("flags", stored_flags(&batch->spans[i]));
     TEXT("name", batch->spans[i].name);
     ARRAY("info.key", "String", batch->spans[i].info_count, put_text(block, batch->spans[i].info[j].key));
     ARRAY("info.value", "String", batch->spans[i].info_count, put_text(block, batch->spans[i].info[j].value));

@@ -94,7 +94,7 @@ static const gp_schema_column_t spans[] = {
     {"span", "UInt64"},
     {"parent", "UInt64"},
     {"kind", "UInt8"},
-    {"flags", "UInt8"}, // 1 open, 2 without times
+    {"flags", "UInt8"}, // enum gp_stored_flag
     {"name", "String"},
     {"info.key", "Array(String)"},
     {"info.value", "Array(String)"},

@@ -159,6 +159,8 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
         .times = times_of(span),
         .has_times = !(span->flags & GP_SPAN_NO_TIMES),
         .is_open = span->flags & GP_SPAN_OPEN,
+        .has_failed = span->flags & GP_SPAN_FAILED,
+        .has_remote_parent = span->flags & GP_SPAN_REMOTE_PARENT,
     };
     int result = 0;
     memcpy(row.trace, &span->trace, sizeof(span->trace));

@@ -69,6 +69,13 @@ typedef struct gp_row_times {
     uint64_t cpu_ns, ready_ns, parked_ns, blocked_ns, preempted_ns, waiting_ns;
 } gp_row_times_t;
 
+enum gp_stored_flag { // of a span, in a store: these never change
+    GP_STORED_OPEN = 1,
+    GP_STORED_NO_TIMES = 2,
+    GP_STORED_FAILED = 4,
+    GP_STORED_REMOTE_PARENT = 8,
+};
+
 typedef struct gp_row_span {
     uint64_t start_ns, end_ns; // since 1970
     uint8_t trace[16];
@@ -80,6 +87,8 @@ typedef struct gp_row_span {
     gp_row_times_t times;
     bool has_times;
     bool is_open; // it had not ended when the capture did
+    bool has_failed;
+    bool has_remote_parent;
 } gp_row_span_t;
 
 typedef struct gp_row_request { // a span that no other of its process is around

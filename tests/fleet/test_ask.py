@@ -83,6 +83,33 @@ class Asking(ShipTest):
                           for trace, *_ in capture.samples})
         self.assertIn("[thread main]", {path.partition(";")[0] for path in self.folded("--by", "coroutine")})
 
+    def spans(self, trace, *sources):
+        tree = json.loads(run("trace", "show", trace, *sources, "--json")[0])
+        kept = ("span", "parent", "kind", "name", "start_unix_ns", "end_unix_ns", "host", "pid", "cpu_ns", "ready_ns", "flags")
+        return sorted([span[key] for key in kept] for span in tree["spans"])
+
+    def test_spans(self):
+        """Trees of calls as the captures have them; filters; a store beside a capture; no other tenant's."""
+        paths = [capture.path for capture in self.files]
+        traces = sorted({trace for capture in self.files for trace, _ in capture.requests.values()})
+        for trace in traces[:3]:
+            self.assertEqual(self.spans(trace, self.store.url()), self.spans(trace, *paths))
+            self.assertEqual(self.spans(trace, self.store.url(), *paths), self.spans(trace, *paths))
+        many = sum(trace[:12] == traces[0][:12] for trace in traces)
+        self.assertIn(f"is the beginning of {many} traces", run("trace", "show", traces[0][:12], self.store.url(), status=1)[1])
+        of_all, of_store = (json.loads(run("trace", "list", *sources, "--json")[0])
+                            for sources in (paths, [self.store.url()]))
+        self.assertEqual({row["root"].pop("service") for row in of_store}, {"orders", "o'hara\\"})  # as they were shipped
+        self.assertEqual({row["root"].pop("service") for row in of_all}, {"service"})
+        self.assertEqual(of_store, of_all)
+        mine = {trace for trace, _ in self.files[0].requests.values()}
+        for choice in ("?service=orders", "?version=41", "?service=orders&endpoint=rest_dispatch%20GET%20/servers",
+                       "?label=zone:z1&service=orders&from=2026-09-21T13:33:20Z"):
+            listed = json.loads(run("trace", "list", self.store.url(choice), "--json")[0])
+            self.assertEqual({row["trace"] for row in listed}, mine, choice)
+        for choice in ("?tenant=other", "?from=-1s", "?service=nosuch"):
+            self.assertIn("no spans", run("trace", "list", self.store.url(choice), status=1)[1])
+
     def test_outputs(self):
         """A report, a graph, a page, and two versions beside one another."""
         self.assertIn("function_1", run("report", self.store.url())[0])

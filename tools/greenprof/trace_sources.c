@@ -14,6 +14,8 @@
 #include "export/text.h"
 #include "message.h"
 #include "report/build.h"
+#include "store.h"
+#include "trace_store.h"
 
 static bool is_url(const char *source)
 {
@@ -86,15 +88,18 @@ static int read_file(gp_trace_sources_t *sources, const gp_arguments_t *argument
     return status;
 }
 
-static int read_source(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char *name, gp_wanted_t wanted)
+static int read_source(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char **operand, gp_wanted_t wanted)
 {
+    char *name = *operand;
     char error[GP_SPANS_ERROR_SIZE] = "", text[512];
     struct stat status;
     int result;
+    if (gp_store_is_url(name))
+        return gp_trace_store_read(&sources->spans, operand, wanted);
     if (is_url(name))
         result = gp_spans_read_redis(&sources->spans, name, wanted, error);
     else if (strstr(name, "://") != NULL)
-        return gp_fail(name, "is no source: a file, a directory or redis://HOST[:PORT][/DB]");
+        return gp_fail(name, "is no source: a file, a directory, redis://HOST[:PORT][/DB] or clickhouse://HOST");
     else if (stat(name, &status) == 0 && S_ISDIR(status.st_mode))
         result = gp_spans_read_folder(&sources->spans, name, wanted, error);
     else
@@ -111,7 +116,7 @@ int gp_trace_sources_open(gp_trace_sources_t *sources, const gp_arguments_t *arg
     char text[512];
     for (size_t i = 0; i < count && status == 0; i++) {
         size_t before = sources->spans.unreadable;
-        status = read_source(sources, arguments, names[i], wanted);
+        status = read_source(sources, arguments, &names[i], wanted);
         if (status == 0 && sources->spans.unreadable > before)
             gp_warn(public_name(names[i], text, sizeof(text)), "%zu records are no spans and were left out",
                     sources->spans.unreadable - before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sources of `greenprof trace`: captures, JSON, directories, Redis.
+// The sources of `greenprof trace`: captures, JSON, directories, Redis, stores.
 #pragma once
 
 #include "source.h"
