@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program with ThreadSanitizer, whose status says whether a race was seen: threads that come and go, memory that goes
-// from one to another, a child. It runs for long enough to be sampled.
+// With ThreadSanitizer: the exit status is 66 where its runtime has seen a race. Threads begin and end, memory passes
+// from one to the next, and a child is forked. It takes long enough to be sampled.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

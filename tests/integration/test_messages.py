@@ -302,7 +302,7 @@ class Messages(check.Case):
         self.says(error, LINE)
 
     def test_thread_sanitizers(self):
-        """The status says whether a race was seen: greenprof's threads are none of the program's business."""
+        """The runtime sees no race, in the program or in greenprof's threads: the exit status is as without greenprof."""
         clangs = self.path("raced")
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "raced.c")
         subprocess.run(["clang", "-fsanitize=thread", "-O1", "-o", clangs, source], check=True)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "coro/lock.h"
 
+#include "coro/checker.h"
 #include "signal/ticks.h"
 
 enum { TRY_NS = 20000 };
 
 __thread unsigned gp_locks_held __attribute__((tls_model("initial-exec")));
-
-extern void __tsan_init(void) __attribute__((weak));
 
 // A program's ThreadSanitizer knows of trylock, and of clocklock it does not: it would take unlocking for a mistake of
 // the program's.
@@ -28,7 +27,7 @@ bool gp_lock_until(pthread_mutex_t *lock, const struct timespec *until)
     gp_locks_held++;
     atomic_signal_fence(memory_order_seq_cst); // as in gp_lock()
     bool is_taken =
-        __tsan_init != NULL ? try_until(lock, until) : pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, until) == 0;
+        gp_checker_is_there() ? try_until(lock, until) : pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, until) == 0;
     gp_locks_held -= !is_taken;
     return is_taken;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "coro/checker.h"
 #include "coro/threads.h"
 #include "signal/mask.h"
 #include "signal/ticks.h"
@@ -101,7 +102,6 @@ static void set(pid_t from, pid_t to)
 // is not instrumented. So it is told to look away; and it must have begun a thread itself to take any call of it. In a
 // child of fork() it ends the process where a thread is begun. Source: the dynamic annotations, which gcc's and clang's
 // runtimes have.
-extern void __tsan_init(void) __attribute__((weak));
 extern void AnnotateIgnoreReadsBegin(const char *file, int line) __attribute__((weak));
 extern void AnnotateIgnoreReadsEnd(const char *file, int line) __attribute__((weak));
 extern void AnnotateIgnoreWritesBegin(const char *file, int line) __attribute__((weak));
@@ -112,7 +112,7 @@ static bool is_checked(void)
 #ifdef __SANITIZE_THREAD__ // it is instrumented
     return false;
 #else
-    return __tsan_init != NULL && AnnotateIgnoreReadsBegin != NULL && AnnotateIgnoreReadsEnd != NULL &&
+    return gp_checker_is_there() && AnnotateIgnoreReadsBegin != NULL && AnnotateIgnoreReadsEnd != NULL &&
            AnnotateIgnoreWritesBegin != NULL && AnnotateIgnoreWritesEnd != NULL;
 #endif
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "coro/checker.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "signal/mask.h"
@@ -13,8 +14,6 @@ typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), voi
 
 static create_t *real_create;
 static bool is_behind_checker;
-
-extern void __tsan_init(void) __attribute__((weak));
 
 void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
 {
@@ -35,7 +34,7 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
 static bool is_called_by_checker(void)
 {
     Dl_info first, own;
-    return __tsan_init != NULL && dladdr(dlsym(RTLD_DEFAULT, "pthread_create"), &first) != 0 &&
+    return gp_checker_is_there() && dladdr(dlsym(RTLD_DEFAULT, "pthread_create"), &first) != 0 &&
            dladdr(&real_create, &own) != 0 && first.dli_fbase != own.dli_fbase;
 }
 
