@@ -25,7 +25,7 @@ SHAPE = (r"entry_",)
 @dataclasses.dataclass
 class Row:
     program: str
-    bottoms: tuple        # regular expressions of what may stand outermost on a coroutine's stack
+    bottoms: tuple        # regular expressions of what may stand outermost on a coroutine's stack: one frame, or two by ";"
     names: dict = None    # of the coroutines
     extra: tuple = (0,)   # how many more there may be: the runtime's own
     switches: bool = True # are they told? else the stack pointer at samples decides, and their number is not known
@@ -53,7 +53,8 @@ SHARED = {
 LINKED = {
     "boost_static": Row("boost_static", BOOST),
     "folly": Row("folly", (r"\(anonymous namespace\)::Fiber::fiber_func",)),
-    "st_static": Row("st_static", SHAPE + (r"_st_idle_thread_start",), ENTRIES, extra=(0, 1)),
+    # What calls the entry function has been compiled into st_thread_create(), and ends the coroutine after it.
+    "st_static": Row("st_static", SHAPE + (r"_st_idle_thread_start", r"st_thread_create;st_thread_exit$"), ENTRIES, extra=(0, 1)),
     "lua_static": Row("lua_static", (r"lua_resume$", r"run$"), SHARED["lua"].names), # the hook itself, as a leaf
     "libtask": Row("shape_libtask", SHAPE + (r"taskstart$",), ENTRIES),
     "brpc": Row("shape_brpc", SHAPE, ENTRIES),
