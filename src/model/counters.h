@@ -55,7 +55,10 @@
     X(39, CONSUMERS_SPOOLED, consumers_spooled, 0, "spans delayed: they wait in the spool of a consumer")              \
     X(40, CONSUMERS_FAILED, consumers_failed, 0, "times that a consumer did not take any spans")                       \
     X(41, PROFILES_LOST, profiles_lost, 0,                                                                             \
-      "requests without a profile of their own: too many at a time, or it could not be written")
+      "requests without a profile of their own: too many at a time, or it could not be written")                     \
+    X(42, UNWRITTEN_LEDGERS, unwritten_ledgers, 0,                                                                     \
+      "coroutines' times, up to their end or a change of trace, not in the capture")                                   \
+    X(43, UNWRITTEN_STACKS, unwritten_stacks, 0, "stacks and trace ids that records of the capture are without")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

@@ -42,7 +42,7 @@ class Service:
     def expect(self, word):
         words = self.process.stdout.readline().split()
         if not words or words[0] != word:
-            raise AssertionError(f"not {word}: {words}")
+            raise AssertionError(f"not {word}: {words}, exit status {self.process.poll()}")
         return [int(number) for number in words[1:]]
 
     def tell(self, line, word):

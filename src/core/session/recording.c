@@ -58,6 +58,7 @@ void gp_recording_abandon(gp_recording_t *recording)
     recording->site_room = 0;
     recording->modules_written = 0;
     recording->functions_written = 0;
+    recording->ledgers_lost = 0;
 }
 
 uint64_t gp_recording_since(const gp_recording_t *recording, uint64_t ticks)

@@ -37,18 +37,18 @@ static void begin_ledger(prof_coro_t *coro, uint64_t id)
     memcpy(coro->session.trace, coro->birth_trace, sizeof(coro->session.trace));
 }
 
-void gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
+bool gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
 {
     gp_ledger_t more = *now;
     begin_ledger(coro, id);
     gp_ledger_subtract(&more, &coro->session.reported);
     if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
-        return;
+        return true;
     gp_recording_coro(&gp_session_recording, coro, id, 0);
     uint32_t trace = gp_recording_trace(&gp_session_recording, coro->session.trace);
     gp_ledger_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_LEDGER, sizeof(*record));
     if (record == NULL)
-        return;
+        return false;
     *record = (gp_ledger_record_t){
         .coro_id = id,
         .trace = trace,
@@ -64,6 +64,13 @@ void gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t 
         .longest_ns = more.longest_ns,
     };
     coro->session.reported = *now;
+    return true;
+}
+
+void gp_session_report_last_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *last)
+{
+    if (!gp_session_report_ledger(coro, id, last))
+        gp_session_recording.ledgers_lost++;
 }
 
 void gp_session_report_name(prof_coro_t *coro, uint64_t id)
@@ -183,7 +190,7 @@ void gp_session_take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now)
 
 void gp_session_take_trace_mark(const gp_trace_mark_t *mark)
 {
-    gp_session_report_ledger(mark->coro, mark->coro_id, &mark->ledger);
+    gp_session_report_last_ledger(mark->coro, mark->coro_id, &mark->ledger);
     memcpy(mark->coro->session.trace, mark->trace, sizeof(mark->trace));
 }
 
@@ -226,6 +233,6 @@ void gp_session_take_coro_over(prof_coro_t *coro)
     gp_span_tell_coro_over(coro);
     gp_ledger_read(coro, coro->final_ticks, &ledger);
     gp_session_report_name(coro, coro->final_id);
-    gp_session_report_ledger(coro, coro->final_id, &ledger);
+    gp_session_report_last_ledger(coro, coro->final_id, &ledger);
     gp_session_take_last_activity(coro, coro->final_id, coro->final_ticks);
 }

@@ -21,8 +21,12 @@ void gp_session_take_thread(gp_thread_t *thread);
 // What a coroutine is in the middle of.
 void gp_session_take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now);
 
-// What the ledger of a coroutine has more than was reported.
-void gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now);
+// What the ledger of a coroutine has more than was reported. Returns false where there is no room for it: it is more
+// the next time.
+bool gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now);
+
+// The same where there is no next time, or it would be said of another trace: counted where there is no room.
+void gp_session_report_last_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *last);
 
 // One that was renamed since it was written is written again, whatever it does.
 void gp_session_report_name(prof_coro_t *coro, uint64_t id);

@@ -55,7 +55,7 @@ static void report_live(prof_coro_t *coro, void *unused)
     if (is_last) {
         gp_parked_is_forsaken(coro, false); // no round follows, in which a retired one would be reported
         gp_ledger_read(coro, now, &ledger);
-        gp_session_report_ledger(coro, id, &ledger);
+        gp_session_report_last_ledger(coro, id, &ledger);
         return;
     }
     gp_ledger_read_closed(coro, now, &ledger);
@@ -84,6 +84,8 @@ static void count_refused(uint64_t counters[GP_COUNTER_COUNT])
     counters[GP_COUNTER_UNWRITTEN_ACTIVITIES] = refused[GP_CHUNK_ACTIVITIES];
     counters[GP_COUNTER_UNWRITTEN_COROS] = refused[GP_CHUNK_COROS] + refused[GP_CHUNK_ORIGINS];
     counters[GP_COUNTER_UNWRITTEN_SPANS] = refused[GP_CHUNK_SPANS];
+    counters[GP_COUNTER_UNWRITTEN_STACKS] = refused[GP_CHUNK_STACKS] + refused[GP_CHUNK_TRACES];
+    counters[GP_COUNTER_UNWRITTEN_LEDGERS] = gp_session_recording.ledgers_lost;
     counters[GP_COUNTER_UNWRITTEN_CENSUS] = refused[GP_CHUNK_CENSUS];
 }
 
