@@ -137,6 +137,23 @@ def php(quick):
     return [Unit("fibers", command, parse_pattern(pattern), None, environment)], 10 if quick else 75
 
 
+# The block layer alone, and of that what the test is linked with. -O2 -g as everywhere in QEMU.
+QEMU_BUILD = """
+./configure --without-default-features --disable-system --disable-user --enable-tools --disable-docs \\
+    --disable-guest-agent --disable-werror --disable-strip --with-coroutine=ucontext
+ninja -C build tests/unit/test-coroutine
+"""
+
+
+def qemu(quick):
+    need("gcc", "meson", "ninja", "pkg-config")
+    if subprocess.run(["pkg-config", "--exists", "glib-2.0"]).returncode != 0:
+        raise Missing("libglib2.0-dev is not installed")
+    path = os.path.join(sources.build("qemu", "qemu", QEMU_BUILD), "build", "tests", "unit", "test-coroutine")
+    perf = [path, "-m", "perf", "-p", "/perf", "-s", "/perf/nesting"]  # which makes 10 million coroutines in a minute
+    return [Unit("test-coroutine", [path], parse_tap), Unit("perf", perf, parse_tap)], 16
+
+
 BOOST_BUILD = """
 mkdir made
 ls libs/{library}/test/test_*.cpp | xargs -P "$(nproc)" -I FILE sh -c '
@@ -158,5 +175,5 @@ def boost(library, left_out, at_least):
 
 
 SUITES = {"cpython": cpython, "greenlet": greenlet, "eventlet": eventlet, "gevent": gevent, "ruby": ruby, "php": php,
-          "pth": pth, "perl_coro": perl_coro,
+          "pth": pth, "perl_coro": perl_coro, "qemu": qemu,
           "boost_context": boost("context", (), 20), "boost_fiber": boost("fiber", (), 150)}
