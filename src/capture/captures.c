@@ -241,6 +241,8 @@ static int pass_end(const gp_captures_pass_t *pass)
         if (!input->ended)
             return 0;
         end.time_ns = time_ns > end.time_ns ? time_ns : end.time_ns;
+        if (end.reason == GP_END_TURNED)
+            end.reason = input->end.reason;
         if (input->end.reason == GP_END_FAILED || (input->end.reason == GP_END_FULL && end.reason != GP_END_FAILED)) {
             end.reason = input->end.reason;
             end.error = input->end.error;

@@ -44,7 +44,8 @@ typedef struct gp_file_header {
     uint32_t clock;              //  60 0 = cpu, 1 = wall: which one readers show by default; both are in the file
     uint8_t session[16];         //  64 random, the same for every file of one `greenprof run`
     uint64_t tick_hz;            //  80 calibrated frequency of the switch clock (time-stamp counter), Hz
-    uint8_t reserved[32];        //  88 zeros
+    uint32_t part;               //  88 of a recording in parts: 0, 1, 2, ...
+    uint8_t reserved[28];        //  92 zeros
     uint64_t checksum;           // 120 XXH64(the 120 bytes before, seed = 0); 0 = the writer made none
 } gp_file_header_t;              // 128, and once more as the first chunk: GP_CHUNK_HEADER
 
@@ -323,6 +324,7 @@ enum gp_end_reason {
     GP_END_CENSUS = 4, // the file is a census, not a capture
     GP_END_FULL = 5,   // recording: the file has the size that was asked for
     GP_END_ASKED = 6,  // recording: greenprof stop
+    GP_END_TURNED = 7, // recording goes on in the next part
 };
 
 typedef struct gp_end_record {

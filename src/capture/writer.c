@@ -86,6 +86,7 @@ static int create(gp_writer_t *writer)
     }
     int high = gp_descriptor_raise(fd);
     fd = high >= 0 ? high : fd;
+    writer->is_regular = S_ISREG(status.st_mode);
     writer->device = status.st_dev;
     writer->inode = status.st_ino;
     writer->fd = fd;
@@ -147,13 +148,18 @@ static int reserve_last_words(gp_writer_t *writer)
     return 0;
 }
 
+static void set_header(gp_writer_t *writer, const gp_file_header_t *header)
+{
+    writer->header = *header;
+    writer->header.features |= GP_FEATURE_PACKED | GP_FEATURE_ZSTD;
+    writer->header.checksum = XXH64(&writer->header, offsetof(gp_file_header_t, checksum), 0);
+}
+
 static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
 {
     size_t length = strlen(path);
     writer->fd = -1;
-    writer->header = *header;
-    writer->header.features |= GP_FEATURE_PACKED | GP_FEATURE_ZSTD;
-    writer->header.checksum = XXH64(&writer->header, offsetof(gp_file_header_t, checksum), 0);
+    set_header(writer, header);
     if (length >= sizeof(writer->path))
         return -ENAMETOOLONG;
     memcpy(writer->path, path, length + 1);
@@ -194,6 +200,29 @@ static int check_descriptor(gp_writer_t *writer)
     int high = gp_descriptor_raise(fd);
     writer->fd = high >= 0 ? high : fd;
     return 0;
+}
+
+void gp_writer_turn(gp_writer_t *writer, const char *aside, const gp_file_header_t *header)
+{
+    size_t length = strnlen(aside, sizeof(writer->aside) - 1);
+    memcpy(writer->aside, aside, length);
+    writer->aside[length] = '\0';
+    writer->next_header = *header;
+    writer->has_next = true;
+}
+
+static int turn(gp_writer_t *writer)
+{
+    int error = check_descriptor(writer);
+    if (error == 0 && rename(writer->path, writer->aside) != 0)
+        error = -errno;
+    if (error != 0)
+        return error;
+    close(writer->fd);
+    writer->fd = -1;
+    writer->last_chunk = 0;
+    set_header(writer, &writer->next_header);
+    return open_file(writer);
 }
 
 #define PLAIN(name)                      0
@@ -356,6 +385,8 @@ bool gp_writer_hand_over(gp_writer_t *writer)
     if (gp_writer_is_busy(writer))
         return false;
     prepare_scratch(writer);
+    writer->to_turn |= writer->has_next;
+    writer->has_next = false;
     for (unsigned type = 0; type < GP_CHUNK_TYPES; type++) {
         gp_buffer_t empty = writer->outgoing[type];
         empty.length = 0;
@@ -376,6 +407,9 @@ int gp_writer_write(gp_writer_t *writer)
     if (error == 0 && writer->to_open)
         error = open_file(writer);
     writer->to_open = false;
+    if (error == 0 && writer->to_turn)
+        error = turn(writer);
+    writer->to_turn = false;
     if (error == 0 && writer->fd >= 0)
         error = write_outgoing(writer);
     if (error != 0)

@@ -46,8 +46,13 @@ typedef struct gp_writer {
     gp_buffer_t packed, chunk;            // scratch of the writing thread; too small where memory is short
     gp_compressor_t compressor;
     gp_file_header_t header;
+    bool is_regular;    // a file that can be put aside, not a pipe or a device
     bool has_made_name; // there is a process id in the file's name; set before it is opened
     bool to_open;       // by the writing thread, with `header`, before it writes
+    bool has_next;      // what is handed over next goes to a file of its own:
+    bool to_turn;       // by the writing thread, before it writes
+    char aside[4096];   // what the present file is to be called then
+    gp_file_header_t next_header;
     // 1: there is something to be written. Set by gp_writer_hand_over() (release), cleared by gp_writer_write()
     // (release); a futex.
     _Atomic uint32_t busy;
@@ -66,6 +71,16 @@ int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t
 
 // The same, by gp_writer_write() when there is something to be written.
 void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
+
+// What is handed over from now on goes to another file, at the same path: the present one is put aside as `aside`. The
+// next call comes after gp_writer_is_turning() has become false.
+void gp_writer_turn(gp_writer_t *writer, const char *aside, const gp_file_header_t *header);
+
+// Is the present file still the one before? Where the writer is not busy.
+static inline bool gp_writer_is_turning(const gp_writer_t *writer)
+{
+    return writer->has_next || writer->to_turn;
+}
 
 // Room for a record of `bytes` in the buffer of `type`, zeroed, on an 8-byte boundary. NULL when memory is short, too
 // much is waiting, or the writer has failed. `bytes` is rounded up to a multiple of 8. Fixed-size records of one type

@@ -85,6 +85,25 @@ static gp_followed_t *find_id(const shipment_t *shipment, uint64_t id)
     return NULL;
 }
 
+// One that was put aside while it is followed, by its new name.
+static gp_followed_t *find_renamed(const shipment_t *shipment, const char *path, const struct stat *status)
+{
+    struct stat former;
+    for (size_t i = 0; i < shipment->capture_count; i++) {
+        gp_followed_t *followed = shipment->captures[i];
+        if (followed->fd < 0 || followed->inode != status->st_ino || followed->device != status->st_dev ||
+            (stat(followed->path, &former) == 0 && former.st_ino == status->st_ino && former.st_dev == status->st_dev))
+            continue; // another one, or another name of the same
+        char *renamed = strdup(path);
+        if (renamed == NULL)
+            return NULL;
+        free(followed->path);
+        followed->path = renamed;
+        return followed;
+    }
+    return NULL;
+}
+
 static gp_followed_t *add_capture(shipment_t *shipment, const char *path)
 {
     gp_followed_t *followed = calloc(1, sizeof(*followed));
@@ -144,6 +163,8 @@ static void look_at(shipper_t *shipper, shipment_t *shipment, const char *path, 
         // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
         followed->id = 0;
     }
+    if (followed == NULL)
+        followed = find_renamed(shipment, path, &status);
     if (followed == NULL)
         followed = add_capture(shipment, path);
     if (followed == NULL)

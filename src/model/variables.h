@@ -27,6 +27,10 @@
     X(MAX_SIZE, "SIZE", 0, 0, NULL,                                                                                    \
       "Recording stops before the capture is larger: a number of bytes, or one with K, M or G behind it. Unset: no "   \
       "limit.")                                                                                                        \
+    X(ROTATE, "SIZE|TIME", 0, 0, NULL,                                                                                 \
+      "When a capture is put aside and another one begun: 500M, 6h, or 500M,6h for what comes first. Of FILE.greenprof " \
+      "there are FILE-0001.greenprof, FILE-0002.greenprof, ... then. Unset: never.")                                   \
+    X(KEEP, "N", 0, 1000000, "0", "How many captures that were put aside are kept, the latest; 0: all.")               \
     X(FOLLOW, "programs|all|exec|none", 0, 0, "programs",                                                              \
       "Which processes: programs that it starts, but no shells and launchers; all of them; its own process only, "     \
       "also as another program (exec); none but the program itself.")                                                  \

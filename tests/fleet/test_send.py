@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """greenprof ship to receivers other than ClickHouse: what arrives, after failures as well."""
-import glob, gzip, os, shutil, subprocess, sys, tempfile, unittest
+import glob, gzip, os, shutil, subprocess, sys, tempfile, time, unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORMATS = os.path.join(HERE, "..", "formats")
@@ -56,6 +56,12 @@ class Send(unittest.TestCase):
         subprocess.run([MAKE_CAPTURE, path], input=script.encode(), check=True)
         with open(path, "rb") as file:
             return file.read()
+
+    def wait_for(self, holds):
+        start = time.monotonic()
+        while not holds():
+            self.assertLess(time.monotonic() - start, 60)
+            time.sleep(0.02)
 
     def ship(self, *urls, status=0, environment=None):
         """Ship all that is there; returns what was said."""
@@ -269,6 +275,27 @@ class Send(unittest.TestCase):
         shutil.rmtree(os.path.join(self.folder, "state"))
         self.ship(f"file://{out}")
         self.assertEqual(glob.glob(out + "/*/*/*"), [copy])
+
+    def test_put_aside(self):
+        """A capture that is renamed while it is followed, and another one in its place, as `run --rotate` does."""
+        out, aside, whole = os.path.join(self.folder, "out"), self.capture.replace(".", "-0001."), read(self.capture)
+        half = whole.index(b"GPCK", len(whole) // 2)
+        os.mkdir(out)
+        with open(self.capture, "wb") as file:
+            file.write(whole[:half])
+        command = [GREENPROF, "ship", "--interval", "20ms", "--state", os.path.join(self.folder, "state"), self.folder]
+        with subprocess.Popen([*command, "--to", f"file://{out}"], stdin=subprocess.DEVNULL) as process:
+            try:
+                self.wait_for(lambda: [read(path) for path in glob.glob(out + "/**/*.part", recursive=True)] == [whole[:half]])
+                os.rename(self.capture, aside)
+                with open(self.capture, "wb") as file:
+                    file.write(self.make(SCRIPT.replace("1700000000", "1700000009")))
+                with open(aside, "ab") as file:
+                    file.write(whole[half:])
+                self.wait_for(lambda: {read(path) for path in glob.glob(out + "/**/*.greenprof", recursive=True)} ==
+                              {whole, read(self.capture)})
+            finally:
+                process.terminate()
 
     def test_s3(self):
         keys = os.path.join(self.folder, "keys")

@@ -106,6 +106,8 @@ static void print_end(const gp_dataset_t *dataset)
         printf("the capture has the size that it was to have at most: recording was stopped\n");
     else if (dataset->end_reason == GP_END_ASKED)
         printf("recording was stopped by a command or a signal\n");
+    else if (dataset->end_reason == GP_END_TURNED)
+        printf("the recording goes on in the next part\n");
     else if (dataset->end_reason == GP_END_CENSUS)
         printf("a census alone: nothing was recorded over time\n");
     else

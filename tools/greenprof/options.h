@@ -81,8 +81,8 @@ typedef struct gp_arguments {
     bool help;
     bool native;
     // run
-    uint64_t frequency_hz, depth;
-    const char *engine, *follow, *follow_name, *max_size, *patch;
+    uint64_t frequency_hz, depth, keep;
+    const char *engine, *follow, *follow_name, *max_size, *rotate, *patch;
     bool exact, quiet, control, stopped;
     // what is written
     const char *output, *format;

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "environment.h"
 #include "message.h"
+#include "model/rotation.h"
 #include "model/size_limit.h"
 #include "patchable.h"
 #include "run.h"
@@ -42,6 +43,12 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     }
     if (arguments->max_size != NULL)
         setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
+    if (arguments->rotate != NULL)
+        setenv("GREENPROF_ROTATE", arguments->rotate, 1);
+    if (arguments->keep != 0) {
+        snprintf(number, sizeof(number), "%" PRIu64, arguments->keep);
+        setenv("GREENPROF_KEEP", number, 1);
+    }
     if (arguments->follow != NULL)
         setenv("GREENPROF_FOLLOW", arguments->follow, 1);
     if (arguments->follow_name != NULL)
@@ -94,8 +101,15 @@ static int check(const gp_arguments_t *arguments, char core[PATH_MAX], char outp
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
     uint64_t bytes;
+    gp_rotation_t rotation;
     if (status == 0 && arguments->max_size != NULL && !gp_size_limit_parse(arguments->max_size, &bytes))
         status = gp_usage_error("run", "--max-size %s: must be %s", arguments->max_size, GP_SIZE_LIMIT_WORDS);
+    if (status == 0 && arguments->rotate != NULL && !gp_rotation_parse(arguments->rotate, &rotation))
+        status = gp_usage_error("run", "--rotate %s: must be %s", arguments->rotate, GP_ROTATION_WORDS);
+    if (status == 0 && arguments->keep != 0 && arguments->rotate == NULL)
+        status = gp_usage_error("run", "--keep is of captures that --rotate puts aside");
+    if (status == 0 && arguments->rotate != NULL && arguments->exact)
+        status = gp_usage_error("run", "--rotate does not go with --exact: calls are counted from the start on");
     if (status == 0)
         status = gp_run_output_path(arguments->output, program, output);
     if (status == 0)

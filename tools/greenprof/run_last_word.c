@@ -108,7 +108,7 @@ static size_t word_of_killed(char *line, const char *name, const facts_t *facts,
         return gp_closing_line_failed(line, name, "not all of it", GP_CLOSING_FULL);
     if (facts->has_end && facts->end.reason == GP_END_FAILED)
         return gp_closing_line_failed(line, name, "not all of it", strerror((int)facts->end.error));
-    if (facts->has_end && facts->end.reason != GP_END_EXEC)
+    if (facts->has_end && facts->end.reason != GP_END_EXEC && facts->end.reason != GP_END_TURNED)
         return 0; // it was killed as it ended
     if (!facts->has_counters)
         return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");

@@ -85,6 +85,8 @@ static const char *children_note(const gp_closing_t *closing, char *text, size_t
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
     if (closing->unprofiled > 0)
         snprintf(text, size, "%" PRIu64 " children by fork could not be profiled", closing->unprofiled);
+    else if (closing->parts > 0)
+        snprintf(text, size, "the last of %u parts", closing->parts + 1);
     else if (worked && gp_follow_forks())
         snprintf(text, size, "child processes have files of their own");
     else

@@ -17,6 +17,8 @@
 #include "settings.h"
 #include "signal/ticks.h"
 
+enum { PART_SHIFT = 48 };
+
 void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
 {
     gp_file_header_t *header = &recording->header;
@@ -46,11 +48,8 @@ void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
     }
 }
 
-void gp_recording_abandon(gp_recording_t *recording)
+static void forget_written(gp_recording_t *recording)
 {
-    gp_writer_abandon(&recording->writer);
-    memset(&recording->writer, 0, sizeof(recording->writer));
-    recording->writer.fd = -1;
     gp_intern_reset(&recording->traces);
     gp_intern_reset(&recording->stacks);
     free(recording->site_stacks);
@@ -59,6 +58,29 @@ void gp_recording_abandon(gp_recording_t *recording)
     recording->modules_written = 0;
     recording->functions_written = 0;
     recording->ledgers_lost = 0;
+}
+
+void gp_recording_abandon(gp_recording_t *recording)
+{
+    gp_writer_abandon(&recording->writer);
+    memset(&recording->writer, 0, sizeof(recording->writer));
+    recording->writer.fd = -1;
+    forget_written(recording);
+}
+
+void gp_recording_turn(gp_recording_t *recording, unsigned frequency_hz, uint64_t from)
+{
+    uint32_t clock = recording->header.clock;
+    forget_written(recording);
+    recording->part += 1ull << PART_SHIFT;
+    memset(recording->writer.refused, 0, sizeof(recording->writer.refused));
+    gp_recording_begin(recording, frequency_hz);
+    recording->header.clock = clock;
+    recording->header.part = (uint32_t)(recording->part >> PART_SHIFT);
+    uint64_t before_ns = from < recording->start_ticks ? gp_ticks_to_ns(recording->start_ticks - from) : 0;
+    recording->start_ticks -= gp_ticks_from_ns(before_ns);
+    recording->header.start_realtime_ns -= before_ns;
+    recording->header.start_monotonic_ns -= before_ns;
 }
 
 uint64_t gp_recording_since(const gp_recording_t *recording, uint64_t ticks)
@@ -154,14 +176,14 @@ static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uin
 void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint32_t thread_index)
 {
     char name[GP_CORO_NAME_SIZE];
-    if (!recording->is_brief && atomic_load_explicit(&coro->session.written_id, memory_order_relaxed) == id)
+    if (gp_recording_has_coro(recording, coro, id))
         return;
     gp_coro_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_COROS, sizeof(*record));
     if (record == NULL)
         return;
     // Before the name is read. Acquire: partner of the release in prof_coro_name(), which asks for the record anew.
     if (!recording->is_brief)
-        atomic_exchange_explicit(&coro->session.written_id, id, memory_order_acq_rel);
+        atomic_exchange_explicit(&coro->session.written_id, id | recording->part, memory_order_acq_rel);
     gp_coro_name_get(coro, name);
     record->id = id;
     record->parent_id = coro->parent_id;

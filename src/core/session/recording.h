@@ -23,6 +23,7 @@ typedef struct gp_recording {
     // It writes each coroutine once by itself; else coroutines remember that they are written, which is for one
     // recording.
     bool is_brief;
+    uint64_t part; // of the recording, in the highest 16 bits, which ids never reach: see gp_recording_has_coro()
 } gp_recording_t;
 
 // Make the header, of a recording that starts now.
@@ -30,6 +31,17 @@ void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz);
 
 // Forget everything, in a forked child or for the next use; the file stays as it is.
 void gp_recording_abandon(gp_recording_t *recording);
+
+// Another file follows, with a header of its own: what was written is to be written again where it is referred to.
+//   from: ticks of the earliest moment that the next file speaks of, at most now.
+void gp_recording_turn(gp_recording_t *recording, unsigned frequency_hz, uint64_t from);
+
+// Is the coroutine's definition in this part?
+static inline bool gp_recording_has_coro(const gp_recording_t *recording, const prof_coro_t *coro, uint64_t id)
+{
+    return !recording->is_brief &&
+           atomic_load_explicit(&coro->session.written_id, memory_order_relaxed) == (id | recording->part);
+}
 
 // ns since the start.
 uint64_t gp_recording_since(const gp_recording_t *recording, uint64_t ticks);

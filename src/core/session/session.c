@@ -17,6 +17,7 @@
 #include "session/closing.h"
 #include "session/follow.h"
 #include "session/recording.h"
+#include "session/rotation.h"
 #include "session/session_calls.h"
 #include "session/session_file.h"
 #include "session/session_records.h"
@@ -52,6 +53,7 @@ static _Atomic bool is_leaving; // of a recording that is over, not everything i
 static bool was_started, opened;
 static bool is_over;                // the last of it has been reported, and the program goes on
 static bool is_out;                 // and handed over
+static bool is_turning;             // what ends a part is not handed over yet
 static bool is_asked, was_switched; // its end was asked for by a command, or any change was
 static gp_closing_t finished;       // the last word on a recording that is over
 static gp_session_latest_t latest;  // what the latest recording came to
@@ -89,6 +91,7 @@ static gp_closing_t last_word(void)
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = counters[GP_COUNTER_DROP_RING_FULL] + counters[GP_COUNTER_DROP_REENTERED] +
                 counters[GP_COUNTER_DROP_NO_THREAD] + gp_session_recording.writer.refused[GP_CHUNK_SAMPLES],
+        .parts = gp_rotation_count(),
         .unprofiled = counters[GP_COUNTER_UNPROFILED_CHILDREN],
         .spans_lost = counters[GP_COUNTER_LOST_SPANS] + counters[GP_COUNTER_CONSUMERS_LOST] +
                       gp_session_recording.writer.refused[GP_CHUNK_SPANS],
@@ -104,19 +107,26 @@ static void say_last_word(void)
     gp_closing_say(&gp_session_recording, &last);
 }
 
-// Is there just room, in the file or among the numbers, for what is written at the end? The writer itself sees to it
-// that the file is never larger.
-static bool is_nearly_full(void)
+// Bytes that the file has with what waits, and with what is written at its end.
+static uint64_t expected_bytes(void)
 {
     const gp_writer_t *writer = &gp_session_recording.writer;
     uint64_t pending = gp_writer_pending(writer), packed = pending / 4;
     if (gp_session_handed_over_bytes() > KNOWN_BYTES && 2 * writer->bytes < gp_session_handed_over_bytes() / 2)
         packed = (uint64_t)((unsigned __int128)pending * 2 * writer->bytes / gp_session_handed_over_bytes());
-    uint64_t rest = packed + LAST_BYTES + gp_session_live_coros() * LAST_CORO_BYTES;
+    return writer->bytes + packed + LAST_BYTES + gp_session_live_coros() * LAST_CORO_BYTES;
+}
+
+// Is there just room, in the file or among the numbers, for what is written at the end? The writer itself sees to it
+// that the file is never larger.
+static bool is_nearly_full(void)
+{
+    const gp_writer_t *writer = &gp_session_recording.writer;
     uint32_t numbers = gp_session_recording.traces.last > gp_session_recording.stacks.last
                            ? gp_session_recording.traces.last
                            : gp_session_recording.stacks.last;
-    return numbers > LAST_NUMBER || (writer->max_bytes != 0 && writer->bytes + rest > writer->max_bytes);
+    return numbers > LAST_NUMBER ||
+           (writer->max_bytes != 0 && !gp_writer_is_turning(writer) && expected_bytes() > writer->max_bytes);
 }
 
 static uint32_t end_reason(int end)
@@ -152,6 +162,45 @@ static void ends_no_more(void)
     atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
 }
 
+static uint64_t earliest; // ticks
+
+static void note_start(const gp_span_mark_t *mark)
+{
+    earliest = mark->start < earliest ? mark->start : earliest;
+}
+
+// The next part. A request that is open is in it as a whole: it speaks of times from its beginning on.
+static void begin_part(const char *aside, uint64_t now)
+{
+    uint64_t ticks = earliest = gp_ticks();
+    gp_span_each_open(ticks, note_start);
+    gp_recording_turn(&gp_session_recording, frequency, earliest);
+    gp_session_report_turn();
+    gp_writer_turn(&gp_session_recording.writer, aside, &gp_session_recording.header);
+    gp_recording_meta(&gp_session_recording);
+    gp_recording_labels(&gp_session_recording);
+    gp_rotation_begin(now);
+}
+
+static void finish_part(uint64_t now)
+{
+    static char aside[GP_ROTATION_PATH_SIZE];
+    hand_over_last();
+    is_turning = !is_out;
+    if (is_turning)
+        return; // the disk is slow: what comes meanwhile is in this part, too
+    if (gp_rotation_make_room(gp_session_recording.writer.path, aside))
+        begin_part(aside, now);
+    else
+        is_over = true;
+}
+
+static bool is_time_to_turn(uint64_t now)
+{
+    const gp_writer_t *writer = &gp_session_recording.writer;
+    return writer->is_regular && !gp_writer_is_turning(writer) && gp_rotation_is_due(expected_bytes(), now);
+}
+
 static void end_of_round(void)
 {
     say_last_word();
@@ -177,12 +226,20 @@ static void end_of_round(void)
     opened = true;
     if (flushes)
         gp_session_report_all();
+    if (is_turning && end == ENDING_NOT) {
+        finish_part(now);
+        return;
+    }
+    is_turning = false;
     gp_recording_definitions(&gp_session_recording);
-    bool is_last = end != ENDING_NOT || is_nearly_full();
-    gp_session_report(now, is_last);
-    if (is_last)
-        write_end(end_reason(end));
-    if (is_last)
+    bool turns = end == ENDING_NOT && !flushes && is_time_to_turn(now);
+    bool is_last = !turns && (end != ENDING_NOT || is_nearly_full());
+    gp_session_report(now, turns ? GP_REPORT_TURN : is_last ? GP_REPORT_LAST : GP_REPORT_NEWS);
+    if (is_last || turns)
+        write_end(turns ? GP_END_TURNED : end_reason(end));
+    if (turns)
+        finish_part(now);
+    else if (is_last)
         hand_over_last();
     else
         is_out = gp_session_hand_over();
@@ -310,10 +367,12 @@ void gp_session_in_child(void)
         gp_recording_abandon(&gp_session_recording);
     if (!started)
         return;
-    is_over = opened = false;
+    is_over = opened = is_turning = false;
     ends_no_more();
     last_flush_ns = 0;
     gp_session_begin_recording(frequency);
+    gp_rotation_in_child();
+    gp_rotation_begin(gp_clock_ns(CLOCK_MONOTONIC));
     gp_session_report_in_child();
     gp_session_calls_after_fork();
 }
@@ -339,10 +398,11 @@ static void take_part(bool is_late)
         gp_sink_add(&finished_sink);
     has_sink = true;
     gp_drain_enter();
-    is_over = is_out = false;
+    is_over = is_out = is_turning = false;
     opened = true;
     ends_no_more();
     last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    gp_rotation_begin(last_flush_ns);
     if (is_late) {
         gp_session_recording.start_ticks = gp_ticks();
         gp_session_report_anew();

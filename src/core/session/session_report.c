@@ -40,6 +40,9 @@ static uint32_t last_census;
 static bool is_last;
 static size_t live_coros;
 static uint64_t handed_over_bytes;
+static struct { // by the latest record of counters
+    uint64_t counters[GP_COUNTER_COUNT], process_ns, own_ns, spawns_lost;
+} reached;
 
 // Waits in progress are written at the end, and now and then where they last.
 static void report_live(prof_coro_t *coro, void *unused)
@@ -47,8 +50,7 @@ static void report_live(prof_coro_t *coro, void *unused)
     (void)unused;
     gp_ledger_t ledger;
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks();
-    if (id == 0 ||
-        (coro->kind == GP_CORO_THREAD && atomic_load_explicit(&coro->session.written_id, memory_order_relaxed) != id))
+    if (id == 0 || (coro->kind == GP_CORO_THREAD && !gp_recording_has_coro(&gp_session_recording, coro, id)))
         return; // a thread's own stack is first written with its thread
     gp_session_report_name(coro, id);
     live_coros++;
@@ -101,16 +103,19 @@ static void write_counters(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_session_counters(counters);
+    for (int i = 0; i < GP_COUNTER_COUNT; i++)
+        reached.counters[i] = before[i] + counters[i];
     count_refused(counters);
-    counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
+    reached.spawns_lost = counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
     gp_counters_record_t *record =
         gp_writer_add(&gp_session_recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
     if (record == NULL)
         return;
-    uint64_t process_ns = gp_sampler_process_cpu_ns();
+    uint64_t process_ns = reached.process_ns = gp_sampler_process_cpu_ns();
+    reached.own_ns = gp_thread_own_cpu_ns();
     record->time_ns = gp_recording_since(&gp_session_recording, gp_ticks());
     record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
-    record->own_cpu_ns = gp_thread_own_cpu_ns() - start_own_ns;
+    record->own_cpu_ns = reached.own_ns - start_own_ns;
     record->count = GP_COUNTER_COUNT;
     memcpy(record + 1, counters, sizeof(counters));
 }
@@ -215,18 +220,18 @@ static bool write_threads(uint64_t now)
     return true;
 }
 
-void gp_session_report(uint64_t now, bool is_the_last)
+void gp_session_report(uint64_t now, gp_report_how_t how)
 {
-    is_last = is_the_last;
+    is_last = how != GP_REPORT_NEWS;
     bool is_time_for_counters = write_threads(now);
     write_ledger(gp_clock_ns(CLOCK_MONOTONIC));
     write_waits(gp_clock_ns(CLOCK_MONOTONIC));
     gp_session_calls_write(&gp_session_recording.writer, now, is_last);
     uint64_t ticks = gp_ticks();
-    if (is_last) {
+    if (is_last)
         scan(take_open_activity, &ticks);
+    if (how == GP_REPORT_LAST)
         gp_span_each_open(ticks, gp_session_take_span);
-    }
     write_census(gp_clock_ns(CLOCK_MONOTONIC));
     if (is_time_for_counters)
         write_counters();
@@ -276,6 +281,24 @@ void gp_session_report_in_child(void)
     begin();
     memset(before, 0, sizeof(before));
     start_process_ns = start_own_ns = 0;
+}
+
+void gp_session_report_turn(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (thread->session.cpu_ns != 0 && thread->session.cpu_ns != UINT64_MAX)
+            thread->session.start_cpu_ns = thread->session.cpu_ns;
+        thread->session.cpu_ns = UINT64_MAX;
+        thread->session.name_age = 0;
+    }
+    is_last = false;
+    handed_over_bytes = 0;
+    next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
+    memcpy(before, reached.counters, sizeof(before));
+    start_process_ns = reached.process_ns;
+    start_own_ns = reached.own_ns;
+    atomic_fetch_sub_explicit(&gp_spawn_lost, reached.spawns_lost, memory_order_relaxed);
 }
 
 static void forget_thread(gp_thread_t *thread)

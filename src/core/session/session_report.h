@@ -10,8 +10,13 @@
 
 #include "model/counters.h"
 
-// Report. `is_last`: what is reported now is the last of this capture; the open ends, too.
-void gp_session_report(uint64_t now, bool is_last);
+typedef enum gp_report_how {
+    GP_REPORT_NEWS,
+    GP_REPORT_TURN, // the last of this file: another one goes on with what is open
+    GP_REPORT_LAST, // of the recording, with what is open
+} gp_report_how_t;
+
+void gp_session_report(uint64_t now, gp_report_how_t how);
 
 // Hand over what there is, and what it refers to. Returns false where what was handed over before is not written yet.
 bool gp_session_hand_over(void);
@@ -28,6 +33,9 @@ void gp_session_report_start(void);
 
 // The same for a capture that begins in a process that has done something already: nothing of that is reported.
 void gp_session_report_anew(void);
+
+// The next file goes on where the last report ended.
+void gp_session_report_turn(void);
 
 // Let the next report have everything, whatever it costs.
 void gp_session_report_all(void);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// A recording in parts: a capture that has the size or the age that was asked for (GREENPROF_ROTATE) is put aside, and
+// another one takes its place. A service records for as long as it runs, on a bounded part of the disk.
+//
+// Model: the capture at FILE is always the latest part. One that is put aside is called NAME-0001.greenprof for
+// NAME.greenprof, numbers rising over restarts of the service; of these the latest GREENPROF_KEEP are kept. Each part
+// is a capture of its own: the parts' times and counters add up to those of one file. Collector only, under the drain
+// lock.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GP_ROTATION_PATH_SIZE = 4096 };
+
+// The first part, or the next one, begins.
+void gp_rotation_begin(uint64_t now_ns);
+
+// Is it time for the next part? bytes: that the present one has, about.
+bool gp_rotation_is_due(uint64_t bytes, uint64_t now_ns);
+
+// What the part at `path` is to be called, and remove what is too much beside it. Returns false where no name is left.
+bool gp_rotation_make_room(const char *path, char aside[GP_ROTATION_PATH_SIZE]);
+
+// How many parts were put aside by this process.
+unsigned gp_rotation_count(void);
+
+// In a forked child: it has none.
+void gp_rotation_in_child(void);

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""`run --rotate`: a recording in parts. They add up to one file, requests are whole in the part where they end, and no
+more of them stay than were asked for."""
+import collections
+import glob
+import os
+import re
+import signal
+import subprocess
+import time
+
+import check
+from capture import Capture
+
+END_EXIT, END_TURNED = 0, 7  # capture/format.h
+
+
+class Parts(check.Case):
+    def parts(self, name="capture"):
+        """The captures of a recording, the oldest first."""
+        aside = sorted(glob.glob(os.path.join(self.directory, f"{name}-[0-9][0-9][0-9][0-9].greenprof")))
+        return [*aside, os.path.join(self.directory, f"{name}.greenprof")]
+
+    def aside(self):
+        return [os.path.basename(path) for path in self.parts()[:-1]]
+
+    def check_parts(self, paths):
+        captures = [Capture(path) for path in paths]
+        for path, capture in zip(paths, captures):
+            self.assertTrue(capture.whole, path)
+            self.assertEqual(capture.end, END_EXIT if path == paths[-1] else END_TURNED, path)
+            self.check_health(capture)
+            self.assertNotIn(b"", (capture.meta["exe"], capture.meta["cmdline"]))
+        starts = [capture.start_monotonic_ns for capture in captures]
+        self.assertEqual(starts, sorted(starts))
+        self.assertEqual({capture.pid for capture in captures}, {captures[0].pid})
+        return captures
+
+    def test_add_up(self):
+        """CPU time and switches of coroutines that live in all parts, samples and the process' clock."""
+        run = self.profile(["coroutines", 4, 400], options=("--rotate", "1s"))
+        paths = self.parts()
+        self.assertIn(len(paths), range(4, 8))
+        captures = self.check_parts(paths)
+        ledger = collections.defaultdict(lambda: [0.0, 0])
+        for path in paths:
+            for row in run.ledger(path=path):
+                ledger[row[6].strip()][0] += row[0]
+                ledger[row[6].strip()][1] += row[3]
+        for name, (seconds, switches) in run.truth.coroutines.items():
+            self.near(f"CPU time of {name}", ledger[name][0], seconds, 0.005, 0.002)
+            self.assertEqual(ledger[name][1], switches, name)
+        self.near("process", sum(capture.process_cpu_ns for capture in captures) / 1e9, run.truth.total, 0.005, 0.01)
+        self.near("sampled", sum(capture.sampled_ns for capture in captures) / 1e9, run.truth.total, 0.005, 0.01)
+        done = check.greenprof("export", *paths, "--format", "folded")
+        self.check_functions(check.Folded(check.measured.check_status(done).stdout.decode()), run.truth, 4000)
+
+    def test_last_word(self):
+        output = os.path.join(self.directory, "capture.greenprof")
+        done = check.greenprof("run", "--rotate", "1s", "-o", output, "--", check.program("parts"), 2.5)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f" samples, none lost; the last of {len(self.parts())} parts; next: greenprof report {output}\n",
+                      done.stderr.decode())
+
+    def test_requests_are_whole(self):
+        run = self.profile(["parts", 3.5], options=("--rotate", "1s"))
+        (_, count, seconds), = run.truth.values["SPANS"]
+        captures = self.check_parts(self.parts())
+        self.assertGreater(len(captures), 3)
+        spans = [span for capture in captures for span in capture.spans]
+        self.assertEqual(collections.Counter(span.name for span in spans), {"short": int(count), "parent": 1})
+        self.assertEqual(len({span.id for span in spans}), len(spans))
+        self.assertEqual({span.flags for span in spans}, {0})
+        last, = (span for span in captures[-1].spans if span.name == "parent")
+        self.near("latency", (last.end_ns - last.start_ns) / 1e9, float(seconds), 0.001, 0.002)
+        self.near("CPU time", last.cpu_ns / 1e9, run.truth.total, 0.005, 0.002)
+        inner = [span for span in captures[-1].spans if span.name == "short"]
+        self.assertTrue(all(last.start_ns <= span.start_ns <= span.end_ns <= last.end_ns for span in inner))
+
+    def test_size_and_number(self):
+        """At 10 kHz; the numbers go on in the next run, and the oldest go."""
+        self.profile(["parts", 4], hz=10000, options=("--rotate", "64K"))
+        sizes = [os.path.getsize(path) for path in self.parts()[:-1]]
+        self.assertGreater(len(sizes), 1)
+        self.assertEqual(self.aside(), [f"capture-{i + 1:04}.greenprof" for i in range(len(sizes))])
+        self.at_most("bytes of a part", max(sizes), 3 * 65536)  # it is looked at 5 times a second
+        self.at_least("bytes of a part", min(sizes), 65536 / 3)
+        other = os.path.join(self.directory, "capture-x.greenprof")
+        with open(other, "w"):
+            pass
+        self.profile(["parts", 4], hz=10000, options=("--rotate", "64K,1h", "--keep", "2"))
+        kept = [int(re.findall(r"\d+", name)[0]) for name in self.aside()]
+        self.assertEqual(len(kept), 2)
+        self.assertGreater(kept[0], len(sizes))
+        self.assertEqual(kept, list(range(kept[0], kept[0] + 2)))
+        self.assertTrue(os.path.exists(other))
+
+    def test_children(self):
+        """A forked child turns its own file."""
+        self.profile(["parts", 2.5, "fork"], options=("--rotate", "1s", "--follow", "all"), healthy=False)
+        parent = self.check_parts(self.parts())
+        others = {path for path in glob.glob(os.path.join(self.directory, "capture.greenprof.*"))
+                  if not path.endswith(".old")}
+        first, = (path for path in others if "-" not in os.path.basename(path))
+        child = self.check_parts([*sorted(others - {first}), first])
+        self.assertGreater(len(child), 2)
+        self.assertNotEqual(parent[0].pid, child[0].pid)
+        self.assertEqual({span.name for capture in child for span in capture.spans}, {"short", "child"})
+
+    def test_killed(self):
+        output = os.path.join(self.directory, "capture.greenprof")
+        process = subprocess.Popen([check.GREENPROF, "run", "--rotate", "1s", "-o", output, "--", check.program("parts"),
+                                    "100"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        start = time.monotonic()
+        while len(self.aside()) < 2:
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            time.sleep(0.05)
+        os.kill(Capture(self.parts()[0]).pid, signal.SIGKILL)
+        process.wait(check.LIMIT_SECONDS)
+        self.assertIn("killed by SIGKILL: what came after the last write is missing", process.stderr.read())
+        for path in self.parts()[:2]:
+            self.assertEqual((Capture(path).whole, Capture(path).end), (True, END_TURNED))
+
+    def test_usage(self):
+        for options, said in (
+                (("--rotate", "5"), "--rotate 5: must be a size from 64K on"), (("--rotate", "1K"), "--rotate 1K: must be"),
+                (("--rotate", "1s,2s"), "--rotate 1s,2s: must be"), (("--rotate", "1d"), "--rotate 1d: must be"),
+                (("--rotate", "1s,"), "--rotate 1s,: must be"), (("--rotate", "99999999999999h"), "must be"),
+                (("--keep", "3"), "--keep is of captures that --rotate puts aside"),
+                (("--rotate", "1s", "--exact"), "--rotate does not go with --exact")):
+            done = check.greenprof("run", *options, "--", "true", cwd=self.directory)
+            self.assertEqual((done.returncode, os.listdir(self.directory)), (2, []), options)
+            self.assertIn(said, done.stderr.decode())
+        done = check.greenprof("run", "--", "true", cwd=self.directory, env={**os.environ, "GREENPROF_ROTATE": "often"})
+        self.assertEqual((done.returncode, os.listdir(self.directory)), (1, []))
+        self.assertIn("GREENPROF_ROTATE: often: must be", done.stderr.decode())
+
+
+if __name__ == "__main__":
+    check.main()
