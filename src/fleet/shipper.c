@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "fleet/shipper.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "fleet/destination.h"
 #include "fleet/followed.h"
+#include "fleet/following.h"
 #include "fleet/journal.h"
 #include "fleet/limits.h"
 #include "fleet/piece.h"
@@ -30,8 +30,7 @@ typedef struct shipment { // to one destination
     gp_fleet_url_t url;
     uint64_t id;
     const char *tenant; // NULL = the label's
-    gp_followed_t **captures;
-    size_t capture_count, capture_capacity;
+    gp_following_t following;
     size_t next; // capture that a group begins with
     gp_piece_t *pieces;
     gp_batch_t *batches;
@@ -63,192 +62,11 @@ static bool is_stopped(const shipper_t *shipper)
     return shipper->options->stop != NULL && *shipper->options->stop != 0;
 }
 
-static bool is_capture_name(const char *name)
-{
-    const char *at = strstr(name, ".greenprof");
-    return at != NULL && name[0] != '.' && (at[10] == '\0' || at[10] == '.');
-}
-
-static gp_followed_t *find_path(const shipment_t *shipment, const char *path)
-{
-    for (size_t i = 0; i < shipment->capture_count; i++)
-        if (strcmp(shipment->captures[i]->path, path) == 0)
-            return shipment->captures[i];
-    return NULL;
-}
-
-static gp_followed_t *find_id(const shipment_t *shipment, uint64_t id)
-{
-    for (size_t i = 0; i < shipment->capture_count; i++)
-        if (shipment->captures[i]->id == id && (shipment->captures[i]->fd >= 0 || shipment->captures[i]->is_done))
-            return shipment->captures[i];
-    return NULL;
-}
-
-// One that was put aside while it is followed, by its new name.
-static gp_followed_t *find_renamed(const shipment_t *shipment, const char *path, const struct stat *status)
-{
-    struct stat former;
-    for (size_t i = 0; i < shipment->capture_count; i++) {
-        gp_followed_t *followed = shipment->captures[i];
-        if (followed->fd < 0 || followed->inode != status->st_ino || followed->device != status->st_dev ||
-            (stat(followed->path, &former) == 0 && former.st_ino == status->st_ino && former.st_dev == status->st_dev))
-            continue; // another one, or another name of the same
-        char *renamed = strdup(path);
-        if (renamed == NULL)
-            return NULL;
-        free(followed->path);
-        followed->path = renamed;
-        return followed;
-    }
-    return NULL;
-}
-
-static gp_followed_t *add_capture(shipment_t *shipment, const char *path)
-{
-    gp_followed_t *followed = calloc(1, sizeof(*followed));
-    if (followed == NULL || gp_grow(&shipment->captures, &shipment->capture_capacity, shipment->capture_count,
-                                    sizeof(gp_followed_t *)) < 0) {
-        free(followed);
-        return NULL;
-    }
-    followed->path = strdup(path);
-    followed->fd = -1;
-    if (followed->path == NULL) {
-        free(followed);
-        return NULL;
-    }
-    // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
-    shipment->captures[shipment->capture_count++] = followed;
-    return followed;
-}
-
-static void open_capture(shipper_t *shipper, shipment_t *shipment, gp_followed_t *followed, bool is_named)
-{
-    char error[GP_READER_ERROR_SIZE] = "";
-    int result = gp_followed_open(followed, error);
-    if (result == -EAGAIN || result == -ENOENT) {
-        if (is_named && shipper->options->once) {
-            shipper->options->say(followed->path, "%s", error);
-            shipper->has_failed = true;
-        }
-        return;
-    }
-    if (result == 0 && find_id(shipment, followed->id) != followed) { // the same capture under another name
-        gp_followed_close(followed);
-        followed->is_done = true;
-        return;
-    }
-    if (result < 0) {
-        shipper->options->say(followed->path, "%s", error);
-        followed->is_done = true;
-        shipper->has_failed = true;
-        return;
-    }
-    followed->known.symbolizer = shipper->symbolizer;
-    followed->at = shipper->journal != NULL ? gp_journal_arrived(shipper->journal, shipment->id, followed->id) : 0;
-}
-
-// Look at a file: whether it is new, another one than before, or has grown.
-static void look_at(shipper_t *shipper, shipment_t *shipment, const char *path, bool is_named)
-{
-    struct stat status = {0}; // of one that was named, and is not there yet
-    gp_followed_t *followed = find_path(shipment, path);
-    if (stat(path, &status) < 0 && !is_named)
-        return;
-    if (followed != NULL && (followed->fd >= 0 || followed->is_done) &&
-        (followed->inode != status.st_ino || followed->device != status.st_dev) && followed->inode != 0) {
-        gp_followed_close(followed); // another file has its name now
-        followed->is_done = false;
-        // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
-        followed->id = 0;
-    }
-    if (followed == NULL)
-        followed = find_renamed(shipment, path, &status);
-    if (followed == NULL)
-        followed = add_capture(shipment, path);
-    if (followed == NULL)
-        return;
-    followed->is_seen = true;
-    // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
-    if (followed->fd < 0 && !followed->is_done) {
-        open_capture(shipper, shipment, followed, is_named);
-        if (followed->is_done && followed->inode == 0) {
-            followed->inode = status.st_ino;
-            followed->device = status.st_dev;
-        }
-    }
-    followed->size = (uint64_t)status.st_size;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int choose_name(const struct dirent *entry)
-{
-    return is_capture_name(entry->d_name);
-}
-
-static void look_into(shipper_t *shipper, shipment_t *shipment, const char *folder)
-{
-    struct dirent **entries;
-    int count = scandir(folder, &entries, choose_name, by_name);
-    if (count < 0) {
-        shipper->options->say(folder, "%s", strerror(errno));
-        shipper->has_failed = true;
-        return;
-    }
-    for (int i = 0; i < count; i++) {
-        char path[4096];
-        int len = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
-        if (len > 0 && (size_t)len < sizeof(path))
-            look_at(shipper, shipment, path, false);
-        free(entries[i]);
-    }
-    free(entries);
-}
-
-// A file that is gone is read to its end as long as it is open, then forgotten.
-static void forget_gone(shipment_t *shipment)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < shipment->capture_count; i++) {
-        gp_followed_t *followed = shipment->captures[i];
-        struct stat status;
-        if (!followed->is_seen && followed->fd >= 0 && fstat(followed->fd, &status) == 0)
-            // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
-            followed->size = (uint64_t)status.st_size;
-        bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.ended;
-        if (followed->is_seen || is_left) {
-            // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
-            shipment->captures[kept++] = followed;
-        } else {
-            gp_followed_free(followed);
-            free(followed);
-        }
-    }
-    shipment->capture_count = kept;
-    // -Wanalyzer-malloc-leak: it is the shipment's, which is freed with the shipper
-}
-
 // Not while a group waits: it has names of its captures.
-static void look_around(shipper_t *shipper, shipment_t *shipment)
+static void look_around(shipment_t *shipment)
 {
-    if (shipment->count > 0)
-        return;
-    for (size_t i = 0; i < shipment->capture_count; i++)
-        shipment->captures[i]->is_seen = false;
-    for (size_t i = 0; i < shipper->options->path_count; i++) {
-        struct stat status;
-        const char *path = shipper->options->paths[i];
-        if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-            look_into(shipper, shipment, path);
-        else
-            look_at(shipper, shipment, path, true);
-    }
-    forget_gone(shipment);
+    if (shipment->count == 0)
+        gp_following_look_around(&shipment->following);
 }
 
 static void free_group(shipment_t *shipment)
@@ -291,7 +109,7 @@ static int take_piece(shipper_t *shipper, shipment_t *shipment, gp_followed_t *f
 static int take_pending(shipper_t *shipper, shipment_t *shipment, const gp_journal_piece_t *pieces, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        gp_followed_t *followed = find_id(shipment, pieces[i].capture);
+        gp_followed_t *followed = gp_following_find(&shipment->following, pieces[i].capture);
         if (followed == NULL || followed->fd < 0) {
             shipper->options->say(shipment->url.shown,
                                   "a capture of which a part was on its way is gone: that part may be missing");
@@ -327,9 +145,9 @@ static size_t rows_of(const gp_batch_t *batch)
 static void take_new(shipper_t *shipper, shipment_t *shipment)
 {
     size_t rows = 0, at = shipment->next;
-    for (size_t i = 0; i < shipment->capture_count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX;
+    for (size_t i = 0; i < shipment->following.count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX;
          i++) {
-        gp_followed_t *followed = shipment->captures[(at + i) % shipment->capture_count];
+        gp_followed_t *followed = shipment->following.captures[(at + i) % shipment->following.count];
         if (!has_more(shipment, followed))
             continue;
         bool is_paths = followed->at == followed->size;
@@ -342,7 +160,7 @@ static void take_new(shipper_t *shipper, shipment_t *shipment)
             followed->is_done = true;
         if (result == 0)
             followed->size = followed->at; // not whole yet
-        shipment->next = (at + i + 1) % shipment->capture_count;
+        shipment->next = (at + i + 1) % shipment->following.count;
     }
 }
 
@@ -420,10 +238,12 @@ static void go_on_behind(shipper_t *shipper, shipment_t *shipment)
         if (fresh == NULL)
             return;
         for (size_t i = 0; i < shipper->count; i++) {
-            for (size_t j = 0; j < shipper->shipments[i].capture_count; j++) {
-                gp_known_trim(&shipper->shipments[i].captures[j]->known, true);
-                shipper->shipments[i].captures[j]->known.symbolizer = fresh;
+            gp_following_t *following = &shipper->shipments[i].following;
+            for (size_t j = 0; j < following->count; j++) {
+                gp_known_trim(&following->captures[j]->known, true);
+                following->captures[j]->known.symbolizer = fresh;
             }
+            following->symbolizer = fresh;
         }
         gp_symbolizer_destroy(shipper->symbolizer);
         shipper->symbolizer = fresh;
@@ -492,8 +312,8 @@ static bool is_empty(shipper_t *shipper, shipment_t *shipment)
     size_t count = 0;
     if (shipment->count > 0 || gp_journal_pending(shipper->journal, shipment->id, &count) != NULL)
         return false;
-    for (size_t i = 0; i < shipment->capture_count; i++)
-        if (has_more(shipment, shipment->captures[i]))
+    for (size_t i = 0; i < shipment->following.count; i++)
+        if (has_more(shipment, shipment->following.captures[i]))
             return false;
     return true;
 }
@@ -531,7 +351,7 @@ static void ship_on(shipper_t *shipper)
         for (size_t i = 0; i < shipper->count; i++) {
             shipment_t *shipment = &shipper->shipments[i];
             if (is_round)
-                look_around(shipper, shipment);
+                look_around(shipment);
             while (!is_stopped(shipper) && may_send(shipment) && step(shipper, shipment))
                 ;
             uint64_t free_ns =
@@ -576,9 +396,9 @@ static void dry_run(shipper_t *shipper)
 {
     for (size_t i = 0; i < shipper->count; i++) {
         shipment_t *shipment = &shipper->shipments[i];
-        for (size_t j = 0; j < shipment->capture_count; j++)
-            if (shipment->captures[j]->fd >= 0)
-                dry_capture(shipper, shipment, shipment->captures[j]);
+        for (size_t j = 0; j < shipment->following.count; j++)
+            if (shipment->following.captures[j]->fd >= 0)
+                dry_capture(shipper, shipment, shipment->following.captures[j]);
     }
 }
 
@@ -626,14 +446,10 @@ static int open_shipment(const shipper_t *shipper, shipment_t *shipment, const c
 static void close_shipment(shipment_t *shipment)
 {
     free_group(shipment);
-    for (size_t i = 0; i < shipment->capture_count; i++) {
-        gp_followed_free(shipment->captures[i]);
-        free(shipment->captures[i]);
-    }
+    gp_following_free(&shipment->following);
     if (shipment->destination != NULL)
         shipment->kind->close(shipment->destination);
     gp_fleet_url_free(&shipment->url);
-    free(shipment->captures);
     free(shipment->pieces);
     free(shipment->batches);
     free(shipment->owners);
@@ -660,6 +476,11 @@ static int open_all(shipper_t *shipper)
         options->say("--state", "%s", error);
         return 1;
     }
+    for (size_t i = 0; i < shipper->count; i++)
+        shipper->shipments[i].following = (gp_following_t){.options = options,
+                                                           .journal = shipper->journal,
+                                                           .symbolizer = shipper->symbolizer,
+                                                           .destination = shipper->shipments[i].id};
     return 0;
 }
 
@@ -673,7 +494,7 @@ int gp_ship(const gp_ship_options_t *options)
     };
     int status = open_all(&shipper);
     for (size_t i = 0; status == 0 && (options->once || options->dry_run) && i < shipper.count; i++)
-        look_around(&shipper, &shipper.shipments[i]);
+        look_around(&shipper.shipments[i]);
     if (status == 0 && options->dry_run)
         dry_run(&shipper);
     else if (status == 0 && options->once)
@@ -681,6 +502,7 @@ int gp_ship(const gp_ship_options_t *options)
     else if (status == 0)
         ship_on(&shipper);
     for (size_t i = 0; i < shipper.count; i++) {
+        shipper.has_failed |= shipper.shipments[i].following.has_failed;
         status = status == 0 && (shipper.shipments[i].has_failed || (options->once && shipper.has_failed)) ? 1 : status;
         close_shipment(&shipper.shipments[i]);
     }

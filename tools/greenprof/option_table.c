@@ -198,8 +198,9 @@ const gp_option_t gp_options[] = {
              "number of bytes, or one with K, M or G behind it; each process has a capture of its own (default: no "
              "limit)."},
     {RUN, 0, "rotate", "SIZE|TIME", TEXT(rotate),
-     .what = "Put the capture aside when it is about as large (500M) or as old (30s, 10m, 6h), or 500M,6h for what comes first, and begin "
-             "another one: of FILE.greenprof there are FILE-0001.greenprof, FILE-0002.greenprof, ... then, and FILE.greenprof is the latest."},
+     .what = "Put the capture aside when it is about as large (500M) or as old (30s, 10m, 6h), or 500M,6h for what "
+             "comes first, and begin another one: of FILE.greenprof there are FILE-0001.greenprof, "
+             "FILE-0002.greenprof, ... then, and FILE.greenprof is the latest."},
     {RUN, 0, "keep", "N", NUMBER(keep), .lo = 1, .hi = 1000000,
      .what = "Of captures that were put aside keep the latest N, also of earlier runs (default: all)."},
     {RUN, 0, "control", NULL, FLAG(control),

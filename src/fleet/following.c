@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "fleet/following.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_capture_name(const char *name)
+{
+    const char *at = strstr(name, ".greenprof");
+    return at != NULL && name[0] != '.' && (at[10] == '\0' || at[10] == '.');
+}
+
+static gp_followed_t *find_path(const gp_following_t *following, const char *path)
+{
+    for (size_t i = 0; i < following->count; i++)
+        if (strcmp(following->captures[i]->path, path) == 0)
+            return following->captures[i];
+    return NULL;
+}
+
+gp_followed_t *gp_following_find(const gp_following_t *following, uint64_t id)
+{
+    for (size_t i = 0; i < following->count; i++)
+        if (following->captures[i]->id == id && (following->captures[i]->fd >= 0 || following->captures[i]->is_done))
+            return following->captures[i];
+    return NULL;
+}
+
+// One that was put aside while it is followed, by its new name.
+static gp_followed_t *find_renamed(const gp_following_t *following, const char *path, const struct stat *status)
+{
+    struct stat former;
+    for (size_t i = 0; i < following->count; i++) {
+        gp_followed_t *followed = following->captures[i];
+        if (followed->fd < 0 || followed->inode != status->st_ino || followed->device != status->st_dev ||
+            (stat(followed->path, &former) == 0 && former.st_ino == status->st_ino && former.st_dev == status->st_dev))
+            continue; // another one, or another name of the same
+        char *renamed = strdup(path);
+        if (renamed == NULL)
+            return NULL;
+        free(followed->path);
+        // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
+        followed->path = renamed;
+        return followed;
+    }
+    return NULL;
+}
+
+static gp_followed_t *add_capture(gp_following_t *following, const char *path)
+{
+    gp_followed_t *followed = calloc(1, sizeof(*followed));
+    if (followed == NULL ||
+        gp_grow(&following->captures, &following->capacity, following->count, sizeof(gp_followed_t *)) < 0) {
+        free(followed);
+        return NULL;
+    }
+    followed->path = strdup(path);
+    followed->fd = -1;
+    if (followed->path == NULL) {
+        free(followed);
+        return NULL;
+    }
+    // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
+    following->captures[following->count++] = followed;
+    return followed;
+}
+
+static void open_capture(gp_following_t *following, gp_followed_t *followed, bool is_named)
+{
+    char error[GP_READER_ERROR_SIZE] = "";
+    int result = gp_followed_open(followed, error);
+    if (result == -EAGAIN || result == -ENOENT) {
+        if (is_named && following->options->once) {
+            following->options->say(followed->path, "%s", error);
+            following->has_failed = true;
+        }
+        return;
+    }
+    if (result == 0 && gp_following_find(following, followed->id) != followed) { // the same capture under another name
+        gp_followed_close(followed);
+        followed->is_done = true;
+        return;
+    }
+    if (result < 0) {
+        following->options->say(followed->path, "%s", error);
+        followed->is_done = true;
+        following->has_failed = true;
+        return;
+    }
+    followed->known.symbolizer = following->symbolizer;
+    followed->at =
+        following->journal != NULL ? gp_journal_arrived(following->journal, following->destination, followed->id) : 0;
+}
+
+// Look at a file: whether it is new, another one than before, or has grown.
+static void look_at(gp_following_t *following, const char *path, bool is_named)
+{
+    struct stat status = {0}; // of one that was named, and is not there yet
+    gp_followed_t *followed = find_path(following, path);
+    if (stat(path, &status) < 0 && !is_named)
+        return;
+    if (followed != NULL && (followed->fd >= 0 || followed->is_done) &&
+        (followed->inode != status.st_ino || followed->device != status.st_dev) && followed->inode != 0) {
+        gp_followed_close(followed); // another file has its name now
+        followed->is_done = false;
+        // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
+        followed->id = 0;
+    }
+    if (followed == NULL)
+        followed = find_renamed(following, path, &status);
+    if (followed == NULL)
+        followed = add_capture(following, path);
+    if (followed == NULL)
+        return;
+    followed->is_seen = true;
+    // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
+    if (followed->fd < 0 && !followed->is_done) {
+        open_capture(following, followed, is_named);
+        if (followed->is_done && followed->inode == 0) {
+            followed->inode = status.st_ino;
+            followed->device = status.st_dev;
+        }
+    }
+    followed->size = (uint64_t)status.st_size;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int choose_name(const struct dirent *entry)
+{
+    return is_capture_name(entry->d_name);
+}
+
+static void look_into(gp_following_t *following, const char *folder)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, choose_name, by_name);
+    if (count < 0) {
+        following->options->say(folder, "%s", strerror(errno));
+        following->has_failed = true;
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        char path[4096];
+        int len = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        if (len > 0 && (size_t)len < sizeof(path))
+            look_at(following, path, false);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+// A file that is gone is read to its end as long as it is open, then forgotten.
+static void forget_gone(gp_following_t *following)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < following->count; i++) {
+        gp_followed_t *followed = following->captures[i];
+        struct stat status;
+        if (!followed->is_seen && followed->fd >= 0 && fstat(followed->fd, &status) == 0)
+            followed->size = (uint64_t)status.st_size;
+        bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.ended;
+        if (followed->is_seen || is_left) {
+            following->captures[kept++] = followed;
+        } else {
+            gp_followed_free(followed);
+            free(followed);
+        }
+    }
+    following->count = kept;
+}
+
+void gp_following_look_around(gp_following_t *following)
+{
+    for (size_t i = 0; i < following->count; i++)
+        following->captures[i]->is_seen = false;
+    for (size_t i = 0; i < following->options->path_count; i++) {
+        struct stat status;
+        const char *path = following->options->paths[i];
+        if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+            look_into(following, path);
+        else
+            look_at(following, path, true);
+    }
+    forget_gone(following);
+}
+
+void gp_following_free(gp_following_t *following)
+{
+    for (size_t i = 0; i < following->count; i++) {
+        gp_followed_free(following->captures[i]);
+        free(following->captures[i]);
+    }
+    free(following->captures);
+}
