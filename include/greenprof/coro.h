@@ -60,7 +60,7 @@ static inline void prof_coro_switch(prof_coro_t *to)
         prof_coro_switch_hook(to);
 }
 
-// For hooks of runtimes with a stack for each coroutine, from here to prof_coro_switch_to_stack().
+// For hooks of runtimes with a stack for each coroutine, from here to prof_coro_switch_ontop().
 //
 // Where the caller of a switch routine will go on when it is switched back to: its stack is walked from there.
 typedef struct prof_park {
@@ -90,6 +90,11 @@ PROF_API void prof_coro_unseen(prof_coro_t *coro);
 //   park: of the switch routine's caller; not NULL.
 // Signals: not safe. Cost: 14 to 28 ns.
 PROF_API void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park);
+
+// The same where a function is called on top of that stack, with `record` (Boost.Context's ontop_fcontext). A record
+// right above the caller's own stack is that of a context that is to be freed: the caller's coroutine is over with this
+// switch.
+PROF_API void prof_coro_switch_ontop(uintptr_t target_sp, uintptr_t record, const prof_park_t *park);
 
 // Say that a parked coroutine has become runnable (optional): from this moment on it waits for the loop. Called for a
 // coroutine that runs (a yield), its whole next wait is one for the loop. Where this is never called, ready and parked

@@ -9,13 +9,9 @@
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "patch/hooks.h"
-#include "signal/region.h"
 #include "unwind/switch_rules.h"
 
 typedef void *make_t(void *top, size_t size, void (*entry)(void));
-
-// Above the top that make_fcontext() is given lies the context's record, with which it calls what frees its stack.
-enum { RECORD_BYTES = 256 };
 
 void gp_boost_jump(const uintptr_t *arguments, const gp_park_t *park)
 {
@@ -26,14 +22,7 @@ void gp_boost_jump(const uintptr_t *arguments, const gp_park_t *park)
 // Source: boost/context/fiber_fcontext.hpp (fiber_entry, create_fiber1), continuation_fcontext.hpp.
 void gp_boost_ontop(const uintptr_t *arguments, const gp_park_t *park)
 {
-    gp_thread_t *thread = gp_thread_self;
-    prof_coro_t *from = thread != NULL ? atomic_load_explicit(&thread->current, memory_order_relaxed) : NULL;
-    uint64_t id = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
-    gp_switch_to_stack(arguments[0], park);
-    // What calls functions on top of others passes what lies on its own stack.
-    if (from != NULL && arguments[1] - atomic_load_explicit(&from->hi, memory_order_relaxed) < RECORD_BYTES &&
-        gp_region_holds(from, id, park->sp))
-        gp_coro_ends(from, id);
+    gp_switch_ontop(arguments[0], arguments[1], park);
 }
 
 // Boost.Fiber: a fiber is over here. Its stack is kept, and switched to once more, until its scheduler has the time.

@@ -8,6 +8,7 @@ typedef prof_coro_t *announce_t(const void *lo, size_t bytes, const void *entry,
 typedef void unseen_t(prof_coro_t *coro);
 typedef int entry_t(const void *code_low, const void *code_high);
 typedef void switch_t(uintptr_t target_sp, const prof_park_t *park);
+typedef void ontop_t(uintptr_t target_sp, uintptr_t record, const prof_park_t *park);
 
 static const int resting;
 const int *gp_wrap_active = &resting;
@@ -19,6 +20,7 @@ static announce_t *announce;
 static unseen_t *unseen;
 static entry_t *stacks_end;
 static switch_t *switch_to_stack;
+static ontop_t *switch_ontop;
 
 // The core is there before the program's own constructors run, or it is not there at all.
 __attribute__((constructor(101))) static void find_core(void)
@@ -27,6 +29,7 @@ __attribute__((constructor(101))) static void find_core(void)
     announce = (announce_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_announce_for");
     unseen = (unseen_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_unseen");
     switch_to_stack = (switch_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_switch_to_stack");
+    switch_ontop = (ontop_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_switch_ontop");
     stacks_end = (entry_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_entry");
     if (active == NULL || announce == NULL || switch_to_stack == NULL)
         return;
@@ -56,4 +59,13 @@ void gp_wrap_announce_unseen_for(const void *lo, size_t bytes, const void *entry
 void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park)
 {
     switch_to_stack(target_sp, park);
+}
+
+// A core of an earlier version is not told of ends.
+void gp_wrap_ontop(uintptr_t target_sp, const prof_park_t *park, uintptr_t record)
+{
+    if (switch_ontop != NULL)
+        switch_ontop(target_sp, record, park);
+    else
+        switch_to_stack(target_sp, park);
 }

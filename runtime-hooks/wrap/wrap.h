@@ -41,3 +41,5 @@ void gp_wrap_stacks_end(uintptr_t code_low, uintptr_t code_high) __attribute__((
 
 // What the stubs call while profiles run.
 void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park) __attribute__((visibility("hidden")));
+void gp_wrap_ontop(uintptr_t target_sp, const prof_park_t *park, uintptr_t record)
+    __attribute__((visibility("hidden")));

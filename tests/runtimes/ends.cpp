@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A coroutine that ends, of what is built on Boost.Context, and then a time in which nothing runs.
+// A coroutine that ends, of what is built on Boost.Context, and then a time in which nothing runs. With ENDS_STATIC
+// Boost.Context is linked in, and hooked at link time.
 //
 //   ends fiber|context|jumps IDLE_SECONDS
 //
 //   LIFE name wall     seconds from its making to its end, as booked; the name is part of its entry function's
 #include <boost/context/fiber.hpp>
+#if !defined(ENDS_STATIC)
 #include <boost/fiber/all.hpp>
+#endif
 
 #include <sys/mman.h>
 
@@ -45,6 +48,7 @@ static void life(const char *name)
     printf("LIFE %s %.6f\n", name, truth_seconds(over_ns - born_ns));
 }
 
+#if !defined(ENDS_STATIC)
 // Its scheduler frees it when it has the time: at the program's end here.
 static void a_fiber()
 {
@@ -59,6 +63,11 @@ static void a_fiber()
     idle();
     life("worker_context"); // a template argument of its entry function
 }
+#else
+static void a_fiber()
+{
+}
+#endif
 
 static void a_context()
 {

@@ -44,9 +44,9 @@ class Ends(check.Case):
             self.assertEqual(len(walls), 1, name)
             self.near(name, walls[0], seconds, 0.01, SLACK)
 
-    def check_boost(self, what):
-        self.need(check.program("ends"))
-        self.run_it(["ends", what, IDLE])
+    def check_boost(self, what, program="ends"):
+        self.need(check.program(program))
+        self.run_it([program, what, IDLE])
         self.check_lives()
         names = ("worker_context", "a_context", "jumper")
         self.at_most("in the census", len([line for line in self.census() if any(name in line for name in names)]), 0)
@@ -59,6 +59,13 @@ class Ends(check.Case):
 
     def test_jump_fcontext(self):
         self.check_boost("jumps")
+
+    def test_boost_context_linked(self):
+        """Hooked at link time."""
+        self.check_boost("context", "ends_static")
+
+    def test_jump_fcontext_linked(self):
+        self.check_boost("jumps", "ends_static")
 
     def test_ruby(self):
         ruby = shutil.which("ruby")

@@ -93,6 +93,27 @@ void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park)
     gp_switch_to_stack(target_sp, &caller);
 }
 
+// Above the top of a stack that a context was made on lies the context's record, with which it calls what frees it.
+enum { RECORD_BYTES = 256 };
+
+void gp_switch_ontop(uintptr_t target_sp, uintptr_t record, const gp_park_t *park)
+{
+    gp_thread_t *thread = gp_thread_self;
+    prof_coro_t *from = thread != NULL ? atomic_load_explicit(&thread->current, memory_order_relaxed) : NULL;
+    uint64_t id = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
+    gp_switch_to_stack(target_sp, park);
+    // What calls functions on top of others passes what lies on its own stack.
+    if (from != NULL && record - atomic_load_explicit(&from->hi, memory_order_relaxed) < RECORD_BYTES &&
+        gp_region_holds(from, id, park->sp))
+        gp_coro_ends(from, id);
+}
+
+void prof_coro_switch_ontop(uintptr_t target_sp, uintptr_t record, const prof_park_t *park)
+{
+    gp_park_t caller = {.pc = park->pc, .sp = park->sp, .fp = park->fp};
+    gp_switch_ontop(target_sp, record, &caller);
+}
+
 // Some coroutines share a stack: its resume address will be overwritten, and the previous coroutine must be remembered
 // until the stack pointer leaves the stack.
 __attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)

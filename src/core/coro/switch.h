@@ -18,3 +18,6 @@ extern _Atomic bool gp_switch_meets_early;
 
 // Switch to whichever stack holds `target_sp`: the youngest coroutine there, else the thread's own stack.
 void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park);
+
+// See prof_coro_switch_ontop().
+void gp_switch_ontop(uintptr_t target_sp, uintptr_t record, const gp_park_t *park);
