@@ -111,7 +111,9 @@ static void make_header(gp_captures_t *captures)
             header->engine = GP_ENGINE_NONE;
         if (memcmp(other->session, header->session, sizeof(none)) != 0)
             memcpy(header->session, none, sizeof(none));
-        header->pid = header->ppid = 0; // several
+        bool is_same = other->pid == header->pid && memcmp(header->session, none, sizeof(none)) != 0;
+        if (!is_same) // else parts of a recording, or images of one process
+            header->pid = header->ppid = 0;
     }
     for (size_t i = 0; i < captures->count; i++) {
         const gp_file_header_t *other = &captures->inputs[i].header;
