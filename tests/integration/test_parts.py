@@ -41,7 +41,7 @@ class Parts(check.Case):
         """CPU time and switches of coroutines that live in all parts, samples and the process' clock."""
         run = self.profile(["coroutines", 4, 400], options=("--rotate", "1s"))
         paths = self.parts()
-        self.assertIn(len(paths), range(4, 8))
+        self.assertGreaterEqual(len(paths), 4)  # more on a busy machine
         captures = self.check_parts(paths)
         ledger = collections.defaultdict(lambda: [0.0, 0])
         for path in paths:
