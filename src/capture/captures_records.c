@@ -194,16 +194,27 @@ static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_
     return pass_on(pass, GP_CHUNK_HOGS, record, bytes);
 }
 
-static int on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+// With name and fields, which stand behind it.
+static int pass_span(const gp_captures_pass_t *pass, enum gp_chunk_type type, const gp_span_record_t *span)
 {
-    (void)name, (void)fields; // they stand behind it
-    const gp_captures_pass_t *pass = context;
     size_t bytes = sizeof(*span) + span->name_len + span->fields_len;
     uint8_t *record = copy(pass, span, bytes);
     if (record == NULL)
         return -ENOMEM;
     translate(pass, &shapes[GP_CHUNK_SPANS], record);
-    return pass_on(pass, GP_CHUNK_SPANS, record, bytes);
+    return pass_on(pass, type, record, bytes);
+}
+
+static int on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)name, (void)fields;
+    return pass_span(context, GP_CHUNK_SPANS, span);
+}
+
+static int on_open_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)name, (void)fields;
+    return pass_span(context, GP_CHUNK_OPEN_SPANS, span);
 }
 
 // --- definitions of what captures have in common
@@ -324,7 +335,7 @@ static int on_end(void *context, const gp_end_record_t *end)
 
 // A kind of record that is new to captures belongs here, too ("samples" is another way to be given them); a census is
 // left out.
-_Static_assert(sizeof(gp_reader_handlers_t) == 20 * sizeof(int (*)(void)), "every kind of record is passed on");
+_Static_assert(sizeof(gp_reader_handlers_t) == 21 * sizeof(int (*)(void)), "every kind of record is passed on");
 
 const gp_reader_handlers_t gp_captures_handlers = {
     .meta = on_meta,
@@ -339,6 +350,7 @@ const gp_reader_handlers_t gp_captures_handlers = {
     .ledger = on_ledger,
     .hog = on_hog,
     .span = on_span,
+    .open_span = on_open_span,
     .delay = on_delay,
     .activity = on_activity,
     .counters = on_counters,

@@ -115,7 +115,8 @@ typedef struct gp_packed_column {
     X( 9, COUNTERS, counters, PLAIN, 2) /* one, cumulative: the last one counts */                                     \
     X(11, FUNCTIONS, function, PLAIN, 0) /* of language runtimes (CPython) */                                          \
     X(12, HOGS, hog, PLAIN, 2)                                                                                         \
-    X(19, SPANS, span, PLAIN, 2)
+    X(19, SPANS, span, PLAIN, 2)                                                                                       \
+    X(20, OPEN_SPANS, open_span, PLAIN, 1) /* before the SPANS that follow: what is over there is not open any more */
 // clang-format on
 #define GP_RECORDS(X) GP_RECORDS_OF_ONE_SIZE(X) GP_RECORDS_WITH_TAIL(X)
 
@@ -295,6 +296,10 @@ typedef struct gp_span_record {
     uint32_t fields_len;  // 124
 } gp_span_record_t;       // 128, then the name, then the fields, each a key, NUL, a value, NUL; padding to 8
 
+// A span as it was while it was open, for when the process is killed: greenprof recover makes spans of those that have
+// no span record, of each the latest.
+typedef gp_span_record_t gp_open_span_record_t;
+
 // A live coroutine, at one moment. Of several censuses in a file the one of the highest number is the latest.
 typedef struct gp_census_record {
     uint64_t coro_id;  //  0
@@ -325,6 +330,7 @@ enum gp_end_reason {
     GP_END_FULL = 5,   // recording: the file has the size that was asked for
     GP_END_ASKED = 6,  // recording: greenprof stop
     GP_END_TURNED = 7, // recording goes on in the next part
+    GP_END_KILLED = 8, // the process left no end; greenprof recover wrote this one
 };
 
 typedef struct gp_end_record {

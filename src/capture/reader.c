@@ -254,8 +254,10 @@ static int read_chunks(reader_t *reader)
         search_over(reader, false);
         result = handle_chunk(reader, &chunk, gp_reader_window_data(&reader->window) + sizeof(chunk));
         gp_reader_window_skip(&reader->window, (sizeof(chunk) + chunk.payload_len + 7) & ~(size_t)7);
-        if (reader->part != NULL)
+        if (reader->part != NULL) {
             reader->part->to = position(reader);
+            reader->part->sequence = (uint32_t)reader->next_sequence;
+        }
     }
     if (result == 0 && reader->part == NULL)
         search_over(reader, true);

@@ -36,6 +36,7 @@ typedef struct gp_reader_handlers {
     int (*hog)(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks);
     // fields: `span->field_count` pairs of key and value, each ended by NUL.
     int (*span)(void *context, const gp_span_record_t *span, const char *name, const char *fields);
+    int (*open_span)(void *context, const gp_span_record_t *span, const char *name, const char *fields);
 } gp_reader_handlers_t;
 #undef GP_HANDLER
 
@@ -66,9 +67,10 @@ int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, 
 
 // A part of a capture, which may still be written: whole chunks from one place on.
 typedef struct gp_reader_part {
-    uint64_t from; // byte of the file where a chunk begins: 0, or a `to` of before
-    uint64_t max;  // no more chunk is begun behind that many bytes; 0 = up to the end of the file
-    uint64_t to;   // set: behind the last whole chunk; `from` where there is none
+    uint64_t from;     // byte of the file where a chunk begins: 0, or a `to` of before
+    uint64_t max;      // no more chunk is begun behind that many bytes; 0 = up to the end of the file
+    uint64_t to;       // set: behind the last whole chunk; `from` where there is none
+    uint32_t sequence; // set: the number of the chunk that comes behind it
 } gp_reader_part_t;
 
 // Read a part of a capture. The header's handler is called, too. What is not whole yet at the end of the file is left

@@ -105,15 +105,25 @@ static bool has_fields(const gp_span_record_t *record, const char *fields)
            (record->fields_len == 0 || fields[record->fields_len - 1] == '\0');
 }
 
-static int span_record(records_t *records)
+typedef int span_handler_t(void *context, const gp_span_record_t *span, const char *name, const char *fields);
+
+static int span_like_record(records_t *records, span_handler_t *handler)
 {
     const gp_span_record_t *record = take(records, sizeof(*record));
     const char *name = record ? take(records, (uint64_t)record->name_len + record->fields_len) : NULL;
     if (name == NULL || !has_fields(record, name + record->name_len))
         return -EBADMSG;
-    if (records->handlers->span == NULL)
-        return 0;
-    return records->handlers->span(records->context, record, name, name + record->name_len);
+    return handler != NULL ? handler(records->context, record, name, name + record->name_len) : 0;
+}
+
+static int span_record(records_t *records)
+{
+    return span_like_record(records, records->handlers->span);
+}
+
+static int open_span_record(records_t *records)
+{
+    return span_like_record(records, records->handlers->open_span);
 }
 
 #define RECORD_OF_ONE_SIZE(number, id, name, how, turn)                                                                \

@@ -19,6 +19,7 @@
 enum {
     PREDECESSORS_MAX = 1000,
     LAST_WORDS_BYTES = 1024,
+    PUT_BYTES = 4 << 20,
     KEPT_ROOM = 2 << 20, // of a buffer; what it needed once beyond that, while the disk was slow, is given back
 };
 
@@ -148,6 +149,16 @@ static int reserve_last_words(gp_writer_t *writer)
     return 0;
 }
 
+static int set_path(gp_writer_t *writer, const char *path)
+{
+    size_t length = strlen(path);
+    writer->fd = -1;
+    if (length >= sizeof(writer->path))
+        return -ENAMETOOLONG;
+    memcpy(writer->path, path, length + 1);
+    return reserve_last_words(writer);
+}
+
 static void set_header(gp_writer_t *writer, const gp_file_header_t *header)
 {
     writer->header = *header;
@@ -157,13 +168,8 @@ static void set_header(gp_writer_t *writer, const gp_file_header_t *header)
 
 static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
 {
-    size_t length = strlen(path);
-    writer->fd = -1;
     set_header(writer, header);
-    if (length >= sizeof(writer->path))
-        return -ENAMETOOLONG;
-    memcpy(writer->path, path, length + 1);
-    return reserve_last_words(writer);
+    return set_path(writer, path);
 }
 
 int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
@@ -200,6 +206,30 @@ static int check_descriptor(gp_writer_t *writer)
     int high = gp_descriptor_raise(fd);
     writer->fd = high >= 0 ? high : fd;
     return 0;
+}
+
+static int open_again(gp_writer_t *writer)
+{
+    struct stat status;
+    writer->fd = open(writer->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (writer->fd < 0 || fstat(writer->fd, &status) != 0)
+        return -errno;
+    writer->device = status.st_dev;
+    writer->inode = status.st_ino;
+    writer->bytes = (uint64_t)status.st_size;
+    return 0;
+}
+
+int gp_writer_resume(gp_writer_t *writer, const char *path, uint32_t sequence)
+{
+    int error = set_path(writer, path);
+    writer->sequence = sequence;
+    if (error == 0)
+        error = open_again(writer);
+    if (error != 0)
+        gp_writer_abandon(writer);
+    atomic_store_explicit(&writer->error, error, memory_order_relaxed);
+    return error;
 }
 
 void gp_writer_turn(gp_writer_t *writer, const char *aside, const gp_file_header_t *header)
@@ -425,6 +455,18 @@ int gp_writer_flush(gp_writer_t *writer)
     if (gp_writer_pending(writer) > 0)
         gp_writer_hand_over(writer);
     return gp_writer_write(writer);
+}
+
+int gp_writer_put(gp_writer_t *writer, enum gp_chunk_type type, const void *record, size_t bytes)
+{
+    if (gp_writer_pending(writer) > PUT_BYTES)
+        gp_writer_flush(writer);
+    void *room = gp_writer_add(writer, type, bytes);
+    int error = atomic_load_explicit(&writer->error, memory_order_relaxed);
+    if (room == NULL)
+        return error != 0 ? error : -ENOMEM;
+    memcpy(room, record, bytes);
+    return 0;
 }
 
 static void free_buffers(gp_buffer_t *buffers, size_t count)

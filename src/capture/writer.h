@@ -72,6 +72,11 @@ int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t
 // The same, by gp_writer_write() when there is something to be written.
 void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 
+// Go on with a file that has whole chunks up to its end, and a header.
+//   sequence: of the chunk that comes.
+// Returns 0 or a negative errno value.
+int gp_writer_resume(gp_writer_t *writer, const char *path, uint32_t sequence);
+
 // What is handed over from now on goes to another file, at the same path: the present one is put aside as `aside`. The
 // next call comes after gp_writer_is_turning() has become false.
 void gp_writer_turn(gp_writer_t *writer, const char *aside, const gp_file_header_t *header);
@@ -110,6 +115,10 @@ int gp_writer_write(gp_writer_t *writer);
 
 // Hand over and write, for programs with one thread. Returns 0 or the writer's error.
 int gp_writer_flush(gp_writer_t *writer);
+
+// Add a copy of a record, and write what is waiting now and then, for programs with one thread. Returns 0 or a negative
+// errno value.
+int gp_writer_put(gp_writer_t *writer, enum gp_chunk_type type, const void *record, size_t bytes);
 
 void gp_writer_close(gp_writer_t *writer);
 

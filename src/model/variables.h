@@ -27,6 +27,8 @@
     X(MAX_SIZE, "SIZE", 0, 0, NULL,                                                                                    \
       "Recording stops before the capture is larger: a number of bytes, or one with K, M or G behind it. Unset: no "   \
       "limit.")                                                                                                        \
+    X(FLUSH_MS, "MS", 5, 60000, "250",                                                                                 \
+      "Milliseconds after which what happened is in the file: so much is lost at most when the process is killed.")    \
     X(ROTATE, "SIZE|TIME", 0, 0, NULL,                                                                                 \
       "When a capture is put aside and another one begun: 500M, 6h, or 500M,6h for what comes first. Of FILE.greenprof " \
       "there are FILE-0001.greenprof, FILE-0002.greenprof, ... then. Unset: never.")                                   \

@@ -347,7 +347,7 @@ static void on_delay(script_t *script)
     record(script, GP_CHUNK_DELAYS, &item, sizeof(item));
 }
 
-static void on_span(script_t *script)
+static void add_span(script_t *script, enum gp_chunk_type type)
 {
     gp_span_record_t item = {.id = number(script)};
     item.parent_id = number(script);
@@ -360,9 +360,19 @@ static void on_span(script_t *script)
     item.flags = (uint16_t)number(script);
     const char *name = script->rest ? script->rest : "";
     item.name_len = (uint16_t)strlen(name);
-    record(script, GP_CHUNK_SPANS, &item, sizeof(item));
+    record(script, type, &item, sizeof(item));
     add(&script->payload, name, item.name_len);
     pad(&script->payload);
+}
+
+static void on_span(script_t *script)
+{
+    add_span(script, GP_CHUNK_SPANS);
+}
+
+static void on_open_span(script_t *script)
+{
+    add_span(script, GP_CHUNK_OPEN_SPANS);
 }
 
 static void on_counters(script_t *script)
@@ -424,12 +434,14 @@ static const struct {
     const char *name;
     void (*run)(script_t *script);
 } verbs[] = {
-    {"header", on_header},   {"meta", on_meta},         {"module", on_module}, {"thread", on_thread},
-    {"coro", on_coro},       {"trace", on_trace},       {"stack", on_stack},   {"sample", on_sample},
-    {"ledger", on_ledger},   {"activity", on_activity}, {"span", on_span},     {"origin", on_origin},
-    {"end", on_end},         {"counters", on_counters}, {"chunk", on_chunk},   {"skip", on_skip},
-    {"unknown", on_unknown}, {"bad", on_bad},           {"raw", on_raw},       {"function", on_function},
-    {"hog", on_hog},         {"delay", on_delay},
+    {"header", on_header},     {"meta", on_meta},           {"module", on_module},
+    {"thread", on_thread},     {"coro", on_coro},           {"trace", on_trace},
+    {"stack", on_stack},       {"sample", on_sample},       {"ledger", on_ledger},
+    {"activity", on_activity}, {"span", on_span},           {"origin", on_origin},
+    {"end", on_end},           {"counters", on_counters},   {"chunk", on_chunk},
+    {"skip", on_skip},         {"unknown", on_unknown},     {"bad", on_bad},
+    {"raw", on_raw},           {"function", on_function},   {"hog", on_hog},
+    {"delay", on_delay},       {"open_span", on_open_span},
 };
 
 static void run_line(script_t *script, char *line)

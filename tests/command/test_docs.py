@@ -93,7 +93,7 @@ class Completion(unittest.TestCase):
         self.assertGreater(len(formats), 8)
         self.assertEqual(sorted(self.complete("greenprof export --format ")), sorted(formats))
         self.assertEqual(sorted(self.complete("greenprof report --sort cum")), ["cumtime", "cumulative"])
-        self.assertEqual(sorted(self.complete("greenprof help re")), ["report"])
+        self.assertEqual(sorted(self.complete("greenprof help re")), ["recover", "report"])
         self.assertIn("one.greenprof", self.complete("greenprof report o"))
 
 

@@ -108,6 +108,8 @@ static void print_end(const gp_dataset_t *dataset)
         printf("recording was stopped by a command or a signal\n");
     else if (dataset->end_reason == GP_END_TURNED)
         printf("the recording goes on in the next part\n");
+    else if (dataset->end_reason == GP_END_KILLED)
+        printf("the program was killed, or left by a system call of its own; recovered\n");
     else if (dataset->end_reason == GP_END_CENSUS)
         printf("a census alone: nothing was recorded over time\n");
     else

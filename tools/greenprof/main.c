@@ -42,6 +42,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_EXPORT] = gp_command_export,
     [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
     [GP_COMMAND_MERGE] = gp_command_merge,
+    [GP_COMMAND_RECOVER] = gp_command_recover,
     [GP_COMMAND_SHIP] = gp_command_ship,
     [GP_COMMAND_DIFF] = gp_command_diff,
     [GP_COMMAND_TRACE] = gp_command_trace,

@@ -10,20 +10,9 @@
 #include "progress.h"
 #include "source.h"
 
-enum { FLUSH_BYTES = 4 << 20 };
-
-// What is waiting is written now and then.
 static int write_records(void *context, enum gp_chunk_type type, const void *records, size_t bytes)
 {
-    gp_writer_t *writer = context;
-    if (gp_writer_pending(writer) > FLUSH_BYTES)
-        gp_writer_flush(writer);
-    void *room = gp_writer_add(writer, type, bytes);
-    int error = atomic_load_explicit(&writer->error, memory_order_relaxed);
-    if (room == NULL)
-        return error != 0 ? error : -ENOMEM;
-    memcpy(room, records, bytes);
-    return 0;
+    return gp_writer_put(context, type, records, bytes);
 }
 
 static int write_merged(gp_captures_t *captures, const char *path, const char *name)

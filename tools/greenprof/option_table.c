@@ -44,6 +44,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                           .operands_min = 2,
                           .operands_max = INT32_MAX,
                           .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_RECOVER] = {.name = "recover",
+                            .synopsis = "FILE...",
+                            .what = "give the capture of a program that was killed its end, and what it was doing",
+                            .missing = "missing FILE",
+                            .operands_min = 1,
+                            .operands_max = INT32_MAX,
+                            .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_DIFF] = {.name = "diff",
                          .synopsis = "BASE FILE",
                          .what = "compare two captures, or two parts of one",
@@ -157,6 +164,7 @@ enum {
     TABLES = REPORT | DIFF,
     READING = REPORT | WRITING | DIFF,
     MERGE = GP_OPTION_OF(GP_COMMAND_MERGE),
+    RECOVER = GP_OPTION_OF(GP_COMMAND_RECOVER),
     INFO = GP_OPTION_OF(GP_COMMAND_INFO),
     TRACE = GP_OPTION_OF(GP_COMMAND_TRACE),
     COROUTINES = GP_OPTION_OF(GP_COMMAND_COROUTINES),
@@ -169,8 +177,8 @@ enum {
     TOP = GP_OPTION_OF(GP_COMMAND_TOP),
     SYMBOLIZE = GP_OPTION_OF(GP_COMMAND_SYMBOLIZE),
     SHIP = GP_OPTION_OF(GP_COMMAND_SHIP),
-    EVERY = RUN | READING | MERGE | INFO | TRACE | COROUTINES | ATTACH | DETACH | START | STOP | DUMP | STATUS | TOP |
-            SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
+    EVERY = RUN | READING | MERGE | RECOVER | INFO | TRACE | COROUTINES | ATTACH | DETACH | START | STOP | DUMP |
+            STATUS | TOP | SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -197,6 +205,9 @@ const gp_option_t gp_options[] = {
      .what = "Stop recording before the capture is larger; the program runs on, and 'greenprof report' says so. A "
              "number of bytes, or one with K, M or G behind it; each process has a capture of its own (default: no "
              "limit)."},
+    {RUN, 0, "flush", "MS", NUMBER(flush_ms), .lo = 5, .hi = 60000,
+     .what = "Milliseconds after which what happened is in the file: so much is lost at most when the program is "
+             "killed (default: 250); then 'greenprof recover'."},
     {RUN, 0, "rotate", "SIZE|TIME", TEXT(rotate),
      .what = "Put the capture aside when it is about as large (500M) or as old (30s, 10m, 6h), or 500M,6h for what "
              "comes first, and begin another one: of FILE.greenprof there are FILE-0001.greenprof, "
@@ -223,6 +234,8 @@ const gp_option_t gp_options[] = {
      .what = "File to write; '-', the default, is standard output."},
 
     {MERGE, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE, .what = "Capture to write."},
+    {RECOVER, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
+     .what = "Capture to write, of one FILE (default: of FILE.greenprof, FILE-recovered.greenprof)."},
 
     {REPORT, 's', "sort", "KEY[,KEY...]", TEXT(sort), .hint = GP_HINT_SORT,
      .what = "Order of the rows: tottime (the default), or several of these keys; a unique "

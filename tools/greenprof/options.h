@@ -17,6 +17,7 @@ typedef enum gp_command_id {
     GP_COMMAND_EXPORT,
     GP_COMMAND_FLAMEGRAPH,
     GP_COMMAND_MERGE,
+    GP_COMMAND_RECOVER,
     GP_COMMAND_DIFF,
     GP_COMMAND_TRACE,
     GP_COMMAND_INFO,
@@ -81,7 +82,7 @@ typedef struct gp_arguments {
     bool help;
     bool native;
     // run
-    uint64_t frequency_hz, depth, keep;
+    uint64_t frequency_hz, depth, flush_ms, keep;
     const char *engine, *follow, *follow_name, *max_size, *rotate, *patch;
     bool exact, quiet, control, stopped;
     // what is written

@@ -45,6 +45,10 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
     if (arguments->rotate != NULL)
         setenv("GREENPROF_ROTATE", arguments->rotate, 1);
+    if (arguments->flush_ms != 0) {
+        snprintf(number, sizeof(number), "%" PRIu64, arguments->flush_ms);
+        setenv("GREENPROF_FLUSH_MS", number, 1);
+    }
     if (arguments->keep != 0) {
         snprintf(number, sizeof(number), "%" PRIu64, arguments->keep);
         setenv("GREENPROF_KEEP", number, 1);

@@ -29,7 +29,6 @@
 #include "signal/ticks.h"
 
 enum {
-    ROUND_NS = 50000000,         // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
     COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
     HOUSEKEEPING_NS = 500000000, // look for threads without a timer, for exited ones
     HOUSEKEEPING_SHARE = 100,    // which takes at most 1/100 of the time: there may be thousands of threads
@@ -41,6 +40,7 @@ enum { PASS_NS = 20000, PASSES = 100 };
 
 static _Atomic unsigned waiting; // threads that wait for the lock
 static _Atomic bool running;     // changed under the sampler lock
+static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
@@ -294,8 +294,10 @@ static void wait_for_next(uint32_t seen_kicks)
         gp_futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
         return;
     }
-    for (uint64_t waited = 0, step; waited < ROUND_NS; waited += step) {
-        step = looks ? gp_sleepers_next_ns() : ROUND_NS;
+    uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed);
+    for (uint64_t waited = 0, step; waited < all; waited += step) {
+        step = looks ? gp_sleepers_next_ns() : all;
+        step = step < all ? step : all;
         struct timespec time = {.tv_nsec = (long)step};
         if (gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
             return;
@@ -313,7 +315,7 @@ static int is_sampling(void)
 // collector's own, which live for some microseconds, must not be among them.
 static void let_daemon_begin(void)
 {
-    struct timespec time = {.tv_nsec = ROUND_NS};
+    struct timespec time = {.tv_nsec = GP_COLLECTOR_ROUND_NS};
     uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
     // Acquire: partner of gp_collector_sync(), which raises `wanted` before the kick: no caller waits in vain, as at a
     // short child's end.
@@ -405,6 +407,11 @@ void gp_collector_add_counters(void (*add)(uint64_t counters[GP_COUNTER_COUNT]))
 {
     // Release: partner of the acquire below.
     atomic_store_explicit(&others_counters, add, memory_order_release);
+}
+
+void gp_collector_set_round(uint64_t ns)
+{
+    atomic_store_explicit(&round_ns, ns, memory_order_relaxed);
 }
 
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])

@@ -31,7 +31,6 @@
 #include "trace/span.h"
 
 enum {
-    FLUSH_NS = 200000000, // at most this much is lost when the process is killed
     FLUSH_BYTES = 1 << 20,
     ENDING_LIMIT_NS = 1000000000,
     WAITS_AT_END = 200, // for the writing thread
@@ -47,7 +46,7 @@ enum {
 enum ending { ENDING_NOT, ENDING_ASKED, ENDING_EXIT, ENDING_EXEC };
 
 static const gp_sink_t session_sink, finished_sink;
-static uint64_t last_flush_ns;
+static uint64_t flush_ns, last_flush_ns;
 static _Atomic bool started;
 static _Atomic bool is_leaving; // of a recording that is over, not everything is taken back yet
 static bool was_started, opened;
@@ -207,7 +206,7 @@ static void end_of_round(void)
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
     bool flushes = atomic_load_explicit(&flushing, memory_order_acquire);
-    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < FLUSH_NS &&
+    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < flush_ns &&
         gp_writer_pending(&gp_session_recording.writer) < FLUSH_BYTES)
         return;
     if (is_done(end)) {
@@ -413,12 +412,23 @@ static void take_part(bool is_late)
     gp_drain_leave();
 }
 
+// What happens right after a round is taken by the next one.
+static void set_flush(void)
+{
+    uint64_t within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6), round_ns = within_ns / 2;
+    round_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : GP_COLLECTOR_ROUND_NS;
+    gp_collector_set_round(round_ns);
+    gp_session_report_within(round_ns);
+    flush_ns = within_ns - round_ns;
+}
+
 static int start(bool is_late)
 {
     int error = choose();
     if (error != 0)
         return error;
     frequency = gp_session_frequency();
+    set_flush();
     atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
     error = gp_sampler_acquire(frequency);
     if (error != 0)

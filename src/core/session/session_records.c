@@ -194,13 +194,13 @@ void gp_session_take_trace_mark(const gp_trace_mark_t *mark)
     memcpy(mark->coro->session.trace, mark->trace, sizeof(mark->trace));
 }
 
-void gp_session_take_span(const gp_span_mark_t *mark)
+static void write_span(const gp_span_mark_t *mark, enum gp_chunk_type type)
 {
     gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id, 0);
     uint32_t trace = gp_recording_trace(&gp_session_recording, mark->trace),
              stack = gp_recording_site(&gp_session_recording, mark->site);
     size_t text_len = (size_t)mark->name_len + mark->fields_len;
-    gp_span_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_SPANS, sizeof(*record) + text_len);
+    gp_span_record_t *record = gp_writer_add(&gp_session_recording.writer, type, sizeof(*record) + text_len);
     if (record == NULL)
         return;
     record->id = mark->id;
@@ -225,6 +225,16 @@ void gp_session_take_span(const gp_span_mark_t *mark)
     record->field_count = mark->field_count;
     record->fields_len = mark->fields_len;
     memcpy(record + 1, mark->text, text_len);
+}
+
+void gp_session_take_span(const gp_span_mark_t *mark)
+{
+    write_span(mark, GP_CHUNK_SPANS);
+}
+
+void gp_session_take_open_span(const gp_span_mark_t *mark)
+{
+    write_span(mark, GP_CHUNK_OPEN_SPANS);
 }
 
 void gp_session_take_coro_over(prof_coro_t *coro)

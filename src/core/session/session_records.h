@@ -16,6 +16,9 @@ void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *threa
 void gp_session_take_trace_mark(const gp_trace_mark_t *mark);
 void gp_session_take_span(const gp_span_mark_t *mark);
 void gp_session_take_coro_over(prof_coro_t *coro);
+
+// A span that is open.
+void gp_session_take_open_span(const gp_span_mark_t *mark);
 void gp_session_take_thread(gp_thread_t *thread);
 
 // What a coroutine is in the middle of.

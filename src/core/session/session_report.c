@@ -21,7 +21,7 @@
 #include "trace/span.h"
 
 enum {
-    LEAST_NS = 200000000, // between two scans of a kind
+    LEAST_NS = 200000000, // between two scans of a kind, unless it is to be less
     LEDGER_SHARE = 50,    // the ledger's scan takes at most 1/50 of the collector's time, and so do the threads' clocks
     PARKED_SHARE = 100,   // looking at parked stacks takes at most 1/100
     PIECES_BYTES = 2 << 20, // of a scan in pieces, handed over at a time
@@ -34,7 +34,10 @@ enum {
 #define LONG_WAIT_NS 5000000000ull
 #define CENSUS_NS    5000000000ull // least time between two censuses
 
-static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, start_process_ns, start_own_ns;
+static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, next_spans_ns, start_process_ns,
+    start_own_ns;
+static uint64_t least_ns = LEAST_NS;
+static uint64_t spans_looked;             // ticks
 static uint64_t before[GP_COUNTER_COUNT]; // what was counted when the capture began
 static uint32_t last_census;
 static bool is_last;
@@ -164,7 +167,7 @@ static void write_ledger(uint64_t now)
     live_coros = 0;
     scan(report_live, NULL);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
-    next_ledger_ns = now + (took * LEDGER_SHARE > LEAST_NS ? took * LEDGER_SHARE : LEAST_NS);
+    next_ledger_ns = now + (took * LEDGER_SHARE > least_ns ? took * LEDGER_SHARE : least_ns);
 }
 
 static void take_parked(prof_coro_t *coro, void *least_ticks)
@@ -189,6 +192,34 @@ static void take_open_activity(prof_coro_t *coro, void *now)
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
     if (id != 0)
         gp_session_take_last_activity(coro, id, *(const uint64_t *)now);
+}
+
+// Four steps from each power of two to the next.
+static uint64_t step_of(uint64_t age)
+{
+    unsigned exponent = 63 - (unsigned)__builtin_clzll(age | 4);
+    return exponent * 4 + (age >> (exponent - 2) & 3);
+}
+
+// Again with each step: what is known of it is no older than a fifth of its age, or so.
+static void take_open_span(const gp_span_mark_t *mark)
+{
+    uint64_t age = mark->end - mark->start, age_then = spans_looked > mark->start ? spans_looked - mark->start : 0;
+    uint64_t least = gp_ticks_from_ns(least_ns);
+    if (age >= least && (age_then < least || step_of(age) != step_of(age_then)))
+        gp_session_take_open_span(mark);
+}
+
+// Of a process that is killed, it is what it was in the middle of that matters.
+static void write_open_spans(uint64_t now)
+{
+    if (now < next_spans_ns || is_last)
+        return;
+    uint64_t ticks = gp_ticks();
+    gp_span_each_open(ticks, take_open_span);
+    spans_looked = ticks;
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_spans_ns = now + (took * PARKED_SHARE > least_ns ? took * PARKED_SHARE : least_ns);
 }
 
 // What is alive, now and then: a capture has it for its end, or for shortly before where the process was killed.
@@ -216,7 +247,7 @@ static bool write_threads(uint64_t now)
             gp_session_take_thread(thread);
         }
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
-    next_threads_ns = now + (took * LEDGER_SHARE > LEAST_NS ? took * LEDGER_SHARE : LEAST_NS);
+    next_threads_ns = now + (took * LEDGER_SHARE > least_ns ? took * LEDGER_SHARE : least_ns);
     return true;
 }
 
@@ -232,6 +263,7 @@ void gp_session_report(uint64_t now, gp_report_how_t how)
         scan(take_open_activity, &ticks);
     if (how == GP_REPORT_LAST)
         gp_span_each_open(ticks, gp_session_take_span);
+    write_open_spans(gp_clock_ns(CLOCK_MONOTONIC));
     write_census(gp_clock_ns(CLOCK_MONOTONIC));
     if (is_time_for_counters)
         write_counters();
@@ -250,6 +282,11 @@ size_t gp_session_live_coros(void)
 void gp_session_report_start(void)
 {
     start_process_ns = gp_sampler_process_cpu_ns();
+}
+
+void gp_session_report_within(uint64_t ns)
+{
+    least_ns = ns < LEAST_NS ? ns : LEAST_NS;
 }
 
 void gp_session_report_all(void)
@@ -271,7 +308,7 @@ static void begin(void)
 {
     is_last = false;
     handed_over_bytes = 0;
-    next_threads_ns = next_ledger_ns = 0;
+    next_threads_ns = next_ledger_ns = next_spans_ns = spans_looked = 0;
     atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
     gp_coro_each(forget_coro, NULL);
 }
@@ -294,7 +331,7 @@ void gp_session_report_turn(void)
     }
     is_last = false;
     handed_over_bytes = 0;
-    next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
+    next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = spans_looked = 0;
     memcpy(before, reached.counters, sizeof(before));
     start_process_ns = reached.process_ns;
     start_own_ns = reached.own_ns;

@@ -37,6 +37,9 @@ void gp_session_report_anew(void);
 // The next file goes on where the last report ended.
 void gp_session_report_turn(void);
 
+// What is looked at is looked at so often, where its price allows; at most every 200 ms, which is what it begins with.
+void gp_session_report_within(uint64_t ns);
+
 // Let the next report have everything, whatever it costs.
 void gp_session_report_all(void);
 
