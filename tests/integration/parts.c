@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A service that runs for a while: one request all the time, short ones within it, and a child if asked for.
-//   parts SECONDS [fork]
+//   parts SECONDS [fork | linger]      linger: it goes on for 5 s without a request
 #include <greenprof/trace.h>
 #include <sys/wait.h>
 
@@ -31,7 +31,8 @@ static void serve(const char *name, double seconds)
 int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 0;
-    if (argc > 2) {
+    int lingers = argc > 2 && strcmp(argv[2], "linger") == 0;
+    if (argc > 2 && !lingers) {
         pid_t child = fork();
         if (child == 0) {
             serve("child", seconds);
@@ -40,5 +41,8 @@ int main(int argc, char **argv)
         waitpid(child, NULL, 0);
     }
     serve("parent", seconds);
+    fflush(stdout);
+    if (lingers)
+        sleep(5);
     return 0;
 }

@@ -23,13 +23,14 @@ class Recover(check.Case):
     def path(self, name):
         return os.path.join(self.directory, name)
 
-    def kill(self, name, seconds, *options):
-        """Returns a capture that ends after about `seconds`, and the moment of its end on the monotonic clock."""
-        output = self.path(name)
+    def kill(self, name, seconds, *options, after=None):
+        """Returns a capture that ends about `seconds` after its first write, or after another file has come, and the
+        moment of its end on the monotonic clock."""
+        output, awaited = self.path(name), self.path(after or name)
         command = [check.GREENPROF, "run", "-q", *options, "-o", output, "--", check.program("parts"), "100"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         start = time.monotonic()
-        while not os.path.exists(output) or os.path.getsize(output) < 1000:
+        while not os.path.exists(awaited) or os.path.getsize(awaited) < 1000:
             self.assertIsNone(process.poll())
             self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
             time.sleep(0.01)
@@ -95,7 +96,7 @@ class Recover(check.Case):
 
     def test_parts(self):
         """What a part before has of a request is not its end."""
-        path, _ = self.kill("part.greenprof", 2.6, "--rotate", "1s")
+        path, _ = self.kill("part.greenprof", 0.5, "--rotate", "1s", after="part-0001.greenprof")
         said = self.recover("part-0001.greenprof", path)
         self.assertIn("part-0001.greenprof: has its end; there is nothing to recover\n", said)
         capture = self.check_recovered(self.path("part" + OUT_SUFFIX))

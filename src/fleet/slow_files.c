@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+#include "fleet/slow_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "export/formats.h"
+#include "export/json_text.h"
+#include "export/output.h"
+#include "report/build.h"
+
+enum { NAME_SIZE = 160, ENDPOINT_CHARS = 48, STAMP_CHARS = 20 };
+
+#define JSON_NAME "request.json"
+
+typedef struct view { // a file made of the capture
+    const char *name, *format;
+    gp_by_t by;
+    gp_measure_t measure;
+} view_t;
+
+static const view_t views[] = {
+    {"request.prof", "pstats", GP_BY_NONE, GP_MEASURE_CPU},
+    {"wall.prof", "pstats", GP_BY_NONE, GP_MEASURE_WALL},
+    {"critical-path.folded", "folded", GP_BY_CRITICAL_PATH, GP_MEASURE_LATENCY},
+    {"request.html", "html", GP_BY_NONE, GP_MEASURE_WALL},
+};
+enum { VIEWS = sizeof(views) / sizeof(views[0]) };
+
+typedef struct capture { // what the files are made of
+    const gp_batch_t *batch;
+    gp_dataset_t *dataset; // NULL = the capture is not there any more
+    gp_requests_t *requests;
+    gp_symbolizer_t *symbolizer;
+} capture_t;
+
+// --- names
+
+static void put_endpoint(char *text, size_t size, const char *endpoint)
+{
+    size_t count = 0;
+    for (; endpoint[count] != '\0' && count + 1 < size; count++) {
+        char c = endpoint[count];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+        text[count] = is_plain ? c : '_';
+    }
+    text[count] = '\0';
+}
+
+// In the order of their ends: "20261124T144243.088Z-380ms-GET_mixed-SPAN".
+static void name_folder(const gp_row_request_t *row, char name[NAME_SIZE])
+{
+    char stamp[STAMP_CHARS], endpoint[ENDPOINT_CHARS + 1];
+    uint64_t end_ns = row->start_ns + row->latency_ns;
+    time_t seconds = (time_t)(end_ns / 1000000000);
+    struct tm date;
+    gmtime_r(&seconds, &date);
+    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", &date);
+    put_endpoint(endpoint, sizeof(endpoint), row->endpoint);
+    snprintf(name, NAME_SIZE, "%s.%03uZ-%" PRIu64 "ms-%s-%016" PRIx64, stamp, (unsigned)(end_ns / 1000000 % 1000),
+             row->latency_ns / 1000000, endpoint, row->span);
+}
+
+static bool is_ours(const char *name)
+{
+    static const char pattern[] = "dddddddd"
+                                  "Tdddddd.dddZ-";
+    for (size_t i = 0; i < sizeof(pattern) - 1; i++)
+        if (pattern[i] == 'd' ? name[i] < '0' || name[i] > '9' : name[i] != pattern[i])
+            return false;
+    return true;
+}
+
+// --- taking away
+
+static void remove_folder(int directory, const char *name)
+{
+    int folder = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return;
+    unlinkat(folder, JSON_NAME, 0);
+    for (size_t i = 0; i < VIEWS; i++)
+        unlinkat(folder, views[i].name, 0);
+    close(folder);
+    unlinkat(directory, name, AT_REMOVEDIR); // not where it has what others put there
+}
+
+static int ours_only(const struct dirent *entry)
+{
+    return is_ours(entry->d_name);
+}
+
+void gp_slow_files_keep(int directory, size_t keep)
+{
+    struct dirent **entries;
+    int count = scandirat(directory, ".", &entries, ours_only, alphasort);
+    for (int i = 0; i < count; i++) {
+        if ((size_t)(count - i) > keep)
+            remove_folder(directory, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+}
+
+// --- writing
+
+static uint32_t find_request(const capture_t *capture, uint64_t span)
+{
+    for (size_t i = 0; capture->dataset != NULL && i < capture->requests->count; i++) {
+        uint32_t number = capture->requests->items[i].span;
+        if (number != GP_INDEX_NONE && capture->dataset->spans[number].id == span)
+            return (uint32_t)i;
+    }
+    return GP_INDEX_NONE;
+}
+
+static void put_times(gp_json_t *json, const gp_ledger_t *ledger)
+{
+    gp_json_key_uint(json, "cpu_ns", gp_ledger_kind_ns(ledger, GP_KIND_CPU));
+    gp_json_key_uint(json, "preempted_ns", gp_ledger_kind_ns(ledger, GP_KIND_PREEMPTED));
+    gp_json_key_uint(json, "blocked_ns", gp_ledger_kind_ns(ledger, GP_KIND_BLOCKED));
+    gp_json_key_uint(json, "ready_ns", gp_ledger_kind_ns(ledger, GP_KIND_READY));
+    gp_json_key_uint(json, "parked_ns", gp_ledger_kind_ns(ledger, GP_KIND_PARKED));
+    gp_json_key_uint(json, "waiting_ns", gp_ledger_kind_ns(ledger, GP_KIND_WAITING));
+    gp_json_key_uint(json, "switches", ledger->switches);
+}
+
+static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
+{
+    char hex[2 * sizeof(slow->row->trace) + 1], span[17];
+    const gp_row_process_t *process = capture->batch->process;
+    gp_hex_write(hex, slow->row->trace, sizeof(slow->row->trace));
+    snprintf(span, sizeof(span), "%016" PRIx64, slow->row->span);
+    gp_json_key_text(json, "endpoint", slow->row->endpoint);
+    gp_json_key_text(json, "trace", hex);
+    gp_json_key_text(json, "span", span);
+    gp_json_key_uint(json, "start_unix_ns", slow->row->start_ns);
+    gp_json_key_uint(json, "latency_ns", slow->row->latency_ns);
+    gp_json_key_uint(json, "slow_from_ns", slow->from_ns);
+    gp_json_key(json, "failed");
+    gp_json_bool(json, slow->row->has_failed);
+    gp_json_key_text(json, "service", process->service);
+    gp_json_key_text(json, "host", process->host);
+    gp_json_key_uint(json, "pid", process->pid);
+    gp_json_key_text(json, "capture", capture->batch->capture);
+    gp_json_key(json, "in_capture");
+    gp_json_bool(json, request != GP_INDEX_NONE);
+    if (request == GP_INDEX_NONE)
+        return;
+    gp_json_key_uint(json, "coroutines", capture->requests->items[request].coros);
+    put_times(json, &capture->requests->items[request].ledger);
+}
+
+static int write_json(int folder, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
+{
+    int fd = openat(folder, JSON_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (out == NULL) {
+        int error = -errno;
+        if (fd >= 0)
+            close(fd);
+        return error;
+    }
+    gp_json_t json = {.out = out};
+    gp_json_open(&json, '{');
+    put_request(&json, capture, slow, request);
+    gp_json_close(&json, '}');
+    fputc('\n', out);
+    int error = gp_output_state(out);
+    if (fclose(out) != 0 && error == 0)
+        error = -errno;
+    return error;
+}
+
+static int write_view(const capture_t *capture, const view_t *view, const gp_report_options_t *chosen, const char *path)
+{
+    const gp_exporter_t *format = gp_exporter_find(view->format);
+    gp_report_options_t options = *chosen;
+    options.by = view->by;
+    options.measure = view->measure;
+    options.wants = format->wants;
+    gp_report_t *report = gp_report_from_capture(capture->dataset, &options, capture->symbolizer);
+    if (report == NULL)
+        return -errno;
+    report->source = capture->batch->capture;
+    int result = gp_output_write(format, report, path);
+    gp_report_free(report);
+    return result;
+}
+
+// All that worked for the trace of the request; where it has none, the coroutine on which it began.
+static int write_views(const capture_t *capture, uint32_t request, const char *folder)
+{
+    const gp_dataset_t *dataset = capture->dataset;
+    const gp_request_t *item = &capture->requests->items[request];
+    bool *traces = calloc(dataset->trace_count + 1, sizeof(bool)),
+         *coros = calloc(dataset->coro_count + 1, sizeof(bool)),
+         *requests = calloc(capture->requests->count + 1, sizeof(bool));
+    int result = traces != NULL && coros != NULL && requests != NULL ? 0 : -ENOMEM;
+    char path[PATH_MAX];
+    if (result == 0)
+        traces[item->trace] = coros[item->coro] = requests[request] = true;
+    const gp_report_options_t options = {
+        .selection = {.traces = item->trace != 0 ? traces : NULL, .coros = item->trace == 0 ? coros : NULL},
+        .requests = capture->requests,
+        .requests_chosen = requests,
+    };
+    for (size_t i = 0; i < VIEWS && result == 0; i++)
+        if (snprintf(path, sizeof(path), "%s/%s", folder, views[i].name) >= (int)sizeof(path))
+            result = -ENAMETOOLONG;
+        else
+            result = write_view(capture, &views[i], &options, path);
+    free(traces);
+    free(coros);
+    free(requests);
+    return result;
+}
+
+static int fill_folder(const capture_t *capture, const gp_slow_request_t *slow, int folder, const char *path)
+{
+    uint32_t request = find_request(capture, slow->row->span);
+    int result = write_json(folder, capture, slow, request);
+    return result == 0 && request != GP_INDEX_NONE ? write_views(capture, request, path) : result;
+}
+
+static int write_request(const capture_t *capture, const gp_slow_request_t *slow, int directory, const char *path)
+{
+    char name[NAME_SIZE], part[NAME_SIZE + 8], whole[PATH_MAX];
+    struct stat status;
+    name_folder(slow->row, name);
+    snprintf(part, sizeof(part), ".%s.part", name);
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0; // it came before
+    if (snprintf(whole, sizeof(whole), "%s/%s", path, part) >= (int)sizeof(whole))
+        return -ENAMETOOLONG;
+    remove_folder(directory, part); // of a process that ended meanwhile
+    if (mkdirat(directory, part, 0700) < 0)
+        return -errno;
+    int folder = openat(directory, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int result = folder >= 0 ? fill_folder(capture, slow, folder, whole) : -errno;
+    if (folder >= 0)
+        close(folder);
+    if (result == 0 && renameat(directory, part, directory, name) < 0)
+        result = -errno;
+    if (result < 0)
+        remove_folder(directory, part);
+    return result;
+}
+
+// A capture that has been put aside or removed meanwhile has none of the requests.
+static int read_capture(capture_t *capture, char error[GP_FLEET_ERROR_SIZE])
+{
+    char text[GP_READER_ERROR_SIZE] = "";
+    capture->dataset = gp_dataset_load(capture->batch->capture, GP_KEEP_SPANS | GP_KEEP_HOGS, text);
+    if (capture->dataset == NULL && errno == ENOMEM)
+        return -ENOMEM;
+    if (capture->dataset == NULL)
+        return 0;
+    capture->requests = gp_requests_create(capture->dataset, true);
+    if (capture->requests != NULL)
+        return 0;
+    int result = -errno;
+    snprintf(error, GP_FLEET_ERROR_SIZE, "%.180s: %s", capture->batch->capture, strerror(-result));
+    return result;
+}
+
+int gp_slow_files_write(int directory, const char *path, const gp_batch_t *batch, const gp_slow_request_t *requests,
+                        size_t count, gp_symbolizer_t *symbolizer, char error[GP_FLEET_ERROR_SIZE])
+{
+    capture_t capture = {.batch = batch, .symbolizer = symbolizer};
+    int result = read_capture(&capture, error);
+    for (size_t i = 0; i < count && result == 0; i++)
+        if ((result = write_request(&capture, &requests[i], directory, path)) < 0)
+            snprintf(error, GP_FLEET_ERROR_SIZE, "%.180s: %s", path, strerror(-result));
+    gp_requests_free(capture.requests);
+    gp_dataset_free(capture.dataset);
+    return result;
+}
