@@ -119,11 +119,11 @@ class Slow(unittest.TestCase):
         """Sent twice, also after a process that was killed in the middle: each once."""
         self.make(script([30, 6, 40]))
         self.ship()
-        first = {name: os.stat(os.path.join(self.slow, name)).st_ino for name in os.listdir(self.slow)}
+        first = {name: os.stat(os.path.join(self.slow, name)).st_mtime_ns for name in os.listdir(self.slow)}
         half = sorted(first)[1]
         os.rename(os.path.join(self.slow, half), os.path.join(self.slow, f".{half}.part"))
         self.ship(state="other")
-        second = {name: os.stat(os.path.join(self.slow, name)).st_ino for name in os.listdir(self.slow)}
+        second = {name: os.stat(os.path.join(self.slow, name)).st_mtime_ns for name in os.listdir(self.slow)}
         self.assertEqual(sorted(second), sorted(first))
         self.assertEqual(self.found(), [30, 40])
         self.assertEqual(sorted(os.listdir(os.path.join(self.slow, half))), FILES)
