@@ -60,6 +60,7 @@ static unsigned frequency;          // of the present one
 static _Atomic int ending;
 static _Atomic bool flushing; // what there is, is to be written
 static _Atomic bool closing;  // the last word is to be said
+static _Atomic bool is_kept;  // what ended the capture is in the file
 
 static bool wants_waits(void)
 {
@@ -85,7 +86,6 @@ static gp_closing_t last_word(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_session_counters(counters);
-    bool is_whole = atomic_load_explicit(&ending, memory_order_relaxed) == ENDING_NOT;
     return (gp_closing_t){
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = counters[GP_COUNTER_DROP_RING_FULL] + counters[GP_COUNTER_DROP_REENTERED] +
@@ -94,7 +94,7 @@ static gp_closing_t last_word(void)
         .unprofiled = counters[GP_COUNTER_UNPROFILED_CHILDREN],
         .spans_lost = counters[GP_COUNTER_LOST_SPANS] + counters[GP_COUNTER_CONSUMERS_LOST] +
                       gp_session_recording.writer.refused[GP_CHUNK_SPANS],
-        .is_whole = is_whole && !gp_writer_is_busy(&gp_session_recording.writer),
+        .is_whole = is_out && atomic_load_explicit(&is_kept, memory_order_acquire),
     };
 }
 
@@ -324,15 +324,20 @@ static void end(int how)
     if (self != NULL && !atomic_load_explicit(&self->busy, memory_order_relaxed))
         gp_slice_settle_now(self);
     uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
+    int late = -ETIMEDOUT;
+    atomic_store_explicit(&is_kept, false, memory_order_relaxed);
     atomic_store_explicit(&ending, how, memory_order_release);
     // A round hands the last records over, as soon as those before are written; then they are written, too.
     while (waited < ENDING_LIMIT_NS && atomic_load_explicit(&started, memory_order_acquire) &&
            atomic_load_explicit(&ending, memory_order_acquire) != ENDING_NOT &&
            gp_collector_sync_within(ENDING_LIMIT_NS - waited) == 0) {
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
-        gp_writing_wait(&gp_session_recording.writer, waited < ENDING_LIMIT_NS ? ENDING_LIMIT_NS - waited : 0);
+        late = gp_writing_wait(&gp_session_recording.writer, waited < ENDING_LIMIT_NS ? ENDING_LIMIT_NS - waited : 0);
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
     }
+    // What is flushed after it, as the program goes on for a while, is another matter.
+    bool is_told = atomic_load_explicit(&ending, memory_order_acquire) == ENDING_NOT;
+    atomic_store_explicit(&is_kept, is_told && late == 0, memory_order_release);
 }
 
 void gp_session_before_exec(void)
