@@ -32,9 +32,9 @@
 
 enum {
     FLUSH_BYTES = 1 << 20,
-    ENDING_LIMIT_NS = 1000000000,
-    WAITS_AT_END = 200, // for the writing thread
-    LAST_BYTES = 4096,  // of what is written at the end; and for each live coroutine:
+    WAITS_AT_END = 200, // for the writing thread, where it writes to a pipe
+    FILE_WAITS_AT_END = 600,
+    LAST_BYTES = 4096, // of what is written at the end; and for each live coroutine:
     LAST_CORO_BYTES = 64,
     KNOWN_BYTES = 256 << 10, // of records after which it is known how small they become in the file
 };
@@ -141,7 +141,8 @@ static uint32_t end_reason(int end)
 
 static void hand_over_last(void)
 {
-    for (int i = 0; gp_writer_is_busy(&gp_session_recording.writer) && i < WAITS_AT_END; i++)
+    int waits = gp_session_recording.writer.is_regular ? FILE_WAITS_AT_END : WAITS_AT_END;
+    for (int i = 0; gp_writer_is_busy(&gp_session_recording.writer) && i < waits; i++)
         gp_session_let_it_write(); // with a part of the report
     is_out = gp_session_hand_over();
 }
@@ -318,21 +319,27 @@ static const gp_sink_t session_sink = {
     .after_round = after_round,
 };
 
+// A reader of a pipe that stalls may never go on; a disk that is busy does.
+static uint64_t ending_limit_ns(void)
+{
+    return gp_session_recording.writer.is_regular ? 3000000000u : 1000000000u;
+}
+
 static void end(int how)
 {
     gp_thread_t *self = gp_thread_self;
     if (self != NULL && !atomic_load_explicit(&self->busy, memory_order_relaxed))
         gp_slice_settle_now(self);
-    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
+    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0, limit_ns = ending_limit_ns();
     int late = -ETIMEDOUT;
     atomic_store_explicit(&is_kept, false, memory_order_relaxed);
     atomic_store_explicit(&ending, how, memory_order_release);
     // A round hands the last records over, as soon as those before are written; then they are written, too.
-    while (waited < ENDING_LIMIT_NS && atomic_load_explicit(&started, memory_order_acquire) &&
+    while (waited < limit_ns && atomic_load_explicit(&started, memory_order_acquire) &&
            atomic_load_explicit(&ending, memory_order_acquire) != ENDING_NOT &&
-           gp_collector_sync_within(ENDING_LIMIT_NS - waited) == 0) {
+           gp_collector_sync_within(limit_ns - waited) == 0) {
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
-        late = gp_writing_wait(&gp_session_recording.writer, waited < ENDING_LIMIT_NS ? ENDING_LIMIT_NS - waited : 0);
+        late = gp_writing_wait(&gp_session_recording.writer, waited < limit_ns ? limit_ns - waited : 0);
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
     }
     // What is flushed after it, as the program goes on for a while, is another matter.
@@ -354,7 +361,7 @@ void gp_session_ending(void)
         end(ENDING_EXIT);
     if (!was_switched) // the command has said it; and the collector says it, as this may be a handler
         atomic_store_explicit(&closing, true, memory_order_release);
-    gp_collector_sync_within(2 * (uint64_t)ENDING_LIMIT_NS);
+    gp_collector_sync_within(2 * ending_limit_ns());
     gp_census_service_end();
 }
 
