@@ -96,7 +96,8 @@ static bool wait_for_end(const watch_t *watch)
             return false;
         if (events[0].revents != 0)
             return true;
-        if (!program_has_it(watch) && poll(events, 1, 0) == 0)
+        if (!program_has_it(watch) &&
+            poll(events, 1, LOOK_MS) == 0) // or it is about to end: its files are closed first
             return false;
     }
 }
