@@ -23,6 +23,7 @@ static int set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_
     uint32_t root = pass->group_count > 0 ? pass->groups[weight->group].root : GP_INDEX_NONE;
     row->frames = path->frames;
     row->depth = path->depth;
+    row->path = root == GP_INDEX_NONE ? weight->path + 1 : 0;
     if (root == GP_INDEX_NONE)
         return 0;
     uint32_t *frames = gp_arena_alloc(arena, ((size_t)path->depth + 1) * sizeof(*frames));
