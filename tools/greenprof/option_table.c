@@ -190,6 +190,9 @@ const gp_option_t gp_options[] = {
     {RUN, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
      .what = "What reports of the capture show by default: CPU time (cpu), or the wall clock: on the "
              "CPU, ready and parked. The capture has both."},
+    {RUN | START | ATTACH, 0, "budget", "PERCENT", TEXT(budget),
+     .what = "What greenprof may take of the program's CPU time, from 0.1% to 50%: samples become fewer, down to 10 a "
+             "second, until it is kept, and no weight changes (default: whatever it takes)."},
     {RUN, 0, "engine", NULL, TEXT(engine), .choices = GP_ENGINE_CHOICES,
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,

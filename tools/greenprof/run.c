@@ -13,6 +13,7 @@
 #include "command.h"
 #include "environment.h"
 #include "message.h"
+#include "model/budget.h"
 #include "model/rotation.h"
 #include "model/size_limit.h"
 #include "patchable.h"
@@ -41,6 +42,8 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
         setenv("GREENPROF_DEPTH", number, 1);
     }
+    if (arguments->budget != NULL)
+        setenv("GREENPROF_BUDGET", arguments->budget, 1);
     if (arguments->max_size != NULL)
         setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
     if (arguments->rotate != NULL)
@@ -105,7 +108,10 @@ static int check(const gp_arguments_t *arguments, char core[PATH_MAX], char outp
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
     uint64_t bytes;
+    uint32_t ppm;
     gp_rotation_t rotation;
+    if (status == 0 && arguments->budget != NULL && !gp_budget_parse(arguments->budget, &ppm))
+        status = gp_usage_error("run", "--budget %s: must be %s", arguments->budget, GP_BUDGET_WORDS);
     if (status == 0 && arguments->max_size != NULL && !gp_size_limit_parse(arguments->max_size, &bytes))
         status = gp_usage_error("run", "--max-size %s: must be %s", arguments->max_size, GP_SIZE_LIMIT_WORDS);
     if (status == 0 && arguments->rotate != NULL && !gp_rotation_parse(arguments->rotate, &rotation))

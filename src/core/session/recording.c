@@ -14,6 +14,7 @@
 #include "collect/spawn_locate.h"
 #include "coro/coro_name.h"
 #include "coro/spawn.h"
+#include "session/budget.h"
 #include "settings.h"
 #include "signal/ticks.h"
 
@@ -300,6 +301,10 @@ void gp_recording_meta(gp_recording_t *recording)
     const char *service = gp_setting(GP_SETTING_SERVICE);
     if (service != NULL)
         gp_recording_text(recording, "service", service, strlen(service));
+    if (gp_budget_ppm() != 0) {
+        snprintf(text, sizeof(text), "%.4g%%", gp_budget_ppm() / 1e4);
+        gp_recording_text(recording, "budget", text, strlen(text));
+    }
     snprintf(text, sizeof(text), "%s", prof_version(NULL, NULL, NULL));
     gp_recording_text(recording, "greenprof", text, strlen(text));
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "collect/cost.h"
+
+#include <link.h>
+#include <stddef.h>
+
+#include "collect/collector.h"
+#include "collect/sampler.h"
+#include "coro/threads.h"
+#include "signal/handler.h"
+
+// As in modules.c: there in libgreenprof.a only.
+extern const char __start_gp_own_code[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_gp_own_code[] __attribute__((weak, visibility("hidden")));
+
+static void set_own_code(uintptr_t lo, uintptr_t hi)
+{
+    atomic_store_explicit(&gp_handler_own_code, lo, memory_order_relaxed);
+    atomic_store_explicit(&gp_handler_own_bytes, hi - lo, memory_order_relaxed);
+}
+
+// The executable segment that this function is in.
+static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t lo = info->dlpi_addr + segment->p_vaddr, hi = lo + segment->p_memsz;
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || (uintptr_t)find_own - lo >= hi - lo)
+            continue;
+        set_own_code(lo, hi);
+        return 1;
+    }
+    return 0;
+}
+
+void gp_cost_begin(void)
+{
+    if (atomic_load_explicit(&gp_handler_own_bytes, memory_order_relaxed) != 0)
+        return;
+    if (__start_gp_own_code != NULL)
+        set_own_code((uintptr_t)__start_gp_own_code, (uintptr_t)__stop_gp_own_code);
+    else
+        dl_iterate_phdr(find_own, NULL);
+}
+
+void gp_cost_read(gp_cost_t *cost)
+{
+    static const enum gp_counter which[] = {GP_COUNTER_HANDLER_NS, GP_COUNTER_HOOK_NS, GP_COUNTER_SIGNALS};
+    uint64_t sums[sizeof(which) / sizeof(which[0])];
+    gp_collector_sum(which, sums, sizeof(which) / sizeof(which[0]));
+    *cost = (gp_cost_t){
+        .handler_ns = sums[0],
+        .hook_ns = sums[1],
+        .delivery_ns = sums[2] * gp_cost_delivery_ns(),
+        .own_ns = gp_thread_own_cpu_ns(),
+        .program_ns = gp_sampler_process_cpu_ns(),
+    };
+}
