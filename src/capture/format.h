@@ -136,9 +136,9 @@ typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments 
                                 // "service", "budget" (1%); of merged ones, "merged" and "process"
                                 // (capture/process_text.h); labels: "GREENPROF_LABELS", "OTEL_...": variables as they
                                 // were; "cgroup": proc_pid_cgroup(5)
-    uint16_t key_len;   // 0 key bytes, then value bytes, then padding to 8
-    uint16_t reserved;  // 2
-    uint32_t value_len; // 4
+    uint16_t key_len;           // 0 key bytes, then value bytes, then padding to 8
+    uint16_t reserved;          // 2
+    uint32_t value_len;         // 4
 } gp_meta_record_t;
 
 typedef struct gp_module_record {

@@ -30,6 +30,9 @@
     X(MAX_SIZE, "SIZE", 0, 0, NULL,                                                                                    \
       "Recording stops before the capture is larger: a number of bytes, or one with K, M or G behind it. Unset: no "   \
       "limit.")                                                                                                        \
+    X(MEMORY_LIMIT, "SIZE", 0, 0, "64M",                                                                               \
+      "What tables and buffers of the recording may have at most, from 16M on: what they forget, and what finds no "   \
+      "room while the disk is slow, is counted.")                                                                      \
     X(FLUSH_MS, "MS", 5, 60000, "250",                                                                                 \
       "Milliseconds after which what happened is in the file: so much is lost at most when the process is killed.")    \
     X(ROTATE, "SIZE|TIME", 0, 0, NULL,                                                                                 \

@@ -54,6 +54,9 @@ int gp_environment_check(void)
             status = gp_fail(settings[i].name, "%s: must be %s", text, GP_BUDGET_WORDS);
         else if (strcmp(settings[i].name, "GREENPROF_MAX_SIZE") == 0 && !gp_size_limit_parse(text, &bytes))
             status = gp_fail(settings[i].name, "%s: must be %s", text, GP_SIZE_LIMIT_WORDS);
+        else if (strcmp(settings[i].name, "GREENPROF_MEMORY_LIMIT") == 0 &&
+                 (!gp_size_limit_parse(text, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST))
+            status = gp_fail(settings[i].name, "%s: must be %s", text, GP_MEMORY_LIMIT_WORDS);
         else if (strcmp(settings[i].name, "GREENPROF_ROTATE") == 0 && !gp_rotation_parse(text, &rotation))
             status = gp_fail(settings[i].name, "%s: must be %s", text, GP_ROTATION_WORDS);
     }

@@ -208,6 +208,9 @@ const gp_option_t gp_options[] = {
      .what = "Stop recording before the capture is larger; the program runs on, and 'greenprof report' says so. A "
              "number of bytes, or one with K, M or G behind it; each process has a capture of its own (default: no "
              "limit)."},
+    {RUN, 0, "memory-limit", "SIZE", TEXT(memory_limit),
+     .what = "What tables and buffers of the recording may have at most, from 16M on (default 64M): what they forget, "
+             "and what finds no room while the disk is slow, is counted."},
     {RUN, 0, "flush", "MS", NUMBER(flush_ms), .lo = 5, .hi = 60000,
      .what = "Milliseconds after which what happened is in the file: so much is lost at most when the program is "
              "killed (default: 250); then 'greenprof recover'."},

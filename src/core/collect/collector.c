@@ -434,6 +434,8 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     }
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
+    counters[GP_COUNTER_HOOK_NS] = gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES],
+                                                    counters[GP_COUNTER_SAMPLES], gp_sampler_process_cpu_ns());
     counters[GP_COUNTER_DELIVERY_NS] = counters[GP_COUNTER_SIGNALS] * gp_cost_delivery_ns();
     counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_left_children();
     void (*add)(uint64_t counters[GP_COUNTER_COUNT]) = atomic_load_explicit(&others_counters, memory_order_acquire);

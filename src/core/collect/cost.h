@@ -27,6 +27,9 @@ void gp_cost_begin(void);
 // Caller holds the drain lock. Cost: ~2 us, and ~10 ns a thread.
 void gp_cost_read(gp_cost_t *cost);
 
+// What hooks took: hit_ns of samples that hit greenprof's code, of so many, with so many switches.
+uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, uint64_t samples, uint64_t sampled_ns);
+
 // What a signal takes beside the handler, ns; 0 = it was not measured.
 uint64_t gp_cost_delivery_ns(void);
 

@@ -21,14 +21,8 @@ def loads(bench):
     has_eventlet = subprocess.run([PYTHON, "-c", "import eventlet"], stderr=subprocess.DEVNULL, check=False).returncode == 0
     python = [PYTHON, os.path.join(HERE, "eventlet_work.py"), "--pin", str(bench.cpu)]
     return {"service: SQLite, JSON, zlib on coroutines": program("service_work"),
-            "switches: one every few us": program("switch_work"),
+            "switches: one every 7 us": program("switch_work"),
             "Python: eventlet's green threads": python if has_eventlet else None}
-
-
-def process_ns(worker, amount):
-    """CPU time of all threads for a block: not what they do while others have their turn."""
-    before = worker.block(0).process
-    return worker.block(amount).process - before
 
 
 def generation(bench, command, rounds, shuffle):
@@ -38,15 +32,22 @@ def generation(bench, command, rounds, shuffle):
     plain = bench.bare(command)
     budgeted = bench.under([greenprof, "run", "-q", "--budget", f"{BUDGET}%", "-o", capture, "--", *command])
     amount = amount_for(plain, BLOCK_MS)
-    extra = []
+    clock = {plain: 0, budgeted: 0}
+
+    def process_ns(worker):
+        """CPU time of all threads since the block before: what they do while others have their turn is a cost, too."""
+        now = worker.block(amount).process
+        took, clock[worker] = now - clock[worker], now
+        return took
     for _ in range(int(SETTLE_S * 1000 / BLOCK_MS)):
-        process_ns(budgeted, amount)
-    process_ns(plain, amount)
-    for _ in range(rounds):
+        process_ns(budgeted)
+    extra = []
+    for turn in range(rounds + 1):
         order = [plain, budgeted]
         shuffle(order)
-        took = {worker: process_ns(worker, amount) for worker in order}
-        extra.append(100.0 * took[budgeted] / took[plain] - 100)
+        took = {worker: process_ns(worker) for worker in order}
+        if turn > 0:
+            extra.append(100.0 * took[budgeted] / took[plain] - 100)
     plain.close()
     budgeted.close()
     said = subprocess.run([greenprof, "info", capture], check=True, stdout=subprocess.PIPE, text=True).stdout
