@@ -190,6 +190,9 @@ const gp_option_t gp_options[] = {
     {RUN, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
      .what = "What reports of the capture show by default: CPU time (cpu), or the wall clock: on the "
              "CPU, ready and parked. The capture has both."},
+    {RUN | START | ATTACH, 0, "budget", "PERCENT", TEXT(budget),
+     .what = "What greenprof may take of the program's CPU time, from 0.1% to 50%: samples become fewer, down to 10 a "
+             "second, until it is kept, and no weight changes (default: whatever it takes)."},
     {RUN, 0, "engine", NULL, TEXT(engine), .choices = GP_ENGINE_CHOICES,
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
@@ -205,6 +208,9 @@ const gp_option_t gp_options[] = {
      .what = "Stop recording before the capture is larger; the program runs on, and 'greenprof report' says so. A "
              "number of bytes, or one with K, M or G behind it; each process has a capture of its own (default: no "
              "limit)."},
+    {RUN, 0, "memory-limit", "SIZE", TEXT(memory_limit),
+     .what = "What tables and buffers of the recording may have at most, from 16M on (default 64M): what they forget, "
+             "and what finds no room while the disk is slow, is counted."},
     {RUN, 0, "flush", "MS", NUMBER(flush_ms), .lo = 5, .hi = 60000,
      .what = "Milliseconds after which what happened is in the file: so much is lost at most when the program is "
              "killed (default: 250); then 'greenprof recover'."},

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "environment.h"
 #include "message.h"
+#include "model/budget.h"
 #include "model/rotation.h"
 #include "model/size_limit.h"
 #include "patchable.h"
@@ -49,6 +50,10 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
         setenv("GREENPROF_DEPTH", number, 1);
     }
+    if (arguments->budget != NULL)
+        setenv("GREENPROF_BUDGET", arguments->budget, 1);
+    if (arguments->memory_limit != NULL)
+        setenv("GREENPROF_MEMORY_LIMIT", arguments->memory_limit, 1);
     if (arguments->max_size != NULL)
         setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
     if (arguments->rotate != NULL)
@@ -115,9 +120,15 @@ static int check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char cor
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
     uint64_t bytes;
+    uint32_t ppm;
     gp_rotation_t rotation;
+    if (status == 0 && arguments->budget != NULL && !gp_budget_parse(arguments->budget, &ppm))
+        status = gp_usage_error("run", "--budget %s: must be %s", arguments->budget, GP_BUDGET_WORDS);
     if (status == 0 && arguments->max_size != NULL && !gp_size_limit_parse(arguments->max_size, &bytes))
         status = gp_usage_error("run", "--max-size %s: must be %s", arguments->max_size, GP_SIZE_LIMIT_WORDS);
+    if (status == 0 && arguments->memory_limit != NULL &&
+        (!gp_size_limit_parse(arguments->memory_limit, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST))
+        status = gp_usage_error("run", "--memory-limit %s: must be %s", arguments->memory_limit, GP_MEMORY_LIMIT_WORDS);
     if (status == 0 && arguments->rotate != NULL && !gp_rotation_parse(arguments->rotate, &rotation))
         status = gp_usage_error("run", "--rotate %s: must be %s", arguments->rotate, GP_ROTATION_WORDS);
     if (status == 0 && arguments->keep != 0 && arguments->rotate == NULL)

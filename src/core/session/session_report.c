@@ -91,6 +91,7 @@ void gp_session_count_refused(uint64_t counters[GP_COUNTER_COUNT])
     counters[GP_COUNTER_UNWRITTEN_STACKS] = refused[GP_CHUNK_STACKS] + refused[GP_CHUNK_TRACES];
     counters[GP_COUNTER_UNWRITTEN_LEDGERS] = gp_session_recording.ledgers_lost;
     counters[GP_COUNTER_UNWRITTEN_CENSUS] = refused[GP_CHUNK_CENSUS];
+    counters[GP_COUNTER_INTERNED_ANEW] = gp_session_recording.traces.anew + gp_session_recording.stacks.anew;
 }
 
 void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT])
