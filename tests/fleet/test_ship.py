@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import unittest
@@ -132,6 +133,45 @@ class Arrives(ShipTest):
         self.ship("--to", self.store.url())
         self.assertEqual(self.store.query("SELECT DISTINCT cpu_ns, counters[1] FROM greenprof_processes"),
                          [["123456789", str(capture.count)]])
+
+    def test_journal_is_lost(self):
+        """Deleted, or damaged: the store knows what it has."""
+        files = [Capture(self.path(f"{seed}.greenprof"), seed) for seed in (1, 2)]
+        for turn in range(4):
+            for capture in files:
+                capture.write(len(capture.bytes) // 4)
+            self.ship("--to", self.store.url())
+            if turn == 2:  # a byte of its first lines
+                with open(os.path.join(self.state, "ship.journal"), "r+b") as journal:
+                    journal.seek(60)
+                    journal.write(b"~")
+            else:
+                shutil.rmtree(self.state)
+        for capture in files:
+            capture.finish()
+        self.ship("--to", self.store.url())
+        check(self, self.store, files)
+        shutil.rmtree(self.state)
+        self.ship("--to", self.store.url())
+        check(self, self.store, files)
+
+    def test_what_cannot_be_known(self):
+        """The journal is lost, and so are the store's first words about a capture: it is left out, and the other one goes."""
+        files = [Capture(self.path(f"{seed}.greenprof"), seed) for seed in (1, 2)]
+        for _ in range(2):
+            files[0].write(len(files[0].bytes) // 3)
+            self.ship("--to", self.store.url())
+        self.store.query("CREATE TABLE kept AS greenprof_batches")
+        self.store.query("INSERT INTO kept SELECT * FROM greenprof_batches WHERE from_byte > 0")
+        self.store.query("DROP TABLE greenprof_batches")
+        self.store.query("RENAME TABLE kept TO greenprof_batches")
+        before = self.rows()
+        shutil.rmtree(self.state)
+        files[0].finish()
+        files[1].finish()
+        said = self.ship("--to", self.store.url(), status=1)
+        self.assertIn("1.greenprof: the journal does not know it, and the store has parts of it, but not from the beginning", said)
+        self.assertEqual(self.rows(), before + files[1].count)
 
     def test_two_destinations(self):
         capture = Capture(self.path("a.greenprof"), 1).finish()

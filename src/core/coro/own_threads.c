@@ -144,6 +144,7 @@ static void *run_own(void *argument)
     // Release: partner of the acquire in gp_thread_own_count(), which finds the id then.
     atomic_fetch_sub_explicit(&beginning, 1, memory_order_release);
     sem_post(&start->started);
+    gp_thread_hides_what_it_creates(); // a library that looks up a host's name, for one
     void *result = run_unchecked(mine.run, mine.argument);
     if (mine.stays)
         atomic_fetch_sub_explicit(&staying, 1, memory_order_release);
