@@ -255,6 +255,10 @@ static int errno_of(CURL *curl, CURLcode code)
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
         return -ECONNREFUSED;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+        return -EACCES; // something has to be done first; nothing was sent
     case CURLE_OUT_OF_MEMORY:
         return -ENOMEM;
     case CURLE_URL_MALFORMAT:

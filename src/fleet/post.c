@@ -122,7 +122,7 @@ int gp_post_send(gp_post_t *post, const gp_http_request_t *request, gp_http_answ
     }
     int result = gp_http_send(post->http, request, answer, error);
     if (result < 0)
-        return result == -ENOMEM ? result : -EAGAIN;
+        return result == -ENOMEM || result == -EACCES ? result : -EAGAIN;
     result = gp_http_result(answer->status);
     if (result == 0) {
         post->progress[post->at].parts = post->part;

@@ -155,16 +155,38 @@ class Arrives(ShipTest):
         self.ship("--to", self.store.url())
         check(self, self.store, files)
 
+    def keep(self, table, condition):
+        """As if the rest had never come."""
+        self.store.query(f"CREATE TABLE kept AS {table}")
+        self.store.query(f"INSERT INTO kept SELECT * FROM {table} WHERE {condition}")
+        self.store.query(f"DROP TABLE {table}")
+        self.store.query(f"RENAME TABLE kept TO {table}")
+
+    def test_journal_is_lost_amid_a_group(self):
+        """Some tables have it, and the list of batches does not."""
+        for lost in ((), ("samples",), ("samples", "requests"), ("samples", "requests", "spans")):
+            with self.subTest(lost=lost):
+                self.setUp()
+                self.store.query("DROP TABLE IF EXISTS kept")
+                capture = Capture(self.path("a.greenprof"), 1)
+                for _ in range(2):
+                    capture.write(len(capture.bytes) // 3)
+                    self.ship("--to", self.store.url())
+                batch = self.store.number("SELECT batch FROM greenprof_batches WHERE from_byte > 0")
+                for table in (*lost, "batches"):
+                    self.keep(f"greenprof_{table}", f"batch != {batch}")
+                shutil.rmtree(self.state)
+                capture.finish()
+                self.ship("--to", self.store.url())
+                check(self, self.store, [capture])
+
     def test_what_cannot_be_known(self):
         """The journal is lost, and so are the store's first words about a capture: it is left out, and the other one goes."""
         files = [Capture(self.path(f"{seed}.greenprof"), seed) for seed in (1, 2)]
         for _ in range(2):
             files[0].write(len(files[0].bytes) // 3)
             self.ship("--to", self.store.url())
-        self.store.query("CREATE TABLE kept AS greenprof_batches")
-        self.store.query("INSERT INTO kept SELECT * FROM greenprof_batches WHERE from_byte > 0")
-        self.store.query("DROP TABLE greenprof_batches")
-        self.store.query("RENAME TABLE kept TO greenprof_batches")
+        self.keep("greenprof_batches", "from_byte > 0")
         before = self.rows()
         shutil.rmtree(self.state)
         files[0].finish()
