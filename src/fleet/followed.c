@@ -192,6 +192,8 @@ void gp_followed_look(gp_followed_t *followed)
     gp_reader_part_t part = {.from = 0};
     if (!followed->is_looked_at)
         gp_reader_read_part(followed->fd, &part, &handlers, &followed->known, &summary, error);
+    if (part.to > followed->size) // it has grown up to that end
+        followed->size = part.to;
     followed->is_looked_at = true;
 }
 
@@ -216,5 +218,5 @@ void gp_followed_close(gp_followed_t *followed)
 void gp_followed_free(gp_followed_t *followed)
 {
     gp_followed_close(followed);
-    free(followed->path);
+    gp_arena_free(&followed->names);
 }

@@ -22,7 +22,8 @@
 
 enum { LOOK_MS = 200 };
 
-static volatile sig_atomic_t stopped, program = -1;
+static gp_ship_state_t shipping;
+static volatile sig_atomic_t program = -1;
 
 // --- what is wished
 
@@ -131,12 +132,8 @@ static int ship(const gp_slow_wish_t *wish, gp_ship_options_t *options)
     options->interval_ns = UINT64_C(1000000000);
     options->say = gp_warn;
     options->coroutines = gp_slow_coroutines;
+    options->state_now = &shipping;
     int status = gp_ship(options);
-    if (status == 0 && !options->once) { // the end of the captures
-        options->once = true;
-        options->stop = NULL;
-        status = gp_ship(options);
-    }
     int folder = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (size_t i = 0; folder >= 0 && i < sizeof(names) / sizeof(names[0]); i++)
         unlinkat(folder, names[i], 0);
@@ -165,8 +162,10 @@ static void look(int number)
     struct pollfd event = {.fd = program, .events = POLLIN};
     int saved = errno;
     (void)number;
-    if (poll(&event, 1, 0) == 1)
-        stopped = 1;
+    if (poll(&event, 1, 0) == 1) { // it has ended: the end of its captures is still to be read
+        atomic_store_explicit(&shipping.order, GP_SHIP_FINISH, memory_order_release);
+        atomic_fetch_add_explicit(&shipping.bell, 1, memory_order_release);
+    }
     errno = saved;
 }
 
@@ -181,7 +180,6 @@ static void follow(int program_fd, void *context)
         .path_count = 1,
         .only = follower->name,
         .since_ns = follower->since_ns,
-        .stop = &stopped,
     };
     program = program_fd;
     sigaction(SIGALRM, &action, NULL);

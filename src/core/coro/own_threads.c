@@ -175,6 +175,7 @@ static void *run_own(void *argument)
     atomic_fetch_sub_explicit(&beginning, 1, memory_order_release);
     sem_post(&start->started);
     ask_for_short_turns();
+    gp_thread_hides_what_it_creates(); // a library that looks up a host's name, for one
     void *result = run_unchecked(mine.run, mine.argument);
     if (mine.stays)
         atomic_fetch_sub_explicit(&staying, 1, memory_order_release);
