@@ -160,6 +160,23 @@ class Filters(Command):
         self.assertEqual(run("report", "-i", self.capture, input="focus nosuch\nstats\n").stderr,
                          f"greenprof: {self.capture}: nothing is left by --focus nosuch\n")
 
+    def test_no_row_matches(self):
+        """Tables of rows, none of which is left; a page of stacks, none of which is left, though there are activities."""
+        def left_none(*arguments):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertRegex(result.stderr, r"^greenprof: .*: no row matches 'nosuch'\n$")
+
+        for command in (["report"], ["report", "--by", "coroutine"], ["report", "--by", "trace"], ["diff", self.capture]):
+            left_none(*command, self.capture, "-r", "nosuch")
+            self.succeed(*command, self.capture, "-r", "0")
+        for option in ("--callers", "--callees"):
+            left_none("report", self.capture, option, "nosuch")
+        out = self.path("out.html")
+        self.expect(1, "nothing is left by --focus nosuch", "flamegraph", self.capture, "-o", out, "--focus", "nosuch")
+        self.assertFalse(os.path.exists(out))
+        self.expect(2, "--by request: --focus and --ignore choose no requests", "report", self.capture, "--by", "request", "--focus", "x")
+
     def test_part_without_samples_is_something(self):
         """A trace or a coroutine of which the ledger knows, but no sample: its time is known."""
         script = "thread 1 10 1 0 main\ncoro 1 0 - 0 0 1 1 -\ncoro 2 1 - 0 0 2 0 idle\nledger 2 0 0 5 3000\ncounters 1 1 0 0 0\nend 9 0\n"

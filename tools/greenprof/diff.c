@@ -242,6 +242,8 @@ static int show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_restriction
     print_header(diff);
     if (print_table(diff, arguments, restrictions) < 0)
         return gp_fail("diff", "not enough memory");
+    if (gp_restriction_left_none() != NULL)
+        return gp_fail("diff", "no row matches '%s'", gp_restriction_left_none());
     return gp_finish_stdout();
 }
 

@@ -172,6 +172,8 @@ int gp_command_report(const gp_arguments_t *arguments)
         int result = print(&source, &tables, &status);
         if (result < 0)
             status = gp_source_fail(&source, -result);
+        else if (status == 0 && gp_restriction_left_none() != NULL)
+            status = gp_fail(source.path, "no row matches '%s'", gp_restriction_left_none());
         gp_source_warn_changed(&source);
         gp_source_close(&source);
     }

@@ -80,6 +80,13 @@ static void print_fraction(double fraction)
     printf("%s%s", text, strpbrk(text, ".en") == NULL ? ".0" : "");
 }
 
+static const char *none_left;
+
+const char *gp_restriction_left_none(void)
+{
+    return none_left;
+}
+
 void gp_restriction_print(const gp_restriction_t *restriction, size_t before, size_t after)
 {
     if (restriction->kind == GP_RESTRICT_BAD_REGEX) {
@@ -117,6 +124,8 @@ size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows,
         for (size_t i = 0; i < count; i++)
             if (regexec(&restriction->regex, name(context, rows[i]), 0, NULL, 0) == 0)
                 rows[kept++] = rows[i];
+        if (count > 0 && kept == 0)
+            none_left = restriction->text;
         return kept;
     case GP_RESTRICT_BAD_REGEX:
     case GP_RESTRICT_BAD_FRACTION:

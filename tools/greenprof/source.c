@@ -296,6 +296,8 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
                                                           "stacks stand for; take folded, flamegraph, pprof, ...");
     if (status == 0 && (is_path || by == GP_BY_REQUEST) && arguments->choice.threads.count > 0)
         status = gp_usage_error(arguments->command->name, "--by %s: --thread chooses no requests", arguments->by);
+    if (status == 0 && by == GP_BY_REQUEST && arguments->focus.count + arguments->ignore.count > 0)
+        status = gp_usage_error(arguments->command->name, "--by request: --focus and --ignore choose no requests");
     if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)
         status = gp_usage_error(arguments->command->name, "--focus: more than %d", GP_FOCUS_MAX);
     if (status == 0)
@@ -354,7 +356,9 @@ int gp_source_check_part(const gp_source_t *source, const gp_report_t *report)
 {
     if (report->is_unknown || source->options.by == GP_BY_REQUEST)
         return 0; // requests are there, or the capture was refused
-    if (source->choice[0] == '\0' || !gp_report_is_empty(report) || has_share(source) || has_activity(report))
+    bool by_stacks = source->options.stacks.focus_count > 0 || source->options.stacks.ignore_count > 0;
+    bool has_time = has_share(source) || (has_activity(report) && !by_stacks); // activities have no stacks
+    if (source->choice[0] == '\0' || !gp_report_is_empty(report) || has_time)
         return 0;
     return gp_fail(source->path, "nothing is left by %s", source->choice);
 }
