@@ -20,6 +20,7 @@
 #include "model/engines.h"
 #include "output_guard.h"
 #include "print.h"
+#include "slow.h"
 
 static const char *const state_names[] = {
     [GP_CONTROL_STOPPED] = "stopped",
@@ -172,9 +173,15 @@ int gp_command_dump(const gp_arguments_t *arguments)
     pid_t pid = 0;
     if (arguments->output != NULL && (arguments->output[0] == '\0' || strcmp(arguments->output, "-") == 0))
         return gp_fail("-o", "a capture needs a file with a name");
-    int status = ask(arguments, &request, &reply);
+    gp_slow_wish_t wish = {0};
+    int status = arguments->slow != NULL ? gp_slow_wish(&wish, arguments->slow, "dump", true) : 0;
+    if (status == 0)
+        status = ask(arguments, &request, &reply);
     if (status == 0)
         status = gp_control_parse_pid(arguments, &pid);
+    if (status == 0 && arguments->slow != NULL)
+        status = gp_slow_once(&wish, reply.path);
+    gp_slow_wish_free(&wish);
     if (status == 0 && arguments->output != NULL) {
         status = gp_output_check(arguments->output, (const char *const[]){reply.path}, 1);
         if (status == 0)

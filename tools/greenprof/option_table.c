@@ -227,6 +227,11 @@ const gp_option_t gp_options[] = {
      .what =
          "Of captures that were put aside, of all programs in the directory, remove the oldest where they have more "
          "than this together: 2G (default: no limit)."},
+    {RUN, 0, "slow", "OPTIONS,DIR", TEXT(slow),
+     .what = "Of each slow request, and of each that hangs, a folder in DIR, after the fact: profiles, critical path, "
+             "page, times. OPTIONS: over=250ms, or over=p99 for what is slower than 99 % of its endpoint's; stuck=5s "
+             "for what has been open for so long; keep=100 of them. Without --rotate the captures beside it are the "
+             "last 6 minutes (--rotate 1m --keep 5)."},
     {RUN, 0, "control", NULL, FLAG(control),
      .what = "Let recording be switched while the program runs: greenprof start, stop, dump, status and top."},
     {RUN, 0, "stopped", NULL, FLAG(stopped),
@@ -295,6 +300,9 @@ const gp_option_t gp_options[] = {
      .what = "What reports of the capture show by default. The capture has both."},
     {DUMP, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "Copy it to this file; without, the capture itself has everything up to now."},
+    {DUMP, 0, "slow", "[OPTIONS,]DIR", TEXT(slow),
+     .what = "Of each request that is open now a folder in DIR: what each coroutine waits for, and where its time "
+             "went; with over=250ms of those that were slow as well. OPTIONS as of run --slow."},
     {TOP, 's', "sort", NULL, TEXT(order), .choices = "cpu|ready|parked|longest",
      .what = "Order of the rows: by CPU time in the interval (the default), by the time ready or parked in it, or by "
              "the longest slice so far. The keys c, r, p and l change it, q ends."},

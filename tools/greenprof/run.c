@@ -21,6 +21,14 @@
 #include "run.h"
 #include "run_sanitizer.h"
 #include "run_watch.h"
+#include "slow.h"
+
+// What slow requests are made of; as much as the shortest of them needs, on a bounded disk.
+static void set_bounds(void)
+{
+    setenv("GREENPROF_ROTATE", "1m", 0);
+    setenv("GREENPROF_KEEP", "5", 0);
+}
 
 static void set_environment(const gp_arguments_t *arguments, const char *output, const char *core)
 {
@@ -51,6 +59,8 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
     if (arguments->rotate != NULL)
         setenv("GREENPROF_ROTATE", arguments->rotate, 1);
+    else if (arguments->slow != NULL)
+        set_bounds();
     if (arguments->rotate_signal != NULL)
         setenv("GREENPROF_ROTATE_SIGNAL", arguments->rotate_signal, 1);
     if (arguments->keep_size != NULL)
@@ -110,7 +120,7 @@ static void set_last_word(const gp_arguments_t *arguments, const char *name)
     free(say);
 }
 
-static int check(const gp_arguments_t *arguments, char core[PATH_MAX], char output[PATH_MAX])
+static int check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char core[PATH_MAX], char output[PATH_MAX])
 {
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
@@ -136,6 +146,10 @@ static int check(const gp_arguments_t *arguments, char core[PATH_MAX], char outp
         status = gp_usage_error("run", "--keep is of captures that --rotate puts aside");
     if (status == 0 && rotates && arguments->exact)
         status = gp_usage_error("run", "--rotate does not go with --exact: calls are counted from the start on");
+    if (status == 0 && arguments->slow != NULL && arguments->exact)
+        status = gp_usage_error("run", "--slow does not go with --exact: it needs captures in parts");
+    if (status == 0 && arguments->slow != NULL)
+        status = gp_slow_wish(wish, arguments->slow, "run", false);
     if (status == 0)
         status = gp_run_output_path(arguments->output, program, output);
     if (status == 0)
@@ -153,7 +167,11 @@ int gp_command_run(const gp_arguments_t *arguments)
 {
     char core[PATH_MAX], output[PATH_MAX], name[PATH_MAX];
     const char *program = arguments->operands[0];
-    int status = check(arguments, core, output);
+    gp_slow_wish_t wish = {0};
+    int status = check(arguments, &wish, core, output);
+    if (status == 0 && arguments->slow != NULL)
+        status = gp_slow_follow(&wish, output, arguments);
+    gp_slow_wish_free(&wish);
     if (status != 0)
         return status;
     set_environment(arguments, output, core);

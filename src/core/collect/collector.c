@@ -28,6 +28,7 @@
 #include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/ticks.h"
+#include "unwind/unwind.h"
 
 enum {
     COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
@@ -331,6 +332,7 @@ static void *collect(void *unused)
     uint64_t next_housekeeping = 0;
     if (is_forked)
         let_daemon_begin();
+    gp_unwind_populate();
     for (;;) {
         uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
         // Acquire: partner of gp_collector_sync(): samples committed before it was called are seen by this round.

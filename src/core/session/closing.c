@@ -122,8 +122,7 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
         say(&asked, line, gp_closing_line_failed(line, asked.name, "not all of it", wrong));
     else if (!asked.is_quiet)
         say(&asked, line,
-            gp_closing_line(line, asked.name, closing->samples, closing->lost, closing->spans_lost,
-                            note(closing, text, sizeof(text))));
+            gp_closing_line(line, asked.name, closing->samples, &closing->lost, note(closing, text, sizeof(text))));
 }
 
 void gp_closing_say_failed(int error)

@@ -202,6 +202,14 @@ static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uin
     record->region = coro->region_kind;
 }
 
+// Of a thread's own stack, which may be met before its thread: in the next part of a recording.
+static uint32_t thread_index_of(prof_coro_t *coro)
+{
+    const gp_thread_t *thread =
+        coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&coro->thread, memory_order_acquire) : NULL;
+    return thread != NULL ? thread->index : 0;
+}
+
 void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint32_t thread_index)
 {
     char name[GP_CORO_NAME_SIZE];
@@ -221,7 +229,7 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
     record->stack_bytes = coro->hi - coro->lo;
     record->birth_ns = gp_recording_since(recording, coro->birth_ticks);
     record->kind = coro->kind;
-    record->thread = thread_index;
+    record->thread = thread_index != 0 ? thread_index : thread_index_of(coro);
     memcpy(record->name, name, sizeof(record->name));
     write_origin(recording, coro, id);
 }

@@ -19,10 +19,18 @@
 
 enum { DIGITS = 4, NUMBER_MAX = 999999999 };
 
-static gp_rotation_t rotation;
-static uint64_t keep, keep_bytes, begun_ns;
+static gp_rotation_t rotation, suggested;
+static uint64_t keep, keep_bytes, suggested_keep, begun_ns;
 static _Atomic bool is_asked; // by the signal
+static bool is_read;
 static unsigned count;
+
+void gp_rotation_suggest(uint64_t bytes, unsigned keep_count)
+{
+    suggested = (gp_rotation_t){.bytes = bytes};
+    suggested_keep = keep_count;
+    is_read = false;
+}
 
 static void on_signal(int number)
 {
@@ -36,18 +44,20 @@ static void read_settings(void)
     const char *text = gp_setting(GP_SETTING_ROTATE), *size = gp_setting(GP_SETTING_KEEP_SIZE);
     // Calls are counted from the start of the program on: they would be in each part anew.
     bool may = !gp_setting_is(GP_SETTING_MODE, "exact");
-    if (text == NULL || !may || !gp_rotation_parse(text, &rotation))
+    if (text == NULL || !gp_rotation_parse(text, &rotation))
+        rotation = suggested;
+    if (!may)
         rotation = (gp_rotation_t){0};
-    if (may)
+    else
         gp_asked_signal_take(gp_setting(GP_SETTING_ROTATE_SIGNAL), on_signal);
-    keep = (uint64_t)gp_setting_number(GP_SETTING_KEEP);
+    bool is_own = text != NULL || gp_setting(GP_SETTING_ROTATE_SIGNAL) != NULL;
+    keep = is_own ? (uint64_t)gp_setting_number(GP_SETTING_KEEP) : suggested_keep;
     if (size == NULL || !gp_size_limit_parse(size, &keep_bytes))
         keep_bytes = 0;
 }
 
 void gp_rotation_begin(uint64_t now_ns)
 {
-    static bool is_read;
     if (!is_read)
         read_settings();
     is_read = true;
