@@ -38,7 +38,12 @@
     X(ROTATE, "SIZE|TIME", 0, 0, NULL,                                                                                 \
       "When a capture is put aside and another one begun: 500M, 6h, or 500M,6h for what comes first. Of FILE.greenprof " \
       "there are FILE-0001.greenprof, FILE-0002.greenprof, ... then. Unset: never.")                                   \
+    X(ROTATE_SIGNAL, "SIGNAL", 0, 0, NULL,                                                                             \
+      "Signal at which a capture is put aside and another one begun: names as for GREENPROF_SIGNAL, not the same one.") \
     X(KEEP, "N", 0, 1000000, "0", "How many captures that were put aside are kept, the latest; 0: all.")               \
+    X(KEEP_SIZE, "SIZE", 0, 0, NULL,                                                                                   \
+      "What captures that were put aside may have together, those of all programs in the directory: the oldest go. "   \
+      "Unset: no limit.")                                                                                              \
     X(FOLLOW, "programs|all|exec|none", 0, 0, "programs",                                                              \
       "Which processes: programs that it starts, but no shells and launchers; all of them; its own process only, "     \
       "also as another program (exec); none but the program itself.")                                                  \

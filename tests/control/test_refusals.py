@@ -11,13 +11,13 @@ import unittest
 
 from support import GREENPROF, SERVICE, Case, Service
 
-MAGIC, VERSION, STATUS, TOP = 0x43475052, 1, 0, 4  # model/control.h
+MAGIC, VERSION, STATUS, TOP = 0x43475052, 2, 0, 4  # model/control.h
 PATH_SIZE = 3072
 STRANGER = 65534
 
 
-def request(command=STATUS, magic=MAGIC, version=VERSION, frequency=0, clock=-1, lease=0, path=b""):
-    return struct.pack(f"<IIIIiI{PATH_SIZE}s", magic, version, command, frequency, clock, lease, path)
+def request(command=STATUS, magic=MAGIC, version=VERSION, frequency=0, clock=-1, budget=0, lease=0, path=b""):
+    return struct.pack(f"<IIIIiII{PATH_SIZE}s", magic, version, command, frequency, clock, budget, lease, path)
 
 
 class Refusals(Case):
@@ -100,8 +100,8 @@ class Refusals(Case):
         whole = request()
         for packet in (b"x", whole[:-1], whole + b"x", whole[:24], bytes(100000), request(magic=1)):
             self.assertIsNone(self.answer(service, packet))
-        for packet in (request(version=2), request(command=99), request(path=b"x" * PATH_SIZE), request(path=b"relative"),
-                       request(frequency=1 << 30), request(clock=7)):
+        for packet in (request(version=VERSION + 1), request(command=99), request(path=b"x" * PATH_SIZE), request(path=b"relative"),
+                       request(frequency=1 << 30), request(clock=7), request(budget=500001)):
             self.assertLess(self.answer(service, packet), 0)
         chance = random.Random(1)
         for _ in range(300):

@@ -2,6 +2,8 @@
 """What grow.c prints: resident memory, CPU time an event, and mappings, by tenths of its events."""
 import collections
 import os
+import subprocess
+import tempfile
 
 Tenth = collections.namedtuple("Tenth", "rss_kib ns maps")
 
@@ -27,3 +29,23 @@ def environment(**more):
     """As it is, without what is meant for a profiler around this test."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GREENPROF_")}
     return {**clean, **more}
+
+
+def soak(command):
+    """soak.c's tenths, and how many coroutines, traces, threads and loads there were."""
+    done = subprocess.run(command, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+    text = done.stdout.decode()
+    did, = (line for line in text.splitlines() if line.startswith("DID "))
+    return tenths(text), [int(word) for word in did.split()[1:]]
+
+
+def soak_recorded(greenprof, command, options):
+    """The same under `greenprof run`, in parts of which the latest stay."""
+    with tempfile.TemporaryDirectory() as directory:
+        return soak([greenprof, "run", "-q", "--rotate", "64M", "--keep", "2", *options,
+                     "-o", os.path.join(directory, "c.greenprof"), "--", *command])
+
+
+def own_kib(rows, bare):
+    """What greenprof adds to the resident set, by tenths; the program alone has no more later on."""
+    return [row.rss_kib - bare[-1].rss_kib for row in rows]

@@ -14,7 +14,7 @@ import growth
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from capture import Capture  # noqa: E402
 
-GREENPROF, GROW = os.environ["GREENPROF"], os.environ["GROW"]
+GREENPROF, GROW, SOAK = (os.environ[name] for name in ("GREENPROF", "GROW", "SOAK"))
 LIMIT_SECONDS = 200
 END_FULL = 5  # enum gp_end_reason
 
@@ -43,6 +43,24 @@ class Growth(unittest.TestCase):
             rows = self.grow([GREENPROF, "run", "-q", "-o", os.path.join(directory, "c.greenprof"), "--",
                               GROW, "threads", "2000"], GROW_SYNC="100")
         self.assertLess(rows[9].maps - rows[4].maps, 400, rows)
+
+    def test_day(self):
+        """All at once, for seconds: what greenprof has is within its limit. `soak` is the long form."""
+        bare, _ = growth.soak([SOAK, "100000"])
+        rows, did = growth.soak_recorded(GREENPROF, [SOAK, "1000000"], ())
+        self.assertEqual(did, [1000000, 10000, 1000, 100])
+        own = growth.own_kib(rows, bare)
+        self.assertLess(max(own), 64 << 10, own)
+        self.assertLess(rows[9].maps - rows[4].maps, 50, rows)
+
+    def test_tables_are_begun_anew(self):
+        """150,000 traces in a table of 2^16 places: it stays as small, and that is counted."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "c.greenprof")
+            self.grow([GREENPROF, "run", "-q", "--memory-limit", "16M", "-o", path, "--", GROW, "coroutines", "150000"])
+            done = subprocess.run([GREENPROF, "info", path], stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=LIMIT_SECONDS, check=False)
+        self.assertRegex(done.stdout.decode(), r" +[1-9][0-9]* times that a full table of stacks or traces was begun anew")
 
     def test_capture_has_a_greatest_size(self):
         """Without --max-size it would have more than a MiB."""

@@ -133,12 +133,60 @@ class Parts(check.Case):
         for path in self.parts()[:2]:
             self.assertEqual((Capture(path).whole, Capture(path).end), (True, END_TURNED))
 
+    def wait_for(self, process, is_so):
+        start = time.monotonic()
+        while not is_so():
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            time.sleep(0.02)
+
+    def run_until_signal(self, *options):
+        """A program that may be sent SIGUSR1, and runs on."""
+        output = os.path.join(self.directory, "capture.greenprof")
+        process = subprocess.Popen([check.GREENPROF, "run", "-q", "--rotate-signal", "USR1", *options, "-o", output, "--",
+                                    check.program("parts"), "100"], stdout=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def is_ready():
+            with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+                caught, = (int(line.split()[1], 16) for line in file if line.startswith("SigCgt:"))
+            return caught >> (signal.SIGUSR1 - 1) & 1
+        self.wait_for(process, is_ready)
+        return process
+
+    def test_signal(self):
+        process = self.run_until_signal()
+        for count in 1, 2, 3:
+            process.send_signal(signal.SIGUSR1)
+            self.wait_for(process, lambda count=count: len(self.aside()) >= count)
+        self.assertEqual(self.aside(), [f"capture-000{number}.greenprof" for number in (1, 2, 3)])
+        for path in self.parts()[:3]:
+            self.assertEqual((Capture(path).whole, Capture(path).end), (True, END_TURNED))
+
+    def test_size_of_all(self):
+        """The oldest parts of the directory go, whatever program left them; what is no part stays."""
+        for name, age in ("other-0001", 300), ("other-0002", 200), ("other", 400), ("notes-0001.txt", 500):
+            path = os.path.join(self.directory, name if "." in name else f"{name}.greenprof")
+            with open(path, "wb") as file:
+                file.write(bytes(40 << 10))
+            os.utime(path, (time.time() - age, time.time() - age))
+        process = self.run_until_signal("--keep-size", "64K")
+        process.send_signal(signal.SIGUSR1)
+        self.wait_for(process, self.aside)
+        self.assertEqual({name for name in os.listdir(self.directory) if name.startswith(("other", "notes"))},
+                         {"other-0002.greenprof", "other.greenprof", "notes-0001.txt"})
+
     def test_usage(self):
         for options, said in (
                 (("--rotate", "5"), "--rotate 5: must be a size from 64K on"), (("--rotate", "1K"), "--rotate 1K: must be"),
                 (("--rotate", "1s,2s"), "--rotate 1s,2s: must be"), (("--rotate", "1d"), "--rotate 1d: must be"),
                 (("--rotate", "1s,"), "--rotate 1s,: must be"), (("--rotate", "99999999999999h"), "must be"),
                 (("--keep", "3"), "--keep is of captures that --rotate puts aside"),
+                (("--keep-size", "1M"), "--keep is of captures that --rotate puts aside"),
+                (("--rotate-signal", "SEGV"), "--rotate-signal SEGV: must be one of"),
+                (("--budget", "1"), "--budget 1: must be a share"), (("--budget", "60%"), "--budget 60%: must be a share"),
+                (("--memory-limit", "1M"), "--memory-limit 1M: must be a size from 16M on"),
                 (("--rotate", "1s", "--exact"), "--rotate does not go with --exact")):
             done = check.greenprof("run", *options, "--", "true", cwd=self.directory)
             self.assertEqual((done.returncode, os.listdir(self.directory)), (2, []), options)

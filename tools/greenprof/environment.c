@@ -52,7 +52,9 @@ int gp_environment_check(void)
                              strcmp(settings[i].name, "GREENPROF_SIGNAL") == 0 ? "sampling" : "this", GP_SIGNAL_NAMES);
         else if (strcmp(settings[i].name, "GREENPROF_BUDGET") == 0 && !gp_budget_parse(text, &ppm))
             status = gp_fail(settings[i].name, "%s: must be %s", text, GP_BUDGET_WORDS);
-        else if (strcmp(settings[i].name, "GREENPROF_MAX_SIZE") == 0 && !gp_size_limit_parse(text, &bytes))
+        else if ((strcmp(settings[i].name, "GREENPROF_MAX_SIZE") == 0 ||
+                  strcmp(settings[i].name, "GREENPROF_KEEP_SIZE") == 0) &&
+                 !gp_size_limit_parse(text, &bytes))
             status = gp_fail(settings[i].name, "%s: must be %s", text, GP_SIZE_LIMIT_WORDS);
         else if (strcmp(settings[i].name, "GREENPROF_MEMORY_LIMIT") == 0 &&
                  (!gp_size_limit_parse(text, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST))

@@ -218,8 +218,15 @@ const gp_option_t gp_options[] = {
      .what = "Put the capture aside when it is about as large (500M) or as old (30s, 10m, 6h), or 500M,6h for what "
              "comes first, and begin another one: of FILE.greenprof there are FILE-0001.greenprof, "
              "FILE-0002.greenprof, ... then, and FILE.greenprof is the latest."},
+    {RUN, 0, "rotate-signal", "SIGNAL", TEXT(rotate_signal),
+     .what = "Do the same whenever the program gets this signal, as USR1: 'kill -USR1 PID' from logrotate. The program "
+             "must not handle it itself."},
     {RUN, 0, "keep", "N", NUMBER(keep), .lo = 1, .hi = 1000000,
      .what = "Of captures that were put aside keep the latest N, also of earlier runs (default: all)."},
+    {RUN, 0, "keep-size", "SIZE", TEXT(keep_size),
+     .what =
+         "Of captures that were put aside, of all programs in the directory, remove the oldest where they have more "
+         "than this together: 2G (default: no limit)."},
     {RUN, 0, "slow", "OPTIONS,DIR", TEXT(slow),
      .what = "Of each slow request, and of each that hangs, a folder in DIR, after the fact: profiles, critical path, "
              "page, times. OPTIONS: over=250ms, or over=p99 for what is slower than 99 % of its endpoint's; stuck=5s "

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/signal_name.h"
 #include "command.h"
 #include "environment.h"
 #include "message.h"
@@ -60,6 +61,10 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         setenv("GREENPROF_ROTATE", arguments->rotate, 1);
     else if (arguments->slow != NULL)
         set_bounds();
+    if (arguments->rotate_signal != NULL)
+        setenv("GREENPROF_ROTATE_SIGNAL", arguments->rotate_signal, 1);
+    if (arguments->keep_size != NULL)
+        setenv("GREENPROF_KEEP_SIZE", arguments->keep_size, 1);
     if (arguments->flush_ms != 0) {
         snprintf(number, sizeof(number), "%" PRIu64, arguments->flush_ms);
         setenv("GREENPROF_FLUSH_MS", number, 1);
@@ -131,9 +136,15 @@ static int check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char cor
         status = gp_usage_error("run", "--memory-limit %s: must be %s", arguments->memory_limit, GP_MEMORY_LIMIT_WORDS);
     if (status == 0 && arguments->rotate != NULL && !gp_rotation_parse(arguments->rotate, &rotation))
         status = gp_usage_error("run", "--rotate %s: must be %s", arguments->rotate, GP_ROTATION_WORDS);
-    if (status == 0 && arguments->keep != 0 && arguments->rotate == NULL)
+    bool rotates = arguments->rotate != NULL || arguments->rotate_signal != NULL;
+    if (status == 0 && arguments->rotate_signal != NULL && gp_signal_by_name(arguments->rotate_signal) < 0)
+        status =
+            gp_usage_error("run", "--rotate-signal %s: must be one of %s", arguments->rotate_signal, GP_SIGNAL_NAMES);
+    if (status == 0 && arguments->keep_size != NULL && !gp_size_limit_parse(arguments->keep_size, &bytes))
+        status = gp_usage_error("run", "--keep-size %s: must be %s", arguments->keep_size, GP_SIZE_LIMIT_WORDS);
+    if (status == 0 && (arguments->keep != 0 || arguments->keep_size != NULL) && !rotates)
         status = gp_usage_error("run", "--keep is of captures that --rotate puts aside");
-    if (status == 0 && arguments->rotate != NULL && arguments->exact)
+    if (status == 0 && rotates && arguments->exact)
         status = gp_usage_error("run", "--rotate does not go with --exact: calls are counted from the start on");
     if (status == 0 && arguments->slow != NULL && arguments->exact)
         status = gp_usage_error("run", "--slow does not go with --exact: it needs captures in parts");

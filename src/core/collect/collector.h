@@ -47,7 +47,7 @@ void gp_collector_sum(const enum gp_counter which[], uint64_t sums[], size_t cou
 
 enum { GP_COLLECTOR_ROUND_NS = 50000000 }; // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
 
-// How often it looks; at most GP_COLLECTOR_ROUND_NS, and that is what it begins with.
+// How often it looks; at most twice GP_COLLECTOR_ROUND_NS; it begins with that.
 void gp_collector_set_round(uint64_t ns);
 
 // Look at sleeping threads so many times as seldom (sleepers.h): what is seen then stands for more. 1 = as usual.

@@ -3,15 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
+#include <unistd.h>
 
-#include "base/signal_name.h"
-#include "collect/sampling_signal.h"
+#include "session/asked_signal.h"
 #include "settings.h"
-
-extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old); // not host_signal.c's
 
 gp_held_t gp_control_bell = {.fd = -1};
 static gp_held_t rope = {.fd = -1}; // the end that is written
@@ -34,18 +30,7 @@ static void on_signal(int number)
 
 void gp_control_toggle_begin(void)
 {
-    const char *text = gp_setting(GP_SETTING_TOGGLE_SIGNAL);
-    int number = text != NULL ? gp_signal_by_name(text) : -EINVAL;
-    struct sigaction old, mine;
-    if (number < 0 || number == gp_sampling_signal() || __sigaction(number, NULL, &old) != 0)
-        return;
-    if ((old.sa_flags & SA_SIGINFO) || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN))
-        return;
-    memset(&mine, 0, sizeof(mine));
-    mine.sa_handler = on_signal;
-    sigfillset(&mine.sa_mask);
-    mine.sa_flags = SA_RESTART | SA_ONSTACK;
-    __sigaction(number, &mine, NULL);
+    gp_asked_signal_take(gp_setting(GP_SETTING_TOGGLE_SIGNAL), on_signal);
 }
 
 void gp_control_bell_open(void)

@@ -14,6 +14,7 @@
 #include "coro/registry.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
+#include "session/budget.h"
 #include "session/census_service.h"
 #include "session/closing.h"
 #include "session/follow.h"
@@ -427,8 +428,13 @@ static void take_part(bool is_late)
 // looked four times as often: a busy machine may let the threads wait for some milliseconds each.
 static void set_flush(void)
 {
-    uint64_t within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6), round_ns = within_ns / 4;
-    round_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : GP_COLLECTOR_ROUND_NS;
+    bool is_thrifty = gp_budget_ppm() != 0; // half as often, unless the user says how often
+    uint64_t within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6), most_ns = GP_COLLECTOR_ROUND_NS;
+    if (is_thrifty && gp_setting(GP_SETTING_FLUSH_MS) == NULL)
+        within_ns *= 2;
+    if (is_thrifty)
+        most_ns *= 2;
+    uint64_t round_ns = within_ns / 4 < most_ns ? within_ns / 4 : most_ns;
     gp_collector_set_round(round_ns);
     gp_thread_own_hurry(round_ns < GP_COLLECTOR_ROUND_NS);
     gp_session_report_within(round_ns);

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""`run --budget`: samples become fewer, their weights stay right, and processes know of each other.
+
+Rates and counts are asserted, and what greenprof says of itself; what it really takes is `tools/bench/run budget`.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import check
+from capture import Capture
+
+
+class Budget(check.Case):
+    def start(self, number, seconds):
+        """A program that computes; those of one test share a directory with no others."""
+        output = os.path.join(self.directory, f"{number}.greenprof")
+        process = subprocess.Popen(
+            [check.GREENPROF, "run", "-q", "-F", "20000", "--budget", "1%", "--control", "-o", output, "--",
+             check.program("coroutines"), "2", str(seconds * 500)], stdout=subprocess.DEVNULL,
+            env={**os.environ, "XDG_RUNTIME_DIR": self.directory})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, output
+
+    def status(self, process):
+        done = check.greenprof("status", process.pid, "--json", env={**os.environ, "XDG_RUNTIME_DIR": self.directory})
+        return json.loads(done.stdout) if done.returncode == 0 else {}
+
+    def wait_for(self, is_so):
+        start = time.monotonic()
+        while not is_so():
+            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            time.sleep(0.1)
+
+    def test_fewer_samples(self):
+        """At 20 kHz signals alone take more than a hundredth on every machine."""
+        process, output = self.start(1, 2)
+        self.assertEqual(process.wait(check.LIMIT_SECONDS), 0)
+        capture = Capture(output)
+        self.assertTrue(capture.whole)
+        self.assertLess(capture.sampled_ns / 1e9, capture.process_cpu_ns / 1e9 * 1.001)
+        self.near("sampled", capture.sampled_ns / 1e9, capture.process_cpu_ns / 1e9, 0.03, 0.2)
+        said = check.greenprof("info", output).stdout.decode()
+        self.assertRegex(said, r"budget +1% of the program's CPU time; greenprof took \d+\.\d+%, with \d+ samples a second")
+        rate, = re.findall(r"with (\d+) samples a second", said)
+        self.assertLess(int(rate), 10000)
+        self.assertRegex(said, r"signals 0\.\d+ s \(\d+\.\d us each, as measured at the start\)")
+
+    def test_processes_share(self):
+        """And one that was killed is forgotten."""
+        first, _ = self.start(1, 60)
+        second, _ = self.start(2, 60)
+        self.wait_for(lambda: self.status(first).get("budget_processes") == 2)
+        self.wait_for(lambda: self.status(second).get("budget_processes") == 2)
+        self.assertEqual(self.status(first)["budget_ppm"], 10000)
+        second.send_signal(signal.SIGKILL)
+        self.wait_for(lambda: self.status(first).get("budget_processes") == 1)
+
+
+if __name__ == "__main__":
+    check.main()
