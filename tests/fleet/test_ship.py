@@ -8,8 +8,8 @@ import signal
 import subprocess
 import unittest
 
-from captures import NOW_S, Capture, check
-from clickhouse_server import ClickHouse, free_ports, wait_for
+from captures import MAKE_CAPTURE, NOW_S, Capture, check
+from clickhouse_server import ClickHouse, QueryError, free_ports, wait_for
 from shipping import GREENPROF, ShipTest, environment
 
 
@@ -154,6 +154,53 @@ class Arrives(ShipTest):
         shutil.rmtree(self.state)
         self.ship("--to", self.store.url())
         check(self, self.store, files)
+
+    def test_requests_are_whole(self):
+        """What all coroutines of a request did, while the capture still runs; also where the shipper is another one each time."""
+        parts = [  # of a capture, and what is known then: span -> whole, cpu, parked
+            (["coro 2 1 - 0 0 2 0 a", "coro 3 2 - 0 0 2 0 b", f"trace 1 {1:032x}", f"trace 2 {2:032x}",
+              "ledger 3 1 3000 1 9000 3500 100 0 0 0 0"], {}),
+            (["span 7 0 2 2 100 20000 1 3 0 GET /x", "ledger 2 1 5000 1 21000 5000 0 0 2000 0 0",
+              "ledger 3 1 1000 1 21000 1000 0 0 4000 0 0"], {7: (1, 9000, 6000)}),
+            (["ledger 2 1 600 1 29000 600 0 0 0 0 0", "span 8 0 2 2 25000 30000 1 3 0 GET /x",  # another one of that trace
+              "ledger 2 1 200 1 31000 200 0 0 50 0 0"], {8: (1, 800, 50)}),
+            (["span 9 0 3 3 40000 50000 2 3 0 GET /y"], {9: (0, 0, 0)}),  # of its coroutines nothing is known yet
+            (["ledger 3 2 700 1 60000 700 0 0 0 0 0"], {}),
+        ]
+        for how in ("follows", "again", "without journal"):
+            with self.subTest(how=how):
+                self.setUp()
+                expected, lines = {}, [f"header frequency=1000 pid=9 realtime={NOW_S}000000000", "thread 1 77 1 0 main",
+                                       "coro 1 0 - 0 0 1 1 main"]
+                following = self.start("--to", self.store.url()) if how == "follows" else None
+                for more, known in parts:
+                    lines += ["chunk", *more]
+                    self.append(lines)
+                    # Of two requests of one trace a shipper that has not seen the first one cannot tell which did what.
+                    expected.update(known if how == "follows" or 8 not in known else {8: (0, 0, 0)})
+                    if following is not None:
+                        wait_for(lambda: self.requests() == expected, f"{expected}", 60)
+                        continue
+                    if how == "without journal":
+                        shutil.rmtree(self.state, ignore_errors=True)
+                    self.ship("--to", self.store.url())
+                    self.assertEqual(self.requests(), expected)
+                if following is not None:
+                    self.kill(following)
+
+    def append(self, lines):
+        whole, path = self.path("whole"), self.path("a.greenprof")
+        subprocess.run([MAKE_CAPTURE, whole], input="\n".join(lines) + "\n", text=True, check=True)
+        with open(whole, "rb") as new, open(path, "ab") as grown:
+            new.seek(grown.tell())
+            grown.write(new.read())
+
+    def requests(self):
+        try:
+            return {int(span): tuple(map(int, row)) for span, *row in
+                    self.store.query("SELECT span, whole, cpu_ns, parked_ns FROM greenprof_requests")}
+        except QueryError:  # there is no table yet
+            return {}
 
     def keep(self, table, condition):
         """As if the rest had never come."""
