@@ -50,6 +50,7 @@ int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE])
     followed->device = status.st_dev;
     followed->inode = status.st_ino;
     followed->id = id_of(&header);
+    followed->start_ns = header.start_realtime_ns;
     return 0;
 }
 

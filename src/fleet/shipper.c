@@ -228,6 +228,8 @@ static int open_shipment(const gp_shipper_t *shipper, gp_shipment_t *shipment, c
                               error[0] != '\0' ? error : strerror(-result));
         return result;
     }
+    if (shipment->kind->use != NULL)
+        shipment->kind->use(shipment->destination, shipper->options);
     shipment->id = gp_ship_destination_id(&shipment->url);
     shipment->tenant = gp_fleet_url_option(&shipment->url, "tenant");
     shipment->rows.rate = shipper->options->rows_per_s;

@@ -33,6 +33,8 @@ typedef struct gp_ship_state {
 
 typedef struct gp_ship_options {
     const char *const *paths; // [path_count]: folders and captures
+    const char *only;         // of folders, the captures of this name, and their parts and children; NULL = all
+    uint64_t since_ns;        // captures that began before are left alone; 0 = none are
     size_t path_count;
     const char *const *urls; // [url_count]
     size_t url_count;
@@ -43,6 +45,9 @@ typedef struct gp_ship_options {
     FILE *out; // of a dry run
     // Says "greenprof: SUBJECT: what is wrong" and goes on.
     void (*say)(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
+    // Write what all coroutines of a process do, those of a trace first, into a new file of a folder; where the process
+    // does not answer, what the capture has. Returns whether there is anything. NULL = there is no such.
+    bool (*coroutines)(uint32_t pid, const char *capture, const char *trace, int folder, const char *name);
     gp_ship_state_t *state_now;
     bool never_asks;    // the journal is in the captures' own folder, and cannot be lost without them
     bool drops_removed; // a capture that was removed is read no further, so that it takes no room on the disk

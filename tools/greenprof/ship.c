@@ -9,6 +9,7 @@
 #include "command.h"
 #include "fleet/shipper.h"
 #include "message.h"
+#include "slow.h"
 
 static gp_ship_state_t shipping;
 
@@ -76,6 +77,7 @@ int gp_command_ship(const gp_arguments_t *arguments)
         .with_info = arguments->with_info,
         .out = stdout,
         .say = gp_warn,
+        .coroutines = gp_slow_coroutines,
         .state_now = &shipping,
     };
     if (arguments->to.count == 0)
