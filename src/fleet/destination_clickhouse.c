@@ -289,14 +289,24 @@ static int store_send(void *destination, const gp_batch_t *batches, size_t count
     return result_for_shipper(result);
 }
 
+// What a shipper before this one began is waited for, once; into tables that are not there it began nothing.
+static int store_settle(store_t *store, char *error)
+{
+    unsigned version = 0;
+    int result = store->is_settled ? 0 : gp_schema_version(store->clickhouse, &version, error);
+    if (result == 0 && version > 0)
+        result = gp_clickhouse_settle_all(store->clickhouse, error);
+    if (result == 0)
+        result = gp_schema_make(store->clickhouse, error);
+    store->is_settled = result == 0;
+    return result;
+}
+
 static int store_arrived(void *destination, const gp_batch_t *batch, gp_arrived_t *arrived,
                          char error[GP_FLEET_ERROR_SIZE])
 {
     store_t *store = destination;
-    int result = gp_schema_make(store->clickhouse, error);
-    if (result == 0 && !store->is_settled) // what a shipper before this one began
-        result = gp_clickhouse_settle_all(store->clickhouse, error);
-    store->is_settled = result == 0;
+    int result = store_settle(store, error);
     if (result == 0)
         result = gp_clickhouse_arrived(store->clickhouse, batch->process, arrived, error);
     return result_for_shipper(result);

@@ -323,6 +323,8 @@ const gp_reader_handlers_t gp_known_handlers = {
     .coro = on_coro,
     .trace = on_trace,
     .stack = on_stack,
+    .ledger = gp_known_add_ledger,
+    .span = gp_known_see_span,
     .counters = on_counters,
     .end = on_end,
 };
@@ -433,8 +435,8 @@ const gp_row_stack_t *gp_known_row(gp_known_t *known, gp_known_stack_t *stack)
 
 bool gp_known_trim(gp_known_t *known, bool anyway)
 {
-    size_t tables =
-        known->coros.size + known->traces.size + known->stacks.size + known->endpoints.size + known->labels.size;
+    size_t tables = known->coros.size + known->traces.size + known->stacks.size + known->endpoints.size +
+                    known->labels.size + known->sums.size;
     if (!anyway && known->passing.bytes + tables * sizeof(gp_known_entry_t) < GP_KNOWN_MAX)
         return false;
     gp_known_clear(&known->coros);
@@ -442,6 +444,8 @@ bool gp_known_trim(gp_known_t *known, bool anyway)
     gp_known_clear(&known->stacks);
     gp_known_clear(&known->endpoints);
     gp_known_clear(&known->labels);
+    gp_known_clear(&known->sums);
+    known->has_sums = false;
     gp_arena_free(&known->passing);
     known->passing = (gp_arena_t){0};
     if (known->module_count > 0)

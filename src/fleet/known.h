@@ -43,6 +43,14 @@ typedef struct gp_known_stack {
     gp_loc_t frames[]; // [depth], innermost first
 } gp_known_stack_t;
 
+// What coroutines did for a trace since the request of it that ended last: differences modulo 2^64, as the records.
+typedef struct gp_known_sum {
+    uint64_t cpu_ns, slice_ns, blocked_ns, ready_ns, parked_ns, waiting_ns;
+    bool has_history; // all of it: the file was read again for it, or there is none
+    bool is_given;    // in a piece: a request has it
+    bool is_shared;   // read again: a request before has a part of it, nothing says which
+} gp_known_sum_t;
+
 typedef struct gp_known {
     gp_file_header_t header;
     bool has_header, ended, has_requests;
@@ -67,7 +75,10 @@ typedef struct gp_known {
     gp_known_table_t traces;    // to const uint8_t *: [16]
     gp_known_table_t stacks;    // to gp_known_stack_t *
     gp_known_table_t endpoints; // by trace, to const char *: of the request that ended last
-    gp_known_table_t labels;    // texts that are shared, by hash
+    gp_known_table_t sums;      // by trace, to gp_known_sum_t *
+    bool has_sums;
+    uint64_t sums_from, sums_from_ns; // they are of what is behind that byte, and is known for what begins then
+    gp_known_table_t labels;          // texts that are shared, by hash
     // What is read now.
     const gp_known_table_t *wanted; // GP_KNOWN_... | number: only these; NULL = all
     gp_symbolizer_t *symbolizer;    // the caller's
@@ -79,9 +90,14 @@ typedef struct gp_known {
 #define GP_KNOWN_CORO  (1ull << 62)
 #define GP_KNOWN_TRACE (2ull << 62)
 #define GP_KNOWN_STACK (3ull << 62)
+#define GP_KNOWN_SUM   (1ull << 61) // of a trace
 
-// Handlers for all that is kept here; the context is the gp_known_t. `samples` and `span` are not among them.
+// Handlers for all that is kept here; the context is the gp_known_t. `samples` is not among them.
 extern const gp_reader_handlers_t gp_known_handlers;
+
+// To the sum of its trace, if that is wanted.
+int gp_known_add_ledger(void *known, const gp_ledger_record_t *record);
+int gp_known_see_span(void *known, const gp_span_record_t *span, const char *name, const char *fields);
 
 // A text of the capture; NULL.
 const char *gp_known_meta(const gp_known_t *known, const char *key, size_t *len);

@@ -121,11 +121,6 @@ static const gp_row_pair_t *copy_info(gp_piece_t *piece, const gp_span_record_t 
     return pairs;
 }
 
-static bool is_request(const gp_span_record_t *span)
-{
-    return (span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT) && !(span->flags & GP_SPAN_OPEN);
-}
-
 static int add_request(gp_piece_t *piece, const gp_span_record_t *span, const gp_row_span_t *row)
 {
     char text[ENDPOINT_SIZE];
@@ -171,7 +166,7 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
     }
     if (row.name == NULL || gp_grow(&piece->spans, &piece->span_capacity, piece->span_count, sizeof(row)) < 0)
         return -ENOMEM;
-    if (is_request(span)) {
+    if (gp_piece_is_request(span)) {
         piece->known->has_requests = true;
         result = add_request(piece, span, &row);
         if (result == 0)
@@ -229,16 +224,10 @@ static const gp_reader_handlers_t handlers = {
     .stack = on_stack,
     .samples = on_samples,
     .span = on_span,
+    .ledger = gp_piece_add_ledger,
     .counters = on_counters,
     .end = on_end,
 };
-
-static uint32_t trace_number(const uint8_t trace[16])
-{
-    uint32_t number;
-    memcpy(&number, trace, sizeof(number));
-    return number;
-}
 
 static int want(gp_known_table_t *wanted, const gp_known_table_t *table, uint64_t kind, uint64_t id)
 {
@@ -258,10 +247,10 @@ static int find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
             result = want(wanted, &known->traces, GP_KNOWN_TRACE, piece->rows[i].trace);
     }
     for (size_t i = 0; i < piece->span_count && result == 0; i++)
-        result = want(wanted, &known->traces, GP_KNOWN_TRACE, trace_number(piece->spans[i].trace));
+        result = want(wanted, &known->traces, GP_KNOWN_TRACE, gp_piece_trace_number(piece->spans[i].trace));
     for (size_t i = 0; i < piece->request_count && result == 0; i++)
-        result = want(wanted, &known->traces, GP_KNOWN_TRACE, trace_number(piece->requests[i].trace));
-    return result;
+        result = want(wanted, &known->traces, GP_KNOWN_TRACE, gp_piece_trace_number(piece->requests[i].trace));
+    return result == 0 ? gp_piece_want_sums(piece, wanted) : result;
 }
 
 // Read definitions before the piece: those that are wanted, and what is always kept where that was never read.
@@ -384,7 +373,7 @@ static int name_rows(gp_piece_t *piece)
 
 static void name_trace(const gp_piece_t *piece, uint8_t trace[16])
 {
-    uint32_t number = trace_number(trace);
+    uint32_t number = gp_piece_trace_number(trace);
     const uint64_t *found = number != 0 ? gp_known_get(&piece->known->traces, number) : NULL;
     if (found != NULL && !piece->options->no_traces)
         memcpy(trace, (const void *)(uintptr_t)*found, 16);
@@ -436,6 +425,8 @@ int gp_piece_name(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char 
     if (result == 0)
         result = name_rows(piece);
     if (result == 0)
+        result = gp_piece_make_whole(piece);
+    if (result == 0)
         name_spans(piece);
     if (result < 0 && error[0] == '\0')
         snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
@@ -470,6 +461,7 @@ void gp_piece_free(gp_piece_t *piece)
     free(piece->spans);
     free(piece->requests);
     gp_known_clear(&piece->stack_numbers);
+    gp_known_clear(&piece->sums);
     gp_arena_free(&piece->arena);
     *piece = (gp_piece_t){0};
 }

@@ -43,6 +43,8 @@ typedef struct gp_piece { // zero-initialized = empty
     gp_row_request_t *requests;
     size_t request_count, request_capacity;
     gp_known_table_t stack_numbers; // by the row's id
+    gp_known_table_t sums;          // by trace, to gp_known_sum_t *: of its ledger's records
+    uint64_t ledger_ns;             // the latest of them
     gp_arena_t arena;
     uint64_t samples_read, weight_read; // for self-checks: equal to the sums of `samples`
 } gp_piece_t;
@@ -57,5 +59,8 @@ int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, u
 // Returns as gp_piece_make(); -EOVERFLOW where they are too many rows.
 int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
                         char error[GP_READER_ERROR_SIZE]);
+
+// It has arrived: requests that end later have what is in it, too.
+void gp_piece_keep_sums(gp_piece_t *piece);
 
 void gp_piece_free(gp_piece_t *piece);

@@ -251,6 +251,7 @@ void gp_shipment_go_on(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
     for (size_t i = 0; i < shipment->count; i++) {
         shipment->owners[i]->at = shipment->batches[i].to;
+        gp_piece_keep_sums(&shipment->pieces[i]);
         gp_limit_take(&shipment->rows, gp_shipment_rows(&shipment->batches[i]), gp_now_ns());
         count_spans(shipper, &shipment->batches[i]);
     }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """greenprof ship to receivers other than ClickHouse: what arrives, after failures as well."""
-import glob, gzip, os, shutil, subprocess, sys, tempfile, time, unittest
+import base64, glob, gzip, json, os, shutil, subprocess, sys, tempfile, time, unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORMATS = os.path.join(HERE, "..", "formats")
 sys.path.insert(0, FORMATS)
-import protoc_reader, receiver  # noqa: E402 (the reader is next door)
+import npm_package, protoc_reader, receiver  # noqa: E402 (the reader is next door)
 
 GREENPROF, MAKE_CAPTURE = os.environ["GREENPROF"], os.environ["MAKE_CAPTURE"]
 # The folder of an opentelemetry-proto checkout: then its own files decode the bodies as well.
@@ -154,6 +154,29 @@ class Send(unittest.TestCase):
             self.check_traces(there.requests)
             self.assertEqual(self.ship(f"otlp+http://127.0.0.1:{there.port}"), "")
             self.assertEqual(len(there.requests), 6, "nothing is sent twice")
+
+    def test_generated_decoder(self):
+        """Spans, read by the decoder that OpenTelemetry's own JavaScript package has of the official protos: nothing is left over
+        (encoded again it is as long). By hand, with FLEET_NPM=FOLDER, as it is fetched with npm; profiles are not in it:
+        OPENTELEMETRY_PROTO, above, is for these."""
+        if not os.environ.get("FLEET_NPM"):
+            self.skipTest("by hand: FLEET_NPM=FOLDER")
+        folder = npm_package.fetch(os.environ["FLEET_NPM"], "@opentelemetry/otlp-transformer", "0.57.2", limit_s=120)
+        with receiver.Receiver() as there:
+            self.assertEqual(self.ship(f"otlp+http://127.0.0.1:{there.port}?signals=traces"), "")
+            request, = there.requests
+        script = ("const {opentelemetry} = require(process.argv[1] + '/build/src/generated/root.js');"
+                  "const type = opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest;"
+                  "const body = require('fs').readFileSync(0), read = type.decode(body);"
+                  "console.log(JSON.stringify([type.encode(read).finish().length, body.length, type.toObject(read, {bytes: String, "
+                  "longs: String})]));")
+        done = subprocess.run(["node", "-e", script, folder], input=request.body, capture_output=True, check=True, timeout=60)
+        again, length, data = json.loads(done.stdout)
+        self.assertEqual(again, length)
+        spans = data["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        self.assertEqual([(span["name"], span["kind"], base64.b64decode(span["traceId"]).hex()) for span in spans],
+                         [("GET /x", 2, TRACE), ("SELECT", 3, TRACE)])
+        self.assertEqual(spans[0]["startTimeUnixNano"], str(START * 10**9))
 
     def test_otlp_failures(self):
         """What was taken is not sent again, what was not taken is."""

@@ -6,6 +6,7 @@ cluster.
 """
 import os
 import random
+import shutil
 import sys
 import unittest
 
@@ -27,7 +28,7 @@ class Shards(ShipTest):
             files[0].write(len(files[0].bytes) // 4)
             making = self.start("--once", "--to", self.cluster.url())
             self.wait(lambda: making.poll() is not None, "the tables")
-            self.start("--to", self.cluster.url())
+            following = self.start("--to", self.cluster.url())
             for turn in range(TURNS):
                 for capture in files:
                     capture.write(chance.randrange(2 * len(capture.bytes) // TURNS))
@@ -46,6 +47,10 @@ class Shards(ShipTest):
             check(self, second, files)
             parts = [server.number("SELECT count() FROM greenprof_samples_local") for server in self.cluster.servers]
             self.assertTrue(all(parts), f"rows of the shards: {parts}")
+            self.kill(following)
+            shutil.rmtree(self.state)  # the shards know what has arrived
+            self.ship("--to", self.cluster.url())
+            check(self, first, files)
 
     def wait(self, condition, what):
         """A ClickHouse 18.16 that makes tables of a cluster sometimes ends by itself, by SIGSEGV: it is started again, as

@@ -7,7 +7,7 @@ class Missing(Exception):
     pass
 
 
-def fetch(directory, package, version):
+def fetch(directory, package, version, limit_s=25):
     """The folder of a package; fetched with npm into a folder of its own in `directory` when it is not there."""
     prefix = os.path.join(directory, package.replace("/", "-"))
     folder = os.path.join(prefix, "node_modules", package)
@@ -18,9 +18,9 @@ def fetch(directory, package, version):
     os.makedirs(prefix, exist_ok=True)
     try:
         result = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", prefix,
-                                 f"{package}@{version}"], capture_output=True, text=True, timeout=25)
+                                 f"{package}@{version}"], capture_output=True, text=True, timeout=limit_s)
     except subprocess.TimeoutExpired:
-        raise Missing(f"npm could not fetch {package} in 25 s")
+        raise Missing(f"npm could not fetch {package} in {limit_s} s")
     if result.returncode != 0 or not os.path.exists(os.path.join(folder, "package.json")):
         raise Missing(f"npm could not fetch {package}: " + result.stderr.strip()[-200:])
     return folder
