@@ -41,6 +41,10 @@ static void print_part(const char *what, uint64_t ns, uint64_t of_ns, const char
 static void print_latency(const gp_source_t *source, const gp_report_t *report)
 {
     const gp_path_sums_t *sums = &source->path_sums;
+    if (source->has_stored_paths) {
+        printf(" s, the critical paths of requests whose captures have ended\n");
+        return;
+    }
     printf(" s%s", sums->about > 0 ? " about" : "");
     if (report->total_ns != sums->latency_ns) {
         printf(" of ");
