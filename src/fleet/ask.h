@@ -59,6 +59,20 @@ typedef struct gp_ask_requests {
     void *context;
 } gp_ask_requests_t;
 
+typedef struct gp_ask_delay { // coroutine `hog` kept its thread while `victim` of the same service was ready
+    const char *service, *hog, *victim;
+    const char *endpoint; // of the victim's request, "" = none
+    uint64_t ns, count;
+} gp_ask_delay_t;
+
+typedef struct gp_ask_delays {
+    unsigned limit;               // the longest so many
+    const gp_row_pair_t *filters; // [filter_count], as in gp_ask_t
+    size_t filter_count;
+    int (*take)(void *context, const gp_ask_delay_t *delay); // what it returns but 0 ends the reading
+    void *context;
+} gp_ask_delays_t;
+
 // Is it the URL of a store that can be asked?
 bool gp_ask_is_url(const char *text);
 
@@ -74,6 +88,9 @@ int gp_ask_spans(const char *url, const char *trace, int (*take)(void *context, 
 
 // Ask for requests of all services. Returns 0, what was returned, or a negative errno value and what is wrong.
 int gp_ask_requests(const char *url, const gp_ask_requests_t *ask, char error[GP_FLEET_ERROR_SIZE]);
+
+// Ask for hogs and their victims, the longest delays first. Returns as gp_ask_requests().
+int gp_ask_delays(const char *url, const gp_ask_delays_t *ask, char error[GP_FLEET_ERROR_SIZE]);
 
 // Ask, and write the capture. Returns an open descriptor of a file that has no name any more, or a negative errno value
 // and what is wrong.

@@ -83,6 +83,12 @@ static uint32_t number_of(table_t *table, gp_ask_text_t first, gp_ask_text_t sec
     return (uint32_t)table->count;
 }
 
+static bool is_by_coroutine(const gp_ask_t *ask)
+{
+    return ask->measure == GP_ROW_VICTIM_TIME ||
+           (ask->measure == GP_ROW_TIME && ask->by != NULL && strcmp(ask->by, "coroutine") == 0);
+}
+
 // A thread's own stack is a group like any other: its samples count as they are.
 static void put_coro(capture_t *capture, uint32_t number, gp_ask_text_t name)
 {
@@ -93,7 +99,7 @@ static void put_coro(capture_t *capture, uint32_t number, gp_ask_text_t name)
     if (coro == NULL)
         return;
     coro->id = number;
-    coro->kind = is_thread || capture->ask->by != NULL ? GP_CORO_GROUP : GP_CORO_ANNOUNCED;
+    coro->kind = is_thread || !is_by_coroutine(capture->ask) ? GP_CORO_GROUP : GP_CORO_ANNOUNCED;
     memcpy(coro->name, bare.bytes, bare.len < sizeof(coro->name) ? bare.len : sizeof(coro->name) - 1);
     if (bare.len == 0)
         memcpy(coro->name, "-", 1); // such as samples that are in no request, by endpoint

@@ -20,6 +20,8 @@ enum gp_destination_takes {
     GP_TAKES_BYTES, // only `capture`, `from`, `to` and `process` of a batch: it sends the bytes of the file
 };
 
+struct gp_ship_options;
+
 typedef struct gp_destination_kind {
     const char *scheme; // "clickhouse"
     enum gp_destination_takes takes;
@@ -27,6 +29,8 @@ typedef struct gp_destination_kind {
     // Returns 0; -EINVAL for an URL that has no meaning; another negative errno value. `error` says what is wrong.
     // Need not reach the other end: that may be away for now.
     int (*open)(void **destination, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE]);
+    // What else it may use; they outlive it. NULL = nothing.
+    void (*use)(void *destination, const struct gp_ship_options *options);
     // Returns 0 when all of it has arrived; else a negative errno value and what is wrong: -EAGAIN where the same may
     // do later (away, too busy, full), -EACCES where a key or a right is missing, -EINVAL where it was understood and
     // refused. All three are tried again, the later ones after a longer pause.

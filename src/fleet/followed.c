@@ -50,6 +50,7 @@ int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE])
     followed->device = status.st_dev;
     followed->inode = status.st_ino;
     followed->id = id_of(&header);
+    followed->start_ns = header.start_realtime_ns;
     return 0;
 }
 
@@ -203,8 +204,8 @@ void gp_followed_look(gp_followed_t *followed)
 
 bool gp_followed_has_paths(const gp_followed_t *followed)
 {
-    return followed->fd >= 0 && followed->known.ended &&
-           (followed->known.has_requests || followed->known.has_hogs) && followed->at == followed->size && followed->size <= GP_FOLLOWED_PATHS_MAX;
+    return followed->fd >= 0 && followed->known.ended && (followed->known.has_requests || followed->known.has_hogs) &&
+           followed->at == followed->size && followed->size <= GP_FOLLOWED_PATHS_MAX;
 }
 
 void gp_followed_close(gp_followed_t *followed)

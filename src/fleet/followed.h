@@ -17,6 +17,7 @@ typedef struct gp_followed {
     ino_t inode;
     uint64_t size;     // when it was last looked at
     uint64_t id;       // of the capture: a hash of its header
+    uint64_t start_ns; // of the capture: CLOCK_REALTIME
     uint64_t at;       // the byte up to which all has arrived
     bool is_done;      // it ended, and all of it has arrived; or it is no capture
     bool is_looked_at; // for its end, where nothing is new

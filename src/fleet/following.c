@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "capture/part_name.h"
+
 static bool is_capture_name(const char *name)
 {
     const char *at = strstr(name, ".greenprof");
@@ -80,7 +82,8 @@ static void open_capture(gp_following_t *following, gp_followed_t *followed, boo
         }
         return;
     }
-    if (result == 0 && gp_following_find(following, followed->id) != followed) { // the same capture under another name
+    bool is_old = result == 0 && followed->start_ns < following->options->since_ns;
+    if (is_old || (result == 0 && gp_following_find(following, followed->id) != followed)) { // or: under another name
         gp_followed_close(followed);
         followed->is_done = true;
         return;
@@ -138,6 +141,14 @@ static int choose_name(const struct dirent *entry)
     return is_capture_name(entry->d_name);
 }
 
+// With `only`, what one run writes: "api.greenprof", "api-0007.greenprof", "api.greenprof.PID" of a child.
+static bool is_asked_for(const gp_following_t *following, const char *name)
+{
+    const char *only = following->options->only;
+    size_t len = only != NULL ? strlen(only) : 0;
+    return only == NULL || gp_part_is_beside(name, only) || (strncmp(name, only, len) == 0 && name[len] == '.');
+}
+
 static void look_into(gp_following_t *following, const char *folder)
 {
     struct dirent **entries;
@@ -150,7 +161,7 @@ static void look_into(gp_following_t *following, const char *folder)
     for (int i = 0; i < count; i++) {
         char path[4096];
         int len = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
-        if (len > 0 && (size_t)len < sizeof(path))
+        if (len > 0 && (size_t)len < sizeof(path) && is_asked_for(following, entries[i]->d_name))
             look_at(following, path, false);
         free(entries[i]);
     }

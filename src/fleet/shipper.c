@@ -432,6 +432,8 @@ static int open_shipment(const shipper_t *shipper, shipment_t *shipment, const c
                               error[0] != '\0' ? error : strerror(-result));
         return result;
     }
+    if (shipment->kind->use != NULL)
+        shipment->kind->use(shipment->destination, shipper->options);
     shipment->id = destination_id(&shipment->url);
     shipment->tenant = gp_fleet_url_option(&shipment->url, "tenant");
     shipment->rows.rate = shipper->options->rows_per_s;

@@ -16,6 +16,8 @@
 
 typedef struct gp_ship_options {
     const char *const *paths; // [path_count]: folders and captures
+    const char *only;         // of folders, the captures of this name, and their parts and children; NULL = all
+    uint64_t since_ns;        // captures that began before are left alone; 0 = none are
     size_t path_count;
     const char *const *urls; // [url_count]
     size_t url_count;
@@ -26,6 +28,9 @@ typedef struct gp_ship_options {
     FILE *out; // of a dry run
     // Says "greenprof: SUBJECT: what is wrong" and goes on.
     void (*say)(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
+    // Write what all coroutines of a process do, those of a trace first, into a new file of a folder; where the process
+    // does not answer, what the capture has. Returns whether there is anything. NULL = there is no such.
+    bool (*coroutines)(uint32_t pid, const char *capture, const char *trace, int folder, const char *name);
     const volatile sig_atomic_t *stop;
 } gp_ship_options_t;
 

@@ -91,9 +91,9 @@ static void print_title(const gp_report_t *report, const gp_stats_t *stats)
     printf(" seconds\n\n");
 }
 
-static int print_functions(const gp_report_t *report, const tables_t *tables)
+static int print_functions(const gp_source_t *source, const gp_report_t *report, const tables_t *tables)
 {
-    gp_stats_t stats = {0};
+    gp_stats_t stats = {.cores_s = gp_source_hosts(source) > 0 ? (double)report->duration_ns / 1e9 : 0};
     if (report->is_unknown)
         return 0;
     int result = gp_stats_add_report(&stats, report);
@@ -116,7 +116,7 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
 {
     gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
     if (source->has_stored_paths)
-        return print_functions(report, tables);
+        return print_functions(source, report, tables);
     switch (source->options.by) {
     case GP_BY_COROUTINE:
         return gp_report_print_coroutines(source, sums, &options);
@@ -129,7 +129,7 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
     case GP_BY_SPAN:
         break;
     }
-    return print_functions(report, tables);
+    return print_functions(source, report, tables);
 }
 
 static int print(const gp_source_t *source, const tables_t *tables, int *status)
@@ -169,8 +169,13 @@ int gp_command_report(const gp_arguments_t *arguments)
                                               "sorted: sort, stats, callers, callees, ...")
                    : gp_shell(arguments);
     int status = prepare(&tables, arguments);
-    if (status == 0 && arguments->by != NULL && strcmp(arguments->by, "request") == 0 &&
-        arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])) {
+    const char *of_store =
+        arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
+            ? arguments->by
+            : "";
+    if (status == 0 && strcmp(of_store, "victim-time") == 0)
+        status = gp_store_print_delays(arguments);
+    if (status == 0 && strcmp(of_store, "request") == 0) {
         const gp_table_options_t options = {tables.sorts, gp_restriction_list_items(&tables.rows)};
         status = gp_store_print_requests(arguments, &options);
         free_tables(&tables);

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "fleet/shipper.h"
 #include "message.h"
+#include "slow.h"
 
 static volatile sig_atomic_t stopped;
 
@@ -75,6 +76,7 @@ int gp_command_ship(const gp_arguments_t *arguments)
         .with_info = arguments->with_info,
         .out = stdout,
         .say = gp_warn,
+        .coroutines = gp_slow_coroutines,
         .stop = &stopped,
     };
     if (arguments->to.count == 0)

@@ -322,6 +322,13 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     return status;
 }
 
+uint64_t gp_source_hosts(const gp_source_t *source)
+{
+    const gp_dataset_meta_t *hosts =
+        source->options.measure == GP_MEASURE_CPU ? gp_dataset_meta(source->dataset, "hosts") : NULL;
+    return hosts != NULL ? strtoull(hosts->value, NULL, 10) : 0;
+}
+
 gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options_t *options)
 {
     gp_progress_begin("naming the functions of", source->path, -1);

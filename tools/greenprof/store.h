@@ -26,5 +26,8 @@ int gp_store_filters(const gp_arguments_t *arguments, gp_store_filters_t *filter
 struct gp_table_options;
 int gp_store_print_requests(const gp_arguments_t *arguments, const struct gp_table_options *options);
 
+// Print which coroutines kept a thread from which others: above `report --by victim-time`. Returns as that.
+int gp_store_print_delays(const gp_arguments_t *arguments);
+
 // Is it the URL of a store, asked for critical paths? They come as samples of requests, not as requests.
 bool gp_store_has_paths(const gp_arguments_t *arguments);

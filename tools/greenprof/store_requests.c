@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// greenprof report --by request of a store: the slowest requests of all services, and their endpoints.
+// greenprof report --by request of a store: the slowest requests of all services, and their endpoints. --by
+// victim-time: hogs and their victims.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -195,5 +196,51 @@ int gp_store_print_requests(const gp_arguments_t *arguments, const gp_table_opti
         printf("\n");
     free(filters.items);
     free((char *)printing.shown);
+    return status;
+}
+
+static int print_delay(void *context, const gp_ask_delay_t *delay)
+{
+    printing_t *printing = context;
+    if (!printing->has_header)
+        printf("   Long slices, and what was ready meanwhile, milliseconds\n\n     delay    times coroutine\n");
+    printing->has_header = true;
+    gp_print_ms(delay->ns, 10);
+    printf(" %8" PRIu64 " ", delay->count);
+    gp_print_text(delay->hog);
+    printf(" of ");
+    gp_print_text(delay->service);
+    printf(" kept ");
+    gp_print_text(delay->victim);
+    if (delay->endpoint[0] != '\0') {
+        printf(" for ");
+        gp_print_text(delay->endpoint);
+    }
+    printf(" waiting\n");
+    return 0;
+}
+
+int gp_store_print_delays(const gp_arguments_t *arguments)
+{
+    enum { SHOWN = 20 };
+    char error[GP_FLEET_ERROR_SIZE] = "", *shown = gp_ask_shown(arguments->operands[0]);
+    gp_store_filters_t filters;
+    printing_t printing = {.shown = shown};
+    if (shown == NULL || gp_store_filters(arguments, &filters) < 0) {
+        free(shown);
+        return gp_fail("command line", "%s", strerror(ENOMEM));
+    }
+    const gp_ask_delays_t ask = {.limit = SHOWN,
+                                 .filters = filters.items,
+                                 .filter_count = filters.count,
+                                 .take = print_delay,
+                                 .context = &printing};
+    int result = gp_ask_delays(arguments->operands[0], &ask, error), status = 0;
+    if (result < 0)
+        status = gp_fail(shown, "%s", error);
+    else if (printing.has_header)
+        printf("\n");
+    free(filters.items);
+    free(shown);
     return status;
 }
