@@ -209,8 +209,7 @@ static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char
 {
     statement_t ask = {.len = 0};
     char count[32];
-    add(&ask,
-        "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'greenprof_%s' AND name = '%s'",
+    add(&ask, "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'greenprof_%s' AND name = '%s'",
         gp_clickhouse_database(clickhouse), table, column);
     int result = gp_clickhouse_ask_text(clickhouse, ask.text, count, sizeof(count), error);
     *has = result == 0 && strcmp(count, "0") != 0;

@@ -55,8 +55,8 @@ typedef struct gp_piece { // zero-initialized = empty
 int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
                   const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE]);
 
-// Critical paths and delays of a capture that has ended: the piece [size, size + 1). All of the capture is summed up for it.
-// Returns as gp_piece_make(); -EOVERFLOW where they are too many rows.
+// Critical paths and delays of a capture that has ended: the piece [size, size + 1). All of the capture is summed up
+// for it. Returns as gp_piece_make(); -EOVERFLOW where they are too many rows.
 int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
                         char error[GP_READER_ERROR_SIZE]);
 

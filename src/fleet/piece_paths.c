@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The critical paths of a capture's requests, and what coroutines waited for long slices of others, as a batch: when the
-// capture has ended, as a path may need what came late.
+// The critical paths of a capture's requests, and what coroutines waited for long slices of others, as a batch: when
+// the capture has ended, as a path may need what came late.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static int add_delay(gp_piece_t *piece, const gp_dataset_t *dataset, const gp_da
         .coro_id = dataset->coros[delay->coro].record.id,
         .hog_id = dataset->coros[hog->coro].record.id,
         .trace = dataset->traces[delay->trace].index,
-        .samples = 1, // of the whole delay
+        .samples = 1,        // of the whole delay
         .kind = GP_KIND_CPU, // the stack as it is
         .measure = GP_ROW_VICTIM_TIME,
     };
@@ -118,7 +118,8 @@ int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t s
 {
     *piece = (gp_piece_t){.known = known, .options = options, .grain_ns = options->grain_ns};
     bool is_first = !known->has_header;
-    gp_dataset_t *dataset = lseek(fd, 0, SEEK_SET) == 0 ? gp_dataset_load_fd(fd, GP_KEEP_REQUESTS | GP_KEEP_HOGS, error) : NULL;
+    gp_dataset_t *dataset =
+        lseek(fd, 0, SEEK_SET) == 0 ? gp_dataset_load_fd(fd, GP_KEEP_REQUESTS | GP_KEEP_HOGS, error) : NULL;
     if (dataset == NULL)
         return -errno;
     known->header = dataset->header;
