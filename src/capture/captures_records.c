@@ -48,6 +48,8 @@ static const shape_t shapes[] = {
     [GP_CHUNK_SAMPLES] =
         SHAPE(sample, FIELD(sample, time_ns, TIME), FIELD(sample, coro_id, CORO), FIELD(sample, thread, THREAD),
               FIELD(sample, stack_id, STACK), FIELD(sample, trace, TRACE)),
+    [GP_CHUNK_SUMS] = SHAPE(sum, FIELD(sum, time_ns, TIME), FIELD(sum, coro_id, CORO), FIELD(sum, stack_id, STACK),
+                            FIELD(sum, trace, TRACE)),
     [GP_CHUNK_LEDGER] =
         SHAPE(ledger, FIELD(ledger, time_ns, TIME), FIELD(ledger, coro_id, CORO), FIELD(ledger, trace, TRACE)),
     [GP_CHUNK_HOGS] = SHAPE(hog, FIELD(hog, id, HOG), FIELD(hog, start_ns, TIME), FIELD(hog, coro_id, CORO),
@@ -159,6 +161,7 @@ static int pass_fixed(const gp_captures_pass_t *pass, enum gp_chunk_type type, c
 PASS_FIXED(thread, GP_CHUNK_THREADS)
 PASS_FIXED(coro, GP_CHUNK_COROS)
 PASS_FIXED(origin, GP_CHUNK_ORIGINS)
+PASS_FIXED(sum, GP_CHUNK_SUMS)
 PASS_FIXED(ledger, GP_CHUNK_LEDGER)
 PASS_FIXED(delay, GP_CHUNK_DELAYS)
 PASS_FIXED(call, GP_CHUNK_CALLS)
@@ -360,7 +363,7 @@ static int on_end(void *context, const gp_end_record_t *end)
 
 // A kind of record that is new to captures belongs here, too ("samples" is another way to be given them); a census is
 // left out.
-_Static_assert(sizeof(gp_reader_handlers_t) == 21 * sizeof(int (*)(void)), "every kind of record is passed on");
+_Static_assert(sizeof(gp_reader_handlers_t) == 22 * sizeof(int (*)(void)), "every kind of record is passed on");
 
 const gp_reader_handlers_t gp_captures_handlers = {
     .meta = on_meta,
@@ -372,6 +375,7 @@ const gp_reader_handlers_t gp_captures_handlers = {
     .trace = on_trace,
     .stack = on_stack,
     .samples = on_samples,
+    .sum = on_sum,
     .ledger = on_ledger,
     .hog = on_hog,
     .span = on_span,

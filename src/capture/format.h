@@ -107,7 +107,8 @@ typedef struct gp_packed_column {
     X(14, CALLS, call, PLAIN, 2) /* of exact mode */                                                                   \
     X(16, ACTIVITIES, activity, PACKED, 2)                                                                             \
     X(17, CENSUS, census, PLAIN, 2)                                                                                    \
-    X(18, ORIGINS, origin, PACKED, 2)
+    X(18, ORIGINS, origin, PACKED, 2)                                                                                  \
+    X(24, SUMS, sum, PACKED, 1) /* before the samples that they are about */
 #define GP_RECORDS_WITH_TAIL(X) /* that many more bytes as a field says */                                             \
     X( 1, META, meta, PLAIN, 0)                                                                                        \
     X( 2, MODULES, module, PLAIN, 0)                                                                                   \
@@ -208,6 +209,18 @@ typedef struct gp_sample_record {
     uint32_t trace;     // 32 trace index
     uint32_t kind;      // 36 enum gp_sample_kind
 } gp_sample_record_t;   // 40
+
+// The sample of the same time, coroutine, stack, trace and kind is the sum of several: a store's answer has such.
+typedef struct gp_sum_record {
+    uint64_t time_ns;   //  0
+    uint64_t coro_id;   //  8
+    uint64_t samples;   // 16 how many
+    double squares_ns2; // 24 sum of the squares of their weights
+    uint32_t stack_id;  // 32
+    uint32_t trace;     // 36 trace index
+    uint32_t kind;      // 40
+    uint32_t reserved;  // 44
+} gp_sum_record_t;      // 48
 
 // Exact time of one coroutine under one trace since its ledger record before. All but longest_ns are differences modulo
 // 2^64: a wait first told as waiting may turn out to have been parked.

@@ -11,6 +11,7 @@
 
 #include "fleet/ask_capture.h"
 #include "fleet/ask_question.h"
+#include "fleet/clickhouse_schema.h"
 
 bool gp_ask_is_url(const char *text)
 {
@@ -26,66 +27,118 @@ char *gp_ask_shown(const char *text)
     return shown;
 }
 
+enum { IDS_AT_ONCE = 8000 }; // of a query of at most 256 KiB, which is what a server takes unless it was told otherwise
+
+// Squares of the weights. A row of one sample has them by its weight; one of several that an older shipper sent is
+// taken for samples that are alike.
+#define SQUARE        "toFloat64(weight_ns) * weight_ns"
+#define SQUARES       "sum(if(samples = 1, " SQUARE ", if(squares_ns2 > 0, squares_ns2, " SQUARE " / greatest(samples, 1))))"
+#define SQUARES_ALIKE "sum(" SQUARE " / greatest(samples, 1))"
+
+// Only what tells rows apart is grouped by: a stack and a state are a key of one word, which is what makes a question
+// about all rows fast.
 static int ask_samples(const gp_question_t *question, const gp_ask_t *ask, gp_ask_answer_t *answer)
 {
-    const char *name = ask->by != NULL ? ask->by : "coroutine";
-    char *select = NULL;
+    static const char none[] = "''";
+    bool is_path = ask->measure == GP_ROW_CRITICAL_PATH, is_delay = ask->measure == GP_ROW_VICTIM_TIME;
+    const char *name = is_path ? "endpoint" : is_delay ? "coroutine" : ask->by != NULL ? ask->by : none;
+    const char *root = is_path ? "coroutine" : is_delay ? "hog" : none;
+    char *select = NULL, group[128];
+    snprintf(group, sizeof(group), " GROUP BY stack, state%s%s%s%s", name != none ? ", name" : "",
+             root != none ? ", root" : "", ask->with_traces ? ", trace_id" : "", ask->with_times ? ", at" : "");
+    if (is_delay)
+        strcat(group, " ORDER BY name, root, trace_id, at"); // as rows become hogs
     if (asprintf(&select,
-                 "SELECT stack, state, %s AS name, %s AS trace_id, %s AS at, sum(weight_ns) AS weight, "
-                 "toUInt64(sum(samples)) AS taken",
-                 name, ask->with_traces ? "trace" : "toFixedString('', 16)",
-                 ask->with_times ? "toUInt32(time)" : "toUInt32(0)") < 0)
+                 "SELECT stack, state, %s AS name, %s AS root, %s AS trace_id, %s AS at, sum(weight_ns) AS weight, "
+                 "toUInt64(sum(samples)) AS taken, %s AS squares, toUInt32(min(time)) AS first, toUInt32(max(time)) AS "
+                 "last",
+                 name, root, ask->with_traces ? "trace" : "toFixedString('', 16)",
+                 ask->with_times ? "toUInt32(time)" : "toUInt32(0)",
+                 !ask->with_errors        ? "toFloat64(0)"
+                 : question->version >= 2 ? SQUARES
+                                          : SQUARES_ALIKE) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
-    int result = gp_question_ask(question, select, " GROUP BY stack, state, name, trace_id, at", &answer->samples);
+    int result = gp_question_ask(question, select, group, &answer->samples);
     free(select);
+    if (result == 0 && answer->samples.len == 0)
+        return gp_question_fail(question, -ENODATA,
+                                is_path    ? "there are no critical paths of requests that were chosen"
+                                : is_delay ? "there are no delays that were chosen"
+                                           : "there are no samples that were chosen",
+                                "");
     return result;
 }
 
+static int ask_some_stacks(const gp_question_t *question, const uint64_t *ids, size_t count, gp_ask_answer_t *answer)
+{
+    char *where = NULL;
+    size_t size;
+    FILE *text = open_memstream(&where, &size);
+    if (text == NULL)
+        return -ENOMEM;
+    fputs(" WHERE tenant = ", text);
+    int result = gp_question_quote(text, question->tenant);
+    for (size_t i = 0; i < count; i++)
+        fprintf(text, "%s%" PRIu64, i == 0 ? " AND stack IN (" : ",", ids[i]);
+    fputs(")) GROUP BY stack", text);
+    result = fclose(text) == 0 ? result : -ENOMEM;
+    const gp_question_t stacks = {.clickhouse = question->clickhouse,
+                                  .prefix = question->prefix,
+                                  .table = "stacks",
+                                  .where = where,
+                                  .error = question->error};
+    if (result == 0)
+        result = gp_question_ask(&stacks,
+                                 "SELECT stack, argMin(names, nameless), argMin(files, nameless), argMin(lines, "
+                                 "nameless) FROM (SELECT stack, names, files, lines, arrayCount(x -> x != '', builds) "
+                                 "AS nameless",
+                                 "", &answer->stacks);
+    else
+        gp_question_fail(question, result, strerror(-result), "");
+    free(where);
+    return result;
+}
+
+// In the order of the table, so that each query reads a part of it.
 static int ask_stacks(const gp_question_t *question, gp_ask_answer_t *answer)
 {
-    char *select = NULL, *tenant = NULL;
-    size_t size;
-    FILE *text = open_memstream(&tenant, &size);
-    int result = text != NULL ? gp_question_quote(text, question->tenant) : -ENOMEM;
-    if (text != NULL && fclose(text) != 0)
-        result = -ENOMEM;
-    if (result == 0 && asprintf(&select,
-                                "SELECT stack, argMin(names, nameless), argMin(files, nameless), argMin(lines, "
-                                "nameless) FROM (SELECT stack, "
-                                "names, files, lines, arrayCount(x -> x != '', builds) AS nameless FROM %sstacks WHERE "
-                                "tenant = %s AND stack "
-                                "GLOBAL IN (SELECT DISTINCT stack",
-                                question->prefix, tenant) < 0)
-        result = -ENOMEM;
-    result = result == 0 ? gp_question_ask(question, select, ")) GROUP BY stack", &answer->stacks)
-                         : gp_question_fail(question, result, strerror(-result), "");
-    free(select);
-    free(tenant);
+    size_t count = 0;
+    uint64_t *ids = NULL;
+    int result = gp_ask_stack_ids(answer, &ids, &count);
+    if (result < 0)
+        return gp_question_fail(question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result),
+                                "");
+    for (size_t i = 0; i < count && result == 0; i += IDS_AT_ONCE)
+        result = ask_some_stacks(question, &ids[i], count - i < IDS_AT_ONCE ? count - i : (size_t)IDS_AT_ONCE, answer);
+    free(ids);
     return result;
 }
 
-static int ask_span(const gp_question_t *question, gp_ask_answer_t *answer)
+static int ask_hosts(const gp_question_t *question, gp_ask_answer_t *answer)
 {
     char text[64], *query = NULL;
-    if (asprintf(&query, "SELECT toUInt32(min(time)), toUInt32(max(time)), count() FROM %s%s%s", question->prefix,
-                 question->table, question->where) < 0)
+    if (asprintf(
+            &query,
+            "SELECT uniqExact(host) FROM %sprocesses WHERE process GLOBAL IN (SELECT DISTINCT process FROM %s%s%s)",
+            question->prefix, question->prefix, question->table, question->where) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     int result = gp_clickhouse_ask_text(question->clickhouse, query, text, sizeof(text), question->error);
-    uint64_t count = 0;
+    answer->hosts = strtoull(text, NULL, 10);
     free(query);
-    if (result == 0 && sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &answer->first_s, &answer->last_s, &count) != 3)
-        return gp_question_fail(question, -EBADMSG, "an answer that cannot be: ", text);
-    if (result == 0 && count == 0)
-        return gp_question_fail(question, -ENODATA, "there are no samples that were chosen", "");
     return result;
 }
 
 static int ask_all(const gp_question_t *question, const gp_ask_t *ask, gp_ask_answer_t *answer)
 {
-    int result = ask_span(question, answer);
+    if (ask->measure == GP_ROW_VICTIM_TIME && question->version < 2)
+        return gp_question_fail(question, -ENODATA, "the store has no delays: they come with a shipper of this version",
+                                "");
+    answer->from_s = question->from_s;
+    answer->to_s = question->to_s;
+    int result = ask_samples(question, ask, answer);
     if (result == 0)
-        result = ask_samples(question, ask, answer);
-    return result == 0 ? ask_stacks(question, answer) : result;
+        result = ask_stacks(question, answer);
+    return result == 0 && ask->with_hosts ? ask_hosts(question, answer) : result;
 }
 
 // The file has a name only as long as it is written.
@@ -115,6 +168,10 @@ static int ask_url(const gp_fleet_url_t *url, const gp_ask_t *ask, char *error)
     gp_ask_answer_t answer = {0};
     gp_question_t question;
     int result = gp_question_open(&question, url, "samples", ask->filters, ask->filter_count, error);
+    if (result == 0)
+        result = gp_question_measure(&question, ask->measure);
+    if (result == 0)
+        result = gp_schema_version(question.clickhouse, &question.version, error);
     if (result == 0)
         result = ask_all(&question, ask, &answer);
     if (result == 0)

@@ -69,13 +69,14 @@ static bool read_moment(const char *text, uint64_t *seconds)
     return false;
 }
 
-static int put_moment(FILE *query, const char *name, const char *value, bool of_spans)
+static int put_moment(FILE *query, gp_question_t *question, const char *name, const char *value, bool has_start)
 {
     uint64_t seconds;
     const char *than = strcmp(name, "from") == 0 ? ">=" : "<";
     if (!read_moment(value, &seconds))
         return -EINVAL;
-    if (of_spans)
+    *(strcmp(name, "from") == 0 ? &question->from_s : &question->to_s) = seconds;
+    if (has_start)
         fprintf(query, "start_ns %s %" PRIu64 "000000000", than, seconds);
     else
         fprintf(query, "time %s toDateTime(%" PRIu64 ")", than, seconds);
@@ -132,15 +133,15 @@ static int put_trace(FILE *query, const char *value)
     return 0;
 }
 
-static int put_filter(FILE *query, const gp_question_t *question, const gp_row_pair_t *filter)
+static int put_filter(FILE *query, gp_question_t *question, const gp_row_pair_t *filter)
 {
-    bool of_spans = strcmp(question->table, "spans") == 0;
+    bool of_spans = strcmp(question->table, "spans") == 0, has_start = strcmp(question->table, "samples") != 0;
     if (strcmp(filter->key, "label") == 0)
         return put_label(query, question->prefix, question->tenant, filter->value);
     if (strcmp(filter->key, "trace") == 0)
         return put_trace(query, filter->value);
     if (strcmp(filter->key, "from") == 0 || strcmp(filter->key, "to") == 0)
-        return put_moment(query, filter->key, filter->value, of_spans);
+        return put_moment(query, question, filter->key, filter->value, has_start);
     if (of_spans && strcmp(filter->key, "version") == 0)
         return put_elsewhere(query, question, "process", "processes", filter);
     if (of_spans && strcmp(filter->key, "endpoint") == 0)
@@ -150,7 +151,7 @@ static int put_filter(FILE *query, const gp_question_t *question, const gp_row_p
 }
 
 // All values of one name: either of them; of different names: each.
-static int put_filters(FILE *query, const gp_question_t *question)
+static int put_filters(FILE *query, gp_question_t *question)
 {
     for (const char *const *name = filter_names; *name != NULL; name++) {
         unsigned count = 0;
@@ -177,11 +178,21 @@ static int make_where(gp_question_t *question)
     FILE *query = open_memstream(&question->where, &size);
     if (query == NULL)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
-    fprintf(query, " WHERE %stenant = ", strcmp(question->table, "samples") == 0 ? "measure = 0 AND " : "");
+    fputs(" WHERE tenant = ", query);
     int result = gp_question_quote(query, question->tenant);
     if (result == 0)
         result = put_filters(query, question);
     return fclose(query) == 0 ? result : gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+}
+
+int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
+{
+    char *where = NULL;
+    if (asprintf(&where, "%s AND measure = %d", question->where, (int)measure) < 0)
+        return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    free(question->where);
+    question->where = where;
+    return 0;
 }
 
 static int take(void *context, const void *bytes, size_t len)

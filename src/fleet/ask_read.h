@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/cursor.h"
+#include "base/memory.h"
 
 typedef struct gp_ask_bytes { // zero-initialized = empty
     uint8_t *data;
@@ -29,4 +30,10 @@ static inline gp_ask_text_t gp_ask_read_bytes(gp_cursor_t *cursor, uint64_t len)
 static inline gp_ask_text_t gp_ask_read_text(gp_cursor_t *cursor)
 {
     return gp_ask_read_bytes(cursor, gp_read_uleb(cursor));
+}
+
+// A copy with a NUL; NULL when memory is short.
+static inline const char *gp_ask_keep(gp_arena_t *arena, gp_ask_text_t text)
+{
+    return gp_arena_text(arena, (const char *)text.bytes, text.len);
 }

@@ -28,11 +28,6 @@ static int join_processes(gp_question_t *question)
     return fclose(query) == 0 ? result : -ENOMEM;
 }
 
-static const char *keep(gp_arena_t *arena, gp_ask_text_t text)
-{
-    return gp_arena_text(arena, (const char *)text.bytes, text.len);
-}
-
 // Keys, then values, as many.
 static int read_info(gp_cursor_t *cursor, gp_arena_t *arena, gp_row_span_t *row)
 {
@@ -43,11 +38,11 @@ static int read_info(gp_cursor_t *cursor, gp_arena_t *arena, gp_row_span_t *row)
     if (info == NULL)
         return -ENOMEM;
     for (uint64_t i = 0; i < count; i++)
-        info[i].key = keep(arena, gp_ask_read_text(cursor));
+        info[i].key = gp_ask_keep(arena, gp_ask_read_text(cursor));
     if (gp_read_uleb(cursor) != count)
         return -EBADMSG;
     for (uint64_t i = 0; i < count; i++) {
-        info[i].value = keep(arena, gp_ask_read_text(cursor));
+        info[i].value = gp_ask_keep(arena, gp_ask_read_text(cursor));
         if (info[i].key == NULL || info[i].value == NULL)
             return -ENOMEM;
     }
@@ -77,9 +72,9 @@ static int read_span(gp_cursor_t *cursor, gp_arena_t *arena, gp_ask_span_t *span
     row->has_times = !(flags & GP_STORED_NO_TIMES);
     row->has_failed = flags & GP_STORED_FAILED;
     row->has_remote_parent = flags & GP_STORED_REMOTE_PARENT;
-    row->name = keep(arena, gp_ask_read_text(cursor));
-    span->service = keep(arena, gp_ask_read_text(cursor));
-    span->host = keep(arena, gp_ask_read_text(cursor));
+    row->name = gp_ask_keep(arena, gp_ask_read_text(cursor));
+    span->service = gp_ask_keep(arena, gp_ask_read_text(cursor));
+    span->host = gp_ask_keep(arena, gp_ask_read_text(cursor));
     span->pid = (uint32_t)gp_read_uint(cursor, sizeof(span->pid));
     read_times(cursor, row);
     if (row->name == NULL || span->service == NULL || span->host == NULL)

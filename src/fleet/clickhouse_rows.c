@@ -63,6 +63,7 @@ static void put_trace(gp_native_t *block, const uint8_t trace[16])
 #define TEXT(name, value)  COLUMN(name, "String", put_text(block, value))
 #define U64(name, value)   COLUMN(name, "UInt64", gp_native_u64(block, value))
 #define U32(name, value)   COLUMN(name, "UInt32", gp_native_u32(block, (uint32_t)(value)))
+#define F32(name, value)   COLUMN(name, "Float32", gp_native_f32(block, (float)(value)))
 #define U8(name, value)    COLUMN(name, "UInt8", gp_native_u8(block, (uint8_t)(value)))
 #define DAY(name, value)   COLUMN(name, "Date", gp_native_u16(block, (uint16_t)(value)))
 #define TIME(name, value)  COLUMN(name, "DateTime", gp_native_u32(block, (uint32_t)(value)))
@@ -99,6 +100,8 @@ static void write_samples(gp_native_t *block, const gp_rows_t *rows)
     U64("weight_ns", batch->samples[i].weight_ns);
     U32("samples", batch->samples[i].samples);
     U64("batch", batch->id);
+    F32("squares_ns2", batch->samples[i].samples > 1 ? batch->samples[i].squares_ns2 : 0);
+    TEXT("hog", batch->samples[i].hog);
 }
 
 static void write_times(gp_native_t *block, const gp_rows_t *rows,

@@ -25,6 +25,9 @@ static const gp_schema_column_t samples[] = {
     {"weight_ns", "UInt64"},
     {"samples", "UInt32"},
     {"batch", "UInt64"},
+    // Sum of the squares of the samples' weights, where they are several: else it is that of weight_ns. 0 = not known.
+    {"squares_ns2", "Float32"},
+    {"hog", "String"}, // of measure 2: whose stack it is; `coroutine` waited
     {0},
 };
 
@@ -123,6 +126,16 @@ const gp_schema_table_info_t gp_schema_tables[GP_TABLES] = {
     [GP_TABLE_BATCHES] = {"batches", "ReplacingMergeTree(sent)", "day", "batch", batches},
 };
 
+// Columns that were not there from the first version on.
+static const struct {
+    enum gp_schema_table table;
+    const char *column;
+    unsigned version;
+} steps[] = {
+    {GP_TABLE_SAMPLES, "squares_ns2", 2},
+    {GP_TABLE_SAMPLES, "hog", 2},
+};
+
 typedef struct statement { // text that is put together
     char text[8192];
     size_t len;
@@ -192,6 +205,56 @@ static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t 
     return run(clickhouse, &all, error);
 }
 
+static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char *column, bool *has, char *error)
+{
+    statement_t ask = {.len = 0};
+    char count[32];
+    add(&ask, "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'greenprof_%s' AND name = '%s'",
+        gp_clickhouse_database(clickhouse), table, column);
+    int result = gp_clickhouse_ask_text(clickhouse, ask.text, count, sizeof(count), error);
+    *has = result == 0 && strcmp(count, "0") != 0;
+    return result;
+}
+
+// ClickHouse 18.16 knows no ADD COLUMN IF NOT EXISTS: where another shipper was faster, it is there in the end.
+static int add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_schema_column_t *column, char *error)
+{
+    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    statement_t statement = {.len = 0};
+    bool has;
+    int result = has_column(clickhouse, table, column->name, &has, error);
+    if (result < 0 || has)
+        return result;
+    add(&statement, "ALTER TABLE %s.greenprof_%s ", database, table);
+    if (cluster[0] != '\0')
+        add(&statement, "ON CLUSTER %s ", cluster);
+    add(&statement, "ADD COLUMN `%s` %s", column->name, column->type);
+    result = run(clickhouse, &statement, error);
+    if (result < 0 && has_column(clickhouse, table, column->name, &has, error) == 0 && has)
+        return 0;
+    return result;
+}
+
+// Columns of later steps than the version that the store has. The part of each server first: the whole asks for them.
+static int add_new_columns(gp_clickhouse_t *clickhouse, unsigned version, char *error)
+{
+    char local[64];
+    bool is_cluster = gp_clickhouse_cluster(clickhouse)[0] != '\0';
+    int result = 0;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == 0; i++) {
+        const gp_schema_table_info_t *table = &gp_schema_tables[steps[i].table];
+        const gp_schema_column_t *column = table->columns;
+        if (steps[i].version <= version)
+            continue;
+        while (strcmp(column->name, steps[i].column) != 0)
+            column++;
+        snprintf(local, sizeof(local), "%s_local", table->name);
+        result = is_cluster ? add_column(clickhouse, local, column, error) : 0;
+        result = result == 0 ? add_column(clickhouse, table->name, column, error) : result;
+    }
+    return result;
+}
+
 static const gp_schema_column_t versions[] = {{"version", "UInt32"}, {"made", "DateTime"}, {0}};
 static const gp_schema_table_info_t version_table = {"versions", "ReplacingMergeTree", NULL, "version", versions};
 
@@ -231,6 +294,8 @@ int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE])
     result = make_database(clickhouse, error);
     for (size_t i = 0; i < GP_TABLES && result == 0; i++)
         result = make_table(clickhouse, &gp_schema_tables[i], error);
+    if (result == 0 && version > 0)
+        result = add_new_columns(clickhouse, version, error);
     if (result == 0)
         result = make_table(clickhouse, &version_table, error);
     statement_t done = {.len = 0};

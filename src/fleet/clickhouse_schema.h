@@ -31,10 +31,11 @@ typedef struct gp_schema_table_info {
 
 extern const gp_schema_table_info_t gp_schema_tables[GP_TABLES];
 
-enum { GP_SCHEMA_VERSION = 1 };
+enum { GP_SCHEMA_VERSION = 2 };
 
-// Bring the tables to this version: make those that are missing, on every server of the cluster where there is one.
-// A store of a later version is left as it is. Returns as gp_clickhouse_ask().
+// Bring the tables to this version: make those that are missing, and add columns to those that are there, on every
+// server of the cluster where there is one. A store of a later version is left as it is. Returns as
+// gp_clickhouse_ask().
 int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE]);
 
 // The version that a store has, 0 = none.

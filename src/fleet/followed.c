@@ -184,9 +184,16 @@ static int see_span(void *context, const gp_span_record_t *span, const char *nam
     return 0;
 }
 
+static int see_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
+{
+    (void)hog, (void)stacks;
+    ((gp_known_t *)context)->has_hogs = true;
+    return 0;
+}
+
 void gp_followed_look(gp_followed_t *followed)
 {
-    static const gp_reader_handlers_t handlers = {.end = see_end, .span = see_span};
+    static const gp_reader_handlers_t handlers = {.end = see_end, .span = see_span, .hog = see_hog};
     char error[GP_READER_ERROR_SIZE];
     gp_reader_summary_t summary;
     gp_reader_part_t part = {.from = 0};
@@ -199,7 +206,7 @@ void gp_followed_look(gp_followed_t *followed)
 
 bool gp_followed_has_paths(const gp_followed_t *followed)
 {
-    return followed->fd >= 0 && followed->known.ended && followed->known.has_requests &&
+    return followed->fd >= 0 && followed->known.ended && (followed->known.has_requests || followed->known.has_hogs) &&
            followed->at == followed->size && followed->size <= GP_FOLLOWED_PATHS_MAX;
 }
 

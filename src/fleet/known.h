@@ -53,7 +53,7 @@ typedef struct gp_known_sum {
 
 typedef struct gp_known {
     gp_file_header_t header;
-    bool has_header, ended, has_requests;
+    bool has_header, ended, has_requests, has_hogs;
     uint64_t end_ns; // the latest time seen
     // Kept.
     gp_arena_t texts;

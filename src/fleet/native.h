@@ -37,6 +37,13 @@ static inline void gp_native_u32(gp_native_t *block, uint32_t value)
         memcpy(at, &value, sizeof(value));
 }
 
+static inline void gp_native_f32(gp_native_t *block, float value)
+{
+    uint8_t *at = gp_native_room(block, sizeof(value));
+    if (at != NULL)
+        memcpy(at, &value, sizeof(value));
+}
+
 static inline void gp_native_u16(gp_native_t *block, uint16_t value)
 {
     uint8_t *at = gp_native_room(block, sizeof(value));

@@ -13,12 +13,12 @@ enum { SLOTS_MIN = 4096, ENDPOINT_SIZE = 512 };
 static bool same_row(const gp_piece_row_t *a, const gp_piece_row_t *b)
 {
     return a->bucket == b->bucket && a->coro_id == b->coro_id && a->trace == b->trace && a->stack_id == b->stack_id &&
-           a->kind == b->kind;
+           a->kind == b->kind && a->measure == b->measure && a->hog_id == b->hog_id;
 }
 
 static uint64_t hash_row(const gp_piece_row_t *row)
 {
-    uint64_t hash = row->bucket * 0x9e3779b97f4a7c15ull ^ row->coro_id;
+    uint64_t hash = row->bucket * 0x9e3779b97f4a7c15ull ^ row->coro_id ^ row->hog_id << 20;
     return gp_hash_u64(hash * 0x9e3779b97f4a7c15ull ^ ((uint64_t)row->trace << 32 | row->stack_id) ^
                        (uint64_t)row->kind << 29);
 }
@@ -51,6 +51,7 @@ int gp_piece_add_row(gp_piece_t *piece, const gp_piece_row_t *row)
         if (!same_row(known, row))
             continue;
         known->weight_ns += row->weight_ns;
+        known->squares_ns2 += row->squares_ns2;
         known->samples += row->samples;
         return 0;
     }
@@ -80,6 +81,7 @@ static int on_samples(void *context, const gp_sample_record_t *samples, size_t c
             .bucket = (piece->shift_ns + samples[i].time_ns) / piece->grain_ns,
             .coro_id = samples[i].coro_id,
             .weight_ns = samples[i].weight_ns,
+            .squares_ns2 = (double)samples[i].weight_ns * (double)samples[i].weight_ns,
             .trace = samples[i].trace,
             .stack_id = samples[i].stack_id,
             .samples = 1,
@@ -203,6 +205,13 @@ static int on_function(void *context, const gp_function_record_t *function, cons
     return gp_known_handlers.function(((gp_piece_t *)context)->known, function, name, file);
 }
 
+static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
+{
+    (void)hog, (void)stacks;
+    ((gp_piece_t *)context)->known->has_hogs = true; // they are sent when all of the delays are known
+    return 0;
+}
+
 static int on_stack(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames)
 {
     return gp_known_handlers.stack(((gp_piece_t *)context)->known, stack, frames);
@@ -225,6 +234,7 @@ static const gp_reader_handlers_t handlers = {
     .samples = on_samples,
     .span = on_span,
     .ledger = gp_piece_add_ledger,
+    .hog = on_hog,
     .counters = on_counters,
     .end = on_end,
 };
@@ -241,6 +251,8 @@ static int find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
     int result = 0;
     for (size_t i = 0; i < piece->row_count && result == 0; i++) {
         result = want(wanted, &known->coros, GP_KNOWN_CORO, piece->rows[i].coro_id);
+        if (result == 0)
+            result = want(wanted, &known->coros, GP_KNOWN_CORO, piece->rows[i].hog_id);
         if (result == 0)
             result = want(wanted, &known->stacks, GP_KNOWN_STACK, piece->rows[i].stack_id);
         if (result == 0)
@@ -297,20 +309,27 @@ static int number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *number)
     return 0;
 }
 
+static const char *name_coro(const gp_known_t *known, uint64_t id)
+{
+    const uint64_t *coro = gp_known_get(&known->coros, id);
+    return coro != NULL ? (const char *)(uintptr_t)*coro : "[unknown]";
+}
+
 static int name_row(gp_piece_t *piece, const gp_piece_row_t *row, gp_row_sample_t *sample)
 {
     const gp_known_t *known = piece->known;
-    const uint64_t *coro = gp_known_get(&known->coros, row->coro_id);
     const uint64_t *trace = row->trace != 0 ? gp_known_get(&known->traces, row->trace) : NULL;
     const uint64_t *endpoint = row->trace != 0 ? gp_known_get(&known->endpoints, row->trace) : NULL;
     *sample = (gp_row_sample_t){
         .time_s = row->bucket * piece->grain_ns / 1000000000,
         .endpoint = endpoint != NULL ? (const char *)(uintptr_t)*endpoint : "",
-        .coroutine = coro != NULL ? (const char *)(uintptr_t)*coro : "[unknown]",
-        .measure = piece->measure,
+        .coroutine = name_coro(known, row->coro_id),
+        .hog = row->hog_id != 0 ? name_coro(known, row->hog_id) : "",
+        .measure = row->measure,
         .state = row->kind,
         .samples = row->samples,
         .weight_ns = row->weight_ns,
+        .squares_ns2 = row->squares_ns2,
     };
     if (trace != NULL && !piece->options->no_traces)
         memcpy(sample->trace, (const void *)(uintptr_t)*trace, sizeof(sample->trace));
@@ -327,8 +346,12 @@ static int by_time(const void *left, const void *right)
         return a->stack < b->stack ? -1 : 1;
     if (a->state != b->state)
         return a->state < b->state ? -1 : 1;
+    if (a->measure != b->measure)
+        return a->measure < b->measure ? -1 : 1;
     int order = memcmp(a->trace, b->trace, sizeof(a->trace));
-    return order != 0 ? order : a->coroutine != b->coroutine ? strcmp(a->coroutine, b->coroutine) : 0;
+    if (order == 0 && a->coroutine != b->coroutine)
+        order = strcmp(a->coroutine, b->coroutine);
+    return order != 0 ? order : a->hog != b->hog ? strcmp(a->hog, b->hog) : 0;
 }
 
 static bool same_sample(const gp_row_sample_t *a, const gp_row_sample_t *b)
@@ -345,6 +368,7 @@ static void join_rows(gp_piece_t *piece)
         if (last != NULL && same_sample(last, &piece->samples[i]) &&
             (uint64_t)last->samples + piece->samples[i].samples <= UINT32_MAX) {
             last->weight_ns += piece->samples[i].weight_ns;
+            last->squares_ns2 += piece->samples[i].squares_ns2;
             last->samples += piece->samples[i].samples;
         } else {
             piece->samples[kept++] = piece->samples[i];

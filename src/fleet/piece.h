@@ -20,16 +20,18 @@ typedef struct gp_piece_options {
 typedef struct gp_piece_row { // of one stack, trace and coroutine of the capture
     uint64_t bucket;          // grains since 1970
     uint64_t coro_id;
+    uint64_t hog_id; // coroutine whose stack it is, where it is not its own; 0 = its own
     uint64_t weight_ns;
+    double squares_ns2;
     uint32_t trace, stack_id, samples;
     uint8_t kind;
+    uint8_t measure; // enum gp_row_measure
 } gp_piece_row_t;
 
 typedef struct gp_piece { // zero-initialized = empty
     gp_batch_t batch;
     gp_known_t *known;
     const gp_piece_options_t *options;
-    uint8_t measure;             // enum gp_row_measure
     uint64_t grain_ns, shift_ns; // shift: start of the capture since 1970
     gp_piece_row_t *rows;
     size_t row_count, row_capacity;
@@ -55,8 +57,8 @@ typedef struct gp_piece { // zero-initialized = empty
 int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
                   const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE]);
 
-// The critical paths of a capture that has ended: the piece [size, size + 1). All of the capture is summed up for it.
-// Returns as gp_piece_make(); -EOVERFLOW where they are too many rows.
+// Critical paths and delays of a capture that has ended: the piece [size, size + 1). All of the capture is summed up
+// for it. Returns as gp_piece_make(); -EOVERFLOW where they are too many rows.
 int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
                         char error[GP_READER_ERROR_SIZE]);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The critical paths of a capture's requests as a batch: when the capture has ended, as a path may need what came late.
+// The critical paths of a capture's requests, and what coroutines waited for long slices of others, as a batch: when
+// the capture has ended, as a path may need what came late.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static int take_path(void *context, uint32_t request, const gp_path_segment_t *s
             .stack_id = segment->stack != GP_INDEX_NONE ? dataset->stacks[segment->stack].id : 0,
             .samples = 1,
             .kind = (uint8_t)segment->state,
+            .measure = GP_ROW_CRITICAL_PATH,
         };
         result = row.weight_ns > 0 ? gp_piece_add_row(walk->piece, &row) : 0;
     }
@@ -79,13 +81,45 @@ static int walk_paths(gp_piece_t *piece, const gp_dataset_t *dataset)
     return result;
 }
 
+// What one coroutine waited for a long slice, divided among the stacks that the slice was seen with.
+static int add_delay(gp_piece_t *piece, const gp_dataset_t *dataset, const gp_dataset_delay_t *delay)
+{
+    const gp_dataset_hog_t *hog = &dataset->hogs[delay->hog];
+    gp_piece_row_t row = {
+        .bucket = (piece->shift_ns + hog->start_ns) / piece->grain_ns,
+        .coro_id = dataset->coros[delay->coro].record.id,
+        .hog_id = dataset->coros[hog->coro].record.id,
+        .trace = dataset->traces[delay->trace].index,
+        .samples = 1,        // of the whole delay
+        .kind = GP_KIND_CPU, // the stack as it is
+        .measure = GP_ROW_VICTIM_TIME,
+    };
+    uint64_t weight_ns = 0, before = 0, given = 0;
+    int result = 0;
+    for (uint32_t i = 0; i < hog->stack_count; i++)
+        weight_ns += hog->stacks[i].weight_ns;
+    for (uint32_t i = 0; i < hog->stack_count && weight_ns > 0 && result == 0; i++) {
+        before += hog->stacks[i].weight_ns;
+        uint64_t upto = (uint64_t)((unsigned __int128)delay->delay_ns * before / weight_ns);
+        row.stack_id = dataset->stacks[hog->stacks[i].stack_id].id;
+        row.weight_ns = upto - given;
+        given = upto;
+        result = gp_piece_add_row(piece, &row);
+        row.samples = 0;
+    }
+    if (weight_ns > 0 || result < 0)
+        return result;
+    row.weight_ns = delay->delay_ns;
+    return gp_piece_add_row(piece, &row);
+}
+
 int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
                         char error[GP_READER_ERROR_SIZE])
 {
-    *piece = (gp_piece_t){
-        .known = known, .options = options, .grain_ns = options->grain_ns, .measure = GP_ROW_CRITICAL_PATH};
+    *piece = (gp_piece_t){.known = known, .options = options, .grain_ns = options->grain_ns};
     bool is_first = !known->has_header;
-    gp_dataset_t *dataset = lseek(fd, 0, SEEK_SET) == 0 ? gp_dataset_load_fd(fd, GP_KEEP_REQUESTS, error) : NULL;
+    gp_dataset_t *dataset =
+        lseek(fd, 0, SEEK_SET) == 0 ? gp_dataset_load_fd(fd, GP_KEEP_REQUESTS | GP_KEEP_HOGS, error) : NULL;
     if (dataset == NULL)
         return -errno;
     known->header = dataset->header;
@@ -95,6 +129,8 @@ int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t s
     piece->batch.to = size + 1;
     piece->batch.is_paths = piece->batch.is_last = true;
     int result = walk_paths(piece, dataset);
+    for (size_t i = 0; i < dataset->delay_count && result == 0; i++)
+        result = add_delay(piece, dataset, &dataset->delays[i]);
     if (result == 0)
         result = gp_piece_name(piece, fd, size, is_first, error);
     gp_dataset_free(dataset);

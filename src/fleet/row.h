@@ -2,9 +2,10 @@
 // What leaves a host: rows, made of one piece of one capture, together a batch.
 //
 // Model: a batch stands for the bytes [from, to) of a capture, or, where `is_paths` says so, for the critical paths of
-// the requests of a capture that has ended. Its id is a hash of these, so that the same piece makes a batch of the same
-// id, whoever makes it and how often. Weights are as sampled, in nanoseconds, unscaled: they add up to the capture's
-// samples whatever the pieces are. A row of samples is the sum of all samples that agree in everything but the weight.
+// the requests of a capture that has ended, and for the delays of coroutines that had to wait for long slices. Its id
+// is a hash of these, so that the same piece makes a batch of the same id, whoever makes it and how often. Weights are
+// as sampled, in nanoseconds, unscaled: they add up to the capture's samples whatever the pieces are. A row of samples
+// is the sum of all samples that agree in everything but the weight.
 //
 // Texts are UTF-8 or whatever the program used, ended by NUL, never NULL ("" = not known), and live as long as the
 // batch.
@@ -19,7 +20,7 @@
 enum gp_row_measure {
     GP_ROW_TIME = 0,          // what was sampled
     GP_ROW_CRITICAL_PATH = 1, // which part of a request's latency
-    GP_ROW_VICTIM_TIME = 2,   // what others waited for this
+    GP_ROW_VICTIM_TIME = 2,   // how long the coroutine was ready while the stack, which is another's, kept its thread
 };
 
 typedef struct gp_row_pair {
@@ -64,6 +65,8 @@ typedef struct gp_row_sample {
     uint32_t stack;        // number in the batch
     uint32_t samples;
     uint64_t weight_ns;
+    double squares_ns2; // sum of the squares of the samples' weights, which its error rests on
+    const char *hog;    // of GP_ROW_VICTIM_TIME: the coroutine that kept the thread, named as `coroutine`; else ""
 } gp_row_sample_t;
 
 // Times of spans are those of the coroutine on which they began.

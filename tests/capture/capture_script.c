@@ -347,6 +347,18 @@ static void on_delay(script_t *script)
     record(script, GP_CHUNK_DELAYS, &item, sizeof(item));
 }
 
+static void on_sum(script_t *script)
+{
+    gp_sum_record_t item = {.time_ns = number(script)};
+    item.coro_id = number(script);
+    item.stack_id = (uint32_t)number(script);
+    item.trace = (uint32_t)number(script);
+    item.kind = (uint32_t)number(script);
+    item.samples = number(script);
+    item.squares_ns2 = (double)number(script);
+    record(script, GP_CHUNK_SUMS, &item, sizeof(item));
+}
+
 static void add_span(script_t *script, enum gp_chunk_type type)
 {
     gp_span_record_t item = {.id = number(script)};
@@ -441,7 +453,7 @@ static const struct {
     {"end", on_end},           {"counters", on_counters},   {"chunk", on_chunk},
     {"skip", on_skip},         {"unknown", on_unknown},     {"bad", on_bad},
     {"raw", on_raw},           {"function", on_function},   {"hog", on_hog},
-    {"delay", on_delay},       {"open_span", on_open_span},
+    {"delay", on_delay},       {"open_span", on_open_span}, {"sum", on_sum},
 };
 
 static void run_line(script_t *script, char *line)

@@ -78,6 +78,13 @@ static int on_origin(void *context, const gp_origin_record_t *origin)
     return 0;
 }
 
+static int on_sum(void *context, const gp_sum_record_t *record)
+{
+    (void)context;
+    sum += record->samples + record->kind;
+    return 0;
+}
+
 static void read_payload(uint16_t type, uint16_t flags, const uint8_t *data, size_t len)
 {
     const gp_reader_handlers_t handlers = {.meta = on_meta,
@@ -88,7 +95,8 @@ static void read_payload(uint16_t type, uint16_t flags, const uint8_t *data, siz
                                            .counters = on_counters,
                                            .activity = on_activity,
                                            .census = on_census,
-                                           .origin = on_origin};
+                                           .origin = on_origin,
+                                           .sum = on_sum};
     gp_reader_payload_t payload = {0};
     bool known;
     // The reader's budget for what grows is not part of this: keep it small here.

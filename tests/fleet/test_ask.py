@@ -150,8 +150,9 @@ class Asking(ShipTest):
             self.assertIn(words, error)
             self.assertNotIn("wrong@", error)
             self.assertFalse(os.path.exists(output))
-        for arguments in (("--by", "request"), ("--by", "critical-path")):
-            self.assertIn("needs captures", run("report", self.store.url(), *arguments, status=2)[1])
+        for by in ("request", "critical-path"):
+            self.assertIn("captures or one store", run("report", self.store.url(), self.files[0].path, "--by", by, status=2)[1])
+        self.assertIn("parameters of its URL", run("report", self.store.url(), "--by", "request", "--from", "1s", status=2)[1])
         for arguments in (("--by", "service"), ("--service", "a")):
             self.assertIn("clickhouse://", run("report", self.files[0].path, *arguments, status=2)[1])
 

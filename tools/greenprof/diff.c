@@ -16,6 +16,7 @@
 #include "print.h"
 #include "report/report_words.h"
 #include "restrictions.h"
+#include "store.h"
 
 // The base is chosen as the file is, but for what --base-... says.
 static void choose_base(gp_arguments_t *base)
@@ -139,7 +140,7 @@ static void print_side(const char *name, const gp_diff_side_t *side)
            side->report->basis == GP_BASIS_EXACT ? "" : " by the samples", side->report->samples);
 }
 
-static void print_header(const gp_diff_t *diff)
+void gp_diff_print_header(const gp_diff_t *diff)
 {
     print_side("base", &diff->sides[GP_BASE]);
     print_side("file", &diff->sides[GP_FILE]);
@@ -181,7 +182,7 @@ static const char *name_of(const void *context, uint32_t row)
     return ((const gp_diff_t *)context)->functions[row].name;
 }
 
-static void print_change(const gp_change_t *change)
+void gp_diff_print_change(const gp_change_t *change)
 {
     printf("%8.2f %8.2f %+8.2f +-%5.2f%c", change->value[GP_BASE], change->value[GP_FILE], change->difference,
            change->error, change->is_significant ? '*' : ' ');
@@ -189,9 +190,9 @@ static void print_change(const gp_change_t *change)
 
 static void print_function(const gp_diff_function_t *function)
 {
-    print_change(&function->own_change);
+    gp_diff_print_change(&function->own_change);
     printf("  ");
-    print_change(&function->total_change);
+    gp_diff_print_change(&function->total_change);
     printf("  ");
     gp_print_text(function->name);
     if (!function->pseudo) {
@@ -200,6 +201,14 @@ static void print_function(const gp_diff_function_t *function)
         printf(")");
     }
     printf("\n");
+}
+
+// Between versions in a store the question is what changed at all; between two captures, what it costs.
+static const char *order_of(const gp_arguments_t *arguments)
+{
+    return arguments->order != NULL                  ? arguments->order
+           : gp_store_is_url(arguments->operands[0]) ? "significance"
+                                                     : "own";
 }
 
 static int print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
@@ -211,7 +220,7 @@ static int print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, g
     for (uint32_t i = 0; i < count; i++)
         rows[i] = i;
     sorting = diff;
-    sorting_by = arguments->order ? arguments->order : "own";
+    sorting_by = order_of(arguments);
     if (count > 0)
         qsort(rows, count, sizeof(*rows), compare);
     printf("   Ordered by: %s\n", sorting_by);
@@ -237,10 +246,15 @@ static int show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_restriction
         int result = gp_output_guarded(arguments->output, write_page, diff);
         return result == 0 ? 0 : gp_fail(arguments->output, "%s", strerror(-result));
     }
-    if (gp_diff_compare(diff) < 0)
-        return gp_fail("diff", "not enough memory");
-    print_header(diff);
-    if (print_table(diff, arguments, restrictions) < 0)
+    bool of_stacks = arguments->by != NULL && strcmp(arguments->by, "stack") == 0;
+    int result = gp_diff_compare(diff);
+    if (result == 0 && of_stacks)
+        result = gp_diff_print_stacks(diff, order_of(arguments), restrictions);
+    if (result == 0 && !of_stacks)
+        gp_diff_print_header(diff);
+    if (result == 0 && !of_stacks)
+        result = print_table(diff, arguments, restrictions);
+    if (result < 0)
         return gp_fail("diff", "not enough memory");
     if (gp_restriction_left_none() != NULL)
         return gp_fail("diff", "no row matches '%s'", gp_restriction_left_none());

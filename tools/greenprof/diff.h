@@ -10,6 +10,7 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "report/build.h"
+#include "restrictions.h"
 #include "source.h"
 
 enum { GP_BASE, GP_FILE, GP_SIDES };
@@ -50,10 +51,23 @@ typedef struct gp_diff {
     double z_critical;  // larger ones are not explained by chance, 95 % sure of all together
 } gp_diff_t;
 
+// Add a row to what has it.
+void gp_diff_charge(gp_weights_t *weights, const gp_row_t *row);
+
+// From here on that many are compared: how large a z is more than chance.
+void gp_diff_compare_all(gp_diff_t *diff, size_t comparisons);
+
 // Charge the functions with both sides' rows and compare them. Returns 0 or -ENOMEM.
 int gp_diff_compare(gp_diff_t *diff);
 
 // Compare what has these weights.
 gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_SIDES]);
+
+// The head of a text, and the numbers of one change.
+void gp_diff_print_header(const gp_diff_t *diff);
+void gp_diff_print_change(const gp_change_t *change);
+
+// After gp_diff_compare(): compare whole stacks instead of functions, and print them. Returns 0 or -ENOMEM.
+int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_restrictions_t restrictions);
 
 void gp_diff_free(gp_diff_t *diff);

@@ -52,7 +52,7 @@ static int find_functions(gp_diff_t *diff, gp_diff_side_t *side)
     return 0;
 }
 
-static void charge(gp_weights_t *weights, const gp_row_t *row)
+void gp_diff_charge(gp_weights_t *weights, const gp_row_t *row)
 {
     weights->ns += row->weight_ns;
     weights->samples += row->samples;
@@ -71,10 +71,10 @@ static int charge_rows(gp_diff_t *diff, size_t which)
         for (uint32_t j = 0; j < row->depth; j++) {
             uint32_t number = side->functions[row->frames[j]];
             if (seen[number] != i + 1)
-                charge(&diff->functions[number].total[which], row);
+                gp_diff_charge(&diff->functions[number].total[which], row);
             seen[number] = i + 1;
             if (j + 1 == row->depth)
-                charge(&diff->functions[number].own[which], row);
+                gp_diff_charge(&diff->functions[number].own[which], row);
         }
     }
     free(seen);
@@ -131,6 +131,12 @@ static double critical_z(size_t count)
     return (lo + hi) / 2;
 }
 
+void gp_diff_compare_all(gp_diff_t *diff, size_t comparisons)
+{
+    diff->comparisons = comparisons;
+    diff->z_critical = critical_z(comparisons);
+}
+
 int gp_diff_compare(gp_diff_t *diff)
 {
     for (size_t i = 0; i < GP_SIDES; i++)
@@ -139,8 +145,7 @@ int gp_diff_compare(gp_diff_t *diff)
     for (size_t i = 0; i < GP_SIDES; i++)
         if (charge_rows(diff, i) < 0)
             return -ENOMEM;
-    diff->comparisons = 2 * diff->function_count;
-    diff->z_critical = critical_z(diff->comparisons);
+    gp_diff_compare_all(diff, 2 * diff->function_count);
     for (size_t i = 0; i < diff->function_count; i++) {
         gp_diff_function_t *function = &diff->functions[i];
         function->own_change = gp_diff_change(diff, function->own);

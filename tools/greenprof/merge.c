@@ -39,7 +39,7 @@ static int merge_into(gp_output_t *output, void *context)
     gp_captures_t captures = {0};
     if (output->temporary == NULL)
         return gp_fail(arguments->output, "is not a regular file");
-    int status = gp_source_open_captures(&captures, arguments, "merging");
+    int status = gp_source_open_captures(&captures, arguments, "merging", GP_WANT_LABELS);
     if (status == 0)
         status = write_merged(&captures, output->temporary, arguments->output);
     gp_progress_end();

@@ -266,8 +266,10 @@ const gp_option_t gp_options[] = {
      .what = "What makes the two comparable: each side's share of its own total (the default), CPU "
              "time a second of its duration, CPU time a trace, or none: CPU time as it is."},
     {DIFF, 's', "sort", NULL, TEXT(order), .choices = "own|total|significance|name",
-     .what = "Order of the rows: by the change of a function's own time (the default), by that of "
-             "its time with all it calls, by the larger |z| of the two, or by name."},
+     .what = "Order of the rows: by the change of a function's own time (the default of captures), by that of "
+             "its time with all it calls, by the larger |z| of the two (the default of stores), or by name."},
+    {DIFF, 0, "by", NULL, TEXT(by), .choices = "function|stack",
+     .what = "What is compared: functions (the default), or whole stacks."},
     {TABLES, 'n', "rows", "N", NUMBER(rows), .hi = UINT32_MAX, .standard = 40, .what = "Show N rows, 0 = all."},
     {TABLES, 'r', "restrict", "R", TEXTS(restrictions),
      .what = "Show only some of the rows: R is a number of rows, a fraction of them such as .1, or "

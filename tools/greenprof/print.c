@@ -18,9 +18,19 @@ void gp_print_text(const char *text)
     }
 }
 
-void gp_print_seconds(uint64_t ns, int width)
+static void print_decimal(uint64_t ns, uint64_t unit, int width)
 {
     char text[32];
-    gp_text_decimal(text, ns, 1000000000, 3);
+    gp_text_decimal(text, ns, unit, 3);
     printf("%*s", width, text);
+}
+
+void gp_print_seconds(uint64_t ns, int width)
+{
+    print_decimal(ns, 1000000000, width);
+}
+
+void gp_print_ms(uint64_t ns, int width)
+{
+    print_decimal(ns, 1000000, width);
 }

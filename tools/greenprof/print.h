@@ -9,3 +9,6 @@ void gp_print_text(const char *text);
 
 // Print nanoseconds as seconds with three decimals, right-aligned in `width`.
 void gp_print_seconds(uint64_t ns, int width);
+
+// The same as milliseconds.
+void gp_print_ms(uint64_t ns, int width);

@@ -11,6 +11,7 @@
 #include "message.h"
 #include "print.h"
 #include "restrictions.h"
+#include "store.h"
 
 static const char *known_keys(char *text, size_t size, bool of_groups)
 {
@@ -90,9 +91,9 @@ static void print_title(const gp_report_t *report, const gp_stats_t *stats)
     printf(" seconds\n\n");
 }
 
-static int print_functions(const gp_report_t *report, const tables_t *tables)
+static int print_functions(const gp_source_t *source, const gp_report_t *report, const tables_t *tables)
 {
-    gp_stats_t stats = {0};
+    gp_stats_t stats = {.cores_s = gp_source_hosts(source) > 0 ? (double)report->duration_ns / 1e9 : 0};
     if (report->is_unknown)
         return 0;
     int result = gp_stats_add_report(&stats, report);
@@ -114,6 +115,8 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
                        const tables_t *tables)
 {
     gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
+    if (source->has_stored_paths)
+        return print_functions(source, report, tables);
     switch (source->options.by) {
     case GP_BY_COROUTINE:
         return gp_report_print_coroutines(source, sums, &options);
@@ -126,13 +129,13 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
     case GP_BY_SPAN:
         break;
     }
-    return print_functions(report, tables);
+    return print_functions(source, report, tables);
 }
 
 static int print(const gp_source_t *source, const tables_t *tables, int *status)
 {
     gp_group_sums_t sums = {0};
-    bool is_path = source->options.by == GP_BY_CRITICAL_PATH;
+    bool is_path = source->options.by == GP_BY_CRITICAL_PATH || source->has_stored_paths;
     gp_report_t *report = is_path ? gp_source_report(source, &source->options) : gp_source_report_sums(source, &sums);
     int result = report != NULL ? 0 : -errno;
     if (report != NULL) {
@@ -166,6 +169,18 @@ int gp_command_report(const gp_arguments_t *arguments)
                                               "sorted: sort, stats, callers, callees, ...")
                    : gp_shell(arguments);
     int status = prepare(&tables, arguments);
+    const char *of_store =
+        arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
+            ? arguments->by
+            : "";
+    if (status == 0 && strcmp(of_store, "victim-time") == 0)
+        status = gp_store_print_delays(arguments);
+    if (status == 0 && strcmp(of_store, "request") == 0) {
+        const gp_table_options_t options = {tables.sorts, gp_restriction_list_items(&tables.rows)};
+        status = gp_store_print_requests(arguments, &options);
+        free_tables(&tables);
+        return status != 0 ? status : gp_finish_stdout();
+    }
     if (status == 0)
         status = gp_source_open(&source, arguments, 0);
     if (status == 0) {

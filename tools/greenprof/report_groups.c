@@ -226,6 +226,9 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
                         const layout_t *layout)
 {
     uint32_t *rows = calloc(count + 1, sizeof(*rows));
+    const gp_dataset_t *dataset = source->dataset;
+    uint64_t chosen_ns = dataset->windowed ? dataset->window.to_ns - dataset->window.from_ns : dataset->end_ns;
+    double cores_s = gp_source_hosts(source) > 0 ? (double)chosen_ns / 1e9 : 0; // of a store, to divide by
     if (rows == NULL)
         return -ENOMEM;
     sorting = options;
@@ -235,9 +238,12 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
         rows[i] = (uint32_t)i;
     print_order(options);
     count = gp_restrictions_apply(options->restrictions, rows, count, name_of, groups);
-    printf("\n%s %s\n", exact && wall ? COLUMNS_WALL : COLUMNS_CPU, layout->columns);
-    for (size_t i = 0; i < count; i++)
+    printf("\n%s%s %s\n", cores_s > 0 ? "   cores " : "", exact && wall ? COLUMNS_WALL : COLUMNS_CPU, layout->columns);
+    for (size_t i = 0; i < count; i++) {
+        if (cores_s > 0)
+            printf("%8.3f ", (double)groups[rows[i]].sampled_ns / 1e9 / cores_s);
         layout->print(source, &groups[rows[i]]);
+    }
     if (any_polled(groups, rows, count))
         printf("\n   -: read at samples, no switch was seen: CPU time is the samples', switches and waits are not "
                "known\n");

@@ -41,6 +41,10 @@ static void print_part(const char *what, uint64_t ns, uint64_t of_ns, const char
 static void print_latency(const gp_source_t *source, const gp_report_t *report)
 {
     const gp_path_sums_t *sums = &source->path_sums;
+    if (source->has_stored_paths) {
+        printf(" s, the critical paths of requests whose captures have ended\n");
+        return;
+    }
     printf(" s%s", sums->about > 0 ? " about" : "");
     if (report->total_ns != sums->latency_ns) {
         printf(" of ");
@@ -191,6 +195,16 @@ static void print_losses(const gp_source_t *source)
     gp_report_print_counters(source->dataset);
 }
 
+// Of a fleet: how many processors it would keep busy in the chosen time.
+static void print_cores(const gp_source_t *source, const gp_report_t *report)
+{
+    uint64_t hosts = gp_source_hosts(source);
+    double cores = report->duration_ns > 0 ? (double)report->total_ns / (double)report->duration_ns : 0;
+    if (hosts > 0)
+        printf("  cores      %.3f kept busy in that time, of %" PRIu64 " host%s: %.3f each\n", cores, hosts,
+               hosts == 1 ? "" : "s", cores / (double)hosts);
+}
+
 void gp_report_print_header(const gp_source_t *source, const gp_report_t *report)
 {
     const gp_dataset_t *dataset = source->dataset;
@@ -210,6 +224,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->header.frequency_hz,
            gp_report_engine_name(dataset->header.engine));
     print_audit(source, report);
+    print_cores(source, report);
     gp_report_print_budget(dataset);
     print_losses(source);
     gp_nameless_print(source, report);

@@ -7,20 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/text.h"
 #include "print.h"
 #include "report/critical_path.h"
 #include "report/path_keepers.h"
 #include "tables.h"
 
 enum { NAME_SIZE = 256, CALLERS_MAX = 4, PARTS_SHOWN = 20 };
-
-static void print_ms(uint64_t ns, int width)
-{
-    char text[32];
-    gp_text_decimal(text, ns, 1000000, 3);
-    printf("%*s", width, text);
-}
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -92,14 +84,14 @@ static int64_t add_up(const gp_report_t *report, bool single, part_t *parts)
     return count;
 }
 
-// How many requests an endpoint has, of those that were chosen.
+// How many requests an endpoint has, of those that were chosen; 0 = not known.
 //   frame: as in rows: "[rest_dispatch GET /servers]".
 static uint64_t requests_of(const gp_source_t *source, const char *frame)
 {
     const gp_requests_t *requests = source->requests;
     char text[NAME_SIZE];
     uint64_t count = 0;
-    for (size_t i = 0; i < requests->count; i++) {
+    for (size_t i = 0; requests != NULL && i < requests->count; i++) {
         gp_endpoint_text(&requests->endpoints[requests->items[i].endpoint], text, sizeof(text) - 2);
         size_t len = strlen(text);
         count += source->requests_chosen[i] && strncmp(frame + 1, text, len) == 0 && frame[len + 1] == ']';
@@ -109,7 +101,7 @@ static uint64_t requests_of(const gp_source_t *source, const char *frame)
 
 static int print_parts(const gp_source_t *source, const gp_report_t *report)
 {
-    bool single = source->path_sums.requests == 1;
+    bool single = source->path_sums.requests == 1, per_request = !single && source->requests != NULL;
     part_t *parts = calloc((size_t)report->row_count + 1, sizeof(*parts));
     int64_t count = parts != NULL ? add_up(report, single, parts) : -ENOMEM;
     if (count < 0) {
@@ -117,14 +109,14 @@ static int print_parts(const gp_source_t *source, const gp_report_t *report)
         return (int)count;
     }
     qsort(parts, (size_t)count, sizeof(*parts), by_weight);
-    for (int64_t i = 0; i < count && i < PARTS_SHOWN && !single; i++)
+    for (int64_t i = 0; i < count && i < PARTS_SHOWN && per_request; i++)
         parts[i].requests = requests_of(source, report->frames[parts[i].endpoint].function);
     printf("   Coroutines and their states on the critical path%s, milliseconds\n\n", single ? "" : "s");
-    printf("        ms %s     %% state     coroutine\n", single ? "" : "a request ");
+    printf("        ms %s     %% state     coroutine\n", per_request ? "a request " : "");
     for (int64_t i = 0; i < count && i < PARTS_SHOWN; i++) {
-        print_ms(parts[i].ns, 10);
-        if (!single)
-            print_ms(parts[i].requests > 0 ? parts[i].ns / parts[i].requests : 0, 11);
+        gp_print_ms(parts[i].ns, 10);
+        if (per_request)
+            gp_print_ms(parts[i].requests > 0 ? parts[i].ns / parts[i].requests : 0, 11);
         printf(" %6.1f %-9s ", percent(parts[i].ns, report->total_ns), parts[i].state);
         gp_print_text(report->frames[parts[i].coro].function);
         if (!single) {
@@ -216,8 +208,8 @@ static void print_coro(const gp_source_t *source, uint32_t coro, int width)
 static void print_segment(const gp_source_t *source, const gp_path_segment_t *segment, uint64_t start_ns,
                           uint64_t latency_ns, const gp_path_ready_t *ready)
 {
-    print_ms(segment->from_ns - start_ns, 10);
-    print_ms(segment->to_ns - segment->from_ns, 11);
+    gp_print_ms(segment->from_ns - start_ns, 10);
+    gp_print_ms(segment->to_ns - segment->from_ns, 11);
     printf(" %6.1f %-9s ", percent(segment->to_ns - segment->from_ns, latency_ns), gp_report_path_state(segment));
     print_coro(source, segment->coro, 28);
     printf(" ");
@@ -230,7 +222,7 @@ static void print_segment(const gp_source_t *source, const gp_path_segment_t *se
         printf("%s ", i > 0 ? "," : segment->state == GP_KIND_READY ? "; behind" : "; meanwhile");
         print_coro(source, ready->keepers[i].coro, 0);
         printf(" for ");
-        print_ms(ready->keepers[i].ns, 0);
+        gp_print_ms(ready->keepers[i].ns, 0);
         printf(" ms");
     }
     printf("\n");
@@ -286,7 +278,7 @@ static int print_segments(const gp_source_t *source, const gp_request_t *request
     }
     if (left_out > 0) {
         printf("   and %zu shorter pieces, ", left_out);
-        print_ms(left_out_ns, 0);
+        gp_print_ms(left_out_ns, 0);
         printf(" ms together (-n 0 shows all)\n");
     }
     printf("\n");
@@ -312,7 +304,7 @@ int gp_report_print_paths(const gp_source_t *source, const gp_report_t *report, 
     path_t path = {0};
     if (source->path_sums.requests != 1) {
         int result = print_parts(source, report);
-        return result == 0 ? gp_report_print_gains(source) : result;
+        return result == 0 && !source->has_stored_paths ? gp_report_print_gains(source) : result;
     }
     while (number < source->requests->count && !source->requests_chosen[number])
         number++;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/text.h"
 #include "print.h"
 #include "tables.h"
 
@@ -54,13 +53,6 @@ static int compare(const void *left, const void *right)
     return result != 0 ? result : x > y ? -1 : 1;
 }
 
-static void print_ms(uint64_t ns, int width)
-{
-    char text[32];
-    gp_text_decimal(text, ns, 1000000, 3);
-    printf("%*s", width, text);
-}
-
 static const char *status_of(const gp_dataset_t *dataset, const gp_request_t *request)
 {
     uint32_t flags = request->span != GP_INDEX_NONE ? dataset->spans[request->span].flags : 0;
@@ -77,12 +69,12 @@ static void print_request(const gp_source_t *source, const request_row_t *row)
                                                 GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING};
     const gp_request_t *request = row->request;
     char trace[64];
-    print_ms(latency_of(request), 10);
+    gp_print_ms(latency_of(request), 10);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (source->dataset->windowed)
             printf(" %10s", "-");
         else
-            print_ms(gp_ledger_kind_ns(&request->ledger, kinds[i]), 11);
+            gp_print_ms(gp_ledger_kind_ns(&request->ledger, kinds[i]), 11);
     gp_report_trace_label(source->dataset, request->trace, true, trace, sizeof(trace));
     if (source->dataset->windowed)
         printf(" %10s", "-");
@@ -118,10 +110,10 @@ static int print_endpoints(const gp_requests_t *requests)
     printf("  requests   failed        p50        p90        p99        max endpoint\n");
     for (size_t i = 0; i < requests->endpoint_count; i++) {
         printf("%10" PRIu32 " %8" PRIu32, endpoints[i].count, endpoints[i].failed);
-        print_ms(endpoints[i].p50_ns, 11);
-        print_ms(endpoints[i].p90_ns, 11);
-        print_ms(endpoints[i].p99_ns, 11);
-        print_ms(endpoints[i].max_ns, 11);
+        gp_print_ms(endpoints[i].p50_ns, 11);
+        gp_print_ms(endpoints[i].p90_ns, 11);
+        gp_print_ms(endpoints[i].p99_ns, 11);
+        gp_print_ms(endpoints[i].max_ns, 11);
         printf(" ");
         gp_print_text(gp_endpoint_text(&endpoints[i], text, sizeof(text)));
         printf("\n");

@@ -92,10 +92,11 @@ static int copy_pipe(int from, const char *path)
     return -1;
 }
 
-static int add_capture(gp_captures_t *captures, const gp_arguments_t *arguments, int number)
+static int add_capture(gp_captures_t *captures, const gp_arguments_t *arguments, int number, unsigned wants)
 {
     bool is_store = gp_store_is_url(arguments->operands[number]);
-    int fd = is_store ? gp_store_open(arguments, number) : open(arguments->operands[number], O_RDONLY | O_CLOEXEC);
+    int fd =
+        is_store ? gp_store_open(arguments, number, wants) : open(arguments->operands[number], O_RDONLY | O_CLOEXEC);
     const char *path = arguments->operands[number];
     if (fd < 0)
         return is_store ? EXIT_FAILED : gp_fail(path, "%s", strerror(errno));
@@ -118,12 +119,12 @@ static void show_input(const gp_capture_input_t *input)
     gp_progress_begin(progress_what, input->path, input->fd);
 }
 
-int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what)
+int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what, unsigned wants)
 {
     char error[GP_READER_ERROR_SIZE] = "";
     int status = gp_store_check(arguments);
     for (int i = 0; i < arguments->operand_count && status == 0; i++)
-        status = add_capture(captures, arguments, i);
+        status = add_capture(captures, arguments, i, wants);
     progress_what = what;
     captures->on_input = show_input;
     if (status == 0 && captures->count > 1 && gp_captures_open(captures, error) < 0)
@@ -153,6 +154,11 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
     bool is_wall = arguments->clock != NULL ? strcmp(arguments->clock, "wall") == 0
                                             : source->dataset->header.clock == PROF_CLOCK_WALL;
     bool is_path = source->options.by == GP_BY_CRITICAL_PATH;
+    if (source->has_stored_paths) { // how long each lasted, whatever state it was in
+        is_wall = true;
+        source->options.by = GP_BY_COROUTINE;
+        is_path = false;
+    }
     source->options.measure = is_delay  ? GP_MEASURE_DELAY
                               : is_path ? GP_MEASURE_LATENCY
                               : is_wall ? GP_MEASURE_WALL
@@ -170,7 +176,7 @@ static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
         source->paths = NULL;
     if (source->paths != NULL)
         source->path = source->paths;
-    int status = gp_source_open_captures(&captures, arguments, "reading");
+    int status = gp_source_open_captures(&captures, arguments, "reading", source->options.wants);
     if (status == 0)
         status = load(source, &captures, arguments);
     gp_captures_free(&captures);
@@ -291,6 +297,11 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
                                         : gp_fail("command line", "%s", strerror(ENOMEM));
     gp_by_t by = by_of(arguments->by);
     bool is_path = by == GP_BY_CRITICAL_PATH;
+    source->has_stored_paths = gp_store_has_paths(arguments);
+    if (status == 0 && source->has_stored_paths && wants & GP_WANT_PAGE)
+        status =
+            gp_usage_error(arguments->command->name, "--by critical-path: a page is made of captures; take folded, "
+                                                     "flamegraph, pprof, ...");
     if (status == 0 && is_path && wants & GP_WANT_TIMELINE)
         status = gp_usage_error(arguments->command->name, "--by critical-path: this format has a timeline, which no "
                                                           "stacks stand for; take folded, flamegraph, pprof, ...");
@@ -313,11 +324,20 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     return status;
 }
 
+uint64_t gp_source_hosts(const gp_source_t *source)
+{
+    const gp_dataset_meta_t *hosts =
+        source->options.measure == GP_MEASURE_CPU ? gp_dataset_meta(source->dataset, "hosts") : NULL;
+    return hosts != NULL ? strtoull(hosts->value, NULL, 10) : 0;
+}
+
 gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options_t *options)
 {
     gp_progress_begin("naming the functions of", source->path, -1);
     gp_report_t *report = gp_report_from_capture(source->dataset, options, source->symbolizer);
     gp_progress_end();
+    if (report != NULL && source->has_stored_paths)
+        report->measure = GP_MEASURE_LATENCY;
     if (report != NULL) {
         report->source = source->path;
         report->command = gp_command_line();

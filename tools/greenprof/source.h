@@ -16,6 +16,7 @@ typedef struct gp_source {
     gp_chosen_t chosen;
     gp_requests_t *requests;  // where rows are requests, traces or critical paths; else NULL
     bool *requests_chosen;    // bool[requests->count]
+    bool has_stored_paths;    // samples are those of critical paths, by endpoint, as a store has them
     gp_path_sums_t path_sums; // of the report of critical paths that was made last
     regex_t *focus, *ignore;  // what options.stacks points to
     const char *root_by;      // --by; NULL = none
@@ -30,8 +31,13 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
 
 // Open all FILEs of a command, and find out how they are read as one. Pipes are copied to temporary files.
 //   what: for the progress: "reading".
+//   wants: enum gp_want bits, for a store.
 // Returns 0 or an exit status, with a message. Free in both cases.
-int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what);
+int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what, unsigned wants);
+
+// How many hosts a store's samples are of; 0 = it is no store's, or it was not asked. Of these CPU time is shown as
+// cores.
+uint64_t gp_source_hosts(const gp_source_t *source);
 
 // Make a report. Returns NULL and errno.
 //   options: the source's, or changed ones.

@@ -44,6 +44,7 @@ typedef struct gp_stats { // zero-initialized = empty
     gp_arena_t arena;
     uint64_t calls, primitive_calls;
     double total_s;
+    double cores_s;   // seconds by which times are divided, for columns of their own; 0 = none
     size_t width;     // the widest text's
     uint32_t *order;  // uint32_t[count]; NULL = as they came
     gp_sorts_t sorts; // that made the order

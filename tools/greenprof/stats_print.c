@@ -86,9 +86,11 @@ static void print_per_call(double seconds, uint64_t calls)
         printf("%8.3f ", seconds / (double)calls);
 }
 
-static void print_row(const gp_stat_t *stat)
+static void print_row(const gp_stat_t *stat, double cores_s)
 {
     char calls[64];
+    if (cores_s > 0)
+        printf("%8.3f %8.3f ", stat->own_s / cores_s, stat->total_s / cores_s);
     printf("%9s ", calls_text(stat->calls, stat->primitive_calls, calls, sizeof(calls)));
     printf("%8.3f ", stat->own_s);
     print_per_call(stat->own_s, stat->calls);
@@ -104,9 +106,10 @@ int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions)
     if (make_list(stats, restrictions, &list) < 0)
         return -ENOMEM;
     if (list.count > 0)
-        printf("   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n");
+        printf("%s   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n",
+               stats->cores_s > 0 ? "   cores cumcores " : "");
     for (size_t i = 0; i < list.count; i++)
-        print_row(&stats->items[list.rows[i]]);
+        print_row(&stats->items[list.rows[i]], stats->cores_s);
     if (list.count > 0)
         printf("\n\n");
     free(list.rows);

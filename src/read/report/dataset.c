@@ -359,6 +359,7 @@ static const gp_reader_handlers_t handlers = {
     .trace = on_trace,
     .stack = on_stack,
     .samples = gp_dataset_on_samples,
+    .sum = gp_dataset_on_sum,
     .ledger = gp_dataset_on_ledger,
     .hog = gp_dataset_on_hog,
     .span = gp_dataset_on_span,
@@ -465,6 +466,8 @@ void gp_dataset_free(gp_dataset_t *dataset)
     free(dataset->thread_sums);
     free(dataset->hogs);
     free(dataset->delays);
+    free(dataset->sums);
+    gp_index_free(&dataset->sum_index);
     free(dataset->spans);
     free(dataset->lifetimes);
     free(dataset->lives);

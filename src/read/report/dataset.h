@@ -153,6 +153,8 @@ typedef struct gp_dataset {
     size_t hog_count, hog_capacity;
     gp_dataset_delay_t *delays;
     size_t delay_count, delay_capacity;
+    gp_sum_record_t *sums; // of samples that are the sum of several
+    size_t sum_count, sum_capacity;
     gp_dataset_span_t *spans;
     size_t span_count, span_capacity;
     gp_dataset_window_t *lifetimes; // of traces: distinct, in order
@@ -172,7 +174,7 @@ typedef struct gp_dataset {
 
     gp_id_map_t coro_map, trace_map, stack_map;
     gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index, share_index,
-        thread_sum_index, hog_index, span_index, call_index;
+        thread_sum_index, hog_index, span_index, call_index, sum_index;
     gp_arena_t arena;
 } gp_dataset_t;
 
@@ -219,6 +221,13 @@ static inline bool gp_dataset_is_lasting(const gp_sample_record_t *sample)
 {
     return sample->thread == 0 &&
            (sample->kind == GP_KIND_PARKED || sample->kind == GP_KIND_READY || sample->kind == GP_KIND_WAITING);
+}
+
+// What a sample stands for where it is the sum of several; NULL = it is one.
+const gp_sum_record_t *gp_dataset_find_sum(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
+static inline const gp_sum_record_t *gp_dataset_sum_of(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
+{
+    return dataset->sum_count > 0 ? gp_dataset_find_sum(dataset, sample) : NULL;
 }
 
 bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_record_t *activity);

@@ -30,6 +30,7 @@ static inline uint32_t gp_dataset_stack_quick(gp_dataset_t *dataset, uint32_t id
 
 // Handlers of the reader; the context is the dataset.
 int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size_t count);
+int gp_dataset_on_sum(void *context, const gp_sum_record_t *sum);
 int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger);
 int gp_dataset_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks);
 int gp_dataset_on_delay(void *context, const gp_delay_record_t *delay);

@@ -76,10 +76,51 @@ static gp_dataset_thread_sum_t *thread_sum_of(gp_dataset_t *dataset, uint32_t in
     return &dataset->thread_sums[dataset->thread_sum_count++];
 }
 
-static void add_sampled(gp_sampled_t *sum, const gp_sample_record_t *sample)
+static gp_sum_record_t sum_key(const gp_sample_record_t *sample)
 {
-    sum->ns += sample->weight_ns;
-    sum->samples++;
+    return (gp_sum_record_t){.time_ns = sample->time_ns,
+                             .coro_id = sample->coro_id,
+                             .stack_id = sample->stack_id,
+                             .trace = sample->trace,
+                             .kind = sample->kind};
+}
+
+static bool same_sum(const void *owner, uint32_t number, const void *key)
+{
+    const gp_sum_record_t *a = &((const gp_dataset_t *)owner)->sums[number], *b = key;
+    return a->time_ns == b->time_ns && a->coro_id == b->coro_id && a->stack_id == b->stack_id && a->trace == b->trace &&
+           a->kind == b->kind;
+}
+
+static uint64_t hash_sum(const gp_sum_record_t *sum)
+{
+    uint64_t hash = gp_hash_more(gp_hash_u64(sum->time_ns), sum->coro_id);
+    return gp_hash_more(gp_hash_more(hash, (uint64_t)sum->stack_id << 32 | sum->trace), sum->kind);
+}
+
+int gp_dataset_on_sum(void *context, const gp_sum_record_t *sum)
+{
+    gp_dataset_t *dataset = context;
+    size_t number = dataset->sum_count;
+    if (gp_grow(&dataset->sums, &dataset->sum_capacity, number, sizeof(*dataset->sums)) < 0 ||
+        gp_index_add(&dataset->sum_index, hash_sum(sum), (uint32_t)number) < 0)
+        return -ENOMEM;
+    dataset->sums[dataset->sum_count++] = *sum;
+    return 0;
+}
+
+const gp_sum_record_t *gp_dataset_find_sum(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
+{
+    const gp_sum_record_t key = sum_key(sample);
+    uint32_t number = gp_index_find(&dataset->sum_index, hash_sum(&key), same_sum, dataset, &key);
+    return number != GP_INDEX_NONE ? &dataset->sums[number] : NULL;
+}
+
+static void add_sampled(const gp_dataset_t *dataset, gp_sampled_t *sampled, const gp_sample_record_t *sample)
+{
+    const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
+    sampled->ns += sample->weight_ns;
+    sampled->samples += sum != NULL ? sum->samples : 1;
 }
 
 static int add_lasting(gp_dataset_t *dataset, const gp_sample_record_t *sample)
@@ -107,7 +148,7 @@ static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, g
     gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
     if (share == NULL)
         return -ENOMEM;
-    add_sampled(&share->sampled[sample->kind], sample);
+    add_sampled(dataset, &share->sampled[sample->kind], sample);
     share->lasting_ns[sample->kind] += gp_dataset_is_lasting(sample) ? sample->weight_ns : 0;
     if (sample->kind != GP_KIND_CPU)
         return 0;
@@ -115,7 +156,7 @@ static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, g
         *thread = thread_sum_of(dataset, sample->thread);
     if (*thread == NULL)
         return -ENOMEM;
-    add_sampled(&(*thread)->sampled, sample);
+    add_sampled(dataset, &(*thread)->sampled, sample);
     return 0;
 }
 

@@ -176,29 +176,29 @@ static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, const gp
 }
 
 // Paths are numbered one after the other: while there is one group, they are the weights' numbers.
-static int weigh_path(gp_pass_t *pass, uint32_t path, double ns)
+static int weigh_path(gp_pass_t *pass, const gp_pass_sample_t *seen)
 {
     gp_pass_weights_t *weights = &pass->weights;
-    while (weights->count <= path)
+    while (weights->count <= seen->path)
         if (new_weight(weights, 0, (uint32_t)weights->count) == NULL)
             return -ENOMEM;
-    gp_pass_weight_t *weight = &weights->items[path];
-    weight->samples++;
-    weight->ns += ns;
-    weight->squares += ns * ns;
+    gp_pass_weight_t *weight = &weights->items[seen->path];
+    weight->samples += seen->samples;
+    weight->ns += seen->ns;
+    weight->squares += seen->squares;
     return 0;
 }
 
 static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
 {
     if (pass->last_owner == NULL)
-        return weigh_path(pass, seen->path, seen->ns);
+        return weigh_path(pass, seen);
     const gp_pass_weight_t more = {
         .group = group_of(pass, seen, sample),
         .path = seen->path,
-        .samples = 1,
+        .samples = seen->samples,
         .ns = seen->ns,
-        .squares = seen->ns * seen->ns,
+        .squares = seen->squares,
     };
     if (more.group == GP_INDEX_NONE)
         return -ENOMEM;
@@ -206,12 +206,20 @@ static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pas
     return result < 0 ? result : gp_pass_weigh(&pass->weights, &more);
 }
 
-static void add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
+// Sum of the squares of the weights, as sampled.
+static double squares_of(const gp_pass_t *pass, const gp_sample_record_t *sample)
+{
+    const gp_sum_record_t *sum = gp_dataset_sum_of(pass->dataset, sample);
+    return sum != NULL ? sum->squares_ns2 : (double)sample->weight_ns * (double)sample->weight_ns;
+}
+
+static void add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t *sample, const gp_pass_sample_t *seen,
+                          double squares)
 {
     gp_group_sum_t *sum = &sums->items[sums->by_trace ? seen->trace : seen->coro];
     sum->ns += sample->weight_ns;
-    sum->samples++;
-    sum->squares += (double)sample->weight_ns * (double)sample->weight_ns;
+    sum->samples += seen->samples;
+    sum->squares += squares;
 }
 
 static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
@@ -225,14 +233,15 @@ static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
         return 0;
     }
     pass->kept_ns += seen.ns;
-    pass->samples++;
+    pass->samples += seen.samples;
     if (pass->coros_seen != NULL)
         pass->coros_seen[seen.coro] = true;
     if (sample->kind == GP_KIND_CPU) {
+        double squares = squares_of(pass, sample);
         pass->sampled_ns += sample->weight_ns;
-        pass->squares += (double)sample->weight_ns * (double)sample->weight_ns;
+        pass->squares += squares;
         if (pass->options.sums != NULL)
-            add_group_sum(pass->options.sums, sample, &seen);
+            add_group_sum(pass->options.sums, sample, &seen, squares);
     }
     return weigh(pass, sample, &seen);
 }
@@ -373,6 +382,10 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
     seen->ns = (double)sample->weight_ns * gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
     if (gp_dataset_is_lasting(sample))
         seen->ns *= dataset->coros[seen->coro].lasting_kept;
+    const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
+    double scale = sample->weight_ns > 0 ? seen->ns / (double)sample->weight_ns : 0;
+    seen->samples = sum != NULL ? sum->samples : 1;
+    seen->squares = sum != NULL ? sum->squares_ns2 * scale * scale : seen->ns * seen->ns;
     return 1;
 }
 

@@ -89,7 +89,8 @@ static inline uint32_t gp_pass_tick(const gp_pass_t *pass, uint64_t time_ns)
 typedef struct gp_pass_sample {
     uint32_t coro, trace; // numbers; trace is 0 where it is not needed
     uint32_t path;        // GP_INDEX_NONE: its stack does not pass the filter
-    double ns;            // scaled
+    uint64_t samples;     // that it stands for
+    double ns, squares;   // scaled; sum of the squares of their weights
 } gp_pass_sample_t;
 
 // The pass is the builder's, and freed with it. What the options point to must live as long as the
