@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """greenprof attach and detach: services that were started without greenprof, and are as before afterwards."""
+import ctypes
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ STATIC = os.environ["STATIC"]
 PLUGIN = os.path.realpath(os.environ["PLUGIN"])
 STRANGER = 65534
 END_ASKED = 6  # capture/format.h
+PTRACE_SEIZE = 0x4206
 GLIBC_SIGNAL = 33  # which it handles from a program's first thread on
 
 
@@ -209,6 +211,16 @@ class Attach(Case):
         self.do("detach", service.pid)
         started = Service(self, SERVICE, "--control", "-o", "started")
         self.refused("it was started with greenprof", "detach", started.pid)
+        service.burn(10)
+
+    def test_one_that_is_traced(self):
+        service = Bare(self, SERVICE)
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        self.assertEqual(libc.ptrace(PTRACE_SEIZE, service.pid, None, None), 0, os.strerror(ctypes.get_errno()))
+        self.refused("may not be traced", "attach", service.pid)
+        self.assertEqual(self.sockets(), [])
+        self.assertEqual(slots_into_core(service.pid), 0)
         service.burn(10)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")

@@ -76,9 +76,9 @@ class Refusals(Case):
         self.assertEqual((os.stat(self.place).st_mode & 0o777, os.stat(path).st_mode & 0o777), (0o700, 0o600))
         copy = shutil.copy(GREENPROF, self.dir + "/greenprof-command")  # the build may lie where others may not go
         become = {"preexec_fn": lambda: os.setuid(STRANGER)}
-        for command in ("start", "stop", "status"):
-            done = subprocess.run([copy, command, str(service.pid)], capture_output=True, text=True, **become)
-            self.assertEqual((done.returncode, done.stdout), (1, ""))
+        for command in ("start", "stop", "status", "dump", "coroutines", "detach", "attach", "top --once"):
+            done = subprocess.run([copy, *command.split(), str(service.pid)], capture_output=True, text=True, **become)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), command)
             self.assertIn("another user", done.stderr)
         ask = ("import socket, sys; one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); one.connect(sys.argv[1]);"
                "one.send(bytes.fromhex(sys.argv[2])); print(len(one.recv(65536)))")
