@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fleet/ask_question.h"
+#include "fleet/clickhouse_schema.h"
 
 static int read_delays(const gp_ask_bytes_t *answer, const gp_ask_delays_t *ask)
 {
@@ -41,6 +42,11 @@ int gp_ask_delays(const char *text, const gp_ask_delays_t *ask, char error[GP_FL
         result = gp_question_open(&question, &url, "samples", ask->filters, ask->filter_count, error);
         if (result == 0)
             result = gp_question_measure(&question, GP_ROW_VICTIM_TIME);
+        if (result == 0)
+            result = gp_schema_version(question.clickhouse, &question.version, error);
+        if (result == 0 && question.version < 2)
+            result = gp_question_fail(&question, -ENODATA,
+                                      "the store has no delays: they come with a shipper of this version", "");
         snprintf(rest, sizeof(rest),
                  " GROUP BY service, hog, coroutine, endpoint ORDER BY ns DESC, service, hog LIMIT %u", ask->limit);
         if (result == 0)
