@@ -55,7 +55,7 @@ typedef struct machine {
     const gp_cfi_section_t *section;
     const gp_fde_t *fde;
     gp_cursor_t r;
-    uintptr_t loc;
+    uintptr_t loc, before; // where the row in the making begins, and where the one before the last advance did
     frame_state_t now;
     const gp_rule_t *initial; // rules after the CIE's program; NULL while that runs
     unsigned depth;
@@ -276,11 +276,13 @@ static void run_one(machine_t *m)
 static void run(machine_t *m, const uint8_t *insns, const uint8_t *end, uintptr_t pc)
 {
     m->r = gp_cursor_over(insns, end);
-    while (gp_cursor_more(&m->r) && m->loc <= pc)
+    while (gp_cursor_more(&m->r) && m->loc <= pc) {
+        m->before = m->loc;
         run_one(m);
+    }
 }
 
-static void store_row(const machine_t *m, gp_row_t *row)
+static void store_row(const machine_t *m, uintptr_t pc, gp_row_t *row)
 {
     const gp_fde_t *fde = m->fde;
     row->cfa_is_expr = m->now.cfa_is_expr;
@@ -293,6 +295,8 @@ static void store_row(const machine_t *m, gp_row_t *row)
     row->expr_limit = m->section->end;
     row->start = fde->start;
     row->end = fde->end;
+    row->lo = m->loc > pc ? m->before : m->loc;
+    row->hi = m->loc > pc && m->loc < fde->end ? m->loc : fde->end;
     row->ra_reg = fde->cie.ra_reg;
 }
 
@@ -315,6 +319,6 @@ bool gp_cfi_row(const gp_cfi_section_t *section, const gp_fde_t *fde, uintptr_t 
     m.depth = 0;
     m.loc = fde->start;
     run(&m, fde->insns, fde->insns_end, pc);
-    store_row(&m, row);
+    store_row(&m, pc, row);
     return !m.r.bad && (m.now.cfa_is_expr || m.now.cfa_reg < GP_REG_COUNT);
 }

@@ -36,6 +36,7 @@ typedef struct gp_row {
     const uint8_t *base;       // start of the FDE
     const uint8_t *expr_limit; // no expression reaches beyond
     uintptr_t start, end;      // code that the FDE covers
+    uintptr_t lo, hi;          // of that, where this row holds
     uint8_t ra_reg;
 } gp_row_t;
 

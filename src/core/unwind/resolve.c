@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/peek.h"
-#include "unwind/row_cache.h"
+#include "unwind/leaf_rows.h"
 #include "unwind/switch_rules.h"
 
 // A return address follows a call. Where it does not, the word was put there:
@@ -30,7 +30,20 @@ static gp_packed_row_t without_row(const gp_module_t *module, uintptr_t pc, bool
     return rule != 0 ? rule : gp_row_special(GP_SPECIAL_NO_CFI, 0);
 }
 
-static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_return)
+static bool is_simple(gp_packed_row_t row)
+{
+    return gp_row_kind(row) == GP_ROW_SP || gp_row_kind(row) == GP_ROW_FP;
+}
+
+// The row of an interrupted pc holds for others near it, unless it comes from an expression, which may see the pc.
+static void keep_for_leaves(const gp_module_t *module, uintptr_t pc, const gp_row_t *row, gp_packed_row_t packed,
+                            unsigned epoch)
+{
+    if (module->fixed && !row->cfa_is_expr && is_simple(packed) && !gp_entry_overlaps(row->lo, row->hi))
+        gp_leaf_store(pc, row->lo, row->hi, packed, epoch);
+}
+
+static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_return, unsigned epoch)
 {
     gp_row_t row;
     uintptr_t lookup = pc - is_return;
@@ -41,10 +54,13 @@ static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_
     // A signal trampoline is returned to without ever having called.
     if (is_return && !row.signal_frame && !gp_arch_follows_call(pc, module->text_lo))
         return without_call(&row, pc);
+    gp_packed_row_t packed = gp_row_pack(&row, pc);
+    if (!is_return)
+        keep_for_leaves(module, pc, &row, packed, epoch);
     gp_row_t next;
     if (is_return && pc == row.end && gp_fde_row(module, pc, &next) && next.start == pc)
         return gp_row_special(GP_SPECIAL_LAST_CALL, 0);
-    return gp_row_pack(&row, pc);
+    return packed;
 }
 
 gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module)
@@ -58,7 +74,7 @@ gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_
     int number = gp_module_find(pc - is_return, &found);
     if (number == GP_MODULE_NONE)
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
-    gp_packed_row_t row = compute(&found, pc, is_return) | (found.fixed ? 0 : GP_ROW_VOLATILE);
+    gp_packed_row_t row = compute(&found, pc, is_return, epoch) | (found.fixed ? 0 : GP_ROW_VOLATILE);
     if (number >= 0)
         *module = (uint32_t)number;
     if (number >= 0 || found.fixed) {

@@ -11,6 +11,9 @@
 // Is `pc` inside a registered coroutine entry? (entries.c)
 bool gp_entry_contains(uintptr_t pc);
 
+// Is any of [lo, hi) inside one?
+bool gp_entry_overlaps(uintptr_t lo, uintptr_t hi);
+
 // Find the row of the interrupted pc or, with `is_return`, of the return address `pc`, and cache it
 // when the module allows. `*slot` is its slot or GP_CACHE_SLOTS, `*module` its descriptor or
 // UINT32_MAX. Never GP_ROW_NONE; a volatile row is good for now. Signals: safe. Cost: 0.2-1 us.

@@ -2,6 +2,7 @@
 // The fast half of a walk: proven frames from the memo, simple rows from the cache.
 #include <stdatomic.h>
 
+#include "unwind/leaf_rows.h"
 #include "unwind/resolve.h"
 #include "unwind/walk.h"
 
@@ -21,8 +22,11 @@ void gp_walk_look_up(gp_walk_t *w)
     uintptr_t pc = w->frame.pc;
     bool is_return = !w->frame.exact;
     uint32_t module = UINT32_MAX;
-    uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
     w->row_volatile = false;
+    w->slot = GP_CACHE_SLOTS;
+    if (!is_return && gp_addr_plausible(pc) && (w->row = gp_leaf_find(pc)) != 0)
+        return;
+    uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
     w->slot = gp_addr_plausible(pc) ? gp_cache_find(hash, &w->row) : GP_CACHE_SLOTS;
     if (GP_LIKELY(w->slot != GP_CACHE_SLOTS)) {
         if (GP_LIKELY(!(w->row & GP_ROW_VOLATILE)))
