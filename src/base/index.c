@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -66,6 +67,13 @@ int gp_index_reserve(gp_index_t *index, size_t count)
     while (size / 2 < count)
         size *= 2;
     return size > index->size ? enlarge(index, size) : 0;
+}
+
+void gp_index_clear(gp_index_t *index)
+{
+    if (index->count > 0)
+        memset(index->slots, 0, index->size * sizeof(*index->slots));
+    index->count = 0;
 }
 
 void gp_index_free(gp_index_t *index)

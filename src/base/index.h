@@ -31,6 +31,9 @@ int gp_index_add(gp_index_t *index, uint64_t hash, uint32_t number);
 // Make room for `count` elements. Returns 0 or -ENOMEM.
 int gp_index_reserve(gp_index_t *index, size_t count);
 
+// Make it empty; its room is kept.
+void gp_index_clear(gp_index_t *index);
+
 void gp_index_free(gp_index_t *index);
 
 uint64_t gp_hash_bytes(const void *bytes, size_t len);

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "unwind/leaf_rows.h"
 #include "unwind/packed_row.h"
 #include "unwind/row_cache.h"
 
@@ -89,38 +88,6 @@ static void test_module_of_volatile_row(void **state)
     assert_int_equal(gp_cache_module(at, hash, row), UINT32_MAX); // no longer that row
 }
 
-// What is kept for a block holds for all of it, and for nothing beyond the row's range.
-static void test_leaf_blocks(void **state)
-{
-    enum { LO = 0x505030, HI = 0x505a10, PC = 0x505200 };
-    unsigned found = 0;
-    (void)state;
-    gp_cache_flush();
-    gp_leaf_store(PC, LO, HI, row_of(9), gp_cache_epoch());
-    for (uintptr_t pc = LO - 4096; pc < HI + 4096; pc++) {
-        gp_packed_row_t row = gp_leaf_find(pc);
-        assert_true(row == 0 || (row == row_of(9) && pc >= LO && pc < HI));
-        found += row != 0;
-    }
-    assert_int_equal(gp_leaf_find(PC), row_of(9));
-    assert_true(found >= 512 && found % 64 == 0);
-    gp_leaf_store(PC, 0x400000, 0x600000, row_of(8), gp_cache_epoch()); // large blocks
-    assert_int_equal(gp_leaf_find(0x505400), row_of(8));
-    gp_cache_flush();
-    assert_int_equal(gp_leaf_find(PC), 0);
-    assert_int_equal(gp_leaf_find(0x505400), 0);
-}
-
-// A flush between the reading of a row and its storing takes the row with it.
-static void test_late_leaf(void **state)
-{
-    (void)state;
-    unsigned epoch = gp_cache_epoch();
-    gp_cache_flush();
-    gp_leaf_store(0x606200, 0x606000, 0x606400, row_of(3), epoch);
-    assert_int_equal(gp_leaf_find(0x606200), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,8 +96,6 @@ int main(void)
         cmocka_unit_test(test_late_store),
         cmocka_unit_test(test_keys_do_not_collide),
         cmocka_unit_test(test_module_of_volatile_row),
-        cmocka_unit_test(test_leaf_blocks),
-        cmocka_unit_test(test_late_leaf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

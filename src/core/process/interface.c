@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "collect/collector.h"
 #include "collect/sampler.h"
@@ -12,6 +14,9 @@
 #include "process/process.h"
 #include "profile/profile.h"
 #include "session/census_view.h"
+#include "session/follow.h"
+#include "session/rotation.h"
+#include "session/session.h"
 #include "session/span_listen.h"
 #include "signal/handler.h"
 #include "signal/language.h"
@@ -83,6 +88,25 @@ static uint64_t spans_lost(void)
     return counters[GP_COUNTER_LOST_SPANS];
 }
 
+static int begin_capture(const char *path, uint64_t part_bytes, unsigned keep)
+{
+    gp_session_wish_t wish = {.pid = (int)getpid(), .clock = -1};
+    if (strlen(path) >= sizeof(wish.path))
+        return -ENAMETOOLONG;
+    strcpy(wish.path, path);
+    gp_rotation_suggest(part_bytes, keep);
+    gp_sampler_follow_forks(gp_follow_forks());
+    return gp_session_begin(&wish);
+}
+
+static void read_capture_path(char path[GP_CAPTURE_PATH_SIZE])
+{
+    gp_session_latest_t latest;
+    gp_session_status(&latest);
+    _Static_assert(sizeof(latest.path) <= GP_CAPTURE_PATH_SIZE, "it fits");
+    strcpy(path, latest.state == GP_CONTROL_RECORDING ? latest.path : "");
+}
+
 static const gp_core_interface_t interface = {
     .size = sizeof(interface),
     .snapshot = gp_profile_snapshot,
@@ -104,6 +128,10 @@ static const gp_core_interface_t interface = {
     .spans_lost = spans_lost,
     .add_counters = gp_collector_add_counters,
     .at_end = gp_process_at_end,
+    .capture_begin = begin_capture,
+    .capture_end = gp_session_finish,
+    .capture_flush = gp_session_flush,
+    .capture_path = read_capture_path,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "unwind/leaf_rows.h"
 #include "unwind/memo.h"
 #include "unwind/module.h"
 #include "unwind/unwind.h"
@@ -85,8 +84,6 @@ void gp_unwind_warm(void)
     size_t bytes;
     if (!tables) {
         tables = true;
-        gp_unwind_warm_memory((void *)gp_row_cache, sizeof gp_row_cache);
-        gp_unwind_warm_memory((void *)gp_leaf_rows, sizeof gp_leaf_rows);
         warm_modules();
     }
     if (!memos && gp_memo_many(&memory, &bytes)) {

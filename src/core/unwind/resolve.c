@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/peek.h"
-#include "unwind/leaf_rows.h"
+#include "unwind/row_cache.h"
 #include "unwind/switch_rules.h"
 
 // A return address follows a call. Where it does not, the word was put there:
@@ -30,37 +30,38 @@ static gp_packed_row_t without_row(const gp_module_t *module, uintptr_t pc, bool
     return rule != 0 ? rule : gp_row_special(GP_SPECIAL_NO_CFI, 0);
 }
 
-static bool is_simple(gp_packed_row_t row)
+// Does the row, and nothing else, hold for each interrupted pc in the block of `pc`?
+static bool holds_for_block(const gp_row_t *row, uintptr_t pc)
 {
-    return gp_row_kind(row) == GP_ROW_SP || gp_row_kind(row) == GP_ROW_FP;
+    uintptr_t first = pc & ~(uintptr_t)(GP_CACHE_BLOCK - 1), end = first + GP_CACHE_BLOCK;
+    return row->lo <= first && end <= row->hi && !row->cfa_is_expr && !gp_entry_meets(first, end);
 }
 
-// The row of an interrupted pc holds for others near it, unless it comes from an expression, which may see the pc.
-static void keep_for_leaves(const gp_module_t *module, uintptr_t pc, const gp_row_t *row, gp_packed_row_t packed,
-                            unsigned epoch)
-{
-    if (module->fixed && !row->cfa_is_expr && is_simple(packed) && !gp_entry_overlaps(row->lo, row->hi))
-        gp_leaf_store(pc, row->lo, row->hi, packed, epoch);
-}
-
-static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_return, unsigned epoch)
+static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_return, bool *by_block)
 {
     gp_row_t row;
     uintptr_t lookup = pc - is_return;
-    if (gp_entry_contains(lookup))
+    *by_block = false;
+    if (gp_entry_meets(lookup, lookup + 1))
         return gp_row_special(is_return ? GP_SPECIAL_HIDDEN : GP_SPECIAL_END, 0);
     if (!gp_fde_row(module, lookup, &row))
         return without_row(module, pc, is_return);
     // A signal trampoline is returned to without ever having called.
     if (is_return && !row.signal_frame && !gp_arch_follows_call(pc, module->text_lo))
         return without_call(&row, pc);
-    gp_packed_row_t packed = gp_row_pack(&row, pc);
-    if (!is_return)
-        keep_for_leaves(module, pc, &row, packed, epoch);
     gp_row_t next;
     if (is_return && pc == row.end && gp_fde_row(module, pc, &next) && next.start == pc)
         return gp_row_special(GP_SPECIAL_LAST_CALL, 0);
-    return packed;
+    *by_block = !is_return && holds_for_block(&row, pc);
+    return gp_row_pack(&row, pc);
+}
+
+// Where the row of `pc` belongs in the cache. Returns false where that place is a block's that has more than one row.
+static bool find_place(uintptr_t pc, bool is_return, bool by_block, uint64_t *hash)
+{
+    uint64_t of_block = gp_cache_hash_of_block(pc);
+    *hash = by_block ? of_block : gp_cache_hash_of(pc, is_return);
+    return by_block || is_return || *hash != of_block;
 }
 
 gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module)
@@ -74,13 +75,13 @@ gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_
     int number = gp_module_find(pc - is_return, &found);
     if (number == GP_MODULE_NONE)
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
-    gp_packed_row_t row = compute(&found, pc, is_return, epoch) | (found.fixed ? 0 : GP_ROW_VOLATILE);
+    bool by_block;
+    uint64_t hash;
+    gp_packed_row_t row = compute(&found, pc, is_return, &by_block) | (found.fixed ? 0 : GP_ROW_VOLATILE);
     if (number >= 0)
         *module = (uint32_t)number;
-    if (number >= 0 || found.fixed) {
-        uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
+    if ((number >= 0 || found.fixed) && find_place(pc, is_return, by_block, &hash))
         *slot = gp_cache_store(hash, row, *module, epoch);
-    }
     return row;
 }
 

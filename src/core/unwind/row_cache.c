@@ -2,8 +2,6 @@
 // The shared, lock-free table of packed rows.
 #include "unwind/row_cache.h"
 
-#include "unwind/leaf_rows.h"
-
 _Alignas(64) gp_cache_slot_t gp_row_cache[GP_CACHE_SLOTS + 1];
 
 static _Atomic unsigned epoch_now;
@@ -68,7 +66,7 @@ uint32_t gp_cache_store(uint64_t hash, gp_packed_row_t row, uint32_t module, uns
 
 unsigned gp_cache_epoch(void)
 {
-    return atomic_load_explicit(&epoch_now, memory_order_seq_cst);
+    return atomic_load_explicit(&epoch_now, memory_order_acquire);
 }
 
 void gp_cache_flush(void)
@@ -77,5 +75,4 @@ void gp_cache_flush(void)
     for (uint32_t at = 0; at < GP_CACHE_SLOTS; at++)
         if (atomic_load_explicit(&gp_row_cache[at].word, memory_order_seq_cst) != 0)
             atomic_store_explicit(&gp_row_cache[at].word, 0, memory_order_seq_cst);
-    gp_leaf_flush();
 }

@@ -44,9 +44,9 @@ typedef struct gp_unwind_regs {
 // Returns 0 or a negative errno value. Threads: any. Signals: not safe. Cost: one mmap.
 int gp_unwind_init(void);
 
-// Touch the memory and the startup modules' tables that walks read, so that a handler need not be the first to; of
-// what is wanted for many stacks, once there are. After gp_unwind_init(). Threads: one that nothing waits for.
-// Signals: not safe. Cost: the first time ~1 ms and 1.2 MiB of memory, for many stacks 2.8 MiB.
+// Touch the startup modules' tables that walks read, 4 MiB of them at most, so that a handler need not be the first to;
+// once walks have met many stacks, the memory for these too (2.8 MiB). After gp_unwind_init(), now and again. Threads:
+// one that nothing waits for. Signals: not safe. Cost: nothing once done, else up to 1 ms.
 void gp_unwind_warm(void);
 
 // Touch writable memory that a handler will write to, which others may do meanwhile. Threads: any. Signals: not safe.
@@ -55,6 +55,15 @@ void gp_unwind_warm_memory(void *memory, size_t bytes);
 
 // Take the registers out of a signal's context. `gp` is storage for 33 registers that `regs` keeps pointing to.
 void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33], const ucontext_t *context);
+
+// Let the kernel provide the row cache's memory (1 MiB) at once, rather than page by page within handlers. May be left
+// out. Threads: any. Signals: not safe. Cost: about 0.1 ms.
+void gp_unwind_populate(void);
+
+// `pc` was interrupted: put rows of the whole function into the cache, once, for the next samples in it. Nothing is
+// done for a module that may be unloaded. Threads: one at a time. Signals: not safe, but walks may run meanwhile. Cost:
+// 5 ns where the function is known, else 1 to 100 us.
+void gp_unwind_prepare_leaf(uintptr_t pc);
 
 // Walk the stack [lo, hi) from `regs`.
 //   frames: uintptr_t[max], innermost first; frames[0] is the interrupted program counter itself,

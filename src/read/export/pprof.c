@@ -55,6 +55,7 @@ enum location_field {
     LOCATION_LINE = 4,
 };
 enum label_key { COROUTINE, COROUTINE_ID, THREAD, THREAD_ID, TRACE_ID, LABEL_KEYS };
+enum { WRITE_BYTES = 1 << 16, PIECES_BYTES_MAX = 24 << 20 }; // written at once, kept
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum function_field {
     FUNCTION_ID = 1,
@@ -63,20 +64,24 @@ enum function_field {
     FUNCTION_START_LINE = 5,
 };
 
-typedef struct label_strings { // numbers of the texts; 0 = none
-    uint32_t coroutine, thread, trace;
-} label_strings_t;
+typedef struct piece { // of messages, as it is in all that have it; NULL = not made yet
+    const char *bytes;
+    uint32_t len;
+} piece_t;
 
 typedef struct pprof {
     const gp_report_t *report;
     gp_function_table_t *functions;
-    bool *located;             // by frame: its location was written
-    label_strings_t *labels;   // by label: rows have few different ones
-    uint32_t keys[LABEL_KEYS]; // their texts' numbers
+    bool *located;   // by frame: its location was written
+    piece_t *labels; // by label: its fields of Sample
+    piece_t *paths;  // by gp_row_t.path: the location ids of Sample
+    size_t path_count, path_capacity;
+    gp_arena_t pieces;
+    uint32_t keys[LABEL_KEYS]; // numbers of the labels' names
     gp_string_table_t strings;
     gp_gzip_t *out;
     FILE *file;
-    gp_text_t whole;          // a field of Profile, with its tag: what is written at once
+    gp_text_t whole;          // fields of Profile, with their tags, that were not written yet
     gp_text_t message, inner; // that field's content, and what is within it
     bool failed;
 } pprof_t;
@@ -88,25 +93,32 @@ static uint64_t as_int64(uint64_t value)
 
 static void flush(pprof_t *pprof)
 {
-    pprof->failed =
-        pprof->failed || pprof->whole.failed || pprof->message.failed || pprof->inner.failed || pprof->strings.failed;
     if (!pprof->failed && pprof->whole.len > 0)
         gp_gzip_write(pprof->out, pprof->whole.data, pprof->whole.len);
     gp_text_clear(&pprof->whole);
+}
+
+// A field of Profile is in `whole`.
+static void end_field(pprof_t *pprof)
+{
+    pprof->failed =
+        pprof->failed || pprof->whole.failed || pprof->message.failed || pprof->inner.failed || pprof->strings.failed;
     gp_text_clear(&pprof->message);
+    if (pprof->whole.len >= WRITE_BYTES)
+        flush(pprof);
 }
 
 // Write `message` as a field of Profile.
 static void write_field(pprof_t *pprof, enum profile_field field)
 {
     gp_pb_message(&pprof->whole, field, &pprof->message);
-    flush(pprof);
+    end_field(pprof);
 }
 
 static void write_number(pprof_t *pprof, enum profile_field field, uint64_t value)
 {
     gp_pb_uint(&pprof->whole, field, as_int64(value));
-    flush(pprof);
+    end_field(pprof);
 }
 
 static void put_string(pprof_t *pprof, unsigned field, const char *text)
@@ -187,24 +199,32 @@ static void put_label(pprof_t *pprof, enum label_key key, enum label_field field
     gp_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-static void put_labels(pprof_t *pprof, uint32_t number)
-{
-    const gp_label_t *label = &pprof->report->labels[number];
-    const label_strings_t *strings = &pprof->labels[number];
-    put_label(pprof, COROUTINE, LABEL_STR, strings->coroutine);
-    put_label(pprof, COROUTINE_ID, LABEL_NUM, label->coroutine_id);
-    put_label(pprof, THREAD, LABEL_STR, strings->thread);
-    put_label(pprof, THREAD_ID, LABEL_NUM, label->thread_id);
-    put_label(pprof, TRACE_ID, LABEL_STR, strings->trace);
-}
-
 static uint32_t string_number(pprof_t *pprof, const char *text)
 {
     return text != NULL ? gp_string_table_number(&pprof->strings, text) : 0;
 }
 
-// Look the texts of all labels up: once a label, not once a row.
-static void find_label_strings(pprof_t *pprof)
+static void put_labels(pprof_t *pprof, const gp_label_t *label)
+{
+    put_label(pprof, COROUTINE, LABEL_STR, string_number(pprof, label->coroutine));
+    put_label(pprof, COROUTINE_ID, LABEL_NUM, label->coroutine_id);
+    put_label(pprof, THREAD, LABEL_STR, string_number(pprof, label->thread));
+    put_label(pprof, THREAD_ID, LABEL_NUM, label->thread_id);
+    put_label(pprof, TRACE_ID, LABEL_STR, string_number(pprof, label->trace));
+}
+
+// Keep what is in `message`, which is cleared.
+static piece_t keep_piece(pprof_t *pprof)
+{
+    piece_t piece = {.len = (uint32_t)pprof->message.len};
+    piece.bytes = gp_arena_copy(&pprof->pieces, piece.len > 0 ? pprof->message.data : "", piece.len);
+    pprof->failed = pprof->failed || pprof->message.failed || piece.bytes == NULL;
+    gp_text_clear(&pprof->message);
+    return piece;
+}
+
+// Put all labels together: once a label, not once a row.
+static void make_labels(pprof_t *pprof)
 {
     static const char *const keys[LABEL_KEYS] = {
         [COROUTINE] = "coroutine", [COROUTINE_ID] = "coroutine_id", [THREAD] = "thread",
@@ -213,12 +233,10 @@ static void find_label_strings(pprof_t *pprof)
     const gp_report_t *report = pprof->report;
     for (size_t i = 0; i < LABEL_KEYS && report->label_count > 0; i++)
         pprof->keys[i] = string_number(pprof, keys[i]);
-    for (uint32_t i = 0; i < report->label_count; i++)
-        pprof->labels[i] = (label_strings_t){
-            .coroutine = string_number(pprof, report->labels[i].coroutine),
-            .thread = string_number(pprof, report->labels[i].thread),
-            .trace = string_number(pprof, report->labels[i].trace),
-        };
+    for (uint32_t i = 0; i < report->label_count && !pprof->failed; i++) {
+        put_labels(pprof, &report->labels[i]);
+        pprof->labels[i] = keep_piece(pprof);
+    }
 }
 
 static void write_locations(pprof_t *pprof, const gp_row_t *row)
@@ -227,7 +245,8 @@ static void write_locations(pprof_t *pprof, const gp_row_t *row)
         i = write_location(pprof, row, i - 1);
 }
 
-static void write_sample(pprof_t *pprof, const gp_row_t *row)
+// Write the locations of a row that were not written yet, and put their ids into `message`.
+static piece_t make_path(pprof_t *pprof, const gp_row_t *row)
 {
     write_locations(pprof, row);
     gp_text_clear(&pprof->inner);
@@ -237,13 +256,40 @@ static void write_sample(pprof_t *pprof, const gp_row_t *row)
             i--;
     }
     gp_pb_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->inner);
+    return (piece_t){pprof->message.data, (uint32_t)pprof->message.len};
+}
+
+// Many rows have the same frames: their ids are put together once, as far as there is room to keep them.
+static piece_t find_path(pprof_t *pprof, const gp_row_t *row)
+{
+    if (row->path == 0 || pprof->pieces.bytes > PIECES_BYTES_MAX)
+        return make_path(pprof, row);
+    while (pprof->path_count < row->path) {
+        if (gp_grow(&pprof->paths, &pprof->path_capacity, pprof->path_count, sizeof(*pprof->paths)) < 0)
+            return make_path(pprof, row);
+        pprof->paths[pprof->path_count++] = (piece_t){0};
+    }
+    piece_t *path = &pprof->paths[row->path - 1];
+    if (path->bytes == NULL) {
+        make_path(pprof, row);
+        *path = keep_piece(pprof);
+    }
+    return *path;
+}
+
+static void write_sample(pprof_t *pprof, const gp_row_t *row)
+{
+    const piece_t path = find_path(pprof, row), label = row->label != 0 ? pprof->labels[row->label - 1] : (piece_t){0};
     gp_text_clear(&pprof->inner);
     gp_pb_varint(&pprof->inner, as_int64(row->samples));
     gp_pb_varint(&pprof->inner, as_int64(row->weight_ns));
-    gp_pb_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
-    if (row->label != 0)
-        put_labels(pprof, row->label - 1);
-    write_field(pprof, PROFILE_SAMPLE);
+    size_t values_len = 2 + pprof->inner.len; // a tag, a length of one byte
+    gp_pb_begin(&pprof->whole, PROFILE_SAMPLE, path.len + values_len + label.len);
+    gp_text_add(&pprof->whole, path.bytes, path.len);
+    gp_pb_message(&pprof->whole, SAMPLE_VALUE, &pprof->inner);
+    if (label.len > 0)
+        gp_text_add(&pprof->whole, label.bytes, label.len);
+    end_field(pprof);
 }
 
 static void write_comment(pprof_t *pprof, const char *text)
@@ -297,12 +343,13 @@ static int write_all(pprof_t *pprof)
         write_mapping(pprof, i);
     for (uint32_t i = 0; i < pprof->functions->function_count; i++)
         write_function(pprof, i);
-    find_label_strings(pprof);
+    make_labels(pprof);
     int result = gp_report_each_part(pprof->report, write_part, pprof);
     for (size_t i = 0; i < pprof->strings.count; i++) {
         gp_pb_text(&pprof->whole, PROFILE_STRING_TABLE, pprof->strings.texts[i]);
-        flush(pprof);
+        end_field(pprof);
     }
+    flush(pprof);
     return result == 0 && pprof->failed ? -ENOMEM : result;
 }
 
@@ -312,7 +359,7 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
         .report = report,
         .functions = gp_function_table_create_uncharged(report),
         .located = calloc((size_t)report->frame_count + 1, sizeof(bool)),
-        .labels = calloc((size_t)report->label_count + 1, sizeof(label_strings_t)),
+        .labels = calloc((size_t)report->label_count + 1, sizeof(piece_t)),
         .out = gp_gzip_open(out),
         .file = out,
     };
@@ -327,5 +374,7 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
     gp_text_free(&pprof.inner);
     free(pprof.located);
     free(pprof.labels);
+    free(pprof.paths);
+    gp_arena_free(&pprof.pieces);
     return result;
 }

@@ -46,6 +46,7 @@ typedef struct gp_row {
     uint32_t depth;
     uint32_t label; // number in `labels` plus 1; 0 = none. Only where it is wanted
     uint32_t tick;  // part of the time, plus 1; 0 = none. Only with GP_WANT_PAGE: see gp_page_t
+    uint32_t path;  // rows with the same number have the same frames; 0 = says nothing
     uint64_t weight_ns;
     uint64_t samples;
     double squares_ns2; // sum of the squares of the samples' weights, which its error rests on; 0 =

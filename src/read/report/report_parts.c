@@ -23,6 +23,7 @@ static int set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_
     uint32_t root = pass->group_count > 0 ? pass->groups[weight->group].root : GP_INDEX_NONE;
     row->frames = path->frames;
     row->depth = path->depth;
+    row->path = root == GP_INDEX_NONE ? weight->path + 1 : 0;
     if (root == GP_INDEX_NONE)
         return 0;
     uint32_t *frames = gp_arena_alloc(arena, ((size_t)path->depth + 1) * sizeof(*frames));
@@ -94,10 +95,38 @@ static void scale_row(part_t *part, gp_row_t *row, double ns)
     part->given += row->weight_ns;
 }
 
-static int compare_rows(const void *left, const void *right)
+typedef struct order_key { // of a row, where rows are put in order: they are four times as large
+    uint64_t weight_ns;
+    size_t number;
+} order_key_t;
+
+static int compare_keys(const void *left, const void *right)
 {
-    const gp_row_t *a = left, *b = right;
-    return a->weight_ns > b->weight_ns ? -1 : a->weight_ns < b->weight_ns;
+    const order_key_t *a = left, *b = right;
+    if (a->weight_ns != b->weight_ns)
+        return a->weight_ns > b->weight_ns ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+// The heaviest first; those that weigh the same as they were.
+static int sort_rows(part_t *part, size_t count)
+{
+    order_key_t *keys = malloc((count + 1) * sizeof(*keys));
+    gp_row_t *rows = malloc((count + 1) * sizeof(*rows));
+    if (keys == NULL || rows == NULL) {
+        free(keys);
+        free(rows);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (order_key_t){part->rows[i].weight_ns, i};
+    qsort(keys, count, sizeof(*keys), compare_keys);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = part->rows[keys[i].number];
+    free(keys);
+    free(part->rows);
+    part->rows = rows;
+    return 0;
 }
 
 static int take_weights(void *context, const void *bytes, size_t len)
@@ -112,9 +141,8 @@ static int take_weights(void *context, const void *bytes, size_t len)
 
 static int hand_out(part_t *part, size_t count, gp_rows_taker_t *take, void *context)
 {
-    if (count > 0)
-        qsort(part->rows, count, sizeof(*part->rows), compare_rows);
-    return take(context, part->rows, count);
+    int result = sort_rows(part, count);
+    return result == 0 ? take(context, part->rows, count) : result;
 }
 
 // The rows that the builder has of its own: they are few.
@@ -135,7 +163,6 @@ static int next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *c
 {
     const gp_pass_t *pass = part->pass;
     int result = gp_spill_read(&pass->spill, number, sizeof(gp_pass_weight_t), take_weights, part);
-    gp_index_free(&part->weights.index);
     if (result == 0)
         part->rows = malloc((part->weights.count + 1) * sizeof(*part->rows));
     if (result == 0 && part->rows == NULL)
@@ -150,11 +177,13 @@ static int next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *c
     return result == 0 ? hand_out(part, part->weights.count, take, context) : result;
 }
 
+// The room of the table is kept for the next part.
 static void drop(part_t *part)
 {
     free(part->rows);
     part->rows = NULL;
-    gp_pass_weights_free(&part->weights);
+    part->weights.count = 0;
+    gp_index_clear(&part->weights.index);
     gp_arena_free(&part->arena);
     part->arena = (gp_arena_t){0};
 }
@@ -171,6 +200,7 @@ static int each_part(const gp_pass_t *pass, gp_rows_taker_t *take, void *context
         result = next_part(&part, i, take, context);
         drop(&part);
     }
+    gp_pass_weights_free(&part.weights);
     return result;
 }
 

@@ -72,7 +72,7 @@ static int spill_weights(gp_pass_t *pass)
         result = gp_spill_add(&pass->spill, part_of(pass, &weights->items[i]), &weights->items[i],
                               sizeof(weights->items[i]));
     weights->count = 0;
-    gp_index_free(&weights->index);
+    gp_index_clear(&weights->index);
     return result;
 }
 

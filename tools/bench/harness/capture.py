@@ -154,8 +154,11 @@ def memory(bench, capture):
     for options in (["--trace", trace], ["--coroutine", "17"], ["--thread", "worker-3"], ["--name", "."],
                     ["--from", "1", "--to", "-1"], ["--focus", "PyObject"], ["--ignore", "PyObject"], ["--clock", "wall"],
                     *(["--format", form] for form in ("pprof", "otlp", "json", "speedscope", "firefox", "chrome", "perfetto"))):
-        _, cpu, peak = timed(export(bench, capture) + [*options, "--output", "/dev/null"])
-        table.line(f"{' '.join(options)[:40]:<40} {peak:4.0f} MiB at most, {cpu:6.2f} s of CPU")
+        wall, cpu, peak = timed(export(bench, capture) + [*options, "--output", "/dev/null"])
+        label = " ".join(options)[:40]
+        table.line(f"{label:<40} {peak:4.0f} MiB at most, {wall:6.2f} s, {cpu:6.2f} s of CPU")
+        if options[0] == "--format":
+            table.figure(label, Estimate.of_values([cpu]), "s of CPU", bound=(10, "<= 10") if options[1] == "pprof" else None)
 
 
 def fold(bench, part, script, samples):
