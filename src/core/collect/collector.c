@@ -38,7 +38,13 @@ enum {
 
 pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
 
-enum { PASS_NS = 20000, PASSES = 100 };
+enum {
+    PASS_NS = 20000,
+    PASSES = 100,
+    PAGE = 4096,
+    EARLY_ROUNDS = 10, // short, as what the program does has only begun to show: handlers wait for its memory
+    EARLY_NS = 10000000,
+};
 
 static _Atomic unsigned waiting; // threads that wait for the lock
 static _Atomic bool running;     // changed under the sampler lock
@@ -155,10 +161,23 @@ static void look_up_unknown(gp_thread_t *thread)
         gp_found_stack(sp, &id);
 }
 
+// Touch the part of the ring that the next rounds fill if they are as full as this one, before a handler has to.
+static void warm_ring(gp_ring_t *ring)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    uint64_t want = (head + 2 * gp_ring_fill(ring) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    want = want < ring->capacity ? want : ring->capacity;
+    if (head == 0 || want <= ring->warm)
+        return;
+    gp_unwind_warm_memory(ring->data + ring->warm, want - ring->warm);
+    ring->warm = want;
+}
+
 static void drain(gp_thread_t *thread)
 {
     // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
     int state = atomic_load_explicit(&thread->state, memory_order_acquire);
+    warm_ring(&thread->ring);
     gp_samples_drain(thread);
     look_up_unknown(thread);
     if (state == GP_THREAD_EXITED)
@@ -288,8 +307,8 @@ static bool wants_waits(void)
     return false;
 }
 
-// Until a kick, or for a round; with looks at sleepers where a sink wants to know of them.
-static void wait_for_next(uint32_t seen_kicks)
+// Until a kick, or for a round, `most_ns` at most; with looks at sleepers where a sink wants to know of them.
+static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
 {
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
     bool looks = sampling && wants_waits();
@@ -298,6 +317,7 @@ static void wait_for_next(uint32_t seen_kicks)
         return;
     }
     uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed);
+    all = all < most_ns ? all : most_ns;
     for (uint64_t waited = 0, step; waited < all; waited += step) {
         step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) : all;
         step = step < all ? step : all;
@@ -330,6 +350,7 @@ static void *collect(void *unused)
 {
     (void)unused;
     uint64_t next_housekeeping = 0;
+    unsigned rounds = 0;
     if (is_forked)
         let_daemon_begin();
     gp_unwind_populate();
@@ -357,7 +378,9 @@ static void *collect(void *unused)
         GP_SINKS_CALL(after_round);
         if (!gp_thread_own_may_stay())
             break;
-        wait_for_next(seen_kicks);
+        if (!is_forked) // a child has what its parent touched, to be copied where it is written
+            gp_unwind_warm();
+        wait_for_next(seen_kicks, rounds++ < EARLY_ROUNDS ? EARLY_NS : UINT64_MAX);
     }
     atomic_store_explicit(&running, false, memory_order_release);
     return NULL;

@@ -98,6 +98,7 @@ static void give_ring_back(gp_ring_t *ring)
         return;
     if (madvise(ring->data, ring->capacity, MADV_DONTNEED) != 0)
         memset(ring->data, 0, ring->capacity);
+    ring->warm = 0;
     atomic_store_explicit(&ring->head, 0, memory_order_relaxed);
     atomic_store_explicit(&ring->tail, 0, memory_order_relaxed);
 }

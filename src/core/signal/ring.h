@@ -32,6 +32,7 @@ typedef struct gp_ring {
     unsigned char *data;
     uint64_t capacity; // bytes, a power of two
     _Atomic uint64_t head, tail;
+    uint64_t warm; // bytes from the start that were touched ahead; the collector's
 } gp_ring_t;
 
 // Reserve `bytes` (a multiple of 8, with header). Returns NULL when the ring is full. Signals: safe.

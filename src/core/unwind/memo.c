@@ -5,9 +5,13 @@
 #include "base/copy_words.h"
 #include "unwind/row_cache.h"
 
+enum { MANY = 8 };
+
 // About 2 MiB of zero pages; a memo's pages are touched when its stack is first walked.
 static gp_memo_t memos[GP_MEMO_COUNT];
 static _Atomic uintptr_t owners[GP_MEMO_COUNT]; // thread pointer of the thread that walks with it; 0 = none does
+
+static _Atomic unsigned first_uses;
 
 static uintptr_t self(void)
 {
@@ -40,6 +44,8 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
     use->memo = memo;
     unsigned epoch = gp_cache_epoch();
     if (!can_trust(memo, stack, epoch)) {
+        if (memo->stack.hi == 0)
+            atomic_fetch_add_explicit(&first_uses, 1, memory_order_relaxed);
         memo->epoch = epoch;
         memo->stack = *stack;
         memo->start = memo->end = GP_MEMO_HEADROOM;
@@ -48,6 +54,13 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
     use->last = memo->chain[memo->current] + memo->end;
     use->record = memo->chain[!memo->current] + GP_MEMO_HEADROOM;
     use->record_end = memo->chain[!memo->current] + GP_MEMO_FRAMES;
+}
+
+bool gp_memo_many(void **memory, size_t *bytes)
+{
+    *memory = memos;
+    *bytes = sizeof memos;
+    return atomic_load_explicit(&first_uses, memory_order_relaxed) >= MANY;
 }
 
 void gp_memo_leave(gp_memo_use_t *use)

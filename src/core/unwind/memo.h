@@ -70,6 +70,9 @@ static inline void gp_memo_unlink(gp_memo_frame_t *frame)
     frame->fp_word = 1;
 }
 
+// Have walks met so many stacks that they will meet more? Where the memos are.
+bool gp_memo_many(void **memory, size_t *bytes);
+
 // May the walk record its present frame, which is not an old one, at `use->record`? Leaves the old chain.
 bool gp_memo_may_record(gp_memo_use_t *use);
 

@@ -44,6 +44,15 @@ typedef struct gp_unwind_regs {
 // Returns 0 or a negative errno value. Threads: any. Signals: not safe. Cost: one mmap.
 int gp_unwind_init(void);
 
+// Touch the startup modules' tables that walks read, 4 MiB of them at most, so that a handler need not be the first to;
+// once walks have met many stacks, the memory for these too (2.8 MiB). After gp_unwind_init(), now and again. Threads:
+// one that nothing waits for. Signals: not safe. Cost: nothing once done, else up to 1 ms.
+void gp_unwind_warm(void);
+
+// Touch writable memory that a handler will write to, which others may do meanwhile. Threads: any. Signals: not safe.
+// Cost: ~0.2 us a page.
+void gp_unwind_warm_memory(void *memory, size_t bytes);
+
 // Take the registers out of a signal's context. `gp` is storage for 33 registers that `regs` keeps pointing to.
 void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33], const ucontext_t *context);
 

@@ -58,10 +58,10 @@ def compare(bench, hz):
                      note=f"({rate:.0f} signals/s, {inside.value / 1e3:.1f} us each inside the handler)")
     bound = OVERHEAD_BOUND if hz == 1000 else None
     beyond = comparison.extra_percent("greenprof run", "empty handler")
-    table.figure("    greenprof beyond the empty handler", beyond, "%", bound=bound)
+    table.figure(f"{hz} Hz: greenprof beyond the empty handler", beyond, "%", bound=bound)
     inside = comparison.figure_beyond("greenprof run", "empty handler", 0)
     rate = comparison.signals_per_second("greenprof run")
-    table.figure("    the same, inside the handler only", inside.scaled(rate / 1e7), "%", bound=bound)
+    table.figure(f"{hz} Hz: the same, inside the handler only", inside.scaled(rate / 1e7), "%", bound=bound)
 
 
 def solo(bench, worker):

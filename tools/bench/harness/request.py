@@ -26,6 +26,7 @@ def one(bench, others):
     worker.close()
     cpu = Estimate.of_values([block.cpu / 200e3 for block in short])
     wall = Estimate.of_values([block.wall / 200e3 for block in short])
+    table.keep(f"start + stop + free{beside}, CPU", cpu)
     table.figure("start + stop + free" + beside, wall, "us", digits=1, note=f"(CPU {cpu.value:.1f} us)")
     for label, index in (("    start", 0), ("    stop", 1), ("    free", 3)):
         phase(label, short, index)

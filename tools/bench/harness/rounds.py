@@ -35,6 +35,9 @@ class Estimate:
             return cls(mean, medians[0].error)
         return cls(mean, statistics.stdev(each.value for each in medians) / len(medians) ** 0.5)
 
+    def minus(self, other):
+        return Estimate(self.value - other.value, (self.error**2 + other.error**2) ** 0.5)
+
     def scaled(self, factor):
         return Estimate(self.value * factor, abs(self.error * factor))
 

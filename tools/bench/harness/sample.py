@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """2. What a sample costs beyond an empty SIGPROF handler driven by the same timer."""
+import statistics
+import subprocess
+
 from . import table
 from .rounds import Comparison, Estimate, amount_for
 
 OVERHEAD_BOUND = (1.0, "must hold <= 1 %")
 BLOCK_MS = 20
 ENGINES = ("perf", "cpu")  # monotonic is sent by a thread of greenprof's own, which the empty handler has not
+FIRST_BOUND = (4.0, "must hold <= 4 us")
+SLICES = ("its first half second", "its second half second")
 SHAPES = ((10, 0, "10 frames"), (50, 0, "50 frames"), (50, 1, "50 new frames every 50 us"))
 
 
@@ -15,6 +20,7 @@ def run(bench):
     for depth, changing, text in SHAPES:
         for hz in (1000, 10000):
             one(bench, hz, f"{text}, {hz} Hz", ("--depth", depth, "--changing", changing))
+    first_seconds(bench)
 
 
 def engines(bench):
@@ -58,3 +64,37 @@ def collector(bench, hz, arguments):
     own = block.process - before.process - block.cpu
     table.figure("    collector thread, per sample", Estimate(own / 1e3 / (block.cpu / 1e9 * hz)), "us",
                  note=f"({100 * own / block.cpu:.2f} % of the program's CPU)")
+
+
+def first_seconds(bench):
+    """What is dearest: a process' first samples, where every row is new and every page of memory is touched first."""
+    programs = [("sample_work", ("--depth", 50), "50 frames")]
+    if bench.has("service_work"):
+        programs.append(("service_work", (), "service"))
+    for name, arguments, text in programs:
+        for at, (inside, empty) in enumerate(first_second(bench, name, arguments)):
+            figure = inside.minus(empty)
+            table.figure(f"{text}, 1000 Hz, {SLICES[at]}", figure.scaled(1e-3), "us",
+                         bound=FIRST_BOUND, note=f"(the empty handler {empty.value / 1e3:.1f} more)")
+
+
+def first_second(bench, name, arguments):
+    """For each of SLICES: ns inside greenprof's handler, and inside the empty one. Processes in turns."""
+    quiet = {"errors": subprocess.DEVNULL}
+    probe = bench.plain(name, *arguments, **quiet)
+    amount = amount_for(probe, 500)
+    probe.close()
+    found = [([], []) for _ in SLICES]
+    for _ in range(bench.rounds(15)):
+        for kind in (0, 1):
+            worker = (bench.empty if kind else bench.run)(name, 1000, *arguments, **quiet,
+                                                          **({} if kind else {"probed": True}))
+            for of_slice in found:
+                worker.block(amount)
+                of_slice[kind].append(worker.gathered()[0])
+            worker.close()
+    return [(mean(inside), mean(empty)) for inside, empty in found]
+
+
+def mean(values):
+    return Estimate(statistics.fmean(values), statistics.stdev(values) / len(values) ** 0.5)

@@ -1,9 +1,34 @@
 # SPDX-License-Identifier: MIT
 """Figures, one a line, with the bound that must hold beside those that have one."""
+import sys
+
+measured = {}  # label -> Estimate; one that stands below another has that one's label first: "whole / part"
+_above = ""
+_to_stderr = False
+
+
+def go_to_stderr():
+    """Standard output is for something else."""
+    global _to_stderr  # pylint: disable=global-statement
+    _to_stderr = True
+
+
+def _say(text):
+    print(text, flush=True, file=sys.stderr if _to_stderr else sys.stdout)
+
+
+def keep(label, estimate):
+    """Note a figure in `measured`."""
+    global _above  # pylint: disable=global-statement
+    if label.startswith(" "):
+        label = f"{_above} / {label.strip()}"
+    else:
+        _above = label
+    measured[label] = estimate
 
 
 def heading(text):
-    print(f"\n== {text}", flush=True)
+    _say(f"\n== {text}")
 
 
 def figure(label, estimate, unit, digits=2, ratio=None, bound=None, note=""):
@@ -11,7 +36,8 @@ def figure(label, estimate, unit, digits=2, ratio=None, bound=None, note=""):
     text = f"{estimate.value:.{digits}f}" + (f" ±{estimate.error:.{digits}f}" if estimate.error else "") + f" {unit}"
     factor = f"x{ratio:.3f}" if ratio is not None else ""
     limit = f"{bound[1]}: {verdict(estimate, bound[0])}" if bound is not None else ""
-    print(f"  {label:<50} {text:<20} {factor:<9} {' '.join(filter(None, (limit, note)))}".rstrip(), flush=True)
+    keep(label, estimate)
+    _say(f"  {label:<50} {text:<20} {factor:<9} {' '.join(filter(None, (limit, note)))}".rstrip())
 
 
 def verdict(estimate, limit):
@@ -23,4 +49,4 @@ def verdict(estimate, limit):
 
 
 def line(text):
-    print("  " + text, flush=True)
+    _say("  " + text)
