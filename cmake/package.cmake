@@ -38,7 +38,8 @@ set(control ${PROJECT_BINARY_DIR}/debian)
 file(CONFIGURE OUTPUT ${control}/triggers CONTENT "activate-noawait ldconfig\n")
 file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "libgreenprof 0 libgreenprof0 (>= ${PROJECT_VERSION})
 libgreenprof-core 0 libgreenprof0 (>= ${PROJECT_VERSION})
-libgreenprof-otel 0 libgreenprof0 (>= ${PROJECT_VERSION})\n")
+libgreenprof-otel 0 libgreenprof0 (>= ${PROJECT_VERSION})
+libgreenprof-ship 0 libgreenprof0 (>= ${PROJECT_VERSION})\n")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${control}/triggers ${control}/shlibs)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "${about}
 

@@ -20,6 +20,7 @@
 #include "request_files.h"
 #include "request_profiles.h"
 #include "settings.h"
+#include "shipping.h"
 #include "wire/policy.h"
 
 enum { OPEN_MAX_COUNT = 8 };
@@ -115,6 +116,7 @@ static void add_counters(uint64_t counters[GP_COUNTER_COUNT])
         if (delivery_at(i) != NULL)
             gp_delivery_status(delivery_at(i), &sum);
     gp_request_profiles_count(&sum.profiles, &sum.profiles_lost);
+    gp_shipping_count(&sum.lost_queue, &sum.failures);
     counters[GP_COUNTER_CONSUMERS_LOST] += closed.lost + sum.refused + sum.lost_queue + sum.lost_end;
     counters[GP_COUNTER_CONSUMERS_SPOOLED] += closed.spooled + sum.spooled;
     counters[GP_COUNTER_CONSUMERS_FAILED] += closed.failed + sum.failures;
@@ -134,6 +136,7 @@ static void begin_anew(void)
             gp_delivery_after_fork(delivery_at(i), getpid());
     gp_request_files_after_fork(getpid());
     gp_request_profiles_after_fork();
+    gp_shipping_after_fork();
 }
 
 // The process ends, perhaps in a handler: only atomics and futexes.
@@ -154,7 +157,7 @@ static void end_all(void)
 static void prepare(void)
 {
     pthread_atfork(NULL, NULL, begin_anew);
-    prof_core_interface()->at_end(end_all);
+    prof_core_interface()->at_end(end_all, gp_shipping_at_last);
     prof_core_interface()->add_counters(add_counters);
     snprintf(default_spool, sizeof(default_spool), "/var/tmp/greenprof-%u", (unsigned)geteuid());
 }
@@ -271,6 +274,8 @@ static int open_locked(const char *url)
     if (place == OPEN_MAX_COUNT)
         return -ENOSPC;
     pthread_once(&once, prepare);
+    if (gp_backend_of(url) == NULL && errno == ENOTSUP)
+        return gp_shipping_open(url);
     gp_delivery_t *delivery = calloc(1, sizeof(*delivery));
     if (delivery == NULL)
         return -ENOMEM;
@@ -343,7 +348,9 @@ PROF_API int prof_consumer_close(const char *url)
 {
     int saved = errno;
     pthread_mutex_lock(&lock);
-    int result = close_locked(url);
+    int result = close_locked(url), shipped = gp_shipping_close(url);
+    if (shipped != -ENOENT && (result == 0 || result == -ENOENT))
+        result = shipped;
     pthread_mutex_unlock(&lock);
     errno = saved;
     return result;
@@ -359,7 +366,7 @@ PROF_API int prof_consumer_flush(unsigned limit_ms)
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL && gp_delivery_wait_idle(delivery_at(i), deadline) != 0)
             result = -ETIMEDOUT;
-    if (gp_request_profiles_wait(deadline) != 0)
+    if (gp_request_profiles_wait(deadline) != 0 || gp_shipping_flush(deadline) != 0)
         result = -ETIMEDOUT;
     pthread_mutex_unlock(&lock);
     errno = saved;
@@ -377,6 +384,7 @@ PROF_API int prof_consumer_status(const char *url, prof_consumer_status_t *statu
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL && (url == NULL || i == only))
             gp_delivery_status(delivery_at(i), &sum);
+    is_there |= gp_shipping_status(url, &sum);
     pthread_mutex_unlock(&lock);
     sum.size = status->size;
     gp_request_profiles_count(&sum.profiles, &sum.profiles_lost);

@@ -77,8 +77,9 @@ PROF_API int prof_consumer_register(const prof_consumer_t *consumer);
 
 // Open a consumer: from now on it gets the spans of all requests that begin.
 //   url: file:///DIR, redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], redis+sentinel://HOST[:PORT][,...]/NAME[/DB], null:,
-//        plugin:/PATH.so (a shared object with a function `const prof_consumer_t *prof_consumer_plugin(void)`), or a
-//        registered scheme; options behind '?'. doc/consumers.md lists them.
+//        plugin:/PATH.so (a shared object with a function `const prof_consumer_t *prof_consumer_plugin(void)`), a
+//        registered scheme, or a destination of `greenprof ship` (clickhouse://..., otlp+http://...): the process then
+//        sends its own capture, samples and all; options behind '?'. doc/consumers.md lists them.
 // GREENPROF_CONSUMER names those to open when the library is loaded, with spaces between.
 // Returns 0; -EINVAL (no URL, or options that it does not have); -ENOTSUP (no such scheme); -EALREADY (that very URL is
 // open); -ENOSPC (8 of them); -ENOMEM; -EAGAIN (no thread to be had); else what prof_start() could fail with. That a

@@ -99,6 +99,8 @@ static void make_header(gp_captures_t *captures)
     gp_file_header_t *header = &captures->header;
     *header = captures->inputs[0].header;
     header->features = 0;
+    if (captures->recordings > 1)
+        header->part = UINT32_MAX; // nothing goes on behind it
     for (size_t i = 1; i < captures->count; i++) {
         const gp_file_header_t *other = &captures->inputs[i].header;
         if (other->start_realtime_ns < header->start_realtime_ns) {
@@ -131,6 +133,7 @@ int gp_captures_open(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE])
         if (result != 0)
             return result;
     }
+    gp_captures_find_recordings(captures);
     make_header(captures);
     return 0;
 }
@@ -261,6 +264,8 @@ static int pass_input(gp_captures_pass_t *pass, char error[GP_READER_ERROR_SIZE]
     gp_capture_input_t *input = pass->input = &captures->inputs[captures->at];
     memcpy(input->ids.first, captures->ids.last, sizeof(captures->ids.last));
     memcpy(input->ids.last, captures->ids.last, sizeof(captures->ids.last));
+    if (gp_captures_goes_on(captures, input))
+        input->ids.first[GP_COUNTED_COROS] = input[-1].ids.first[GP_COUNTED_COROS];
     if (captures->on_input != NULL)
         captures->on_input(input);
     int result = gp_reader_read(input->fd, &gp_captures_handlers, pass, &input->summary, error);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Captures that are read as one.
 //
-// Model: one capture is passed on as it is. The records of several come one capture after the other, with numbers of
-// their own for coroutines and threads, whichever capture they are of; traces of one id are one trace, modules of one
+// Model: one capture is passed on as it is. The records of several come one capture after the other, parts of one
+// recording in their order, with numbers of their own for coroutines and threads, whichever capture they are of; a
+// coroutine that lives in several parts of a recording is one; traces of one id are one trace, modules of one
 // build-id (of one path, where they have none) one module, equal stacks one stack. Times count from the first capture's
 // start: within one boot of the machine by the monotonic clock, which is never set, else by the time of day. Counters
 // are added up, and there is an end where all have one. A census is left out: what was alive at the ends of several
@@ -31,6 +32,8 @@ typedef struct gp_capture_input {
     uint64_t samples, activities; // that the first reading saw: a process that still runs may have written more
     gp_file_header_t header;      // from here on: where there are several
     uint64_t shift_ns;            // what is added to its times
+    uint64_t image_ns;            // when its program began, as far as that is known
+    size_t recording;             // the same for all parts of one
     gp_capture_ids_t ids;
     gp_capture_text_t texts[GP_TEXTS];
     gp_capture_text_t *processes; // capture/process_text.h, of one that is merged
@@ -43,7 +46,7 @@ typedef struct gp_capture_input {
 
 typedef struct gp_captures { // zero-initialized = none
     gp_capture_input_t *inputs;
-    size_t count, capacity;
+    size_t count, capacity, recordings;
     size_t at;                                         // the one that is read, or that something is wrong with
     gp_file_header_t header;                           // of all of them; set by reading
     void (*on_input)(const gp_capture_input_t *input); // called before each is read; NULL = not at all
@@ -59,7 +62,8 @@ typedef int gp_captures_sink_t(void *context, enum gp_chunk_type type, const voi
 // Add a capture. The descriptor is duplicated; the path stays the caller's. Returns 0 or a negative errno value.
 int gp_captures_add(gp_captures_t *captures, int fd, const char *path);
 
-// Read the headers of several captures, and make theirs out of them. What of one cannot be read again fails.
+// Read the headers of several captures, make theirs out of them, and put the parts of each recording side by side. What
+// of one cannot be read again fails.
 // Returns 0 or a negative errno value, and what is wrong with captures->inputs[captures->at].
 int gp_captures_open(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE]);
 

@@ -27,5 +27,12 @@ int gp_captures_keep_process(gp_capture_input_t *input, const char *text, size_t
 int gp_captures_pass_processes(const gp_captures_pass_t *pass, const gp_capture_input_t *input);
 void gp_captures_free_processes(gp_capture_input_t *input);
 
+// Find out which captures are parts of one recording, and put these side by side, the first one first.
+void gp_captures_find_recordings(gp_captures_t *captures);
+
+// Is the capture before it the part before? Is there none behind it?
+bool gp_captures_goes_on(const gp_captures_t *captures, const gp_capture_input_t *input);
+bool gp_captures_is_last_part(const gp_captures_t *captures, const gp_capture_input_t *input);
+
 // Room for records, on an 8-byte boundary, the last 8 bytes zeroed; NULL when memory is short.
 void *gp_captures_room(gp_captures_t *captures, size_t bytes);

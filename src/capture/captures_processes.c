@@ -48,7 +48,8 @@ static int pass_own(const gp_captures_pass_t *to, const gp_capture_input_t *inpu
 
 int gp_captures_pass_processes(const gp_captures_pass_t *to, const gp_capture_input_t *input)
 {
-    int result = input->process_count == 0 ? pass_own(to, input) : 0;
+    bool is_told = input->process_count > 0 || !gp_captures_is_last_part(to->captures, input);
+    int result = is_told ? 0 : pass_own(to, input);
     for (size_t i = 0; i < input->process_count && result == 0; i++) {
         gp_process_text_t process;
         if (!gp_process_text_read(input->processes[i].text, input->processes[i].len, &process))

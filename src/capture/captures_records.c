@@ -163,10 +163,35 @@ PASS_FIXED(ledger, GP_CHUNK_LEDGER)
 PASS_FIXED(delay, GP_CHUNK_DELAYS)
 PASS_FIXED(call, GP_CHUNK_CALLS)
 
+static uint64_t no_earlier(uint64_t ns, uint64_t least_ns)
+{
+    return ns > least_ns ? ns : least_ns;
+}
+
+// What went on when the part before ended is in both: from then on it is this one's.
+static gp_activity_record_t cut_activity(const gp_captures_pass_t *pass, const gp_activity_record_t *record)
+{
+    const gp_capture_input_t *input = pass->input;
+    gp_activity_record_t cut = *record;
+    if (!gp_captures_goes_on(pass->captures, input) || !input[-1].ended)
+        return cut;
+    uint64_t end_ns = input[-1].end.time_ns + input[-1].shift_ns;
+    uint64_t from_ns = end_ns > input->shift_ns ? end_ns - input->shift_ns : 0;
+    cut.start_ns = no_earlier(cut.start_ns, from_ns);
+    cut.left_ns = no_earlier(cut.left_ns, cut.start_ns);
+    cut.end_ns = no_earlier(cut.end_ns, cut.left_ns);
+    if (cut.slice_ns > cut.left_ns - cut.start_ns)
+        cut.slice_ns = cut.left_ns - cut.start_ns;
+    if (cut.ready_ns != 0)
+        cut.ready_ns = no_earlier(cut.ready_ns, cut.left_ns);
+    return cut;
+}
+
 static int on_activity(void *context, const gp_activity_record_t *record)
 {
+    const gp_activity_record_t cut = cut_activity(context, record);
     ((gp_captures_pass_t *)context)->input->activities++;
-    return pass_fixed(context, GP_CHUNK_ACTIVITIES, record, 1);
+    return pass_fixed(context, GP_CHUNK_ACTIVITIES, &cut, 1);
 }
 
 static int on_samples(void *context, const gp_sample_record_t *samples, size_t count)

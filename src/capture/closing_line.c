@@ -2,6 +2,7 @@
 #include "capture/closing_line.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,13 +31,54 @@ static size_t cut(int length)
     return length < GP_CLOSING_LINE_SIZE ? (size_t)length : GP_CLOSING_LINE_SIZE - 1;
 }
 
-size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, uint64_t lost,
-                       uint64_t spans_lost, const char *note)
+// A capture of an older version has fewer of them.
+static uint64_t sum(const uint64_t *values, uint64_t count, const enum gp_counter *which, size_t which_count)
 {
-    char quotes[GP_CLOSING_NAME_SIZE * 2], losses[64];
-    int len = snprintf(losses, sizeof(losses), lost == 0 ? "none lost" : "%" PRIu64 " lost", lost);
-    if (spans_lost != 0)
-        snprintf(losses + len, sizeof(losses) - (size_t)len, ", %" PRIu64 " spans lost", spans_lost);
+    uint64_t total = 0;
+    for (size_t i = 0; i < which_count; i++)
+        total += (uint64_t)which[i] < count ? values[which[i]] : 0;
+    return total;
+}
+
+#define SUM(...)                                                                                                       \
+    sum(values, count, (const enum gp_counter[]){__VA_ARGS__},                                                         \
+        sizeof((const enum gp_counter[]){__VA_ARGS__}) / sizeof(enum gp_counter))
+
+gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count)
+{
+    return (gp_losses_t){
+        .samples =
+            SUM(GP_COUNTER_DROP_RING_FULL, GP_COUNTER_DROP_REENTERED, GP_COUNTER_DROP_NO_THREAD, GP_COUNTER_UNWRITTEN),
+        .spans = SUM(GP_COUNTER_LOST_SPANS, GP_COUNTER_CONSUMERS_LOST, GP_COUNTER_UNWRITTEN_SPANS),
+        .coroutines = SUM(GP_COUNTER_UNWRITTEN_LEDGERS),
+        .others = SUM(GP_COUNTER_LOST_WAITS, GP_COUNTER_LOST_HOGS, GP_COUNTER_UNWRITTEN_HOGS,
+                      GP_COUNTER_UNWRITTEN_ACTIVITIES, GP_COUNTER_UNWRITTEN_STACKS),
+    };
+}
+
+static void put_losses(char *text, size_t size, const gp_losses_t *losses)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } more[] = {
+        {losses->spans, "spans lost"},
+        {losses->coroutines, "times of coroutines lost"},
+        {losses->others, "other records lost: see greenprof info"},
+    };
+    bool any = losses->spans != 0 || losses->coroutines != 0 || losses->others != 0;
+    size_t len = losses->samples != 0 ? (size_t)snprintf(text, size, "%" PRIu64 " lost", losses->samples)
+                                      : (size_t)snprintf(text, size, any ? "no sample lost" : "none lost");
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+        if (more[i].count != 0)
+            len += (size_t)snprintf(text + len, size - len, ", %" PRIu64 " %s", more[i].count, more[i].what);
+}
+
+size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, const gp_losses_t *lost,
+                       const char *note)
+{
+    char quotes[GP_CLOSING_NAME_SIZE * 2], losses[256];
+    put_losses(losses, sizeof(losses), lost);
     return cut(snprintf(
         line, GP_CLOSING_LINE_SIZE, "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof report %s\n", name,
         samples, losses, note != NULL ? "; " : "", note != NULL ? note : "", quoted(name, quotes, sizeof(quotes))));

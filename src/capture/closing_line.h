@@ -6,14 +6,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/counters.h"
+
 enum { GP_CLOSING_LINE_SIZE = 4096, GP_CLOSING_NAME_SIZE = 1024 }; // a pipe takes PIPE_BUF = 4096 bytes at once
+
+typedef struct gp_losses { // what a recording lacks
+    uint64_t samples;
+    uint64_t spans;      // on their way to the capture, or to a consumer
+    uint64_t coroutines; // times that what a coroutine did could not be written
+    uint64_t others;     // waits, long slices, their delays, the timeline's
+} gp_losses_t;
+
+//   values: [count]: enum gp_counter.
+gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count);
 
 // Make the line: file, samples, losses, next command.
 //   name: of the capture, as the user has it.
+//   lost: what there is none of is not named, but samples.
 //   note: what else there is to know, in one clause without ';'; NULL = nothing.
 // Returns its length, cut to what fits. Signals: not safe.
-size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, uint64_t lost,
-                       uint64_t spans_lost, const char *note);
+size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, const gp_losses_t *lost,
+                       const char *note);
 
 // Make the line of a recording that is not whole, or that there is none of.
 //   what: "nothing", "not all of it". why: in words.

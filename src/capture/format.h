@@ -133,8 +133,9 @@ enum { GP_CHUNK_TYPES = sizeof(union { GP_RECORDS(GP_CHUNK_BELOW) char header[GP
 #undef GP_CHUNK_BELOW
 
 typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments joined by NUL), "hostname", "greenprof",
-                                // "service"; of merged ones, "merged" and "process" (capture/process_text.h); labels:
-                                // "GREENPROF_LABELS", "OTEL_...": variables as they were; "cgroup": proc_pid_cgroup(5)
+                                // "service", "budget" (1%); of merged ones, "merged" and "process"
+                                // (capture/process_text.h); labels: "GREENPROF_LABELS", "OTEL_...": variables as they
+                                // were; "cgroup": proc_pid_cgroup(5)
     uint16_t key_len;           // 0 key bytes, then value bytes, then padding to 8
     uint16_t reserved;          // 2
     uint32_t value_len;         // 4

@@ -7,12 +7,13 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { FIRST_SIZE = 1024, LARGEST_SIZE = 1 << 21 };
+enum { FIRST_SIZE = 1024 };
 
 struct gp_intern_slot {
     uint64_t key[2];
     uint32_t number; // 0 = empty
 };
+_Static_assert(sizeof(struct gp_intern_slot) == GP_INTERN_SLOT_BYTES, "as the limit is reckoned");
 
 static struct gp_intern_slot *find(const gp_intern_t *table, uint64_t key0, uint64_t key1)
 {
@@ -25,9 +26,11 @@ static struct gp_intern_slot *find(const gp_intern_t *table, uint64_t key0, uint
 static bool grow(gp_intern_t *table)
 {
     uint32_t size = table->slots != NULL ? (table->mask + 1) * 2 : FIRST_SIZE;
-    if (size > LARGEST_SIZE && table->last == UINT32_MAX)
+    uint32_t most = table->limit != 0 ? table->limit : (uint32_t)GP_INTERN_SLOTS;
+    if (size > most && table->last == UINT32_MAX)
         return true; // there are no more numbers: those that are known stay
-    if (size > LARGEST_SIZE) {
+    if (size > most) {
+        table->anew++;
         memset(table->slots, 0, sizeof(*table->slots) * (table->mask + 1));
         table->used = 0;
         return true;
@@ -77,6 +80,8 @@ void gp_intern_key(const void *bytes, size_t length, uint64_t key[2])
 
 void gp_intern_reset(gp_intern_t *table)
 {
+    uint32_t limit = table->limit;
     free(table->slots);
     memset(table, 0, sizeof(*table));
+    table->limit = limit;
 }

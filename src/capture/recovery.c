@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 #include "capture/writer.h"
 #include "model/kinds.h"
 
-enum { COPY_BYTES = 1 << 20 };
+enum { COPY_BYTES = 1 << 20, TIDY_MIN = 1024 };
 
 static void note_time(gp_recovery_t *recovery, uint64_t time_ns)
 {
@@ -65,6 +66,12 @@ static gp_recovery_span_t *find(const gp_recovery_t *recovery, uint64_t id)
 {
     uint32_t number = gp_index_find(&recovery->index, gp_hash_u64(id), has_id, recovery, &id);
     return number != GP_INDEX_NONE ? &recovery->spans[number] : NULL;
+}
+
+bool gp_recovery_has_open(const gp_recovery_t *recovery, uint64_t id)
+{
+    const gp_recovery_span_t *span = find(recovery, id);
+    return span != NULL && span->record != NULL;
 }
 
 static void forget(gp_recovery_t *recovery, gp_recovery_span_t *span)
@@ -122,6 +129,23 @@ static int take_open_span(void *context, const gp_span_record_t *record, const c
     return 0;
 }
 
+// What is over is kept in the table until it is most of it.
+static int tidy(gp_recovery_t *recovery)
+{
+    size_t count = 0;
+    if (recovery->count < TIDY_MIN || recovery->open > recovery->count / 2)
+        return 0;
+    gp_index_free(&recovery->index);
+    for (size_t i = 0; i < recovery->count; i++)
+        if (recovery->spans[i].record != NULL)
+            recovery->spans[count++] = recovery->spans[i];
+    recovery->count = count;
+    for (size_t i = 0; i < count; i++)
+        if (gp_index_add(&recovery->index, gp_hash_u64(recovery->spans[i].id), (uint32_t)i) != 0)
+            return -ENOMEM;
+    return 0;
+}
+
 int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR_SIZE])
 {
     static const gp_reader_handlers_t handlers = {
@@ -134,7 +158,10 @@ int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR
         .open_span = take_open_span,
     };
     struct stat status;
+    recovery->part.from = recovery->part.to;
     int result = gp_reader_read_part(fd, &recovery->part, &handlers, recovery, &recovery->summary, error);
+    if (result == 0 && (result = tidy(recovery)) < 0)
+        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
     if (result == 0 && fstat(fd, &status) == 0)
         recovery->bytes = (uint64_t)status.st_size;
     return result;

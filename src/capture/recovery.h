@@ -2,11 +2,11 @@
 // The capture of a process that was killed, made whole: without what was half written, with the spans that it was in
 // the middle of, and with an end.
 //
-// Model: gp_recovery_look() reads a capture once, and keeps the spans that were written while they were open and are
-// not over. gp_recovery_write() copies all whole chunks as they are, and puts spans and end behind them. What is
-// damaged in the middle stays so.
+// Model: gp_recovery_look() reads a capture, or what has been added to it since the last look, and keeps the spans that
+// were written while they were open and are not over. gp_recovery_write() copies all whole chunks as they are, and puts
+// spans and end behind them. What is damaged in the middle stays so.
 //
-// Order of calls: look -> write -> free. Memory: what is open. Threads: one at a time. Signals: not safe.
+// Order of calls: look... -> write -> free. Memory: what is open. Threads: one at a time. Signals: not safe.
 #pragma once
 
 #include "base/index.h"
@@ -28,8 +28,8 @@ typedef struct gp_recovery { // zero-initialized = nothing
     gp_index_t index;
 } gp_recovery_t;
 
-// Read a capture.
-//   fd: of a file; its position is changed.
+// Read a capture, from where the look before ended.
+//   fd: of a file, the same one each time; its position is changed.
 // Returns as gp_reader_read().
 int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR_SIZE]);
 
@@ -37,5 +37,8 @@ int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR
 //   fd: the capture's.
 // Returns 0 or a negative errno value.
 int gp_recovery_write(const gp_recovery_t *recovery, int fd, const char *path);
+
+// Is a span open?
+bool gp_recovery_has_open(const gp_recovery_t *recovery, uint64_t id);
 
 void gp_recovery_free(gp_recovery_t *recovery);

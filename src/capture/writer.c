@@ -362,26 +362,32 @@ static void *refuse(gp_writer_t *writer, enum gp_chunk_type type)
     return NULL;
 }
 
+// What is small, and says what is missing, always finds room.
+static bool is_too_much(const gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
+{
+    return writer->max_waiting != 0 && writer->waiting + bytes > writer->max_waiting && type != GP_CHUNK_COUNTERS &&
+           type != GP_CHUNK_END && type != GP_CHUNK_META;
+}
+
 void *gp_writer_add(gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
 {
     gp_buffer_t *buffer = &writer->buffers[type];
     size_t limit = type == GP_CHUNK_SAMPLES ? (size_t)GP_WRITER_SAMPLES_MAX : (size_t)GP_CHUNK_MAX / 2;
     bytes = (bytes + 7) & ~(size_t)7;
-    if (atomic_load_explicit(&writer->error, memory_order_relaxed) != 0 || buffer->length + bytes > limit)
+    if (atomic_load_explicit(&writer->error, memory_order_relaxed) != 0 || buffer->length + bytes > limit ||
+        is_too_much(writer, type, bytes))
         return refuse(writer, type);
     if (buffer->length + bytes > buffer->room && !make_room(buffer, (buffer->length + bytes) * 2))
         return refuse(writer, type);
     void *record = buffer->data + buffer->length;
     buffer->length += bytes;
+    writer->waiting += bytes;
     return memset(record, 0, bytes);
 }
 
 size_t gp_writer_pending(const gp_writer_t *writer)
 {
-    size_t sum = 0;
-    for (int type = 0; type < GP_CHUNK_TYPES; type++)
-        sum += writer->buffers[type].length;
-    return sum;
+    return writer->waiting;
 }
 
 static void give_back(gp_buffer_t *buffer, size_t needed)
@@ -424,6 +430,7 @@ bool gp_writer_hand_over(gp_writer_t *writer)
         writer->outgoing[type] = writer->buffers[type];
         writer->buffers[type] = empty;
     }
+    writer->waiting = 0;
     // Release: partner of the acquire in gp_writer_write().
     atomic_store_explicit(&writer->busy, 1, memory_order_release);
     return true;
@@ -482,6 +489,7 @@ void gp_writer_abandon(gp_writer_t *writer)
     if (writer->fd >= 0)
         close(writer->fd);
     writer->fd = -1;
+    writer->waiting = 0;
     free_buffers(writer->buffers, GP_CHUNK_TYPES);
     free_buffers(writer->outgoing, GP_CHUNK_TYPES);
     free_buffers(&writer->packed, 1);

@@ -40,6 +40,7 @@ typedef struct gp_writer {
     uint64_t last_chunk; // where the last of them begins; 0 = there is none but the header's
     uint64_t max_bytes;  // what the file is to have at most; 0 = no limit. Set before it is opened
     uint32_t sequence;
+    size_t waiting, max_waiting;          // bytes in `buffers`; at most, of all types but the small ones: 0 = no limit
     gp_buffer_t buffers[GP_CHUNK_TYPES];  // being filled, by chunk type
     uint64_t refused[GP_CHUNK_TYPES];     // records that there was no room for, by chunk type
     gp_buffer_t outgoing[GP_CHUNK_TYPES]; // the writing thread's while `busy`

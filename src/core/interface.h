@@ -28,6 +28,8 @@ typedef struct gp_coro_view { // a live coroutine, for a language to show; see c
     } * frames; // [depth], innermost first, of the language
 } gp_coro_view_t;
 
+enum { GP_CAPTURE_PATH_SIZE = 4096 };
+
 struct gp_request_watch;
 
 enum gp_cut {         // what ends a profile
@@ -82,8 +84,18 @@ typedef struct gp_core_interface {
     // gp_profile_latest().
     uint32_t (*looked_up)(void);
     gp_snapshot_t *(*latest)(void);
-    // Call this when the process ends by exit() or _exit(), perhaps in a handler.
-    void (*at_end)(void (*call)(void));
+    // Call the first when the process ends by exit() or _exit(), perhaps in a handler; the other when its capture has
+    // ended, too.
+    void (*at_end)(void (*call)(void), void (*last)(void));
+    // The capture of this process. Begin one where there is none, in parts of about `part_bytes` of which the latest
+    // `keep` that were put aside stay; end it; have all so far written. One thread at a time.
+    //   path: absolute; children by fork append their process ids.
+    // Returns 0, -EALREADY where there is one (or none), or what gp_session_begin() and its like return.
+    int (*capture_begin)(const char *path, uint64_t part_bytes, unsigned keep);
+    int (*capture_end)(uint64_t limit_ns);
+    int (*capture_flush)(uint64_t limit_ns);
+    // Where it is; "" = there is none.
+    void (*capture_path)(char path[GP_CAPTURE_PATH_SIZE]);
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

@@ -266,6 +266,30 @@ int gp_clickhouse_settle(gp_clickhouse_t *clickhouse, const char *query_id_prefi
     return result < 0 ? result : say(error, -EAGAIN, "an earlier attempt still runs in the store");
 }
 
+// By how long they have run; a second more, as they are counted from when they are read.
+int gp_clickhouse_settle_all(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE])
+{
+    int result = 0;
+    for (int i = 0; i < SETTLE_LIMIT_MS / POLL_MS && result == 0; i++) {
+        char query[512];
+        unsigned long running;
+        snprintf(
+            query, sizeof(query),
+            "SELECT count() FROM system.processes WHERE startsWith(query_id, 'greenprof-') AND elapsed * 1000 > %d",
+            i * POLL_MS + (i > 0 ? SETTLE_MS : 0));
+        result = count_running(clickhouse, query, &running, error);
+        if (result < 0 || (i > 0 && running == 0))
+            return result;
+        pause_ms(i == 0 ? SETTLE_MS : POLL_MS);
+    }
+    return result < 0 ? result : say(error, -EAGAIN, "an earlier attempt still runs in the store");
+}
+
+uint64_t gp_clickhouse_not_before_ns(const gp_clickhouse_t *clickhouse)
+{
+    return gp_http_not_before_ns(clickhouse->http);
+}
+
 int gp_clickhouse_insert(gp_clickhouse_t *clickhouse, const char *query, const void *body, size_t body_len,
                          const char *query_id, char error[GP_FLEET_ERROR_SIZE])
 {

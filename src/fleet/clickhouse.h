@@ -45,6 +45,12 @@ int gp_clickhouse_ask_text(gp_clickhouse_t *clickhouse, const char *query, char 
 // that is gone or of an answer that was lost. Returns -EAGAIN where that cannot be known now.
 int gp_clickhouse_settle(gp_clickhouse_t *clickhouse, const char *query_id_prefix, char error[GP_FLEET_ERROR_SIZE]);
 
+// The same for all statements of shippers that run now: of those that begin later, none is waited for.
+int gp_clickhouse_settle_all(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE]);
+
+// Until when the server has asked to be left alone (Retry-After), CLOCK_MONOTONIC; 0 = it has not.
+uint64_t gp_clickhouse_not_before_ns(const gp_clickhouse_t *clickhouse);
+
 // Put rows into a table of the chosen server, or, where nothing listens there, of the next.
 //   query: "INSERT INTO ... FORMAT Native"; body: one block; query_id: unique among what may run.
 // The body is sent only when the server has begun to carry the statement out, so that none waits in a queue.

@@ -20,6 +20,19 @@ enum gp_destination_takes {
     GP_TAKES_BYTES, // only `capture`, `from`, `to` and `process` of a batch: it sends the bytes of the file
 };
 
+struct gp_ship_options;
+
+typedef struct gp_arrived_piece { // of a capture, or of another one of its process
+    uint64_t from, to, batch;
+} gp_arrived_piece_t;
+
+typedef struct gp_arrived {     // what a store has of a process
+    gp_arrived_piece_t *pieces; // [count], whole ones
+    size_t count, capacity;
+    uint64_t *open; // [open_count]: numbers of batches of which it has some rows, or all, and does not know it
+    size_t open_count, open_capacity;
+} gp_arrived_t;
+
 typedef struct gp_destination_kind {
     const char *scheme; // "clickhouse"
     enum gp_destination_takes takes;
@@ -27,12 +40,20 @@ typedef struct gp_destination_kind {
     // Returns 0; -EINVAL for an URL that has no meaning; another negative errno value. `error` says what is wrong.
     // Need not reach the other end: that may be away for now.
     int (*open)(void **destination, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE]);
+    // What else it may use; they outlive it. NULL = nothing.
+    void (*use)(void *destination, const struct gp_ship_options *options);
     // Returns 0 when all of it has arrived; else a negative errno value and what is wrong: -EAGAIN where the same may
     // do later (away, too busy, full), -EACCES where a key or a right is missing, -EINVAL where it was understood and
     // refused. All three are tried again, the later ones after a longer pause.
     //   batches: [count], of one or more captures: written down together, and the same ones together again.
     int (*send)(void *destination, const gp_batch_t *batches, size_t count, bool again,
                 char error[GP_FLEET_ERROR_SIZE]);
+    // Optional, for where the journal is lost. What is there of the process of a batch; nothing of it is on its way any
+    // more. And: is all of a batch there? Return as `send`. The lists are the caller's to free.
+    int (*arrived)(void *destination, const gp_batch_t *batch, gp_arrived_t *arrived, char error[GP_FLEET_ERROR_SIZE]);
+    int (*has_arrived)(void *destination, uint64_t batch, bool *has_arrived, char error[GP_FLEET_ERROR_SIZE]);
+    // Optional. Until when it has asked to be left alone, CLOCK_MONOTONIC; 0 = it has not.
+    uint64_t (*not_before_ns)(const void *destination);
     // How many bytes went over the line so far, for limits.
     uint64_t (*sent_bytes)(void *destination);
     // Write what of a batch would be sent, for --dry-run: tables, columns, a row of each, bytes.

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "fleet/clickhouse_arrived.h"
 #include "fleet/clickhouse_rows.h"
 #include "fleet/destination.h"
 #include "fleet/known.h"
@@ -19,6 +20,7 @@ enum { STACKS_KEPT_MAX = 1 << 20, PROCESS_AGAIN_S = 60, ID_SIZE = 96, QUERY_SIZE
 typedef struct store {
     gp_clickhouse_t *clickhouse;
     bool is_ready;              // the tables are there
+    bool is_settled;            // nothing runs there that began before this
     gp_known_table_t stacks;    // by tenant and id: sent
     gp_known_table_t processes; // when they were sent, seconds since 1970
     gp_native_t block;
@@ -127,9 +129,19 @@ static int has_arrived(store_t *store, enum gp_schema_table table, uint64_t batc
     return result;
 }
 
-static void make_id(char id[ID_SIZE], const gp_batch_t *batches, const char *what, uint32_t day)
+// Of a group, in this database: another shipper may send the same batches to another database of the server.
+static void make_prefix(const store_t *store, char prefix[ID_SIZE], const gp_batch_t *batches)
 {
-    snprintf(id, ID_SIZE, "greenprof-%016" PRIx64 "-%s-%" PRIu32, batches[0].id, what, day);
+    const char *database = gp_clickhouse_database(store->clickhouse);
+    snprintf(prefix, ID_SIZE, "greenprof-%016" PRIx64,
+             gp_hash_more(batches[0].id, gp_hash_bytes(database, strlen(database))));
+}
+
+static void make_id(const store_t *store, char id[ID_SIZE], const gp_batch_t *batches, const char *what, uint32_t day)
+{
+    char prefix[ID_SIZE];
+    make_prefix(store, prefix, batches);
+    snprintf(id, ID_SIZE, "%.40s-%s-%" PRIu32, prefix, what, day);
 }
 
 // A table that must not have the same rows twice.
@@ -149,7 +161,7 @@ static int send_table(store_t *store, enum gp_schema_table table, const gp_batch
             b++;
         if (again)
             result = has_arrived(store, table, batches[b].id, day, &arrived, error);
-        make_id(id, batches, gp_schema_tables[table].name, day);
+        make_id(store, id, batches, gp_schema_tables[table].name, day);
         const gp_rows_t rows = {batches, selection.first, selection.rows, count, now_s()};
         if (result == 0 && !arrived)
             result = insert(store, table, &rows, id, error);
@@ -167,7 +179,7 @@ static int send_replaced(store_t *store, enum gp_schema_table table, const gp_ba
     int result = select_rows(&selection, count);
     for (size_t b = 0; b < count && result == 0; b++)
         selection.total += selection.rows[b] = chosen == NULL || chosen[b];
-    make_id(id, batches, gp_schema_tables[table].name, 0);
+    make_id(store, id, batches, gp_schema_tables[table].name, 0);
     const gp_rows_t rows = {batches, selection.first, selection.rows, count, now_s()};
     if (result == 0 && selection.total > 0)
         result = insert(store, table, &rows, id, error);
@@ -232,7 +244,7 @@ static int send_stacks(store_t *store, const gp_batch_t *batches, size_t count, 
         result = chosen != NULL ? choose_stacks(store, batches, count, chosen, &arena) : -ENOMEM;
     for (size_t b = 0; b < count && result == 0; b++)
         selection.total += selection.rows[b] = chosen[b].stack_count;
-    make_id(id, batches, "stacks", 0);
+    make_id(store, id, batches, "stacks", 0);
     const gp_rows_t rows = {chosen, selection.first, selection.rows, count, now_s()};
     if (result == 0 && selection.total > 0)
         result = insert(store, GP_TABLE_STACKS, &rows, id, error);
@@ -247,6 +259,11 @@ static int send_stacks(store_t *store, const gp_batch_t *batches, size_t count, 
     return result;
 }
 
+static int result_for_shipper(int result)
+{
+    return result == -ECONNREFUSED || result == -ETIMEDOUT || result == -EIO ? -EAGAIN : result;
+}
+
 static int store_send(void *destination, const gp_batch_t *batches, size_t count, bool again,
                       char error[GP_FLEET_ERROR_SIZE])
 {
@@ -255,7 +272,7 @@ static int store_send(void *destination, const gp_batch_t *batches, size_t count
     char prefix[ID_SIZE];
     int result = store->is_ready ? 0 : gp_schema_make(store->clickhouse, error);
     store->is_ready = result == 0;
-    snprintf(prefix, sizeof(prefix), "greenprof-%016" PRIx64, batches[0].id);
+    make_prefix(store, prefix, batches);
     if (result == 0 && again)
         result = gp_clickhouse_settle(store->clickhouse, prefix, error);
     gp_clickhouse_choose(store->clickhouse, batches[0].id % gp_clickhouse_hosts(store->clickhouse));
@@ -269,7 +286,31 @@ static int store_send(void *destination, const gp_batch_t *batches, size_t count
         result = send_replaced(store, GP_TABLE_BATCHES, batches, count, NULL, error);
     if (result < 0)
         store->is_ready = false; // tables may have been lost with the store
-    return result == -ECONNREFUSED || result == -ETIMEDOUT || result == -EIO ? -EAGAIN : result;
+    return result_for_shipper(result);
+}
+
+static int store_arrived(void *destination, const gp_batch_t *batch, gp_arrived_t *arrived,
+                         char error[GP_FLEET_ERROR_SIZE])
+{
+    store_t *store = destination;
+    int result = gp_schema_make(store->clickhouse, error);
+    if (result == 0 && !store->is_settled) // what a shipper before this one began
+        result = gp_clickhouse_settle_all(store->clickhouse, error);
+    store->is_settled = result == 0;
+    if (result == 0)
+        result = gp_clickhouse_arrived(store->clickhouse, batch->process, arrived, error);
+    return result_for_shipper(result);
+}
+
+static int store_has_arrived(void *destination, uint64_t batch, bool *has_arrived, char error[GP_FLEET_ERROR_SIZE])
+{
+    return result_for_shipper(
+        gp_clickhouse_has_arrived(((store_t *)destination)->clickhouse, batch, has_arrived, error));
+}
+
+static uint64_t store_not_before_ns(const void *destination)
+{
+    return gp_clickhouse_not_before_ns(((const store_t *)destination)->clickhouse);
 }
 
 static uint64_t store_sent_bytes(void *destination)
@@ -324,6 +365,9 @@ const gp_destination_kind_t gp_destination_clickhouse = {
     .asks = true,
     .open = store_open,
     .send = store_send,
+    .arrived = store_arrived,
+    .has_arrived = store_has_arrived,
+    .not_before_ns = store_not_before_ns,
     .sent_bytes = store_sent_bytes,
     .describe = store_describe,
     .close = store_close,

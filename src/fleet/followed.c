@@ -50,6 +50,7 @@ int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE])
     followed->device = status.st_dev;
     followed->inode = status.st_ino;
     followed->id = id_of(&header);
+    followed->start_ns = header.start_realtime_ns;
     return 0;
 }
 
@@ -191,6 +192,8 @@ void gp_followed_look(gp_followed_t *followed)
     gp_reader_part_t part = {.from = 0};
     if (!followed->is_looked_at)
         gp_reader_read_part(followed->fd, &part, &handlers, &followed->known, &summary, error);
+    if (part.to > followed->size) // it has grown up to that end
+        followed->size = part.to;
     followed->is_looked_at = true;
 }
 
@@ -215,5 +218,5 @@ void gp_followed_close(gp_followed_t *followed)
 void gp_followed_free(gp_followed_t *followed)
 {
     gp_followed_close(followed);
-    free(followed->path);
+    gp_arena_free(&followed->names);
 }

@@ -11,16 +11,21 @@
 #define GP_FOLLOWED_PATHS_MAX (UINT64_C(256) << 20)
 
 typedef struct gp_followed {
-    char *path;
-    int fd;       // -1: not open
-    dev_t device; // of the file that was opened
+    const char *path; // in `names`
+    gp_arena_t names; // it may be renamed while a group waits that has the name before
+    int fd;           // -1: not open
+    dev_t device;     // of the file that was opened
     ino_t inode;
     uint64_t size;     // when it was last looked at
     uint64_t id;       // of the capture: a hash of its header
+    uint64_t start_ns; // of the capture: CLOCK_REALTIME
     uint64_t at;       // the byte up to which all has arrived
     bool is_done;      // it ended, and all of it has arrived; or it is no capture
     bool is_looked_at; // for its end, where nothing is new
     bool is_seen;      // in this round
+    bool has_no_name;  // another file has the path
+    bool is_in_group;  // of what is on its way
+    bool is_asked_for; // the store was asked what it has of it
     gp_known_t known;
     gp_labels_t labels; // of its process
     size_t metas_used;  // of which they were made

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool is_capture_name(const char *name)
+#include "capture/part_name.h"
+
+bool gp_following_is_capture(const char *name)
 {
     const char *at = strstr(name, ".greenprof");
     return at != NULL && name[0] != '.' && (at[10] == '\0' || at[10] == '.');
@@ -17,7 +19,7 @@ static bool is_capture_name(const char *name)
 static gp_followed_t *find_path(const gp_following_t *following, const char *path)
 {
     for (size_t i = 0; i < following->count; i++)
-        if (strcmp(following->captures[i]->path, path) == 0)
+        if (!following->captures[i]->has_no_name && strcmp(following->captures[i]->path, path) == 0)
             return following->captures[i];
     return NULL;
 }
@@ -39,12 +41,12 @@ static gp_followed_t *find_renamed(const gp_following_t *following, const char *
         if (followed->fd < 0 || followed->inode != status->st_ino || followed->device != status->st_dev ||
             (stat(followed->path, &former) == 0 && former.st_ino == status->st_ino && former.st_dev == status->st_dev))
             continue; // another one, or another name of the same
-        char *renamed = strdup(path);
+        const char *renamed = gp_arena_text(&followed->names, path, strlen(path));
         if (renamed == NULL)
             return NULL;
-        free(followed->path);
         // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
         followed->path = renamed;
+        followed->has_no_name = false;
         return followed;
     }
     return NULL;
@@ -58,7 +60,7 @@ static gp_followed_t *add_capture(gp_following_t *following, const char *path)
         free(followed);
         return NULL;
     }
-    followed->path = strdup(path);
+    followed->path = gp_arena_text(&followed->names, path, strlen(path));
     followed->fd = -1;
     if (followed->path == NULL) {
         free(followed);
@@ -80,7 +82,8 @@ static void open_capture(gp_following_t *following, gp_followed_t *followed, boo
         }
         return;
     }
-    if (result == 0 && gp_following_find(following, followed->id) != followed) { // the same capture under another name
+    bool is_old = result == 0 && followed->start_ns < following->options->since_ns;
+    if (is_old || (result == 0 && gp_following_find(following, followed->id) != followed)) { // or: under another name
         gp_followed_close(followed);
         followed->is_done = true;
         return;
@@ -103,9 +106,14 @@ static void look_at(gp_following_t *following, const char *path, bool is_named)
     gp_followed_t *followed = find_path(following, path);
     if (stat(path, &status) < 0 && !is_named)
         return;
-    if (followed != NULL && (followed->fd >= 0 || followed->is_done) &&
-        (followed->inode != status.st_ino || followed->device != status.st_dev) && followed->inode != 0) {
-        gp_followed_close(followed); // another file has its name now
+    bool is_another = followed != NULL && (followed->fd >= 0 || followed->is_done) && followed->inode != 0 &&
+                      (followed->inode != status.st_ino || followed->device != status.st_dev);
+    if (is_another && followed->fd >= 0 &&
+        following->reads_descriptors) { // put aside where nothing looks: it is read to its end
+        followed->has_no_name = true;
+        followed = NULL;
+    } else if (is_another) {
+        gp_followed_close(followed);
         followed->is_done = false;
         // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
         followed->id = 0;
@@ -135,7 +143,15 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 
 static int choose_name(const struct dirent *entry)
 {
-    return is_capture_name(entry->d_name);
+    return gp_following_is_capture(entry->d_name);
+}
+
+// With `only`, what one run writes: "api.greenprof", "api-0007.greenprof", "api.greenprof.PID" of a child.
+static bool is_asked_for(const gp_following_t *following, const char *name)
+{
+    const char *only = following->options->only;
+    size_t len = only != NULL ? strlen(only) : 0;
+    return only == NULL || gp_part_is_beside(name, only) || (strncmp(name, only, len) == 0 && name[len] == '.');
 }
 
 static void look_into(gp_following_t *following, const char *folder)
@@ -150,11 +166,37 @@ static void look_into(gp_following_t *following, const char *folder)
     for (int i = 0; i < count; i++) {
         char path[4096];
         int len = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
-        if (len > 0 && (size_t)len < sizeof(path))
+        if (len > 0 && (size_t)len < sizeof(path) && is_asked_for(following, entries[i]->d_name))
             look_at(following, path, false);
         free(entries[i]);
     }
     free(entries);
+}
+
+static int count_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)span, (void)name, (void)fields;
+    ++*(uint64_t *)context;
+    return 0;
+}
+
+// Of a file that was removed: what has not arrived will not.
+static void count_lost(const gp_following_t *following, const gp_followed_t *followed)
+{
+    static const gp_reader_handlers_t handlers = {.span = count_span};
+    char error[GP_READER_ERROR_SIZE];
+    gp_reader_summary_t summary;
+    gp_reader_part_t part = {.from = followed->at};
+    uint64_t spans = 0;
+    gp_reader_read_part(followed->fd, &part, &handlers, &spans, &summary, error);
+    atomic_fetch_add_explicit(&following->options->state_now->lost, spans, memory_order_relaxed);
+}
+
+// Does it only take room on the disk, because it is open?
+static bool is_dropped(const gp_following_t *following, const gp_followed_t *followed)
+{
+    struct stat status;
+    return following->options->drops_removed && fstat(followed->fd, &status) == 0 && status.st_nlink == 0;
 }
 
 // A file that is gone is read to its end as long as it is open, then forgotten.
@@ -167,7 +209,11 @@ static void forget_gone(gp_following_t *following)
         if (!followed->is_seen && followed->fd >= 0 && fstat(followed->fd, &status) == 0)
             followed->size = (uint64_t)status.st_size;
         bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.ended;
-        if (followed->is_seen || is_left) {
+        if (is_left && !followed->is_seen && !followed->is_in_group && is_dropped(following, followed)) {
+            count_lost(following, followed);
+            is_left = false;
+        }
+        if (followed->is_seen || is_left || followed->is_in_group) {
             following->captures[kept++] = followed;
         } else {
             gp_followed_free(followed);

@@ -11,11 +11,15 @@ typedef struct gp_following {
     const gp_ship_options_t *options;
     gp_journal_t *journal; // NULL in a dry run
     gp_symbolizer_t *symbolizer;
-    uint64_t destination; // in the journal
+    uint64_t destination;   // in the journal
+    bool reads_descriptors; // the destination does not open captures by their names
     gp_followed_t **captures;
     size_t count, capacity;
     bool has_failed; // something that was named could not be read
 } gp_following_t;
+
+// Is it a name that captures have?
+bool gp_following_is_capture(const char *name);
 
 // Look for what is new, and how far the others have grown.
 void gp_following_look_around(gp_following_t *following);

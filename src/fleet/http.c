@@ -11,7 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CONNECT_MS = 10000, TOTAL_MS = 300000, STALLED_S = 60, ANSWER_MAX = 64 << 10, GZIP_LEVEL = 1, TOKEN_MAX = 8192 };
+#include "fleet/limits.h"
+
+enum {
+    CONNECT_MS = 10000,
+    TOTAL_MS = 300000,
+    STALLED_S = 60,
+    ANSWER_MAX = 64 << 10,
+    GZIP_LEVEL = 1,
+    TOKEN_MAX = 8192,
+    WAIT_MAX_S = 3600
+};
 
 struct gp_http {
     CURL *curl;
@@ -19,7 +29,7 @@ struct gp_http {
     struct libdeflate_compressor *compressor;
     uint8_t *packed;
     size_t packed_room;
-    uint64_t bytes;
+    uint64_t bytes, not_before_ns;
     char detail[CURL_ERROR_SIZE];
 };
 
@@ -245,6 +255,10 @@ static int errno_of(CURL *curl, CURLcode code)
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
         return -ECONNREFUSED;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+        return -EACCES; // something has to be done first; nothing was sent
     case CURLE_OUT_OF_MEMORY:
         return -ENOMEM;
     case CURLE_URL_MALFORMAT:
@@ -266,11 +280,19 @@ static void count_bytes(gp_http_t *http)
     http->bytes += (uint64_t)(up + down + request + header);
 }
 
-static void read_retry_after(const gp_http_t *http, gp_http_answer_t *answer)
+static void read_retry_after(gp_http_t *http, const gp_http_answer_t *answer)
 {
     curl_off_t seconds = 0;
-    curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &seconds);
-    answer->retry_after_s = (long)seconds;
+    http->not_before_ns = 0;
+    if (gp_http_result(answer->status) != 0)
+        curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &seconds);
+    if (seconds > 0)
+        http->not_before_ns = gp_now_ns() + (uint64_t)(seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S) * 1000000000;
+}
+
+uint64_t gp_http_not_before_ns(const gp_http_t *http)
+{
+    return http->not_before_ns;
 }
 
 int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answer_t *answer,

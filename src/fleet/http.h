@@ -55,7 +55,6 @@ typedef struct gp_http_answer { // zero-initialized = empty
     long status;                // 200; 0 = there was none
     char *text;                 // ended by NUL behind `len` bytes; NULL = none
     size_t len;
-    long retry_after_s; // when it wants to be asked again; 0 = it does not say
 } gp_http_answer_t;
 
 // Returns NULL and errno.
@@ -66,6 +65,10 @@ gp_http_t *gp_http_create(const gp_http_options_t *options);
 // not known.
 int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answer_t *answer,
                  char error[GP_FLEET_ERROR_SIZE]);
+
+// Until when the other end has asked to be left alone (Retry-After, of an answer that is no success), CLOCK_MONOTONIC;
+// 0 = it has not. An hour at most.
+uint64_t gp_http_not_before_ns(const gp_http_t *http);
 
 // What a status means for what was sent: 0 for 2xx, -EACCES for 401 and 403, -EAGAIN for 408, 429 and 5xx, -EINVAL for
 // others.

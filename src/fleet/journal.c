@@ -31,6 +31,7 @@ struct gp_journal {
     char *folder;
     int folder_fd, lock_fd, fd;
     uint64_t bytes; // of whole lines
+    uint64_t since_s;
     position_t *positions;
     size_t position_count, position_capacity;
     gp_index_t index;
@@ -186,6 +187,15 @@ static int apply_begin(gp_journal_t *journal, char *at)
     return result;
 }
 
+static void forget_all(gp_journal_t *journal)
+{
+    gp_index_free(&journal->index);
+    journal->index = (gp_index_t){0};
+    journal->position_count = 0;
+    for (size_t i = 0; i < journal->group_count; i++)
+        journal->groups[i].count = 0;
+}
+
 // One line without its end. Returns -EBADMSG for what is none.
 static int apply(gp_journal_t *journal, char *line, size_t len)
 {
@@ -200,6 +210,9 @@ static int apply(gp_journal_t *journal, char *line, size_t len)
     switch (line[HEAD]) {
     case 'B':
         return apply_begin(journal, at);
+    case 'J':
+        forget_all(journal);
+        return number(&at, 10, &journal->since_s) ? 0 : -EBADMSG;
     case 'E':
         return number(&at, 16, &position.destination) ? apply_end(journal, position.destination) : -EBADMSG;
     case 'P':
@@ -231,7 +244,8 @@ static int read_all(int fd, char **text, size_t *len)
 }
 
 // Whole lines count; behind the last good one there may be a torn one.
-static int load(gp_journal_t *journal)
+//   is_new: set, where what it knew of before is lost, or it is the first one.
+static int load(gp_journal_t *journal, bool *is_new)
 {
     char *text = NULL;
     size_t len = 0;
@@ -245,6 +259,10 @@ static int load(gp_journal_t *journal)
         at = (size_t)(end - text) + 1;
         journal->bytes = result == 0 ? at : journal->bytes;
     }
+    // A torn line is the last one.
+    *is_new = journal->bytes == 0 ||
+              (result == -EBADMSG && memchr(text + journal->bytes, '\0', len - journal->bytes) != NULL &&
+               strlen(text + journal->bytes) + 1 < len - journal->bytes);
     free(text);
     return result == -EBADMSG ? 0 : result;
 }
@@ -303,6 +321,25 @@ static void add_position(line_t *line, const position_t *position)
     end_line(line, from);
 }
 
+static void add_since(line_t *line, uint64_t since_s)
+{
+    size_t from = line->len;
+    begin_line(line, "J");
+    add(line, NULL, since_s, false);
+    end_line(line, from);
+}
+
+static int begin_anew(gp_journal_t *journal)
+{
+    line_t line = {0};
+    forget_all(journal);
+    journal->since_s = now_s();
+    add_since(&line, journal->since_s);
+    int result = append(journal, &line);
+    free(line.text);
+    return result;
+}
+
 static void forget(gp_journal_t *journal)
 {
     size_t kept = 0;
@@ -322,6 +359,8 @@ static int compact(gp_journal_t *journal)
 {
     line_t line = {0};
     forget(journal);
+    if (journal->since_s != 0)
+        add_since(&line, journal->since_s);
     for (size_t i = 0; i < journal->position_count; i++)
         add_position(&line, &journal->positions[i]);
     for (size_t i = 0; i < journal->group_count; i++)
@@ -392,14 +431,22 @@ int gp_journal_open(gp_journal_t **out, const char *folder, char error[GP_FLEET_
     journal->folder_fd = journal->lock_fd = journal->fd = -1;
     journal->folder = strdup(folder);
     int result = journal->folder != NULL ? open_files(journal) : -ENOMEM;
+    bool is_new = false;
     if (result == 0)
-        result = load(journal);
+        result = load(journal, &is_new);
+    if (result == 0 && is_new)
+        result = begin_anew(journal);
     if (result < 0) {
         gp_journal_close(journal);
         return fail(error, folder, result, result == -EBUSY ? "another 'greenprof ship' uses it" : strerror(-result));
     }
     *out = journal;
     return 0;
+}
+
+uint64_t gp_journal_since_s(const gp_journal_t *journal)
+{
+    return journal->since_s;
 }
 
 uint64_t gp_journal_arrived(const gp_journal_t *journal, uint64_t destination, uint64_t capture)

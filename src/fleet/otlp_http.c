@@ -32,6 +32,11 @@ typedef struct otlp_http {
 static const char *const names[] = {"signals", NULL};
 static const gp_measure_t measures[] = {GP_MEASURE_CPU, GP_MEASURE_WALL, GP_MEASURE_LATENCY, GP_MEASURE_DELAY};
 
+static uint64_t not_before_ns(const void *destination)
+{
+    return gp_http_not_before_ns(((const otlp_http_t *)destination)->post.http);
+}
+
 static void close_otlp(void *destination)
 {
     otlp_http_t *otlp = destination;
@@ -253,7 +258,7 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 #define KIND(name)                                                                                                     \
     {                                                                                                                  \
         .scheme = name, .takes = GP_TAKES_ROWS, .open = open_otlp, .send = send_otlp, .sent_bytes = sent_bytes,        \
-        .describe = describe, .close = close_otlp                                                                      \
+        .describe = describe, .not_before_ns = not_before_ns, .close = close_otlp                                      \
     }
 const gp_destination_kind_t gp_destination_otlp_http = KIND("otlp+http");
 const gp_destination_kind_t gp_destination_otlp_https = KIND("otlp+https");

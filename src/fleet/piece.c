@@ -163,6 +163,7 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
         .has_remote_parent = span->flags & GP_SPAN_REMOTE_PARENT,
     };
     int result = 0;
+    piece->batch.spans_read++;
     memcpy(row.trace, &span->trace, sizeof(span->trace));
     if (piece->options->with_info && span->field_count > 0) {
         row.info = copy_info(piece, span, fields);

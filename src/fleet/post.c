@@ -5,18 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
+#include "fleet/limits.h"
 
-enum { WAIT_MAX_S = 3600, SHOWN_MAX = 160 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+enum { SHOWN_MAX = 160 };
 
 static bool is_known(const char *name, const char *const *names)
 {
@@ -120,25 +113,22 @@ static void explain(const gp_http_answer_t *answer, char *error)
 int gp_post_send(gp_post_t *post, const gp_http_request_t *request, gp_http_answer_t *answer,
                  char error[GP_FLEET_ERROR_SIZE])
 {
-    uint64_t now = now_ns();
+    uint64_t now = gp_now_ns(), not_before_ns = gp_http_not_before_ns(post->http);
     *answer = (gp_http_answer_t){0};
-    if (now < post->not_before_ns) {
+    if (now < not_before_ns) {
         snprintf(error, GP_FLEET_ERROR_SIZE, "has asked for a pause of %llu s more",
-                 (unsigned long long)(post->not_before_ns - now) / 1000000000 + 1);
+                 (unsigned long long)(not_before_ns - now) / 1000000000 + 1);
         return -EAGAIN;
     }
     int result = gp_http_send(post->http, request, answer, error);
     if (result < 0)
-        return result == -ENOMEM ? result : -EAGAIN;
+        return result == -ENOMEM || result == -EACCES ? result : -EAGAIN;
     result = gp_http_result(answer->status);
     if (result == 0) {
         post->progress[post->at].parts = post->part;
         return 0;
     }
     explain(answer, error);
-    if (answer->retry_after_s > 0)
-        post->not_before_ns =
-            now_ns() + (uint64_t)(answer->retry_after_s < WAIT_MAX_S ? answer->retry_after_s : WAIT_MAX_S) * 1000000000;
     return result;
 }
 

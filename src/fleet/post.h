@@ -23,7 +23,6 @@ typedef struct gp_post_progress {
 typedef struct gp_post { // zero-initialized = closed
     gp_http_t *http;
     char base[GP_POST_URL_SIZE / 2]; // "https://host:port/path", without a slash at its end
-    uint64_t not_before_ns;          // CLOCK_MONOTONIC
     gp_post_progress_t *progress;    // of the group in flight
     size_t count, capacity;
     size_t at;     // the batch that was begun

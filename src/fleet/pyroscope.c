@@ -30,6 +30,11 @@ typedef struct pyroscope {
 static const char *const names[] = {"tenant", NULL};
 static const gp_measure_t measures[] = {GP_MEASURE_CPU, GP_MEASURE_WALL, GP_MEASURE_LATENCY, GP_MEASURE_DELAY};
 
+static uint64_t not_before_ns(const void *destination)
+{
+    return gp_http_not_before_ns(((const pyroscope_t *)destination)->post.http);
+}
+
 static void close_pyroscope(void *destination)
 {
     pyroscope_t *pyroscope = destination;
@@ -228,7 +233,7 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 #define KIND(name)                                                                                                     \
     {                                                                                                                  \
         .scheme = name, .takes = GP_TAKES_ROWS, .open = open_pyroscope, .send = send_pyroscope,                        \
-        .sent_bytes = sent_bytes, .describe = describe, .close = close_pyroscope                                       \
+        .sent_bytes = sent_bytes, .describe = describe, .not_before_ns = not_before_ns, .close = close_pyroscope       \
     }
 const gp_destination_kind_t gp_destination_pyroscope_http = KIND("pyroscope+http");
 const gp_destination_kind_t gp_destination_pyroscope_https = KIND("pyroscope+https");

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
+
 enum gp_row_measure {
     GP_ROW_TIME = 0,          // what was sampled
     GP_ROW_CRITICAL_PATH = 1, // which part of a request's latency
@@ -116,6 +118,13 @@ typedef struct gp_batch {
     size_t request_count;
     const gp_row_span_t *spans; // by start
     size_t span_count;
+    size_t spans_read; // as many or, without traces, more
 } gp_batch_t;
+
+// The number of the batch of these bytes of a capture.
+static inline uint64_t gp_batch_id(uint64_t capture_id, uint64_t from, uint64_t to)
+{
+    return gp_hash_more(gp_hash_more(gp_hash_u64(capture_id), from), to);
+}
 
 enum { GP_BATCH_ROWS_MAX = 1000000 }; // of one table: what a store takes as one piece

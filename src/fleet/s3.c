@@ -34,6 +34,11 @@ typedef struct s3 {
 
 static const char *const names[] = {"region", "keys_file", NULL};
 
+static uint64_t not_before_ns(const void *destination)
+{
+    return gp_http_not_before_ns(((const s3_t *)destination)->post.http);
+}
+
 static void close_s3(void *destination)
 {
     s3_t *s3 = destination;
@@ -272,7 +277,7 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 #define KIND(name)                                                                                                     \
     {                                                                                                                  \
         .scheme = name, .takes = GP_TAKES_BYTES, .asks = true, .open = open_s3, .send = send_s3,                       \
-        .sent_bytes = sent_bytes, .describe = describe, .close = close_s3                                              \
+        .sent_bytes = sent_bytes, .describe = describe, .not_before_ns = not_before_ns, .close = close_s3              \
     }
 const gp_destination_kind_t gp_destination_s3_http = KIND("s3+http");
 const gp_destination_kind_t gp_destination_s3_https = KIND("s3+https");

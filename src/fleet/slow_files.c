@@ -17,11 +17,15 @@
 #include "export/formats.h"
 #include "export/json_text.h"
 #include "export/output.h"
+#include "fleet/slow_parts.h"
 #include "report/build.h"
 
-enum { NAME_SIZE = 160, ENDPOINT_CHARS = 48, STAMP_CHARS = 20 };
+enum { NAME_SIZE = 160, ENDPOINT_CHARS = 48, STAMP_CHARS = 20, TRACE_SIZE = 33 };
 
-#define JSON_NAME "request.json"
+#define JSON_NAME       "request.json"
+#define COROUTINES_NAME "coroutines.txt"
+#define OPEN            "-open-"
+#define SLACK_NS        UINT64_C(1000000000) // what is written may be on the disk later
 
 typedef struct view { // a file made of the capture
     const char *name, *format;
@@ -38,10 +42,11 @@ static const view_t views[] = {
 enum { VIEWS = sizeof(views) / sizeof(views[0]) };
 
 typedef struct capture { // what the files are made of
+    const gp_slow_means_t *means;
     const gp_batch_t *batch;
+    gp_slow_parts_t parts;
     gp_dataset_t *dataset; // NULL = the capture is not there any more
     gp_requests_t *requests;
-    gp_symbolizer_t *symbolizer;
 } capture_t;
 
 // --- names
@@ -57,9 +62,10 @@ static void put_endpoint(char *text, size_t size, const char *endpoint)
     text[count] = '\0';
 }
 
-// In the order of their ends: "20261124T144243.088Z-380ms-GET_mixed-SPAN".
-static void name_folder(const gp_row_request_t *row, char name[NAME_SIZE])
+// In the order of their ends: "20261124T144243.088Z-380ms-GET_mixed-SPAN", "...Z-5012ms-open-GET_mixed-SPAN".
+static void name_folder(const gp_slow_request_t *slow, char name[NAME_SIZE])
 {
+    const gp_row_request_t *row = slow->row;
     char stamp[STAMP_CHARS], endpoint[ENDPOINT_CHARS + 1];
     uint64_t end_ns = row->start_ns + row->latency_ns;
     time_t seconds = (time_t)(end_ns / 1000000000);
@@ -67,8 +73,8 @@ static void name_folder(const gp_row_request_t *row, char name[NAME_SIZE])
     gmtime_r(&seconds, &date);
     strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", &date);
     put_endpoint(endpoint, sizeof(endpoint), row->endpoint);
-    snprintf(name, NAME_SIZE, "%s.%03uZ-%" PRIu64 "ms-%s-%016" PRIx64, stamp, (unsigned)(end_ns / 1000000 % 1000),
-             row->latency_ns / 1000000, endpoint, row->span);
+    snprintf(name, NAME_SIZE, "%s.%03uZ-%" PRIu64 "ms%s%s-%016" PRIx64, stamp, (unsigned)(end_ns / 1000000 % 1000),
+             row->latency_ns / 1000000, slow->is_open ? OPEN : "-", endpoint, row->span);
 }
 
 static bool is_ours(const char *name)
@@ -89,6 +95,7 @@ static void remove_folder(int directory, const char *name)
     if (folder < 0)
         return;
     unlinkat(folder, JSON_NAME, 0);
+    unlinkat(folder, COROUTINES_NAME, 0);
     for (size_t i = 0; i < VIEWS; i++)
         unlinkat(folder, views[i].name, 0);
     close(folder);
@@ -111,6 +118,23 @@ void gp_slow_files_keep(int directory, size_t keep)
     }
     if (count >= 0)
         free(entries);
+}
+
+bool gp_slow_files_has_open(int directory, uint64_t span)
+{
+    char suffix[18];
+    struct dirent **entries;
+    bool found = false;
+    snprintf(suffix, sizeof(suffix), "-%016" PRIx64, span);
+    int count = scandirat(directory, ".", &entries, ours_only, NULL);
+    for (int i = 0; i < count; i++) {
+        size_t len = strlen(entries[i]->d_name);
+        found |= strstr(entries[i]->d_name, "ms" OPEN) != NULL && strcmp(entries[i]->d_name + len - 17, suffix) == 0;
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    return found;
 }
 
 // --- writing
@@ -136,18 +160,28 @@ static void put_times(gp_json_t *json, const gp_ledger_t *ledger)
     gp_json_key_uint(json, "switches", ledger->switches);
 }
 
+static void put_trace(const capture_t *capture, const gp_slow_request_t *slow, uint32_t request, char hex[TRACE_SIZE])
+{
+    const uint8_t *trace = slow->row->trace;
+    if (slow->is_open && request != GP_INDEX_NONE)
+        trace = capture->dataset->traces[capture->requests->items[request].trace].id;
+    gp_hex_write(hex, trace, sizeof(slow->row->trace));
+}
+
 static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
 {
-    char hex[2 * sizeof(slow->row->trace) + 1], span[17];
+    char hex[TRACE_SIZE], span[17];
     const gp_row_process_t *process = capture->batch->process;
-    gp_hex_write(hex, slow->row->trace, sizeof(slow->row->trace));
+    put_trace(capture, slow, request, hex);
     snprintf(span, sizeof(span), "%016" PRIx64, slow->row->span);
     gp_json_key_text(json, "endpoint", slow->row->endpoint);
     gp_json_key_text(json, "trace", hex);
     gp_json_key_text(json, "span", span);
     gp_json_key_uint(json, "start_unix_ns", slow->row->start_ns);
     gp_json_key_uint(json, "latency_ns", slow->row->latency_ns);
-    gp_json_key_uint(json, "slow_from_ns", slow->from_ns);
+    gp_json_key_uint(json, slow->is_open ? "stuck_from_ns" : "slow_from_ns", slow->from_ns);
+    gp_json_key(json, "open");
+    gp_json_bool(json, slow->is_open);
     gp_json_key(json, "failed");
     gp_json_bool(json, slow->row->has_failed);
     gp_json_key_text(json, "service", process->service);
@@ -190,7 +224,7 @@ static int write_view(const capture_t *capture, const view_t *view, const gp_rep
     options.by = view->by;
     options.measure = view->measure;
     options.wants = format->wants;
-    gp_report_t *report = gp_report_from_capture(capture->dataset, &options, capture->symbolizer);
+    gp_report_t *report = gp_report_from_capture(capture->dataset, &options, capture->means->symbolizer);
     if (report == NULL)
         return -errno;
     report->source = capture->batch->capture;
@@ -231,18 +265,27 @@ static int fill_folder(const capture_t *capture, const gp_slow_request_t *slow, 
 {
     uint32_t request = find_request(capture, slow->row->span);
     int result = write_json(folder, capture, slow, request);
-    return result == 0 && request != GP_INDEX_NONE ? write_views(capture, request, path) : result;
+    if (result == 0 && request != GP_INDEX_NONE)
+        result = write_views(capture, request, path);
+    if (result == 0 && slow->is_open && capture->means->coroutines != NULL) {
+        char trace[TRACE_SIZE];
+        put_trace(capture, slow, request, trace);
+        capture->means->coroutines(capture->batch->process->pid, capture->batch->capture, trace, folder,
+                                   COROUTINES_NAME);
+    }
+    return result;
 }
 
-static int write_request(const capture_t *capture, const gp_slow_request_t *slow, int directory, const char *path)
+static int write_request(const capture_t *capture, const gp_slow_request_t *slow)
 {
+    int directory = capture->means->directory;
     char name[NAME_SIZE], part[NAME_SIZE + 8], whole[PATH_MAX];
     struct stat status;
-    name_folder(slow->row, name);
+    name_folder(slow, name);
     snprintf(part, sizeof(part), ".%s.part", name);
     if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
         return 0; // it came before
-    if (snprintf(whole, sizeof(whole), "%s/%s", path, part) >= (int)sizeof(whole))
+    if (snprintf(whole, sizeof(whole), "%s/%s", capture->means->path, part) >= (int)sizeof(whole))
         return -ENAMETOOLONG;
     remove_folder(directory, part); // of a process that ended meanwhile
     if (mkdirat(directory, part, 0700) < 0)
@@ -258,32 +301,74 @@ static int write_request(const capture_t *capture, const gp_slow_request_t *slow
     return result;
 }
 
-// A capture that has been put aside or removed meanwhile has none of the requests.
-static int read_capture(capture_t *capture, char error[GP_FLEET_ERROR_SIZE])
+// The capture as it would be if its process were killed now.
+static int add_recovered(const capture_t *capture, gp_captures_t *captures)
+{
+    const gp_slow_means_t *means = capture->means;
+    char path[64];
+    int fd = openat(means->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), result = fd < 0 ? -errno : 0;
+    if (result < 0)
+        return result;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    result = gp_recovery_write(means->recovery, means->fd, path);
+    if (result == 0)
+        result = gp_captures_add(captures, fd, capture->batch->capture);
+    close(fd);
+    return result;
+}
+
+static int add_captures(const capture_t *capture, gp_captures_t *captures)
+{
+    const gp_slow_parts_t *parts = &capture->parts;
+    if (capture->means->recovery == NULL)
+        return gp_slow_parts_add(parts, parts->count, captures);
+    int result = gp_slow_parts_add(parts, parts->count - 1, captures);
+    return result == 0 ? add_recovered(capture, captures) : result;
+}
+
+// A capture that has been removed meanwhile has none of the requests.
+static int load(capture_t *capture, char error[GP_FLEET_ERROR_SIZE])
 {
     char text[GP_READER_ERROR_SIZE] = "";
-    capture->dataset = gp_dataset_load(capture->batch->capture, GP_KEEP_SPANS | GP_KEEP_HOGS, text);
-    if (capture->dataset == NULL && errno == ENOMEM)
-        return -ENOMEM;
+    gp_captures_t captures = {0};
+    int result = add_captures(capture, &captures);
+    bool is_damaged = result == 0 && captures.count > 1 && gp_captures_open(&captures, text) < 0;
+    if (result < 0 || is_damaged) {
+        gp_captures_free(&captures);
+        return result;
+    }
+    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS, NULL, text);
     if (capture->dataset == NULL)
-        return 0;
+        return errno == ENOMEM ? -ENOMEM : 0;
     capture->requests = gp_requests_create(capture->dataset, true);
     if (capture->requests != NULL)
         return 0;
-    int result = -errno;
+    result = -errno;
     snprintf(error, GP_FLEET_ERROR_SIZE, "%.180s: %s", capture->batch->capture, strerror(-result));
     return result;
 }
 
-int gp_slow_files_write(int directory, const char *path, const gp_batch_t *batch, const gp_slow_request_t *requests,
-                        size_t count, gp_symbolizer_t *symbolizer, char error[GP_FLEET_ERROR_SIZE])
+static uint64_t first_start(const gp_slow_request_t *requests, size_t count)
 {
-    capture_t capture = {.batch = batch, .symbolizer = symbolizer};
-    int result = read_capture(&capture, error);
+    uint64_t first_ns = UINT64_MAX;
+    for (size_t i = 0; i < count; i++)
+        first_ns = requests[i].row->start_ns < first_ns ? requests[i].row->start_ns : first_ns;
+    return first_ns > SLACK_NS ? first_ns - SLACK_NS : 0;
+}
+
+int gp_slow_files_write(const gp_slow_means_t *means, const gp_batch_t *batch, const gp_slow_request_t *requests,
+                        size_t count, char error[GP_FLEET_ERROR_SIZE])
+{
+    capture_t capture = {.means = means, .batch = batch};
+    int result = gp_slow_parts_open(&capture.parts, batch, first_start(requests, count));
+    if (result == 0 && capture.parts.count > 0)
+        result = load(&capture, error);
     for (size_t i = 0; i < count && result == 0; i++)
-        if ((result = write_request(&capture, &requests[i], directory, path)) < 0)
-            snprintf(error, GP_FLEET_ERROR_SIZE, "%.180s: %s", path, strerror(-result));
+        result = write_request(&capture, &requests[i]);
+    if (result < 0 && error[0] == '\0')
+        snprintf(error, GP_FLEET_ERROR_SIZE, "%.180s: %s", means->path, strerror(-result));
     gp_requests_free(capture.requests);
     gp_dataset_free(capture.dataset);
+    gp_slow_parts_close(&capture.parts);
     return result;
 }

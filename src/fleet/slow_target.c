@@ -19,7 +19,7 @@ struct gp_slow_endpoint {
     uint32_t total, counts[BUCKETS];
 };
 
-static bool parse_time(const char *text, uint64_t *ns)
+bool gp_slow_time_parse(const char *text, uint64_t *ns)
 {
     char *unit;
     double number = strtod(text, &unit);
@@ -35,7 +35,7 @@ bool gp_slow_target_parse(gp_slow_target_t *target, const char *text)
     char *end;
     *target = (gp_slow_target_t){0};
     if (text[0] != 'p')
-        return parse_time(text, &target->over_ns);
+        return gp_slow_time_parse(text, &target->over_ns);
     target->share = strtod(text + 1, &end) / 100;
     return text[1] >= '0' && text[1] <= '9' && *end == '\0' && target->share >= 0.5 && target->share <= 0.9999;
 }

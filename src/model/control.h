@@ -11,7 +11,7 @@
 
 #include "model/counters.h"
 
-enum { GP_CONTROL_MAGIC = 0x43475052, GP_CONTROL_VERSION = 1, GP_CONTROL_PATH_SIZE = 3072, GP_CONTROL_NAME_SIZE = 48 };
+enum { GP_CONTROL_MAGIC = 0x43475052, GP_CONTROL_VERSION = 2, GP_CONTROL_PATH_SIZE = 3072, GP_CONTROL_NAME_SIZE = 48 };
 
 enum gp_control_command {
     GP_CONTROL_STATUS,
@@ -35,6 +35,7 @@ typedef struct gp_control_request {
     uint32_t command;                // enum gp_control_command
     uint32_t frequency_hz;           // START; 0 = as the environment says
     int32_t clock;                   // START; enum prof_clock, -1 = as the environment says
+    uint32_t budget_ppm;             // START; millionths of the program's CPU time, 0 = as the environment says
     uint32_t lease_ms;               // TOP: how long to keep ledgers for a further request
     char path[GP_CONTROL_PATH_SIZE]; // START; absolute, ended by a 0; "" = as the environment says, but a new file
 } gp_control_request_t;
@@ -44,6 +45,9 @@ typedef struct gp_control_reply {
     int32_t error;  // 0, or a negative errno value; -EALREADY: it is in that state already
     uint32_t state; // enum gp_control_state
     uint32_t frequency_hz, clock, engine, threads;
+    uint32_t budget_ppm, lowered_hz;      // 0 = there is none; the present rate, 0 = as asked for
+    uint32_t budget_processes;            // that share it, this one included
+    uint32_t delivery_ns;                 // of a signal beside the handler, 0 = not measured
     uint64_t now_ns;                      // CLOCK_MONOTONIC
     uint64_t start_realtime_ns, start_ns; // of the capture; the latter CLOCK_MONOTONIC
     uint64_t bytes;                       // of the capture, as far as it is written

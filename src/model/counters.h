@@ -58,7 +58,16 @@
       "requests without a profile of their own: too many at a time, or it could not be written")                     \
     X(42, UNWRITTEN_LEDGERS, unwritten_ledgers, 0,                                                                     \
       "coroutines' times, up to their end or a change of trace, not in the capture")                                   \
-    X(43, UNWRITTEN_STACKS, unwritten_stacks, 0, "stacks and trace ids that records of the capture are without")
+    X(43, UNWRITTEN_STACKS, unwritten_stacks, 0, "stacks and trace ids that records of the capture are without")       \
+    X(44, HANDLER_NS, handler_ns, 0, NULL)   /* CPU time inside the sampling handler */                                \
+    X(45, DELIVERY_NS, delivery_ns, 0, NULL) /* of its signals, beside the handler; by calibration, 0 = not known */   \
+    X(46, HOOK_NS, hook_ns, 0, NULL)         /* of the hooks of switches, spans and the like; an estimate */           \
+    X(47, RATE_LOWERED, rate_lowered, 0, "times that samples became fewer, to stay within the budget")                 \
+    X(48, BUDGET_MISSED, budget_missed, 0,                                                                             \
+      "times that the budget was not kept: the lowest rate, the hooks of switches and the threads take more")    \
+    X(49, SWITCHES, switches, 0, NULL)       /* of coroutines, as their hooks saw them */                              \
+    X(50, INTERNED_ANEW, interned_anew, 0,                                                                             \
+      "times that a full table of stacks or traces was begun anew: those seen again are in the capture twice")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

@@ -8,6 +8,10 @@
 
 #define GP_SIZE_LIMIT_WORDS "a size from 64K on, as 500M or 2G"
 
+// What tables and buffers may have.
+#define GP_MEMORY_LIMIT_WORDS "a size from 16M on, as 64M"
+enum { GP_MEMORY_LIMIT_LEAST = 16 << 20 };
+
 // Returns whether `text` is one; then bytes: at least 64 KiB.
 static inline bool gp_size_limit_parse(const char *text, uint64_t *bytes)
 {

@@ -14,6 +14,9 @@
       "Capture to write. %p stands for the process id; children write FILE.PID unless it is there. Unset: nothing is " \
       "recorded.")                                                                                                     \
     X(FREQUENCY, "HZ", 1, PROF_FREQUENCY_MAX_HZ, "1000", "Samples a second of CPU time and thread.")                   \
+    X(BUDGET, "PERCENT", 0, 0, NULL,                                                                                   \
+      "What greenprof may take of the program's CPU time, from 0.1% to 50%: samples become fewer, down to 10 a "        \
+      "second, until it is kept. Unset: whatever it takes.")                                                           \
     X(CLOCK, "cpu|wall", 0, 0, "cpu", "What reports of the capture show by default.")                       \
     X(ENGINE, GP_ENGINE_CHOICES, 0, 0, NULL, "What drives the samples. Unset: the first of them that works.")          \
     X(SIGNAL, "SIGNAL", 0, 0, NULL,                                                                                    \
@@ -27,6 +30,9 @@
     X(MAX_SIZE, "SIZE", 0, 0, NULL,                                                                                    \
       "Recording stops before the capture is larger: a number of bytes, or one with K, M or G behind it. Unset: no "   \
       "limit.")                                                                                                        \
+    X(MEMORY_LIMIT, "SIZE", 0, 0, "64M",                                                                               \
+      "What tables and buffers of the recording may have at most, from 16M on: what they forget, and what finds no "   \
+      "room while the disk is slow, is counted.")                                                                      \
     X(FLUSH_MS, "MS", 5, 60000, "250",                                                                                 \
       "Milliseconds after which what happened is in the file: so much is lost at most when the process is killed.")    \
     X(ROTATE, "SIZE|TIME", 0, 0, NULL,                                                                                 \

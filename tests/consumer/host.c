@@ -5,6 +5,7 @@
 //   failed            a request that fails; slow MS: one that takes as long; busy MS: that computes as long
 //   foreign UUID      a request with a parent in another process, which OSProfiler made
 //   fork N            a child with N requests, which then exits; _fork: which leaves by _exit()
+//   daemon N MS       a child that goes on: N requests in MS, and then nothing for long
 //   _exit             leave at once
 #include <errno.h>
 #include <stdio.h>
@@ -102,6 +103,24 @@ static void fork_child(unsigned count, int leaves_at_once)
     printf("%d %d\n", (int)child, status);
 }
 
+static void start_daemon(unsigned count, unsigned ms)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child != 0) {
+        printf("%d\n", (int)child);
+        return;
+    }
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    for (unsigned i = 0; i < count; i++) {
+        usleep(ms * 1000 / count);
+        requests(1);
+    }
+    sleep(600);
+    _exit(0);
+}
+
 static void obey(const char *word, const char *rest)
 {
     unsigned number = (unsigned)strtoul(rest, NULL, 10);
@@ -125,6 +144,8 @@ static void obey(const char *word, const char *rest)
         foreign(rest), printf("0\n");
     else if (strcmp(word, "fork") == 0 || strcmp(word, "_fork") == 0)
         fork_child(number, word[0] == '_');
+    else if (strcmp(word, "daemon") == 0)
+        start_daemon(number, (unsigned)strtoul(strchr(rest, ' '), NULL, 10));
     else if (strcmp(word, "_exit") == 0)
         _exit(0);
     else

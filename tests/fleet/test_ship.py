@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import unittest
@@ -132,6 +133,67 @@ class Arrives(ShipTest):
         self.ship("--to", self.store.url())
         self.assertEqual(self.store.query("SELECT DISTINCT cpu_ns, counters[1] FROM greenprof_processes"),
                          [["123456789", str(capture.count)]])
+
+    def test_journal_is_lost(self):
+        """Deleted, or damaged: the store knows what it has."""
+        files = [Capture(self.path(f"{seed}.greenprof"), seed) for seed in (1, 2)]
+        for turn in range(4):
+            for capture in files:
+                capture.write(len(capture.bytes) // 4)
+            self.ship("--to", self.store.url())
+            if turn == 2:  # a byte of its first lines
+                with open(os.path.join(self.state, "ship.journal"), "r+b") as journal:
+                    journal.seek(60)
+                    journal.write(b"~")
+            else:
+                shutil.rmtree(self.state)
+        for capture in files:
+            capture.finish()
+        self.ship("--to", self.store.url())
+        check(self, self.store, files)
+        shutil.rmtree(self.state)
+        self.ship("--to", self.store.url())
+        check(self, self.store, files)
+
+    def keep(self, table, condition):
+        """As if the rest had never come."""
+        self.store.query(f"CREATE TABLE kept AS {table}")
+        self.store.query(f"INSERT INTO kept SELECT * FROM {table} WHERE {condition}")
+        self.store.query(f"DROP TABLE {table}")
+        self.store.query(f"RENAME TABLE kept TO {table}")
+
+    def test_journal_is_lost_amid_a_group(self):
+        """Some tables have it, and the list of batches does not."""
+        for lost in ((), ("samples",), ("samples", "requests"), ("samples", "requests", "spans")):
+            with self.subTest(lost=lost):
+                self.setUp()
+                self.store.query("DROP TABLE IF EXISTS kept")
+                capture = Capture(self.path("a.greenprof"), 1)
+                for _ in range(2):
+                    capture.write(len(capture.bytes) // 3)
+                    self.ship("--to", self.store.url())
+                batch = self.store.number("SELECT batch FROM greenprof_batches WHERE from_byte > 0")
+                for table in (*lost, "batches"):
+                    self.keep(f"greenprof_{table}", f"batch != {batch}")
+                shutil.rmtree(self.state)
+                capture.finish()
+                self.ship("--to", self.store.url())
+                check(self, self.store, [capture])
+
+    def test_what_cannot_be_known(self):
+        """The journal is lost, and so are the store's first words about a capture: it is left out, and the other one goes."""
+        files = [Capture(self.path(f"{seed}.greenprof"), seed) for seed in (1, 2)]
+        for _ in range(2):
+            files[0].write(len(files[0].bytes) // 3)
+            self.ship("--to", self.store.url())
+        self.keep("greenprof_batches", "from_byte > 0")
+        before = self.rows()
+        shutil.rmtree(self.state)
+        files[0].finish()
+        files[1].finish()
+        said = self.ship("--to", self.store.url(), status=1)
+        self.assertIn("1.greenprof: the journal does not know it, and the store has parts of it, but not from the beginning", said)
+        self.assertEqual(self.rows(), before + files[1].count)
 
     def test_two_destinations(self):
         capture = Capture(self.path("a.greenprof"), 1).finish()

@@ -2,6 +2,7 @@
 """Exactly once, whatever ends in the middle: the shipper, the store, the network, the file that is still written."""
 import functools
 import random
+import shutil
 import signal
 import unittest
 
@@ -10,7 +11,7 @@ from clickhouse_server import ClickHouse
 from proxy import Proxy
 from shipping import ShipTest
 
-KILLS, CUTS = 50, 40
+KILLS, CUTS, LOSSES = 50, 40, 8
 BYTES = 9000  # that pass until all of a group has arrived, or some more
 
 
@@ -47,6 +48,17 @@ class Kills(ShipTest):
                 self.store.start()
             self.proxy.fired.wait(1.5)  # it may have had less to say
             self.kill(process)
+        self.finish()
+
+    def test_journal_is_lost(self):
+        """And each time the journal is deleted: what of a group has arrived is known to the store alone."""
+        for _ in range(LOSSES):
+            self.grow(LOSSES)
+            process = self.start("--to", self.url)
+            self.proxy.arm(BYTES // 3 + self.chance.randrange(BYTES), functools.partial(process.send_signal, signal.SIGKILL))
+            self.proxy.fired.wait(2.5)
+            self.kill(process)
+            shutil.rmtree(self.state, ignore_errors=True)
         self.finish()
 
     def test_network_is_cut(self):

@@ -187,7 +187,7 @@ class Slow(unittest.TestCase):
                               ("over=p49", "must be a time"), ("over=p100", "must be a time"), ("over=pnan", "must be a time"),
                               ("over=-5ms", "must be a time"), ("over=1e9s", "must be a time"), ("over=20ms&keep=0", "keep: must be"),
                               ("over=20ms&keep=x", "keep: must be"), ("over=20ms&keep=99999999", "keep: must be"),
-                              ("over=20ms&max=3", "has no option 'max'; there are over and keep")):
+                              ("over=20ms&max=3", "has no option 'max'; there are over, stuck and keep")):
             self.assertIn(said, self.ship(options, status=2), options)
         done = subprocess.run([GREENPROF, "ship", self.capture, "--once", "--to", "slow+file://other/slow?over=1s", "--state",
                                os.path.join(self.folder, "state")], capture_output=True, text=True, timeout=60)

@@ -120,7 +120,8 @@ class Run:
     def ledger(self, *options, by="coroutine", path=None):
         """`report --by coroutine`: rows (cpu, sampled, samples, switches, id, trace, name); by trace: rows
         (cpu, sampled, samples, switches, latency, coroutines, trace)."""
-        done = greenprof("report", path or self.output, "--by", by, "-n", "0", *options)
+        paths = path if isinstance(path, list) else [path or self.output]
+        done = greenprof("report", *paths, "--by", by, "-n", "0", *options)
         if done.returncode != 0:
             raise AssertionError(done.stderr.decode())
         head, found, table = done.stdout.decode().partition("      cpu  sampled     +-  samples  switches")

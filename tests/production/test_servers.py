@@ -110,6 +110,14 @@ class Servers(Case):
         server = self.start(example("Prefork servers", "gunicorn "))
         self.check(server, self.workers(server, http, 2), "burn_cpu")
 
+    def test_uwsgi(self):
+        if shutil.which("uwsgi") is None:
+            self.skipTest("no uWSGI")
+        with open(self.path("app.py"), "w", encoding="utf-8") as file:
+            file.write(APPLICATION)
+        server = self.start(example("Prefork servers", "uwsgi "))
+        self.check(server, self.workers(server, http, 2), "burn_cpu")
+
     def test_php_fpm(self):
         line = example("Prefork servers", "php-fpm").strip()
         program = shutil.which(re.search(r"php-fpm[\d.]*", line)[0])

@@ -16,9 +16,11 @@
 #include "export/json_text.h"
 #include "live_control.h"
 #include "message.h"
+#include "model/budget.h"
 #include "model/engines.h"
 #include "output_guard.h"
 #include "print.h"
+#include "slow.h"
 
 static const char *const state_names[] = {
     [GP_CONTROL_STOPPED] = "stopped",
@@ -81,6 +83,8 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
     request->frequency_hz = (uint32_t)arguments->frequency_hz;
     if (arguments->clock != NULL)
         request->clock = strcmp(arguments->clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
+    if (arguments->budget != NULL && !gp_budget_parse(arguments->budget, &request->budget_ppm))
+        return gp_usage_error(arguments->command->name, "--budget %s: must be %s", arguments->budget, GP_BUDGET_WORDS);
     snprintf(standard, sizeof(standard), "%d.greenprof", (int)attached);
     if (path == NULL && attached != 0)
         path = standard;
@@ -169,9 +173,15 @@ int gp_command_dump(const gp_arguments_t *arguments)
     pid_t pid = 0;
     if (arguments->output != NULL && (arguments->output[0] == '\0' || strcmp(arguments->output, "-") == 0))
         return gp_fail("-o", "a capture needs a file with a name");
-    int status = ask(arguments, &request, &reply);
+    gp_slow_wish_t wish = {0};
+    int status = arguments->slow != NULL ? gp_slow_wish(&wish, arguments->slow, "dump", true) : 0;
+    if (status == 0)
+        status = ask(arguments, &request, &reply);
     if (status == 0)
         status = gp_control_parse_pid(arguments, &pid);
+    if (status == 0 && arguments->slow != NULL)
+        status = gp_slow_once(&wish, reply.path);
+    gp_slow_wish_free(&wish);
     if (status == 0 && arguments->output != NULL) {
         status = gp_output_check(arguments->output, (const char *const[]){reply.path}, 1);
         if (status == 0)
@@ -187,6 +197,20 @@ int gp_command_dump(const gp_arguments_t *arguments)
 static double seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
+}
+
+static void print_budget(const gp_control_reply_t *reply)
+{
+    if (reply->budget_ppm == 0)
+        return;
+    printf("  budget   %.4g %% of the CPU time", reply->budget_ppm / 1e4);
+    if (reply->lowered_hz != 0)
+        printf(", rate lowered to %u Hz to stay within it", reply->lowered_hz);
+    if (reply->budget_processes > 1)
+        printf(", shared by %u processes", reply->budget_processes);
+    if (reply->delivery_ns != 0)
+        printf("; a signal takes %.1f us beside its handler", reply->delivery_ns / 1e3);
+    printf("\n");
 }
 
 static void print_status(const gp_control_reply_t *reply, const char *subject)
@@ -213,6 +237,7 @@ static void print_status(const gp_control_reply_t *reply, const char *subject)
         printf("\n  samples  %" PRIu64 ", %" PRIu64 " lost\n", reply->counters[GP_COUNTER_SAMPLES],
                gp_control_lost(reply));
     }
+    print_budget(reply);
     printf("  threads  %u\n  CPU      %.3f s, and %.3f s of greenprof's own threads, since the process began\n",
            reply->threads, seconds(reply->process_cpu_ns), seconds(reply->own_cpu_ns));
 }
@@ -247,6 +272,12 @@ static void print_status_json(const gp_control_reply_t *reply, pid_t pid)
         gp_json_key(&json, "seconds");
         gp_json_seconds(&json, reply->now_ns - reply->start_ns);
         gp_json_key_text(&json, "engine", engine_name(reply->engine));
+    }
+    if (reply->budget_ppm != 0) {
+        gp_json_key_uint(&json, "budget_ppm", reply->budget_ppm);
+        gp_json_key_uint(&json, "budget_processes", reply->budget_processes);
+        gp_json_key_uint(&json, "lowered_to_hz", reply->lowered_hz);
+        gp_json_key_uint(&json, "signal_ns", reply->delivery_ns);
     }
     gp_json_close(&json, '}');
     printf("\n");

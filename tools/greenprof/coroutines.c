@@ -7,6 +7,7 @@
 
 #include "census_print.h"
 #include "command.h"
+#include "coroutines.h"
 #include "live_census.h"
 #include "message.h"
 #include "output_guard.h"
@@ -30,7 +31,7 @@ static int show(const gp_source_t *source, const gp_arguments_t *arguments)
     return status != 0 ? status : gp_finish_stdout();
 }
 
-static int read_and_show(const gp_arguments_t *arguments, char *path, const char *subject)
+int gp_coroutines_show(const gp_arguments_t *arguments, char *path, const char *subject)
 {
     gp_arguments_t changed = *arguments;
     char *operands[] = {path, NULL};
@@ -76,7 +77,7 @@ int gp_command_coroutines(const gp_arguments_t *arguments)
     if (access(operand, F_OK) == 0 || !gp_parse_number(operand, 1, INT32_MAX, &pid)) {
         if (arguments->output != NULL)
             return gp_usage_error(arguments->command->name, "--output is for the census of a process");
-        return read_and_show(arguments, operand, operand);
+        return gp_coroutines_show(arguments, operand, operand);
     }
     int fd = gp_live_census((pid_t)pid, operand);
     if (fd < 0)
@@ -84,7 +85,7 @@ int gp_command_coroutines(const gp_arguments_t *arguments)
     status = arguments->output != NULL ? keep(fd, arguments->output) : 0;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (status == 0)
-        status = read_and_show(arguments, path, operand);
+        status = gp_coroutines_show(arguments, path, operand);
     close(fd);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "base/signal_name.h"
 #include "command.h"
 #include "message.h"
+#include "model/budget.h"
 #include "model/rotation.h"
 #include "model/size_limit.h"
 #include "model/variables.h"
@@ -36,6 +37,7 @@ int gp_environment_check(void)
 {
     int status = 0;
     uint64_t bytes;
+    uint32_t ppm;
     gp_rotation_t rotation;
     for (size_t i = 0; i < SETTINGS && status == 0; i++) {
         const char *text = getenv(settings[i].name), *value = settings[i].value;
@@ -48,8 +50,13 @@ int gp_environment_check(void)
         else if (strcmp(value, "SIGNAL") == 0 && gp_signal_by_name(text) < 0)
             status = gp_fail(settings[i].name, "%s: cannot be used for %s; use one of %s", text,
                              strcmp(settings[i].name, "GREENPROF_SIGNAL") == 0 ? "sampling" : "this", GP_SIGNAL_NAMES);
+        else if (strcmp(settings[i].name, "GREENPROF_BUDGET") == 0 && !gp_budget_parse(text, &ppm))
+            status = gp_fail(settings[i].name, "%s: must be %s", text, GP_BUDGET_WORDS);
         else if (strcmp(settings[i].name, "GREENPROF_MAX_SIZE") == 0 && !gp_size_limit_parse(text, &bytes))
             status = gp_fail(settings[i].name, "%s: must be %s", text, GP_SIZE_LIMIT_WORDS);
+        else if (strcmp(settings[i].name, "GREENPROF_MEMORY_LIMIT") == 0 &&
+                 (!gp_size_limit_parse(text, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST))
+            status = gp_fail(settings[i].name, "%s: must be %s", text, GP_MEMORY_LIMIT_WORDS);
         else if (strcmp(settings[i].name, "GREENPROF_ROTATE") == 0 && !gp_rotation_parse(text, &rotation))
             status = gp_fail(settings[i].name, "%s: must be %s", text, GP_ROTATION_WORDS);
     }

@@ -154,9 +154,37 @@ static void print_audit(const gp_dataset_t *dataset)
     printf(" s");
     print_difference(dataset->sampled_ns, exact);
     printf("\n");
+}
+
+static void print_part(const char *what, uint64_t ns)
+{
+    printf("%s ", what);
+    gp_print_seconds(ns, 0);
+    printf(" s");
+}
+
+// What greenprof measured of itself. Captures of older versions have its threads alone.
+static void print_own_cost(const gp_dataset_t *dataset)
+{
+    const uint64_t *counters = dataset->counters;
     print_label("own cost");
-    gp_print_seconds(dataset->totals.own_cpu_ns, 0);
-    printf(" s of CPU time in greenprof's own threads\n");
+    if (counters[GP_COUNTER_HANDLER_NS] == 0) {
+        gp_print_seconds(dataset->totals.own_cpu_ns, 0);
+        printf(" s of CPU time in greenprof's own threads\n");
+        return;
+    }
+    printf("%.2f %% of the program's:", gp_report_own_share(dataset) * 100);
+    print_part(" its own threads", dataset->totals.own_cpu_ns);
+    print_part(", handler", counters[GP_COUNTER_HANDLER_NS]);
+    print_part(", hooks", counters[GP_COUNTER_HOOK_NS]);
+    if (counters[GP_COUNTER_DELIVERY_NS] > 0 && counters[GP_COUNTER_SIGNALS] > 0) {
+        print_part(", signals", counters[GP_COUNTER_DELIVERY_NS]);
+        printf(" (%.1f us each, as measured at the start)\n",
+               (double)counters[GP_COUNTER_DELIVERY_NS] / (double)counters[GP_COUNTER_SIGNALS] / 1e3);
+    } else {
+        printf("; without what signals take to arrive, which is measured with --budget\n");
+    }
+    gp_report_print_budget(dataset);
 }
 
 static void print_count(uint64_t count, const char *what, const char *separator)
@@ -294,6 +322,7 @@ static void print_dataset(const gp_dataset_t *dataset, const gp_arguments_t *arg
     print_end(dataset);
     print_sampling(dataset);
     print_audit(dataset);
+    print_own_cost(dataset);
     print_contents(dataset);
     print_polled(dataset);
     print_found(dataset);

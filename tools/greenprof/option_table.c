@@ -190,6 +190,9 @@ const gp_option_t gp_options[] = {
     {RUN, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
      .what = "What reports of the capture show by default: CPU time (cpu), or the wall clock: on the "
              "CPU, ready and parked. The capture has both."},
+    {RUN | START | ATTACH, 0, "budget", "PERCENT", TEXT(budget),
+     .what = "What greenprof may take of the program's CPU time, from 0.1% to 50%: samples become fewer, down to 10 a "
+             "second, until it is kept, and no weight changes (default: whatever it takes)."},
     {RUN, 0, "engine", NULL, TEXT(engine), .choices = GP_ENGINE_CHOICES,
      .what = "What drives the samples (default: the first of them that works)."},
     {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
@@ -205,6 +208,9 @@ const gp_option_t gp_options[] = {
      .what = "Stop recording before the capture is larger; the program runs on, and 'greenprof report' says so. A "
              "number of bytes, or one with K, M or G behind it; each process has a capture of its own (default: no "
              "limit)."},
+    {RUN, 0, "memory-limit", "SIZE", TEXT(memory_limit),
+     .what = "What tables and buffers of the recording may have at most, from 16M on (default 64M): what they forget, "
+             "and what finds no room while the disk is slow, is counted."},
     {RUN, 0, "flush", "MS", NUMBER(flush_ms), .lo = 5, .hi = 60000,
      .what = "Milliseconds after which what happened is in the file: so much is lost at most when the program is "
              "killed (default: 250); then 'greenprof recover'."},
@@ -214,6 +220,11 @@ const gp_option_t gp_options[] = {
              "FILE-0002.greenprof, ... then, and FILE.greenprof is the latest."},
     {RUN, 0, "keep", "N", NUMBER(keep), .lo = 1, .hi = 1000000,
      .what = "Of captures that were put aside keep the latest N, also of earlier runs (default: all)."},
+    {RUN, 0, "slow", "OPTIONS,DIR", TEXT(slow),
+     .what = "Of each slow request, and of each that hangs, a folder in DIR, after the fact: profiles, critical path, "
+             "page, times. OPTIONS: over=250ms, or over=p99 for what is slower than 99 % of its endpoint's; stuck=5s "
+             "for what has been open for so long; keep=100 of them. Without --rotate the captures beside it are the "
+             "last 6 minutes (--rotate 1m --keep 5)."},
     {RUN, 0, "control", NULL, FLAG(control),
      .what = "Let recording be switched while the program runs: greenprof start, stop, dump, status and top."},
     {RUN, 0, "stopped", NULL, FLAG(stopped),
@@ -282,6 +293,9 @@ const gp_option_t gp_options[] = {
      .what = "What reports of the capture show by default. The capture has both."},
     {DUMP, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "Copy it to this file; without, the capture itself has everything up to now."},
+    {DUMP, 0, "slow", "[OPTIONS,]DIR", TEXT(slow),
+     .what = "Of each request that is open now a folder in DIR: what each coroutine waits for, and where its time "
+             "went; with over=250ms of those that were slow as well. OPTIONS as of run --slow."},
     {TOP, 's', "sort", NULL, TEXT(order), .choices = "cpu|ready|parked|longest",
      .what = "Order of the rows: by CPU time in the interval (the default), by the time ready or parked in it, or by "
              "the longest slice so far. The keys c, r, p and l change it, q ends."},

@@ -83,7 +83,7 @@ typedef struct gp_arguments {
     bool native;
     // run
     uint64_t frequency_hz, depth, flush_ms, keep;
-    const char *engine, *follow, *follow_name, *max_size, *rotate, *patch;
+    const char *engine, *follow, *follow_name, *max_size, *rotate, *patch, *slow, *budget, *memory_limit;
     bool exact, quiet, control, stopped;
     // what is written
     const char *output, *format;

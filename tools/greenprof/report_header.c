@@ -154,6 +154,32 @@ void gp_report_print_counters(const gp_dataset_t *dataset)
             printf("  %10" PRIu64 " %s\n", dataset->counters[i], gp_counter_sentence(i));
 }
 
+static uint64_t own_in_threads(const gp_dataset_t *dataset)
+{
+    const uint64_t *counters = dataset->counters;
+    return counters[GP_COUNTER_HANDLER_NS] + counters[GP_COUNTER_DELIVERY_NS] + counters[GP_COUNTER_HOOK_NS];
+}
+
+double gp_report_own_share(const gp_dataset_t *dataset)
+{
+    uint64_t own = own_in_threads(dataset), program = dataset->totals.process_cpu_ns;
+    return program > own ? (double)(own + dataset->totals.own_cpu_ns) / (double)(program - own) : 0;
+}
+
+void gp_report_print_budget(const gp_dataset_t *dataset)
+{
+    const gp_dataset_meta_t *budget = gp_dataset_meta(dataset, "budget");
+    if (budget == NULL)
+        return;
+    printf("  budget     ");
+    gp_print_text(budget->value);
+    printf(" of the program's CPU time; greenprof took %.2f%%", gp_report_own_share(dataset) * 100);
+    if (dataset->counters[GP_COUNTER_RATE_LOWERED] > 0 && dataset->sampled_ns > 0)
+        printf(", with %.0f samples a second of CPU time in place of %" PRIu32,
+               (double)dataset->samples * 1e9 / (double)dataset->sampled_ns, dataset->header.frequency_hz);
+    printf("\n");
+}
+
 // Losses are counted for the whole process.
 static void print_losses(const gp_source_t *source)
 {
@@ -184,6 +210,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->header.frequency_hz,
            gp_report_engine_name(dataset->header.engine));
     print_audit(source, report);
+    gp_report_print_budget(dataset);
     print_losses(source);
     gp_nameless_print(source, report);
     if (!dataset->summary.ended)

@@ -13,12 +13,21 @@
 #include "command.h"
 #include "environment.h"
 #include "message.h"
+#include "model/budget.h"
 #include "model/rotation.h"
 #include "model/size_limit.h"
 #include "patchable.h"
 #include "run.h"
 #include "run_sanitizer.h"
 #include "run_watch.h"
+#include "slow.h"
+
+// What slow requests are made of; as much as the shortest of them needs, on a bounded disk.
+static void set_bounds(void)
+{
+    setenv("GREENPROF_ROTATE", "1m", 0);
+    setenv("GREENPROF_KEEP", "5", 0);
+}
 
 static void set_environment(const gp_arguments_t *arguments, const char *output, const char *core)
 {
@@ -41,10 +50,16 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
         setenv("GREENPROF_DEPTH", number, 1);
     }
+    if (arguments->budget != NULL)
+        setenv("GREENPROF_BUDGET", arguments->budget, 1);
+    if (arguments->memory_limit != NULL)
+        setenv("GREENPROF_MEMORY_LIMIT", arguments->memory_limit, 1);
     if (arguments->max_size != NULL)
         setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
     if (arguments->rotate != NULL)
         setenv("GREENPROF_ROTATE", arguments->rotate, 1);
+    else if (arguments->slow != NULL)
+        set_bounds();
     if (arguments->flush_ms != 0) {
         snprintf(number, sizeof(number), "%" PRIu64, arguments->flush_ms);
         setenv("GREENPROF_FLUSH_MS", number, 1);
@@ -100,20 +115,30 @@ static void set_last_word(const gp_arguments_t *arguments, const char *name)
     free(say);
 }
 
-static int check(const gp_arguments_t *arguments, char core[PATH_MAX], char output[PATH_MAX])
+static int check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char core[PATH_MAX], char output[PATH_MAX])
 {
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
     uint64_t bytes;
+    uint32_t ppm;
     gp_rotation_t rotation;
+    if (status == 0 && arguments->budget != NULL && !gp_budget_parse(arguments->budget, &ppm))
+        status = gp_usage_error("run", "--budget %s: must be %s", arguments->budget, GP_BUDGET_WORDS);
     if (status == 0 && arguments->max_size != NULL && !gp_size_limit_parse(arguments->max_size, &bytes))
         status = gp_usage_error("run", "--max-size %s: must be %s", arguments->max_size, GP_SIZE_LIMIT_WORDS);
+    if (status == 0 && arguments->memory_limit != NULL &&
+        (!gp_size_limit_parse(arguments->memory_limit, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST))
+        status = gp_usage_error("run", "--memory-limit %s: must be %s", arguments->memory_limit, GP_MEMORY_LIMIT_WORDS);
     if (status == 0 && arguments->rotate != NULL && !gp_rotation_parse(arguments->rotate, &rotation))
         status = gp_usage_error("run", "--rotate %s: must be %s", arguments->rotate, GP_ROTATION_WORDS);
     if (status == 0 && arguments->keep != 0 && arguments->rotate == NULL)
         status = gp_usage_error("run", "--keep is of captures that --rotate puts aside");
     if (status == 0 && arguments->rotate != NULL && arguments->exact)
         status = gp_usage_error("run", "--rotate does not go with --exact: calls are counted from the start on");
+    if (status == 0 && arguments->slow != NULL && arguments->exact)
+        status = gp_usage_error("run", "--slow does not go with --exact: it needs captures in parts");
+    if (status == 0 && arguments->slow != NULL)
+        status = gp_slow_wish(wish, arguments->slow, "run", false);
     if (status == 0)
         status = gp_run_output_path(arguments->output, program, output);
     if (status == 0)
@@ -131,7 +156,11 @@ int gp_command_run(const gp_arguments_t *arguments)
 {
     char core[PATH_MAX], output[PATH_MAX], name[PATH_MAX];
     const char *program = arguments->operands[0];
-    int status = check(arguments, core, output);
+    gp_slow_wish_t wish = {0};
+    int status = check(arguments, &wish, core, output);
+    if (status == 0 && arguments->slow != NULL)
+        status = gp_slow_follow(&wish, output, arguments);
+    gp_slow_wish_free(&wish);
     if (status != 0)
         return status;
     set_environment(arguments, output, core);

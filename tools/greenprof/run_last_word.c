@@ -13,7 +13,8 @@
 
 typedef struct facts {
     pid_t pid;
-    uint64_t samples, lost, spans_lost;
+    uint64_t samples;
+    gp_losses_t lost;
     bool has_counters;
     bool has_end;
     gp_end_record_t end;
@@ -33,22 +34,11 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
     return 0;
 }
 
-// A capture of an older version has fewer.
-static uint64_t value_of(const gp_counters_record_t *record, const uint64_t *values, enum gp_counter counter)
-{
-    return (uint32_t)counter < record->count ? values[counter] : 0;
-}
-
 static int take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
 {
     facts_t *facts = context; // counters are cumulative
     facts->has_counters = true;
-    facts->lost = value_of(record, values, GP_COUNTER_DROP_RING_FULL) +
-                  value_of(record, values, GP_COUNTER_DROP_REENTERED) +
-                  value_of(record, values, GP_COUNTER_DROP_NO_THREAD) + value_of(record, values, GP_COUNTER_UNWRITTEN);
-    facts->spans_lost = value_of(record, values, GP_COUNTER_LOST_SPANS) +
-                        value_of(record, values, GP_COUNTER_CONSUMERS_LOST) +
-                        value_of(record, values, GP_COUNTER_UNWRITTEN_SPANS);
+    facts->lost = gp_losses_of(values, record->count);
     return 0;
 }
 
@@ -112,8 +102,7 @@ static size_t word_of_killed(char *line, const char *name, const facts_t *facts,
         return 0; // it was killed as it ended
     if (!facts->has_counters)
         return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");
-    return gp_closing_line(line, name, facts->samples, facts->lost, facts->spans_lost,
-                           killed_by(number, note, sizeof(note)));
+    return gp_closing_line(line, name, facts->samples, &facts->lost, killed_by(number, note, sizeof(note)));
 }
 
 size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const char *name, pid_t pid, int number)
@@ -125,7 +114,7 @@ size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const
         return word_of_killed(line, name, &facts, number);
     if (facts.has_end || !facts.has_counters) // it has said what there is to say
         return 0;
-    return gp_closing_line(line, name, facts.samples, facts.lost, facts.spans_lost,
+    return gp_closing_line(line, name, facts.samples, &facts.lost,
                            number == 0 ? "the program left by a system call of its own: what came after the last "
                                          "write is missing"
                                        : "the end of it is missing");

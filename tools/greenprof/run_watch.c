@@ -2,21 +2,18 @@
 #include "run_watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "run.h"
+#include "run_aside.h"
 #include "run_last_word.h"
 
 enum { LOOK_MS = 1000, PATIENCE_MS = 100 };
@@ -99,7 +96,8 @@ static bool wait_for_end(const watch_t *watch)
             return false;
         if (events[0].revents != 0)
             return true;
-        if (!program_has_it(watch) && poll(events, 1, 0) == 0)
+        if (!program_has_it(watch) &&
+            poll(events, 1, LOOK_MS) == 0) // or it is about to end: its files are closed first
             return false;
     }
 }
@@ -115,66 +113,18 @@ static void say(const watch_t *watch)
         return; // there is nowhere else to say it
 }
 
-// Neither in the way of the program's group and terminal, nor ended by what is meant for them; no descriptors but
-// standard error and the program.
-static bool stand_aside(watch_t *watch)
+static void watch_it(int program, void *context)
 {
-    static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGTTOU};
-    enum { KEPT = STDERR_FILENO + 1 };
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-        signal(signals[i], SIG_IGN);
-    if (setsid() < 0 || chdir("/") != 0)
-        return false;
-    if (watch->program != KEPT && dup2(watch->program, KEPT) < 0)
-        return false;
-    watch->program = KEPT;
-    close(STDIN_FILENO);
-    close(STDOUT_FILENO);
-    return syscall(SYS_close_range, KEPT + 1, UINT_MAX, 0) == 0;
-}
-
-static void wipe(char **arguments)
-{
-    for (; *arguments != NULL; arguments++)
-        memset(*arguments, 0, strlen(*arguments));
-}
-
-static void leave_behind(watch_t *watch, const gp_arguments_t *arguments)
-{
-    pid_t pid = fork();
-    if (pid != 0)
-        return; // where there is none, nothing is said
-    wipe(arguments->operands);
-    if (stand_aside(watch) && wait_for_end(watch))
+    watch_t *watch = context;
+    watch->program = program;
+    if (wait_for_end(watch))
         say(watch);
-    _exit(0);
-}
-
-static bool would_be_its_child(void)
-{
-    int adopts = 0;
-    return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts != 0;
 }
 
 void gp_run_watch(const char *path, const char *name, const gp_arguments_t *arguments)
 {
     watch_t watch = {.pid = getpid()};
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
-    if (would_be_its_child() || fstat(STDERR_FILENO, &watch.error) != 0 || gp_run_replace_pid(path, watch.file) != 0 ||
-        gp_run_replace_pid(name, watch.name) != 0)
-        return;
-    watch.program = (int)syscall(SYS_pidfd_open, watch.pid, 0);
-    if (watch.program < 0)
-        return;
-    // Of the process between, nothing is left to the program: no signal, and no time among that of its children.
-    sigaction(SIGCHLD, &ignore, &old);
-    pid_t between = fork();
-    if (between == 0) {
-        leave_behind(&watch, arguments);
-        _exit(0);
-    }
-    while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR)
-        ;
-    sigaction(SIGCHLD, &old, NULL);
-    close(watch.program);
+    if (fstat(STDERR_FILENO, &watch.error) == 0 && gp_run_replace_pid(path, watch.file) == 0 &&
+        gp_run_replace_pid(name, watch.name) == 0)
+        gp_run_aside(watch_it, &watch, arguments); // where there is none, nothing is said
 }

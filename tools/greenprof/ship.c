@@ -9,13 +9,15 @@
 #include "command.h"
 #include "fleet/shipper.h"
 #include "message.h"
+#include "slow.h"
 
-static volatile sig_atomic_t stopped;
+static gp_ship_state_t shipping;
 
 static void on_stop(int number)
 {
     (void)number;
-    stopped = 1;
+    atomic_store_explicit(&shipping.order, GP_SHIP_STOP, memory_order_release);
+    atomic_fetch_add_explicit(&shipping.bell, 1, memory_order_release);
 }
 
 // "10s", "500ms", "1m", "1h".
@@ -75,7 +77,8 @@ int gp_command_ship(const gp_arguments_t *arguments)
         .with_info = arguments->with_info,
         .out = stdout,
         .say = gp_warn,
-        .stop = &stopped,
+        .coroutines = gp_slow_coroutines,
+        .state_now = &shipping,
     };
     if (arguments->to.count == 0)
         return gp_usage_error("ship", "missing --to");
@@ -89,5 +92,5 @@ int gp_command_ship(const gp_arguments_t *arguments)
         return gp_usage_error("ship", "missing --state: there is no $HOME");
     stop_on_signals();
     int status = gp_ship(&options);
-    return status == 0 && options.dry_run ? gp_finish_stdout() : status;
+    return status == 0 && options.dry_run ? gp_finish_stdout() : status == GP_SHIP_BUSY ? 1 : status;
 }

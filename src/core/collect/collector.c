@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "collect/cost.h"
 #include "collect/found_stack.h"
 #include "collect/functions.h"
 #include "collect/hog_samples.h"
@@ -27,6 +28,7 @@
 #include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/ticks.h"
+#include "unwind/unwind.h"
 
 enum {
     COUNTER_TRIES = 1000,        // ~1 us each; a handler takes a few
@@ -41,6 +43,7 @@ enum { PASS_NS = 20000, PASSES = 100 };
 static _Atomic unsigned waiting; // threads that wait for the lock
 static _Atomic bool running;     // changed under the sampler lock
 static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
+static _Atomic unsigned stretch = 1; // of the time between two looks at sleepers
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
@@ -296,7 +299,7 @@ static void wait_for_next(uint32_t seen_kicks)
     }
     uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed);
     for (uint64_t waited = 0, step; waited < all; waited += step) {
-        step = looks ? gp_sleepers_next_ns() : all;
+        step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) : all;
         step = step < all ? step : all;
         struct timespec time = {.tv_nsec = (long)step};
         if (gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
@@ -329,6 +332,7 @@ static void *collect(void *unused)
     uint64_t next_housekeeping = 0;
     if (is_forked)
         let_daemon_begin();
+    gp_unwind_populate();
     for (;;) {
         uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
         // Acquire: partner of gp_collector_sync(): samples committed before it was called are seen by this round.
@@ -414,6 +418,11 @@ void gp_collector_set_round(uint64_t ns)
     atomic_store_explicit(&round_ns, ns, memory_order_relaxed);
 }
 
+void gp_collector_stretch_looks(unsigned times)
+{
+    atomic_store_explicit(&stretch, times, memory_order_relaxed);
+}
+
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -427,10 +436,24 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     }
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
+    counters[GP_COUNTER_HOOK_NS] = gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES],
+                                                    counters[GP_COUNTER_SAMPLES], gp_sampler_process_cpu_ns());
+    counters[GP_COUNTER_DELIVERY_NS] = counters[GP_COUNTER_SIGNALS] * gp_cost_delivery_ns();
     counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_left_children();
     void (*add)(uint64_t counters[GP_COUNTER_COUNT]) = atomic_load_explicit(&others_counters, memory_order_acquire);
     if (add != NULL)
         add(counters);
+}
+
+void gp_collector_sum(const enum gp_counter which[], uint64_t sums[], size_t count)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (size_t i = 0; i < count; i++)
+        sums[i] =
+            gone_counters[which[i]] + atomic_load_explicit(&gp_thread_orphan_counters[which[i]], memory_order_relaxed);
+    for (; thread != NULL; thread = thread->next)
+        for (size_t i = 0; i < count; i++)
+            sums[i] += atomic_load_explicit(&thread->counters[which[i]], memory_order_relaxed);
 }
 
 uint64_t gp_collector_unsampled_ns(void)

@@ -42,10 +42,16 @@ void gp_collector_kick(void);
 // Sum of a counter over all threads, those that are gone included.
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT]);
 
+// The same of some counters only, and no thread's clock is read. Caller holds the drain lock.
+void gp_collector_sum(const enum gp_counter which[], uint64_t sums[], size_t count);
+
 enum { GP_COLLECTOR_ROUND_NS = 50000000 }; // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
 
 // How often it looks; at most GP_COLLECTOR_ROUND_NS, and that is what it begins with.
 void gp_collector_set_round(uint64_t ns);
+
+// Look at sleeping threads so many times as seldom (sleepers.h): what is seen then stands for more. 1 = as usual.
+void gp_collector_stretch_looks(unsigned times);
 
 // Let `add` put in what others count; with the drain lock held.
 void gp_collector_add_counters(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collect/collector.h"
+#include "collect/cost.h"
 #include "collect/left_children.h"
 #include "collect/pacer.h"
 #include "collect/perf_probe.h"
@@ -36,6 +37,7 @@ static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
 static unsigned user_count, frequency;            // frequency 0 = resting
+static unsigned limit = PROF_FREQUENCY_MAX_HZ;    // what the budget leaves
 static uint64_t idle_since_ns;
 static const gp_clock_engine_t *engine; // chosen, or NULL
 static sigset_t mask_before_fork;       // guarded by the timer lock
@@ -237,6 +239,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     if (error != 0)
         return error;
     gp_ticks_init();
+    gp_cost_begin();
     gp_hog_set_threshold((uint64_t)(gp_setting_number(GP_SETTING_HOG_MS) * 1e6));
     gp_slice_init();
     gp_wait_set_frequency(hz);
@@ -327,7 +330,13 @@ bool gp_sampler_has_yielded(void)
     return atomic_load_explicit(&yielded_ns, memory_order_relaxed) != 0;
 }
 
-static void change_frequency(unsigned hz)
+static unsigned limited(unsigned hz)
+{
+    return hz < limit ? hz : limit;
+}
+
+//   at_once: the interval under way ends as well, at the cost of a system call for each thread.
+static void change_frequency(unsigned hz, bool at_once)
 {
     if (hz == frequency || hz == 0)
         return;
@@ -340,6 +349,8 @@ static void change_frequency(unsigned hz)
             continue;
         // The period alone: the handler draws the next interval from it; the accounts go on.
         thread->timer.period_ns = 1000000000u / hz;
+        if (!at_once)
+            continue;
         thread->timer.block_left = 0;
         atomic_load_explicit(&thread->timer.engine, memory_order_relaxed)
             ->set_interval(&thread->timer, thread->timer.period_ns);
@@ -380,9 +391,9 @@ int gp_sampler_acquire(unsigned hz)
     gp_sampler_enter();
     gp_left_children_begin();
     if (frequency == 0)
-        error = start_locked(self, hz);
-    else if (hz > frequency || user_count == 0)
-        change_frequency(hz);
+        error = start_locked(self, limited(hz));
+    else if (limited(hz) > frequency || user_count == 0)
+        change_frequency(limited(hz), true);
     if (error == 0) {
         users[hz]++;
         user_count++;
@@ -398,9 +409,27 @@ void gp_sampler_release(unsigned hz)
     user_count--;
     if (user_count == 0)
         idle_since_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    else if (hz == frequency && users[hz] == 0)
-        change_frequency(highest_wanted());
+    else if (hz >= frequency && users[hz] == 0)
+        change_frequency(limited(highest_wanted()), true);
     gp_sampler_leave();
+}
+
+void gp_sampler_limit(unsigned hz)
+{
+    gp_sampler_enter();
+    limit = hz;
+    if (frequency != 0 && user_count > 0)
+        change_frequency(limited(highest_wanted()), false);
+    gp_sampler_leave();
+}
+
+unsigned gp_sampler_frequency(unsigned *wanted)
+{
+    gp_sampler_enter();
+    unsigned now = frequency;
+    *wanted = highest_wanted();
+    gp_sampler_leave();
+    return now;
 }
 
 void gp_sampler_stop_if_idle(void)

@@ -39,6 +39,13 @@ bool gp_sampler_follows_forks(void);
 int gp_sampler_acquire(unsigned frequency_hz);
 void gp_sampler_release(unsigned frequency_hz);
 
+// Samples are taken at `hz` at most from now on, whatever is wanted: what the budget leaves. Weights stay right. The
+// interval under way is not cut short: no system call for each thread.
+void gp_sampler_limit(unsigned hz);
+
+// The present rate, 0 = nothing is sampled. wanted: what it would be without the limit.
+unsigned gp_sampler_frequency(unsigned *wanted);
+
 // Use only this engine (by name); before the first acquire. Returns 0 or -EINVAL.
 int gp_sampler_choose_engine(const char *name);
 

@@ -93,6 +93,8 @@ static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
     gp_stack_t stack;
     if (sample->flags & (GP_SAMPLE_OUTSIDE | GP_SAMPLE_POLLED))
         find_owner(thread, sample);
+    if (sample->depth > 0)
+        gp_unwind_prepare_leaf(sample->frames[0]); // no code where it is a frame of a language
     gp_samples_locate(sample, sample_locs, &stack);
     gp_samples_name(sample->coro, sample->coro_id, &stack);
     gp_hog_keep_sample(thread, sample, &stack);

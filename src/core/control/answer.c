@@ -5,10 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/cost.h"
 #include "collect/sampler.h"
 #include "control/control.h"
 #include "control/rows.h"
 #include "coro/threads.h"
+#include "model/budget.h"
+#include "session/budget.h"
+#include "session/budget_share.h"
 #include "session/session.h"
 #include "signal/ticks.h"
 
@@ -63,6 +67,10 @@ static void describe(gp_control_reply_t *reply)
     reply->clock = latest.clock;
     reply->engine = (uint32_t)gp_sampler_engine();
     reply->threads = count_threads();
+    reply->budget_ppm = gp_budget_ppm();
+    reply->lowered_hz = gp_budget_lowered_to();
+    reply->budget_processes = gp_budget_share_count();
+    reply->delivery_ns = (uint32_t)gp_cost_delivery_ns();
     reply->now_ns = gp_clock_ns(CLOCK_MONOTONIC);
     reply->start_realtime_ns = latest.start_realtime_ns;
     reply->start_ns = latest.start_ns;
@@ -83,6 +91,7 @@ static int start(const gp_control_request_t *request)
         .clock = request->clock,
     };
     memcpy(wish.path, request->path, sizeof(wish.path));
+    gp_budget_set(request->budget_ppm);
     return gp_session_begin(&wish);
 }
 
@@ -90,7 +99,8 @@ static bool is_valid(const gp_control_request_t *request)
 {
     const char *path = request->path;
     return memchr(path, '\0', sizeof(request->path)) != NULL && (path[0] == '\0' || path[0] == '/') &&
-           request->frequency_hz <= PROF_FREQUENCY_MAX_HZ && request->clock >= -1 && request->clock <= PROF_CLOCK_WALL;
+           request->frequency_hz <= PROF_FREQUENCY_MAX_HZ && request->budget_ppm <= GP_BUDGET_MOST_PPM &&
+           request->clock >= -1 && request->clock <= PROF_CLOCK_WALL;
 }
 
 static int look(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)

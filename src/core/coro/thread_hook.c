@@ -63,6 +63,11 @@ int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void 
     return error;
 }
 
+void gp_thread_hides_what_it_creates(void)
+{
+    is_unseen = true;
+}
+
 // A small allocation per thread start, from a list of reused cells: the host's malloc may itself create threads.
 typedef struct cell {
     struct cell *next;

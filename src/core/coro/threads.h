@@ -50,9 +50,15 @@ void gp_thread_after_fork(void);
 int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument,
                             bool is_shown);
 
+// What the calling thread creates is not the program's: it is one of greenprof's own.
+void gp_thread_hides_what_it_creates(void);
+
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
 //   staying: it does not end when it is asked to (gp_thread_end_own()).
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out);
+
+// Whether threads that begin from now on are to have the processor as soon as they want it, where others want it, too.
+void gp_thread_own_hurry(bool is_urgent);
 int gp_thread_start_staying(void *(*run)(void *), void *argument, void *pthread_out);
 
 // How many the kernel counts, those that begin or leave just now included; one that begins may be counted twice.

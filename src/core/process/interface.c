@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "collect/collector.h"
 #include "collect/modules.h"
@@ -13,6 +15,9 @@
 #include "process/process.h"
 #include "profile/profile.h"
 #include "session/census_view.h"
+#include "session/follow.h"
+#include "session/rotation.h"
+#include "session/session.h"
 #include "session/span_listen.h"
 #include "signal/handler.h"
 #include "signal/language.h"
@@ -95,6 +100,25 @@ static int start_helper(void *(*run)(void *), void *argument, void *pthread_out)
     return gp_process_is_open() ? gp_thread_start_own(run, argument, pthread_out) : -ESRCH;
 }
 
+static int begin_capture(const char *path, uint64_t part_bytes, unsigned keep)
+{
+    gp_session_wish_t wish = {.pid = (int)getpid(), .clock = -1};
+    if (strlen(path) >= sizeof(wish.path))
+        return -ENAMETOOLONG;
+    strcpy(wish.path, path);
+    gp_rotation_suggest(part_bytes, keep);
+    gp_sampler_follow_forks(gp_follow_forks());
+    return gp_session_begin(&wish);
+}
+
+static void read_capture_path(char path[GP_CAPTURE_PATH_SIZE])
+{
+    gp_session_latest_t latest;
+    gp_session_status(&latest);
+    _Static_assert(sizeof(latest.path) <= GP_CAPTURE_PATH_SIZE, "it fits");
+    strcpy(path, latest.state == GP_CONTROL_RECORDING ? latest.path : "");
+}
+
 static const gp_core_interface_t interface = {
     .size = sizeof(interface),
     .snapshot = gp_profile_snapshot,
@@ -121,6 +145,10 @@ static const gp_core_interface_t interface = {
     .looked_up = gp_modules_looked_up,
     .latest = gp_profile_latest,
     .at_end = gp_process_at_end,
+    .capture_begin = begin_capture,
+    .capture_end = gp_session_finish,
+    .capture_flush = gp_session_flush,
+    .capture_path = read_capture_path,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

@@ -5,6 +5,7 @@
 #include "coro/threads.h"
 #include "interface.h"
 #include "process/process.h"
+#include "session/budget.h"
 #include "session/census_service.h"
 #include "session/follow.h"
 #include "session/otel_context.h"
@@ -26,6 +27,7 @@ static void begin_session(void)
     if ((!records && !gp_control_is_wanted()) || !gp_follow_image())
         return;
     gp_sampler_follow_forks(gp_follow_forks());
+    gp_budget_begin();
     if (records)
         gp_session_start();
     if (gp_control_is_wanted())

@@ -397,10 +397,12 @@ PROF_API int execle(const char *path, const char *first, ...)
 }
 
 static void (*_Atomic at_end)(void);
+static void (*_Atomic at_last)(void);
 
-void gp_process_at_end(void (*call)(void))
+void gp_process_at_end(void (*call)(void), void (*last)(void))
 {
     atomic_store_explicit(&at_end, call, memory_order_release);
+    atomic_store_explicit(&at_last, last, memory_order_release);
 }
 
 void gp_process_ending(void)
@@ -412,6 +414,9 @@ void gp_process_ending(void)
         call();
     gp_control_end();
     gp_session_ending();
+    call = atomic_load_explicit(&at_last, memory_order_acquire);
+    if (call != NULL)
+        call();
 }
 
 // Programs that leave by _exit() run no destructors. Only atomics and a futex are used: it may come from a handler.

@@ -12,5 +12,5 @@ void gp_process_after_failed_exec(void);
 // exit() is under way: let the capture be completed.
 void gp_process_ending(void);
 
-// Call this before that, once for each of its calls.
-void gp_process_at_end(void (*call)(void));
+// Call `call` before that, once for each of its calls, and `last` when the capture has ended.
+void gp_process_at_end(void (*call)(void), void (*last)(void));

@@ -65,7 +65,7 @@ static int open_directory(const char *runtime)
     return gp_census_place_open(place.directory, geteuid());
 }
 
-static int open_place(void)
+int gp_census_service_place(void)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     if (gp_settings_are_refused()) // the asker could be anyone
@@ -91,7 +91,7 @@ static void announce(void)
     if (is_ours)
         sigdelset(&signals, number);
     gp_mask_change(SIG_SETMASK, &signals, NULL);
-    int directory = is_ours ? open_place() : -ENOENT;
+    int directory = is_ours ? gp_census_service_place() : -ENOENT;
     if (directory < 0)
         return;
     gp_census_marker_t marker = {
@@ -110,7 +110,7 @@ static void announce(void)
 static void answer(uint32_t number)
 {
     char name[48], path[96];
-    int directory = open_place();
+    int directory = gp_census_service_place();
     if (place.answer[0] != '\0')
         unlink(place.answer);
     place.answer[0] = '\0';

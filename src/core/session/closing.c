@@ -14,6 +14,7 @@
 
 #include "capture/closing_line.h"
 #include "capture/write_parts.h"
+#include "session/budget.h"
 #include "session/follow.h"
 #include "settings.h"
 #include "signal/mask.h"
@@ -77,27 +78,41 @@ static const char *trouble(const gp_recording_t *recording, const gp_closing_t *
     return closing->is_whole ? NULL : "the end of it is not written: the disk is too slow";
 }
 
+// What the budget did: the rate that it came to.
+static int budget_note(char *text, size_t size)
+{
+    unsigned hz = gp_budget_lowered_to();
+    text[0] = '\0';
+    return hz == 0 ? 0
+                   : snprintf(text, size, "rate lowered to %u Hz to stay within %.4g %%", hz, gp_budget_ppm() / 1e4);
+}
+
 // Captures of child processes are files beside it, where they used the CPU and are followed.
-static const char *children_note(const gp_closing_t *closing, char *text, size_t size)
+static const char *note(const gp_closing_t *closing, char *text, size_t size)
 {
     struct rusage usage;
     bool worked =
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
+    size_t used = (size_t)budget_note(text, size);
+    if (used > 0)
+        used += (size_t)snprintf(text + used, size - used, ", ");
     if (closing->unprofiled > 0)
-        snprintf(text, size, "%" PRIu64 " children by fork could not be profiled", closing->unprofiled);
+        snprintf(text + used, size - used, "%" PRIu64 " children by fork could not be profiled", closing->unprofiled);
     else if (closing->parts > 0)
-        snprintf(text, size, "the last of %u parts", closing->parts + 1);
+        snprintf(text + used, size - used, "the last of %u parts", closing->parts + 1);
     else if (worked && gp_follow_forks())
-        snprintf(text, size, "child processes have files of their own");
-    else
+        snprintf(text + used, size - used, "child processes have files of their own");
+    else if (used == 0)
         return NULL;
+    else
+        text[used - 2] = '\0';
     return text;
 }
 
 void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing)
 {
     static bool is_said;
-    char line[GP_CLOSING_LINE_SIZE], note[128];
+    char line[GP_CLOSING_LINE_SIZE], text[192];
     asked_t asked;
     if (is_said || !read_asked(&asked))
         return;
@@ -107,8 +122,7 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
         say(&asked, line, gp_closing_line_failed(line, asked.name, "not all of it", wrong));
     else if (!asked.is_quiet)
         say(&asked, line,
-            gp_closing_line(line, asked.name, closing->samples, closing->lost, closing->spans_lost,
-                            children_note(closing, note, sizeof(note))));
+            gp_closing_line(line, asked.name, closing->samples, &closing->lost, note(closing, text, sizeof(text))));
 }
 
 void gp_closing_say_failed(int error)

@@ -10,13 +10,14 @@
 // command says it (tools/greenprof/run_watch.c).
 #pragma once
 
+#include "capture/closing_line.h"
 #include "session/recording.h"
 
 typedef struct gp_closing {
-    uint64_t samples, lost;
+    uint64_t samples;
+    gp_losses_t lost;
     uint64_t unprofiled; // children by fork
     unsigned parts;      // of the recording, before this one
-    uint64_t spans_lost; // on their way to the capture, or to a consumer
     bool is_whole;       // all of it is written
     bool is_full;        // as far as it may be: the program went on
 } gp_closing_t;

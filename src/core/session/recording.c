@@ -14,14 +14,43 @@
 #include "collect/spawn_locate.h"
 #include "coro/coro_name.h"
 #include "coro/spawn.h"
+#include "model/size_limit.h"
+#include "session/budget.h"
 #include "settings.h"
 #include "signal/ticks.h"
 
 enum { PART_SHIFT = 48 };
 
+enum {
+    STANDARD_BYTES = 64 << 20,
+    TRACES_PART = 10, // of the memory that the recording may have: traces come but once as a rule
+    STACKS_PART = 5,
+    WAITING_PARTS = 7, // of 32, in records that wait; as much again is being written, and half of it is scratch
+};
+
+static uint32_t slots_within(uint64_t bytes)
+{
+    uint32_t slots = 1024;
+    while (slots < GP_INTERN_SLOTS && 2ull * slots * GP_INTERN_SLOT_BYTES <= bytes)
+        slots *= 2;
+    return slots;
+}
+
+static void set_bounds(gp_recording_t *recording)
+{
+    uint64_t bytes;
+    const char *text = gp_setting(GP_SETTING_MEMORY_LIMIT);
+    if (text == NULL || !gp_size_limit_parse(text, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST)
+        bytes = STANDARD_BYTES;
+    recording->traces.limit = slots_within(bytes / TRACES_PART);
+    recording->stacks.limit = slots_within(bytes / STACKS_PART);
+    recording->writer.max_waiting = bytes / 32 * WAITING_PARTS;
+}
+
 void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
 {
     gp_file_header_t *header = &recording->header;
+    set_bounds(recording);
     recording->start_ticks = gp_ticks();
     memcpy(header->magic, GP_FILE_MAGIC, sizeof(header->magic));
     header->version = GP_FILE_VERSION;
@@ -173,6 +202,14 @@ static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uin
     record->region = coro->region_kind;
 }
 
+// Of a thread's own stack, which may be met before its thread: in the next part of a recording.
+static uint32_t thread_index_of(prof_coro_t *coro)
+{
+    const gp_thread_t *thread =
+        coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&coro->thread, memory_order_acquire) : NULL;
+    return thread != NULL ? thread->index : 0;
+}
+
 void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint32_t thread_index)
 {
     char name[GP_CORO_NAME_SIZE];
@@ -192,7 +229,7 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
     record->stack_bytes = coro->hi - coro->lo;
     record->birth_ns = gp_recording_since(recording, coro->birth_ticks);
     record->kind = coro->kind;
-    record->thread = thread_index;
+    record->thread = thread_index != 0 ? thread_index : thread_index_of(coro);
     memcpy(record->name, name, sizeof(record->name));
     write_origin(recording, coro, id);
 }
@@ -300,6 +337,10 @@ void gp_recording_meta(gp_recording_t *recording)
     const char *service = gp_setting(GP_SETTING_SERVICE);
     if (service != NULL)
         gp_recording_text(recording, "service", service, strlen(service));
+    if (gp_budget_ppm() != 0) {
+        snprintf(text, sizeof(text), "%.4g%%", gp_budget_ppm() / 1e4);
+        gp_recording_text(recording, "budget", text, strlen(text));
+    }
     snprintf(text, sizeof(text), "%s", prof_version(NULL, NULL, NULL));
     gp_recording_text(recording, "greenprof", text, strlen(text));
 }

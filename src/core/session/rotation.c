@@ -14,19 +14,29 @@
 
 enum { DIGITS = 4, NUMBER_MAX = 999999999 };
 
-static gp_rotation_t rotation;
-static uint64_t keep, begun_ns;
+static gp_rotation_t rotation, suggested;
+static uint64_t keep, suggested_keep, begun_ns;
 static unsigned count;
+
+static bool is_read;
+
+void gp_rotation_suggest(uint64_t bytes, unsigned keep_count)
+{
+    suggested = (gp_rotation_t){.bytes = bytes};
+    suggested_keep = keep_count;
+    is_read = false;
+}
 
 void gp_rotation_begin(uint64_t now_ns)
 {
-    static bool is_read;
     const char *text = gp_setting(GP_SETTING_ROTATE);
     // Calls are counted from the start of the program on: they would be in each part anew.
-    if (!is_read && (text == NULL || gp_setting_is(GP_SETTING_MODE, "exact") || !gp_rotation_parse(text, &rotation)))
+    if (!is_read && (text == NULL || !gp_rotation_parse(text, &rotation)))
+        rotation = suggested;
+    if (gp_setting_is(GP_SETTING_MODE, "exact"))
         rotation = (gp_rotation_t){0};
     is_read = true;
-    keep = (uint64_t)gp_setting_number(GP_SETTING_KEEP);
+    keep = text == NULL ? suggested_keep : (uint64_t)gp_setting_number(GP_SETTING_KEEP);
     begun_ns = now_ns;
 }
 

@@ -13,6 +13,9 @@
 
 enum { GP_ROTATION_PATH_SIZE = 4096 };
 
+// What holds where GREENPROF_ROTATE says nothing, from the next capture on.
+void gp_rotation_suggest(uint64_t bytes, unsigned keep_count);
+
 // The first part, or the next one, begins.
 void gp_rotation_begin(uint64_t now_ns);
 

@@ -13,6 +13,7 @@
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
+#include "coro/threads.h"
 #include "session/census_service.h"
 #include "session/closing.h"
 #include "session/follow.h"
@@ -86,14 +87,12 @@ static gp_closing_t last_word(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_session_counters(counters);
+    gp_session_count_refused(counters);
     return (gp_closing_t){
         .samples = counters[GP_COUNTER_SAMPLES],
-        .lost = counters[GP_COUNTER_DROP_RING_FULL] + counters[GP_COUNTER_DROP_REENTERED] +
-                counters[GP_COUNTER_DROP_NO_THREAD] + gp_session_recording.writer.refused[GP_CHUNK_SAMPLES],
+        .lost = gp_losses_of(counters, GP_COUNTER_COUNT),
         .parts = gp_rotation_count(),
         .unprofiled = counters[GP_COUNTER_UNPROFILED_CHILDREN],
-        .spans_lost = counters[GP_COUNTER_LOST_SPANS] + counters[GP_COUNTER_CONSUMERS_LOST] +
-                      gp_session_recording.writer.refused[GP_CHUNK_SPANS],
         .is_whole = is_out && atomic_load_explicit(&is_kept, memory_order_acquire),
     };
 }
@@ -424,14 +423,16 @@ static void take_part(bool is_late)
     gp_drain_leave();
 }
 
-// What happens right after a round is taken by the next one.
+// What happens right after a round is taken by the next one, and written then. Where it is to be written soon, it is
+// looked four times as often: a busy machine may let the threads wait for some milliseconds each.
 static void set_flush(void)
 {
-    uint64_t within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6), round_ns = within_ns / 2;
+    uint64_t within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6), round_ns = within_ns / 4;
     round_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : GP_COLLECTOR_ROUND_NS;
     gp_collector_set_round(round_ns);
+    gp_thread_own_hurry(round_ns < GP_COLLECTOR_ROUND_NS);
     gp_session_report_within(round_ns);
-    flush_ns = within_ns - round_ns;
+    flush_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : within_ns - round_ns;
 }
 
 static int start(bool is_late)

@@ -80,8 +80,7 @@ static void report_live(prof_coro_t *coro, void *unused)
     gp_session_report_ledger(coro, id, &ledger);
 }
 
-// What is not written again later.
-static void count_refused(uint64_t counters[GP_COUNTER_COUNT])
+void gp_session_count_refused(uint64_t counters[GP_COUNTER_COUNT])
 {
     const uint64_t *refused = gp_session_recording.writer.refused;
     counters[GP_COUNTER_UNWRITTEN] = refused[GP_CHUNK_SAMPLES];
@@ -92,6 +91,7 @@ static void count_refused(uint64_t counters[GP_COUNTER_COUNT])
     counters[GP_COUNTER_UNWRITTEN_STACKS] = refused[GP_CHUNK_STACKS] + refused[GP_CHUNK_TRACES];
     counters[GP_COUNTER_UNWRITTEN_LEDGERS] = gp_session_recording.ledgers_lost;
     counters[GP_COUNTER_UNWRITTEN_CENSUS] = refused[GP_CHUNK_CENSUS];
+    counters[GP_COUNTER_INTERNED_ANEW] = gp_session_recording.traces.anew + gp_session_recording.stacks.anew;
 }
 
 void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT])
@@ -108,7 +108,7 @@ static void write_counters(void)
     gp_session_counters(counters);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
         reached.counters[i] = before[i] + counters[i];
-    count_refused(counters);
+    gp_session_count_refused(counters);
     reached.spawns_lost = counters[GP_COUNTER_LOST_SPAWNS] = atomic_load_explicit(&gp_spawn_lost, memory_order_relaxed);
     gp_counters_record_t *record =
         gp_writer_add(&gp_session_recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));

@@ -28,6 +28,9 @@ void gp_session_let_it_write(void);
 uint64_t gp_session_handed_over_bytes(void);
 size_t gp_session_live_coros(void);
 
+// Add what the writer had no room for, and is not written again later.
+void gp_session_count_refused(uint64_t counters[GP_COUNTER_COUNT]);
+
 // The process' CPU time counts from now on.
 void gp_session_report_start(void);
 

@@ -80,7 +80,10 @@ uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer)
     if (engine == NULL)
         return 0;
     uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
-    uint64_t gap_ns = engine->gap_periods * (slowed_ns + timer->period_ns);
+    // What is under way was drawn from the period before, where that has just become shorter.
+    uint64_t drawn_ns = atomic_load_explicit(&timer->drawn_ns, memory_order_relaxed);
+    uint64_t period_ns = drawn_ns > timer->period_ns ? drawn_ns : timer->period_ns;
+    uint64_t gap_ns = engine->gap_periods * (slowed_ns + period_ns);
     return gap_ns > engine->gap_min_ns ? gap_ns : engine->gap_min_ns;
 }
 
@@ -92,6 +95,7 @@ uint64_t gp_timer_draw(gp_timer_t *timer)
     x ^= x >> 17;
     x ^= x << 5;
     timer->random = x;
+    atomic_store_explicit(&timer->drawn_ns, timer->period_ns, memory_order_relaxed);
     uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
     timer->block_left = slowed_ns != 0 ? 0 : block_samples(timer->period_ns) - 1;
     uint64_t least_ns = slowed_ns != 0 ? slowed_ns : timer->period_ns / 2;

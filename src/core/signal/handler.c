@@ -19,6 +19,7 @@
 _Atomic bool gp_handler_sampling;
 _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
 _Atomic int gp_handler_native;
+_Atomic uintptr_t gp_handler_own_code, gp_handler_own_bytes;
 _Atomic uint64_t gp_handler_census;
 void (*gp_handler_kick)(void);
 
@@ -27,6 +28,7 @@ enum {
     PAGE = 4096,
     POPPED_BYTES = 256,            // more than an epilogue pops
     GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
+    DOUBTED_NS = 50000,            // a handler that takes longer was preempted, as a rule
 };
 
 typedef struct found { // what one signal found
@@ -286,28 +288,50 @@ static void charge(gp_thread_t *thread, const found_t *found)
         gp_thread_count(thread, GP_COUNTER_SLOWED);
 }
 
-static void take_sample(gp_thread_t *thread, ucontext_t *context)
+// What the hooks of switches, of spans and the like take of the program's threads: the share of samples that hit them.
+static void count_own(gp_thread_t *thread, uintptr_t pc, uint64_t weight_ns)
 {
-    found_t found = {.entry = thread->handler_entry, .now = gp_ticks(), .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    uintptr_t bytes = atomic_load_explicit(&gp_handler_own_bytes, memory_order_relaxed);
+    if (pc - atomic_load_explicit(&gp_handler_own_code, memory_order_relaxed) < bytes)
+        gp_coro_add(&thread->counters[GP_COUNTER_HOOK_NS], weight_ns);
+}
+
+// begun: ticks as the handler began. Returns the thread's CPU clock then.
+static uint64_t take_sample(gp_thread_t *thread, ucontext_t *context, uint64_t begun)
+{
+    found_t found = {.entry = thread->handler_entry, .now = begun, .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     uint64_t weight_ns = found.cpu_ns - thread->sample_cpu_ns;
     gp_host_stack_come_back(thread, context, found.cpu_ns);
     if (found.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
         // A wall-clock timer on a thread that hardly ran: too little to be worth a walk. The time is not lost, it is in
         // the weight of the next sample.
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
-        return;
+        return found.cpu_ns;
     }
     gp_unwind_regs_from_ucontext(&found.registers, thread->registers, context);
     found.at = found.registers.sp - 1;
     find_stack(thread, &found);
     account(thread, &found);
+    count_own(thread, found.registers.pc, weight_ns);
     record(thread, &found, weight_ns);
     charge(thread, &found);
+    return found.cpu_ns;
+}
+
+// What the handler took, the redraw of the interval included.
+//   cpu_ns: of the thread's CPU clock as it began; 0 = it was not read.
+static void count_cost(gp_thread_t *thread, uint64_t begun, uint64_t cpu_ns)
+{
+    uint64_t cost_ns = gp_ticks_to_ns(gp_ticks() - begun);
+    if (cost_ns > DOUBTED_NS)
+        cost_ns = cpu_ns != 0 ? gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns : 0;
+    gp_coro_add(&thread->counters[GP_COUNTER_HANDLER_NS], cost_ns);
 }
 
 static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bool roomy)
 {
     const gp_clock_engine_t *engine = atomic_load_explicit(&thread->timer.engine, memory_order_acquire);
+    uint64_t begun = gp_ticks(), cpu_ns = 0;
     gp_thread_count(thread, GP_COUNTER_SIGNALS);
     if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire)) {
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
@@ -317,9 +341,10 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bo
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE); // its time is in the weight of the next sample
         gp_timer_tick(&thread->timer, engine);
     } else {
-        take_sample(thread, context);
+        cpu_ns = take_sample(thread, context, begun);
         gp_timer_tick(&thread->timer, engine);
     }
+    count_cost(thread, begun, cpu_ns);
 }
 
 // Whatever became of a timer's signal, the program must not see it.

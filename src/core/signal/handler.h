@@ -10,6 +10,10 @@
 extern _Atomic bool gp_handler_sampling;  // false: signals still under way are counted and ignored
 extern _Atomic unsigned gp_handler_depth; // frames kept of a stack, 2..GP_UNWIND_DEPTH_DEFAULT
 
+// Where greenprof's own code is: what is sampled there in the program's threads is what its hooks cost. 0 bytes:
+// unknown.
+extern _Atomic uintptr_t gp_handler_own_code, gp_handler_own_bytes;
+
 extern _Atomic int gp_handler_native; // not 0: native frames are shown among those of a language runtime
 
 // Installed with SA_SIGINFO | SA_RESTART | SA_ONSTACK. Keeps errno. Bounded work.

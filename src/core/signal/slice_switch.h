@@ -74,6 +74,7 @@ __attribute__((always_inline)) static inline void gp_slice_switch(gp_thread_t *t
         from = gp_slice_prepare(thread, park->sp, now);
     gp_edge_leave(from, now, park);
     gp_coro_add(&to->switches, 1);
+    gp_coro_add(&thread->counters[GP_COUNTER_SWITCHES], 1);
     gp_edge_enter(thread, to, to_id, now);
     gp_slice_set_current(thread, to, to_id);
     atomic_store_explicit(&thread->slice_start, now, memory_order_relaxed);

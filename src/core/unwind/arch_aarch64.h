@@ -27,6 +27,12 @@ static inline uint64_t gp_arch_key(uintptr_t lookup_pc, bool is_return)
     return (uint64_t)lookup_pc;
 }
 
+// The key of a block of code, whose last byte is at `last`: neither an instruction's nor one of a return address - 1.
+static inline uint64_t gp_arch_block_key(uintptr_t last)
+{
+    return (uint64_t)last - 1;
+}
+
 // Drop a pointer authentication code (and top-byte tags): user addresses end below bit 48. Bit 55
 // is never part of the code; where it is set this is no user address, and stays none.
 static inline uintptr_t gp_arch_strip(uintptr_t pc)

@@ -26,6 +26,12 @@ static inline uint64_t gp_arch_key(uintptr_t lookup_pc, bool is_return)
     return (uint64_t)lookup_pc << 1 | is_return;
 }
 
+// The key of a block of code, in place of that of an interrupted pc at its last byte.
+static inline uint64_t gp_arch_block_key(uintptr_t last)
+{
+    return gp_arch_key(last, false);
+}
+
 static inline uintptr_t gp_arch_strip(uintptr_t pc)
 {
     return pc;

@@ -55,7 +55,7 @@ typedef struct machine {
     const gp_cfi_section_t *section;
     const gp_fde_t *fde;
     gp_cursor_t r;
-    uintptr_t loc;
+    uintptr_t loc, last_loc; // where the present row begins; where the one before did
     frame_state_t now;
     const gp_rule_t *initial; // rules after the CIE's program; NULL while that runs
     unsigned depth;
@@ -119,6 +119,7 @@ static void pop_state(machine_t *m)
 
 static void advance(machine_t *m, uint64_t delta)
 {
+    m->last_loc = m->loc;
     m->loc += delta * m->fde->cie.code_align;
 }
 
@@ -127,6 +128,7 @@ static bool run_location(machine_t *m, uint8_t op)
 {
     switch (op) {
     case CFA_SET_LOC:
+        m->last_loc = m->loc;
         m->loc = (uintptr_t)gp_read_encoded(&m->r, m->fde->cie.fde_encoding, m->section->data_base, m->section->bias);
         return true;
     case CFA_ADVANCE_LOC1:
@@ -273,14 +275,14 @@ static void run_one(machine_t *m)
 }
 
 // Instructions after an advance beyond `pc` belong to later rows: stop right at it.
-static void run(machine_t *m, const uint8_t *insns, const uint8_t *end, uintptr_t pc)
+static void run(machine_t *m, uintptr_t pc)
 {
-    m->r = gp_cursor_over(insns, end);
     while (gp_cursor_more(&m->r) && m->loc <= pc)
         run_one(m);
 }
 
-static void store_row(const machine_t *m, gp_row_t *row)
+// The machine has stopped behind the row of `pc`: at the next one, or at the end of the program.
+static void store_row(const machine_t *m, uintptr_t pc, gp_row_t *row)
 {
     const gp_fde_t *fde = m->fde;
     row->cfa_is_expr = m->now.cfa_is_expr;
@@ -293,28 +295,56 @@ static void store_row(const machine_t *m, gp_row_t *row)
     row->expr_limit = m->section->end;
     row->start = fde->start;
     row->end = fde->end;
+    row->lo = m->loc > pc ? m->last_loc : m->loc;
+    row->hi = m->loc > pc && m->loc < fde->end ? m->loc : fde->end;
     row->ra_reg = fde->cie.ra_reg;
+}
+
+// Bring the machine to the start of the FDE's own program. `initial` outlives it.
+static bool begin(machine_t *m, const gp_cfi_section_t *section, const gp_fde_t *fde, gp_rule_t initial[GP_REG_COUNT])
+{
+    m->section = section;
+    m->fde = fde;
+    m->loc = m->last_loc = fde->start;
+    m->depth = 0;
+    m->initial = NULL;
+    memset(&m->now, 0, sizeof m->now);
+    m->now.cfa_reg = GP_REG_COUNT; // no rule yet
+    m->r = gp_cursor_over(fde->cie.insns, fde->cie.insns_end);
+    run(m, UINTPTR_MAX);
+    if (m->r.bad)
+        return false;
+    memcpy(initial, m->now.regs, sizeof m->now.regs);
+    m->initial = initial;
+    m->depth = 0;
+    m->loc = m->last_loc = fde->start;
+    m->r = gp_cursor_over(fde->insns, fde->insns_end);
+    return true;
+}
+
+static bool find_row(machine_t *m, uintptr_t pc, gp_row_t *row)
+{
+    run(m, pc);
+    store_row(m, pc, row);
+    return !m->r.bad && (m->now.cfa_is_expr || m->now.cfa_reg < GP_REG_COUNT);
 }
 
 bool gp_cfi_row(const gp_cfi_section_t *section, const gp_fde_t *fde, uintptr_t pc, gp_row_t *row)
 {
     machine_t m;
     gp_rule_t initial[GP_REG_COUNT];
-    m.section = section;
-    m.fde = fde;
-    m.loc = fde->start;
-    m.depth = 0;
-    m.initial = NULL;
-    memset(&m.now, 0, sizeof m.now);
-    m.now.cfa_reg = GP_REG_COUNT; // no rule yet
-    run(&m, fde->cie.insns, fde->cie.insns_end, UINTPTR_MAX);
-    if (m.r.bad)
-        return false;
-    memcpy(initial, m.now.regs, sizeof initial);
-    m.initial = initial;
-    m.depth = 0;
-    m.loc = fde->start;
-    run(&m, fde->insns, fde->insns_end, pc);
-    store_row(&m, row);
-    return !m.r.bad && (m.now.cfa_is_expr || m.now.cfa_reg < GP_REG_COUNT);
+    return begin(&m, section, fde, initial) && find_row(&m, pc, row);
+}
+
+void gp_cfi_each_row(const gp_cfi_section_t *section, const gp_fde_t *fde,
+                     bool (*each)(void *context, const gp_row_t *row), void *context)
+{
+    machine_t m;
+    gp_rule_t initial[GP_REG_COUNT];
+    gp_row_t row;
+    uintptr_t pc = fde->start;
+    if (!begin(&m, section, fde, initial))
+        return;
+    while (pc < fde->end && find_row(&m, pc, &row) && each(context, &row))
+        pc = row.hi;
 }

@@ -36,6 +36,7 @@ typedef struct gp_row {
     const uint8_t *base;       // start of the FDE
     const uint8_t *expr_limit; // no expression reaches beyond
     uintptr_t start, end;      // code that the FDE covers
+    uintptr_t lo, hi;          // code that this row holds for; lo <= pc < hi
     uint8_t ra_reg;
 } gp_row_t;
 
@@ -70,3 +71,8 @@ bool gp_cfi_decode(const gp_cfi_section_t *section, const uint8_t *at, gp_fde_t 
 
 // Run the program of `fde` up to `pc`, which it covers. Returns false for a program that makes no sense.
 bool gp_cfi_row(const gp_cfi_section_t *section, const gp_fde_t *fde, uintptr_t pc, gp_row_t *row);
+
+// Run the program of `fde` once and give all its rows to `each`, by address, until it returns false or the program
+// makes no sense.
+void gp_cfi_each_row(const gp_cfi_section_t *section, const gp_fde_t *fde,
+                     bool (*each)(void *context, const gp_row_t *row), void *context);

@@ -14,12 +14,12 @@ static struct {
 } entries[ENTRIES_MAX];
 static _Atomic unsigned entry_count;
 
-bool gp_entry_contains(uintptr_t pc)
+bool gp_entry_meets(uintptr_t lo, uintptr_t hi)
 {
     // Acquire: pairs with gp_unwind_entry_add()'s release.
     unsigned count = atomic_load_explicit(&entry_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++)
-        if (pc >= entries[i].lo && pc < entries[i].hi)
+        if (lo < entries[i].hi && entries[i].lo < hi)
             return true;
     return false;
 }
@@ -34,7 +34,7 @@ int gp_unwind_entry_add(uintptr_t lo, uintptr_t hi)
         return -ENOSPC;
     entries[count].lo = lo;
     entries[count].hi = hi;
-    // Release: pairs with gp_entry_contains()'s acquire.
+    // Release: pairs with gp_entry_meets()'s acquire.
     atomic_store_explicit(&entry_count, count + 1, memory_order_release);
     // Rows that were cached before know nothing of it.
     gp_cache_flush();

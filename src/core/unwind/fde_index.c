@@ -45,21 +45,26 @@ static bool scan(const gp_cfi_section_t *section, const uint8_t *at, uintptr_t p
     return false;
 }
 
-static bool eh_frame_row(const gp_eh_index_t *eh, uintptr_t pc, gp_row_t *row)
+bool gp_fde_find(const gp_eh_index_t *eh, uintptr_t pc, gp_cfi_section_t *section, gp_fde_t *fde)
 {
     if (eh->eh_end == NULL)
         return false;
-    gp_cfi_section_t section = {
+    *section = (gp_cfi_section_t){
         .start = eh->eh_frame,
         .end = eh->eh_end,
         .data_base = (uintptr_t)eh->hdr,
     };
-    gp_fde_t fde;
     if (eh->table == NULL)
-        return scan(&section, eh->eh_frame, pc, &fde) && gp_cfi_row(&section, &fde, pc, row);
+        return scan(section, eh->eh_frame, pc, fde);
     const uint8_t *at = search(eh, pc), *next;
-    return at != NULL && gp_cfi_decode(&section, at, &fde, &next) && covers(&fde, pc) &&
-           gp_cfi_row(&section, &fde, pc, row);
+    return at != NULL && gp_cfi_decode(section, at, fde, &next) && covers(fde, pc);
+}
+
+static bool eh_frame_row(const gp_eh_index_t *eh, uintptr_t pc, gp_row_t *row)
+{
+    gp_cfi_section_t section;
+    gp_fde_t fde;
+    return gp_fde_find(eh, pc, &section, &fde) && gp_cfi_row(&section, &fde, pc, row);
 }
 
 static bool debug_frame_row(const gp_debug_frame_t *debug, uintptr_t pc, gp_row_t *row)

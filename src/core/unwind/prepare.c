@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What must be done outside any handler.
+#define _GNU_SOURCE
+#include <errno.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE // Linux 5.14, glibc 2.35
+#define MADV_POPULATE_WRITE 23
+#endif
 
 #include "unwind/debug_frame.h"
 #include "unwind/module.h"
+#include "unwind/row_cache.h"
 #include "unwind/unwind.h"
 
 static _Atomic unsigned refreshing;
@@ -13,6 +21,15 @@ int gp_unwind_init(void)
     gp_module_fixed_prepare();
     gp_unwind_refresh();
     return 0;
+}
+
+void gp_unwind_populate(void)
+{
+    static const uintptr_t page = 4096;
+    uintptr_t lo = (uintptr_t)gp_row_cache & ~(page - 1), hi = (uintptr_t)&gp_row_cache[GP_CACHE_SLOTS + 1];
+    int error = errno;
+    madvise((void *)lo, hi - lo, MADV_POPULATE_WRITE);
+    errno = error;
 }
 
 void gp_unwind_refresh(void)

@@ -30,11 +30,19 @@ static gp_packed_row_t without_row(const gp_module_t *module, uintptr_t pc, bool
     return rule != 0 ? rule : gp_row_special(GP_SPECIAL_NO_CFI, 0);
 }
 
-static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_return)
+// Does the row, and nothing else, hold for each interrupted pc in the block of `pc`?
+static bool holds_for_block(const gp_row_t *row, uintptr_t pc)
+{
+    uintptr_t first = pc & ~(uintptr_t)(GP_CACHE_BLOCK - 1), end = first + GP_CACHE_BLOCK;
+    return row->lo <= first && end <= row->hi && !row->cfa_is_expr && !gp_entry_meets(first, end);
+}
+
+static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_return, bool *by_block)
 {
     gp_row_t row;
     uintptr_t lookup = pc - is_return;
-    if (gp_entry_contains(lookup))
+    *by_block = false;
+    if (gp_entry_meets(lookup, lookup + 1))
         return gp_row_special(is_return ? GP_SPECIAL_HIDDEN : GP_SPECIAL_END, 0);
     if (!gp_fde_row(module, lookup, &row))
         return without_row(module, pc, is_return);
@@ -44,7 +52,16 @@ static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_
     gp_row_t next;
     if (is_return && pc == row.end && gp_fde_row(module, pc, &next) && next.start == pc)
         return gp_row_special(GP_SPECIAL_LAST_CALL, 0);
+    *by_block = !is_return && holds_for_block(&row, pc);
     return gp_row_pack(&row, pc);
+}
+
+// Where the row of `pc` belongs in the cache. Returns false where that place is a block's that has more than one row.
+static bool find_place(uintptr_t pc, bool is_return, bool by_block, uint64_t *hash)
+{
+    uint64_t of_block = gp_cache_hash_of_block(pc);
+    *hash = by_block ? of_block : gp_cache_hash_of(pc, is_return);
+    return by_block || is_return || *hash != of_block;
 }
 
 gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module)
@@ -58,13 +75,13 @@ gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_
     int number = gp_module_find(pc - is_return, &found);
     if (number == GP_MODULE_NONE)
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
-    gp_packed_row_t row = compute(&found, pc, is_return) | (found.fixed ? 0 : GP_ROW_VOLATILE);
+    bool by_block;
+    uint64_t hash;
+    gp_packed_row_t row = compute(&found, pc, is_return, &by_block) | (found.fixed ? 0 : GP_ROW_VOLATILE);
     if (number >= 0)
         *module = (uint32_t)number;
-    if (number >= 0 || found.fixed) {
-        uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
+    if ((number >= 0 || found.fixed) && find_place(pc, is_return, by_block, &hash))
         *slot = gp_cache_store(hash, row, *module, epoch);
-    }
     return row;
 }
 

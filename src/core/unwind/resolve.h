@@ -8,8 +8,8 @@
 #include "unwind/fde_index.h"
 #include "unwind/packed_row.h"
 
-// Is `pc` inside a registered coroutine entry? (entries.c)
-bool gp_entry_contains(uintptr_t pc);
+// Does a registered coroutine entry have code in [lo, hi)? (entries.c)
+bool gp_entry_meets(uintptr_t lo, uintptr_t hi);
 
 // Find the row of the interrupted pc or, with `is_return`, of the return address `pc`, and cache it
 // when the module allows. `*slot` is its slot or GP_CACHE_SLOTS, `*module` its descriptor or

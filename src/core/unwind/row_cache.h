@@ -5,6 +5,9 @@
 // constant, which loses nothing: the product's top 14 bits choose the bucket, the other 34 are the tag. Tag and row
 // share one 64-bit word, so a reader sees either a whole row or none of it.
 //
+// Where one row holds for an aligned block of code, all interrupted program counters in it share a slot: a leaf is
+// interrupted anywhere. Return addresses, of which there are few, have each its own.
+//
 // A slot's other half is not covered by that word. `next` guesses the slot of the caller's row; a wrong guess costs a
 // bucket search, never a wrong row, for the guessed slot's tag and bucket are compared. `module` matters for volatile
 // rows only; it is stored between word = 0 and word = row, and read between two equal reads of `word`. Should two
@@ -26,6 +29,7 @@ enum {
     GP_CACHE_BUCKET_BITS = 14,
     GP_CACHE_BUCKETS = 1 << GP_CACHE_BUCKET_BITS,
     GP_CACHE_SLOTS = GP_CACHE_BUCKETS * GP_CACHE_WAYS,
+    GP_CACHE_BLOCK = 32, // bytes of code; a power of two
 };
 
 typedef struct gp_cache_slot {
@@ -42,6 +46,18 @@ extern __attribute__((visibility("hidden"))) gp_cache_slot_t gp_row_cache[GP_CAC
 static inline uint64_t gp_cache_hash(uint64_t key)
 {
     return (key << 16) * 0x9e3779b97f4bu; // 2^48 divided by the golden ratio, odd
+}
+
+// Of an interrupted pc or a return address, by itself.
+static inline uint64_t gp_cache_hash_of(uintptr_t pc, bool is_return)
+{
+    return gp_cache_hash(gp_arch_key(pc - is_return, is_return));
+}
+
+// Of all interrupted program counters in the block of `pc`.
+static inline uint64_t gp_cache_hash_of_block(uintptr_t pc)
+{
+    return gp_cache_hash(gp_arch_block_key(pc | (GP_CACHE_BLOCK - 1)));
 }
 
 static inline uint32_t gp_cache_bucket(uint64_t hash)

@@ -47,6 +47,15 @@ int gp_unwind_init(void);
 // Take the registers out of a signal's context. `gp` is storage for 33 registers that `regs` keeps pointing to.
 void gp_unwind_regs_from_ucontext(gp_unwind_regs_t *regs, uintptr_t gp[33], const ucontext_t *context);
 
+// Let the kernel provide the row cache's memory (1 MiB) at once, rather than page by page within handlers. May be left
+// out. Threads: any. Signals: not safe. Cost: about 0.1 ms.
+void gp_unwind_populate(void);
+
+// `pc` was interrupted: put rows of the whole function into the cache, once, for the next samples in it. Nothing is
+// done for a module that may be unloaded. Threads: one at a time. Signals: not safe, but walks may run meanwhile. Cost:
+// 5 ns where the function is known, else 1 to 100 us.
+void gp_unwind_prepare_leaf(uintptr_t pc);
+
 // Walk the stack [lo, hi) from `regs`.
 //   frames: uintptr_t[max], innermost first; frames[0] is the interrupted program counter itself,
 //   every other

@@ -16,14 +16,28 @@ static bool module_in_place(gp_walk_t *w, uint32_t module, uintptr_t pc)
     return true;
 }
 
+// The slot of `pc`, or GP_CACHE_SLOTS; `*hash` is what the slot was found by.
+static inline uint32_t find(uintptr_t pc, bool is_return, uint64_t *hash, gp_packed_row_t *row)
+{
+    uint32_t slot = GP_CACHE_SLOTS;
+    if (!is_return) {
+        *hash = gp_cache_hash_of_block(pc);
+        slot = gp_cache_find(*hash, row);
+    }
+    if (slot != GP_CACHE_SLOTS)
+        return slot;
+    *hash = gp_cache_hash_of(pc, is_return);
+    return gp_cache_find(*hash, row);
+}
+
 void gp_walk_look_up(gp_walk_t *w)
 {
     uintptr_t pc = w->frame.pc;
     bool is_return = !w->frame.exact;
     uint32_t module = UINT32_MAX;
-    uint64_t hash = gp_cache_hash(gp_arch_key(pc - is_return, is_return));
+    uint64_t hash = 0;
     w->row_volatile = false;
-    w->slot = gp_addr_plausible(pc) ? gp_cache_find(hash, &w->row) : GP_CACHE_SLOTS;
+    w->slot = gp_addr_plausible(pc) ? find(pc, is_return, &hash, &w->row) : GP_CACHE_SLOTS;
     if (GP_LIKELY(w->slot != GP_CACHE_SLOTS)) {
         if (GP_LIKELY(!(w->row & GP_ROW_VOLATILE)))
             return;
@@ -51,8 +65,7 @@ static inline bool guess(uint32_t from, uintptr_t pc, gp_packed_row_t *row, uint
     uint64_t word = atomic_load_explicit(&gp_row_cache[at].word, memory_order_relaxed);
     *slot = at;
     *row = (gp_packed_row_t)word & ((1u << GP_ROW_BITS) - 1);
-    return gp_cache_matches(at, word, gp_cache_hash(gp_arch_key(pc - 1, true))) && pc >> GP_ADDR_BITS == 0 &&
-           is_simple(*row);
+    return gp_cache_matches(at, word, gp_cache_hash_of(pc, true)) && pc >> GP_ADDR_BITS == 0 && is_simple(*row);
 }
 
 GP_UNSANITIZED static inline bool unchanged(const gp_memo_frame_t *frame)

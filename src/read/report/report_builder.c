@@ -140,8 +140,8 @@ static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, u
 {
     if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer, mapping, address) < 0)
         return -ENOMEM;
-    if (symbol->outer != NULL && strcmp(symbol->function, "prof_coro_switch") == 0)
-        return 0; // greenprof's own, inlined into its caller
+    if (gp_symbol_is_own(symbol))
+        return 0;
     gp_frame_t frame = {
         .mapping = mapping,
         .address = address,

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct gp_symbolizer gp_symbolizer_t;
 
@@ -25,6 +26,12 @@ typedef struct gp_symbol {
     // The function that this one is inlined into, at the place of the call; NULL = none.
     const struct gp_symbol *outer;
 } gp_symbol_t;
+
+// Is it greenprof's own, in the program's code: what <greenprof/coro.h> has there, or the way from it to the library?
+static inline bool gp_symbol_is_own(const gp_symbol_t *symbol)
+{
+    return strncmp(symbol->function, "prof_coro_switch", sizeof("prof_coro_switch") - 1) == 0;
+}
 
 // The function that has the code of a symbol, whatever is inlined there.
 static inline const gp_symbol_t *gp_symbol_outermost(const gp_symbol_t *symbol)

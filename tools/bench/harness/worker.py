@@ -66,6 +66,10 @@ class Bench:
         greenprof = os.path.join(self.build, "tools/greenprof/greenprof")
         return Worker([greenprof, "run", "-F", hz, "-o", self.capture_path(), "--", *command])
 
+    def under(self, command):
+        """Any command line that speaks as worker.h says; what it says beside that is of no interest."""
+        return Worker(command, errors=subprocess.DEVNULL)
+
     def core(self):
         return os.path.join(self.build, "src/libgreenprof-core.so")
 

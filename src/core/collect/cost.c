@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "collect/cost.h"
+
+#include <link.h>
+#include <stddef.h>
+
+#include "collect/collector.h"
+#include "collect/sampler.h"
+#include "coro/threads.h"
+#include "signal/handler.h"
+
+// As in modules.c: there in libgreenprof.a only.
+extern const char __start_gp_own_code[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_gp_own_code[] __attribute__((weak, visibility("hidden")));
+
+static void set_own_code(uintptr_t lo, uintptr_t hi)
+{
+    atomic_store_explicit(&gp_handler_own_code, lo, memory_order_relaxed);
+    atomic_store_explicit(&gp_handler_own_bytes, hi - lo, memory_order_relaxed);
+}
+
+// The executable segment that this function is in.
+static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t lo = info->dlpi_addr + segment->p_vaddr, hi = lo + segment->p_memsz;
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || (uintptr_t)find_own - lo >= hi - lo)
+            continue;
+        set_own_code(lo, hi);
+        return 1;
+    }
+    return 0;
+}
+
+void gp_cost_begin(void)
+{
+    if (atomic_load_explicit(&gp_handler_own_bytes, memory_order_relaxed) != 0)
+        return;
+    if (__start_gp_own_code != NULL)
+        set_own_code((uintptr_t)__start_gp_own_code, (uintptr_t)__stop_gp_own_code);
+    else
+        dl_iterate_phdr(find_own, NULL);
+}
+
+enum {
+    SWITCH_NS = 30, // what a hooked switch takes more, as measured (tools/bench/README.md), until samples tell better
+    TRUSTED_HITS = 50, // samples in hooks from which on they do
+};
+
+// Few samples hit a hook, and at 10 Hz each stands for 100 ms: until there are some, it is mostly the number of
+// switches that counts.
+uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, uint64_t samples, uint64_t sampled_ns)
+{
+    if (switches == 0 || samples == 0 || sampled_ns == 0)
+        return hit_ns;
+    double weight_ns = (double)sampled_ns / (double)samples, by_count_ns = (double)switches * SWITCH_NS;
+    return (uint64_t)(by_count_ns * ((double)hit_ns / weight_ns + TRUSTED_HITS) /
+                      (by_count_ns / weight_ns + TRUSTED_HITS));
+}
+
+void gp_cost_read(gp_cost_t *cost)
+{
+    static const enum gp_counter which[] = {GP_COUNTER_HANDLER_NS, GP_COUNTER_HOOK_NS, GP_COUNTER_SIGNALS,
+                                            GP_COUNTER_SWITCHES, GP_COUNTER_SAMPLES};
+    uint64_t sums[sizeof(which) / sizeof(which[0])], program_ns = gp_sampler_process_cpu_ns();
+    gp_collector_sum(which, sums, sizeof(which) / sizeof(which[0]));
+    *cost = (gp_cost_t){
+        .handler_ns = sums[0],
+        .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], sums[4], program_ns),
+        .delivery_ns = sums[2] * gp_cost_delivery_ns(),
+        .own_ns = gp_thread_own_cpu_ns(),
+        .program_ns = program_ns,
+    };
+}

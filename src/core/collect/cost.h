@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What greenprof costs the program, as it measures itself.
+//
+// Model: four parts. What the handler takes, it measures itself. What a signal takes beside the handler (the timer's
+// interrupt, delivery, return) is measured once, on a thread of greenprof's own. What hooks take is the share of
+// samples that hit greenprof's code in the program's threads. And its own threads have CPU clocks. The sums are
+// counters of captures; what caches lose to it is in none of them.
+#pragma once
+
+#include <stdint.h>
+
+#include "model/engines.h"
+
+typedef struct gp_cost { // ns of CPU time since the process began
+    uint64_t handler_ns, delivery_ns, hook_ns, own_ns;
+    uint64_t program_ns; // of the program's threads: with the first three, without the last
+} gp_cost_t;
+
+static inline uint64_t gp_cost_sum(const gp_cost_t *cost)
+{
+    return cost->handler_ns + cost->delivery_ns + cost->hook_ns + cost->own_ns;
+}
+
+// Find greenprof's own code. Before the first sample; idempotent.
+void gp_cost_begin(void);
+
+// Caller holds the drain lock. Cost: ~2 us, and ~10 ns a thread.
+void gp_cost_read(gp_cost_t *cost);
+
+// What hooks took: hit_ns of samples that hit greenprof's code, of so many, with so many switches.
+uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, uint64_t samples, uint64_t sampled_ns);
+
+// What a signal takes beside the handler, ns; 0 = it was not measured.
+uint64_t gp_cost_delivery_ns(void);
+
+// It is known from another process.
+void gp_cost_set_delivery(uint64_t ns);
+
+// Measure it, on the calling thread, which is greenprof's own and blocks all signals. Cost: ~20 ms.
+void gp_cost_calibrate(enum gp_engine engine);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "session/budget.h"
+
+#include <unistd.h>
+
+#include "collect/collector.h"
+#include "collect/cost.h"
+#include "collect/sampler.h"
+#include "model/budget.h"
+#include "session/budget_share.h"
+#include "settings.h"
+#include "signal/ticks.h"
+
+enum {
+    LOOK_MS = 500,
+    BLIND_HZ = 100,      // until it is known what a signal takes
+    BLIND_MS = 300,      // of the program's CPU time, after which that is measured: not in programs that end at once
+    MEAN_S = 2,          // of rates
+    REPAY_S = 5,         // what was taken too much is saved within about so long
+    CREDIT_S = 2,        // what was not taken may be taken later for so long
+    DEBT_S = 30,         // what was taken too much is remembered for so long
+    STRETCH_MAX = 10,    // of looks at sleeping threads, which become fewer as samples do
+    LONG_LOOK_MS = 5000, // after which rates are begun anew
+};
+
+static const double STEP_DOWN = 0.5, STEP_UP = 1.5, NEARLY = 0.95;
+
+static _Atomic uint32_t budget_ppm;
+static _Atomic unsigned lowered_to;
+
+static struct {
+    pid_t pid; // whose numbers these are
+    bool is_due, is_lowered;
+    uint64_t looked_ns; // on CLOCK_MONOTONIC
+    gp_cost_t now, before;
+    double base, cost, hooks; // ns a second, means
+    double credit_ns;
+    double hz;
+} state;
+
+uint32_t gp_budget_ppm(void)
+{
+    return atomic_load_explicit(&budget_ppm, memory_order_relaxed);
+}
+
+unsigned gp_budget_lowered_to(void)
+{
+    return atomic_load_explicit(&lowered_to, memory_order_relaxed);
+}
+
+static void count(enum gp_counter counter)
+{
+    atomic_fetch_add_explicit(&gp_thread_orphan_counters[counter], 1, memory_order_relaxed);
+}
+
+static double clamp(double value, double low, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+// What the program's threads used without greenprof.
+static uint64_t base_of(const gp_cost_t *cost)
+{
+    uint64_t ours = cost->handler_ns + cost->delivery_ns + cost->hook_ns;
+    return cost->program_ns > ours ? cost->program_ns - ours : 0;
+}
+
+static double since(uint64_t now, uint64_t before)
+{
+    return now > before ? (double)(now - before) : 0;
+}
+
+static void begin_anew(uint64_t now_ns)
+{
+    state.pid = getpid();
+    state.is_lowered = false;
+    state.looked_ns = now_ns;
+    state.before = state.now;
+    state.base = state.cost = state.hooks = state.credit_ns = 0;
+    if (gp_cost_delivery_ns() == 0)
+        state.hz = BLIND_HZ;
+}
+
+static void take_means(double seconds)
+{
+    double share = clamp(seconds / MEAN_S, 0, 1);
+    double base_ns = since(base_of(&state.now), base_of(&state.before));
+    double cost_ns = since(gp_cost_sum(&state.now), gp_cost_sum(&state.before));
+    double may = (double)gp_budget_ppm() / 1e6;
+    state.base += (base_ns / seconds - state.base) * share;
+    state.cost += (cost_ns / seconds - state.cost) * share;
+    state.hooks += (since(state.now.hook_ns, state.before.hook_ns) / seconds - state.hooks) * share;
+    state.credit_ns =
+        clamp(state.credit_ns + may * base_ns - cost_ns, -may * state.base * DEBT_S, may * state.base * CREDIT_S);
+    state.before = state.now;
+}
+
+static void note(unsigned wanted)
+{
+    bool is_lowered = state.hz < wanted * NEARLY;
+    if (is_lowered && !state.is_lowered)
+        count(GP_COUNTER_RATE_LOWERED);
+    state.is_lowered = is_lowered;
+    atomic_store_explicit(&lowered_to, is_lowered ? (unsigned)state.hz : 0, memory_order_relaxed);
+}
+
+// may: ns a second, as the others leave it.
+static void adapt(double may)
+{
+    unsigned wanted, present = gp_sampler_frequency(&wanted);
+    if (present == 0 || wanted == 0)
+        return;
+    double least = wanted < GP_BUDGET_LEAST_HZ ? wanted : GP_BUDGET_LEAST_HZ;
+    double goal = clamp(may + state.credit_ns / REPAY_S, 0, 2 * may) - state.hooks, ours = state.cost - state.hooks;
+    double step = goal <= 0 ? STEP_DOWN : ours <= 0 ? STEP_UP : clamp(goal / ours, STEP_DOWN, STEP_UP);
+    state.hz = clamp((state.hz < wanted ? state.hz : wanted) * step, least, wanted);
+    gp_sampler_limit((unsigned)(state.hz + 0.5));
+    gp_collector_stretch_looks((unsigned)clamp(wanted / state.hz, 1, STRETCH_MAX));
+    note(wanted);
+    if (state.hz <= least && state.cost > may && state.credit_ns < 0)
+        count(GP_COUNTER_BUDGET_MISSED);
+}
+
+static void look(uint64_t now_ns)
+{
+    if (state.pid != getpid() || now_ns - state.looked_ns > LONG_LOOK_MS * 1000000ull) {
+        begin_anew(now_ns);
+        return;
+    }
+    take_means((double)(now_ns - state.looked_ns) / 1e9);
+    state.looked_ns = now_ns;
+    if (gp_cost_delivery_ns() == 0)
+        gp_cost_set_delivery(gp_budget_share_delivery(gp_sampler_engine()));
+    if (gp_cost_delivery_ns() == 0 && state.now.program_ns < BLIND_MS * 1000000ull)
+        return;
+    if (gp_cost_delivery_ns() == 0)
+        gp_cost_calibrate(gp_sampler_engine());
+    gp_budget_part_t part = {
+        .base = (uint64_t)state.base,
+        .cost = (uint64_t)state.cost,
+        .may = (uint64_t)(state.base * gp_budget_ppm() / 1e6),
+        .is_at_least = state.hz <= GP_BUDGET_LEAST_HZ,
+    };
+    adapt((double)gp_budget_share(&part, now_ns, gp_sampler_engine()));
+}
+
+static void in_round(void)
+{
+    uint64_t now_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    state.is_due = state.pid != getpid() || now_ns - state.looked_ns >= LOOK_MS * 1000000ull;
+    if (state.is_due)
+        gp_cost_read(&state.now);
+}
+
+static void after_round(void)
+{
+    if (!state.is_due || gp_budget_ppm() == 0)
+        return;
+    state.is_due = false;
+    look(gp_clock_ns(CLOCK_MONOTONIC));
+}
+
+static const gp_sink_t sink = {.round = in_round, .after_round = after_round};
+
+static void keep_to(uint32_t ppm)
+{
+    static bool is_there;
+    uint32_t before = atomic_exchange_explicit(&budget_ppm, ppm, memory_order_relaxed);
+    if (ppm == 0 && before != 0) {
+        gp_sampler_limit(PROF_FREQUENCY_MAX_HZ);
+        gp_collector_stretch_looks(1);
+    }
+    if (ppm == 0 || before != 0)
+        return;
+    gp_sampler_limit(BLIND_HZ);
+    state.hz = BLIND_HZ;
+    if (!is_there)
+        gp_sink_add(&sink);
+    is_there = true;
+}
+
+static uint32_t of_environment(void)
+{
+    uint32_t ppm;
+    const char *text = gp_setting(GP_SETTING_BUDGET);
+    return text != NULL && gp_budget_parse(text, &ppm) ? ppm : 0;
+}
+
+void gp_budget_set(uint32_t ppm)
+{
+    keep_to(ppm != 0 ? ppm : of_environment());
+}
+
+void gp_budget_begin(void)
+{
+    if (of_environment() != 0)
+        keep_to(of_environment());
+}

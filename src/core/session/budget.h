@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// A budget (GREENPROF_BUDGET): samples become fewer until what greenprof costs is within a share of the program's CPU
+// time.
+//
+// Model: twice a second the cost so far (collect/cost.h) is compared with what it may be, and the rate of samples
+// changed in proportion; what was taken too much is saved in the seconds that follow. Samples are weighted by the time
+// that passed, so that a changing rate changes no weight. Below GP_BUDGET_LEAST_HZ the rate does not fall: where hooks
+// and the least take more than the budget, that is counted. Processes with a budget know of each other
+// (budget_share.h): what some take too much at their lowest rate, the others save. Collector only, but for what says
+// so.
+#pragma once
+
+#include <stdint.h>
+
+enum { GP_BUDGET_LEAST_HZ = 10 };
+
+// Keep to what the environment says. At load.
+void gp_budget_begin(void);
+
+// Keep to `ppm` millionths from now on; 0 = to what the environment says. Any thread; before a recording begins.
+void gp_budget_set(uint32_t ppm);
+
+// The budget, millionths; 0 = there is none. Any thread.
+uint32_t gp_budget_ppm(void);
+
+// Samples a second at present, or 0 where the budget did not make them fewer. Any thread.
+unsigned gp_budget_lowered_to(void);

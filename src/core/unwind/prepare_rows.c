@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Rows of functions that were seen to run, put into the cache before a handler asks for them.
+//
+// Model: a handler computes the row of a leaf by running the function's program up to it, 1 to 10 us in a large
+// function whose row begins late. A function that was interrupted once will be so again, elsewhere: its program is run
+// once, from end to end, and each block of code that a single row holds for gets its row.
+#include <string.h>
+
+#include "unwind/resolve.h"
+#include "unwind/row_cache.h"
+#include "unwind/unwind.h"
+
+enum {
+    SEEN = 4096,       // functions, and blocks, that are remembered; a power of two
+    BLOCKS_MAX = 4096, // of one function: a sixteenth of the cache
+};
+
+typedef struct preparation {
+    unsigned epoch;
+    unsigned room; // blocks
+} preparation_t;
+
+// Guarded by the caller. Forgetting one costs time alone.
+static uintptr_t seen_blocks[SEEN], seen_functions[SEEN];
+static unsigned seen_epoch;
+
+// Was `key` noted before? It is now.
+static bool note(uintptr_t *seen, uintptr_t key)
+{
+    uintptr_t *at = &seen[key * 0x9e3779b97f4a7c15u >> 52];
+    bool known = *at == key;
+    *at = key;
+    return known;
+}
+
+static bool store_blocks(void *context, const gp_row_t *row)
+{
+    preparation_t *preparation = context;
+    const uintptr_t block = GP_CACHE_BLOCK;
+    gp_packed_row_t packed = row->cfa_is_expr ? 0 : gp_row_pack(row, row->lo);
+    for (uintptr_t lo = (row->lo + block - 1) & ~(block - 1); packed != 0 && lo + block <= row->hi; lo += block) {
+        if (preparation->room-- == 0)
+            return false;
+        if (!gp_entry_meets(lo, lo + block))
+            gp_cache_store(gp_cache_hash_of_block(lo), packed, UINT32_MAX, preparation->epoch);
+    }
+    return true;
+}
+
+void gp_unwind_prepare_leaf(uintptr_t pc)
+{
+    preparation_t preparation = {.epoch = gp_cache_epoch(), .room = BLOCKS_MAX};
+    gp_module_t module;
+    gp_cfi_section_t section;
+    gp_fde_t fde;
+    if (preparation.epoch != seen_epoch) {
+        memset(seen_blocks, 0, sizeof(seen_blocks));
+        memset(seen_functions, 0, sizeof(seen_functions));
+        seen_epoch = preparation.epoch;
+    }
+    // Tables of a module that may be unloaded are read where its code runs at that moment: in the handler alone.
+    if (note(seen_blocks, pc / GP_CACHE_BLOCK) || !gp_addr_plausible(pc) ||
+        gp_module_find(pc, &module) == GP_MODULE_NONE || !module.fixed ||
+        !gp_fde_find(&module.eh, pc, &section, &fde) || note(seen_functions, fde.start))
+        return;
+    gp_cfi_each_row(&section, &fde, store_blocks, &preparation);
+}

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""run --slow, dump --slow: slow requests and those that hang leave a folder each, and no others do.
+  test_flight.py [--long]    --long: 20 runs of 50,000 requests"""
+import json, os, pstats, re, shutil, signal, subprocess, sys, tempfile, time, unittest
+
+GREENPROF, FLIGHT, PARTS = (os.environ[name] for name in ("GREENPROF", "FLIGHT", "PARTS"))
+LONG = "--long" in sys.argv
+FILES = ["critical-path.folded", "request.html", "request.json", "request.prof", "wall.prof"]
+TRACE = b"\x47\x19\xf1" + bytes(5)
+
+
+def trace_of(number):
+    return (TRACE + (number + 1).to_bytes(8, "little")).hex()
+
+
+class Flight(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="greenprof-flight-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.slow = os.path.join(self.folder, "slow")
+        os.mkdir(self.slow)
+
+    def command(self, options, program, *more):
+        return [GREENPROF, "run", "--slow", f"{options},{self.slow}", *more, "-o", os.path.join(self.folder, "api.greenprof"), "--",
+                *map(str, program)]
+
+    def start(self, *command, **more):
+        process = subprocess.Popen(self.command(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        self.addCleanup(lambda: process.stderr.closed or process.communicate(timeout=100))  # what follows it has ended then
+        self.addCleanup(process.kill)
+        return process
+
+    def finish(self, process):
+        """Until what follows the program has ended, too: it has standard error open."""
+        out, error = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertRegex(error, r"^greenprof: \S+: \d+ samples, none lost; .*next: greenprof report \S+\n$")
+        self.assertEqual([name for name in os.listdir(self.slow) if name[0] == "."], [])
+        return out
+
+    def folders(self):
+        return sorted(name for name in os.listdir(self.slow) if name[0] != ".")
+
+    def json(self, name):
+        with open(os.path.join(self.slow, name, "request.json")) as file:
+            return json.load(file)
+
+    def wait_for(self, what):
+        start = time.monotonic()
+        while not (found := what()):
+            self.assertLess(time.monotonic() - start, 100)
+            time.sleep(0.02)
+        return found
+
+    def check_requests(self, requests, slow, seed):
+        """The program's own clock says which requests were slow: these leave folders, and the others do not."""
+        out = self.finish(self.start("over=80ms,keep=1000", (FLIGHT, requests, slow, seed, 120)))
+        self.assertIn(f"SERVED {requests}\n", out)
+        own = {trace: int(ns) for trace, ns in re.findall(r"SLOW (\w+) (\d+)", out)}
+        found = {said["trace"]: said for said in map(self.json, self.folders())}
+        self.assertGreaterEqual(sum(ns >= 120e6 for ns in own.values()), slow - 1)  # two may fall on one
+        for trace, ns in own.items():  # around the span's own times
+            self.assertTrue(trace in found or ns < 80.2e6, (trace, ns))
+        self.assertLessEqual(set(found), set(own))
+        for name in self.folders():
+            said = self.json(name)
+            self.assertLessEqual(said["latency_ns"], own[said["trace"]])
+            self.assertTrue(said["in_capture"])
+            self.assertEqual(sorted(os.listdir(os.path.join(self.slow, name))), FILES)
+            with open(os.path.join(self.slow, name, "critical-path.folded")) as file:
+                path = file.read()
+            self.assertAlmostEqual(sum(int(line.rsplit(" ", 1)[1]) for line in path.splitlines()), said["latency_ns"] / 1000, delta=2)
+            if said["latency_ns"] >= 120e6:
+                self.assertIn("handle;wait_for_database;wait_ns;[waiting]", path)
+        shutil.rmtree(self.slow)
+        os.mkdir(self.slow)
+        return len(found)
+
+    def test_slow_of_many(self):
+        for seed in range(20 if LONG else 1):
+            requests = 50000 if LONG else 10000
+            count = self.check_requests(requests, 5, seed)
+            if LONG:
+                print(f"seed {seed}: {requests} requests, {count} were slow and left folders", flush=True)
+
+    def test_hangs(self):
+        """While it hangs there is a folder that says where it waits; of those that go on there is none."""
+        process = self.start("stuck=1s", (FLIGHT, "hang", 1000), "--rotate", "2s")
+        name, = self.wait_for(self.folders)
+        self.assertIsNone(process.poll())
+        self.assertRegex(name, r"^\d{8}T\d{6}\.\d{3}Z-\d+ms-open-request_GET__item-[0-9a-f]{16}$")
+        said = self.json(name)
+        self.assertEqual((said["open"], said["trace"], said["stuck_from_ns"]), (True, trace_of(1000), 10**9))
+        self.assertGreaterEqual(said["latency_ns"], 10**9)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.slow, name))), ["coroutines.txt", *FILES])
+        with open(os.path.join(self.slow, name, "coroutines.txt")) as file:
+            text = file.read()
+        self.assertTrue(text.startswith("As the process said when this folder was made.\n"), text)
+        own, every = re.fullmatch(r"(?s).*Of this request:(.*)Of all:(.*)", text).groups()
+        self.assertRegex(own, r"(?s)\n1 coroutine: 1 waiting; 0 threads\n.*wait_for_reply.*\n    handle.*trace " + trace_of(1000))
+        self.assertIn("[thread fleet_flight]", every)
+        parts = lambda: [name for name in os.listdir(self.folder) if re.fullmatch(r"api-\d{4}\.greenprof", name)]
+        self.wait_for(lambda: len(parts()) >= 2)  # it is told once, also in later parts
+        self.assertEqual(self.folders(), [name])
+
+    def test_asked(self):
+        """dump --slow: what is open now, each time it is asked, and nothing else."""
+        process = self.start("over=100s", (FLIGHT, "hang", 1000), "--control")
+        dump = lambda *options: subprocess.run([GREENPROF, "dump", str(process.pid), "--slow", ",".join([*options, self.slow])],
+                                               capture_output=True, text=True, timeout=100)
+        time.sleep(1)
+        mine = lambda: [name for name in self.folders() if self.json(name)["trace"] == trace_of(1000)]
+        self.wait_for(lambda: dump().returncode == 0 and mine())
+        before = len(mine())
+        self.assertEqual({self.json(name)["open"] for name in self.folders()}, {True})
+        done = dump("over=1ms", "keep=1000")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"^so far \d+ samples: greenprof report \S+/api\.greenprof\n$")
+        self.assertEqual(len(mine()), before + 1)
+        self.assertGreater([self.json(name)["open"] for name in self.folders()].count(False), 0)
+
+    def test_part_before(self):
+        """A request that began in another part has the samples of that part, too."""
+        self.finish(self.start("over=2s", (PARTS, 3), "--rotate", "1s"))
+        name, = self.folders()
+        said = self.json(name)
+        self.assertAlmostEqual(said["cpu_ns"] / 1e9, 3, delta=0.02)
+        self.assertEqual(said["coroutines"], 1)
+        self.assertAlmostEqual(pstats.Stats(os.path.join(self.slow, name, "request.prof")).total_tt, 3, delta=0.02)
+        with open(os.path.join(self.slow, name, "critical-path.folded")) as file:
+            worked = sum(int(line.rsplit(" ", 1)[1]) for line in file if "work_short_request" in line)
+        self.assertGreater(worked / 1e6, 2.8)
+
+    def test_others_are_left_alone(self):
+        """Captures of earlier runs and of other services in the same directory."""
+        subprocess.run([GREENPROF, "run", "-q", "-o", os.path.join(self.folder, "api.greenprof"), "--", FLIGHT, "500", "1", "1", "90"],
+                       stdout=subprocess.DEVNULL, check=True, timeout=100)
+        other = subprocess.Popen([GREENPROF, "run", "-q", "-o", os.path.join(self.folder, "api2.greenprof"), "--", FLIGHT, "5000", "3",
+                                  "1", "90"], stdout=subprocess.DEVNULL)
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        self.finish(self.start("over=80ms", (FLIGHT, "2000", "1", "2", "120")))
+        self.assertGreater(len(self.folders()), 0)
+        self.assertEqual({self.json(name)["capture"] for name in self.folders()}, {os.path.join(self.folder, "api.greenprof")})
+
+    def test_refused(self):
+        """Before the program is started."""
+        missing = os.path.join(self.folder, "missing")
+        for value, status, said in (
+                (self.slow, 2, "must be options and a directory, as over=250ms,stuck=5s,DIR"), ("over=20ms", 2, "must be options and"),
+                (f"over=20,{self.slow}", 2, "over=20: must be a time"), (f"stuck=-1s,{self.slow}", 2, "stuck=-1s: must be a time"),
+                (f"keep=5,{self.slow}", 2, "over=p99 or stuck=TIME"), (f"over=1s,less=3,{self.slow}", 2, "has no option 'less'"),
+                (f"over=1s,{missing}", 1, f"{missing}: No such file or directory"), (f"over=1s,{GREENPROF}", 1, "Not a directory")):
+            done = subprocess.run([GREENPROF, "run", "--slow", value, "-o", os.path.join(self.folder, "x.greenprof"), "--", "touch",
+                                   os.path.join(self.folder, "started")], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, status, (value, done.stderr))
+            self.assertIn(said, done.stderr)
+        self.assertEqual(os.listdir(self.folder), ["slow"])
+        done = subprocess.run(["unshare", "-rpf", *self.command("over=1s", ("true",))], capture_output=True, text=True, timeout=60)
+        if "unshare failed" not in done.stderr:
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("run 'greenprof ship' beside it", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *(word for word in sys.argv[1:] if word != "--long")])
