@@ -75,6 +75,15 @@ typedef struct gp_core_interface {
     uint64_t (*spans_lost)(void);
     // What others count is in the capture, too: see gp_collector_add_counters().
     void (*add_counters)(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));
+    // Called by prof_start() when all is done, no lock held; NULL = no more. It is quick, mostly.
+    void (*profile_begun)(void (*begun)(void));
+    // As thread_start, of one that ends soon after may_stay() has become false.
+    int (*helper_start)(void *(*run)(void *), void *argument, void *pthread_out);
+    bool (*may_stay)(void);
+    // How many locations of samples were looked up so far, and a snapshot with nothing but the latest: see
+    // gp_profile_latest().
+    uint32_t (*looked_up)(void);
+    gp_snapshot_t *(*latest)(void);
     // Call the first when the process ends by exit() or _exit(), perhaps in a handler; the other when its capture has
     // ended, too.
     void (*at_end)(void (*call)(void), void (*last)(void));

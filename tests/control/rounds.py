@@ -3,8 +3,8 @@
 
     GREENPROF=... BUSY=... rounds.py --rounds 1000 pdns     # or tarantool, oslo, fpm, threads
 
-Prints what doc/attach.md's table has. Exits 1 where a request failed, or a thread, a descriptor or a mapping is left,
-and 77 where the program is not installed."""
+Prints what doc/attach.md's table has, and the mappings before and after. Exits 1 where a request failed, or a thread or
+a descriptor is left, and 77 where the program is not installed."""
 import argparse
 import os
 import resource
@@ -92,6 +92,7 @@ def begin(program, directory, command):
     wait_for(works)
     if process.poll() is not None:
         sys.exit(f"{command[0]} did not begin")
+    program.wait(process)
     return process
 
 

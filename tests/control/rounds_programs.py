@@ -87,6 +87,9 @@ class Program:
     def target(self, process):
         return process.pid
 
+    def wait(self, process):
+        """Until it is what it is going to be, where no request says so."""
+
     def failures(self, process):
         """Of work that the program checks itself."""
         return 0
@@ -180,6 +183,9 @@ class Threads(Program):
         return [os.environ["BUSY"], "125"]
 
     request = None
+
+    def wait(self, process):
+        assert process.stdout.readline() == b"ready\n"
 
     def failures(self, process):
         process.stdin.write(b"\n")

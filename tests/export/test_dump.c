@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +104,41 @@ static int start_thread(void *(*run)(void *), void *argument, void *pthread_out)
     return -pthread_create(pthread_out, NULL, run_started, start);
 }
 
+static void (*begun)(void); // to be called where a profile begins
+static _Atomic int helpers, latest_taken;
+static _Atomic bool helper_may_stay = true;
+
+static void watch_begun(void (*call)(void))
+{
+    begun = call;
+}
+
+static int start_helper(void *(*run)(void *), void *argument, void *pthread_out)
+{
+    atomic_fetch_add(&helpers, 1);
+    return start_thread(run, argument, pthread_out);
+}
+
+static bool may_stay(void)
+{
+    return atomic_load(&helper_may_stay);
+}
+
+static uint32_t looked_up(void)
+{
+    return 1;
+}
+
+static gp_snapshot_t *take_latest(void)
+{
+    static const gp_module_info_t module = {.id = 7, .path = "/proc/self/exe"};
+    static const gp_snapshot_node_t nodes[] = {{.loc = GP_LOC(7, 0x10)}, {.loc = GP_LOC(8, 0x10)}};
+    static gp_snapshot_t latest = {.nodes = nodes, .node_count = 2, .modules = &module, .module_count = 1};
+    atomic_fetch_add(&latest_taken, 1);
+    __atomic_add_fetch(&snapshots, 1, __ATOMIC_SEQ_CST);
+    return &latest;
+}
+
 const gp_core_interface_t *prof_core_interface(void)
 {
     static const gp_core_interface_t interface = {
@@ -109,6 +146,11 @@ const gp_core_interface_t *prof_core_interface(void)
         .snapshot = take_snapshot,
         .release = release_snapshot,
         .thread_start = start_thread,
+        .profile_begun = watch_begun,
+        .helper_start = start_helper,
+        .may_stay = may_stay,
+        .looked_up = looked_up,
+        .latest = take_latest,
     };
     return &interface;
 }
@@ -295,15 +337,61 @@ static void test_names_are_not_kept_for_ever(void **state)
     assert_in_range(most, 0, 2 * GP_SYMBOLIZER_KEPT_MAX); // else more than 3 times as much
 }
 
+// A profile that begins has the names of what samples were in read, once; profiles right after it do nothing; and it
+// ends when it is asked to.
+static void test_names_are_prepared(void **state)
+{
+    (void)state;
+    assert_non_null(begun);
+    for (int i = 0; i < 100; i++)
+        begun();
+    while (atomic_load(&latest_taken) == 0 || __atomic_load_n(&snapshots, __ATOMIC_SEQ_CST) > 0)
+        usleep(1000);
+    assert_int_equal(atomic_load(&helpers), 1);
+    assert_int_equal(atomic_load(&latest_taken), 1);
+    assert_int_equal(prof_dump(profile(), "folded", path), 0);
+    expect_folded(path);
+    atomic_store(&helper_may_stay, false);
+}
+
+// A module is read aside, once, and answers as one that was read when it was asked for.
+static void test_prepared_names_are_the_same(void **state)
+{
+    gp_symbolizer_t *early = gp_symbolizer_create(), *late = gp_symbolizer_create();
+    char self[4096];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof(self));
+    (void)state;
+    assert_true(len > 0);
+    uint32_t module = gp_symbolizer_module(early, self, (size_t)len, NULL, 0);
+    assert_int_equal(gp_symbolizer_module(late, self, (size_t)len, NULL, 0), module);
+    assert_false(gp_symbolizer_is_prepared(early, module));
+    gp_symbolizer_prepare(early, module);
+    gp_symbolizer_prepare(early, module);
+    gp_symbolizer_prepare(early, GP_SYMBOLIZER_NO_MODULE);
+    assert_true(gp_symbolizer_is_prepared(early, module));
+    assert_false(gp_symbolizer_is_prepared(late, module));
+    for (uint64_t address = 0; address < 0x40000; address += 0x100) {
+        const gp_symbol_t *a = gp_symbolizer_resolve(early, module, address);
+        const gp_symbol_t *b = gp_symbolizer_resolve(late, module, address);
+        assert_string_equal(a->function, b->function);
+        assert_string_equal(a->file, b->file);
+        assert_int_equal(a->line, b->line);
+    }
+    gp_symbolizer_destroy(early);
+    gp_symbolizer_destroy(late);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_dump, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(test_names_are_prepared, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_errors, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_small_stack, make_path, remove_path),
         cmocka_unit_test_setup_teardown(test_many_at_once, make_path, remove_path),
         cmocka_unit_test(test_after_fork),
         cmocka_unit_test_setup_teardown(test_names_are_not_kept_for_ever, make_path, remove_path),
+        cmocka_unit_test(test_prepared_names_are_the_same),
     };
     return cmocka_run_group_tests_name("dump", tests, NULL, NULL);
 }

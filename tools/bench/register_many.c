@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Registration of many coroutines that live at once, on stacks in address space that is never touched.
-// Kinds: 0 = create `amount` more; 1 = destroy the last `amount`; 2 = create `amount` on stacks that are taken already.
-// Figures: live coroutines, peak resident KiB.
+// Kinds: 0 = create `amount` more; 1 = destroy the last `amount`; 2 = create `amount` on stacks that are taken already;
+// 3 = announce `amount` switches, among the first SWITCHING; 4 = create and destroy one, `amount` times; 5 = sleep for
+// so many milliseconds. Figures: live coroutines, peak resident KiB.
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <greenprof/coro.h>
 
 #include "worker.h"
 
-enum { STACK_BYTES = 64 << 10, LIVE_MAX = 1 << 20 };
+enum { STACK_BYTES = 64 << 10, LIVE_MAX = 1 << 20, SWITCHING = 64 };
 
 static unsigned char *space;
 static prof_coro_t **live;
@@ -21,14 +23,28 @@ static unsigned char *stack_of(unsigned long i)
     return space + i * STACK_BYTES;
 }
 
+// Announced, not done: what it costs to keep the accounts.
+static void switch_about(unsigned long amount)
+{
+    for (unsigned long i = 0; i < amount; i++)
+        prof_coro_switch(live[i % SWITCHING]);
+    prof_coro_switch(NULL);
+}
+
 static void block(unsigned long amount, unsigned which, double *figures)
 {
-    for (unsigned long i = 0; i < amount; i++) {
+    if (which == 3 && count >= SWITCHING)
+        switch_about(amount);
+    if (which == 5)
+        usleep((useconds_t)amount * 1000);
+    for (unsigned long i = 0; i < amount && which != 3 && which != 5; i++) {
         if (which == 0 && count < LIVE_MAX) {
             live[count] = prof_coro_create(stack_of(count), STACK_BYTES, NULL);
             count++;
         } else if (which == 1 && count > 0) {
             prof_coro_destroy(live[--count]);
+        } else if (which == 4) {
+            prof_coro_destroy(prof_coro_create(stack_of(LIVE_MAX - 1), STACK_BYTES, NULL));
         } else if (which == 2 && count > 0) {
             unsigned long at = i * 7919 % count;
             live[at] = prof_coro_create(stack_of(at), STACK_BYTES, NULL);

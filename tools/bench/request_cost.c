@@ -2,7 +2,8 @@
 // A profile per request, on a coroutine, while a profile of the process keeps the sampler running.
 // Kinds: 0 = start, stop, free; 1 = the same around 2 ms of work, with prof_dump_stats(); 2 = resume and stop of one
 // profile. Figures: mean us of wall time of start (or resume), stop, dump, free.
-// --others N: so many other request profiles run meanwhile.
+// --others N: so many other request profiles run meanwhile. --threads N: so many threads sleep.
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -118,6 +119,23 @@ __attribute__((noinline)) static void begin_other(void)
     swapcontext(&other_loop, &other);
 }
 
+static void *sleep_on(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+static void begin_thread(void)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    if (pthread_create(&thread, &attr, sleep_on, NULL) != 0)
+        fail("pthread_create");
+}
+
 int main(int argc, char **argv)
 {
     snprintf(path, sizeof(path), "/tmp/bench-request-%d.prof", (int)getpid());
@@ -129,6 +147,8 @@ int main(int argc, char **argv)
     makecontext(&coroutine, run, 0);
     for (long left = worker_option(argc, argv, "--others", 0); left > 0; left--)
         begin_other();
+    for (long left = worker_option(argc, argv, "--threads", 0); left > 0; left--)
+        begin_thread();
     int status = worker_serve(argc, argv, block);
     unlink(path);
     return status;

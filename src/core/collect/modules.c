@@ -10,10 +10,6 @@
 
 #include "base/index.h"
 
-enum {
-    CACHE_SIZE = 4096, // program counter -> location, direct-mapped
-};
-
 static gp_module_t *modules;
 static size_t module_count, module_room;
 static uint32_t *sorted; // indices of loaded modules by start
@@ -22,10 +18,11 @@ static gp_index_t by_image; // numbers of modules by image_hash()
 static unsigned long long seen_adds, seen_subs;
 static uint64_t new_loads, unlisted; // of the present look
 static _Atomic uint64_t lost;
+static _Atomic uint32_t looked_up; // locations in modules
 static struct {
     uintptr_t pc;
     gp_loc_t loc;
-} cache[CACHE_SIZE];
+} cache[GP_MODULES_LATEST]; // program counter -> location, direct-mapped
 
 static void read_build_id(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
 {
@@ -231,18 +228,25 @@ bool gp_modules_refresh(void)
     return true;
 }
 
+static gp_loc_t location_in(gp_module_t *module, uintptr_t pc)
+{
+    module->used = true;
+    atomic_fetch_add_explicit(&looked_up, 1, memory_order_relaxed);
+    return GP_LOC(module->id, pc - module->bias);
+}
+
 static gp_loc_t locate(uintptr_t pc)
 {
     size_t lo = 0, hi = sorted_count;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        const gp_module_t *module = &modules[sorted[mid]];
+        gp_module_t *module = &modules[sorted[mid]];
         if (pc < module->start)
             hi = mid;
         else if (pc >= module->end)
             lo = mid + 1;
         else
-            return module->own || is_own_code(pc) ? GP_LOC_OWN : GP_LOC(module->id, pc - module->bias);
+            return module->own || is_own_code(pc) ? GP_LOC_OWN : location_in(module, pc);
     }
     return GP_LOC(0, pc);
 }
@@ -261,6 +265,20 @@ const gp_module_t *gp_modules_all(size_t *count)
 {
     *count = module_count;
     return modules;
+}
+
+uint32_t gp_modules_looked_up(void)
+{
+    return atomic_load_explicit(&looked_up, memory_order_relaxed);
+}
+
+size_t gp_modules_latest(gp_loc_t locs[GP_MODULES_LATEST])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < GP_MODULES_LATEST; i++)
+        if (GP_LOC_MODULE(cache[i].loc) != 0)
+            locs[count++] = cache[i].loc;
+    return count;
 }
 
 uint64_t gp_modules_lost(void)

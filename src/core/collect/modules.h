@@ -20,6 +20,7 @@ typedef struct gp_module {
     char *path;
     bool own;    // greenprof itself: its frames are not shown
     bool loaded; // false: dlclosed; kept for the locations that name it
+    bool used;   // a location in it was asked for
 } gp_module_t;
 
 enum { GP_MODULES_MAX = 65533 };
@@ -33,6 +34,13 @@ gp_loc_t gp_modules_locate(uintptr_t pc);
 
 // All modules ever seen. The array moves when the table grows.
 const gp_module_t *gp_modules_all(size_t *count);
+
+// How many locations were looked up so far, many of them again. Needs no lock.
+uint32_t gp_modules_looked_up(void);
+
+// Locations in modules that were asked for of late, each once. Returns how many.
+enum { GP_MODULES_LATEST = 4096 };
+size_t gp_modules_latest(gp_loc_t locs[GP_MODULES_LATEST]);
 
 // How many were loaded that found no room. Needs no lock.
 uint64_t gp_modules_lost(void);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collect/collector.h"
+#include "collect/modules.h"
 #include "collect/sampler.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
@@ -88,6 +89,17 @@ static uint64_t spans_lost(void)
     return counters[GP_COUNTER_LOST_SPANS];
 }
 
+static void set_begun(void (*begun)(void))
+{
+    // Release: partner of the acquire in prof_start().
+    atomic_store_explicit(&gp_profile_begun, begun, memory_order_release);
+}
+
+static int start_helper(void *(*run)(void *), void *argument, void *pthread_out)
+{
+    return gp_process_is_open() ? gp_thread_start_own(run, argument, pthread_out) : -ESRCH;
+}
+
 static int begin_capture(const char *path, uint64_t part_bytes, unsigned keep)
 {
     gp_session_wish_t wish = {.pid = (int)getpid(), .clock = -1};
@@ -127,6 +139,11 @@ static const gp_core_interface_t interface = {
     .collect = gp_collector_sync_within,
     .spans_lost = spans_lost,
     .add_counters = gp_collector_add_counters,
+    .profile_begun = set_begun,
+    .helper_start = start_helper,
+    .may_stay = gp_thread_own_may_stay,
+    .looked_up = gp_modules_looked_up,
+    .latest = gp_profile_latest,
     .at_end = gp_process_at_end,
     .capture_begin = begin_capture,
     .capture_end = gp_session_finish,

@@ -251,6 +251,8 @@ static int start_run(prof_t *profile)
     return error;
 }
 
+void (*_Atomic gp_profile_begun)(void);
+
 prof_t *prof_start(const prof_options_t *given)
 {
     prof_options_t options;
@@ -277,6 +279,10 @@ prof_t *prof_start(const prof_options_t *given)
             error = start_run(profile);
     }
     if (error == 0) {
+        // Acquire: partner of the release in set_begun().
+        void (*begun)(void) = atomic_load_explicit(&gp_profile_begun, memory_order_acquire);
+        if (begun != NULL)
+            begun();
         errno = saved_errno;
         return profile;
     }

@@ -23,6 +23,13 @@ extern const gp_sink_t gp_profile_sink;
 
 // A copy of what a profile has so far; the samples taken before this call are in it. NULL and errno on failure.
 gp_snapshot_t *gp_profile_snapshot(prof_t *profile);
+
+// A snapshot with nothing but the locations that samples had of late, as nodes that hang together in no way, and the
+// modules of these and earlier ones; NULL when memory is short. Takes the drain lock.
+gp_snapshot_t *gp_profile_latest(void);
+
+// Called by prof_start() at its end, no lock held; NULL = nothing is.
+extern void (*_Atomic gp_profile_begun)(void);
 void gp_profile_snapshot_free(gp_snapshot_t *snapshot); // NULL is accepted
 
 // A forked child's clocks start at zero: what running profiles had so far is noted before and kept. Drain lock held.

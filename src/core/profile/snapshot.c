@@ -29,7 +29,7 @@ void gp_profile_snapshot_free(gp_snapshot_t *snapshot)
     free(snapshot);
 }
 
-static int copy_modules(gp_snapshot_t *snapshot)
+static int copy_modules(gp_snapshot_t *snapshot, bool only_used)
 {
     size_t count;
     const gp_module_t *all = gp_modules_all(&count);
@@ -38,7 +38,10 @@ static int copy_modules(gp_snapshot_t *snapshot)
         return -ENOMEM;
     snapshot->modules = copies;
     for (size_t i = 0; i < count; i++) {
-        copies[i] = (gp_module_info_t){
+        if (only_used && !all[i].used)
+            continue;
+        gp_module_info_t *copy = &copies[snapshot->module_count];
+        *copy = (gp_module_info_t){
             .id = all[i].id,
             .build_id_len = all[i].build_id_len,
             .start = all[i].start,
@@ -47,8 +50,8 @@ static int copy_modules(gp_snapshot_t *snapshot)
             .path = strdup(all[i].path),
         };
         // -Wanalyzer-malloc-leak: the snapshot keeps it.
-        memcpy(copies[i].build_id, all[i].build_id, sizeof(copies[i].build_id));
-        if (copies[i].path == NULL)
+        memcpy(copy->build_id, all[i].build_id, sizeof(copy->build_id));
+        if (copy->path == NULL)
             return -ENOMEM;
         snapshot->module_count++;
     }
@@ -162,7 +165,7 @@ static int fill(owned_t *owned, prof_t *profile)
     int error =
         profile->exact != NULL ? copy_calls(&owned->snapshot, profile) : copy_nodes(&owned->snapshot, &profile->tree);
     if (error == 0)
-        error = copy_modules(&owned->snapshot);
+        error = copy_modules(&owned->snapshot, false);
     if (error == 0)
         error = copy_functions(&owned->snapshot);
     gp_collector_counters(owned->counters);
@@ -193,5 +196,35 @@ gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
     // -Wanalyzer-malloc-leak: it frees what the snapshot is a part of.
     gp_profile_snapshot_free(&owned->snapshot);
     errno = -error;
+    return NULL;
+}
+
+static int copy_latest(gp_snapshot_t *snapshot)
+{
+    gp_loc_t *locs = malloc(GP_MODULES_LATEST * sizeof(*locs));
+    gp_snapshot_node_t *nodes = calloc(GP_MODULES_LATEST, sizeof(*nodes));
+    size_t count = locs != NULL ? gp_modules_latest(locs) : 0;
+    for (size_t i = 0; i < count && nodes != NULL; i++)
+        nodes[i].loc = locs[i];
+    snapshot->nodes = nodes;
+    snapshot->node_count = nodes != NULL ? (uint32_t)count : 0;
+    free(locs);
+    return nodes != NULL ? 0 : -ENOMEM;
+}
+
+gp_snapshot_t *gp_profile_latest(void)
+{
+    owned_t *owned = gp_process_is_open() ? calloc(1, sizeof(*owned)) : NULL;
+    if (owned == NULL)
+        return NULL;
+    gp_drain_enter();
+    int error = copy_modules(&owned->snapshot, true);
+    if (error == 0)
+        error = copy_latest(&owned->snapshot);
+    gp_drain_leave();
+    if (error == 0)
+        return &owned->snapshot;
+    // -Wanalyzer-malloc-leak: it frees what the snapshot is a part of.
+    gp_profile_snapshot_free(&owned->snapshot);
     return NULL;
 }

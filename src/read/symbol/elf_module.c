@@ -103,7 +103,9 @@ void gp_elf_module_load(gp_elf_module_t *module)
     module->unsure = is_other && module->build_id_len == 0;
     if (!is_other) {
         bool separate = gp_debug_file_open(&elf, module->path, &debug, debug_path) == 0;
-        load_tables(module, &elf, module->path, separate ? &debug : NULL, debug_path);
+        module->loaded = module->most_bytes == 0 || elf.size + (separate ? debug.size : 0) <= module->most_bytes;
+        if (module->loaded)
+            load_tables(module, &elf, module->path, separate ? &debug : NULL, debug_path);
         if (separate)
             gp_elf_close(&debug);
     } else {

@@ -16,9 +16,10 @@ typedef struct gp_elf_module {
     uint8_t build_id[GP_BUILD_ID_MAX];
     size_t build_id_len;
     bool loaded;
-    bool changed; // there is a file of that name, but it is another build
-    bool unsure;  // or may be: the module has no build-id, the file has one
-    int error;    // why neither it nor its debug file can be read: an errno value; 0 = nothing is wrong
+    uint64_t most_bytes; // larger files are not read, and `loaded` stays false; 0 = all are
+    bool changed;        // there is a file of that name, but it is another build
+    bool unsure;         // or may be: the module has no build-id, the file has one
+    int error;           // why neither it nor its debug file can be read: an errno value; 0 = nothing is wrong
     gp_symbol_table_t symbols;
     gp_eh_functions_t functions; // for code without a symbol
     gp_dwarf_t *dwarf;           // NULL = none

@@ -97,6 +97,35 @@ uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, siz
     return module;
 }
 
+void gp_symbolizer_prepare(gp_symbolizer_t *symbolizer, uint32_t module)
+{
+    gp_elf_module_t prepared = {.loaded = true};
+    pthread_mutex_lock(&symbolizer->lock);
+    if (module < symbolizer->module_count)
+        prepared = symbolizer->modules[module]; // its path lives as long as the symbolizer
+    pthread_mutex_unlock(&symbolizer->lock);
+    if (prepared.loaded)
+        return;
+    prepared.most_bytes = GP_SYMBOLIZER_PREPARED_MAX;
+    gp_elf_module_load(&prepared);
+    pthread_mutex_lock(&symbolizer->lock);
+    bool is_late = symbolizer->modules[module].loaded;
+    prepared.most_bytes = 0;
+    if (!is_late)
+        symbolizer->modules[module] = prepared;
+    pthread_mutex_unlock(&symbolizer->lock);
+    if (is_late)
+        gp_elf_module_free(&prepared);
+}
+
+bool gp_symbolizer_is_prepared(gp_symbolizer_t *symbolizer, uint32_t module)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    bool is_prepared = module < symbolizer->module_count && symbolizer->modules[module].loaded;
+    pthread_mutex_unlock(&symbolizer->lock);
+    return is_prepared;
+}
+
 typedef struct place { // key of both indexes: a module and an address in it
     uint32_t module;
     uint64_t address;

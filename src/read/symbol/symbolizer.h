@@ -52,6 +52,14 @@ gp_symbolizer_t *gp_symbolizer_create(void);
 uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
                               size_t build_id_len);
 
+// Read a module's tables now, so that what asks for a name later need not: others may ask meanwhile, also for names in
+// this module, which they then read themselves. Files of more than GP_SYMBOLIZER_PREPARED_MAX bytes are left for later.
+enum { GP_SYMBOLIZER_PREPARED_MAX = 64 << 20 };
+void gp_symbolizer_prepare(gp_symbolizer_t *symbolizer, uint32_t module);
+
+// Are its tables read, so that asking for a name in it does not take long?
+bool gp_symbolizer_is_prepared(gp_symbolizer_t *symbolizer, uint32_t module);
+
 // Resolve an address as in the module's ELF file. Returns NULL when memory is short.
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address);
 

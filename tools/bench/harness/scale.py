@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""What an event costs while very many coroutines live, or requests are in flight, beside a thousand of them."""
+from . import table
+from .rounds import Estimate
+
+FEW, MANY, REQUESTS, THREADS = 1000, 1000000, 100000, 5000
+SWITCHES, PAIRS, SLEEP_MS = 20000, 2000, 500
+BOUND = (1.5, "<= 1.5")
+
+
+def run(bench):
+    table.heading("scale: an event beside a thousand others, and beside very many")
+    for sampling in (0, 1000):
+        coroutines(bench, sampling)
+    requests(bench)
+
+
+def coroutines(bench, sampling):
+    arguments = ["--sample", sampling] if sampling else []
+    how = f", sampling at {sampling} Hz" if sampling else ", resting"
+    few, many = (bench.plain("register_many", *arguments) for _ in range(2))
+    before = many.block(0).figures[1]
+    few.block(FEW)
+    created = many.block(MANY)
+    for label, amount, which, per in (("a switch", SWITCHES, 3, "ns"), ("created and destroyed", PAIRS, 4, "ns")):
+        both(bench, label + how, few, many, amount, which, per)
+    if sampling:
+        sleeping = [idle(worker) for worker in (few, many)]
+        table.figure(f"idle, {FEW} coroutines", sleeping[0], "us of CPU a second", digits=0)
+        table.figure(f"idle, {MANY} coroutines", sleeping[1], "us of CPU a second", digits=0)
+    table.figure("memory of a live coroutine" + how, Estimate.of_values([(created.figures[1] - before) * 1024 / MANY]), "bytes",
+                 digits=0, bound=(200, "<= 200"))
+    few.close()
+    many.close()
+
+
+def both(bench, label, few, many, amount, which, unit):
+    """In turns."""
+    costs = ([], [])
+    for _ in range(bench.rounds(60)):
+        for worker, found in zip((few, many), costs):
+            found.append(worker.block(amount, which).cpu / amount)
+    small, large = (Estimate.of_values(found) for found in costs)
+    table.figure(f"{label}, {FEW}", small, unit, digits=1)
+    table.figure(f"{label}, {MANY}", large, unit, digits=1, ratio=large.value / small.value,
+                 bound=(small.value * BOUND[0], "<= 1.5 times"))
+
+
+def idle(worker):
+    """CPU of all of greenprof's threads while the program sleeps."""
+    start = worker.block(1, 5).process
+    return Estimate.of_values([(worker.block(SLEEP_MS, 5).process - start) / 1e3 * 1000 / SLEEP_MS])
+
+
+def requests(bench):
+    beside(bench, "requests in flight", "--others", FEW, REQUESTS)
+    beside(bench, "threads that sleep", "--threads", FEW, THREADS)
+
+
+def beside(bench, what, option, few, many):
+    workers = [bench.plain("request_cost", "--sample", 1000, option, count) for count in (few, many)]
+    for worker in workers:
+        worker.block(50)
+    blocks = [[], []]
+    for _ in range(bench.rounds(20)):
+        for worker, found in zip(workers, blocks):
+            found.append(worker.block(100, 0))
+    small, large = (Estimate.of_values([block.cpu / 100e3 for block in found]) for found in blocks)
+    table.figure(f"start + stop + free, {few} {what}", small, "us of CPU", digits=1)
+    table.figure(f"start + stop + free, {many} {what}", large, "us of CPU", digits=1, ratio=large.value / small.value,
+                 bound=(small.value * BOUND[0], "<= 1.5 times"))
+    for worker in workers:
+        worker.close()
