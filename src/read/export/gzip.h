@@ -3,10 +3,14 @@
 // Threads: one at a time. Signals: not safe.
 #pragma once
 
-#include <stddef.h>
 #include <stdio.h>
+#include <zlib.h>
 
-typedef struct gp_gzip gp_gzip_t;
+typedef struct gp_gzip {
+    z_stream stream;
+    FILE *out;
+    unsigned char buffer[1 << 15];
+} gp_gzip_t;
 
 // Returns NULL and errno.
 gp_gzip_t *gp_gzip_open(FILE *out);
