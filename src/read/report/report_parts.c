@@ -164,12 +164,13 @@ static int next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *c
     const gp_pass_t *pass = part->pass;
     int result = gp_spill_read(&pass->spill, number, sizeof(gp_pass_weight_t), take_weights, part);
     if (result == 0)
-        part->rows = malloc((part->weights.count + 1) * sizeof(*part->rows));
+        part->rows = calloc(part->weights.count + 1, sizeof(*part->rows));
     if (result == 0 && part->rows == NULL)
         result = -ENOMEM;
     for (size_t i = 0; i < part->weights.count && result == 0; i++) {
         result = make_row(pass, &part->weights.items[i], &part->arena, &part->rows[i]);
-        scale_row(part, &part->rows[i], part->weights.items[i].ns);
+        if (result == 0)
+            scale_row(part, &part->rows[i], part->weights.items[i].ns);
     }
     // The sums of the pass and of the parts were rounded in another order.
     if (result == 0 && number == part->last && part->weights.count > 0)
