@@ -174,12 +174,23 @@ static int run(gp_clickhouse_t *clickhouse, const statement_t *statement, char *
     return gp_clickhouse_ask_text(clickhouse, statement->text, answer, sizeof(answer), error);
 }
 
+// What is asked on a cluster: all servers' parts together. It has no rows of its own.
+static int make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+{
+    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    statement_t all = {.len = 0};
+    add(&all, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s ON CLUSTER %s ", database, table->name, cluster);
+    add_columns(&all, table);
+    add(&all, " ENGINE = Distributed(%s, %s, greenprof_%s_local, rand())", cluster, database, table->name);
+    return run(clickhouse, &all, error);
+}
+
 // On one server: the table. On a cluster: on all servers, the part of each, and over these what is asked.
 static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
     const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
     bool is_cluster = cluster[0] != '\0';
-    statement_t local = {.len = 0}, all = {.len = 0};
+    statement_t local = {.len = 0};
     add(&local, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s%s ", database, table->name, is_cluster ? "_local" : "");
     if (is_cluster)
         add(&local, "ON CLUSTER %s ", cluster);
@@ -197,12 +208,7 @@ static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t 
         add(&local, " PARTITION BY %s", table->partition);
     add(&local, " ORDER BY %s", table->order);
     int result = run(clickhouse, &local, error);
-    if (result < 0 || !is_cluster)
-        return result;
-    add(&all, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s ON CLUSTER %s ", database, table->name, cluster);
-    add_columns(&all, table);
-    add(&all, " ENGINE = Distributed(%s, %s, greenprof_%s_local, rand())", cluster, database, table->name);
-    return run(clickhouse, &all, error);
+    return result == 0 && is_cluster ? make_whole(clickhouse, table, error) : result;
 }
 
 static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char *column, bool *has, char *error)
@@ -235,23 +241,39 @@ static int add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_s
     return result;
 }
 
+// ALTER ON CLUSTER refuses a table that is not replicated itself.
+static int remake_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+{
+    statement_t drop = {.len = 0};
+    add(&drop, "DROP TABLE IF EXISTS %s.greenprof_%s ON CLUSTER %s", gp_clickhouse_database(clickhouse), table->name,
+        gp_clickhouse_cluster(clickhouse));
+    int result = run(clickhouse, &drop, error);
+    return result == 0 ? make_whole(clickhouse, table, error) : result;
+}
+
+static int add_new_column(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, const char *name,
+                          char *error)
+{
+    const gp_schema_column_t *column = table->columns;
+    char part[64];
+    bool has, is_cluster = gp_clickhouse_cluster(clickhouse)[0] != '\0';
+    while (strcmp(column->name, name) != 0)
+        column++;
+    snprintf(part, sizeof(part), "%s%s", table->name, is_cluster ? "_local" : "");
+    int result = add_column(clickhouse, part, column, error);
+    if (result < 0 || !is_cluster)
+        return result;
+    result = has_column(clickhouse, table->name, name, &has, error);
+    return result == 0 && !has ? remake_whole(clickhouse, table, error) : result;
+}
+
 // Columns of later steps than the version that the store has. The part of each server first: the whole asks for them.
 static int add_new_columns(gp_clickhouse_t *clickhouse, unsigned version, char *error)
 {
-    char local[64];
-    bool is_cluster = gp_clickhouse_cluster(clickhouse)[0] != '\0';
     int result = 0;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == 0; i++) {
-        const gp_schema_table_info_t *table = &gp_schema_tables[steps[i].table];
-        const gp_schema_column_t *column = table->columns;
-        if (steps[i].version <= version)
-            continue;
-        while (strcmp(column->name, steps[i].column) != 0)
-            column++;
-        snprintf(local, sizeof(local), "%s_local", table->name);
-        result = is_cluster ? add_column(clickhouse, local, column, error) : 0;
-        result = result == 0 ? add_column(clickhouse, table->name, column, error) : result;
-    }
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == 0; i++)
+        if (steps[i].version > version)
+            result = add_new_column(clickhouse, &gp_schema_tables[steps[i].table], steps[i].column, error);
     return result;
 }
 

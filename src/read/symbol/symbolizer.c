@@ -89,6 +89,8 @@ uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, siz
 {
     if (build_id_len > GP_BUILD_ID_MAX)
         build_id_len = GP_BUILD_ID_MAX;
+    if (build_id_len == 0) // it may be NULL
+        build_id = (const uint8_t *)"";
     pthread_mutex_lock(&symbolizer->lock);
     uint32_t module = module_find(symbolizer, path, path_len, build_id, build_id_len);
     if (module == GP_SYMBOLIZER_NO_MODULE)
