@@ -76,7 +76,8 @@ static int compare(const void *left_latency, const void *right_latency)
 static void show(size_t count)
 {
     qsort(latencies, count, sizeof(*latencies), compare);
-    printf("%.1f %.1f ", (double)latencies[count / 2] / 1e3, (double)latencies[count * 99 / 100] / 1e3);
+    size_t middle = count / 2, late = count * 99 / 100;
+    printf("%.1f %.1f ", (double)latencies[middle] / 1e3, (double)latencies[late] / 1e3);
 }
 
 int main(int argc, char **argv)
