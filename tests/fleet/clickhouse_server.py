@@ -9,6 +9,7 @@
         ...
 """
 import os
+import re
 import shutil
 import signal
 import socket
@@ -187,8 +188,10 @@ class ZooKeeper:
                          "maxClientCnxns=0\n")
 
     def start(self):
+        # Of the ways to log that SLF4J finds, one: two of them may call each other.
         jars = ":".join(os.path.join("/usr/share/java", name) for name in sorted(os.listdir("/usr/share/java"))
-                        if name.endswith(".jar"))
+                        if name.endswith(".jar") and "-over-slf4j" not in name
+                        and (not name.startswith("slf4j-") or re.match("slf4j-(api|nop)[.-]", name)))
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.process = subprocess.Popen(
                 [self.java, "-Xmx256m", "-cp", jars, "org.apache.zookeeper.server.quorum.QuorumPeerMain",

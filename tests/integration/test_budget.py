@@ -20,7 +20,7 @@ class Budget(check.Case):
         output = os.path.join(self.directory, f"{number}.greenprof")
         process = subprocess.Popen(
             [check.GREENPROF, "run", "-q", "-F", "20000", "--budget", "1%", "--control", "-o", output, "--",
-             check.program("coroutines"), "2", str(seconds * 500)], stdout=subprocess.DEVNULL,
+             check.program("coroutines"), str(seconds), str(seconds * 500)], stdout=subprocess.DEVNULL,
             env={**os.environ, "XDG_RUNTIME_DIR": self.directory})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)

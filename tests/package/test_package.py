@@ -130,7 +130,8 @@ class Contents(unittest.TestCase):
         self.assertTrue([one for one in python if one.startswith("python3 (>= 3.")], python)
         self.assertEqual(field("libgreenprof0-dbgsym", "Depends"), same)
         self.assertEqual(run("dpkg-deb", "-I", package("libgreenprof0"), "shlibs").splitlines(),
-                         [f"{library} 0 libgreenprof0 (>= {VERSION})" for library in ("libgreenprof", "libgreenprof-core", "libgreenprof-otel")])
+                         [f"{library} 0 libgreenprof0 (>= {VERSION})" for library in ("libgreenprof", "libgreenprof-core", "libgreenprof-otel",
+                                                                                     "libgreenprof-ship")])
         self.assertEqual(run("dpkg-deb", "-I", package("libgreenprof0"), "triggers"), "activate-noawait ldconfig\n")
 
     def test_debug_symbols(self):
