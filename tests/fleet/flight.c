@@ -3,7 +3,7 @@
 //   flight REQUESTS SLOW SEED MS   that many requests, of which SLOW at random places take MS; prints "SLOW TRACE NS"
 //   of
 //                                  each that took two thirds of that, and then goes on for 2 s without a request
-//   flight hang SECONDS            one of them never ends: it waits in wait_for_reply(); the others go on
+//   flight hang SECONDS            one of them never ends: it waits in wait_for_reply(); each hundredth takes 20 ms
 //   flight hold SECONDS            one of them holds the loop, in hold_the_loop()
 #include <greenprof/coro.h>
 #include <greenprof/trace.h>
@@ -15,7 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { WIDTH = 8, STACK_BYTES = 65536, SHORT_NS = 200000, WORK_NS = 20000 };
+enum { WIDTH = 8, STACK_BYTES = 65536, SHORT_NS = 200000, A_WHILE_NS = 20000000, WORK_NS = 20000 };
 
 typedef struct task {
     ucontext_t context;
@@ -88,6 +88,8 @@ __attribute__((noinline)) static void handle(unsigned long number)
     wait_ns(SHORT_NS);
     if (is_slow(number))
         wait_for_database();
+    if (number % 100 == 1 && strcmp(mode, "hang") == 0)
+        wait_ns(A_WHILE_NS);
     if (number == requests / 2 && strcmp(mode, "hang") == 0)
         wait_for_reply();
     if (number == requests / 2 && strcmp(mode, "hold") == 0)

@@ -113,7 +113,7 @@ class Flight(unittest.TestCase):
         self.wait_for(lambda: dump().returncode == 0 and mine())
         before = len(mine())
         self.assertEqual({self.json(name)["open"] for name in self.folders()}, {True})
-        done = dump("over=1ms", "keep=1000")
+        done = dump("over=15ms", "keep=1000")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"^so far \d+ samples: greenprof report \S+/api\.greenprof\n$")
         self.assertEqual(len(mine()), before + 1)
