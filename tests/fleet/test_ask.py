@@ -138,6 +138,18 @@ class Asking(ShipTest):
             self.assertIn("no samples", run("report", self.store.url(), "--label", f"zone={value}", status=1)[1])
         self.assertEqual(self.total_ns(), sum(sum(capture.samples.values()) for capture in self.files))
 
+    def test_tenants_of_one_program(self):
+        """Two that run the same program have the same stacks, and traces even: each sees its own, once."""
+        alone, trace = self.folded(), self.files[0].traces[1]
+        spans = self.spans(trace, self.store.url())
+        self.ship("--to", self.store.url("?tenant=b"))
+        for url in (self.store.url(), self.store.url("?tenant=b")):
+            self.assertEqual(self.total_ns(url=url), sum(sum(capture.samples.values()) for capture in self.files))
+            self.assertEqual(self.folded(url=url), alone)
+            self.assertEqual(self.spans(trace, url), spans)
+        self.assertEqual(self.total_ns(url=self.store.url("?label=zone:z1")), self.total_ns())
+        self.assertIn("no samples", run("report", self.store.url("?tenant=b&label=zone:z1"), status=1)[1])
+
     def test_refused(self):
         output = self.path("out.svg")
         for url, words in ((self.store.url("?tenant=x%00"), "two hex digits"), (self.store.url("?tenent=a"), "unknown option of the URL: tenent"),
