@@ -450,8 +450,8 @@ static int perf_is_fatal(void)
     prof_t *profile = prof_start(&options);
     if (profile == NULL)
         return 2;
-    burn(50000000);
-    if (prof_stop(profile) != 0 || prof_total_ns(profile) < 40000000)
+    burn(300000000);
+    if (prof_stop(profile) != 0 || prof_total_ns(profile) < 200000000)
         return 3;
     return wait(NULL) == -1 && errno == ECHILD ? 0 : 4; // nothing is left of what was tried
 }
