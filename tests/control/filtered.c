@@ -17,6 +17,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -179,10 +180,18 @@ static void *burn(void *unused)
     return unused;
 }
 
+static bool is_first(size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (calls[i].number == calls[at].number)
+            return false;
+    return true;
+}
+
 static void print_names(void)
 {
     for (size_t i = 0; i < CALLS; i++)
-        if (i == 0 || number_of(calls[i].name) == calls[i].number)
+        if (is_first(i))
             puts(calls[i].name);
 }
 
