@@ -250,7 +250,13 @@ class Filters(Unattachable):
         self.check_alive(process)
         return process
 
+    @staticmethod
+    def needs_plain_core():
+        if os.environ["SANITIZED"]:
+            raise unittest.SkipTest("a sanitizer cannot be loaded into a program that was built without it")
+
     def check_works(self, process):
+        self.needs_plain_core()
         pid = process.pid
         self.do("attach", pid, "-o", "capture")
         for command in (["status", pid], ["top", pid, "--once"], ["dump", pid], ["coroutines", pid]):
@@ -310,6 +316,18 @@ class Filters(Unattachable):
         self.untouched("forbids memfd_create()", process.pid)
         self.check_alive(process)
 
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_filters_of_systemd(self):
+        """SystemCallFilter=@system-service kills for the others."""
+        allowed, groups = set(), ["@system-service", "@default"]
+        for group in groups:
+            listed = subprocess.run(["systemd-analyze", "syscall-filter", group], capture_output=True, text=True, check=True).stdout
+            names = {line.strip() for line in listed.splitlines()[1:] if line.strip() and not line.strip().startswith("#")}
+            groups += [name for name in names if name.startswith("@") and name not in groups]
+            allowed |= names
+        needed = subprocess.run([FILTERED, "names"], capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual(set(needed) - allowed, set())
+
     def test_filters_that_are_not_shown(self):
         """Another than root does not see them."""
         os.chmod(self.dir, 0o755)
@@ -326,6 +344,7 @@ class Filters(Unattachable):
         script = ("sleep 1000 & pid=$!;"
                   "\"$1\" attach $pid -o capture && \"$1\" status $pid >/dev/null && \"$1\" detach $pid >/dev/null;"
                   "echo status $?; kill -0 $pid && echo alive; kill $pid")
+        self.needs_plain_core()
         reading, writing = os.pipe()
         os.write(writing, code)
         os.close(writing)
