@@ -51,7 +51,8 @@ static uint32_t place(void)
 
 static void add_calculation(void)
 {
-    static const unsigned operations[] = {BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_AND, BPF_OR, BPF_XOR, BPF_LSH, BPF_RSH};
+    static const unsigned operations[] = {BPF_ADD, BPF_SUB, BPF_MUL, BPF_DIV, BPF_AND,
+                                          BPF_OR,  BPF_XOR, BPF_LSH, BPF_RSH};
     unsigned operation = operations[number() % 9], source = number() % 2 == 0 ? BPF_X : BPF_K;
     uint32_t k = operation == BPF_LSH || operation == BPF_RSH ? number() % 32 : constant();
     if (operation == BPF_DIV && source == BPF_K && k == 0)
@@ -128,7 +129,8 @@ static void ask_kernel_here(void)
         _exit(NOT_HERE);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         _exit(errno == EINVAL && prctl(PR_GET_SECCOMP) >= 0 ? NOT_TAKEN : NOT_HERE);
-    long result = syscall(SYS_getpriority, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    long result =
+        syscall(SYS_getpriority, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
     _exit(result == -1 ? errno : 0);
 }
 
@@ -170,9 +172,9 @@ static void filters_say_what_they_say_in_the_kernel(void **state)
 
 static void the_stricter_word_counts(void **state)
 {
-    static const uint32_t order[] = {SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD, SECCOMP_RET_TRAP,
-                                     SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_USER_NOTIF, SECCOMP_RET_TRACE,
-                                     SECCOMP_RET_LOG,          SECCOMP_RET_ALLOW};
+    static const uint32_t order[] = {SECCOMP_RET_KILL_PROCESS,  SECCOMP_RET_KILL_THREAD, SECCOMP_RET_TRAP,
+                                     SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_USER_NOTIF,  SECCOMP_RET_TRACE,
+                                     SECCOMP_RET_LOG,           SECCOMP_RET_ALLOW};
     (void)state;
     for (size_t i = 0; i + 1 < sizeof(order) / sizeof(order[0]); i++) {
         assert_int_equal(gp_bpf_stricter(order[i], order[i + 1]), order[i]);

@@ -132,7 +132,8 @@ static bool is_same_space(pid_t pid)
 // under as many, they are under the same.
 static bool is_shared(pid_t pid)
 {
-    filters_t mine = filters_of(getpid(), "status"), first = filters_of(1, "status"), theirs = filters_of(pid, "status");
+    filters_t mine = filters_of(getpid(), "status"), first = filters_of(1, "status"),
+              theirs = filters_of(pid, "status");
     return mine.mode == MODE_FILTER && first.mode == MODE_FILTER && mine.count > 0 && mine.count == first.count &&
            mine.count == theirs.count && is_same_space(pid);
 }
