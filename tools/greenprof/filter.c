@@ -39,31 +39,38 @@ typedef struct filters {
     int mode, count; // 0, 0 = it is under none
 } filters_t;
 
-// Of a process or of a thread, "PID/task/TID". Before Linux 5.9 the count is 0.
-static filters_t filters_of(pid_t pid, const char *name)
+// Of a process or of a thread, "task/TID/status". Before Linux 5.9 the count is 0. Returns whether it is there.
+static bool read_filters(pid_t pid, const char *name, filters_t *filters)
 {
     char text[TEXT_SIZE];
+    *filters = (filters_t){0};
     if (!gp_target_read(pid, name, text, sizeof(text), NULL))
-        return (filters_t){0};
-    return (filters_t){gp_target_last_number(text, "\nSeccomp:"), gp_target_last_number(text, "\nSeccomp_filters:")};
+        return false;
+    filters->mode = gp_target_last_number(text, "\nSeccomp:");
+    filters->count = gp_target_last_number(text, "\nSeccomp_filters:");
+    return true;
 }
 
 // A thread that has ended meanwhile is like all others.
 static bool is_other(pid_t pid, const char *tid, filters_t first)
 {
-    char name[NAME_SIZE], text[TEXT_SIZE];
+    char name[NAME_SIZE];
+    filters_t filters;
     snprintf(name, sizeof(name), "task/%.20s/status", tid);
-    if (!gp_target_read(pid, name, text, sizeof(text), NULL))
-        return false;
-    filters_t filters = filters_of(pid, name);
-    return filters.mode != first.mode || filters.count != first.count;
+    return read_filters(pid, name, &filters) && (filters.mode != first.mode || filters.count != first.count);
+}
+
+static int refuse_strict(const char *subject)
+{
+    return gp_fail(subject, "it is in seccomp's strict mode, which lets nothing be loaded into it");
 }
 
 int gp_filter_look(pid_t pid, const char *subject)
 {
     char path[NAME_SIZE];
-    filters_t first = filters_of(pid, "status");
+    filters_t first;
     bool is_mixed = false;
+    read_filters(pid, "status", &first);
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *tasks = opendir(path);
     for (struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
@@ -72,9 +79,7 @@ int gp_filter_look(pid_t pid, const char *subject)
         closedir(tasks);
     if (is_mixed)
         return gp_fail(subject, "its threads are under different seccomp filters: it cannot be attached to");
-    if (first.mode == MODE_STRICT)
-        return gp_fail(subject, "it is in seccomp's strict mode, which lets nothing be loaded into it");
-    return 0;
+    return first.mode == MODE_STRICT ? refuse_strict(subject) : 0;
 }
 
 static bool is_good(enum gp_filter_need need, uint32_t word)
@@ -132,8 +137,10 @@ static bool is_same_space(pid_t pid)
 // under as many, they are under the same.
 static bool is_shared(pid_t pid)
 {
-    filters_t mine = filters_of(getpid(), "status"), first = filters_of(1, "status"),
-              theirs = filters_of(pid, "status");
+    filters_t mine, first, theirs;
+    read_filters(getpid(), "status", &mine);
+    read_filters(1, "status", &first);
+    read_filters(pid, "status", &theirs);
     return mine.mode == MODE_FILTER && first.mode == MODE_FILTER && mine.count > 0 && mine.count == first.count &&
            mine.count == theirs.count && is_same_space(pid);
 }
@@ -186,9 +193,12 @@ int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, const char *subject)
 {
     uint32_t words[CALLS];
     char name[NAME_SIZE];
+    filters_t filters;
     snprintf(name, sizeof(name), "task/%d/status", (int)tid);
-    if (filters_of(pid, name).mode != MODE_FILTER)
-        return gp_filter_look(pid, subject);
+    if (!read_filters(pid, name, &filters))
+        return gp_fail(subject, "the process has ended");
+    if (filters.mode != MODE_FILTER)
+        return filters.mode == MODE_STRICT ? refuse_strict(subject) : 0;
     int error = ask_filters(tid, code_at, words);
     if (error != 0 && !is_shared(pid))
         return gp_fail(subject, "it is under a seccomp filter that cannot be read from here: root can, outside of it");
