@@ -218,7 +218,7 @@ class Attach(Case):
         libc = ctypes.CDLL(None, use_errno=True)
         libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         self.assertEqual(libc.ptrace(PTRACE_SEIZE, service.pid, None, None), 0, os.strerror(ctypes.get_errno()))
-        self.refused("may not be traced", "attach", service.pid)
+        self.refused(f"process {os.getpid()} traces it already", "attach", service.pid)
         self.assertEqual(self.sockets(), [])
         self.assertEqual(slots_into_core(service.pid), 0)
         service.burn(10)

@@ -76,6 +76,8 @@ class Refusals(Case):
         self.assertEqual((os.stat(self.place).st_mode & 0o777, os.stat(path).st_mode & 0o777), (0o700, 0o600))
         copy = shutil.copy(GREENPROF, self.dir + "/greenprof-command")  # the build may lie where others may not go
         become = {"preexec_fn": lambda: os.setuid(STRANGER)}
+        capture = os.path.join(self.dir, "capture")
+        self.check_closed_to_a_stranger(become, service.pid, self.place, path, capture)
         for command in ("start", "stop", "status", "dump", "coroutines", "detach", "attach", "top --once"):
             done = subprocess.run([copy, *command.split(), str(service.pid)], capture_output=True, text=True, **become)
             self.assertEqual((done.returncode, done.stdout), (1, ""), command)
@@ -88,6 +90,54 @@ class Refusals(Case):
         os.chmod(path, 0o666)
         done = subprocess.run(["/usr/bin/python3", "-c", ask, path, request().hex()], capture_output=True, text=True, **become)
         self.assertTrue(done.stdout == "0\n" or "ConnectionReset" in done.stderr or "BrokenPipe" in done.stderr, done)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_another_user_and_what_is_attached(self):
+        """The same of a process that was attached to; also where it has no directory but the one in /tmp."""
+        os.chmod(self.dir, 0o755)
+        bare = subprocess.Popen(SERVICE, env={name: self.env[name] for name in self.env if name != "XDG_RUNTIME_DIR"}, cwd=self.dir,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(bare.communicate)
+        self.assertEqual(bare.stdout.readline(), "ready\n")
+        self.do("attach", bare.pid, "-o", "capture")
+        place = f"/tmp/greenprof-{os.geteuid()}"
+        name, = (name for name in os.listdir(place) if name.startswith(f"control-{bare.pid}-"))
+        path = os.path.join(place, name)
+        self.assertEqual((os.stat(place).st_mode & 0o777, os.stat(path).st_mode & 0o777), (0o700, 0o600))
+        copy = shutil.copy(GREENPROF, self.dir + "/greenprof-command")
+        become = {"preexec_fn": lambda: os.setuid(STRANGER)}
+        self.check_closed_to_a_stranger(become, bare.pid, place, path, os.path.join(self.dir, "capture"))
+        for command in ("start", "stop", "status", "dump", "coroutines", "detach", "attach", "top --once"):
+            done = subprocess.run([copy, *command.split(), str(bare.pid)], capture_output=True, text=True, **become)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), command)
+            self.assertIn("another user", done.stderr)
+        self.assertEqual(self.status(bare.pid)["state"], "recording")
+        self.do("detach", bare.pid)
+
+    def check_closed_to_a_stranger(self, become, pid, place, path, capture):
+        """What a stranger may not do by system calls of their own; root may do each of it."""
+        deeds = {"list": f"os.listdir({place!r})", "make": f"open({place!r} + '/x', 'w')", "remove": f"os.unlink({path!r})",
+                 "read": f"open({capture!r}).read(1)", "write": f"open({capture!r}, 'a')", "call": f"os.kill({pid}, signal.SIGPROF)",
+                 "memory": f"open('/proc/{pid}/mem', 'rb')", "keys": f"open('/proc/{pid}/environ', 'rb')"}
+        self.wait_until(lambda: os.path.exists(capture), "the capture is there")
+        for deed, call in deeds.items():
+            done = subprocess.run(["/usr/bin/python3", "-c", f"import os, signal\n{call}"], capture_output=True, text=True, **become)
+            self.assertIn("PermissionError", done.stderr, deed)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_directory_of_a_stranger(self):
+        """One that another user has made before, and a link of theirs: nothing is put there."""
+        elsewhere = os.path.join(self.dir, "elsewhere")
+        os.mkdir(elsewhere, 0o700)
+        os.chown(elsewhere, STRANGER, STRANGER)
+        for make in (lambda: os.rename(elsewhere, self.place), lambda: os.symlink(elsewhere, self.place)):
+            make()
+            service = Service(self, SERVICE, "--control", "-o", "capture")
+            service.burn(10)
+            self.assertEqual(os.listdir(self.place), [])
+            service.end()
+            if not os.path.islink(self.place):
+                os.rename(self.place, elsewhere)
 
     def test_directory_of_others(self):
         os.mkdir(self.place, 0o755)

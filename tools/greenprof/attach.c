@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "borrowed.h"
 #include "command.h"
 #include "control.h"
+#include "filter.h"
 #include "live_control.h"
 #include "live_target.h"
 #include "message.h"
@@ -22,7 +24,7 @@
 #include "run.h"
 #include "target_modules.h"
 
-enum { TEXT_SIZE = 4096, RTLD_NOW_GLOBAL = 0x102, SOCKET_MS = 10000, STEP_MS = 2 };
+enum { TEXT_SIZE = 4096, STATUS_SIZE = 16384, RTLD_NOW_GLOBAL = 0x102, SOCKET_MS = 10000, STEP_MS = 2 };
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -32,17 +34,34 @@ static void on_signal(int number)
     is_interrupted = 1;
 }
 
-// Refuse what cannot be attached to, each with its sentence.
+// Refuse what cannot be attached to, each with its sentence: first what is no running process of its own.
+static int check_kind(pid_t pid, const char *subject)
+{
+    char text[STATUS_SIZE];
+    if (!gp_target_read(pid, "status", text, sizeof(text), NULL))
+        return gp_fail(subject, "the process has ended");
+    int tracer = gp_target_last_number(text, "\nTracerPid:");
+    if (tracer != 0)
+        return gp_fail(subject, "process %d traces it already, as a debugger does: it cannot be attached to", tracer);
+    if (strstr(text, "\nState:\tZ") != NULL && gp_target_last_number(text, "\nThreads:") > 1)
+        return gp_fail(subject, "its first thread has ended: the kernel does not show its program any more");
+    if (strstr(text, "\nState:\tZ") != NULL)
+        return gp_fail(subject, "the process has ended, and waits for its parent to notice (a zombie)");
+    if (strstr(text, "\nVmSize:") == NULL)
+        return gp_fail(subject, "it is a thread of the kernel");
+    return 0;
+}
+
 static int check_program(pid_t pid, const char *subject)
 {
-    char path[64], bytes[TEXT_SIZE];
+    char bytes[TEXT_SIZE];
     Elf64_Ehdr header;
     size_t length = 0;
-    snprintf(path, sizeof(path), "exe");
-    if (!gp_target_read(pid, path, (char *)&header, sizeof(header) + 1, NULL))
+    if (!gp_target_read(pid, "exe", bytes, sizeof(header) + 1, &length))
         return gp_fail(subject, "its program cannot be read: %s", strerror(errno));
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_machine != EM_X86_64)
+    memcpy(&header, bytes, sizeof(header));
+    if (length < sizeof(header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
         return gp_fail(subject, "its program is not one for x86-64");
     if (!gp_target_read(pid, "auxv", bytes, sizeof(bytes), &length))
         return gp_fail(subject, "may not be looked at: %s", strerror(EPERM));
@@ -56,11 +75,19 @@ static int check_program(pid_t pid, const char *subject)
     return 0;
 }
 
+// Its loader is its C library, and has the latter's name too.
+static bool is_musl(const gp_target_modules_t *modules)
+{
+    const gp_target_module_t *libc = gp_target_module_named(modules, "libc.so");
+    return gp_target_module_named(modules, "ld-musl") != NULL ||
+           (libc != NULL && strcmp(strrchr(libc->path, '/'), "/libc.so") == 0);
+}
+
 static int check_libc(const gp_target_modules_t *modules, const char *subject)
 {
     if (gp_target_module_named(modules, "libc.so.6") != NULL)
         return 0;
-    if (gp_target_module_named(modules, "ld-musl") != NULL)
+    if (is_musl(modules))
         return gp_fail(subject, "its C library is musl: greenprof needs glibc");
     return gp_fail(subject, "it is linked statically: nothing can be loaded into it; link it with libgreenprof.a");
 }
@@ -160,7 +187,11 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
     gp_target_modules_t modules = {0};
     int status = gp_run_find_core(core);
     if (status == 0)
+        status = check_kind(target->pid, subject);
+    if (status == 0)
         status = check_program(target->pid, subject);
+    if (status == 0)
+        status = gp_filter_look(target->pid, subject);
     int error = status == 0 ? gp_target_modules_read(target->pid, &modules) : 0;
     if (error != 0)
         status = gp_fail(subject, "may not be looked at: %s", strerror(-error));

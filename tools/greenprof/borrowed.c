@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "filter.h"
 #include "message.h"
 #include "safe_place.h"
 
@@ -306,6 +307,11 @@ gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, const char *subject
     int error = borrowed->syscall_at != 0 ? find_thread(borrowed, modules) : -ENOENT;
     if (error != 0) {
         say(subject, error);
+        free(borrowed);
+        return NULL;
+    }
+    if (gp_filter_judge(borrowed->pid, borrowed->tid, borrowed->syscall_at, subject) != 0) {
+        let_go(borrowed);
         free(borrowed);
         return NULL;
     }

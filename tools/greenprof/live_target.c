@@ -48,12 +48,13 @@ int gp_target_last_number(const char *status, const char *key)
     return number;
 }
 
-static bool read_status(gp_target_t *target)
+// Returns the process' own number, of whichever thread of its this is; 0 = there is none.
+static int read_status(gp_target_t *target)
 {
     char text[TEXT_SIZE];
     unsigned real = 0, effective = 0;
     if (!gp_target_read(target->pid, "status", text, sizeof(text), NULL))
-        return false;
+        return 0;
     const char *uids = strstr(text, "\nUid:"), *caught = strstr(text, "\nSigCgt:");
     if (uids != NULL)
         sscanf(uids, "\nUid: %u %u", &real, &effective);
@@ -63,15 +64,18 @@ static bool read_status(gp_target_t *target)
     target->own_pid = gp_target_last_number(text, "\nNSpid:");
     if (target->own_pid == 0)
         target->own_pid = target->pid;
-    return true;
+    return gp_target_last_number(text, "\nTgid:");
 }
 
 int gp_target_find(gp_target_t *target, pid_t pid, const char *subject)
 {
     char text[TEXT_SIZE];
     *target = (gp_target_t){.pid = pid};
-    if (!read_status(target) || !gp_target_read(pid, "stat", text, sizeof(text), NULL))
+    int leader = read_status(target);
+    if (leader == 0 || !gp_target_read(pid, "stat", text, sizeof(text), NULL))
         return gp_fail(subject, "no such process");
+    if (leader != (int)pid)
+        return gp_fail(subject, "it is a thread of process %d", leader);
     target->start = gp_census_start_time(text);
     if (geteuid() != 0 && geteuid() != target->uid)
         return gp_fail(subject, "the process belongs to another user: %s", strerror(EPERM));

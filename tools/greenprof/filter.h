@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// May what is under a filter of system calls (seccomp) be attached to? A call that a filter does not know mostly ends
+// the process, at once: nothing is tried in it.
+//
+// Model: the kernel shows root the filters of a stopped thread; they are run here, for every call that comes of
+// attaching (filter_calls.h). Where it does not, a container's filter is known by that this process is under it as
+// well, and so is the container's first one: then the calls are made in a child of this process. Source: seccomp(2),
+// ptrace(2) PTRACE_SECCOMP_GET_FILTER, proc_pid_status(5) Seccomp, Seccomp_filters.
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+// Look at a process before any of its threads is stopped: strict mode, and threads under different filters, are
+// refused.
+//   subject: for messages.
+// Returns 0 or EXIT_FAILED, with a message.
+int gp_filter_look(pid_t pid, const char *subject);
+
+// Judge the filters of a thread that is stopped by ptrace; it goes on as it was.
+//   code_at: of the instruction that makes system calls.
+// Returns 0 or EXIT_FAILED, with a message.
+int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, const char *subject);
