@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "coro/hook_time.h"
 #include "coro/switch.h"
 #include "greenlet/greenlet.h"
 #include "interpreter/api.h"
@@ -57,8 +58,10 @@ static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
     if (item == NULL || !is_sampling() || gp_py_type(item) != gp_py.tuple_type || gp_py.tuple_size(item) != 2 ||
         gp_py_type(gp_py.tuple_item(item, 1)) != timer_type)
         return item;
+    uint64_t begun = gp_hook_time_begin();
     cause.hub = gp_greenlet_current();
     cause.ticks = ticks_at(number(gp_py.tuple_item(item, 0)));
+    gp_hook_time_end(begun, 0);
     return item;
 }
 

@@ -2,9 +2,10 @@
 // What greenprof costs the program, as it measures itself.
 //
 // Model: four parts. What the handler takes, it measures itself. What a signal takes beside the handler (the timer's
-// interrupt, delivery, return) is measured once, on a thread of greenprof's own. What hooks take is the share of
-// samples that hit greenprof's code in the program's threads. And its own threads have CPU clocks. The sums are
-// counters of captures; what caches lose to it is in none of them.
+// interrupt, delivery, return) is measured once, on a thread of greenprof's own. What hooks take is
+// timed where they take more than a switch (coro/hook_time.h), counted where not, and corrected by the share of samples
+// that hit greenprof's code in the program's threads. And its own threads have CPU clocks. The sums are counters of
+// captures; what the program's caches lose to it is in none of them.
 #pragma once
 
 #include <stdint.h>
@@ -28,7 +29,8 @@ void gp_cost_begin(void);
 void gp_cost_read(gp_cost_t *cost);
 
 // What hooks took: hit_ns of samples that hit greenprof's code, of so many, with so many switches.
-uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, uint64_t samples, uint64_t sampled_ns);
+//   more_ns: see gp_hook_time_more_ns().
+uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, int64_t more_ns, uint64_t samples, uint64_t sampled_ns);
 
 // What a signal takes beside the handler, ns; 0 = it was not measured.
 uint64_t gp_cost_delivery_ns(void);
