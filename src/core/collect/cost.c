@@ -75,5 +75,6 @@ void gp_cost_read(gp_cost_t *cost)
         .delivery_ns = sums[2] * gp_cost_delivery_ns(),
         .own_ns = gp_thread_own_cpu_ns(),
         .program_ns = program_ns,
+        .switches = sums[3],
     };
 }

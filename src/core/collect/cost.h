@@ -15,11 +15,19 @@
 typedef struct gp_cost { // ns of CPU time since the process began
     uint64_t handler_ns, delivery_ns, hook_ns, own_ns;
     uint64_t program_ns; // of the program's threads: with the first three, without the last
+    uint64_t switches;
 } gp_cost_t;
 
 static inline uint64_t gp_cost_sum(const gp_cost_t *cost)
 {
     return cost->handler_ns + cost->delivery_ns + cost->hook_ns + cost->own_ns;
+}
+
+// What the program's threads used without greenprof.
+static inline uint64_t gp_cost_base_ns(const gp_cost_t *cost)
+{
+    uint64_t ours = cost->handler_ns + cost->delivery_ns + cost->hook_ns;
+    return cost->program_ns > ours ? cost->program_ns - ours : 0;
 }
 
 // Find greenprof's own code. Before the first sample; idempotent.

@@ -9,9 +9,9 @@ enum { LONGEST_NS = 20000 };
 __thread uint32_t gp_hook_time_left __attribute__((tls_model("initial-exec")));
 static _Atomic int64_t more_ns;
 
-void gp_hook_time_note(uint64_t begun, unsigned switches)
+void gp_hook_time_note(uint64_t took_ticks, unsigned switches)
 {
-    uint64_t now = gp_ticks(), took_ns = now > begun ? gp_ticks_to_ns(now - begun) : 0;
+    uint64_t took_ns = gp_ticks_to_ns(took_ticks);
     int64_t beyond_ns = (int64_t)(took_ns < LONGEST_NS ? took_ns : LONGEST_NS) - (int64_t)switches * GP_HOOK_SWITCH_NS;
     atomic_fetch_add_explicit(&more_ns, beyond_ns * GP_HOOK_TIMED_EVERY, memory_order_relaxed);
 }
