@@ -14,7 +14,8 @@
 #include "signal/ticks.h"
 
 enum {
-    GP_HOOK_SWITCH_NS = 30, // what a hooked switch takes more, as measured (tools/bench/README.md), where nothing is timed
+    GP_HOOK_SWITCH_NS =
+        30, // what a hooked switch takes more, as measured (tools/bench/README.md), where nothing is timed
     GP_HOOK_TIMED_EVERY = 61,
 };
 
