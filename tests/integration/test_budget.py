@@ -14,6 +14,20 @@ import check
 from capture import Capture
 
 
+PYTHON = "/usr/bin/python3"
+ROUNDS = 1000000
+SWITCHES = f"""
+import greenlet
+def body():
+    while True:
+        main.switch()
+main = greenlet.getcurrent()
+other = greenlet.greenlet(body)
+for _ in range({ROUNDS}):
+    other.switch()
+"""
+
+
 class Budget(check.Case):
     def start(self, number, seconds):
         """A program that computes; those of one test share a directory with no others."""
@@ -49,6 +63,22 @@ class Budget(check.Case):
         rate, = re.findall(r"with (\d+) samples a second", said)
         self.assertLess(int(rate), 10000)
         self.assertRegex(said, r"signals 0\.\d+ s \(\d+\.\d us each, as measured at the start\)")
+        self.assertNotIn("alone cost", said)
+
+    def test_hooks_alone(self):
+        """A program that does little but switch: no rate of samples brings it within a thousandth."""
+        if subprocess.run([PYTHON, "-c", "import greenlet"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no greenlet for /usr/bin/python3")
+        output = os.path.join(self.directory, "switches.greenprof")
+        done = subprocess.run([check.GREENPROF, "run", "--budget", "0.1%", "-o", output, "--", PYTHON, "-c", SWITCHES],
+                              capture_output=True, text=True, timeout=check.LIMIT_SECONDS, check=True,
+                              env={**os.environ, "XDG_RUNTIME_DIR": self.directory})
+        self.assertRegex(done.stderr, r"the hooks of \d+ switches a second alone cost \S+ %, more than the budget of 0\.1 %")
+        for command in ("info", "report"):
+            said = check.greenprof(command, output).stdout.decode()
+            rate, percent = re.findall(r"budget +0\.1%.*; the hooks of (\d+) switches a second alone cost (\S+)%", said)[0]
+            self.assertGreater(float(percent), 0.1)
+        self.near("switches", int(rate) * Capture(output).process_cpu_ns / 1e9, 2 * ROUNDS, 0.01)
 
     def test_processes_share(self):
         """And one that was killed is forgotten."""

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/budget.h"
 #include "nameless.h"
 #include "print.h"
 #include "report/report_words.h"
@@ -170,6 +171,17 @@ double gp_report_own_share(const gp_dataset_t *dataset)
     return program > own ? (double)(own + dataset->totals.own_cpu_ns) / (double)(program - own) : 0;
 }
 
+// What no rate of samples changes.
+static void print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
+{
+    uint64_t own = own_in_threads(dataset), program = dataset->totals.process_cpu_ns;
+    uint32_t ppm;
+    double hooks = program > own ? (double)dataset->counters[GP_COUNTER_HOOK_NS] / (double)(program - own) : 0;
+    if (gp_budget_parse(budget, &ppm) && hooks * 1e6 > ppm)
+        printf("; the hooks of %.0f switches a second alone cost %.2g%%",
+               (double)dataset->counters[GP_COUNTER_SWITCHES] * 1e9 / (double)program, hooks * 100);
+}
+
 void gp_report_print_budget(const gp_dataset_t *dataset)
 {
     const gp_dataset_meta_t *budget = gp_dataset_meta(dataset, "budget");
@@ -181,6 +193,7 @@ void gp_report_print_budget(const gp_dataset_t *dataset)
     if (dataset->counters[GP_COUNTER_RATE_LOWERED] > 0 && dataset->sampled_ns > 0)
         printf(", with %.0f samples a second of CPU time in place of %" PRIu32,
                (double)dataset->samples * 1e9 / (double)dataset->sampled_ns, dataset->header.frequency_hz);
+    print_hooks_beyond(dataset, budget->value);
     printf("\n");
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coro/hook_time.h"
 #include "coro/registry.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
@@ -143,8 +144,10 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
     }
     bool sampling = is_sampling();
     if (sampling) {
+        uint64_t begun = gp_hook_time_begin();
         switch_to(target);
         end_if_over(gp_py.tuple_item(pair, 0));
+        gp_hook_time_end(begun, 1);
     }
     if (!sampling && tracing)
         stop_tracing();
@@ -275,6 +278,7 @@ void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
 {
     if (!is_booked())
         return;
+    uint64_t begun = gp_hook_time_begin();
     prof_coro_t *current =
         gp_thread_self != NULL ? atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed) : NULL;
     if (current != NULL && from == gp_greenlet_here.last)
@@ -284,18 +288,34 @@ void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
         gp_greenlet_here.ended = gp_greenlet_take(from);
     }
     prepare_switch(to);
+    if (__builtin_expect(begun != 0, 0))
+        gp_greenlet_here.leaving_ticks = gp_ticks() - begun;
+}
+
+// The other half of a switch that is timed, on the greenlet that has been switched to. What greenlet itself did between
+// them is left out. 0 = it is not timed.
+static uint64_t take_begun(void)
+{
+    uint64_t took = gp_greenlet_here.leaving_ticks;
+    if (__builtin_expect(took == 0, 1))
+        return 0;
+    gp_greenlet_here.leaving_ticks = 0;
+    return gp_ticks() - took;
 }
 
 void gp_greenlet_starting(gp_py_t *to)
 {
+    uint64_t begun = take_begun();
     gp_step_here.waiting = GP_STEP_HAS_NOT_BEGUN; // the frames that are there belong to its starter
     if (is_booked())
         switch_to(to);
     gp_step_here.waiting = 0;
+    gp_hook_time_end(begun, 1);
 }
 
 void gp_greenlet_switched(void)
 {
+    uint64_t begun = take_begun();
     if (!is_entered())
         gp_greenlet_enter();
     gp_py_t *now = (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
@@ -308,6 +328,7 @@ void gp_greenlet_switched(void)
         if (!gp_cpython_parked_is_known())
             learn_from_any();
     }
+    gp_hook_time_end(begun, 1);
 }
 
 static void run_as(const gp_greenlet_t *record, uintptr_t waiting)
@@ -344,6 +365,7 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     gp_py_t *greenlet = real_new(type, args, keywords);
     if (greenlet == NULL)
         return NULL;
+    uint64_t begun = gp_hook_time_begin();
     static gp_py_t *last_type;
     if (type != last_type) { // a library's own kind, the first of which comes before any is woken
         last_type = type;
@@ -352,6 +374,7 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     if (is_sampling() && !is_entered())
         gp_greenlet_enter();
     add(greenlet, gp_hub_is_one(type, args) ? NULL : gp_greenlet_spawner());
+    gp_hook_time_end(begun, 0);
     return greenlet;
 }
 
@@ -360,7 +383,9 @@ static void on_dealloc(gp_py_t *greenlet)
 {
     uint64_t references = 0;
     if (!is_active(greenlet)) {
+        uint64_t begun = gp_hook_time_begin();
         gp_coro_retire(gp_greenlet_take(greenlet));
+        gp_hook_time_end(begun, 0);
         real_dealloc(greenlet);
         return;
     }

@@ -51,7 +51,8 @@ typedef struct gp_greenlet_here {
     prof_coro_t *ended; // a greenlet's that is over, but still runs
     const void *next;   // the greenlet that is being switched to, and its record
     gp_greenlet_t next_record;
-    uint32_t epoch; // sampling epoch in which the running greenlet is known, where switches are seen
+    uint32_t epoch;         // sampling epoch in which the running greenlet is known, where switches are seen
+    uint64_t leaving_ticks; // what a switch in progress took so far, where it is timed; else 0
 } gp_greenlet_here_t;
 
 extern __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));

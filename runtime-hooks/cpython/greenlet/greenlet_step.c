@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "coro/hook_time.h"
 #include "coro/switch.h"
 #include "greenlet/greenlet.h"
 #include "interpreter/frame_walk.h"
@@ -17,6 +18,8 @@ void gp_step_begin(gp_step_t *outer, const gp_greenlet_t *record, uintptr_t wait
 {
     gp_park_t park = {
         .sp = (uintptr_t)__builtin_frame_address(0)}; // no place to go on: a stepping task is walked from its frames
+    bool sampling = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
+    uint64_t begun = sampling ? gp_hook_time_begin() : 0;
     *outer = gp_step_here;
     gp_step_here = (gp_step_t){
         .task = record->object,
@@ -27,20 +30,24 @@ void gp_step_begin(gp_step_t *outer, const gp_greenlet_t *record, uintptr_t wait
         .waiting = waiting,
     };
     atomic_signal_fence(memory_order_seq_cst);
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+    if (sampling)
         gp_switch_to(gp_step_here.coro, gp_step_here.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     gp_step_here.waiting = 0;
     set_base(gp_step_here.base);
+    gp_hook_time_end(begun, 1);
 }
 
 void gp_step_end(const gp_step_t *outer)
 {
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
+    bool sampling = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
+    uint64_t begun = sampling ? gp_hook_time_begin() : 0;
     gp_greenlet_t next = gp_greenlet_running(outer);
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+    if (sampling)
         gp_switch_to(next.coro, next.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     gp_step_here = *outer;
     set_base(outer->base);
+    gp_hook_time_end(begun, 1);
 }

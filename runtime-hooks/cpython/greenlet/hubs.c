@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "coro/hook_time.h"
 #include "coro/switch.h"
 #include "greenlet/greenlet.h"
 #include "interpreter/api.h"
@@ -30,16 +31,45 @@ static bool is_sampling(void)
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
 }
 
+// A moment at which both clocks were read, of each thread: until it is old, the distance to it tells the ticks of
+// others.
+static __thread struct {
+    double seconds; // of CLOCK_MONOTONIC, which is time.monotonic()
+    double ticks_per_second;
+    uint64_t ticks, old_ticks; // and from when on the two may have drifted apart
+} anchor __attribute__((tls_model("initial-exec")));
+
+__attribute__((noinline)) static void set_anchor(void)
+{
+    enum { PER_SECOND = 100 }; // a clock that is being adjusted by 500 ppm drifts by 5 us meanwhile
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    anchor.ticks = gp_ticks();
+    anchor.seconds = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    anchor.ticks_per_second = (double)gp_ticks_hz();
+    anchor.old_ticks = anchor.ticks + gp_ticks_hz() / PER_SECOND;
+}
+
 // A moment of time.monotonic(), in ticks.
 static uint64_t ticks_at(double seconds)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double ahead = seconds - (double)now.tv_sec - (double)now.tv_nsec * 1e-9;
-    uint64_t ticks = gp_ticks(), distance = gp_ticks_from_ns((uint64_t)((ahead < 0 ? -ahead : ahead) * 1e9));
-    if (ahead >= 0)
-        return ticks + distance;
-    return distance < ticks ? ticks - distance : 1;
+    static const double YEAR_S = 3.2e7;
+    uint64_t now = gp_ticks();
+    if (now >= anchor.old_ticks || now < anchor.ticks)
+        set_anchor();
+    double ahead = seconds - anchor.seconds;
+    int64_t distance = (int64_t)((ahead > YEAR_S    ? YEAR_S
+                                  : ahead > -YEAR_S ? ahead
+                                                    : -YEAR_S) *
+                                 anchor.ticks_per_second);
+    return distance > 0 || (uint64_t)-distance < anchor.ticks ? anchor.ticks + (uint64_t)distance : 1;
+}
+
+// The greenlet that runs on the calling thread: by what greenlet keeps of it, where that is known.
+static const void *running(void)
+{
+    const void *now = gp_language_running(gp_greenlet_here.state);
+    return now != NULL ? now : gp_greenlet_current();
 }
 
 static double number(gp_py_t *object)
@@ -57,15 +87,17 @@ static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
     if (item == NULL || !is_sampling() || gp_py_type(item) != gp_py.tuple_type || gp_py.tuple_size(item) != 2 ||
         gp_py_type(gp_py.tuple_item(item, 1)) != timer_type)
         return item;
-    cause.hub = gp_greenlet_current();
+    uint64_t begun = gp_hook_time_begin();
+    cause.hub = running();
     cause.ticks = ticks_at(number(gp_py.tuple_item(item, 0)));
+    gp_hook_time_end(begun, 0);
     return item;
 }
 
 static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
 {
     gp_py_t *events = real_poll(self, args, count, names);
-    if (cause.hub != NULL && is_sampling() && cause.hub == gp_greenlet_current())
+    if (cause.hub != NULL && is_sampling() && cause.hub == running())
         cause.ticks = gp_ticks();
     return events;
 }

@@ -21,6 +21,7 @@
 #include "collect/samples.h"
 #include "collect/sleepers.h"
 #include "collect/thread_sleeps.h"
+#include "coro/hook_time.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
@@ -459,8 +460,9 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     }
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
-    counters[GP_COUNTER_HOOK_NS] = gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES],
-                                                    counters[GP_COUNTER_SAMPLES], gp_sampler_process_cpu_ns());
+    counters[GP_COUNTER_HOOK_NS] =
+        gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES], gp_hook_time_more_ns(),
+                         counters[GP_COUNTER_SAMPLES], gp_sampler_process_cpu_ns());
     counters[GP_COUNTER_DELIVERY_NS] = counters[GP_COUNTER_SIGNALS] * gp_cost_delivery_ns();
     counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_left_children();
     void (*add)(uint64_t counters[GP_COUNTER_COUNT]) = atomic_load_explicit(&others_counters, memory_order_acquire);
@@ -492,6 +494,7 @@ void gp_collector_after_fork(void)
     atomic_store_explicit(&wanted, 0, memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
     memset(gone_counters, 0, sizeof(gone_counters));
+    gp_hook_time_in_child();
     atomic_store_explicit(&waiting, 0, memory_order_relaxed);
     gp_news_forget();
     gp_thread_sleeps_after_fork();

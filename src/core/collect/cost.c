@@ -6,6 +6,7 @@
 
 #include "collect/collector.h"
 #include "collect/sampler.h"
+#include "coro/hook_time.h"
 #include "coro/threads.h"
 #include "signal/handler.h"
 
@@ -45,20 +46,21 @@ void gp_cost_begin(void)
         dl_iterate_phdr(find_own, NULL);
 }
 
-enum {
-    SWITCH_NS = 30, // what a hooked switch takes more, as measured (tools/bench/README.md), until samples tell better
-    TRUSTED_HITS = 50, // samples in hooks from which on they do
-};
+enum { TRUSTED_HITS = 50 }; // samples in hooks from which on they tell better than the number of switches
 
 // Few samples hit a hook, and at 10 Hz each stands for 100 ms: until there are some, it is mostly the number of
-// switches that counts.
-uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, uint64_t samples, uint64_t sampled_ns)
+// switches that counts, and what was timed. That includes what hooks call outside of greenprof's code, where samples
+// are not hits: they only add to it.
+uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, int64_t more_ns, uint64_t samples, uint64_t sampled_ns)
 {
-    if (switches == 0 || samples == 0 || sampled_ns == 0)
+    double counted_ns = (double)switches * GP_HOOK_SWITCH_NS + (double)more_ns;
+    if (counted_ns <= 0)
         return hit_ns;
-    double weight_ns = (double)sampled_ns / (double)samples, by_count_ns = (double)switches * SWITCH_NS;
-    return (uint64_t)(by_count_ns * ((double)hit_ns / weight_ns + TRUSTED_HITS) /
-                      (by_count_ns / weight_ns + TRUSTED_HITS));
+    if (samples == 0 || sampled_ns == 0)
+        return (uint64_t)counted_ns;
+    double weight_ns = (double)sampled_ns / (double)samples;
+    double told_ns = counted_ns * ((double)hit_ns / weight_ns + TRUSTED_HITS) / (counted_ns / weight_ns + TRUSTED_HITS);
+    return (uint64_t)(more_ns > 0 && told_ns < counted_ns ? counted_ns : told_ns);
 }
 
 void gp_cost_read(gp_cost_t *cost)
@@ -69,9 +71,10 @@ void gp_cost_read(gp_cost_t *cost)
     gp_collector_sum(which, sums, sizeof(which) / sizeof(which[0]));
     *cost = (gp_cost_t){
         .handler_ns = sums[0],
-        .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], sums[4], program_ns),
+        .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], gp_hook_time_more_ns(), sums[4], program_ns),
         .delivery_ns = sums[2] * gp_cost_delivery_ns(),
         .own_ns = gp_thread_own_cpu_ns(),
         .program_ns = program_ns,
+        .switches = sums[3],
     };
 }

@@ -2,9 +2,10 @@
 // What greenprof costs the program, as it measures itself.
 //
 // Model: four parts. What the handler takes, it measures itself. What a signal takes beside the handler (the timer's
-// interrupt, delivery, return) is measured once, on a thread of greenprof's own. What hooks take is the share of
-// samples that hit greenprof's code in the program's threads. And its own threads have CPU clocks. The sums are
-// counters of captures; what caches lose to it is in none of them.
+// interrupt, delivery, return) is measured once, on a thread of greenprof's own. What hooks take is
+// timed where they take more than a switch (coro/hook_time.h), counted where not, and corrected by the share of samples
+// that hit greenprof's code in the program's threads. And its own threads have CPU clocks. The sums are counters of
+// captures; what the program's caches lose to it is in none of them.
 #pragma once
 
 #include <stdint.h>
@@ -14,11 +15,19 @@
 typedef struct gp_cost { // ns of CPU time since the process began
     uint64_t handler_ns, delivery_ns, hook_ns, own_ns;
     uint64_t program_ns; // of the program's threads: with the first three, without the last
+    uint64_t switches;
 } gp_cost_t;
 
 static inline uint64_t gp_cost_sum(const gp_cost_t *cost)
 {
     return cost->handler_ns + cost->delivery_ns + cost->hook_ns + cost->own_ns;
+}
+
+// What the program's threads used without greenprof.
+static inline uint64_t gp_cost_base_ns(const gp_cost_t *cost)
+{
+    uint64_t ours = cost->handler_ns + cost->delivery_ns + cost->hook_ns;
+    return cost->program_ns > ours ? cost->program_ns - ours : 0;
 }
 
 // Find greenprof's own code. Before the first sample; idempotent.
@@ -28,7 +37,8 @@ void gp_cost_begin(void);
 void gp_cost_read(gp_cost_t *cost);
 
 // What hooks took: hit_ns of samples that hit greenprof's code, of so many, with so many switches.
-uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, uint64_t samples, uint64_t sampled_ns);
+//   more_ns: see gp_hook_time_more_ns().
+uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, int64_t more_ns, uint64_t samples, uint64_t sampled_ns);
 
 // What a signal takes beside the handler, ns; 0 = it was not measured.
 uint64_t gp_cost_delivery_ns(void);

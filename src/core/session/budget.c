@@ -48,6 +48,18 @@ unsigned gp_budget_lowered_to(void)
     return atomic_load_explicit(&lowered_to, memory_order_relaxed);
 }
 
+bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
+{
+    gp_cost_t cost;
+    if (gp_budget_ppm() == 0)
+        return false;
+    gp_cost_read(&cost);
+    double base_ns = (double)gp_cost_base_ns(&cost), program_ns = (double)cost.program_ns;
+    *percent = base_ns > 0 ? (double)cost.hook_ns * 100 / base_ns : 0;
+    *switches_per_s = program_ns > 0 ? (double)cost.switches * 1e9 / program_ns : 0;
+    return *percent * 1e4 > gp_budget_ppm();
+}
+
 static void count(enum gp_counter counter)
 {
     atomic_fetch_add_explicit(&gp_thread_orphan_counters[counter], 1, memory_order_relaxed);
@@ -56,13 +68,6 @@ static void count(enum gp_counter counter)
 static double clamp(double value, double low, double high)
 {
     return value < low ? low : value > high ? high : value;
-}
-
-// What the program's threads used without greenprof.
-static uint64_t base_of(const gp_cost_t *cost)
-{
-    uint64_t ours = cost->handler_ns + cost->delivery_ns + cost->hook_ns;
-    return cost->program_ns > ours ? cost->program_ns - ours : 0;
 }
 
 static double since(uint64_t now, uint64_t before)
@@ -84,7 +89,7 @@ static void begin_anew(uint64_t now_ns)
 static void take_means(double seconds)
 {
     double share = clamp(seconds / MEAN_S, 0, 1);
-    double base_ns = since(base_of(&state.now), base_of(&state.before));
+    double base_ns = since(gp_cost_base_ns(&state.now), gp_cost_base_ns(&state.before));
     double cost_ns = since(gp_cost_sum(&state.now), gp_cost_sum(&state.before));
     double may = (double)gp_budget_ppm() / 1e6;
     state.base += (base_ns / seconds - state.base) * share;

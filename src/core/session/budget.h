@@ -10,6 +10,7 @@
 // so.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { GP_BUDGET_LEAST_HZ = 10 };
@@ -25,3 +26,7 @@ uint32_t gp_budget_ppm(void);
 
 // Samples a second at present, or 0 where the budget did not make them fewer. Any thread.
 unsigned gp_budget_lowered_to(void);
+
+// Do hooks alone take more than the budget, whatever the rate? Then percent: of the CPU time that the program used
+// without greenprof; switches_per_s: of CPU time. Since the process began. Caller holds the drain lock.
+bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s);

@@ -78,13 +78,20 @@ static const char *trouble(const gp_recording_t *recording, const gp_closing_t *
     return closing->is_whole ? NULL : "the end of it is not written: the disk is too slow";
 }
 
-// What the budget did: the rate that it came to.
+// What the budget did: the rate that it came to, and what no rate changes.
 static int budget_note(char *text, size_t size)
 {
     unsigned hz = gp_budget_lowered_to();
+    double percent, switches, may = gp_budget_ppm() / 1e4;
+    int used = 0;
     text[0] = '\0';
-    return hz == 0 ? 0
-                   : snprintf(text, size, "rate lowered to %u Hz to stay within %.4g %%", hz, gp_budget_ppm() / 1e4);
+    if (hz != 0)
+        used = snprintf(text, size, "rate lowered to %u Hz to stay within %.4g %%", hz, may);
+    if (gp_budget_spent_by_hooks(&percent, &switches))
+        used += snprintf(text + used, size - (size_t)used,
+                         "%sthe hooks of %.0f switches a second alone cost %.2g %%, more than the budget of %.4g %%",
+                         used > 0 ? ", " : "", switches, percent, may);
+    return used;
 }
 
 // Captures of child processes are files beside it, where they used the CPU and are followed.
@@ -112,7 +119,7 @@ static const char *note(const gp_closing_t *closing, char *text, size_t size)
 void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing)
 {
     static bool is_said;
-    char line[GP_CLOSING_LINE_SIZE], text[192];
+    char line[GP_CLOSING_LINE_SIZE], text[256];
     asked_t asked;
     if (is_said || !read_asked(&asked))
         return;

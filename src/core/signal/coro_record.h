@@ -54,6 +54,12 @@ struct prof_coro {
     _Atomic uint64_t longest_ticks;              // longest slice
     _Atomic uintptr_t park_pc, park_sp, park_fp; // where it will go on, while it does not run; pc 0 = not known
     _Atomic uint64_t switches;                   // times it was switched to
+
+    // Constant while live; here, because every switch to it reads them beside the ledger.
+    uint32_t kind;      // enum gp_coro_kind
+    uint32_t hook_mark; // its runtime hook's, 0 at birth; set by it later, too
+    uint64_t birth_ticks;
+
     _Atomic uint64_t off_ns;     // of its slices, what it was not on the CPU; may be a little below zero. See slice.h
     _Atomic uint64_t blocked_ns; // of that, its thread slept in the kernel
     _Atomic uint64_t begun;      // ticks: less the time between sampling epochs, when it was born
@@ -64,7 +70,6 @@ struct prof_coro {
     // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler
     // and the collector read. Odd = being written.
     _Atomic uint32_t trace_seq;
-    uint32_t kind; // enum gp_coro_kind
     _Atomic uint64_t trace[2];
     _Atomic uint64_t span; // what is open, see src/core/trace/span_slot.h; inherited, too
 
@@ -76,7 +81,6 @@ struct prof_coro {
     uintptr_t entry;  // address of its entry function, 0 = unknown
     uintptr_t object; // of its language, for gp_language_t.walk_parked(); 0 = none. Or set before it runs
     _Atomic(struct gp_thread *) thread; // of a thread's own stack: the thread's block
-    uint64_t birth_ticks;
     uint64_t birth_trace[2];
     uint32_t spawn_site;  // where it was created, see src/core/coro/spawn.h; 0 = not known
     uint32_t region_kind; // of an unannounced stack: enum gp_region_kind bits
@@ -104,7 +108,6 @@ struct prof_coro {
     // the hook's.
     bool (*_Atomic is_gone)(const struct prof_coro *coro);
     uintptr_t subject;
-    uint32_t hook_mark;     // its runtime hook's, 0 at birth
     _Atomic uint32_t owner; // enum gp_coro_owner
     uint32_t keeps_stack;   // its owner says when [lo, hi) goes; constant while live, but for a thread's
     uint32_t shares_stack;  // [lo, hi) is others' stack as well, and not in the table of regions; constant while live

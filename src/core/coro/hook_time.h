@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What a runtime's hooks take of the program's threads, where that is more than GP_HOOK_SWITCH_NS a switch.
+//
+// Model: a hook that costs more than the switch itself (an interpreter is asked, records are made, caches are cold)
+// times every GP_HOOK_TIMED_EVERY-th of its calls by the switch clock, and what that took stands for those between.
+// A prime number, because programs switch in rounds.
+//
+// Order of calls: gp_hook_time_begin(), and where it said that this call is timed, gp_hook_time_end(). Threads: any,
+// each with its own count. Signals: not safe.
+#pragma once
+
+#include <stdint.h>
+
+#include "signal/ticks.h"
+
+enum {
+    GP_HOOK_SWITCH_NS =
+        30, // what a hooked switch takes more, as measured (tools/bench/README.md), where nothing is timed
+    GP_HOOK_TIMED_EVERY = 61,
+};
+
+extern __thread uint32_t gp_hook_time_left __attribute__((tls_model("initial-exec"))); // calls until the next timed one
+
+// Ticks; 0 = this call is not timed. Cost: a decrement.
+static inline uint64_t gp_hook_time_begin(void)
+{
+    if (__builtin_expect(gp_hook_time_left-- != 0, 1))
+        return 0;
+    gp_hook_time_left = GP_HOOK_TIMED_EVERY - 1;
+    return gp_ticks();
+}
+
+void gp_hook_time_note(uint64_t took_ticks, unsigned switches);
+
+// The call is over. begun: what gp_hook_time_begin() said; later by as much as the program did between. switches: calls
+// of gp_switch_to() in it, which are counted anyway.
+static inline void gp_hook_time_end(uint64_t begun, unsigned switches)
+{
+    if (__builtin_expect(begun != 0, 0)) // the clock is read here: code that is rarely called is not in the caches
+        gp_hook_time_note(gp_ticks() - begun, switches);
+}
+
+// Of all threads since the process began, beyond GP_HOOK_SWITCH_NS a switch; less than 0 where hooks take less. Any
+// thread.
+int64_t gp_hook_time_more_ns(void);
+
+// The child of fork() begins anew.
+void gp_hook_time_in_child(void);
