@@ -4,7 +4,8 @@
 // Model: each request of a batch is held against the target; of those that are slow the capture is read again, once a
 // batch, together with the parts before it in which they began, and a folder of files is made for each. What the
 // capture says of a request may come a moment after its end, so the last second is waited for. Requests that have not
-// ended are looked for at each batch as well: a process that hangs goes on saying which of its spans are open.
+// ended are looked for at each batch as well: a process that hangs goes on saying which of its spans are open. So are
+// coroutines that do not give their thread back while no request of theirs is open.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@
 
 enum { KEEP = 100, KEEP_MAX = 1000000 };
 
-#define SETTLED_NS UINT64_C(1000000000)
+#define SETTLED_NS    UINT64_C(1000000000)
+#define HELD_LEAST_NS UINT64_C(1000000000) // where all that is open is asked for
 
 typedef struct slow {
     char *path;
@@ -165,6 +167,26 @@ static int write_open(slow_t *slow, const gp_batch_t *batch, const gp_slow_found
     return result;
 }
 
+// Those that hold their threads.
+static int write_held(slow_t *slow, const gp_batch_t *batch, const gp_slow_found_t *found, int directory, char *error)
+{
+    gp_slow_means_t means = means_of(slow, directory);
+    uint64_t least_ns = slow->stuck_ns != 0 ? slow->stuck_ns : HELD_LEAST_NS;
+    gp_held_found_t *held;
+    size_t count;
+    means.recovery = found->recovery;
+    means.fd = found->fd;
+    int result = gp_slow_held_list(found->process, least_ns, found->recovery, slow->symbolizer, &held, &count);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        result = gp_slow_files_write_held(&means, batch, &held[i], least_ns, error);
+        held[i].coro->is_told = result == 0;
+    }
+    free(held);
+    if (result == 0 && count > 0)
+        gp_slow_files_keep(directory, slow->keep);
+    return result;
+}
+
 static int send_open(slow_t *slow, const gp_batch_t *batch, int directory, char *error)
 {
     gp_slow_found_t found;
@@ -175,6 +197,8 @@ static int send_open(slow_t *slow, const gp_batch_t *batch, int directory, char 
         result = write_open(slow, batch, &found, directory, error);
     if (result == 0 && found.count > 0)
         gp_slow_files_keep(directory, slow->keep);
+    if (result == 0 && found.process != NULL)
+        result = write_held(slow, batch, &found, directory, error);
     gp_slow_open_free_found(&found);
     return result;
 }

@@ -15,23 +15,18 @@
 
 #include "base/hex.h"
 #include "export/formats.h"
-#include "export/json_text.h"
 #include "export/output.h"
-#include "fleet/slow_parts.h"
-#include "report/build.h"
+#include "fleet/slow_files_private.h"
 
-enum { NAME_SIZE = 160, ENDPOINT_CHARS = 48, STAMP_CHARS = 20, TRACE_SIZE = 33 };
+enum { ENDPOINT_CHARS = 48, STAMP_CHARS = 20, TRACE_SIZE = 33 };
 
 #define JSON_NAME       "request.json"
 #define COROUTINES_NAME "coroutines.txt"
 #define OPEN            "-open-"
 #define SLACK_NS        UINT64_C(1000000000) // what is written may be on the disk later
 
-typedef struct view { // a file made of the capture
-    const char *name, *format;
-    gp_by_t by;
-    gp_measure_t measure;
-} view_t;
+typedef gp_slow_view_t view_t;
+typedef gp_slow_capture_t capture_t;
 
 static const view_t views[] = {
     {"request.prof", "pstats", GP_BY_NONE, GP_MEASURE_CPU},
@@ -41,13 +36,9 @@ static const view_t views[] = {
 };
 enum { VIEWS = sizeof(views) / sizeof(views[0]) };
 
-typedef struct capture { // what the files are made of
-    const gp_slow_means_t *means;
-    const gp_batch_t *batch;
-    gp_slow_parts_t parts;
-    gp_dataset_t *dataset; // NULL = the capture is not there any more
-    gp_requests_t *requests;
-} capture_t;
+// Besides these, of held threads: see slow_files_held.c.
+static const char *const others[] = {JSON_NAME, COROUTINES_NAME, GP_SLOW_HELD_FILES};
+enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
 // --- names
 
@@ -62,19 +53,17 @@ static void put_endpoint(char *text, size_t size, const char *endpoint)
     text[count] = '\0';
 }
 
-// In the order of their ends: "20261124T144243.088Z-380ms-GET_mixed-SPAN", "...Z-5012ms-open-GET_mixed-SPAN".
-static void name_folder(const gp_slow_request_t *slow, char name[NAME_SIZE])
+void gp_slow_files_name(uint64_t end_ns, uint64_t took_ns, const char *between, const char *words, uint64_t id,
+                        char name[GP_SLOW_NAME_SIZE])
 {
-    const gp_row_request_t *row = slow->row;
     char stamp[STAMP_CHARS], endpoint[ENDPOINT_CHARS + 1];
-    uint64_t end_ns = row->start_ns + row->latency_ns;
     time_t seconds = (time_t)(end_ns / 1000000000);
     struct tm date;
     gmtime_r(&seconds, &date);
     strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", &date);
-    put_endpoint(endpoint, sizeof(endpoint), row->endpoint);
-    snprintf(name, NAME_SIZE, "%s.%03uZ-%" PRIu64 "ms%s%s-%016" PRIx64, stamp, (unsigned)(end_ns / 1000000 % 1000),
-             row->latency_ns / 1000000, slow->is_open ? OPEN : "-", endpoint, row->span);
+    put_endpoint(endpoint, sizeof(endpoint), words);
+    snprintf(name, GP_SLOW_NAME_SIZE, "%s.%03uZ-%" PRIu64 "ms%s%s-%016" PRIx64, stamp,
+             (unsigned)(end_ns / 1000000 % 1000), took_ns / 1000000, between, endpoint, id);
 }
 
 static bool is_ours(const char *name)
@@ -94,8 +83,8 @@ static void remove_folder(int directory, const char *name)
     int folder = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return;
-    unlinkat(folder, JSON_NAME, 0);
-    unlinkat(folder, COROUTINES_NAME, 0);
+    for (size_t i = 0; i < OTHERS; i++)
+        unlinkat(folder, others[i], 0);
     for (size_t i = 0; i < VIEWS; i++)
         unlinkat(folder, views[i].name, 0);
     close(folder);
@@ -196,34 +185,51 @@ static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow
     put_times(json, &capture->requests->items[request].ledger);
 }
 
-static int write_json(int folder, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
+int gp_slow_files_json(int folder, const char *name, gp_json_t *json)
 {
-    int fd = openat(folder, JSON_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (out == NULL) {
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    *json = (gp_json_t){.out = fd >= 0 ? fdopen(fd, "w") : NULL};
+    if (json->out == NULL) {
         int error = -errno;
         if (fd >= 0)
             close(fd);
         return error;
     }
-    gp_json_t json = {.out = out};
-    gp_json_open(&json, '{');
-    put_request(&json, capture, slow, request);
-    gp_json_close(&json, '}');
-    fputc('\n', out);
-    int error = gp_output_state(out);
-    if (fclose(out) != 0 && error == 0)
+    gp_json_open(json, '{');
+    return 0;
+}
+
+int gp_slow_files_json_end(gp_json_t *json)
+{
+    gp_json_close(json, '}');
+    fputc('\n', json->out);
+    int error = gp_output_state(json->out);
+    if (fclose(json->out) != 0 && error == 0)
         error = -errno;
     return error;
 }
 
-static int write_view(const capture_t *capture, const view_t *view, const gp_report_options_t *chosen, const char *path)
+static int write_json(int folder, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
+{
+    gp_json_t json;
+    int error = gp_slow_files_json(folder, JSON_NAME, &json);
+    if (error < 0)
+        return error;
+    put_request(&json, capture, slow, request);
+    return gp_slow_files_json_end(&json);
+}
+
+int gp_slow_files_view(const capture_t *capture, const view_t *view, const gp_report_options_t *chosen,
+                       const char *folder)
 {
     const gp_exporter_t *format = gp_exporter_find(view->format);
     gp_report_options_t options = *chosen;
+    char path[PATH_MAX];
     options.by = view->by;
     options.measure = view->measure;
     options.wants = format->wants;
+    if (snprintf(path, sizeof(path), "%s/%s", folder, view->name) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
     gp_report_t *report = gp_report_from_capture(capture->dataset, &options, capture->means->symbolizer);
     if (report == NULL)
         return -errno;
@@ -242,7 +248,6 @@ static int write_views(const capture_t *capture, uint32_t request, const char *f
          *coros = calloc(dataset->coro_count + 1, sizeof(bool)),
          *requests = calloc(capture->requests->count + 1, sizeof(bool));
     int result = traces != NULL && coros != NULL && requests != NULL ? 0 : -ENOMEM;
-    char path[PATH_MAX];
     if (result == 0)
         traces[item->trace] = coros[item->coro] = requests[request] = true;
     const gp_report_options_t options = {
@@ -251,18 +256,16 @@ static int write_views(const capture_t *capture, uint32_t request, const char *f
         .requests_chosen = requests,
     };
     for (size_t i = 0; i < VIEWS && result == 0; i++)
-        if (snprintf(path, sizeof(path), "%s/%s", folder, views[i].name) >= (int)sizeof(path))
-            result = -ENAMETOOLONG;
-        else
-            result = write_view(capture, &views[i], &options, path);
+        result = gp_slow_files_view(capture, &views[i], &options, folder);
     free(traces);
     free(coros);
     free(requests);
     return result;
 }
 
-static int fill_folder(const capture_t *capture, const gp_slow_request_t *slow, int folder, const char *path)
+static int fill_folder(const capture_t *capture, const void *subject, int folder, const char *path)
 {
+    const gp_slow_request_t *slow = subject;
     uint32_t request = find_request(capture, slow->row->span);
     int result = write_json(folder, capture, slow, request);
     if (result == 0 && request != GP_INDEX_NONE)
@@ -276,12 +279,11 @@ static int fill_folder(const capture_t *capture, const gp_slow_request_t *slow, 
     return result;
 }
 
-static int write_request(const capture_t *capture, const gp_slow_request_t *slow)
+int gp_slow_files_make(const capture_t *capture, const char *name, gp_slow_fill_t *fill, const void *subject)
 {
     int directory = capture->means->directory;
-    char name[NAME_SIZE], part[NAME_SIZE + 8], whole[PATH_MAX];
+    char part[GP_SLOW_NAME_SIZE + 8], whole[PATH_MAX];
     struct stat status;
-    name_folder(slow, name);
     snprintf(part, sizeof(part), ".%s.part", name);
     if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
         return 0; // it came before
@@ -291,7 +293,7 @@ static int write_request(const capture_t *capture, const gp_slow_request_t *slow
     if (mkdirat(directory, part, 0700) < 0)
         return -errno;
     int folder = openat(directory, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int result = folder >= 0 ? fill_folder(capture, slow, folder, whole) : -errno;
+    int result = folder >= 0 ? fill(capture, subject, folder, whole) : -errno;
     if (folder >= 0)
         close(folder);
     if (result == 0 && renameat(directory, part, directory, name) < 0)
@@ -301,8 +303,16 @@ static int write_request(const capture_t *capture, const gp_slow_request_t *slow
     return result;
 }
 
-// The capture as it would be if its process were killed now.
-static int add_recovered(const capture_t *capture, gp_captures_t *captures)
+static int write_request(const capture_t *capture, const gp_slow_request_t *slow)
+{
+    const gp_row_request_t *row = slow->row;
+    char name[GP_SLOW_NAME_SIZE];
+    gp_slow_files_name(row->start_ns + row->latency_ns, row->latency_ns, slow->is_open ? OPEN : "-", row->endpoint,
+                       row->span, name);
+    return gp_slow_files_make(capture, name, fill_folder, slow);
+}
+
+int gp_slow_files_recovered(const capture_t *capture, gp_captures_t *captures)
 {
     const gp_slow_means_t *means = capture->means;
     char path[64];
@@ -323,7 +333,7 @@ static int add_captures(const capture_t *capture, gp_captures_t *captures)
     if (capture->means->recovery == NULL)
         return gp_slow_parts_add(parts, parts->count, captures);
     int result = gp_slow_parts_add(parts, parts->count - 1, captures);
-    return result == 0 ? add_recovered(capture, captures) : result;
+    return result == 0 ? gp_slow_files_recovered(capture, captures) : result;
 }
 
 // A capture that has been removed meanwhile has none of the requests.

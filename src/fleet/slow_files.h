@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The files of slow requests, a folder each.
+// The files of slow requests, and of coroutines that hold their thread, a folder each.
 #pragma once
 
 #include "capture/recovery.h"
 #include "fleet/row.h"
+#include "fleet/slow_held.h"
 #include "fleet/url.h"
 #include "symbol/symbolizer.h"
 
@@ -32,6 +33,16 @@ typedef struct gp_slow_means {
 // Returns 0, or a negative errno value and what is wrong.
 int gp_slow_files_write(const gp_slow_means_t *means, const gp_batch_t *batch, const gp_slow_request_t *requests,
                         size_t count, char error[GP_FLEET_ERROR_SIZE]);
+
+// Make the folder of a coroutine that holds its thread:
+//   held.json, held.prof (CPU), wall.prof, held.html: what it did since then, as far as it is in this part of the
+//   recording; coroutines.txt.
+//   from_ns: for how long it has to be held to be told.
+// Returns 0, or a negative errno value and what is wrong.
+int gp_slow_files_write_held(const gp_slow_means_t *means, const gp_batch_t *batch, const gp_held_found_t *held,
+                             uint64_t from_ns, char error[GP_FLEET_ERROR_SIZE]);
+
+#define GP_SLOW_HELD_FILES "held.json", "held.prof", "held.html" // besides those of requests
 
 // Has a folder been made of a request that was open?
 bool gp_slow_files_has_open(int directory, uint64_t span);

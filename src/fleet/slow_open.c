@@ -17,6 +17,8 @@ struct gp_slow_watched { // a capture
     uint64_t capture;
     int fd;
     gp_recovery_t recovery;
+    gp_reader_part_t held_part;
+    gp_held_process_t *process;
 };
 
 typedef struct gp_slow_watched watched_t;
@@ -57,6 +59,7 @@ static void leave(gp_slow_open_t *open, watched_t *watched)
 {
     close(watched->fd);
     gp_recovery_free(&watched->recovery);
+    gp_slow_held_leave(&open->held, watched->process);
     *watched = open->watched[--open->count];
 }
 
@@ -142,12 +145,15 @@ int gp_slow_open_look(gp_slow_open_t *open, const gp_batch_t *batch, uint64_t st
     int result = gp_recovery_look(&watched->recovery, watched->fd, error);
     bool has_ended = watched->recovery.summary.ended;
     if (result == 0)
+        result = gp_slow_held_look(&open->held, watched->fd, &watched->held_part, &watched->process, error);
+    if (result == 0)
         forget_told(open, has_ended);
     if (result < 0 || has_ended) {
         leave(open, watched);
         return result == -ENOMEM ? result : 0;
     }
     found->recovery = &watched->recovery;
+    found->process = watched->process;
     found->fd = watched->fd;
     return choose(open, watched, stuck_ns, found);
 }
@@ -172,6 +178,7 @@ void gp_slow_open_free(gp_slow_open_t *open)
         leave(open, &open->watched[0]);
     free(open->watched);
     free(open->told);
+    gp_slow_held_free(&open->held);
     gp_arena_free(&open->texts);
     *open = (gp_slow_open_t){0};
 }

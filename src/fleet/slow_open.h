@@ -2,7 +2,7 @@
 // Requests that have been open for too long, of captures that are still written.
 //
 // Model: of each capture that batches come from, what has been added to it is read for the spans that are open
-// (capture/recovery.h). A request is told once.
+// (capture/recovery.h), and for coroutines that hold their thread (slow_held.h). A request is told once.
 //
 // Order of calls: look... -> free. Threads: one at a time.
 #pragma once
@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "capture/recovery.h"
 #include "fleet/row.h"
+#include "fleet/slow_held.h"
 #include "fleet/url.h"
 
 typedef struct gp_slow_open { // zero-initialized = nothing is known
@@ -17,13 +18,15 @@ typedef struct gp_slow_open { // zero-initialized = nothing is known
     size_t count, capacity;
     uint64_t *told; // ids of spans, until they are over
     size_t told_count, told_capacity;
+    gp_slow_held_t held;
     gp_arena_t texts; // of the last look
 } gp_slow_open_t;
 
 typedef struct gp_slow_found { // valid until the next look
     gp_row_request_t *requests;
     size_t count;
-    const gp_recovery_t *recovery; // of the capture
+    const gp_recovery_t *recovery; // of the capture; NULL = it has its end, or has gone
+    gp_held_process_t *process;    // whose it is
     int fd;                        // its
 } gp_slow_found_t;
 
