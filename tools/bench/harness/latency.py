@@ -13,6 +13,7 @@ GENERATIONS, ROUNDS, REQUESTS, CLIENTS = 3, 12, 500, 2
 PATHS = ("/report", "/search?q=fragile", "/mixed?delay=2", "/search?q=wrapping", "/health")
 PERCENTILES = (50, 99)
 BOUND = 2.0
+VARIANTS = (("-F", "100"), ("--budget", "1%"), (), ("--clock", "wall", "-F", "100"))
 
 
 class Service:
@@ -68,7 +69,7 @@ def run(bench):
         return
     shuffle = random.Random(1).shuffle
     greenprof = os.path.join(bench.build, "tools/greenprof/greenprof")
-    for words in ((), ("--clock", "wall")):
+    for words in VARIANTS:
         generations = [generation(bench, [greenprof, "run", "-q", "-o", bench.capture_path(), *words, "--"], bench.rounds(ROUNDS),
                                   shuffle) for _ in range(GENERATIONS)]
         for percent in PERCENTILES:
