@@ -441,11 +441,12 @@ void gp_thread_keep_rings(unsigned char *slots, uint32_t count)
     gp_unlock(&gp_registry_lock);
 }
 
+// It fails where the kernel has no memory at all, and then the fork did.
 void gp_thread_leave_rings(void)
 {
     if (kept.slots != NULL)
-        mmap(kept.slots, (size_t)kept.count * GP_RING_SLOT_BYTES, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        (void)mmap(kept.slots, (size_t)kept.count * GP_RING_SLOT_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
 // The file is the parent's: memory that is new takes its place.
