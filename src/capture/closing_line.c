@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "capture/closing_line.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "capture/ring_file.h"
 
 // As a shell takes it back: in quotes where it is not plain.
 static const char *quoted(const char *name, char *text, size_t size)
@@ -87,4 +90,11 @@ size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64
 size_t gp_closing_line_failed(char line[GP_CLOSING_LINE_SIZE], const char *name, const char *what, const char *why)
 {
     return cut(snprintf(line, GP_CLOSING_LINE_SIZE, "greenprof: %s: %s is recorded: %s\n", name, what, why));
+}
+
+size_t gp_closing_line_no_rings(char line[GP_CLOSING_LINE_SIZE], const char *name, int error)
+{
+    return cut(snprintf(line, GP_CLOSING_LINE_SIZE,
+                        "greenprof: %s" GP_RING_FILE_SUFFIX ": %s: a kill may take more than --flush says\n", name,
+                        error == EEXIST ? "is there, and no such file" : strerror(error)));
 }

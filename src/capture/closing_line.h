@@ -28,6 +28,9 @@ gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count);
 size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, const gp_losses_t *lost,
                        const char *note);
 
+// Make the line of a recording that has no ring file (capture/ring_file.h): errno value `error`.
+size_t gp_closing_line_no_rings(char line[GP_CLOSING_LINE_SIZE], const char *name, int error);
+
 // Make the line of a recording that is not whole, or that there is none of.
 //   what: "nothing", "not all of it". why: in words.
 size_t gp_closing_line_failed(char line[GP_CLOSING_LINE_SIZE], const char *name, const char *what, const char *why);

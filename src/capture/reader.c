@@ -165,7 +165,9 @@ static int handle_chunk(reader_t *reader, const gp_chunk_header_t *chunk, const 
     int result = 0;
     reader->summary->chunks++;
     count_sequence(reader, chunk->sequence);
-    if (known && gp_reader_is_wanted(chunk->type, reader->handlers))
+    if (reader->handlers->chunk != NULL)
+        result = reader->handlers->chunk(reader->context, chunk);
+    if (result == 0 && known && gp_reader_is_wanted(chunk->type, reader->handlers))
         result = handle_records(reader, chunk, payload, &known);
     if (!known)
         reader->summary->chunks_unknown++;

@@ -23,6 +23,8 @@ typedef struct gp_reader_handlers {
     GP_RECORDS_OF_ONE_SIZE(GP_HANDLER)
     // Called once, before any record.
     int (*header)(void *context, const gp_file_header_t *header);
+    // Called for every whole chunk, before its records.
+    int (*chunk)(void *context, const gp_chunk_header_t *chunk);
     int (*meta)(void *context, const char *key, size_t key_len, const char *value, size_t value_len);
     int (*module)(void *context, const gp_module_record_t *module, const char *path, size_t path_len);
     int (*function)(void *context, const gp_function_record_t *function, const char *name, const char *file);

@@ -227,16 +227,34 @@ static int add_end(const gp_recovery_t *recovery, gp_writer_t *writer)
     return error == 0 ? gp_writer_flush(writer) : error;
 }
 
+int gp_recovery_take_rings(gp_recovery_t *recovery, int rings_fd, int fd)
+{
+    gp_recovery_rings_t *rings;
+    int error = gp_recovery_rings_read(&rings, rings_fd, fd, &recovery->header);
+    if (error != 0)
+        return error;
+    gp_recovery_rings_free(recovery->rings);
+    recovery->rings = rings;
+    recovery->samples += rings->samples;
+    note_time(recovery, rings->last_ns);
+    for (uint64_t i = 0; i < rings->spans; i++) {
+        gp_recovery_span_t *span = find(recovery, rings->span_ids[i]);
+        if (span != NULL)
+            forget(recovery, span);
+    }
+    return 0;
+}
+
 int gp_recovery_write(const gp_recovery_t *recovery, int fd, const char *path)
 {
-    gp_writer_t writer = GP_WRITER_INIT;
+    gp_writer_t plain = GP_WRITER_INIT, *writer = recovery->rings != NULL ? &recovery->rings->writer : &plain;
     int error = copy(recovery, fd, path);
     if (error != 0 || recovery->summary.ended)
         return error;
-    error = gp_writer_resume(&writer, path, recovery->part.sequence);
+    error = gp_writer_resume(writer, path, recovery->part.sequence);
     if (error == 0)
-        error = add_end(recovery, &writer);
-    gp_writer_abandon(&writer);
+        error = add_end(recovery, writer);
+    gp_writer_abandon(writer);
     return error;
 }
 
@@ -246,5 +264,6 @@ void gp_recovery_free(gp_recovery_t *recovery)
         free(recovery->spans[i].record);
     free(recovery->spans);
     gp_index_free(&recovery->index);
+    gp_recovery_rings_free(recovery->rings);
     *recovery = (gp_recovery_t){0};
 }

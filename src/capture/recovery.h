@@ -6,11 +6,15 @@
 // were written while they were open and are not over. gp_recovery_write() copies all whole chunks as they are, and puts
 // spans and end behind them. What is damaged in the middle stays so.
 //
-// Order of calls: look... -> write -> free. Memory: what is open. Threads: one at a time. Signals: not safe.
+// gp_recovery_take_rings() adds what its ring file has besides (capture/ring_file.h).
+//
+// Order of calls: look... -> take_rings, or not -> write -> free. Memory: what is open. Threads: one at a time.
+// Signals: not safe.
 #pragma once
 
 #include "base/index.h"
 #include "capture/reader.h"
+#include "capture/recovery_rings.h"
 
 typedef struct gp_recovery_span {
     uint64_t id;
@@ -26,6 +30,7 @@ typedef struct gp_recovery { // zero-initialized = nothing
     gp_recovery_span_t *spans;
     size_t count, capacity, open; // of them are open
     gp_index_t index;
+    gp_recovery_rings_t *rings; // NULL = nothing is known of them
 } gp_recovery_t;
 
 // Read a capture, from where the look before ended.
@@ -33,7 +38,12 @@ typedef struct gp_recovery { // zero-initialized = nothing
 // Returns as gp_reader_read().
 int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR_SIZE]);
 
-// Write it to a file that is there, and empty. One that has its end is copied.
+// Add what the ring file has, after the last look.
+//   rings_fd: of the ring file. fd: the capture's; its position is changed.
+// Returns as gp_recovery_rings_read(); where that failed, all is as it was.
+int gp_recovery_take_rings(gp_recovery_t *recovery, int rings_fd, int fd);
+
+// Write it to a file that is there, and empty, once. One that has its end is copied.
 //   fd: the capture's.
 // Returns 0 or a negative errno value.
 int gp_recovery_write(const gp_recovery_t *recovery, int fd, const char *path);

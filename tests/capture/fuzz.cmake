@@ -4,6 +4,7 @@
 #   payload  packed and compressed chunks, both ways
 #   texts    trace ids, moments, restrictions, names that are not UTF-8
 #   options  command lines
+#   rings    the ring file of a killed process
 set(tools ${PROJECT_SOURCE_DIR}/tools/greenprof)
 set(fuzz_parts ${writer})
 foreach(library gp_base gp_model gp_capture_reader gp_symbol gp_report gp_export)
@@ -29,3 +30,7 @@ fuzz_target(capture corpus)
 fuzz_target(payload corpus_payload ${writer})
 fuzz_target(texts corpus_texts ${tools}/time_text.c ${tools}/restriction.c)
 fuzz_target(options corpus_options ${tools}/options.c ${tools}/option_table.c ${tools}/sort_key.c ${tools}/nearest.c)
+
+set(recovery ${PROJECT_SOURCE_DIR}/src/capture/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/recovery_rings.c
+    ${PROJECT_SOURCE_DIR}/src/capture/intern.c)
+fuzz_target(rings corpus_rings ${writer} ${recovery})

@@ -105,12 +105,80 @@ static void holds_back_what_is_not_committed(void **state)
     free_ring(ring);
 }
 
+// Memory as in a file, with its owner in front.
+static gp_ring_t *make_kept(void)
+{
+    gp_ring_t *ring = calloc(1, sizeof(*ring));
+    unsigned char *memory = calloc(1, GP_RING_OWNER_BYTES + CAPACITY);
+    *ring = (gp_ring_t){.data = memory + GP_RING_OWNER_BYTES, .capacity = CAPACITY, .is_file = true, .keeps = true};
+    return ring;
+}
+
+static void free_kept(gp_ring_t *ring)
+{
+    free(gp_ring_owner(ring));
+    free(ring);
+}
+
+static uint64_t put_and_get(gp_ring_t *ring, uint64_t value, unsigned count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        gp_ring_commit(put(ring, value + i, 14), GP_RING_SAMPLE);
+    for (uint64_t i = 0; i < count; i++)
+        assert_int_equal(get(ring), value + i);
+    assert_int_equal(get(ring), UINT64_MAX); // none of what is kept comes again
+    assert_int_equal(gp_ring_unread(ring), 0);
+    return value + count;
+}
+
+static uint32_t committed_at(const gp_ring_t *ring, uint64_t position)
+{
+    return ((gp_ring_header_t *)(void *)(ring->data + (position & (CAPACITY - 1))))->committed;
+}
+
+static void keeps_what_was_read_until_it_is_released(void **state)
+{
+    (void)state;
+    gp_ring_t *ring = make_kept();
+    for (uint64_t round = 0, value = 0; round < 1000; round++) {
+        uint64_t tail = atomic_load(&ring->tail), upto = tail + CAPACITY / 2;
+        value = put_and_get(ring, value, CAPACITY / 128);
+        assert_int_equal(gp_ring_fill(ring), CAPACITY);
+        assert_null(put(ring, 0, 14));
+        assert_int_equal(committed_at(ring, tail), GP_RING_SAMPLE);
+        gp_ring_release(ring, upto);
+        assert_int_equal(gp_ring_owner(ring)->tail, upto);
+        assert_int_equal(committed_at(ring, tail), 0);
+        assert_int_equal(committed_at(ring, upto), GP_RING_SAMPLE);
+        gp_ring_relieve(ring); // there is room
+        assert_int_equal(gp_ring_fill(ring), CAPACITY / 2);
+        value = put_and_get(ring, value, 3);
+        gp_ring_relieve(ring);
+        assert_int_equal(gp_ring_fill(ring), 0);
+    }
+    free_kept(ring);
+}
+
+static void stops_at_what_is_no_record(void **state)
+{
+    (void)state;
+    const uint32_t sizes[] = {0, 4, 12, 2 * CAPACITY, UINT32_MAX};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        gp_ring_t *ring = make_kept();
+        record_t *record = put(ring, 1, 2);
+        gp_ring_commit(record, GP_RING_SAMPLE);
+        record->header.bytes = sizes[i];
+        assert_null(gp_ring_peek(ring));
+        free_kept(ring);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_order_over_many_wraps),
-        cmocka_unit_test(refuses_when_full_and_recovers),
-        cmocka_unit_test(holds_back_what_is_not_committed),
+        cmocka_unit_test(keeps_order_over_many_wraps),      cmocka_unit_test(refuses_when_full_and_recovers),
+        cmocka_unit_test(holds_back_what_is_not_committed), cmocka_unit_test(keeps_what_was_read_until_it_is_released),
+        cmocka_unit_test(stops_at_what_is_no_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 requests that it was in the middle of are there, and the capture is whole."""
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -63,10 +64,11 @@ class Recover(check.Case):
                 self.assertEqual(file.read(), before)
             recovered = path.replace(".greenprof", OUT_SUFFIX)
             self.assertRegex(said, rf"^{recovered}: \d\.\d{{3}} s, \d+ samples, [12] spans? open(; the last \d+ bytes .*)?; "
-                                   rf"next: greenprof report {recovered}\n$")
+                                   rf"of them \d+ samples and \d+ ended spans are from {path}.rings; next: greenprof report {recovered}\n$")
             self.assertEqual(os.stat(recovered).st_mode & 0o777, 0o600)
             capture = self.check_recovered(recovered)
-            self.assertEqual(len(capture.samples), len(Capture(path).samples))
+            from_rings = int(re.search(r"; of them (\d+) samples", said)[1])
+            self.assertEqual(len(capture.samples), len(Capture(path).samples) + from_rings)
             lost_ms.append((end_ns - capture.start_monotonic_ns - max(sample.time_ns for sample in capture.samples)) / 1e6)
             parent, = (span for span in capture.spans if span.name == "parent")
             self.assertEqual(parent.flags & SPAN_OPEN, SPAN_OPEN)
@@ -179,7 +181,7 @@ class Recover(check.Case):
         done = check.greenprof("recover", path, preexec_fn=limited)
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"{path.replace('.greenprof', OUT_SUFFIX)}: File too large", done.stderr.decode())
-        self.assertEqual(os.listdir(self.directory), ["killed.greenprof"])
+        self.assertEqual(sorted(os.listdir(self.directory)), ["killed.greenprof", "killed.greenprof.rings"])
         self.assertEqual(os.path.getsize(path), size)
 
 

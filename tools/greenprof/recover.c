@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capture/recovery.h"
+#include "capture/ring_file.h"
 #include "command.h"
 #include "message.h"
 #include "output_guard.h"
@@ -21,6 +22,8 @@ typedef struct job {
     const char *path;
     char output[PATH_MAX];
     int fd;
+    char rings[PATH_MAX];
+    const char *trouble; // with it; NULL = none
     gp_recovery_t recovery;
 } job_t;
 
@@ -44,6 +47,36 @@ static int write_recovered(gp_output_t *output, void *context)
     return gp_recovery_write(&job->recovery, job->fd, output->temporary);
 }
 
+// Without it, or where it cannot be had, the capture is recovered all the same.
+static void take_rings(job_t *job)
+{
+    if (snprintf(job->rings, sizeof(job->rings), "%s" GP_RING_FILE_SUFFIX, job->path) >= (int)sizeof(job->rings))
+        return;
+    int fd = open(job->rings, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
+        return;
+    int error = fd < 0 ? -errno : gp_recovery_take_rings(&job->recovery, fd, job->fd);
+    if (error != 0)
+        job->trouble = error == -ESTALE   ? "of another recording"
+                       : error == -ENOMSG ? "nothing that this greenprof reads"
+                                          : strerror(-error);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void print_rings(const job_t *job)
+{
+    const gp_recovery_rings_t *rings = job->recovery.rings;
+    if (job->trouble != NULL)
+        printf("; %s is left out: %s", job->rings, job->trouble);
+    if (rings == NULL)
+        return;
+    printf("; of them %" PRIu64 " samples and %" PRIu64 " ended spans are from %s", rings->samples, rings->spans,
+           job->rings);
+    if (rings->unknown_frames > 0)
+        printf(", with %" PRIu64 " unknown frames", rings->unknown_frames);
+}
+
 static void print_what(const job_t *job)
 {
     const gp_recovery_t *recovery = &job->recovery;
@@ -54,6 +87,7 @@ static void print_what(const job_t *job)
            recovery->open == 1 ? "" : "s");
     if (left_out > 0)
         printf("; the last %" PRIu64 " bytes were half written and are left out", left_out);
+    print_rings(job);
     printf("; next: greenprof report %s\n", job->output);
 }
 
@@ -66,6 +100,8 @@ static int recover(job_t *job, bool is_asked)
         printf("%s: has its end; there is nothing to recover\n", job->path);
         return 0;
     }
+    if (!job->recovery.summary.ended)
+        take_rings(job);
     int result = gp_output_guarded(job->output, write_recovered, job);
     if (result < 0)
         return gp_fail(job->output, "%s", strerror(-result));

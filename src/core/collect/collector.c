@@ -180,6 +180,7 @@ static void drain(gp_thread_t *thread)
     int state = atomic_load_explicit(&thread->state, memory_order_acquire);
     warm_ring(&thread->ring);
     gp_samples_drain(thread);
+    gp_ring_relieve(&thread->ring);
     look_up_unknown(thread);
     if (state == GP_THREAD_EXITED)
         end_thread(thread);

@@ -83,6 +83,12 @@ static bool is_own_code(uintptr_t pc)
     return pc >= (uintptr_t)__start_gp_own_code && pc < (uintptr_t)__stop_gp_own_code;
 }
 
+void gp_modules_own_code(uint64_t range[2])
+{
+    range[0] = (uintptr_t)__start_gp_own_code;
+    range[1] = (uintptr_t)__stop_gp_own_code;
+}
+
 static bool is_own(const gp_module_t *module)
 {
     if (__start_gp_own_code != NULL)

@@ -32,6 +32,9 @@ bool gp_modules_refresh(void);
 // The location of a program counter; GP_LOC_OWN for greenprof's own code.
 gp_loc_t gp_modules_locate(uintptr_t pc);
 
+// The range of code that is greenprof's own, within a module that is not (libgreenprof.a); else 0, 0.
+void gp_modules_own_code(uint64_t range[2]);
+
 // All modules ever seen. The array moves when the table grows.
 const gp_module_t *gp_modules_all(size_t *count);
 

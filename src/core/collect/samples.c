@@ -9,6 +9,13 @@
 #include "coro/threads.h"
 #include "signal/language.h"
 
+static gp_frame_place_t *frame_table;
+
+void gp_samples_note_frames(gp_frame_place_t *table)
+{
+    frame_table = table;
+}
+
 void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
@@ -23,6 +30,8 @@ void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *st
     for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
         bool is_language = gp_language_is_frame(sample->frames[i]);
         gp_loc_t loc = is_language ? language->locate(sample->frames[i]) : gp_modules_locate(sample->frames[i]);
+        if (is_language && frame_table != NULL)
+            gp_frame_table_note(frame_table, sample->frames[i], loc);
         if (is_language && loc == GP_LANGUAGE_CUT)
             break;
         if (loc == GP_LOC_OWN) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "collect/sink.h"
+#include "model/frame_table.h"
 
 // Empty a thread's ring.
 void gp_samples_drain(gp_thread_t *thread);
@@ -17,6 +18,10 @@ void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample);
 // A sample's frames as locations, greenprof's own left out.
 //   locs: room for GP_UNWIND_DEPTH_DEFAULT + 2.
 void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack);
+
+// Note in a table where frames of languages are, as they are located; NULL = no more.
+//   table: gp_frame_place_t[GP_FRAME_TABLE_SLOTS].
+void gp_samples_note_frames(gp_frame_place_t *table);
 
 // Name a coroutine that has no name by what it runs, if its language knows how.
 void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack);

@@ -121,6 +121,12 @@ GP_ENTRY_CODE static void *run_sampled(void *argument)
 
 extern const char __start_gp_thread_entry[], __stop_gp_thread_entry[]; // made by the linker
 
+void gp_thread_entry_code(uint64_t range[2])
+{
+    range[0] = (uintptr_t)__start_gp_thread_entry;
+    range[1] = (uintptr_t)__stop_gp_thread_entry;
+}
+
 bool gp_thread_is_entry(uintptr_t pc)
 {
     return pc >= (uintptr_t)__start_gp_thread_entry && pc < (uintptr_t)__stop_gp_thread_entry;

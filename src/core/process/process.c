@@ -166,6 +166,7 @@ static void finish_outer(bool is_child)
 
 static void leave_child(void)
 {
+    gp_thread_leave_rings();
     if (gp_sampler_follows_forks())
         gp_left_child_count(false);
 }

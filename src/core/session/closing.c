@@ -132,22 +132,35 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
             gp_closing_line(line, asked.name, closing->samples, &closing->lost, note(closing, text, sizeof(text))));
 }
 
-void gp_closing_say_failed(int error)
+// On a thread that has SIGPIPE as the program has it.
+static void say_unsignalled(const asked_t *asked, const char *line, size_t length)
 {
-    char line[GP_CLOSING_LINE_SIZE];
-    asked_t asked;
     sigset_t pipe_signal, old, pending;
     struct timespec now = {0};
-    if (!read_asked(&asked))
-        return;
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     sigpending(&pending);
     gp_mask_change(SIG_BLOCK, &pipe_signal, &old);
-    say(&asked, line,
-        gp_closing_line_failed(line, asked.name, "nothing",
-                               error == -ENXIO ? "it is a pipe that nothing reads" : strerror(-error)));
+    say(asked, line, length);
     if (!sigismember(&pending, SIGPIPE))
         syscall(SYS_rt_sigtimedwait, &pipe_signal, NULL, &now, sizeof(uint64_t));
     gp_mask_change(SIG_SETMASK, &old, NULL);
+}
+
+void gp_closing_say_failed(int error)
+{
+    char line[GP_CLOSING_LINE_SIZE];
+    asked_t asked;
+    if (read_asked(&asked))
+        say_unsignalled(&asked, line,
+                        gp_closing_line_failed(line, asked.name, "nothing",
+                                               error == -ENXIO ? "it is a pipe that nothing reads" : strerror(-error)));
+}
+
+void gp_closing_say_no_rings(int error)
+{
+    char line[GP_CLOSING_LINE_SIZE];
+    asked_t asked;
+    if (read_asked(&asked))
+        say_unsignalled(&asked, line, gp_closing_line_no_rings(line, asked.name, -error));
 }

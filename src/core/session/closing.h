@@ -27,3 +27,6 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
 
 // Say that nothing is recorded, and why: a negative errno value. The thread that loads the library.
 void gp_closing_say_failed(int error);
+
+// Say that there is no ring file (ring_file.h), and why: a negative errno value. The thread that loads the library.
+void gp_closing_say_no_rings(int error);

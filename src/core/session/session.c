@@ -19,6 +19,7 @@
 #include "session/closing.h"
 #include "session/follow.h"
 #include "session/recording.h"
+#include "session/ring_file.h"
 #include "session/rotation.h"
 #include "session/session_calls.h"
 #include "session/session_file.h"
@@ -281,6 +282,7 @@ static void after_round(void)
     finished.is_whole = true;
     finished.is_full = (error == 0 && !is_asked) || (error == -EFBIG && gp_session_recording.writer.max_bytes != 0);
     keep_latest(error);
+    gp_ring_file_end();
     gp_recording_abandon(&gp_session_recording);
     atomic_store_explicit(&gp_session_recording.writer.error, error, memory_order_relaxed);
     atomic_store_explicit(&started, false, memory_order_release);
@@ -345,6 +347,8 @@ static void end(int how)
     // What is flushed after it, as the program goes on for a while, is another matter.
     bool is_told = atomic_load_explicit(&ending, memory_order_acquire) == ENDING_NOT;
     atomic_store_explicit(&is_kept, is_told && late == 0, memory_order_release);
+    if (is_told && late == 0)
+        gp_ring_file_unlink();
 }
 
 void gp_session_before_exec(void)
@@ -374,6 +378,7 @@ void gp_session_in_child(void)
 {
     atomic_store_explicit(&is_leaving, false, memory_order_relaxed);
     gp_writing_after_fork();
+    gp_ring_file_in_child();
     if (started || gp_session_recording.writer.fd >= 0)
         gp_recording_abandon(&gp_session_recording);
     if (!started)
@@ -441,6 +446,27 @@ static void set_flush(void)
     flush_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : within_ns - round_ns;
 }
 
+// Before anything is sampled. Without it, a kill loses what the collector has had no time for.
+static void make_ring_file(void)
+{
+    char path[4096];
+    bool is_wanted = gp_setting(GP_SETTING_FLUSH_MS) != NULL && flush_ns < GP_COLLECTOR_ROUND_NS;
+    int error = is_wanted && gp_session_path(path, sizeof(path)) ? gp_ring_file_begin(path) : 0;
+    if (error != 0)
+        gp_closing_say_no_rings(error);
+}
+
+static int open_and_sample(void)
+{
+    int error = gp_sampler_acquire(frequency);
+    if (error != 0)
+        return error;
+    error = gp_session_open_now(frequency);
+    if (error != 0)
+        gp_sampler_release(frequency);
+    return error;
+}
+
 static int start(bool is_late)
 {
     int error = choose();
@@ -448,13 +474,14 @@ static int start(bool is_late)
         return error;
     frequency = gp_session_frequency();
     set_flush();
+    if (!is_late)
+        make_ring_file();
     atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
-    error = gp_sampler_acquire(frequency);
-    if (error != 0)
-        return error;
-    error = gp_session_open_now(frequency);
+    error = open_and_sample();
     if (error != 0) {
-        gp_sampler_release(frequency);
+        gp_drain_enter();
+        gp_ring_file_end();
+        gp_drain_leave();
         return error;
     }
     take_part(is_late);
@@ -475,6 +502,10 @@ int gp_session_start(void)
     gp_sampler_begin_here();
     gp_session_recording.start_ticks = gp_ticks();
     gp_session_report_start();
+    gp_drain_enter();
+    if (error == 0 && !gp_writer_is_busy(&gp_session_recording.writer)) // else that has been said
+        gp_ring_file_note(&gp_session_recording);
+    gp_drain_leave();
     pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: where it was blocked before, it is no more
     if (error != 0)
         gp_closing_say_failed(error);

@@ -48,6 +48,11 @@ static bool find_path(char *path, size_t size, bool is_own)
     return found;
 }
 
+bool gp_session_path(char *path, size_t size)
+{
+    return find_path(path, size, true);
+}
+
 void gp_session_begin_recording(unsigned frequency_hz)
 {
     gp_recording_begin(&gp_session_recording, frequency_hz);

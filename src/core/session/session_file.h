@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "model/control.h"
 
@@ -19,6 +20,9 @@ void gp_session_set_wish(const gp_session_wish_t *wish);
 
 // Samples a second.
 unsigned gp_session_frequency(void);
+
+// Its path, as gp_session_open_now() makes it. Returns whether there is one, and room.
+bool gp_session_path(char *path, size_t size);
 
 // Begin the recording's file: at once, or by the writing thread, which may take as long as the file system pleases.
 // Returns 0 or a negative errno value.

@@ -14,6 +14,7 @@
 #include "coro/spawn.h"
 #include "coro/threads.h"
 #include "session/census.h"
+#include "session/ring_file.h"
 #include "session/session_calls.h"
 #include "session/session_records.h"
 #include "session/writing.h"
@@ -135,7 +136,10 @@ bool gp_session_hand_over(void)
 {
     gp_recording_definitions(&gp_session_recording); // what coroutines were found waiting in, too
     uint64_t pending = gp_writer_pending(&gp_session_recording.writer);
-    if (gp_writer_is_busy(&gp_session_recording.writer) || !gp_writer_hand_over(&gp_session_recording.writer))
+    if (gp_writer_is_busy(&gp_session_recording.writer))
+        return false;
+    gp_ring_file_note(&gp_session_recording);
+    if (!gp_writer_hand_over(&gp_session_recording.writer))
         return false;
     handed_over_bytes += pending;
     gp_writing_begin(&gp_session_recording.writer);

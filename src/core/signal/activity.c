@@ -66,7 +66,7 @@ void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     gp_edge_store(&coro->activity.slice, gp_edge_load(&coro->slice_ticks));
     atomic_store_explicit(&coro->activity.thread, thread->index, memory_order_relaxed);
     adapt(thread, now);
-    if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+    if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();
 }
 

@@ -272,7 +272,7 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
         sample->frames[depth] = found->at;
     gp_thread_commit(thread, sample, GP_RING_SAMPLE);
     gp_thread_count(thread, GP_COUNTER_SAMPLES);
-    if ((found->outside && !found->misfit) || gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+    if ((found->outside && !found->misfit) || gp_ring_is_pressed(&thread->ring))
         gp_handler_kick(); // an unknown stack is better known soon
 }
 

@@ -5,9 +5,13 @@
 // compare-and-swap, filled, then committed. Consumer: the collector. It reads a record only when its header is
 // committed, zeroes what it has read, then moves the tail; a reserved record that is not committed yet holds it up.
 // Memory outside [tail, head) is always zero.
+//
+// The memory of a ring may be a file's (src/core/session/ring_file.h), for when the process is killed. Such a ring
+// keeps what was read until it is released: [tail, read) is in no capture yet, or may not be.
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -32,15 +36,33 @@ typedef struct gp_ring {
     unsigned char *data;
     uint64_t capacity; // bytes, a power of two
     _Atomic uint64_t head, tail;
-    uint64_t warm; // bytes from the start that were touched ahead; the collector's
+    _Atomic uint64_t read; // up to where the collector has read: the tail, unless it keeps what was read
+    uint64_t warm;         // bytes from the start that were touched ahead; the collector's
+    bool is_file;          // its memory is a file's, a gp_ring_owner_t in front of it; constant while it is used
+    bool keeps;            // the collector's; only where is_file
 } gp_ring_t;
+
+// In front of the memory of a ring that is a file's: whose records these are.
+typedef struct gp_ring_owner {
+    _Atomic uint64_t tail;      // nothing before it is there any more
+    uint64_t since;             // from here on they are the present thread's, before it the last one's
+    uint64_t root_id[2];        // of both, the present first: ids of their own stacks
+    uint32_t index[2], tids[2]; // 0 = there is none
+} gp_ring_owner_t;
+
+enum { GP_RING_OWNER_BYTES = 4096 }; // whole pages: the ring's data is as other rings' is
+
+static inline gp_ring_owner_t *gp_ring_owner(const gp_ring_t *ring)
+{
+    return (gp_ring_owner_t *)(void *)(ring->data - GP_RING_OWNER_BYTES);
+}
 
 // Reserve `bytes` (a multiple of 8, with header). Returns NULL when the ring is full. Signals: safe.
 static inline void *gp_ring_reserve(gp_ring_t *ring, uint32_t bytes)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), need, room;
     do {
-        // Acquire: partner of the release in gp_ring_consume(): the zeroes are there before the space is reused.
+        // Acquire: partner of the release in gp_ring_release(): the zeroes are there before the space is reused.
         uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
         room = ring->capacity - (head & (ring->capacity - 1));
         need = bytes <= room ? bytes : room + bytes;
@@ -67,28 +89,74 @@ static inline void gp_ring_commit(void *record, enum gp_ring_type type)
     atomic_store_explicit(&header->committed, (uint32_t)type, memory_order_release);
 }
 
-// Oldest committed record, or NULL. Collector only.
+// A child of the process that came about without its fork handlers has the same file: what it writes is no record.
+static inline bool gp_ring_is_sound(const gp_ring_t *ring, uint64_t at, uint32_t bytes)
+{
+    return bytes >= sizeof(gp_ring_header_t) && bytes % 8 == 0 && bytes <= ring->capacity - (at & (ring->capacity - 1));
+}
+
+// Oldest committed record that was not read, or NULL. Collector only.
 static inline gp_ring_header_t *gp_ring_peek(gp_ring_t *ring)
 {
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    gp_ring_header_t *header = (gp_ring_header_t *)(void *)(ring->data + (tail & (ring->capacity - 1)));
+    uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);
+    gp_ring_header_t *header = (gp_ring_header_t *)(void *)(ring->data + (read & (ring->capacity - 1)));
+    if (ring->keeps && read == atomic_load_explicit(&ring->head, memory_order_relaxed))
+        return NULL; // what is there is the oldest of what is kept, perhaps
     // Acquire: partner of the release in gp_ring_commit().
-    return atomic_load_explicit(&header->committed, memory_order_acquire) ? header : NULL;
+    if (!atomic_load_explicit(&header->committed, memory_order_acquire))
+        return NULL;
+    return !ring->is_file || gp_ring_is_sound(ring, read, header->bytes) ? header : NULL;
 }
 
-// Give a record that gp_ring_peek() returned back. Collector only.
-static inline void gp_ring_consume(gp_ring_t *ring, gp_ring_header_t *header)
+// Give the space of what was read up to `upto` back. Collector only.
+static inline void gp_ring_release(gp_ring_t *ring, uint64_t upto)
 {
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    uint32_t bytes = header->bytes;
-    memset((void *)header, 0, bytes);
+    if (ring->is_file && tail < upto)
+        atomic_store_explicit(&gp_ring_owner(ring)->tail, upto, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); // what finds the file after a kill sees stores in their order
+    while (tail < upto) {
+        uint64_t at = tail & (ring->capacity - 1), room = ring->capacity - at;
+        uint64_t bytes = upto - tail < room ? upto - tail : room;
+        memset(ring->data + at, 0, bytes);
+        tail += bytes;
+    }
     // Release: partner of the acquire in gp_ring_reserve().
-    atomic_store_explicit(&ring->tail, tail + bytes, memory_order_release);
+    atomic_store_explicit(&ring->tail, tail, memory_order_release);
 }
 
-// How much is waiting, bytes. Any thread.
+// Take note that a record which gp_ring_peek() returned was read. Collector only.
+static inline void gp_ring_consume(gp_ring_t *ring, gp_ring_header_t *header)
+{
+    uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed) + header->bytes;
+    atomic_store_explicit(&ring->read, read, memory_order_relaxed);
+    if (!ring->keeps)
+        gp_ring_release(ring, read);
+}
+
+// How much is waiting, or kept, bytes. Any thread.
 static inline uint64_t gp_ring_fill(gp_ring_t *ring)
 {
     return atomic_load_explicit(&ring->head, memory_order_relaxed) -
            atomic_load_explicit(&ring->tail, memory_order_relaxed);
+}
+
+// How much was not read yet, bytes. Any thread.
+static inline uint64_t gp_ring_unread(gp_ring_t *ring)
+{
+    return atomic_load_explicit(&ring->head, memory_order_relaxed) -
+           atomic_load_explicit(&ring->read, memory_order_relaxed);
+}
+
+// Is it time for the collector, who cannot know? Signals: safe.
+static inline bool gp_ring_is_pressed(gp_ring_t *ring)
+{
+    return gp_ring_unread(ring) > ring->capacity / 2 || gp_ring_fill(ring) > ring->capacity / 4 * 3;
+}
+
+// Where there is little room left, what is kept gives way to what comes. Collector only.
+static inline void gp_ring_relieve(gp_ring_t *ring)
+{
+    if (ring->keeps && gp_ring_is_pressed(ring))
+        gp_ring_release(ring, atomic_load_explicit(&ring->read, memory_order_relaxed));
 }

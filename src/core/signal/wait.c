@@ -164,7 +164,7 @@ static void record(void *argument)
     memcpy(sample->frames, thread->parked_frames, depth * sizeof(uintptr_t));
     gp_thread_commit(thread, sample, GP_RING_WAIT);
     gp_thread_count(thread, GP_COUNTER_WAIT_SAMPLES);
-    if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+    if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();
 }
 

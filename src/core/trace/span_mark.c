@@ -93,6 +93,6 @@ void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned m
     mark->fields_len = (uint16_t)(text_len - slot->name_len);
     memcpy(mark->text, slot->text, text_len);
     gp_thread_commit(thread, mark, GP_RING_SPAN);
-    if (gp_ring_fill(&thread->ring) > thread->ring.capacity / 2)
+    if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();
 }

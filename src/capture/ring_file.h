@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// The ring file (CAPTURE.rings), slot by slot: what a process that is to lose nothing when it is killed has beside its
+// capture while it runs. Version 1.
+//
+// It is memory of the process, mapped, and as old as the kill: a header, a table of frames, and the rings of threads.
+// Records of rings go to the capture in hand-overs; before the first chunk of one is written, a note is made of which
+// chunk that is, and up to where each ring is in it. A ring begins with what is of the latest hand-over, or of the one
+// before, which is written when a note is made. So of a ring,
+//   before the latest note's position: what is of a type of which there is no chunk from the note's first one on is not
+//   in the capture, as the hand-over is half written at most;
+//   behind it: nothing is.
+// A note is made beside the one before, and counts as soon as `latest` says so.
+// Pointers and program counters are the process'. Integers are as the machine has them; the file is read there.
+#pragma once
+
+#include <stdint.h>
+
+#include "model/frame_table.h"
+#include "model/ledger.h"
+
+#define GP_RING_FILE_SUFFIX  ".rings"
+#define GP_RING_FILE_MAGIC   "GRNRING\n" // 8 bytes, no NUL; written last
+#define GP_RING_FILE_VERSION 1u
+
+enum {
+    GP_RING_FILE_SLOTS = 64, // threads at a time
+};
+
+typedef struct gp_ring_file_note {
+    uint64_t start_realtime_ns; // of the capture that it is about, as in its header
+    uint64_t start_ticks;       // that its times count from
+    uint64_t first_sequence;    // of the first chunk of the hand-over
+    uint64_t positions[GP_RING_FILE_SLOTS];
+} gp_ring_file_note_t;
+
+typedef struct gp_ring_file_header {
+    char magic[8];                    // GP_RING_FILE_MAGIC
+    uint32_t version, header_bytes;   // GP_RING_FILE_VERSION; sizeof(gp_ring_file_t): the slots begin here
+    uint32_t pid, slots;              // of the process; GP_RING_FILE_SLOTS
+    uint32_t owner_bytes, ring_bytes; // of each slot: a gp_ring_file_owner_t, then the ring's data
+    uint64_t tick_mult;               // ns = ticks * tick_mult >> 32
+    uint64_t own[2], entry[2];        // [lo, hi) of code that is greenprof's, and that a thread's stack begins with
+    uint64_t latest;                  // number of the latest note: notes[latest % 2]
+    gp_ring_file_note_t notes[2];
+} gp_ring_file_header_t;
+
+typedef struct gp_ring_file {
+    union {
+        gp_ring_file_header_t header;
+        unsigned char page[4096];
+    };
+    gp_frame_place_t frames[GP_FRAME_TABLE_SLOTS];
+} gp_ring_file_t;
+
+// Below: gp_ring_owner_t and the records of src/core/signal, which src/core/session/ring_file.c holds them against.
+typedef struct gp_ring_file_owner {
+    uint64_t tail, since, root_id[2];
+    uint32_t index[2], tids[2];
+} gp_ring_file_owner_t;
+
+enum gp_ring_file_type {
+    GP_RING_FILE_PAD = 1,
+    GP_RING_FILE_SAMPLE = 2,
+    GP_RING_FILE_WAIT = 4,
+    GP_RING_FILE_ACTIVITY = 7,
+    GP_RING_FILE_SPAN = 8,
+};
+
+typedef struct gp_ring_file_record {
+    uint32_t committed; // enum gp_ring_file_type, or others; 0 = not complete
+    uint32_t bytes;
+} gp_ring_file_record_t;
+
+enum gp_ring_file_sample_flag {
+    GP_RING_FILE_TRUNCATED = 1u << 0,
+    GP_RING_FILE_INCOMPLETE = 1u << 1,
+    GP_RING_FILE_SWITCHING = 1u << 8,
+    GP_RING_FILE_BLIND = 1u << 10,
+    GP_RING_FILE_NOT_STARTED = 1u << 13,
+};
+
+#define GP_RING_FILE_LANGUAGE_FRAME (1ull << 63)
+
+typedef struct gp_ring_file_sample {
+    gp_ring_file_record_t record;
+    uint64_t ticks, weight_ns, off_ns, slice, coro, coro_id, trace[2];
+    uint32_t scope, flags;
+    uint64_t depth;
+    uint64_t frames[];
+} gp_ring_file_sample_t;
+
+typedef struct gp_ring_file_activity {
+    gp_ring_file_record_t record;
+    uint64_t coro, coro_id, trace[2], start, left, end, slice_ticks, ready, waker;
+    uint32_t thread;
+    uint8_t is_open, is_waiting;
+} gp_ring_file_activity_t;
+
+typedef struct gp_ring_file_span {
+    gp_ring_file_record_t record;
+    uint64_t coro, coro_id, end_coro_id, id, parent_id, trace[2], start, end;
+    gp_ledger_t times;
+    uint32_t site, thread;
+    uint16_t kind, flags;
+    uint8_t is_chosen;
+    uint16_t name_len, fields_len, field_count;
+    char text[];
+} gp_ring_file_span_t;

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "session/ring_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "capture/ring_file.h"
+#include "collect/samples.h"
+#include "coro/threads.h"
+#include "signal/ticks.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+
+#define SAME(theirs, ours, field)                                                                                      \
+    _Static_assert(offsetof(theirs, field) == offsetof(ours, field) &&                                                 \
+                       sizeof(((theirs *)0)->field) == sizeof(((ours *)0)->field),                                     \
+                   "as in the ring file")
+SAME(gp_ring_file_record_t, gp_ring_header_t, committed);
+SAME(gp_ring_file_record_t, gp_ring_header_t, bytes);
+SAME(gp_ring_file_owner_t, gp_ring_owner_t, tail);
+SAME(gp_ring_file_owner_t, gp_ring_owner_t, since);
+SAME(gp_ring_file_owner_t, gp_ring_owner_t, root_id);
+SAME(gp_ring_file_owner_t, gp_ring_owner_t, index);
+SAME(gp_ring_file_owner_t, gp_ring_owner_t, tids);
+SAME(gp_ring_file_sample_t, gp_sample_t, ticks);
+SAME(gp_ring_file_sample_t, gp_sample_t, weight_ns);
+SAME(gp_ring_file_sample_t, gp_sample_t, off_ns);
+SAME(gp_ring_file_sample_t, gp_sample_t, coro_id);
+SAME(gp_ring_file_sample_t, gp_sample_t, trace);
+SAME(gp_ring_file_sample_t, gp_sample_t, flags);
+SAME(gp_ring_file_sample_t, gp_sample_t, depth);
+_Static_assert(offsetof(gp_ring_file_sample_t, frames) == offsetof(gp_sample_t, frames), "as in the ring file");
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, coro_id);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, trace);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, start);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, left);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, end);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, slice_ticks);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, ready);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, waker);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, thread);
+SAME(gp_ring_file_activity_t, gp_activity_mark_t, is_open);
+SAME(gp_ring_file_span_t, gp_span_mark_t, coro_id);
+SAME(gp_ring_file_span_t, gp_span_mark_t, end_coro_id);
+SAME(gp_ring_file_span_t, gp_span_mark_t, id);
+SAME(gp_ring_file_span_t, gp_span_mark_t, parent_id);
+SAME(gp_ring_file_span_t, gp_span_mark_t, trace);
+SAME(gp_ring_file_span_t, gp_span_mark_t, start);
+SAME(gp_ring_file_span_t, gp_span_mark_t, end);
+SAME(gp_ring_file_span_t, gp_span_mark_t, times);
+SAME(gp_ring_file_span_t, gp_span_mark_t, thread);
+SAME(gp_ring_file_span_t, gp_span_mark_t, kind);
+SAME(gp_ring_file_span_t, gp_span_mark_t, flags);
+SAME(gp_ring_file_span_t, gp_span_mark_t, name_len);
+SAME(gp_ring_file_span_t, gp_span_mark_t, fields_len);
+SAME(gp_ring_file_span_t, gp_span_mark_t, field_count);
+_Static_assert(offsetof(gp_ring_file_span_t, text) == offsetof(gp_span_mark_t, text), "as in the ring file");
+_Static_assert((int)GP_RING_FILE_PAD == (int)GP_RING_PAD && (int)GP_RING_FILE_SAMPLE == (int)GP_RING_SAMPLE &&
+                   (int)GP_RING_FILE_WAIT == (int)GP_RING_WAIT && (int)GP_RING_FILE_ACTIVITY == (int)GP_RING_ACTIVITY &&
+                   (int)GP_RING_FILE_SPAN == (int)GP_RING_SPAN,
+               "as in the ring file");
+_Static_assert((int)GP_RING_FILE_TRUNCATED == (int)GP_UNWIND_TRUNCATED &&
+                   (int)GP_RING_FILE_INCOMPLETE == (int)GP_UNWIND_INCOMPLETE &&
+                   (int)GP_RING_FILE_SWITCHING == (int)GP_SAMPLE_SWITCHING &&
+                   (int)GP_RING_FILE_BLIND == (int)GP_SAMPLE_BLIND &&
+                   (int)GP_RING_FILE_NOT_STARTED == (int)GP_SAMPLE_NOT_STARTED,
+               "as in the ring file");
+_Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_t) <= 4096, "slots are whole pages");
+
+#define FILE_BYTES (sizeof(gp_ring_file_t) + (size_t)GP_RING_FILE_SLOTS * GP_RING_SLOT_BYTES)
+
+static char path[4096];
+static bool is_there; // at the path
+static gp_ring_file_t *file;
+
+// Pages of the file are touched in the handler: no server, and no process, is to be waited for there; and what was
+// allocated stays so when it is written again.
+static bool is_fit(int fd)
+{
+    struct statfs status;
+    if (fstatfs(fd, &status) != 0)
+        return false;
+    unsigned long type = (unsigned long)status.f_type;
+    return type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC || type == TMPFS_MAGIC || type == OVERLAYFS_SUPER_MAGIC;
+}
+
+// That of a process of before is replaced, as its capture is; anything else stays.
+static int remove_former(void)
+{
+    char magic[sizeof(GP_RING_FILE_MAGIC) - 1] = "";
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    bool is_ours = read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
+                   memcmp(magic, GP_RING_FILE_MAGIC, sizeof(magic)) == 0;
+    close(fd);
+    return is_ours && unlink(path) == 0 ? 0 : -EEXIST;
+}
+
+static int map(int fd)
+{
+    struct rlimit limit; // beyond it there is a signal
+    if (!is_fit(fd))
+        return -EOPNOTSUPP;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < FILE_BYTES)
+        return -EFBIG;
+    if (fallocate(fd, 0, 0, (off_t)FILE_BYTES) != 0)
+        return -errno;
+    void *memory = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        return -errno;
+    file = memory;
+    return 0;
+}
+
+static void set_header(gp_ring_file_header_t *header)
+{
+    header->version = GP_RING_FILE_VERSION;
+    header->header_bytes = sizeof(gp_ring_file_t);
+    header->pid = (uint32_t)getpid();
+    header->slots = GP_RING_FILE_SLOTS;
+    header->owner_bytes = GP_RING_OWNER_BYTES;
+    header->ring_bytes = GP_RING_BYTES;
+    header->tick_mult = gp_ticks_scale.mult;
+    gp_modules_own_code(header->own);
+    gp_thread_entry_code(header->entry);
+    memcpy(header->magic, GP_RING_FILE_MAGIC, sizeof(header->magic));
+}
+
+static int make(void)
+{
+    int error = remove_former();
+    int fd = error == 0 ? open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    if (fd < 0)
+        return error == 0 ? -errno : error;
+    error = map(fd);
+    close(fd);
+    if (error != 0)
+        unlink(path);
+    return error;
+}
+
+int gp_ring_file_begin(const char *capture)
+{
+    struct stat status;
+    if (file != NULL)
+        return 0;
+    if (stat(capture, &status) == 0 && !S_ISREG(status.st_mode))
+        return 0; // a pipe has nothing to recover
+    if (snprintf(path, sizeof(path), "%s" GP_RING_FILE_SUFFIX, capture) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    int error = make();
+    if (error != 0)
+        return error;
+    is_there = true;
+    gp_thread_keep_rings((unsigned char *)file + sizeof(*file), GP_RING_FILE_SLOTS);
+    set_header(&file->header);
+    gp_samples_note_frames(file->frames);
+    return 0;
+}
+
+void gp_ring_file_note(const gp_recording_t *recording)
+{
+    const gp_writer_t *writer = &recording->writer;
+    if (file == NULL)
+        return;
+    gp_ring_file_header_t *header = &file->header;
+    bool is_new = gp_writer_is_turning(writer) || writer->to_open; // its own header is the first chunk
+    const gp_ring_file_note_t *before = &header->notes[header->latest % 2];
+    gp_ring_file_note_t *note = &header->notes[(header->latest + 1) % 2];
+    note->start_realtime_ns = recording->header.start_realtime_ns;
+    note->start_ticks = recording->start_ticks;
+    note->first_sequence = is_new ? 1 : writer->sequence;
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        if (!thread->ring.keeps)
+            continue;
+        // What was handed over before is written.
+        gp_ring_release(&thread->ring, before->positions[thread->slot]);
+        note->positions[thread->slot] = atomic_load_explicit(&thread->ring.read, memory_order_relaxed);
+    }
+    // What finds the file after a kill sees stores in their order.
+    atomic_signal_fence(memory_order_seq_cst);
+    *(volatile uint64_t *)&header->latest = header->latest + 1;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+void gp_ring_file_unlink(void)
+{
+    if (is_there)
+        unlink(path);
+    is_there = false;
+}
+
+void gp_ring_file_end(void)
+{
+    if (file == NULL)
+        return;
+    gp_ring_file_unlink();
+    gp_samples_note_frames(NULL);
+    gp_thread_keep_rings(NULL, 0);
+}
+
+void gp_ring_file_in_child(void)
+{
+    is_there = false;
+    file = NULL;
+    gp_samples_note_frames(NULL);
+}
