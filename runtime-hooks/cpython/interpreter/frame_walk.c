@@ -320,8 +320,8 @@ static bool keep_frame(walk_t *walk, uintptr_t frame)
     const gp_cpython_layout_t *layout = walk->layout;
     bool is_shim = byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
     if (!is_shim)
-        keep(walk, gp_cpython_word(layout, word_at(frame + layout->frame_code),
-                                   word_at(frame + layout->frame_instruction)));
+        keep(walk,
+             gp_cpython_word(layout, word_at(frame + layout->frame_code), word_at(frame + layout->frame_instruction)));
     if (is_entry(walk, frame) && walk->count > 0)
         walk->frames[last_at(walk)] |= GP_LANGUAGE_ENTRY;
     return !is_shim;
