@@ -158,6 +158,22 @@ static bool is_switch(gp_py_t *callback)
     return is;
 }
 
+// The same of a bound method, whose name is its function's: few functions are asked again and again.
+static bool is_bound_switch(gp_py_t *method)
+{
+    static gp_py_t *last[2]; // of another name, and of this one; kept alive
+    gp_py_t *function = gp_py_bound_function(method);
+    if (function == last[true] || function == last[false])
+        return function == last[true];
+    bool is = is_switch(method);
+    gp_py_t *before = last[is];
+    gp_py.incref(function);
+    last[is] = function;
+    gp_py.drop(before);
+    gp_py.error_clear();
+    return is;
+}
+
 // The greenlet that switch() of `owner` switches to, or that waits for it: a greenlet itself, or a Waiter which the
 // calling greenlet will wait for. NULL = neither.
 static prof_coro_t *woken_with(gp_py_t *owner)
@@ -170,10 +186,13 @@ static prof_coro_t *woken_with(gp_py_t *owner)
 
 static prof_coro_t *woken_by(gp_py_t *callback)
 {
-    if (gp_py_type(callback) == gp_py.builtin_type) { // a greenlet's: no object is made to look into it
+    // A greenlet's, and a Waiter's: no object is made to look into them.
+    if (gp_py_type(callback) == gp_py.builtin_type) {
         gp_py_t *owner = gp_py_builtin_self(callback);
         return owner != NULL && strcmp(gp_py_definition(callback)->name, "switch") == 0 ? woken_with(owner) : NULL;
     }
+    if (gp_py_type(callback) == gp_py.bound_type)
+        return is_bound_switch(callback) ? woken_with(gp_py_bound_self(callback)) : NULL;
     gp_py_t *owner = is_switch(callback) ? gp_py.get_attr_of(callback, self_name) : NULL;
     prof_coro_t *coro = owner != NULL ? woken_with(owner) : NULL;
     gp_py.drop(owner);
