@@ -94,6 +94,45 @@ static void test_next_chunk_nowhere(void **unused)
     next_chunk = 0;
 }
 
+// `count` frames of plain calls, the outermost entered from C.
+static void put_frames(size_t count)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    uintptr_t data = (uintptr_t)chunk + GP_CPYTHON_CHUNK_DATA, frame = 0;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t code = (i + 1) << 12, previous = frame;
+        frame = data + sizeof(uintptr_t) + i * layout->frame_bytes;
+        uintptr_t *words = chunk + (frame - (uintptr_t)chunk) / sizeof(uintptr_t);
+        put(words, layout->frame_code, code);
+        put(words, layout->frame_instruction, code + layout->code_instructions + 2 * i);
+        put(words, layout->frame_previous, previous);
+        ((unsigned char *)words)[layout->frame_is_entry] = i == 0;
+    }
+    put(state, layout->state_top, frame + layout->frame_bytes);
+    put(state, layout->state_root_cframe + (size_t)layout->cframe_frame, frame);
+}
+
+// What a hook follows without doubts is what a handler sees, also of a stack that is deeper than there is room.
+static void test_own_frames(void **unused)
+{
+    static const size_t counts[] = {0, 1, 5, FRAMES, FRAMES + 7};
+    (void)unused;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        uintptr_t seen[FRAMES] = {0}, own[FRAMES] = {0};
+        unsigned seen_flags = 0, own_flags = 0;
+        gp_language_place_t place = {
+            .pc = UINTPTR_MAX / 2, .sp = (uintptr_t)seen, .stack_hi = (uintptr_t)(seen + FRAMES)};
+        size_t depth = counts[i] < FRAMES ? counts[i] : FRAMES;
+        assert_int_equal(walk(0, (uintptr_t)chunk), 0);
+        put_frames(counts[i]);
+        assert_int_equal(gp_cpython_walk(&place, seen, FRAMES, &seen_flags), depth);
+        assert_int_equal(gp_cpython_walk_own(own, FRAMES, &own_flags), depth);
+        assert_memory_equal(own, seen, sizeof(own));
+        assert_int_equal(own_flags, seen_flags);
+        assert_int_equal(own_flags != 0, counts[i] > FRAMES);
+    }
+}
+
 static int yes(void)
 {
     return 1;
@@ -113,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_frame_in_page_zero), cmocka_unit_test(test_frame_nowhere),
         cmocka_unit_test(test_freed_state),        cmocka_unit_test(test_chunk_nowhere),
         cmocka_unit_test(test_next_chunk_nowhere), cmocka_unit_test(test_main_thread_of_an_interpreter_that_ends),
+        cmocka_unit_test(test_own_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,8 @@ static gp_greenlet_t record_in(const gp_step_t *step, gp_py_t *greenlet)
 {
     if (step->task != NULL && step->greenlet == greenlet)
         return (gp_greenlet_t){step->task, step->coro, step->coro_id, step->task};
+    if (gp_language_running(gp_greenlet_here.state) != NULL && greenlet == (*gp_greenlet_here.state)[0])
+        return (gp_greenlet_t){0}; // the thread's main one, without a look into the table
     gp_greenlet_t *found = gp_greenlet_find(greenlet);
     if (found == NULL && !is_main(greenlet)) {
         add(greenlet, NULL);

@@ -158,15 +158,43 @@ static bool is_switch(gp_py_t *callback)
     return is;
 }
 
-// The greenlet that a callback switches to, or that waits for it: a greenlet's switch(), or that of a Waiter which the
+// The same of a bound method, whose name is its function's: few functions are asked again and again.
+static bool is_bound_switch(gp_py_t *method)
+{
+    static gp_py_t *last[2]; // of another name, and of this one; kept alive
+    gp_py_t *function = gp_py_bound_function(method);
+    if (function == last[true] || function == last[false])
+        return function == last[true];
+    bool is = is_switch(method);
+    gp_py_t *before = last[is];
+    gp_py.incref(function);
+    last[is] = function;
+    gp_py.drop(before);
+    gp_py.error_clear();
+    return is;
+}
+
+// The greenlet that switch() of `owner` switches to, or that waits for it: a greenlet itself, or a Waiter which the
 // calling greenlet will wait for. NULL = neither.
+static prof_coro_t *woken_with(gp_py_t *owner)
+{
+    const gp_greenlet_t *found = gp_greenlet_find(owner);
+    if (found != NULL)
+        return found->coro;
+    return strstr(gp_py_type_name(owner), "Waiter") != NULL ? gp_greenlet_running(&gp_step_here).coro : NULL;
+}
+
 static prof_coro_t *woken_by(gp_py_t *callback)
 {
+    // A greenlet's, and a Waiter's: no object is made to look into them.
+    if (gp_py_type(callback) == gp_py.builtin_type) {
+        gp_py_t *owner = gp_py_builtin_self(callback);
+        return owner != NULL && strcmp(gp_py_definition(callback)->name, "switch") == 0 ? woken_with(owner) : NULL;
+    }
+    if (gp_py_type(callback) == gp_py.bound_type)
+        return is_bound_switch(callback) ? woken_with(gp_py_bound_self(callback)) : NULL;
     gp_py_t *owner = is_switch(callback) ? gp_py.get_attr_of(callback, self_name) : NULL;
-    const gp_greenlet_t *found = owner != NULL ? gp_greenlet_find(owner) : NULL;
-    prof_coro_t *coro = found != NULL ? found->coro : NULL;
-    if (coro == NULL && owner != NULL && strstr(gp_py_type_name(owner), "Waiter") != NULL)
-        coro = gp_greenlet_running(&gp_step_here).coro;
+    prof_coro_t *coro = owner != NULL ? woken_with(owner) : NULL;
     gp_py.drop(owner);
     gp_py.error_clear();
     return coro;
@@ -180,21 +208,28 @@ static prof_coro_t *woken_by_first(gp_py_t *args)
 static gp_py_t *on_run_callback(gp_py_t *loop, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *result = real_run_callback(loop, args, keywords);
-    if (result != NULL && is_sampling())
-        prof_coro_ready(woken_by_first(args));
+    if (result == NULL || !is_sampling())
+        return result;
+    uint64_t begun = gp_hook_time_begin();
+    prof_coro_ready(woken_by_first(args));
+    gp_hook_time_end(begun, 0);
     return result;
 }
 
 static gp_py_t *on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *result = real_timer_start(timer, args, keywords);
-    prof_coro_t *coro = result != NULL && is_sampling() ? woken_by_first(args) : NULL;
+    if (result == NULL || !is_sampling())
+        return result;
+    uint64_t begun = gp_hook_time_begin();
+    prof_coro_t *coro = woken_by_first(args);
     gp_py_t *at = coro != NULL ? gp_py.get_attr_of(timer, at_name) : NULL; // of libev: when it is due, CLOCK_MONOTONIC
     if (at != NULL)
         atomic_store_explicit(&coro->ready_ticks, ticks_at(number(at)), memory_order_relaxed);
     else if (coro != NULL)
         gp_py.error_clear();
     gp_py.drop(at);
+    gp_hook_time_end(begun, 0);
     return result;
 }
 

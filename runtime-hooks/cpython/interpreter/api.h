@@ -96,6 +96,18 @@ static inline gp_py_t *gp_py_type(gp_py_t *object)
     return *(gp_py_t **)(void *)((char *)object + 8);
 }
 
+// What a built-in function (gp_py.builtin_type) was taken from, borrowed; NULL = nothing.
+static inline gp_py_t *gp_py_builtin_self(gp_py_t *builtin)
+{
+    return *(gp_py_t **)(void *)((char *)builtin + 24); // PyCFunctionObject.m_self
+}
+
+// The function of a bound method (gp_py.bound_type), borrowed.
+static inline gp_py_t *gp_py_bound_function(gp_py_t *method)
+{
+    return *(gp_py_t **)(void *)((char *)method + 16); // PyMethodObject.im_func
+}
+
 // The object of a bound method (gp_py.bound_type).
 static inline gp_py_t *gp_py_bound_self(gp_py_t *method)
 {

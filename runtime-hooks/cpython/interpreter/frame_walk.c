@@ -314,6 +314,19 @@ static bool entry_fits(walk_t *walk, uintptr_t entry)
            word_at(before + layout->cframe_frame) == word_at(entry + layout->frame_previous);
 }
 
+// Keep a frame that may be read, but for a shim. Returns whether it is none.
+static bool keep_frame(walk_t *walk, uintptr_t frame)
+{
+    const gp_cpython_layout_t *layout = walk->layout;
+    bool is_shim = byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
+    if (!is_shim)
+        keep(walk,
+             gp_cpython_word(layout, word_at(frame + layout->frame_code), word_at(frame + layout->frame_instruction)));
+    if (is_entry(walk, frame) && walk->count > 0)
+        walk->frames[last_at(walk)] |= GP_LANGUAGE_ENTRY;
+    return !is_shim;
+}
+
 static bool follow(walk_t *walk)
 {
     const gp_cpython_layout_t *layout = walk->layout;
@@ -334,14 +347,7 @@ static bool follow(walk_t *walk)
                 return false;
             doubtful = false;
         }
-        bool is_shim = byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
-        if (!is_shim) {
-            keep(walk, gp_cpython_word(layout, word_at(frame + layout->frame_code),
-                                       word_at(frame + layout->frame_instruction)));
-            leaf = false;
-        }
-        if (is_entry(walk, frame) && walk->count > 0)
-            walk->frames[last_at(walk)] |= GP_LANGUAGE_ENTRY;
+        leaf = !keep_frame(walk, frame) && leaf;
         if (is_base) // the step is about to begin, or is being ended: what it does there is the task's as well
             return true;
         frame = word_at(frame + layout->frame_previous);
@@ -354,15 +360,27 @@ bool gp_cpython_is_loop(uintptr_t pc)
     return pc >= gp_cpython_runtime.loop && pc < gp_cpython_runtime.loop_end;
 }
 
-uintptr_t gp_cpython_leaf(void)
+static uintptr_t leaf_of(uintptr_t state)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
-    uintptr_t state = (uintptr_t)gp_cpython_runtime.thread_state();
     if (state == 0)
         return 0;
     if (layout->state_cframe == GP_CPYTHON_NONE)
         return word_at(state + layout->state_frame);
     return word_at(word_at(state + layout->state_cframe) + layout->cframe_frame);
+}
+
+uintptr_t gp_cpython_leaf(void)
+{
+    return leaf_of((uintptr_t)gp_cpython_runtime.thread_state());
+}
+
+// For a census, which looks at this thread from outside.
+static void show_state(uintptr_t state)
+{
+    if (gp_thread_self != NULL)
+        atomic_store_explicit(&gp_thread_self->language_state, state, memory_order_relaxed);
+    atomic_store_explicit(&gp_cpython_runtime.any_state, state, memory_order_relaxed);
 }
 
 // Where the frames of the current coroutine end, if it is a task; 0 = it is not.
@@ -404,9 +422,7 @@ size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size
     };
     if (walk.state == 0 || word_at(walk.state + walk.layout->state_chunk) == 0)
         return 0;
-    if (gp_thread_self != NULL)
-        atomic_store_explicit(&gp_thread_self->language_state, walk.state, memory_order_relaxed);
-    atomic_store_explicit(&gp_cpython_runtime.any_state, walk.state, memory_order_relaxed);
+    show_state(walk.state);
     if (!survey_chunks(&walk))
         return 0;
     if (follow(&walk))
@@ -416,4 +432,28 @@ size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size
     if (depth > 0)
         *flags |= scanned;
     return depth;
+}
+
+size_t gp_cpython_walk_own(uintptr_t *frames, size_t max, unsigned *flags)
+{
+    walk_t walk = {
+        .layout = gp_cpython_runtime.layout,
+        .state = (uintptr_t)gp_cpython_runtime.thread_state(),
+        .base = base_of_current(),
+        .frames = frames,
+        .max = max,
+    };
+    uintptr_t frame = leaf_of(walk.state);
+    if (frame == 0)
+        return 0;
+    show_state(walk.state);
+    for (int i = 0; i < FRAMES_MAX && frame != 0; i++) {
+        if (frame == walk.base && walk.count > 0)
+            break;
+        keep_frame(&walk, frame);
+        if (frame == walk.base)
+            break;
+        frame = word_at(frame + walk.layout->frame_previous);
+    }
+    return finish(&walk, flags);
 }

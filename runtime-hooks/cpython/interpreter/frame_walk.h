@@ -54,6 +54,10 @@ static inline int gp_cpython_word_index(uintptr_t word)
 // The calling thread's innermost frame; 0 = none. Caller holds the interpreter lock.
 uintptr_t gp_cpython_leaf(void);
 
+// The calling thread's frames, as gp_language_t.walk() gives them, by a hook: the list is whole there, and nothing in
+// it needs to be doubted. Caller holds the interpreter lock. Signals: not safe.
+size_t gp_cpython_walk_own(uintptr_t *frames, size_t max, unsigned *flags);
+
 // See gp_language_t.is_loop.
 bool gp_cpython_is_loop(uintptr_t pc);
 

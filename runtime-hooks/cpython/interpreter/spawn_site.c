@@ -12,11 +12,7 @@ uint32_t gp_cpython_spawn_site(void)
     unsigned flags = 0;
     if (thread == NULL || !gp_spawn_is_wanted())
         return 0;
-    gp_language_place_t place = {
-        .sp = atomic_load_explicit(&thread->root->lo, memory_order_relaxed),
-        .stack_hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed),
-    };
     uint32_t tag = atomic_load_explicit(&gp_cpython_code_generation, memory_order_acquire) + 1; // 0: native frames
-    size_t depth = gp_cpython_walk(&place, thread->parked_frames, GP_SPAWN_DEPTH, &flags);
+    size_t depth = gp_cpython_walk_own(thread->parked_frames, GP_SPAWN_DEPTH, &flags);
     return gp_spawn_site_of(thread, depth, flags, tag);
 }

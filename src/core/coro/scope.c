@@ -110,11 +110,13 @@ void gp_scope_inherit(prof_coro_t *coro, gp_scope_t *scope)
 {
     gp_scope_ref(scope);
     coro->longest_before = 0;
-    join(coro, scope, gp_ticks());
+    join(coro, scope, scope != NULL ? gp_ticks() : 0);
 }
 
 void gp_scope_quit(prof_coro_t *coro)
 {
+    if (atomic_load_explicit(&coro->scope, memory_order_relaxed) == NULL)
+        return; // as most are: no clock is read
     gp_scope_t *scope = part(coro, gp_ticks());
     atomic_store_explicit(&coro->scope, NULL, memory_order_release);
     gp_scope_unref(scope);
