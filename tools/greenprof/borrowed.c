@@ -25,7 +25,6 @@ enum {
     STACK_BYTES = 1 << 20,        // pages that are not touched cost nothing
     TEXT_BYTES = 32768,           // at its upper end
     STATE_BYTES = 65536,          // of the extended registers, at most
-    STOP_NS = 200000000,          // for a thread to stop: one that sleeps in the kernel, uninterruptible, does not
     STEP_NS = 200000,             // between two looks
     PAUSE_NS = 5000000,           // between two rounds through the threads
     EVENT_STOP = 128,             // PTRACE_EVENT_STOP, which glibc has not
@@ -34,9 +33,13 @@ enum {
     DIRECTION_FLAG = 0x400,
 };
 
-#define PATIENCE_NS   10000000000ull // for a place where the thread may be borrowed
-#define CALL_LIMIT_NS 60000000000ull // for a call: the file may be on a slow disk
-#define NT_STATE      0x202          // NT_X86_XSTATE
+// How long is waited: for a place where a thread may be borrowed; for a thread to stop, which takes a processor, and
+// one that sleeps in the kernel, uninterruptible, does not; and for a call, whose file may be on a slow disk.
+#define PATIENCE_NS   10000000000ull
+#define STOP_NS       10000000000ull
+#define CALL_LIMIT_NS 300000000000ull
+
+#define NT_STATE 0x202 // NT_X86_XSTATE
 
 struct gp_borrowed {
     pid_t pid, tid;
@@ -82,10 +85,10 @@ static bool is_interrupt_stop(int status)
 }
 
 // Signals that come before the stop are delivered as they are without us. Returns as wait_for_stop().
-static int wait_for_interrupt(pid_t tid)
+static int wait_for_interrupt(pid_t tid, uint64_t limit_ns)
 {
     int status, error;
-    while ((error = wait_for_stop(tid, STOP_NS, &status)) == 0 && !is_interrupt_stop(status))
+    while ((error = wait_for_stop(tid, limit_ns, &status)) == 0 && !is_interrupt_stop(status))
         ptrace(PTRACE_CONT, tid, 0, status >> 16 == 0 ? WSTOPSIG(status) : 0);
     return error;
 }
@@ -189,7 +192,7 @@ static int try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
         return errno == ESRCH ? -EAGAIN : -errno;
     if (ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) != 0)
         return -EAGAIN;
-    int error = wait_for_interrupt(borrowed->tid);
+    int error = wait_for_interrupt(borrowed->tid, STOP_NS);
     if (error != 0) // one that does not stop goes on when this process ends
         return error == -ESRCH ? -EAGAIN : error;
     if (!save(borrowed)) {
@@ -332,7 +335,7 @@ int gp_borrowed_return(gp_borrowed_t *borrowed)
     int error = borrowed->stack != 0 ? make_call(borrowed, SYS_munmap, arguments, &result) : 0;
     // Only at a stop like the first one does the kernel look whether a system call is to be begun again.
     if (ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) == 0 && ptrace(PTRACE_CONT, borrowed->tid, 0, 0) == 0)
-        error = wait_for_interrupt(borrowed->tid);
+        error = wait_for_interrupt(borrowed->tid, CALL_LIMIT_NS); // it cannot be let go as it is
     let_go(borrowed);
     free(borrowed);
     return error;
@@ -380,7 +383,7 @@ static int wait_for_return(const gp_borrowed_t *borrowed, uint64_t *result)
         error = wait_for_stop(borrowed->tid, CALL_LIMIT_NS, &status);
     } while (error == 0 && is_interrupt_stop(status));
     if (error == -ETIMEDOUT && ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) == 0)
-        wait_for_interrupt(borrowed->tid);
+        wait_for_interrupt(borrowed->tid, STOP_NS);
     if (error != 0)
         return error;
     if (ptrace(PTRACE_GETREGS, borrowed->tid, 0, &registers) != 0)
