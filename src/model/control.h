@@ -4,6 +4,7 @@
 // Model: a connection is one request and one reply, each a packet of a SOCK_SEQPACKET socket and of a size that never
 // changes; then the process closes it. What grows with the process, the rows of its coroutines, is in a file without a
 // name of which the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what asks.
+// START carries the descriptor of the path's directory where the process has another root directory than what asks.
 // Both sides are greenprof on one machine; one of another version is refused by `version`.
 #pragma once
 
@@ -11,7 +12,7 @@
 
 #include "model/counters.h"
 
-enum { GP_CONTROL_MAGIC = 0x43475052, GP_CONTROL_VERSION = 2, GP_CONTROL_PATH_SIZE = 3072, GP_CONTROL_NAME_SIZE = 48 };
+enum { GP_CONTROL_MAGIC = 0x43475052, GP_CONTROL_VERSION = 3, GP_CONTROL_PATH_SIZE = 3072, GP_CONTROL_NAME_SIZE = 48 };
 
 enum gp_control_command {
     GP_CONTROL_STATUS,

@@ -16,6 +16,24 @@ PLUGIN = os.path.realpath(os.environ["PLUGIN"])
 STRANGER = 65534
 END_ASKED = 6  # capture/format.h
 PTRACE_SEIZE = 0x4206
+RUBY_FIBERS = """
+def work(count)
+  loop { count.times { |i| i % 7 }; Fiber.yield }
+end
+$stdout.sync = true
+first, second = Fiber.new { work(2000) }, Fiber.new { work(1000) }
+first.resume
+puts "ready"
+loop { first.resume; second.resume }
+"""
+LUA_COROUTINES = """
+local function work(count)
+    while true do for i = 1, count do local _ = i % 7 end coroutine.yield() end
+end
+local first, second = coroutine.create(work), coroutine.create(work)
+print("ready") io.stdout:flush()
+while true do coroutine.resume(first, 2000) coroutine.resume(second, 1000) end
+"""
 GLIBC_SIGNAL = 33  # which it handles from a program's first thread on
 
 
@@ -145,6 +163,28 @@ class Attach(Case):
         self.check_service(EVENTLET)
         rows = self.do("report", "capture0", "--by", "coroutine")
         self.assertEqual(rows.count(" work\n"), 2, rows)
+
+    @unittest.skipUnless(shutil.which("ruby"), "ruby is not installed")
+    def test_fibers_of_ruby(self):
+        """Each by its stack. Their switches are seen, but not counted to the last one: doc/attach.md."""
+        service = Bare(self, ["ruby", "-e", RUBY_FIBERS])
+        self.do("attach", service.pid, "-d", "2", "-o", "capture")
+        rows = self.rows("capture")
+        self.near("the first's share", rows[0][0] / (rows[0][0] + rows[1][0]), 2 / 3, 0.1, 0)
+        self.assertGreater(rows[1][1], 100)
+        self.assertGreater(rows[0][1], 100)
+        self.assertEqual(self.do("report", "capture", "--by", "coroutine").count("stack@0x"), 2)
+        self.assertIsNone(service.process.poll())
+
+    @unittest.skipUnless(shutil.which("lua5.4"), "lua5.4 is not installed")
+    def test_coroutines_of_lua(self):
+        """Its interpreter has them in the program itself: its thread is seen, as one row."""
+        service = Bare(self, ["lua5.4", "-e", LUA_COROUTINES])
+        self.do("attach", service.pid, "-d", "1", "-o", "capture")
+        (seconds, switches), = self.rows("capture")
+        self.assertGreater(seconds, 0)
+        self.assertEqual(switches, 0)
+        self.assertIsNone(service.process.poll())
 
     def test_for_a_while(self):
         service = Bare(self, SERVICE)

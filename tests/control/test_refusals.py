@@ -11,7 +11,7 @@ import unittest
 
 from support import GREENPROF, SERVICE, Case, Service
 
-MAGIC, VERSION, STATUS, TOP = 0x43475052, 2, 0, 4  # model/control.h
+MAGIC, VERSION, STATUS, TOP = 0x43475052, 3, 0, 4  # model/control.h
 PATH_SIZE = 3072
 STRANGER = 65534
 

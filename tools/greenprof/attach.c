@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "borrowed.h"
+#include "carried.h"
 #include "command.h"
 #include "control.h"
 #include "filter.h"
@@ -93,21 +94,31 @@ static int check_libc(const gp_target_modules_t *modules, const char *subject)
 }
 
 // The process may have another root directory, in a container.
-static int check_core(pid_t pid, const char *core, const char *subject)
+static bool has_core(pid_t pid, const char *core)
 {
     char rooted[PATH_MAX + 64];
     struct stat mine, theirs;
     snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)pid, core);
-    if (stat(core, &mine) == 0 && stat(rooted, &theirs) == 0 && mine.st_size == theirs.st_size)
-        return 0;
-    return gp_fail(subject, "it has another root directory, and there is no %s of this version: copy it there", core);
+    return stat(core, &mine) == 0 && stat(rooted, &theirs) == 0 && mine.st_size == theirs.st_size;
 }
 
 // The core that is in the process already; NULL = none.
 static const gp_target_module_t *present_core(const gp_target_modules_t *modules)
 {
-    const gp_target_module_t *core = gp_target_module_named(modules, "libgreenprof-core.so");
-    return core != NULL ? core : gp_target_module_named(modules, "libgreenprof.so");
+    static const char *const names[] = {"libgreenprof-core.so", "libgreenprof.so", GP_CARRIED_NAME};
+    const gp_target_module_t *core = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && core == NULL; i++)
+        core = gp_target_module_named(modules, names[i]);
+    return core;
+}
+
+// One that was carried there has no file, but for the one that it is a copy of.
+static void know_file(gp_target_modules_t *modules, const char *core)
+{
+    for (size_t i = 0; i < modules->count; i++)
+        if (strncmp(modules->items[i].path, "/" GP_CARRIED_NAME, sizeof(GP_CARRIED_NAME)) == 0 &&
+            gp_target_module_is(modules, &modules->items[i], core))
+            modules->items[i].file = core;
 }
 
 static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core,
@@ -128,11 +139,13 @@ static int say_call(const char *subject, int error)
     return gp_fail(subject, "the call in it did not come back: %s", strerror(-error));
 }
 
-static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core, const char *subject)
+//   path_text: of the core, as the process knows it.
+static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
+                     const char *core, const char *subject)
 {
     static const char *const names[] = {"dlopen", "__libc_dlopen_mode"}; // the latter before glibc 2.34
     gp_target_function_t functions[2];
-    uint64_t handle = 0, path = gp_borrowed_text(borrowed, core);
+    uint64_t handle = 0, path = gp_borrowed_text(borrowed, path_text);
     int error = gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), names, 2, functions);
     uint64_t open_at = functions[0].address != 0 ? functions[0].address : functions[1].address;
     if (error != 0 || open_at == 0 || path == 0)
@@ -143,13 +156,26 @@ static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, con
     return handle != 0 ? 0 : say_dlerror(borrowed, modules, core, subject);
 }
 
-static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *settings, const char *subject)
+static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core, const char *subject)
+{
+    gp_carried_t carried;
+    if (has_core(modules->pid, core))
+        return load_from(borrowed, modules, core, core, subject);
+    int status = gp_carry(&carried, borrowed, modules, core, subject);
+    if (status == 0)
+        status = load_from(borrowed, modules, carried.path, core, subject);
+    gp_carried_close(&carried, borrowed);
+    return status;
+}
+
+static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, const char *settings, const char *subject)
 {
     const char *const name = "prof_core_attach";
     gp_target_modules_t modules;
     gp_target_function_t function = {0};
     uint64_t result = 0, text = gp_borrowed_text(borrowed, settings);
     int error = gp_target_modules_read(pid, &modules);
+    know_file(&modules, core_file);
     const gp_target_module_t *core = error == 0 ? present_core(&modules) : NULL;
     if (core != NULL)
         error = gp_target_functions(&modules, core, &name, 1, &function);
@@ -174,7 +200,7 @@ static int inject(pid_t pid, const gp_target_modules_t *modules, const char *cor
     if (status == 0 && present_core(modules) == NULL)
         status = load(borrowed, modules, core, subject);
     if (status == 0)
-        status = begin(borrowed, pid, settings, subject);
+        status = begin(borrowed, pid, core, settings, subject);
     if (borrowed != NULL)
         gp_borrowed_return(borrowed);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -197,8 +223,6 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
         status = gp_fail(subject, "may not be looked at: %s", strerror(-error));
     if (status == 0)
         status = check_libc(&modules, subject);
-    if (status == 0 && present_core(&modules) == NULL)
-        status = check_core(target->pid, core, subject);
     snprintf(settings, sizeof(settings), "NATIVE=%d\n", arguments->native);
     if (status == 0)
         status = inject(target->pid, &modules, core, settings, subject);

@@ -153,7 +153,7 @@ static int run_to_syscall_stop(const gp_borrowed_t *borrowed)
     return error != 0 || WSTOPSIG(status) == SYSCALL_STOP ? error : -EFAULT;
 }
 
-static int make_call(gp_borrowed_t *borrowed, long number, const uint64_t arguments[6], int64_t *result)
+int gp_borrowed_system_call(gp_borrowed_t *borrowed, long number, const uint64_t arguments[6], int64_t *result)
 {
     struct user_regs_struct registers = fresh(borrowed);
     registers.rip = borrowed->syscall_at;
@@ -241,7 +241,7 @@ static int get_stack(gp_borrowed_t *borrowed)
 {
     const uint64_t arguments[6] = {0, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
     int64_t result = 0;
-    int error = make_call(borrowed, SYS_mmap, arguments, &result);
+    int error = gp_borrowed_system_call(borrowed, SYS_mmap, arguments, &result);
     if (error == 0 && result < 0)
         error = (int)result;
     if (error != 0)
@@ -332,7 +332,7 @@ int gp_borrowed_return(gp_borrowed_t *borrowed)
 {
     const uint64_t arguments[6] = {borrowed->stack, STACK_BYTES};
     int64_t result;
-    int error = borrowed->stack != 0 ? make_call(borrowed, SYS_munmap, arguments, &result) : 0;
+    int error = borrowed->stack != 0 ? gp_borrowed_system_call(borrowed, SYS_munmap, arguments, &result) : 0;
     // Only at a stop like the first one does the kernel look whether a system call is to be begun again.
     if (ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) == 0 && ptrace(PTRACE_CONT, borrowed->tid, 0, 0) == 0)
         error = wait_for_interrupt(borrowed->tid, CALL_LIMIT_NS); // it cannot be let go as it is

@@ -37,3 +37,7 @@ int gp_borrowed_read_text(const gp_borrowed_t *borrowed, uint64_t address, char 
 // Call a function with two arguments. Returns 0, -EFAULT where the call did not come back in order, -ETIMEDOUT,
 // -ESRCH.
 int gp_borrowed_call(gp_borrowed_t *borrowed, uint64_t function, uint64_t a, uint64_t b, uint64_t *result);
+
+// Make a system call. Returns 0 and the kernel's result, a negative errno value among them; or -EFAULT, -ETIMEDOUT,
+// -ESRCH where it was not made.
+int gp_borrowed_system_call(gp_borrowed_t *borrowed, long number, const uint64_t arguments[6], int64_t *result);

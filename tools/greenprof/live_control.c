@@ -2,6 +2,7 @@
 #include "live_control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,6 +137,43 @@ bool gp_control_is_there(const gp_target_t *target)
     return is_there;
 }
 
+// Of the path's directory, where the process would find another one by that name. Returns -1 where it is not needed, -2
+// with a message where there is no such directory.
+static int open_place(const gp_target_t *target, const gp_control_request_t *request)
+{
+    char directory[GP_CONTROL_PATH_SIZE];
+    if (request->command != GP_CONTROL_START || request->path[0] == '\0' || !gp_target_has_other_root(target))
+        return -1;
+    snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(request->path, '/') - request->path) + 1,
+             request->path);
+    int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    gp_fail(request->path, "%s", strerror(errno));
+    return -2;
+}
+
+// fd: a descriptor to send along, -1 = none. Returns as send(2).
+static ssize_t send_request(int socket, const gp_control_request_t *request, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(fd))];
+    } control = {.room = {0}};
+    struct iovec part = {(void *)(uintptr_t)request, sizeof(*request)};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control.room);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(fd));
+        memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    }
+    return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
 static int ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,
                     gp_control_reply_t *reply, int *fd)
 {
@@ -143,8 +181,13 @@ static int ask_once(const gp_target_t *target, const char *subject, const gp_con
     int status = meet(&meeting, subject);
     if (status != 0)
         return status;
-    ssize_t sent = send(meeting.socket, request, sizeof(*request), MSG_NOSIGNAL);
-    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+    int place = open_place(target, request);
+    ssize_t sent = place != -2 ? send_request(meeting.socket, request, place) : -1;
+    if (place >= 0)
+        close(place);
+    if (place == -2)
+        status = EXIT_FAILED;
+    else if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
         status = -ECONNRESET;
     else if (sent != (ssize_t)sizeof(*request))
         status = gp_fail(subject, "cannot be asked: %s", strerror(errno));

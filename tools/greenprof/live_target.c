@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/census_place.h"
@@ -93,6 +94,21 @@ bool gp_target_is_stopped(const gp_target_t *target)
     char text[TEXT_SIZE];
     const char *name_end = gp_target_read(target->pid, "stat", text, sizeof(text), NULL) ? strrchr(text, ')') : NULL;
     return name_end != NULL && (strncmp(name_end, ") T", 3) == 0 || strncmp(name_end, ") t", 3) == 0);
+}
+
+static bool differ(pid_t pid, const char *name)
+{
+    struct stat mine, theirs;
+    char own[64], other[64];
+    snprintf(own, sizeof(own), "/proc/self/%s", name);
+    snprintf(other, sizeof(other), "/proc/%d/%s", (int)pid, name);
+    return stat(own, &mine) == 0 && stat(other, &theirs) == 0 &&
+           (mine.st_dev != theirs.st_dev || mine.st_ino != theirs.st_ino);
+}
+
+bool gp_target_has_other_root(const gp_target_t *target)
+{
+    return differ(target->pid, "ns/mnt") || differ(target->pid, "root");
 }
 
 // $XDG_RUNTIME_DIR as the process was started with; NULL = none, or it may not be read.

@@ -3,10 +3,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "patch/elf_symbols.h"
 
@@ -76,12 +78,31 @@ const gp_target_module_t *gp_target_module_named(const gp_target_modules_t *modu
     return NULL;
 }
 
+static bool read_page(const char *path, uint64_t at, unsigned char page[PAGE_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = pread(fd, page, PAGE_BYTES, (off_t)at);
+    close(fd);
+    return got == PAGE_BYTES;
+}
+
+bool gp_target_module_is(const gp_target_modules_t *modules, const gp_target_module_t *module, const char *file)
+{
+    unsigned char mapped[PAGE_BYTES], stored[PAGE_BYTES];
+    char memory[64];
+    snprintf(memory, sizeof(memory), "/proc/%d/mem", (int)modules->pid);
+    return read_page(memory, module->lo, mapped) && read_page(file, 0, stored) &&
+           memcmp(mapped, stored, PAGE_BYTES) == 0;
+}
+
 // A file that was replaced since is named "... (deleted)", and is not there.
 static int map_file(const gp_target_modules_t *modules, const gp_target_module_t *module, gp_elf_image_t *image)
 {
     char rooted[GP_TARGET_PATH_SIZE + 64];
     snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)modules->pid, module->path);
-    int error = gp_elf_map(rooted, image);
+    int error = gp_elf_map(module->file != NULL ? module->file : rooted, image);
     return error == -ENOENT ? -ESTALE : error;
 }
 

@@ -10,7 +10,9 @@
 enum { GP_TARGET_PATH_SIZE = 4096 };
 
 typedef struct gp_target_module {
-    char *path;      // as the process knows it
+    char *path; // as the process knows it
+    const char
+        *file; // that is the same, where the process' has no name; NULL = the path, in the process' root directory
     uint64_t lo, hi; // of all its mappings
 } gp_target_module_t;
 
@@ -30,6 +32,9 @@ void gp_target_modules_free(gp_target_modules_t *modules);
 
 // The first module with a file name that begins so; NULL where there is none.
 const gp_target_module_t *gp_target_module_named(const gp_target_modules_t *modules, const char *beginning);
+
+// Is a module mapped from this file? Its first page says so, with the headers and the build ID.
+bool gp_target_module_is(const gp_target_modules_t *modules, const gp_target_module_t *module, const char *file);
 
 // Functions of a module by name, `count` of them; one that it does not define has the address 0.
 // Returns 0, or a negative errno value where its file cannot be read, or is another one by now (-ESTALE).

@@ -8,6 +8,7 @@
 #include "collect/cost.h"
 #include "collect/sampler.h"
 #include "control/control.h"
+#include "control/place.h"
 #include "control/rows.h"
 #include "coro/threads.h"
 #include "model/budget.h"
@@ -79,10 +80,14 @@ static void describe(gp_control_reply_t *reply)
     reply->own_cpu_ns = gp_thread_own_cpu_ns();
     memcpy(reply->counters, latest.counters, sizeof(reply->counters));
     memcpy(reply->path, latest.path, sizeof(reply->path));
+    gp_control_place_show(reply->path);
 }
 
-static int start(const gp_control_request_t *request)
+// *given: of the path's directory, -1 = the path is the process' own; -1 once it is taken.
+static int start(const gp_control_request_t *request, int *given)
 {
+    bool has_place = *given >= 0 && request->path[0] != '\0';
+    int error = 0;
     static gp_session_wish_t wish;
     wish = (gp_session_wish_t){
         .is_asked = true,
@@ -91,8 +96,18 @@ static int start(const gp_control_request_t *request)
         .clock = request->clock,
     };
     memcpy(wish.path, request->path, sizeof(wish.path));
+    if (has_place) {
+        error = gp_control_place_begin(*given, request->path, wish.path);
+        *given = -1;
+    }
     gp_budget_set(request->budget_ppm);
-    return gp_session_begin(&wish);
+    if (error == 0)
+        error = gp_session_begin(&wish);
+    if (has_place && error == 0)
+        gp_control_place_keep();
+    else if (has_place)
+        gp_control_place_drop();
+    return error;
 }
 
 static bool is_valid(const gp_control_request_t *request)
@@ -111,6 +126,14 @@ static int look(const gp_control_request_t *request, gp_control_reply_t *reply, 
     return error == 0 && *fd < 0 ? *fd : error;
 }
 
+static int finish(void)
+{
+    int error = gp_session_finish(LIMIT_NS);
+    if (error == 0 || error == -EALREADY)
+        gp_control_place_end();
+    return error;
+}
+
 static bool is_to_detach;
 
 bool gp_control_is_to_detach(void)
@@ -127,7 +150,7 @@ static int detach(void)
 {
     if (!gp_control_is_attached())
         return -EPERM;
-    int error = gp_session_finish(LIMIT_NS);
+    int error = finish();
     if (error != 0 && error != -EALREADY)
         return error;
     if (lease_until_ns != 0)
@@ -138,7 +161,7 @@ static int detach(void)
     return 0;
 }
 
-static int obey(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)
+static int obey(const gp_control_request_t *request, int *given, gp_control_reply_t *reply, int *fd)
 {
     if (request->version != GP_CONTROL_VERSION)
         return -EPROTONOSUPPORT;
@@ -148,9 +171,9 @@ static int obey(const gp_control_request_t *request, gp_control_reply_t *reply, 
     case GP_CONTROL_STATUS:
         return 0;
     case GP_CONTROL_START:
-        return start(request);
+        return start(request, given);
     case GP_CONTROL_STOP:
-        return gp_session_finish(LIMIT_NS);
+        return finish();
     case GP_CONTROL_DUMP:
         return gp_session_flush(LIMIT_NS);
     case GP_CONTROL_DETACH:
@@ -162,13 +185,15 @@ static int obey(const gp_control_request_t *request, gp_control_reply_t *reply, 
     }
 }
 
-void gp_control_answer(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)
+void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
 {
     memset(reply, 0, sizeof(*reply));
     reply->magic = GP_CONTROL_MAGIC;
     reply->version = GP_CONTROL_VERSION;
     *fd = -1;
-    reply->error = obey(request, reply, fd);
+    reply->error = obey(request, &given, reply, fd);
+    if (given >= 0)
+        close(given);
     if (reply->error != -EPROTONOSUPPORT)
         describe(reply);
 }
@@ -176,6 +201,7 @@ void gp_control_answer(const gp_control_request_t *request, gp_control_reply_t *
 void gp_control_switch(void)
 {
     static const gp_control_request_t as_environment = {.clock = -1};
-    if (gp_session_finish(LIMIT_NS) == -EALREADY)
-        start(&as_environment);
+    int none = -1;
+    if (finish() == -EALREADY)
+        start(&as_environment, &none);
 }

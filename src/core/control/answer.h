@@ -7,8 +7,10 @@
 
 #include "model/control.h"
 
-// Do what is asked. *fd: a descriptor for the asker, which the caller closes; -1 = none.
-void gp_control_answer(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd);
+// Do what is asked.
+//   given: a descriptor that came with it, taken from the caller; -1 = none.
+//   *fd:   a descriptor for the asker, which the caller closes; -1 = none.
+void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd);
 
 // Was GP_CONTROL_DETACH answered? The next attachment begins with no.
 bool gp_control_is_to_detach(void);

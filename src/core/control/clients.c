@@ -84,16 +84,36 @@ static void send_reply(int client, const gp_control_reply_t *reply, int fd)
     (void)!sendmsg(client, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+// The request, and the descriptor that comes with it. Returns its size, or as recvmsg(2).
+static ssize_t receive(int client, gp_control_request_t *request, int *fd)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(*fd))]; // one: what is more, the kernel closes
+    } control;
+    struct iovec part = {request, sizeof(*request)};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
+    ssize_t got = recvmsg(client, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+        memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+    return got;
+}
+
 // A request is one packet of its size; anything else is not answered.
 static void serve(int client)
 {
     static gp_control_request_t request;
     static gp_control_reply_t reply;
-    int fd = -1;
-    ssize_t got = recv(client, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
-    if (got != (ssize_t)sizeof(request) || request.magic != GP_CONTROL_MAGIC)
+    int fd = -1, given = -1;
+    ssize_t got = receive(client, &request, &given);
+    if (got != (ssize_t)sizeof(request) || request.magic != GP_CONTROL_MAGIC) {
+        if (given >= 0)
+            close(given);
         return;
-    gp_control_answer(&request, &reply, &fd);
+    }
+    gp_control_answer(&request, given, &reply, &fd);
     send_reply(client, &reply, fd);
     if (fd >= 0)
         close(fd);

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""greenprof attach from outside of a container: its process has another root directory, other names of files, other numbers."""
+import os
+import shutil
+import subprocess
+import unittest
+
+from support import SERVICE, Case, Service
+
+CORE = os.environ["CORE"]
+CORE_DIRECTORY = os.path.dirname(os.path.realpath(CORE))
+
+
+def works(*command):
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def innermost(pid):
+    """What was started in the end, by what made the container."""
+    while children := children_of(pid):
+        pid, = children
+    return pid
+
+
+def mappings_of(pid):
+    with open(f"/proc/{pid}/maps") as file:
+        return {line.split(None, 5)[5].strip() for line in file if len(line.split(None, 5)) > 5}
+
+
+def descriptors_of(pid):
+    return sorted(os.listdir(f"/proc/{pid}/fd"), key=int)
+
+
+class Contained(Service):
+    """A service in a container, without greenprof."""
+
+    def __init__(self, case, *command):
+        self.process = subprocess.Popen(command, env=case.env, cwd="/", text=True, bufsize=1, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        case.addCleanup(self.kill)
+        self.expect("ready")
+        self.pid = innermost(self.process.pid)
+
+    def kill(self):
+        self.process.stdin.close()  # it ends of itself
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@unittest.skipIf(os.environ["SANITIZED"], "a sanitizer cannot be loaded into a program that was built without it")
+class Containers(Case):
+    def check(self, service):
+        """Recorded twice, with the capture in this directory, and left without anything but the library."""
+        self.assertEqual([path for path in mappings_of(service.pid) if "greenprof" in path.rpartition("/")[2]], [])
+        before = descriptors_of(service.pid)
+        for i in range(2):
+            path = os.path.join(self.dir, f"capture{i}")
+            self.assertEqual(self.do("attach", service.pid, "-o", path),
+                             f"recording to {path}; 'greenprof detach {service.pid}' ends it\n")
+            burned = service.burn(600)
+            self.assertEqual(self.status(service.pid)["file"], path)
+            self.assertIn("2 coroutines", self.do("top", service.pid, "--once"))
+            self.assertIn(f"samples: greenprof report {path}\n", self.do("detach", service.pid))
+            self.check_capture(path, burned)
+            self.wait_until(lambda: descriptors_of(service.pid) == before, f"{descriptors_of(service.pid)} as {before}")
+            mapped = [path for path in mappings_of(service.pid) if "greenprof-core" in path]
+            self.assertEqual(mapped, [f"/memfd:{os.path.basename(os.path.realpath(CORE))} (deleted)"])
+        self.refused("'greenprof attach PID'", "status", service.pid)
+        service.burn(10)
+
+    def test_directory_that_is_not_there(self):
+        """The directory is the command's, not the one of that name in the container."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c",
+                            "mount -t tmpfs none /mnt && mkdir /mnt/inside && exec \"$1\"", "sh", *SERVICE)
+        self.refused("/mnt/inside/capture: No such file or directory", "attach", service.pid, "-o", "/mnt/inside/capture")
+        self.do("attach", service.pid, "-o", "capture")
+        self.refused("it is being recorded already", "attach", service.pid, "-o", "other")
+        burned = service.burn(600)
+        self.do("stop", service.pid)
+        self.do("start", service.pid, "-o", "second")
+        again = service.burn(600)
+        self.do("detach", service.pid)
+        self.check_capture("capture", burned)
+        self.check_capture("second", again)
+        self.assertEqual(sorted(name for name in os.listdir(self.dir) if name != "greenprof"), ["capture", "second"])
+
+    def test_library_is_hidden(self):
+        """Another mount namespace, the same root: nothing is where the library lies."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        self.check(Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none \"$1\" && exec \"$2\"", "sh",
+                             CORE_DIRECTORY, *SERVICE))
+
+    @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
+    def test_another_root(self):
+        """With numbers of its own, too, and a /tmp."""
+        places = [word for name in ("/usr", "/lib", "/lib64", "/bin") if os.path.exists(name)
+                  for word in ("--ro-bind", name, name)]
+        sandbox = ["bwrap", *places, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--unshare-pid"]
+        if not works(*sandbox, "true"):
+            self.skipTest("bubblewrap may not make a container here")
+        service = Contained(self, *sandbox, "--ro-bind", *SERVICE, *SERVICE, *SERVICE)
+        with open(f"/proc/{service.pid}/status") as file:
+            numbers = next(line.split()[1:] for line in file if line.startswith("NSpid:"))
+        self.assertEqual(int(numbers[0]), service.pid)
+        self.assertNotEqual(numbers[-1], numbers[0])
+        self.check(service)
+
+
+if __name__ == "__main__":
+    unittest.main()

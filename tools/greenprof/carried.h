@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The core, carried into a process that has no file of it: one in a container, with another root directory.
+//
+// Model: a borrowed thread makes a file without a name (memfd_create), this process writes the library's bytes into it
+// by way of /proc/PID/fd, and the thread loads it from its own /proc. The descriptor is closed then; the mappings are
+// those of "/memfd:libgreenprof-core.so.0".
+#pragma once
+
+#include "borrowed.h"
+
+enum { GP_CARRIED_PATH_SIZE = 64 };
+
+typedef struct gp_carried {
+    int fd; // the process' own, of the file; -1 = none
+    char path[GP_CARRIED_PATH_SIZE];
+} gp_carried_t;
+
+// As which a carried core is mapped: the beginning of a file name, as gp_target_module_named() takes it.
+#define GP_CARRIED_NAME "memfd:libgreenprof-core.so"
+
+// Give the process a copy of the file `core`, and the path by which it can load it.
+//   subject: for messages.
+// Returns 0 or EXIT_FAILED, with a message; gp_carried_close() in either case.
+int gp_carry(gp_carried_t *carried, gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core,
+             const char *subject);
+void gp_carried_close(gp_carried_t *carried, gp_borrowed_t *borrowed);
