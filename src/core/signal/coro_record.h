@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "greenprof/coro.h"
@@ -24,12 +25,9 @@ enum gp_coro_owner {
     GP_OWNER_STUBS,
 };
 
-// A link of a record in one bucket of the region table.
-typedef struct gp_region_link {
-    struct prof_coro *coro;
-    _Atomic(struct gp_region_link *) next;
-    _Atomic(struct gp_region_link *) *bucket; // where it is linked, NULL = nowhere; writers only
-} gp_region_link_t;
+// What a bucket of the region table, or a link in it, leads to: the address of a record, and which of its links goes on
+// from there in the lowest bit; 0 = the end.
+typedef _Atomic uintptr_t gp_region_link_t;
 
 // Where a coroutine that switches away will go on.
 typedef struct gp_park {
@@ -39,9 +37,10 @@ typedef struct gp_park {
 } gp_park_t;
 
 struct prof_coro {
-    // Identity. Written by the registry before `id` is released; read by handlers after acquiring `id`.
-    _Atomic uint64_t id;      // never reused in a process; 0 = free or retired
-    _Atomic uintptr_t lo, hi; // the stack region [lo, hi); lo == hi: it has none of its own
+    // Identity. A record begins a cache line; what every switch reads and writes, up to `birth_ticks`, is in two.
+    // Written by the registry before `id` is released; read by handlers after acquiring `id`.
+    _Alignas(64) _Atomic uint64_t id; // never reused in a process; 0 = free or retired
+    _Atomic uintptr_t lo, hi;         // the stack region [lo, hi); lo == hi: it has none of its own
 
     // The ledger, see src/core/signal/edge.h; written by the thread that runs it or switches to it, read by others.
     _Atomic uint64_t since;                      // ticks of its last edge: when it was switched to, away from, or born
@@ -75,16 +74,17 @@ struct prof_coro {
 
     _Atomic uint32_t owner; // enum gp_coro_owner
     uint32_t keeps_stack;   // its owner says when [lo, hi) goes; constant while live, but for a thread's
+    uint32_t index;         // in its chunk; constant for ever
     uint32_t shares_stack;  // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
 
     // Registry's lock.
-    gp_region_link_t links[2];
+    gp_region_link_t links[2]; // see region.c
     struct prof_coro *next;
     // Collector only.
     uint64_t final_id, final_ticks; // the id it had when it was retired, and when that was
-
-    uint32_t index; // in its chunk; constant for ever
 };
+
+_Static_assert(sizeof(struct prof_coro) == 256 && offsetof(struct prof_coro, off_ns) == 128, "four cache lines");
 
 // What few coroutines need, or only while a capture is written, lies beside the records: in arrays of the same chunk,
 // zero until a coroutine's part is written first. So it is there for every record as long as the record is, without an
