@@ -21,7 +21,7 @@ static gp_lua_table_t table; // guarded by the registry's lock
 
 static bool is_gone(const prof_coro_t *coro)
 {
-    gp_lua_known_t *known = (gp_lua_known_t *)coro->subject;
+    gp_lua_known_t *known = (gp_lua_known_t *)gp_coro_rare(coro)->subject;
     return gp_lua_is_dropped(known);
 }
 
@@ -90,8 +90,8 @@ static gp_lua_known_t *make(lua_State *state, int arguments, prof_coro_t **coro,
     if (known != NULL) {
         known->coro = *coro;
         known->id = *id;
-        (*coro)->subject = (uintptr_t)known;
-        atomic_store_explicit(&(*coro)->is_gone, is_gone, memory_order_release);
+        gp_coro_rare(*coro)->subject = (uintptr_t)known;
+        atomic_store_explicit(&gp_coro_rare(*coro)->is_gone, is_gone, memory_order_release);
     }
     gp_unlock(&gp_registry_lock);
     return known;

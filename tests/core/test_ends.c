@@ -186,8 +186,8 @@ static void samples_skip_the_time_in_the_pool(void **state)
 // Ticks of slices in the activity that has not ended, beside its length so far.
 static void slices_fit_the_activity(void)
 {
-    uint64_t slices = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&coro->activity.slice);
-    assert_true(slices <= gp_edge_load(&coro->since) - gp_edge_load(&coro->activity.start));
+    uint64_t slices = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&gp_coro_timeline(coro)->slice);
+    assert_true(slices <= gp_edge_load(&coro->since) - gp_edge_load(&gp_coro_timeline(coro)->start));
 }
 
 static void activities_end_where_idling_is_long(void **state)
@@ -197,14 +197,14 @@ static void activities_end_where_idling_is_long(void **state)
     enter_after(0);
     gp_coro_idles(coro);
     leave_after(1000);
-    uint64_t start = gp_edge_load(&coro->activity.start);
+    uint64_t start = gp_edge_load(&gp_coro_timeline(coro)->start);
     enter_after(50); // too short to be shown
-    assert_int_equal(gp_edge_load(&coro->activity.start), start);
+    assert_int_equal(gp_edge_load(&gp_coro_timeline(coro)->start), start);
     gp_coro_idles(coro);
     leave_after(20);
     slices_fit_the_activity();
     enter_after(500);
-    assert_int_equal(gp_edge_load(&coro->activity.start), now);
+    assert_int_equal(gp_edge_load(&gp_coro_timeline(coro)->start), now);
     leave_after(20);
     slices_fit_the_activity();
     thread->activity.least = INT64_MAX;

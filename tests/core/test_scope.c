@@ -38,7 +38,7 @@ static void make_requests(void)
         coros[i] = gp_coro_new(&birth);
         pthread_mutex_lock(&gp_registry_lock);
         assert_non_null(coros[i]);
-        gp_scope_inherit(coros[i], atomic_load(&acceptor->scope));
+        gp_scope_inherit(coros[i], atomic_load(&gp_coro_context(acceptor)->scope));
         assert_non_null(gp_scope_push(coros[i], &inner[i], NULL));
     }
     pthread_mutex_unlock(&gp_registry_lock);
@@ -55,9 +55,9 @@ static void test_end_visits_no_others(void **state)
 {
     (void)state;
     make_requests();
-    gp_scope_t *top = atomic_load(&acceptor->scope);
+    gp_scope_t *top = atomic_load(&gp_coro_context(acceptor)->scope);
     assert_int_equal(top->children, IN_FLIGHT);
-    gp_scope_t *last = atomic_load(&coros[IN_FLIGHT - 1]->scope), *next = last->next_sibling,
+    gp_scope_t *last = atomic_load(&gp_coro_context(coros[IN_FLIGHT - 1])->scope), *next = last->next_sibling,
                *rest = next->next_sibling;
     next->next_sibling = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct sigaction action = {.sa_handler = on_visit}, old;
@@ -78,7 +78,7 @@ static void test_end_visits_no_others(void **state)
 static void test_sample_takes_no_lock(void **state)
 {
     (void)state;
-    gp_sample_t sample = {.ticks = 1, .scope = atomic_load(&coros[0]->scope)->index};
+    gp_sample_t sample = {.ticks = 1, .scope = atomic_load(&gp_coro_context(coros[0])->scope)->index};
     gp_share_t share = {GP_KIND_CPU, 1000};
     gp_loc_t loc = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
     gp_stack_t stack = {.locs = &loc, .depth = 1};

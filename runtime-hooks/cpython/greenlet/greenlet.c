@@ -200,7 +200,7 @@ static void learn_from_any(void)
     const gp_greenlet_table_t *table = atomic_load_explicit(&gp_greenlet_table, memory_order_relaxed);
     for (size_t i = 0; table != NULL && i <= table->mask && !gp_cpython_parked_is_known(); i++) {
         const gp_greenlet_t *slot = &table->slots[i];
-        if (slot->greenlet != NULL && !(slot->coro->object & GP_CPYTHON_IS_TASK) &&
+        if (slot->greenlet != NULL && !(gp_coro_rare(slot->coro)->object & GP_CPYTHON_IS_TASK) &&
             is_active((gp_py_t *)slot->greenlet))
             gp_cpython_parked_learn((gp_py_t *)slot->greenlet);
     }
@@ -352,7 +352,7 @@ bool gp_greenlet_lend(const gp_greenlet_t *record, gp_greenlet_t *before)
     *before = record_of(current);
     gp_greenlet_t lent = *record;
     lent.greenlet = before->greenlet = current;
-    lent.coro->object = (uintptr_t)current; // for a census while it waits
+    gp_coro_rare(lent.coro)->object = (uintptr_t)current; // for a census while it waits
     run_as(&lent, GP_STEP_HAS_NOT_BEGUN);
     return true;
 }

@@ -35,8 +35,8 @@ static bool is_wanted(void)
 static bool matters(const prof_coro_t *coro)
 {
     return gp_greenlet_running(&gp_step_here).coro != NULL ||
-           atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL ||
-           (coro->birth_trace[0] | coro->birth_trace[1]) != 0;
+           atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed) != NULL ||
+           (gp_coro_context(coro)->birth_trace[0] | gp_coro_context(coro)->birth_trace[1]) != 0;
 }
 
 static void begin(place_t *place, gp_py_t *capsule, const call_t *call)

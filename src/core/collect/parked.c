@@ -29,7 +29,7 @@ static bool find_wait(prof_coro_t *coro, wait_t *wait)
     wait->since = gp_edge_load(&coro->since);
     wait->lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     wait->hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
-    wait->object = coro->object;
+    wait->object = gp_coro_rare(coro)->object;
     wait->regs = (gp_unwind_regs_t){
         .pc = atomic_load_explicit(&coro->park_pc, memory_order_relaxed),
         .sp = atomic_load_explicit(&coro->park_sp, memory_order_relaxed),
@@ -108,7 +108,7 @@ bool gp_parked_is_forsaken(prof_coro_t *coro, bool may_retire)
     if (!can_be || coro->shares_stack || !find_wait(coro, &wait))
         return false;
     bool has_stack = wait.lo != wait.hi;
-    bool (*is_gone)(const prof_coro_t *) = atomic_load_explicit(&coro->is_gone, memory_order_acquire);
+    bool (*is_gone)(const prof_coro_t *) = atomic_load_explicit(&gp_coro_rare(coro)->is_gone, memory_order_acquire);
     enum stack_state state = has_stack ? look_at_stack(coro, &wait) : STACK_KEPT;
     bool is_over = state != STACK_KEPT || (!has_stack && is_gone != NULL && is_gone(coro));
     if (!is_over || !is_unchanged(coro, &wait))
@@ -143,13 +143,13 @@ int gp_parked_walk(prof_coro_t *coro, uintptr_t *frames, size_t max, unsigned *f
 void gp_parked_trace(prof_coro_t *coro, uint64_t trace[2])
 {
     for (int i = 0; i < 2; i++)
-        trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
+        trace[i] = atomic_load_explicit(&gp_coro_context(coro)->trace[i], memory_order_relaxed);
 }
 
 uint32_t gp_parked_scope(prof_coro_t *coro)
 {
     gp_lock(&gp_registry_lock);
-    gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed);
+    gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed);
     uint32_t index = scope != NULL ? scope->index : 0;
     gp_unlock(&gp_registry_lock);
     return index;

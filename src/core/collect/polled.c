@@ -206,10 +206,10 @@ static polled_t *find_stack(uintptr_t sp)
 
 static void move_time(prof_coro_t *from, prof_coro_t *to, const gp_sample_t *sample)
 {
-    gp_coro_add(&to->polled_cpu_ns, sample->weight_ns);
-    gp_coro_add(&to->polled_slice_ns, sample->weight_ns + sample->off_ns);
-    gp_coro_add(&from->polled_cpu_ns, (uint64_t)-sample->weight_ns);
-    gp_coro_add(&from->polled_slice_ns, (uint64_t) - (sample->weight_ns + sample->off_ns));
+    gp_coro_add(&gp_coro_rare(to)->polled_cpu_ns, sample->weight_ns);
+    gp_coro_add(&gp_coro_rare(to)->polled_slice_ns, sample->weight_ns + sample->off_ns);
+    gp_coro_add(&gp_coro_rare(from)->polled_cpu_ns, (uint64_t)-sample->weight_ns);
+    gp_coro_add(&gp_coro_rare(from)->polled_slice_ns, (uint64_t) - (sample->weight_ns + sample->off_ns));
 }
 
 prof_coro_t *gp_polled_owner(gp_thread_t *thread, const gp_sample_t *sample, uint64_t *id)

@@ -51,7 +51,7 @@ static enum gp_control_row_state find_state(prof_coro_t *coro, uint64_t now, uin
 static void name_row(prof_coro_t *coro, gp_control_row_t *row)
 {
     gp_thread_t *thread =
-        coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&coro->thread, memory_order_acquire) : NULL;
+        coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire) : NULL;
     gp_coro_name_get(coro, row->name);
     if (thread == NULL)
         return;

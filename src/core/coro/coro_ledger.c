@@ -8,20 +8,24 @@
 
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 {
-    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,          &coro->blocked_ns,
-                                      &coro->switches,         &coro->slice_ticks,     &coro->reported_ticks,
-                                      &coro->ready_wait_ticks, &coro->longest_ticks,   &coro->spawned,
-                                      &coro->polled_cpu_ns,    &coro->polled_slice_ns, &coro->start_wait_ticks};
+    gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
+    gp_coro_rare_t *rare = gp_coro_rare(coro);
+    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,        &coro->blocked_ns,
+                                      &coro->switches,         &coro->slice_ticks,   &coro->reported_ticks,
+                                      &coro->ready_wait_ticks, &coro->longest_ticks, &coro->start_wait_ticks},
+                            *const beside[] = {&rare->spawned,   &rare->polled_cpu_ns, &rare->polled_slice_ns,
+                                               &timeline->waker, &timeline->start,     &timeline->slice};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);
+    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+        gp_coro_change(beside[i], 0);
+    if (atomic_load_explicit(&timeline->thread, memory_order_relaxed) != 0)
+        atomic_store_explicit(&timeline->thread, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
     gp_edge_store(&coro->begun, now);
     gp_edge_store(&coro->since, now);
     gp_edge_store(&coro->settled, now);
     gp_edge_store(&coro->unsampled_from, now);
-    gp_edge_store(&coro->activity.start, now);
-    gp_edge_store(&coro->activity.slice, 0);
-    atomic_store_explicit(&coro->activity.thread, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->epoch, atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed),
                           memory_order_relaxed);
@@ -47,16 +51,18 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
                       gp_ledger_t *ledger)
 {
     uint64_t longest = gp_ticks_to_ns(gp_edge_load(&coro->longest_ticks));
+    uint64_t longest_before = gp_coro_member(coro)->longest_before;
+    gp_coro_rare_t *rare = gp_coro_rare(coro);
     *ledger = (gp_ledger_t){
-        .cpu_ns = gp_edge_settled_cpu_ns(coro) + gp_edge_load(&coro->polled_cpu_ns),
+        .cpu_ns = gp_edge_settled_cpu_ns(coro) + gp_edge_load(&rare->polled_cpu_ns),
         .blocked_ns = gp_edge_load(&coro->blocked_ns),
-        .slice_ns = gp_ticks_to_ns(slice) + gp_edge_load(&coro->polled_slice_ns),
+        .slice_ns = gp_ticks_to_ns(slice) + gp_edge_load(&rare->polled_slice_ns),
         .ready_ns = gp_ticks_to_ns(ready),
         .waiting_ns = gp_ticks_to_ns(blind),
         .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
         .switches = gp_edge_load(&coro->switches),
-        .spawned = gp_edge_load(&coro->spawned),
-        .longest_ns = longest > coro->longest_before ? longest : coro->longest_before,
+        .spawned = gp_edge_load(&rare->spawned),
+        .longest_ns = longest > longest_before ? longest : longest_before,
     };
 }
 

@@ -9,7 +9,7 @@
 
 enum { WORDS = GP_CORO_NAME_SIZE / sizeof(uint64_t), TRIES = 400, QUICK_TRIES = 200, PAUSE_NS = 1000000 };
 
-_Static_assert(sizeof(((prof_coro_t *)NULL)->name) == GP_CORO_NAME_SIZE, "a name fits");
+_Static_assert(sizeof(((gp_coro_label_t *)NULL)->name) == GP_CORO_NAME_SIZE, "a name fits");
 
 // As many bytes as fit, and no half of a character.
 static size_t fitting(const char *name)
@@ -27,24 +27,28 @@ void gp_coro_name_set(prof_coro_t *coro, const char *name)
     uint64_t words[WORDS] = {0};
     if (name != NULL)
         memcpy(words, name, fitting(name));
-    uint32_t sequence = atomic_load_explicit(&coro->name_seq, memory_order_relaxed);
-    atomic_store_explicit(&coro->name_seq, sequence + 1, memory_order_relaxed);
+    gp_coro_label_t *label = gp_coro_label(coro);
+    if (words[0] == 0 && !gp_coro_is_named(coro))
+        return;
+    uint32_t sequence = atomic_load_explicit(&label->name_seq, memory_order_relaxed);
+    atomic_store_explicit(&label->name_seq, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); // partner of the fence in gp_coro_name_get()
     for (size_t i = 0; i < WORDS; i++)
-        atomic_store_explicit(&coro->name[i], words[i], memory_order_relaxed);
+        atomic_store_explicit(&label->name[i], words[i], memory_order_relaxed);
     // Release: partner of the first acquire in gp_coro_name_get().
-    atomic_store_explicit(&coro->name_seq, sequence + 2, memory_order_release);
+    atomic_store_explicit(&label->name_seq, sequence + 2, memory_order_release);
 }
 
 void gp_coro_name_get(prof_coro_t *coro, char name[GP_CORO_NAME_SIZE])
 {
     uint64_t words[WORDS];
+    gp_coro_label_t *label = gp_coro_label(coro);
     for (int i = 0; i < TRIES; i++) {
-        uint32_t before = atomic_load_explicit(&coro->name_seq, memory_order_acquire);
+        uint32_t before = atomic_load_explicit(&label->name_seq, memory_order_acquire);
         for (size_t w = 0; w < WORDS; w++)
-            words[w] = atomic_load_explicit(&coro->name[w], memory_order_relaxed);
+            words[w] = atomic_load_explicit(&label->name[w], memory_order_relaxed);
         atomic_thread_fence(memory_order_acquire);
-        if (!(before & 1) && atomic_load_explicit(&coro->name_seq, memory_order_relaxed) == before)
+        if (!(before & 1) && atomic_load_explicit(&label->name_seq, memory_order_relaxed) == before)
             break;
         if (i >= QUICK_TRIES) // the writer was preempted, on a busy machine for tens of milliseconds
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
@@ -73,6 +77,6 @@ void prof_coro_name(prof_coro_t *coro, const char *name)
     gp_lock(&gp_registry_lock);
     gp_coro_name_set(coro, name);
     // The capture gets it with its next record of it. Release: partner of gp_recording_coro().
-    atomic_store_explicit(&coro->session.written_id, 0, memory_order_release);
+    atomic_store_explicit(&gp_coro_told(coro)->written_id, 0, memory_order_release);
     gp_unlock(&gp_registry_lock);
 }

@@ -21,5 +21,5 @@ void gp_coro_name_get(prof_coro_t *coro, char name[GP_CORO_NAME_SIZE]);
 
 static inline bool gp_coro_is_named(prof_coro_t *coro)
 {
-    return (atomic_load_explicit(&coro->name[0], memory_order_relaxed) & 0xff) != 0;
+    return (atomic_load_explicit(&gp_coro_label(coro)->name[0], memory_order_relaxed) & 0xff) != 0;
 }

@@ -2,6 +2,7 @@
 #include "coro/registry.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "coro/coro_ledger.h"
 #include "coro/coro_name.h"
@@ -15,10 +16,7 @@
 #include "signal/ticks.h"
 #include "unwind/unwind.h"
 
-typedef struct gp_coro_chunk {
-    struct gp_coro_chunk *next;
-    prof_coro_t records[GP_CORO_PIECE];
-} chunk_t;
+typedef gp_coro_chunk_t chunk_t;
 
 pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -35,7 +33,9 @@ static bool grow(void)
     chunk_t *chunk = gp_own_map(sizeof(chunk_t));
     if (chunk == NULL)
         return false;
+    madvise(chunk, sizeof(*chunk), MADV_NOHUGEPAGE); // a huge page would take memory for what nothing is written to
     for (int i = GP_CORO_PIECE - 1; i >= 0; i--) {
+        chunk->records[i].index = (uint32_t)i;
         chunk->records[i].next = free_records;
         free_records = &chunk->records[i];
     }
@@ -47,15 +47,29 @@ static bool grow(void)
 
 static void inherit(prof_coro_t *coro, prof_coro_t *spawner)
 {
-    gp_scope_inherit(coro, spawner != NULL ? atomic_load_explicit(&spawner->scope, memory_order_relaxed) : NULL);
+    static gp_coro_context_t none;
+    gp_coro_context_t *own = gp_coro_context(coro), *from = spawner != NULL ? gp_coro_context(spawner) : &none;
+    gp_scope_inherit(coro, atomic_load_explicit(&from->scope, memory_order_relaxed));
     for (int i = 0; i < 2; i++) {
-        coro->birth_trace[i] = spawner != NULL ? atomic_load_explicit(&spawner->trace[i], memory_order_relaxed) : 0;
-        atomic_store_explicit(&coro->trace[i], coro->birth_trace[i], memory_order_relaxed);
+        uint64_t word = gp_edge_load(&from->trace[i]);
+        if (own->birth_trace[i] != word)
+            own->birth_trace[i] = word;
+        gp_coro_change(&own->trace[i], word);
     }
-    gp_edge_store(&coro->span, spawner != NULL ? gp_edge_load(&spawner->span) : 0);
+    gp_coro_change(&own->span, gp_edge_load(&from->span));
     coro->parent_id = spawner != NULL ? spawner->id : 0;
     if (spawner != NULL)
-        gp_coro_add(&spawner->spawned, 1);
+        gp_coro_add(&gp_coro_rare(spawner)->spawned, 1);
+}
+
+static void fill_rare(gp_coro_rare_t *rare, uintptr_t object)
+{
+    if (rare->subject != 0)
+        rare->subject = 0;
+    if (atomic_load_explicit(&rare->is_gone, memory_order_relaxed) != NULL)
+        atomic_store_explicit(&rare->is_gone, NULL, memory_order_relaxed);
+    if (rare->object != object)
+        rare->object = object;
 }
 
 static void add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
@@ -107,20 +121,16 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
 {
     atomic_store_explicit(&coro->lo, birth->lo, memory_order_relaxed);
     atomic_store_explicit(&coro->hi, birth->hi, memory_order_relaxed);
-    atomic_store_explicit(&coro->trace_seq, 0, memory_order_relaxed);
     coro->kind = birth->kind;
     coro->hook_mark = 0;
     coro->keeps_stack = birth->keeps_stack;
-    coro->subject = 0;
-    atomic_store_explicit(&coro->is_gone, NULL, memory_order_relaxed);
     atomic_store_explicit(&coro->owner, GP_OWNER_UNKNOWN, memory_order_relaxed);
     coro->shares_stack = birth->shares_stack;
     coro->entry = birth->entry;
-    coro->object = birth->object;
+    fill_rare(gp_coro_rare(coro), birth->object);
     coro->birth_ticks = gp_ticks();
     gp_ledger_begin(coro, coro->birth_ticks);
     gp_edge_store(&coro->ready_ticks, birth->kind == GP_CORO_ANNOUNCED ? coro->birth_ticks : 0);
-    gp_edge_store(&coro->waker, 0);
     coro->spawn_site = birth->spawn_site;
     coro->region_kind = birth->region_kind;
     gp_coro_name_set(coro, birth->name);

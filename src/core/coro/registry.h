@@ -77,8 +77,6 @@ typedef struct gp_coro_cursor { // all zero: at the beginning
     bool has_begun;
 } gp_coro_cursor_t;
 
-enum { GP_CORO_PIECE = 1024 };
-
 // Visit the next up to GP_CORO_PIECE live records. Returns whether there are more.
 bool gp_coro_piece(gp_coro_cursor_t *cursor, void (*visit)(prof_coro_t *coro, void *argument), void *argument);
 

@@ -67,16 +67,19 @@ static void retire(gp_scope_t *scope)
 
 static void join(prof_coro_t *coro, gp_scope_t *scope, uint64_t now)
 {
-    atomic_store_explicit(&coro->scope, scope, memory_order_release);
+    gp_coro_context_t *context = gp_coro_context(coro);
+    gp_coro_member_t *member = gp_coro_member(coro);
+    if (atomic_load_explicit(&context->scope, memory_order_relaxed) != scope)
+        atomic_store_explicit(&context->scope, scope, memory_order_release);
     if (scope == NULL)
         return;
-    gp_ledger_read(coro, now, &coro->at_entry);
-    coro->longest_before = coro->at_entry.longest_ns;
+    gp_ledger_read(coro, now, &member->at_entry);
+    member->longest_before = member->at_entry.longest_ns;
     atomic_store_explicit(&coro->longest_ticks, 0, memory_order_relaxed);
-    coro->prev_in_scope = NULL;
-    coro->next_in_scope = scope->members;
+    member->prev = NULL;
+    member->next = scope->members;
     if (scope->members != NULL)
-        scope->members->prev_in_scope = coro;
+        gp_coro_member(scope->members)->prev = coro;
     scope->members = coro;
 }
 
@@ -85,40 +88,43 @@ static void add_member(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
 {
     gp_ledger_t ledger;
     gp_ledger_read(coro, now, &ledger);
-    gp_ledger_subtract(&ledger, &coro->at_entry);
+    gp_ledger_subtract(&ledger, &gp_coro_member(coro)->at_entry);
     ledger.longest_ns = gp_ledger_longest_since_entry(coro, now);
     gp_ledger_add(sum, &ledger);
 }
 
 static gp_scope_t *part(prof_coro_t *coro, uint64_t now)
 {
-    gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed);
+    gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed);
     if (scope == NULL)
         return NULL;
     add_member(coro, now, &scope->ledger);
-    if (coro->next_in_scope != NULL)
-        coro->next_in_scope->prev_in_scope = coro->prev_in_scope;
-    if (coro->prev_in_scope != NULL)
-        coro->prev_in_scope->next_in_scope = coro->next_in_scope;
+    gp_coro_member_t *member = gp_coro_member(coro);
+    if (member->next != NULL)
+        gp_coro_member(member->next)->prev = member->prev;
+    if (member->prev != NULL)
+        gp_coro_member(member->prev)->next = member->next;
     else
-        scope->members = coro->next_in_scope;
-    coro->next_in_scope = coro->prev_in_scope = NULL;
+        scope->members = member->next;
+    member->next = member->prev = NULL;
     return scope;
 }
 
 void gp_scope_inherit(prof_coro_t *coro, gp_scope_t *scope)
 {
+    gp_coro_member_t *member = gp_coro_member(coro);
     gp_scope_ref(scope);
-    coro->longest_before = 0;
+    if (member->longest_before != 0)
+        member->longest_before = 0;
     join(coro, scope, scope != NULL ? gp_ticks() : 0);
 }
 
 void gp_scope_quit(prof_coro_t *coro)
 {
-    if (atomic_load_explicit(&coro->scope, memory_order_relaxed) == NULL)
+    if (atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed) == NULL)
         return; // as most are: no clock is read
     gp_scope_t *scope = part(coro, gp_ticks());
-    atomic_store_explicit(&coro->scope, NULL, memory_order_release);
+    atomic_store_explicit(&gp_coro_context(coro)->scope, NULL, memory_order_release);
     gp_scope_unref(scope);
 }
 
@@ -150,7 +156,7 @@ gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile, struct gp_exa
 
 int gp_scope_covers(prof_coro_t *coro, const struct prof *profile)
 {
-    for (gp_scope_t *scope = atomic_load_explicit(&coro->scope, memory_order_relaxed); scope != NULL;
+    for (gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed); scope != NULL;
          scope = scope->parent)
         if (scope->profile == profile)
             return 1;
@@ -160,7 +166,7 @@ int gp_scope_covers(prof_coro_t *coro, const struct prof *profile)
 void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile, const prof_coro_t *coro))
 {
     gp_scope_t *scope;
-    while ((scope = atomic_load_explicit(&coro->scope, memory_order_relaxed)) != NULL &&
+    while ((scope = atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed)) != NULL &&
            (scope->profile == NULL || is_over(scope->profile, coro))) {
         uint64_t now = gp_ticks();
         gp_scope_ref(scope->parent);
@@ -232,7 +238,7 @@ void gp_scope_total(gp_scope_t *top, uint64_t now, gp_ledger_t *sum)
 {
     for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top)) {
         gp_ledger_add(sum, &scope->ledger);
-        for (prof_coro_t *coro = scope->members; coro != NULL; coro = coro->next_in_scope)
+        for (prof_coro_t *coro = scope->members; coro != NULL; coro = gp_coro_member(coro)->next)
             add_member(coro, now, sum);
     }
 }

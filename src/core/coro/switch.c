@@ -8,6 +8,7 @@
 #include "coro/registry.h"
 #include "coro/shown.h"
 #include "coro/threads.h"
+#include "signal/activity.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
 #include "signal/region.h"
@@ -155,7 +156,8 @@ void prof_coro_ready(prof_coro_t *coro)
         return; // its wait does not count
     gp_thread_t *thread = gp_thread_self;
     uint64_t waker = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
-    atomic_store_explicit(&coro->waker, waker, memory_order_relaxed);
+    if (atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed))
+        gp_edge_store(&gp_coro_timeline(coro)->waker, waker);
     // It was ready all the time where it was never switched to; a tick later means that this was reported.
     bool runs = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
     gp_edge_store(&coro->ready_ticks, !runs && gp_edge_is_new(coro) ? coro->birth_ticks + 1 : gp_ticks());

@@ -188,7 +188,7 @@ static gp_thread_t *take_block_locked(void)
 static void reset_block(gp_thread_t *thread, prof_coro_t *root)
 {
     thread->root = root;
-    atomic_store_explicit(&root->thread, thread, memory_order_release);
+    atomic_store_explicit(&gp_coro_rare(root)->thread, thread, memory_order_release);
     thread->root_id = root->id;
     atomic_store_explicit(&thread->current, root, memory_order_relaxed);
     atomic_store_explicit(&thread->current_id, root->id, memory_order_relaxed);

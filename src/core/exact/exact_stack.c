@@ -200,7 +200,7 @@ static bool add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *record
 // comes anew into a slot runs before gp_exact_start() had the lock: a chain that changes meanwhile cannot lead astray.
 static bool add_scopes(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thread)
 {
-    gp_scope_t *scope = atomic_load_explicit(&stack->coro->scope, memory_order_acquire);
+    gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(stack->coro)->scope, memory_order_acquire);
     for (int steps = 0; scope != NULL && steps < SCOPES_MAX; steps++) {
         gp_exact_t *recorder = gp_scope_exact(scope);
         if (recorder != NULL && !add_link(cover, stack, recorder, thread))
@@ -245,12 +245,12 @@ static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
 gp_exact_stack_t *gp_exact_stack_of(prof_coro_t *coro, uint64_t id, gp_thread_t *thread)
 {
     gp_exact_guard_t guard;
-    gp_exact_stack_t *stack = coro->exact_stack;
+    gp_exact_stack_t *stack = gp_coro_rare(coro)->exact_stack;
     if (stack != NULL && stack->coro_id == id)
         return stack;
     gp_exact_lock(&guard);
     if (stack == NULL)
-        stack = coro->exact_stack = new_stack();
+        stack = gp_coro_rare(coro)->exact_stack = new_stack();
     if (stack != NULL)
         begin_stack(stack, coro, id, thread);
     gp_exact_unlock(&guard);

@@ -156,16 +156,17 @@ static int is_inherited(const struct prof *profile, const prof_coro_t *coro)
 
 void gp_profile_detach(prof_coro_t *coro)
 {
-    if (gp_thread_self != NULL && atomic_load_explicit(&coro->scope, memory_order_relaxed) != NULL) {
+    if (gp_thread_self != NULL && atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed) != NULL) {
         gp_slice_settle_now(gp_thread_self);
         gp_lock(&gp_registry_lock);
         gp_scope_pop(coro, is_inherited);
         gp_unlock(&gp_registry_lock);
         gp_exact_scopes_changed();
     }
-    uint64_t trace[2] = {atomic_load_explicit(&coro->trace[0], memory_order_relaxed),
-                         atomic_load_explicit(&coro->trace[1], memory_order_relaxed)};
-    if ((trace[0] | trace[1]) != 0 && trace[0] == coro->birth_trace[0] && trace[1] == coro->birth_trace[1])
+    uint64_t trace[2] = {atomic_load_explicit(&gp_coro_context(coro)->trace[0], memory_order_relaxed),
+                         atomic_load_explicit(&gp_coro_context(coro)->trace[1], memory_order_relaxed)};
+    if ((trace[0] | trace[1]) != 0 && trace[0] == gp_coro_context(coro)->birth_trace[0] &&
+        trace[1] == gp_coro_context(coro)->birth_trace[1])
         prof_trace_clear();
 }
 

@@ -50,7 +50,7 @@ static bool has(gp_thread_t *thread, const prof_coro_t *coro, uint64_t id)
 static gp_thread_t *find_thread(prof_coro_t *coro, uint64_t id)
 {
     if (coro->kind == GP_CORO_THREAD) {
-        gp_thread_t *own = atomic_load_explicit(&coro->thread, memory_order_acquire);
+        gp_thread_t *own = atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire);
         return own != NULL && own->root == coro && is_live(own) ? own : NULL;
     }
     gp_thread_t *thread = NULL;
@@ -134,8 +134,9 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
     if (coro->kind == GP_CORO_THREAD)
         look->thread = find_thread(coro, id);
     if (!census->sampling || coro->kind == GP_CORO_POLLED) { // a language knows where its coroutines wait all the same
-        look->depth =
-            coro->object != 0 ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked) : 0;
+        look->depth = gp_coro_rare(coro)->object != 0
+                          ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked)
+                          : 0;
         return;
     }
     bool is_current = gp_edge_is_current(coro);

@@ -206,7 +206,7 @@ static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uin
 static uint32_t thread_index_of(prof_coro_t *coro)
 {
     const gp_thread_t *thread =
-        coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&coro->thread, memory_order_acquire) : NULL;
+        coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire) : NULL;
     return thread != NULL ? thread->index : 0;
 }
 
@@ -220,7 +220,7 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
         return;
     // Before the name is read. Acquire: partner of the release in prof_coro_name(), which asks for the record anew.
     if (!recording->is_brief)
-        atomic_exchange_explicit(&coro->session.written_id, id | recording->part, memory_order_acq_rel);
+        atomic_exchange_explicit(&gp_coro_told(coro)->written_id, id | recording->part, memory_order_acq_rel);
     gp_coro_name_get(coro, name);
     record->id = id;
     record->parent_id = coro->parent_id;

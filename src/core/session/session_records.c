@@ -30,22 +30,22 @@ void gp_session_take_thread(gp_thread_t *thread)
 // From here on, what the coroutine did is reported under `trace`.
 static void begin_ledger(prof_coro_t *coro, uint64_t id)
 {
-    if (coro->session.ledger_id == id)
+    if (gp_coro_told(coro)->ledger_id == id)
         return;
-    coro->session.ledger_id = id;
-    coro->session.reported = (gp_ledger_t){0};
-    memcpy(coro->session.trace, coro->birth_trace, sizeof(coro->session.trace));
+    gp_coro_told(coro)->ledger_id = id;
+    gp_coro_told(coro)->reported = (gp_ledger_t){0};
+    memcpy(gp_coro_told(coro)->trace, gp_coro_context(coro)->birth_trace, sizeof(gp_coro_told(coro)->trace));
 }
 
 bool gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
 {
     gp_ledger_t more = *now;
     begin_ledger(coro, id);
-    gp_ledger_subtract(&more, &coro->session.reported);
+    gp_ledger_subtract(&more, &gp_coro_told(coro)->reported);
     if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
         return true;
     gp_recording_coro(&gp_session_recording, coro, id, 0);
-    uint32_t trace = gp_recording_trace(&gp_session_recording, coro->session.trace);
+    uint32_t trace = gp_recording_trace(&gp_session_recording, gp_coro_told(coro)->trace);
     gp_ledger_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_LEDGER, sizeof(*record));
     if (record == NULL)
         return false;
@@ -63,7 +63,7 @@ bool gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t 
         .spawned = more.spawned,
         .longest_ns = more.longest_ns,
     };
-    coro->session.reported = *now;
+    gp_coro_told(coro)->reported = *now;
     return true;
 }
 
@@ -75,7 +75,7 @@ void gp_session_report_last_ledger(prof_coro_t *coro, uint64_t id, const gp_ledg
 
 void gp_session_report_name(prof_coro_t *coro, uint64_t id)
 {
-    if (coro->session.ledger_id == id && coro->kind != GP_CORO_THREAD)
+    if (gp_coro_told(coro)->ledger_id == id && coro->kind != GP_CORO_THREAD)
         gp_recording_coro(&gp_session_recording, coro, id, 0);
 }
 
@@ -191,7 +191,7 @@ void gp_session_take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now)
 void gp_session_take_trace_mark(const gp_trace_mark_t *mark)
 {
     gp_session_report_last_ledger(mark->coro, mark->coro_id, &mark->ledger);
-    memcpy(mark->coro->session.trace, mark->trace, sizeof(mark->trace));
+    memcpy(gp_coro_told(mark->coro)->trace, mark->trace, sizeof(mark->trace));
 }
 
 static void write_span(const gp_span_mark_t *mark, enum gp_chunk_type type)

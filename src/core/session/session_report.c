@@ -65,12 +65,12 @@ static void report_live(prof_coro_t *coro, void *unused)
         return;
     }
     gp_ledger_read_closed(coro, now, &ledger);
-    if (coro->session.ledger_id == id && ledger.switches == coro->session.reported.switches &&
-        ledger.cpu_ns == coro->session.reported.cpu_ns) {
+    if (gp_coro_told(coro)->ledger_id == id && ledger.switches == gp_coro_told(coro)->reported.switches &&
+        ledger.cpu_ns == gp_coro_told(coro)->reported.cpu_ns) {
         gp_ledger_t open;
         gp_ledger_read(coro, now, &open);
-        uint64_t told =
-            coro->session.reported.ready_ns + coro->session.reported.parked_ns + coro->session.reported.waiting_ns;
+        uint64_t told = gp_coro_told(coro)->reported.ready_ns + gp_coro_told(coro)->reported.parked_ns +
+                        gp_coro_told(coro)->reported.waiting_ns;
         if (open.ready_ns + open.parked_ns + open.waiting_ns - told < LONG_WAIT_NS)
             return;
         if (!gp_parked_is_forsaken(coro, true))
@@ -302,10 +302,10 @@ void gp_session_report_all(void)
 static void forget_coro(prof_coro_t *coro, void *unused)
 {
     (void)unused;
-    coro->session.written_id = 0;
-    coro->session.ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    gp_ledger_read(coro, gp_ticks(), &coro->session.reported);
-    gp_parked_trace(coro, coro->session.trace);
+    gp_coro_told(coro)->written_id = 0;
+    gp_coro_told(coro)->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    gp_ledger_read(coro, gp_ticks(), &gp_coro_told(coro)->reported);
+    gp_parked_trace(coro, gp_coro_told(coro)->trace);
 }
 
 static void begin(void)

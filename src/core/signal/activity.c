@@ -39,15 +39,29 @@ static void adapt(gp_thread_t *thread, uint64_t now)
 // All but the wait's end.
 static void fill(gp_activity_mark_t *mark, prof_coro_t *coro, uint64_t id)
 {
+    gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
+    gp_coro_context_t *context = gp_coro_context(coro);
+    uint64_t epoch = gp_edge_load(&gp_edge_epoch_ticks);
     mark->coro = coro;
     mark->coro_id = id;
     for (int i = 0; i < 2; i++)
-        mark->trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
-    mark->start = gp_edge_load(&coro->activity.start);
+        mark->trace[i] = gp_edge_load(&context->trace[i]);
     mark->left = gp_edge_load(&coro->since);
-    mark->slice_ticks = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&coro->activity.slice);
-    mark->waker = gp_edge_load(&coro->waker);
-    mark->thread = atomic_load_explicit(&coro->activity.thread, memory_order_relaxed);
+    mark->start = gp_edge_load(&timeline->start);
+    if (mark->start == 0)
+        mark->start = coro->birth_ticks > epoch ? coro->birth_ticks : epoch;
+    mark->start = mark->start < mark->left ? mark->start : mark->left; // another epoch has just begun
+    mark->slice_ticks = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&timeline->slice);
+    mark->waker = gp_edge_load(&timeline->waker);
+    mark->thread = atomic_load_explicit(&timeline->thread, memory_order_relaxed);
+}
+
+static void begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uint64_t slice_ticks)
+{
+    gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
+    gp_edge_store(&timeline->start, now);
+    gp_edge_store(&timeline->slice, slice_ticks);
+    atomic_store_explicit(&timeline->thread, thread->index, memory_order_relaxed);
 }
 
 void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
@@ -62,9 +76,7 @@ void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     mark->ready = ready;
     mark->is_open = mark->is_waiting = false;
     gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
-    gp_edge_store(&coro->activity.start, now);
-    gp_edge_store(&coro->activity.slice, gp_edge_load(&coro->slice_ticks));
-    atomic_store_explicit(&coro->activity.thread, thread->index, memory_order_relaxed);
+    begin_anew(thread, coro, now, gp_edge_load(&coro->slice_ticks));
     adapt(thread, now);
     if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();
@@ -87,9 +99,7 @@ void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
     mark->ready = 0;
     mark->is_open = mark->is_waiting = false;
     gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
-    gp_edge_store(&coro->activity.start, now);
-    gp_edge_store(&coro->activity.slice, slice + now - since);
-    atomic_store_explicit(&coro->activity.thread, thread->index, memory_order_relaxed);
+    begin_anew(thread, coro, now, slice + now - since);
 }
 
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark)

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "greenprof/coro.h"
@@ -24,12 +25,9 @@ enum gp_coro_owner {
     GP_OWNER_STUBS,
 };
 
-// A link of a record in one bucket of the region table.
-typedef struct gp_region_link {
-    struct prof_coro *coro;
-    _Atomic(struct gp_region_link *) next;
-    _Atomic(struct gp_region_link *) *bucket; // where it is linked, NULL = nowhere; writers only
-} gp_region_link_t;
+// What a bucket of the region table, or a link in it, leads to: the address of a record, and which of its links goes on
+// from there in the lowest bit; 0 = the end.
+typedef _Atomic uintptr_t gp_region_link_t;
 
 // Where a coroutine that switches away will go on.
 typedef struct gp_park {
@@ -39,9 +37,10 @@ typedef struct gp_park {
 } gp_park_t;
 
 struct prof_coro {
-    // Identity. Written by the registry before `id` is released; read by handlers after acquiring `id`.
-    _Atomic uint64_t id;      // never reused in a process; 0 = free or retired
-    _Atomic uintptr_t lo, hi; // the stack region [lo, hi); lo == hi: it has none of its own
+    // Identity. A record begins a cache line; what every switch reads and writes, up to `birth_ticks`, is in two.
+    // Written by the registry before `id` is released; read by handlers after acquiring `id`.
+    _Alignas(64) _Atomic uint64_t id; // never reused in a process; 0 = free or retired
+    _Atomic uintptr_t lo, hi;         // the stack region [lo, hi); lo == hi: it has none of its own
 
     // The ledger, see src/core/signal/edge.h; written by the thread that runs it or switches to it, read by others.
     _Atomic uint64_t since;                      // ticks of its last edge: when it was switched to, away from, or born
@@ -67,68 +66,146 @@ struct prof_coro {
     _Atomic uint64_t ready_wait_ticks; // it was runnable
     _Atomic uint64_t start_wait_ticks; // besides: from its birth until it was switched to first
 
-    // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler
-    // and the collector read. Odd = being written.
-    _Atomic uint32_t trace_seq;
-    _Atomic uint64_t trace[2];
-    _Atomic uint64_t span; // what is open, see src/core/trace/span_slot.h; inherited, too
-
-    // Innermost request profile that covers it; NULL = none. Changed under the registry's lock.
-    _Atomic(gp_scope_t *) scope;
-
     // Birth, constant while live.
     uint64_t parent_id;
-    uintptr_t entry;  // address of its entry function, 0 = unknown
-    uintptr_t object; // of its language, for gp_language_t.walk_parked(); 0 = none. Or set before it runs
-    _Atomic(struct gp_thread *) thread; // of a thread's own stack: the thread's block
-    uint64_t birth_trace[2];
+    uintptr_t entry;      // address of its entry function, 0 = unknown
     uint32_t spawn_site;  // where it was created, see src/core/coro/spawn.h; 0 = not known
     uint32_t region_kind; // of an unannounced stack: enum gp_region_kind bits
 
-    // Its name, see src/core/coro/coro_name.h: under a sequence lock; writers hold the registry's. Odd = being written.
-    _Atomic uint32_t name_seq;
-    _Atomic uint64_t name[6];
+    _Atomic uint32_t owner; // enum gp_coro_owner
+    uint32_t keeps_stack;   // its owner says when [lo, hi) goes; constant while live, but for a thread's
+    uint32_t index;         // in its chunk; constant for ever
+    uint32_t shares_stack;  // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
 
+    // Registry's lock.
+    gp_region_link_t links[2]; // see region.c
+    struct prof_coro *next;
+    // Collector only.
+    uint64_t final_id, final_ticks; // the id it had when it was retired, and when that was
+};
+
+_Static_assert(sizeof(struct prof_coro) == 256 && offsetof(struct prof_coro, off_ns) == 128, "four cache lines");
+
+// What few coroutines need, or only while a capture is written, lies beside the records: in arrays of the same chunk,
+// zero until a coroutine's part is written first. So it is there for every record as long as the record is, without an
+// allocation, for the handler and for stale pointers as well; and as long as it is zero it takes no memory, because
+// the kernel gives a page only to what is written. Therefore nothing writes a zero over a zero there
+// (gp_coro_change()).
+
+// Its trace, its span, and its scope.
+typedef struct gp_coro_context {
+    // Innermost request profile that covers it; NULL = none. Changed under the registry's lock.
+    _Atomic(gp_scope_t *) scope;
+    // Trace id: written by the coroutine itself, under a sequence lock that only its own thread's handler
+    // and the collector read. Odd = being written.
+    _Atomic uint64_t trace[2];
+    _Atomic uint32_t trace_seq;
+    _Atomic uint64_t span;   // what is open, see src/core/trace/span_slot.h; inherited, too
+    uint64_t birth_trace[2]; // constant while live
+} gp_coro_context_t;
+
+// As a member of its scope. Registry's lock, but for `longest_before`.
+typedef struct gp_coro_member {
+    struct prof_coro *next, *prev; // in the scope
+    gp_ledger_t at_entry;          // its ledger when it came into its scope
+    uint64_t longest_before;       // its longest slice until then
+} gp_coro_member_t;
+
+// The timeline, see activity.h; written by the writer of the ledger, while activities are wanted.
+typedef struct gp_coro_timeline {
+    _Atomic uint64_t waker;  // id of the coroutine that set `ready_ticks`
+    _Atomic uint64_t start;  // ticks at which its present activity began, 0 = with its birth or the epoch; and then:
+    _Atomic uint64_t slice;  // slice_ticks
+    _Atomic uint32_t thread; // index of the thread
+} gp_coro_timeline_t;
+
+// The capture's, see src/core/session/session.c.
+typedef struct gp_coro_told {
+    _Atomic uint64_t written_id; // id under which its record is in the capture file
+    uint64_t ledger_id;          // id for which the fields below hold
+    gp_ledger_t reported;        // what of its ledger is in the capture
+    uint64_t trace[2];           // under which the rest will be
+} gp_coro_told_t;
+
+enum { GP_CORO_NAME_WORDS = 6 };
+
+// Its name, see src/core/coro/coro_name.h: under a sequence lock; writers hold the registry's. Odd = being written.
+typedef struct gp_coro_label {
+    _Atomic uint64_t name[GP_CORO_NAME_WORDS];
+    _Atomic uint32_t name_seq;
+} gp_coro_label_t;
+
+// What coroutines of some kinds have.
+typedef struct gp_coro_rare {
+    uintptr_t object; // of its language, for gp_language_t.walk_parked(); 0 = none. Or set before it runs
+    _Atomic(struct gp_thread *) thread; // of a thread's own stack: the thread's block
+    // Exact mode's, see src/core/exact/exact_stack.h; kept when the record is reused.
+    struct gp_exact_stack *exact_stack;
     // Of samples that were found to be its (GP_CORO_POLLED), or another's than the thread's; modulo 2^64. Collector
     // only.
     _Atomic uint64_t polled_cpu_ns, polled_slice_ns;
-
-    struct gp_exact_stack
-        *exact_stack; // exact mode's, see src/core/exact/exact_stack.h; kept when the record is reused
-
-    // The timeline, see activity.h; written by the writer of the ledger.
-    _Atomic uint64_t waker; // id of the coroutine that set `ready_ticks`
-    struct {
-        _Atomic uint64_t start;  // ticks at which its present activity began; and then:
-        _Atomic uint64_t slice;  // slice_ticks
-        _Atomic uint32_t thread; // index of the thread
-    } activity;
-
+    _Atomic uint64_t spawned; // coroutines it created. Registry's lock
     // Of one without a stack: asked by the collector whether it is over, while it waits; NULL = it is not. `subject` is
     // the hook's.
     bool (*_Atomic is_gone)(const struct prof_coro *coro);
     uintptr_t subject;
-    _Atomic uint32_t owner; // enum gp_coro_owner
-    uint32_t keeps_stack;   // its owner says when [lo, hi) goes; constant while live, but for a thread's
-    uint32_t shares_stack;  // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
+} gp_coro_rare_t;
 
-    // Registry's lock.
-    gp_region_link_t links[2];
-    struct prof_coro *next;
-    struct prof_coro *next_in_scope, *prev_in_scope;
-    gp_ledger_t at_entry;     // its ledger when it came into its scope
-    uint64_t longest_before;  // its longest slice until then
-    _Atomic uint64_t spawned; // coroutines it created
+enum { GP_CORO_PIECE = 1024 };
 
-    struct {                         // the capture's, see src/core/session/session.c
-        _Atomic uint64_t written_id; // id under which its record is in the capture file
-        uint64_t ledger_id;          // id for which the fields below hold
-        gp_ledger_t reported;        // what of its ledger is in the capture
-        uint64_t trace[2];           // under which the rest will be
-    } session;
-    // Collector only.
-    uint64_t final_id, final_ticks; // the id it had when it was retired, and when that was
-};
+// One mapping, never returned.
+typedef struct gp_coro_chunk {
+    struct prof_coro records[GP_CORO_PIECE];
+    struct gp_coro_chunk *next; // append-only
+    gp_coro_context_t contexts[GP_CORO_PIECE];
+    gp_coro_member_t members[GP_CORO_PIECE];
+    gp_coro_timeline_t timelines[GP_CORO_PIECE];
+    gp_coro_told_t told[GP_CORO_PIECE];
+    gp_coro_label_t labels[GP_CORO_PIECE];
+    gp_coro_rare_t rare[GP_CORO_PIECE];
+} gp_coro_chunk_t;
+
+static inline gp_coro_chunk_t *gp_coro_chunk(const struct prof_coro *coro)
+{
+    return (gp_coro_chunk_t *)(uintptr_t)(coro - coro->index); // the records are its beginning
+}
+
+static inline gp_coro_context_t *gp_coro_context(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->contexts[coro->index];
+}
+
+static inline gp_coro_member_t *gp_coro_member(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->members[coro->index];
+}
+
+static inline gp_coro_timeline_t *gp_coro_timeline(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->timelines[coro->index];
+}
+
+static inline gp_coro_told_t *gp_coro_told(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->told[coro->index];
+}
+
+static inline gp_coro_label_t *gp_coro_label(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->labels[coro->index];
+}
+
+static inline gp_coro_rare_t *gp_coro_rare(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->rare[coro->index];
+}
+
+// Set a word of these.
+static inline void gp_coro_change(_Atomic uint64_t *word, uint64_t value)
+{
+    if (atomic_load_explicit(word, memory_order_relaxed) != value)
+        atomic_store_explicit(word, value, memory_order_relaxed);
+}
 
 // Add on-CPU time to a record; slice.c says which thread may call it.
 static inline void gp_coro_add(_Atomic uint64_t *counter, uint64_t amount)

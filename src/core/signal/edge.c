@@ -19,8 +19,10 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
     gp_edge_store(&coro->settled, start);
     gp_edge_store(&coro->unsampled_from, start);
     gp_edge_store(&coro->ready_ticks, 0);
-    gp_edge_store(&coro->activity.start, start);
-    gp_edge_store(&coro->activity.slice, gp_edge_load(&coro->slice_ticks));
+    gp_coro_change(&gp_coro_timeline(coro)->start, 0); // with the epoch
+    gp_coro_change(&gp_coro_timeline(coro)->slice, atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed)
+                                                       ? gp_edge_load(&coro->slice_ticks)
+                                                       : 0);
     atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->epoch, epoch, memory_order_release);
@@ -35,7 +37,7 @@ static void skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     gp_edge_store(&coro->ready_ticks, 0);
     if (now > since && now - since >= thread->activity.least) {
         gp_activity_over(thread, coro, id, 0, since);
-        gp_edge_store(&coro->activity.start, now);
+        gp_edge_store(&gp_coro_timeline(coro)->start, now);
     }
     gp_coro_add(&coro->begun, now > since ? now - since : 0);
 }

@@ -162,11 +162,11 @@ static void read_trace(prof_coro_t *coro, uint64_t trace[2])
 {
     // The writer is this very thread, interrupted: an odd sequence means that it was about to change the id, and what
     // is there may be torn. Its birth id would be wrong, none is honest.
-    uint32_t before = atomic_load_explicit(&coro->trace_seq, memory_order_acquire);
-    trace[0] = atomic_load_explicit(&coro->trace[0], memory_order_relaxed);
-    trace[1] = atomic_load_explicit(&coro->trace[1], memory_order_relaxed);
+    uint32_t before = atomic_load_explicit(&gp_coro_context(coro)->trace_seq, memory_order_acquire);
+    trace[0] = atomic_load_explicit(&gp_coro_context(coro)->trace[0], memory_order_relaxed);
+    trace[1] = atomic_load_explicit(&gp_coro_context(coro)->trace[1], memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
-    if ((before & 1) || atomic_load_explicit(&coro->trace_seq, memory_order_relaxed) != before)
+    if ((before & 1) || atomic_load_explicit(&gp_coro_context(coro)->trace_seq, memory_order_relaxed) != before)
         trace[0] = trace[1] = 0;
 }
 
@@ -261,7 +261,7 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
     sample->coro = found->coro;
     sample->coro_id = found->coro_id;
     read_trace(found->coro, sample->trace);
-    gp_scope_t *scope = atomic_load_explicit(&found->coro->scope, memory_order_acquire);
+    gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(found->coro)->scope, memory_order_acquire);
     sample->scope = scope != NULL ? scope->index : 0;
     sample->flags = flags;
     sample->depth = depth;

@@ -16,7 +16,7 @@ void gp_hog_set_threshold(uint64_t ns)
 static void copy_trace(uint64_t trace[2], prof_coro_t *coro)
 {
     for (int i = 0; i < 2; i++)
-        trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
+        trace[i] = atomic_load_explicit(&gp_coro_context(coro)->trace[i], memory_order_relaxed);
 }
 
 static void tell(gp_thread_t *thread, gp_hog_t *hog)

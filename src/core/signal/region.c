@@ -5,11 +5,21 @@
 
 #include "model/kinds.h"
 
-typedef _Atomic(gp_region_link_t *) bucket_t;
+typedef gp_region_link_t bucket_t;
 
 static bucket_t buckets[1u << GP_REGION_BUCKETS_LOG2];
 static _Atomic uint64_t classes; // bit k: a region of class k has been linked
 _Atomic uint64_t gp_region_version;
+
+static prof_coro_t *coro_of(uintptr_t link)
+{
+    return (prof_coro_t *)(link & ~(uintptr_t)1);
+}
+
+static gp_region_link_t *next_of(uintptr_t link)
+{
+    return &coro_of(link)->links[link & 1];
+}
 
 static unsigned class_of(uintptr_t lo, uintptr_t hi)
 {
@@ -36,15 +46,15 @@ static bool outranks(const prof_coro_t *coro, uint64_t id, const prof_coro_t *be
 static prof_coro_t *find_in_bucket(bucket_t *bucket, uintptr_t address, prof_coro_t *best, uint64_t *best_id)
 {
     // Acquire: partner of the release in link_in().
-    gp_region_link_t *link = atomic_load_explicit(bucket, memory_order_acquire);
-    for (int steps = 0; link != NULL && steps < GP_REGION_CHAIN_MAX; steps++) {
-        prof_coro_t *coro = link->coro;
+    uintptr_t link = atomic_load_explicit(bucket, memory_order_acquire);
+    for (int steps = 0; link != 0 && steps < GP_REGION_CHAIN_MAX; steps++) {
+        prof_coro_t *coro = coro_of(link);
         uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
         if (outranks(coro, id, best, *best_id) && gp_region_holds(coro, id, address)) {
             best = coro;
             *best_id = id;
         }
-        link = atomic_load_explicit(&link->next, memory_order_acquire);
+        link = atomic_load_explicit(next_of(link), memory_order_acquire);
     }
     return best;
 }
@@ -81,50 +91,49 @@ static void end_change(void)
     atomic_fetch_add_explicit(&gp_region_version, 1, memory_order_release);
 }
 
-static void link_in(gp_region_link_t *link, bucket_t *bucket)
+static void link_in(uintptr_t link, bucket_t *bucket)
 {
-    link->bucket = bucket;
-    atomic_store_explicit(&link->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(next_of(link), atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
     // Release: partner of the acquire in find_in_bucket(): the record is complete before it can be found.
     atomic_store_explicit(bucket, link, memory_order_release);
 }
 
-static void unlink_from(gp_region_link_t *link)
+// No-op where it is not linked.
+static void unlink_from(uintptr_t link, bucket_t *bucket)
 {
-    if (link->bucket == NULL)
-        return;
-    bucket_t *place = link->bucket;
-    for (gp_region_link_t *at; (at = atomic_load_explicit(place, memory_order_relaxed)) != NULL; place = &at->next) {
+    gp_region_link_t *place = bucket;
+    for (uintptr_t at; (at = atomic_load_explicit(place, memory_order_relaxed)) != 0; place = next_of(at)) {
         if (at == link) {
-            // The link keeps its own `next`: a reader that stands on it goes on along the chain.
-            atomic_store_explicit(place, atomic_load_explicit(&link->next, memory_order_relaxed), memory_order_release);
-            break;
+            // The link keeps its own way on: a reader that stands on it goes on along the chain.
+            atomic_store_explicit(place, atomic_load_explicit(next_of(link), memory_order_relaxed),
+                                  memory_order_release);
+            return;
         }
     }
-    link->bucket = NULL;
+}
+
+// The one or two links of a record, each with its bucket.
+static void each_link(prof_coro_t *coro, unsigned k, void (*change)(uintptr_t link, bucket_t *bucket))
+{
+    uintptr_t lo = coro->lo, last = coro->hi - 1;
+    change((uintptr_t)coro, bucket_of(k, lo >> k));
+    if (lo >> k != last >> k)
+        change((uintptr_t)coro | 1, bucket_of(k, last >> k));
 }
 
 void gp_region_insert(prof_coro_t *coro)
 {
-    uintptr_t lo = coro->lo, hi = coro->hi;
-    unsigned k = class_of(lo, hi);
+    unsigned k = class_of(coro->lo, coro->hi);
     begin_change();
     atomic_fetch_or_explicit(&classes, 1ull << k, memory_order_relaxed);
-    for (int i = 0; i < 2; i++) {
-        coro->links[i].coro = coro;
-        coro->links[i].bucket = NULL;
-    }
-    link_in(&coro->links[0], bucket_of(k, lo >> k));
-    if (lo >> k != (hi - 1) >> k)
-        link_in(&coro->links[1], bucket_of(k, (hi - 1) >> k));
+    each_link(coro, k, link_in);
     end_change();
 }
 
 void gp_region_remove(prof_coro_t *coro)
 {
     begin_change();
-    unlink_from(&coro->links[0]);
-    unlink_from(&coro->links[1]);
+    each_link(coro, class_of(coro->lo, coro->hi), unlink_from);
     end_change();
 }
 
@@ -132,9 +141,9 @@ prof_coro_t *gp_region_overlap(uintptr_t lo, uintptr_t hi)
 {
     unsigned k = class_of(lo, hi);
     for (uintptr_t block = lo >> k; block <= (hi - 1) >> k; block++) {
-        gp_region_link_t *link = atomic_load_explicit(bucket_of(k, block), memory_order_relaxed);
-        for (; link != NULL; link = atomic_load_explicit(&link->next, memory_order_relaxed)) {
-            prof_coro_t *coro = link->coro;
+        uintptr_t link = atomic_load_explicit(bucket_of(k, block), memory_order_relaxed);
+        for (; link != 0; link = atomic_load_explicit(next_of(link), memory_order_relaxed)) {
+            prof_coro_t *coro = coro_of(link);
             if (coro->id != 0 && coro->lo < hi && lo < coro->hi)
                 return coro;
         }

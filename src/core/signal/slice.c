@@ -79,7 +79,7 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     gp_slice_set_current(thread, coro, id);
     gp_edge_touch(coro);
     uint64_t since = gp_edge_load(&coro->since); // long ago: charged by the CPU clock
-    atomic_store_explicit(&coro->activity.thread, thread->index, memory_order_relaxed);
+    atomic_store_explicit(&gp_coro_timeline(coro)->thread, thread->index, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
     begin_interval(thread, coro, since, thread->start_cpu_ns);
     thread->voluntary_switches = voluntary_switches();

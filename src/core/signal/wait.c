@@ -149,7 +149,7 @@ static void record(void *argument)
         gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
         return;
     }
-    gp_scope_t *scope = atomic_load_explicit(&wait->coro->scope, memory_order_acquire);
+    gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(wait->coro)->scope, memory_order_acquire);
     sample->ticks = wait->now;
     sample->weight_ns = gp_ticks_to_ns(wait->weight);
     sample->off_ns = gp_ticks_to_ns(wait->ready);
@@ -157,7 +157,7 @@ static void record(void *argument)
     sample->coro = wait->coro;
     sample->coro_id = wait->id;
     for (int i = 0; i < 2; i++)
-        sample->trace[i] = atomic_load_explicit(&wait->coro->trace[i], memory_order_relaxed);
+        sample->trace[i] = atomic_load_explicit(&gp_coro_context(wait->coro)->trace[i], memory_order_relaxed);
     sample->scope = scope != NULL ? scope->index : 0;
     sample->flags = flags | (wait->blind ? GP_SAMPLE_BLIND : 0);
     sample->depth = depth;

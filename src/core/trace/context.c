@@ -39,12 +39,12 @@ static void mark(prof_coro_t *coro, const uint64_t trace[2])
 // Source: the sequence lock of coro_record.h; the readers are this thread's own handler and coroutines being born here.
 static void change(prof_coro_t *coro, const uint64_t trace[2])
 {
-    uint32_t sequence = atomic_load_explicit(&coro->trace_seq, memory_order_relaxed);
-    atomic_store_explicit(&coro->trace_seq, sequence + 1, memory_order_relaxed);
+    uint32_t sequence = atomic_load_explicit(&gp_coro_context(coro)->trace_seq, memory_order_relaxed);
+    atomic_store_explicit(&gp_coro_context(coro)->trace_seq, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&coro->trace[0], trace[0], memory_order_relaxed);
-    atomic_store_explicit(&coro->trace[1], trace[1], memory_order_relaxed);
-    atomic_store_explicit(&coro->trace_seq, sequence + 2, memory_order_release);
+    atomic_store_explicit(&gp_coro_context(coro)->trace[0], trace[0], memory_order_relaxed);
+    atomic_store_explicit(&gp_coro_context(coro)->trace[1], trace[1], memory_order_relaxed);
+    atomic_store_explicit(&gp_coro_context(coro)->trace_seq, sequence + 2, memory_order_release);
 }
 
 void gp_trace_change(prof_coro_t *coro, const uint64_t trace[2])
@@ -113,7 +113,7 @@ void prof_coro_idle(void)
     if (coro == NULL)
         return;
     clear(coro);
-    gp_edge_store(&coro->span, 0);
+    gp_edge_store(&gp_coro_context(coro)->span, 0);
     if (coro->kind != GP_CORO_THREAD)
         gp_coro_idles(coro);
 }

@@ -10,5 +10,5 @@ void gp_trace_change(prof_coro_t *coro, const uint64_t trace[2]);
 static inline void gp_trace_of(prof_coro_t *coro, uint64_t trace[2])
 {
     for (int i = 0; i < 2; i++)
-        trace[i] = atomic_load_explicit(&coro->trace[i], memory_order_relaxed);
+        trace[i] = atomic_load_explicit(&gp_coro_context(coro)->trace[i], memory_order_relaxed);
 }

@@ -72,7 +72,7 @@ static bool read_parent(uint64_t handle, parent_t *parent)
 uint64_t gp_span_shown_id(prof_coro_t *coro)
 {
     parent_t span;
-    uint64_t handle = gp_edge_load(&coro->span);
+    uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
     if (handle == 0 || gp_span_is_unrecorded(handle))
         return 0;
     if (gp_span_slot_process() == 1)
@@ -109,7 +109,7 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
     slot->coro_id = atomic_load_explicit(&what->coro->id, memory_order_relaxed);
     slot->id = gp_span_id_of(handle);
     slot->parent_id = what->has_parent ? what->parent.id : options->parent_id;
-    slot->outer = gp_edge_load(&what->coro->span);
+    slot->outer = gp_edge_load(&gp_coro_context(what->coro)->span);
     slot->request = what->has_parent ? what->parent.request : handle;
     unsigned flags = (options->flags & PROF_SPAN_REMOTE_PARENT ? GP_SPAN_REMOTE_PARENT : 0) |
                      (options->flags & PROF_SPAN_PROFILE ? GP_SPAN_ASKED : 0);
@@ -143,7 +143,7 @@ static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char
     gp_span_mark_times(what->coro, slot->begun, &slot->times);
     // Release: partner of the acquire in gp_span_slot_open().
     atomic_store_explicit(&slot->generation, generation, memory_order_release);
-    gp_edge_store(&what->coro->span, handle);
+    gp_edge_store(&gp_coro_context(what->coro)->span, handle);
     gp_shown_update(gp_thread_self, what->coro);
     return handle;
 }
@@ -158,21 +158,21 @@ static bool is_for_listeners(prof_span_kind_t kind, const char *name, uint32_t f
 static prof_span_t *skip_request(prof_coro_t *coro)
 {
     uint64_t handle = GP_SPAN_UNRECORDED(atomic_load_explicit(&coro->id, memory_order_relaxed));
-    gp_edge_store(&coro->span, handle);
+    gp_edge_store(&gp_coro_context(coro)->span, handle);
     return (prof_span_t *)(uintptr_t)handle;
 }
 
 // What is open on the coroutine; NULL: nothing, or what it inherited is over.
 static gp_span_slot_t *current(prof_coro_t *coro)
 {
-    return gp_span_slot_open(gp_edge_load(&coro->span));
+    return gp_span_slot_open(gp_edge_load(&gp_coro_context(coro)->span));
 }
 
 // Does the coroutine work for a request that is not recorded? What a pool's coroutine inherited from the one that
 // spawned it ends where a request of its own begins.
 static bool is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
 {
-    uint64_t handle = gp_edge_load(&coro->span);
+    uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
     bool is_request = kind == PROF_SPAN_REQUEST || kind == PROF_SPAN_REST_DISPATCH || kind == PROF_SPAN_RPC_DISPATCH;
     bool gp_span_is_own = handle == GP_SPAN_UNRECORDED(atomic_load_explicit(&coro->id, memory_order_relaxed));
     return gp_span_is_unrecorded(handle) && !(flags & PROF_SPAN_REMOTE_PARENT) && (gp_span_is_own || !is_request);
@@ -180,7 +180,7 @@ static bool is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
 
 static void find_parent(beginning_t *what)
 {
-    uint64_t around = gp_edge_load(&what->coro->span), id = what->options->parent_id;
+    uint64_t around = gp_edge_load(&gp_coro_context(what->coro)->span), id = what->options->parent_id;
     uint64_t handle = id != 0 ? gp_span_id_handle(id) : around;
     what->has_parent = !(what->options->flags & PROF_SPAN_REMOTE_PARENT) && read_parent(handle, &what->parent) &&
                        (id == 0 || id == what->parent.id);
@@ -233,7 +233,7 @@ void gp_span_begin_implicit(prof_coro_t *coro)
     prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
     if (takers == 0 || !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || current(coro) != NULL ||
-        gp_span_is_unrecorded(gp_edge_load(&coro->span)))
+        gp_span_is_unrecorded(gp_edge_load(&gp_coro_context(coro)->span)))
         return;
     beginning_t what = {.options = &options, .coro = coro};
     what.is_chosen = is_for_listeners(PROF_SPAN_REQUEST, "", 0);

@@ -28,7 +28,7 @@ static void restore(prof_coro_t *coro, const gp_span_slot_t *slot)
     gp_trace_of(coro, trace);
     if (slot->sets_trace && memcmp(trace, slot->trace, sizeof(trace)) == 0)
         gp_trace_change(coro, slot->outer_trace);
-    gp_edge_store(&coro->span, around(slot));
+    gp_edge_store(&gp_coro_context(coro)->span, around(slot));
     gp_shown_update(gp_thread_self, coro);
 }
 
@@ -36,8 +36,8 @@ static void restore(prof_coro_t *coro, const gp_span_slot_t *slot)
 static void restore_from_outside(const gp_span_slot_t *slot, uint64_t handle)
 {
     if (gp_span_is_known(slot))
-        atomic_compare_exchange_strong_explicit(&slot->coro->span, &handle, around(slot), memory_order_relaxed,
-                                                memory_order_relaxed);
+        atomic_compare_exchange_strong_explicit(&gp_coro_context(slot->coro)->span, &handle, around(slot),
+                                                memory_order_relaxed, memory_order_relaxed);
 }
 
 // Returns false: another thread has just ended it.
@@ -60,7 +60,7 @@ static bool end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned 
 // Is `handle` open on the coroutine, perhaps with others within it?
 static bool is_around(prof_coro_t *coro, uint64_t handle)
 {
-    uint64_t at = gp_edge_load(&coro->span);
+    uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);
     for (gp_span_slot_t *slot; (slot = gp_span_slot_open(at)) != NULL && gp_span_is_own(slot, coro); at = around(slot))
         if (at == handle)
             return true;
@@ -69,7 +69,7 @@ static bool is_around(prof_coro_t *coro, uint64_t handle)
 
 static bool end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
 {
-    for (uint64_t at; (at = gp_edge_load(&coro->span)) != handle;) {
+    for (uint64_t at; (at = gp_edge_load(&gp_coro_context(coro)->span)) != handle;) {
         if (!end_one(at, coro, true, GP_SPAN_REPAIRED, now))
             break;
         gp_span_count(GP_COUNTER_UNBALANCED_SPANS);
@@ -80,9 +80,9 @@ static bool end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
 // Ended elsewhere, what is left of it here may be that it is still called open.
 static void drop_stale(prof_coro_t *coro)
 {
-    uint64_t at = gp_edge_load(&coro->span);
+    uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);
     if (at != 0 && !gp_span_is_unrecorded(at) && gp_span_slot_open(at) == NULL)
-        gp_edge_store(&coro->span, 0);
+        gp_edge_store(&gp_coro_context(coro)->span, 0);
 }
 
 __attribute__((noinline)) static int end_recorded(uint64_t handle)
@@ -106,15 +106,15 @@ int prof_span_end(prof_span_t *span)
     if (!gp_span_is_unrecorded(handle))
         return end_recorded(handle);
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    if (coro != NULL && gp_edge_load(&coro->span) == handle)
-        gp_edge_store(&coro->span, 0);
+    if (coro != NULL && gp_edge_load(&gp_coro_context(coro)->span) == handle)
+        gp_edge_store(&gp_coro_context(coro)->span, 0);
     return 0;
 }
 
 void gp_span_end_implicit(prof_coro_t *coro)
 {
     drop_stale(coro);
-    uint64_t at = gp_edge_load(&coro->span);
+    uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);
     const gp_span_slot_t *slot = gp_span_slot_open(at);
     if (slot != NULL && gp_span_is_own(slot, coro) && gp_span_is_implicit(slot))
         end_on(coro, at, gp_ticks());
@@ -126,7 +126,7 @@ void gp_span_discard(prof_span_t *span)
     gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL)
         return;
-    if (gp_edge_load(&slot->coro->span) == handle)
+    if (gp_edge_load(&gp_coro_context(slot->coro)->span) == handle)
         restore(slot->coro, slot);
     if (!gp_span_slot_claim(slot, handle))
         return;

@@ -51,7 +51,7 @@ void gp_span_each_open(uint64_t now, void (*take)(const gp_span_mark_t *mark))
 void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*take)(const gp_span_mark_t *mark))
 {
     static written_t written; // the drain lock
-    uint64_t handle = gp_edge_load(&coro->span);
+    uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
     gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL || slot->coro != coro || slot->coro_id != id || !gp_span_is_implicit(slot) ||
         !copy_open(slot, gp_span_handle_generation(handle), ticks, &written) || !gp_span_slot_claim(slot, handle))
