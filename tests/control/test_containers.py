@@ -98,6 +98,14 @@ class Containers(Case):
         self.check(Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none \"$1\" && exec \"$2\"", "sh",
                              CORE_DIRECTORY, *SERVICE))
 
+    def test_changed_root(self):
+        """Below the root of its mount namespace: what is mapped has longer names for us than for the process."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        self.check(Contained(self, "unshare", "--mount", "sh", "-c",
+                             "mkdir \"$1/root\" && mount --rbind / \"$1/root\" && mount -t tmpfs none \"$1/root$2\" && "
+                             "exec chroot \"$1/root\" \"$3\"", "sh", self.dir, CORE_DIRECTORY, *SERVICE))
+
     @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
     def test_another_root(self):
         """With numbers of its own, too, and a /tmp."""
