@@ -98,6 +98,32 @@ class Containers(Case):
         self.check(Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none \"$1\" && exec \"$2\"", "sh",
                              CORE_DIRECTORY, *SERVICE))
 
+    def check_other_file(self, command):
+        """What is where the library lies is not the library, whatever its size is."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        self.check(Contained(self, "unshare", "--mount", "sh", "-c", f"{command} && exec \"$2\"", "sh",
+                             os.path.realpath(CORE), *SERVICE, self.dir))
+
+    def test_another_file_of_that_size(self):
+        self.check_other_file("truncate -r \"$1\" \"$3/zeros\" && mount --bind \"$3/zeros\" \"$1\"")
+
+    def test_link_to_a_file_of_ours(self):
+        """A link there is followed in the container, where it leads nowhere."""
+        self.check_other_file("cp \"$1\" \"$3/core\" && mount -t tmpfs none \"${1%/*}\" && ln -s \"$3/core\" \"$1\" && "
+                              "mkdir \"$3/hidden\" && mount --bind \"$3/hidden\" \"$3\"")
+
+    def test_same_file(self):
+        """A library that is there is taken as it is: a copy, by another inode."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c",
+                            "cp \"$1\" \"$3/core\" && mount --bind \"$3/core\" \"$1\" && exec \"$2\"", "sh",
+                            os.path.realpath(CORE), *SERVICE, self.dir)
+        self.do("attach", service.pid, "-o", "capture")
+        self.do("detach", service.pid)
+        self.assertEqual([path for path in mappings_of(service.pid) if "greenprof-core" in path], [CORE])
+
     def test_changed_root(self):
         """Below the root of its mount namespace: what is mapped has longer names for us than for the process."""
         if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):

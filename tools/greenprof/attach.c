@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "print.h"
 #include "run.h"
 #include "target_modules.h"
+#include "target_root.h"
 
 enum { TEXT_SIZE = 4096, STATUS_SIZE = 16384, RTLD_NOW_GLOBAL = 0x102, SOCKET_MS = 10000, STEP_MS = 2 };
 
@@ -93,15 +93,6 @@ static int check_libc(const gp_target_modules_t *modules, const char *subject)
     return gp_fail(subject, "it is linked statically: nothing can be loaded into it; link it with libgreenprof.a");
 }
 
-// The process may have another root directory, in a container.
-static bool has_core(pid_t pid, const char *core)
-{
-    char rooted[PATH_MAX + 64];
-    struct stat mine, theirs;
-    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)pid, core);
-    return stat(core, &mine) == 0 && stat(rooted, &theirs) == 0 && mine.st_size == theirs.st_size;
-}
-
 // The core that is in the process already; NULL = none.
 static const gp_target_module_t *present_core(const gp_target_modules_t *modules)
 {
@@ -159,7 +150,7 @@ static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules
 static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core, const char *subject)
 {
     gp_carried_t carried;
-    if (has_core(modules->pid, core))
+    if (gp_target_root_has_copy(modules->pid, core))
         return load_from(borrowed, modules, core, core, subject);
     int status = gp_carry(&carried, borrowed, modules, core, subject);
     if (status == 0)

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// The files of another process, which may have another root directory or other mounts: in a container.
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+// Does it have the file that is ours by this path: the same one, or one of the same bytes?
+bool gp_target_root_has_copy(pid_t pid, const char *path);
