@@ -124,6 +124,15 @@ class Containers(Case):
         self.do("detach", service.pid)
         self.assertEqual([path for path in mappings_of(service.pid) if "greenprof-core" in path], [CORE])
 
+    def test_no_proc(self):
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none /proc && exec \"$1\"", "sh", *SERVICE)
+        before = mappings_of(service.pid)
+        self.refused("there is no /proc where it runs", "attach", service.pid, "-o", "capture")
+        self.assertEqual(mappings_of(service.pid), before)
+        service.burn(10)
+
     def test_changed_root(self):
         """Below the root of its mount namespace: what is mapped has longer names for us than for the process."""
         if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):

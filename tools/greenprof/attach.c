@@ -93,6 +93,13 @@ static int check_libc(const gp_target_modules_t *modules, const char *subject)
     return gp_fail(subject, "it is linked statically: nothing can be loaded into it; link it with libgreenprof.a");
 }
 
+// The core comes to its socket, and to itself where it is carried there, by /proc.
+static int check_proc(pid_t pid, const char *subject)
+{
+    return gp_target_root_has_proc(pid) ? 0
+                                        : gp_fail(subject, "there is no /proc where it runs, which greenprof needs");
+}
+
 // The core that is in the process already; NULL = none.
 static const gp_target_module_t *present_core(const gp_target_modules_t *modules)
 {
@@ -214,6 +221,8 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
         status = gp_fail(subject, "may not be looked at: %s", strerror(-error));
     if (status == 0)
         status = check_libc(&modules, subject);
+    if (status == 0)
+        status = check_proc(target->pid, subject);
     snprintf(settings, sizeof(settings), "NATIVE=%d\n", arguments->native);
     if (status == 0)
         status = inject(target->pid, &modules, core, settings, subject);

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { BLOCK_BYTES = 65536 };
@@ -63,5 +65,17 @@ bool gp_target_root_has_copy(pid_t pid, const char *path)
         close(ours);
     if (theirs >= 0)
         close(theirs);
+    return has;
+}
+
+bool gp_target_root_has_proc(pid_t pid)
+{
+    struct statfs system;
+    struct stat link;
+    int proc = open_in_root(pid, "/proc", O_PATH | O_DIRECTORY);
+    bool has = proc >= 0 && fstatfs(proc, &system) == 0 && system.f_type == PROC_SUPER_MAGIC &&
+               fstatat(proc, "thread-self", &link, AT_SYMLINK_NOFOLLOW) == 0;
+    if (proc >= 0)
+        close(proc);
     return has;
 }

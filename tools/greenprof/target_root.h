@@ -7,3 +7,6 @@
 
 // Does it have the file that is ours by this path: the same one, or one of the same bytes?
 bool gp_target_root_has_copy(pid_t pid, const char *path);
+
+// Does it have /proc?
+bool gp_target_root_has_proc(pid_t pid);
