@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """greenprof attach from outside of a container: its process has another root directory, other names of files, other numbers."""
 import os
+import resource
 import shutil
 import subprocess
 import unittest
@@ -132,6 +133,21 @@ class Containers(Case):
         self.refused("there is no /proc where it runs", "attach", service.pid, "-o", "capture")
         self.assertEqual(mappings_of(service.pid), before)
         service.burn(10)
+
+    def test_library_that_cannot_be_loaded(self):
+        """The loader's message has the library's name, and not the one by which it was carried."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none \"$1\" && exec \"$2\"", "sh",
+                            CORE_DIRECTORY, *SERVICE)
+        with open(f"/proc/{service.pid}/status") as file:
+            kilobytes = next(int(line.split()[1]) for line in file if line.startswith("VmSize:"))
+        stack_and_more = 1 << 20 | 1 << 16  # of the borrowed thread; not the library
+        resource.prlimit(service.pid, resource.RLIMIT_AS, ((kilobytes << 10) + stack_and_more, resource.RLIM_INFINITY))
+        core = os.path.realpath(CORE)
+        self.refused(f"{core} cannot be loaded into it: {core}: ", "attach", service.pid, "-o", "capture")
+        resource.prlimit(service.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.check(service)
 
     def test_changed_root(self):
         """Below the root of its mount namespace: what is mapped has longer names for us than for the process."""

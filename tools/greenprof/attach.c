@@ -119,8 +119,20 @@ static void know_file(gp_target_modules_t *modules, const char *core)
             modules->items[i].file = core;
 }
 
-static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core,
-                       const char *subject)
+// Call a library in the loader's message by our name for it.
+static void rename_in(char text[TEXT_SIZE], const char *name, const char *ours)
+{
+    char renamed[TEXT_SIZE];
+    const char *at = strstr(text, name);
+    if (at == NULL)
+        return;
+    snprintf(renamed, sizeof(renamed), "%.*s%s%s", (int)(at - text), text, ours, at + strlen(name));
+    snprintf(text, TEXT_SIZE, "%s", renamed);
+}
+
+//   path_text: of the core, as the process knows it.
+static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
+                       const char *core, const char *subject)
 {
     const char *const name = "dlerror";
     gp_target_function_t function;
@@ -129,6 +141,7 @@ static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modul
     if (gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), &name, 1, &function) == 0 &&
         function.address != 0 && gp_borrowed_call(borrowed, function.address, 0, 0, &address) == 0 && address != 0)
         gp_borrowed_read_text(borrowed, address, text, sizeof(text));
+    rename_in(text, path_text, core);
     return gp_fail(subject, "%s cannot be loaded into it: %s", core, text[0] != '\0' ? text : "dlopen() failed");
 }
 
@@ -137,7 +150,7 @@ static int say_call(const char *subject, int error)
     return gp_fail(subject, "the call in it did not come back: %s", strerror(-error));
 }
 
-//   path_text: of the core, as the process knows it.
+// As say_dlerror().
 static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
                      const char *core, const char *subject)
 {
@@ -151,7 +164,7 @@ static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules
     error = gp_borrowed_call(borrowed, open_at, path, RTLD_NOW_GLOBAL, &handle);
     if (error != 0)
         return say_call(subject, error);
-    return handle != 0 ? 0 : say_dlerror(borrowed, modules, core, subject);
+    return handle != 0 ? 0 : say_dlerror(borrowed, modules, path_text, core, subject);
 }
 
 static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core, const char *subject)
