@@ -167,10 +167,11 @@ static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules
     return handle != 0 ? 0 : say_dlerror(borrowed, modules, path_text, core, subject);
 }
 
-static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core, const char *subject)
+static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, bool is_carried, const char *core,
+                const char *subject)
 {
     gp_carried_t carried;
-    if (gp_target_root_has_copy(modules->pid, core))
+    if (!is_carried)
         return load_from(borrowed, modules, core, core, subject);
     int status = gp_carry(&carried, borrowed, modules, core, subject);
     if (status == 0)
@@ -203,13 +204,15 @@ static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, cons
 static int inject(pid_t pid, const gp_target_modules_t *modules, const char *core, const char *settings,
                   const char *subject)
 {
+    bool is_loaded = present_core(modules) != NULL;
+    bool is_carried = !is_loaded && !gp_target_root_has_copy(modules->pid, core);
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    gp_borrowed_t *borrowed = gp_borrow(modules, subject);
+    gp_borrowed_t *borrowed = gp_borrow(modules, is_carried, subject);
     int status = borrowed != NULL ? 0 : EXIT_FAILED;
-    if (status == 0 && present_core(modules) == NULL)
-        status = load(borrowed, modules, core, subject);
+    if (status == 0 && !is_loaded)
+        status = load(borrowed, modules, is_carried, core, subject);
     if (status == 0)
         status = begin(borrowed, pid, core, settings, subject);
     if (borrowed != NULL)
