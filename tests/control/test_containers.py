@@ -6,14 +6,23 @@ import shutil
 import subprocess
 import unittest
 
-from support import SERVICE, Case, Service
+from support import GREENPROF, SERVICE, Case, Service
 
 CORE = os.environ["CORE"]
 CORE_DIRECTORY = os.path.dirname(os.path.realpath(CORE))
 
 
-def works(*command):
-    return subprocess.run(command, capture_output=True).returncode == 0
+STRANGER = 65534
+
+
+def become_stranger():
+    os.setgroups([])
+    os.setgid(STRANGER)
+    os.setuid(STRANGER)
+
+
+def works(*command, **more):
+    return subprocess.run(command, capture_output=True, **more).returncode == 0
 
 
 def children_of(pid):
@@ -40,9 +49,9 @@ def descriptors_of(pid):
 class Contained(Service):
     """A service in a container, without greenprof."""
 
-    def __init__(self, case, *command):
-        self.process = subprocess.Popen(command, env=case.env, cwd="/", text=True, bufsize=1, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
+    def __init__(self, case, *command, **more):
+        self.process = subprocess.Popen(command, **{"env": case.env, **more}, cwd="/", text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         case.addCleanup(self.kill)
         self.expect("ready")
         self.pid = innermost(self.process.pid)
@@ -156,6 +165,38 @@ class Containers(Case):
         self.check(Contained(self, "unshare", "--mount", "sh", "-c",
                              "mkdir \"$1/root\" && mount --rbind / \"$1/root\" && mount -t tmpfs none \"$1/root$2\" && "
                              "exec chroot \"$1/root\" \"$3\"", "sh", self.dir, CORE_DIRECTORY, *SERVICE))
+
+    def begin_with_other_users(self):
+        """Of a stranger, who is root in there; its directory of sockets is that of root."""
+        os.chmod(self.dir, 0o777)
+        program = shutil.copy(*SERVICE, self.dir)
+        hide = ("mount --bind \"$1\" /mnt && mount -t tmpfs none /tmp && mkdir -p \"$1\" && mount --bind /mnt \"$1\" && "
+                "mount -t tmpfs none \"$2\" && exec \"$3\"")
+        command = ("unshare", "--user", "--map-root-user", "--mount")
+        if os.geteuid() != 0 or not works(*command, "mount", "-t", "tmpfs", "none", "/mnt", preexec_fn=become_stranger):
+            self.skipTest("needs root, and name spaces of users")
+        env = dict(self.env, XDG_RUNTIME_DIR="/nonexistent")
+        return Contained(self, *command, "sh", "-c", hide, "sh", self.dir, CORE_DIRECTORY, program, env=env,
+                         preexec_fn=become_stranger)
+
+    def test_other_users(self):
+        """Asked by root, who has no number there."""
+        service = self.begin_with_other_users()
+        with open(f"/proc/{service.pid}/uid_map") as file:
+            self.assertEqual(file.read().split(), ["0", str(STRANGER), "1"])
+        self.check(service)
+
+    def test_other_users_and_the_one_who_made_them(self):
+        """Asked by the user who is root there."""
+        service = self.begin_with_other_users()
+        command = shutil.copy(GREENPROF, self.dir)
+        core = shutil.copy(os.path.realpath(CORE), self.dir)
+        env = dict(self.env, GREENPROF_CORE=core)
+        for words in (["attach", str(service.pid), "-o", "capture"], ["status", str(service.pid)], ["detach", str(service.pid)]):
+            done = subprocess.run([command, *words], env=env, cwd=self.dir, capture_output=True, text=True,
+                                  preexec_fn=become_stranger)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        service.burn(10)
 
     @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
     def test_another_root(self):
