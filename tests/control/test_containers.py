@@ -166,6 +166,17 @@ class Containers(Case):
                              "mkdir \"$1/root\" && mount --rbind / \"$1/root\" && mount -t tmpfs none \"$1/root$2\" && "
                              "exec chroot \"$1/root\" \"$3\"", "sh", self.dir, CORE_DIRECTORY, *SERVICE))
 
+    def test_directory_of_sockets_behind_a_link(self):
+        """As /var/run is one: it is followed in the container."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt && mkdir /mnt/inside && "
+                            "ln -s /mnt/inside /mnt/link && exec \"$1\"", "sh", *SERVICE,
+                            env=dict(self.env, XDG_RUNTIME_DIR="/mnt/link"))
+        self.do("attach", service.pid, "-o", "capture")
+        self.assertEqual(sum(name.startswith("control-") for name in os.listdir(f"/proc/{service.pid}/root/mnt/inside/greenprof")), 1)
+        self.do("detach", service.pid)
+
     def begin_with_other_users(self):
         """Of a stranger, who is root in there; its directory of sockets is that of root."""
         os.chmod(self.dir, 0o777)

@@ -15,8 +15,7 @@
 
 enum { BLOCK_BYTES = 65536 };
 
-// As the process would: links that begin with "/" begin at its root directory. Returns a descriptor, -1 = none.
-static int open_in_root(pid_t pid, const char *path, int flags)
+int gp_target_root_open(pid_t pid, const char *path, int flags)
 {
     const struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT};
     char root[64], rooted[PATH_MAX + 64];
@@ -29,7 +28,9 @@ static int open_in_root(pid_t pid, const char *path, int flags)
         snprintf(rooted, sizeof(rooted), "%s%s", root, path);
         fd = open(rooted, flags | O_CLOEXEC);
     }
+    int saved = errno;
     close(directory);
+    errno = saved;
     return fd;
 }
 
@@ -59,7 +60,7 @@ static bool are_same(int ours, int theirs)
 
 bool gp_target_root_has_copy(pid_t pid, const char *path)
 {
-    int ours = open(path, O_RDONLY | O_CLOEXEC), theirs = open_in_root(pid, path, O_RDONLY | O_NONBLOCK);
+    int ours = open(path, O_RDONLY | O_CLOEXEC), theirs = gp_target_root_open(pid, path, O_RDONLY | O_NONBLOCK);
     bool has = ours >= 0 && theirs >= 0 && are_same(ours, theirs);
     if (ours >= 0)
         close(ours);
@@ -72,7 +73,7 @@ bool gp_target_root_has_proc(pid_t pid)
 {
     struct statfs system;
     struct stat link;
-    int proc = open_in_root(pid, "/proc", O_PATH | O_DIRECTORY);
+    int proc = gp_target_root_open(pid, "/proc", O_PATH | O_DIRECTORY);
     bool has = proc >= 0 && fstatfs(proc, &system) == 0 && system.f_type == PROC_SUPER_MAGIC &&
                fstatat(proc, "thread-self", &link, AT_SYMLINK_NOFOLLOW) == 0;
     if (proc >= 0)
