@@ -21,8 +21,12 @@ bool gp_census_place(const char *runtime, uid_t uid, char *path, size_t size)
 
 int gp_census_place_open(const char *path, uid_t uid)
 {
+    return gp_census_place_take(open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), uid);
+}
+
+int gp_census_place_take(int fd, uid_t uid)
+{
     struct stat status;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (fstat(fd, &status) == 0 && status.st_uid == uid && (status.st_mode & 077) == 0)

@@ -28,6 +28,9 @@ bool gp_census_place(const char *runtime, uid_t uid, char *path, size_t size);
 // Open it. Returns the descriptor; -EPERM where it is not the user's alone, or another negative errno value.
 int gp_census_place_open(const char *path, uid_t uid);
 
+// The same for a directory that is open: closed where it is not the user's alone. -1 = it could not be, errno says why.
+int gp_census_place_take(int fd, uid_t uid);
+
 // Write and read markers. Return 0 or a negative errno value, -EBADMSG for what is none.
 int gp_census_marker_write(int directory, const gp_census_marker_t *marker);
 int gp_census_marker_read(int directory, int pid, gp_census_marker_t *marker);

@@ -8,9 +8,11 @@
 //   again       become this program once more
 //   load PATH   load a library; "loaded"
 //   plugin MS   its plugin_burn(); "plugged"
+//   leave       end the main thread, and go on in another one; "left"
 // It says "ready" first.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +140,23 @@ static void use_plugin(uint64_t ns)
     puts("plugged");
 }
 
+static void serve(char **arguments);
+
+static void *serve_and_end(void *arguments)
+{
+    puts("left");
+    serve(arguments);
+    exit(0);
+}
+
+static void leave(char **arguments)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, serve_and_end, arguments) == 0)
+        pthread_exit(NULL);
+    puts("failed");
+}
+
 static void obey(const char *line, char **arguments)
 {
     static char *const sleeper[] = {(char *)"sleep", (char *)"1000", NULL}, *const none[] = {NULL};
@@ -149,6 +168,8 @@ static void obey(const char *line, char **arguments)
         use_plugin((uint64_t)ms * 1000000);
     else if (sscanf(line, "burn %d", &ms) == 1)
         burn((uint64_t)ms * 1000000);
+    else if (strcmp(line, "leave\n") == 0)
+        leave(arguments);
     else if (strcmp(line, "close\n") == 0)
         printf("closed %ld\n", syscall(SYS_close_range, 3, UINT32_MAX, 0));
     else if (strcmp(line, "fork\n") == 0)
@@ -165,16 +186,21 @@ static void obey(const char *line, char **arguments)
         puts("what?");
 }
 
-int main(int argc, char **argv)
+static void serve(char **arguments)
 {
     char line[PATH_BYTES + 16];
+    while (fgets(line, sizeof(line), stdin) != NULL)
+        obey(line, arguments);
+}
+
+int main(int argc, char **argv)
+{
     (void)argc;
     setvbuf(stdin, NULL, _IONBF, 0); // another image reads what comes behind
     setvbuf(stdout, NULL, _IOLBF, 0);
     make(0, work_a);
     make(1, work_b);
     puts("ready");
-    while (fgets(line, sizeof(line), stdin) != NULL)
-        obey(line, argv);
+    serve(argv);
     return 0;
 }

@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: MIT
 """greenprof attach from outside of a container: its process has another root directory, other names of files, other numbers."""
 import os
+import resource
 import shutil
 import subprocess
 import unittest
 
-from support import SERVICE, Case, Service
+from support import GREENPROF, SERVICE, Case, Service
 
 CORE = os.environ["CORE"]
 CORE_DIRECTORY = os.path.dirname(os.path.realpath(CORE))
 
 
-def works(*command):
-    return subprocess.run(command, capture_output=True).returncode == 0
+STRANGER = 65534
+
+
+def become_stranger():
+    os.setgroups([])
+    os.setgid(STRANGER)
+    os.setuid(STRANGER)
+
+
+def works(*command, **more):
+    return subprocess.run(command, capture_output=True, **more).returncode == 0
 
 
 def children_of(pid):
@@ -39,9 +49,9 @@ def descriptors_of(pid):
 class Contained(Service):
     """A service in a container, without greenprof."""
 
-    def __init__(self, case, *command):
-        self.process = subprocess.Popen(command, env=case.env, cwd="/", text=True, bufsize=1, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
+    def __init__(self, case, *command, **more):
+        self.process = subprocess.Popen(command, **{"env": case.env, **more}, cwd="/", text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         case.addCleanup(self.kill)
         self.expect("ready")
         self.pid = innermost(self.process.pid)
@@ -97,6 +107,107 @@ class Containers(Case):
             self.skipTest("nothing may be mounted here")
         self.check(Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none \"$1\" && exec \"$2\"", "sh",
                              CORE_DIRECTORY, *SERVICE))
+
+    def check_other_file(self, command):
+        """What is where the library lies is not the library, whatever its size is."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        self.check(Contained(self, "unshare", "--mount", "sh", "-c", f"{command} && exec \"$2\"", "sh",
+                             os.path.realpath(CORE), *SERVICE, self.dir))
+
+    def test_another_file_of_that_size(self):
+        self.check_other_file("truncate -r \"$1\" \"$3/zeros\" && mount --bind \"$3/zeros\" \"$1\"")
+
+    def test_link_to_a_file_of_ours(self):
+        """A link there is followed in the container, where it leads nowhere."""
+        self.check_other_file("cp \"$1\" \"$3/core\" && mount -t tmpfs none \"${1%/*}\" && ln -s \"$3/core\" \"$1\" && "
+                              "mkdir \"$3/hidden\" && mount --bind \"$3/hidden\" \"$3\"")
+
+    def test_same_file(self):
+        """A library that is there is taken as it is: a copy, by another inode."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c",
+                            "cp \"$1\" \"$3/core\" && mount --bind \"$3/core\" \"$1\" && exec \"$2\"", "sh",
+                            os.path.realpath(CORE), *SERVICE, self.dir)
+        self.do("attach", service.pid, "-o", "capture")
+        self.do("detach", service.pid)
+        self.assertEqual([path for path in mappings_of(service.pid) if "greenprof-core" in path], [CORE])
+
+    def test_no_proc(self):
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none /proc && exec \"$1\"", "sh", *SERVICE)
+        before = mappings_of(service.pid)
+        self.refused("there is no /proc where it runs", "attach", service.pid, "-o", "capture")
+        self.assertEqual(mappings_of(service.pid), before)
+        service.burn(10)
+
+    def test_library_that_cannot_be_loaded(self):
+        """The loader's message has the library's name, and not the one by which it was carried."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none \"$1\" && exec \"$2\"", "sh",
+                            CORE_DIRECTORY, *SERVICE)
+        with open(f"/proc/{service.pid}/status") as file:
+            kilobytes = next(int(line.split()[1]) for line in file if line.startswith("VmSize:"))
+        stack_and_more = 1 << 20 | 1 << 16  # of the borrowed thread; not the library
+        resource.prlimit(service.pid, resource.RLIMIT_AS, ((kilobytes << 10) + stack_and_more, resource.RLIM_INFINITY))
+        core = os.path.realpath(CORE)
+        self.refused(f"{core} cannot be loaded into it: {core}: ", "attach", service.pid, "-o", "capture")
+        resource.prlimit(service.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.check(service)
+
+    def test_changed_root(self):
+        """Below the root of its mount namespace: what is mapped has longer names for us than for the process."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        self.check(Contained(self, "unshare", "--mount", "sh", "-c",
+                             "mkdir \"$1/root\" && mount --rbind / \"$1/root\" && mount -t tmpfs none \"$1/root$2\" && "
+                             "exec chroot \"$1/root\" \"$3\"", "sh", self.dir, CORE_DIRECTORY, *SERVICE))
+
+    def test_directory_of_sockets_behind_a_link(self):
+        """As /var/run is one: it is followed in the container."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt && mkdir /mnt/inside && "
+                            "ln -s /mnt/inside /mnt/link && exec \"$1\"", "sh", *SERVICE,
+                            env=dict(self.env, XDG_RUNTIME_DIR="/mnt/link"))
+        self.do("attach", service.pid, "-o", "capture")
+        self.assertEqual(sum(name.startswith("control-") for name in os.listdir(f"/proc/{service.pid}/root/mnt/inside/greenprof")), 1)
+        self.do("detach", service.pid)
+
+    def begin_with_other_users(self):
+        """Of a stranger, who is root in there; its directory of sockets is that of root."""
+        os.chmod(self.dir, 0o777)
+        program = shutil.copy(*SERVICE, self.dir)
+        hide = ("mount --bind \"$1\" /mnt && mount -t tmpfs none /tmp && mkdir -p \"$1\" && mount --bind /mnt \"$1\" && "
+                "mount -t tmpfs none \"$2\" && exec \"$3\"")
+        command = ("unshare", "--user", "--map-root-user", "--mount")
+        if os.geteuid() != 0 or not works(*command, "mount", "-t", "tmpfs", "none", "/mnt", preexec_fn=become_stranger):
+            self.skipTest("needs root, and name spaces of users")
+        env = dict(self.env, XDG_RUNTIME_DIR="/nonexistent")
+        return Contained(self, *command, "sh", "-c", hide, "sh", self.dir, CORE_DIRECTORY, program, env=env,
+                         preexec_fn=become_stranger)
+
+    def test_other_users(self):
+        """Asked by root, who has no number there."""
+        service = self.begin_with_other_users()
+        with open(f"/proc/{service.pid}/uid_map") as file:
+            self.assertEqual(file.read().split(), ["0", str(STRANGER), "1"])
+        self.check(service)
+
+    def test_other_users_and_the_one_who_made_them(self):
+        """Asked by the user who is root there."""
+        service = self.begin_with_other_users()
+        command = shutil.copy(GREENPROF, self.dir)
+        core = shutil.copy(os.path.realpath(CORE), self.dir)
+        env = dict(self.env, GREENPROF_CORE=core)
+        for words in (["attach", str(service.pid), "-o", "capture"], ["status", str(service.pid)], ["detach", str(service.pid)]):
+            done = subprocess.run([command, *words], env=env, cwd=self.dir, capture_output=True, text=True,
+                                  preexec_fn=become_stranger)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        service.burn(10)
 
     @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
     def test_another_root(self):

@@ -11,7 +11,7 @@ import unittest
 
 from support import GREENPROF, SERVICE, Case, Service
 
-MAGIC, VERSION, STATUS, TOP = 0x43475052, 3, 0, 4  # model/control.h
+MAGIC, VERSION, STATUS, START, STOP, TOP = 0x43475052, 3, 0, 1, 2, 4  # model/control.h
 PATH_SIZE = 3072
 STRANGER = 65534
 
@@ -29,11 +29,11 @@ class Refusals(Case):
         one.connect(os.path.join(self.place, name))
         return one
 
-    def answer(self, service, packet):
+    def answer(self, service, packet, *descriptors):
         """The error in the reply; None: there was no reply."""
         one = self.connect(service)
         try:
-            one.send(packet)
+            socket.send_fds(one, [packet], descriptors) if descriptors else one.send(packet)
             reply = one.recv(65536)
         except ConnectionResetError:
             reply = b""
@@ -162,6 +162,25 @@ class Refusals(Case):
             self.answer(service, bytes(packet[:chance.choice((len(packet), chance.randrange(1, len(packet))))]))
         self.assertEqual(self.answer(service, whole), 0)
         self.assertEqual(self.status(service.pid)["state"], "recording")
+
+    def test_directory_that_comes_along(self):
+        """The path's: the process writes there, however that is called by it, and when its main thread has ended, too."""
+        service = Service(self, SERVICE, "--control", "-o", "first")
+        directory = os.open(self.dir, os.O_PATH | os.O_DIRECTORY)
+        self.addCleanup(os.close, directory)
+        before = sorted(os.listdir(f"/proc/{service.pid}/fd"))
+        for path in (b"relative", b"x" * PATH_SIZE, b"/" * PATH_SIZE):
+            self.assertLess(self.answer(service, request(command=START, path=path), directory), 0)
+        self.assertLess(self.answer(service, request(command=START, path=b"/elsewhere/second"), directory), 0)  # it records
+        self.wait_until(lambda: sorted(os.listdir(f"/proc/{service.pid}/fd")) == before, "no descriptor is left")
+        service.tell("leave", "left")
+        self.wait_until(lambda: os.listdir(f"/proc/{service.pid}/task") and not os.path.exists(f"/proc/{service.pid}/cwd"),
+                        "the main thread has ended")
+        self.assertEqual(self.answer(service, request(command=STOP)), 0)
+        self.assertEqual(self.answer(service, request(command=START, path=b"/elsewhere/second"), directory), 0)
+        burned = service.burn(300)
+        self.assertEqual(self.answer(service, request(command=STOP)), 0)
+        self.check_capture("second", burned)
 
     def test_a_crowd(self):
         service = Service(self, SERVICE, "--control", "-o", "capture")

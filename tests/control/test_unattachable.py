@@ -309,6 +309,27 @@ class Filters(Unattachable):
             with self.subTest(name):
                 self.check_works(self.begin_filtered("errno", name))
 
+    def test_what_carrying_needs(self):
+        """A call that may fail elsewhere may not where the library has to be carried into a container."""
+        self.needs_plain_core()
+        process = self.begin_filtered("errno", "memfd_create")
+        self.do("attach", process.pid, "-o", "capture")
+        self.do("detach", process.pid)
+        self.check_alive(process)
+        os.remove(os.path.join(self.dir, "capture"))
+        hidden = ("unshare", "--mount", "sh", "-c", "mount -t tmpfs none \"$1\" && shift && exec \"$@\"", "sh",
+                  os.path.dirname(os.path.realpath(CORE)))
+        if not works(*hidden, "true"):
+            self.skipTest("nothing may be mounted here")
+        for mode in ("errno", "kill"):
+            process = self.begin(*hidden, FILTERED, mode, "memfd_create")
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            self.untouched("its seccomp filter forbids memfd_create(), which attaching needs", process.pid)
+            self.check_alive(process)
+        process = self.begin(*hidden, FILTERED, "known")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.check_works(process)
+
     def test_only_what_is_needed(self):
         self.check_works(self.begin_filtered("known"))
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "print.h"
 #include "run.h"
 #include "target_modules.h"
+#include "target_root.h"
 
 enum { TEXT_SIZE = 4096, STATUS_SIZE = 16384, RTLD_NOW_GLOBAL = 0x102, SOCKET_MS = 10000, STEP_MS = 2 };
 
@@ -93,13 +93,11 @@ static int check_libc(const gp_target_modules_t *modules, const char *subject)
     return gp_fail(subject, "it is linked statically: nothing can be loaded into it; link it with libgreenprof.a");
 }
 
-// The process may have another root directory, in a container.
-static bool has_core(pid_t pid, const char *core)
+// The core comes to its socket, and to itself where it is carried there, by /proc.
+static int check_proc(pid_t pid, const char *subject)
 {
-    char rooted[PATH_MAX + 64];
-    struct stat mine, theirs;
-    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)pid, core);
-    return stat(core, &mine) == 0 && stat(rooted, &theirs) == 0 && mine.st_size == theirs.st_size;
+    return gp_target_root_has_proc(pid) ? 0
+                                        : gp_fail(subject, "there is no /proc where it runs, which greenprof needs");
 }
 
 // The core that is in the process already; NULL = none.
@@ -121,8 +119,20 @@ static void know_file(gp_target_modules_t *modules, const char *core)
             modules->items[i].file = core;
 }
 
-static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core,
-                       const char *subject)
+// Call a library in the loader's message by our name for it.
+static void rename_in(char text[TEXT_SIZE], const char *name, const char *ours)
+{
+    char renamed[TEXT_SIZE];
+    const char *at = strstr(text, name);
+    if (at == NULL)
+        return;
+    snprintf(renamed, sizeof(renamed), "%.*s%s%s", (int)(at - text), text, ours, at + strlen(name));
+    snprintf(text, TEXT_SIZE, "%s", renamed);
+}
+
+//   path_text: of the core, as the process knows it.
+static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
+                       const char *core, const char *subject)
 {
     const char *const name = "dlerror";
     gp_target_function_t function;
@@ -131,6 +141,7 @@ static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modul
     if (gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), &name, 1, &function) == 0 &&
         function.address != 0 && gp_borrowed_call(borrowed, function.address, 0, 0, &address) == 0 && address != 0)
         gp_borrowed_read_text(borrowed, address, text, sizeof(text));
+    rename_in(text, path_text, core);
     return gp_fail(subject, "%s cannot be loaded into it: %s", core, text[0] != '\0' ? text : "dlopen() failed");
 }
 
@@ -139,7 +150,7 @@ static int say_call(const char *subject, int error)
     return gp_fail(subject, "the call in it did not come back: %s", strerror(-error));
 }
 
-//   path_text: of the core, as the process knows it.
+// As say_dlerror().
 static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
                      const char *core, const char *subject)
 {
@@ -153,13 +164,14 @@ static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules
     error = gp_borrowed_call(borrowed, open_at, path, RTLD_NOW_GLOBAL, &handle);
     if (error != 0)
         return say_call(subject, error);
-    return handle != 0 ? 0 : say_dlerror(borrowed, modules, core, subject);
+    return handle != 0 ? 0 : say_dlerror(borrowed, modules, path_text, core, subject);
 }
 
-static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core, const char *subject)
+static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, bool is_carried, const char *core,
+                const char *subject)
 {
     gp_carried_t carried;
-    if (has_core(modules->pid, core))
+    if (!is_carried)
         return load_from(borrowed, modules, core, core, subject);
     int status = gp_carry(&carried, borrowed, modules, core, subject);
     if (status == 0)
@@ -192,13 +204,15 @@ static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, cons
 static int inject(pid_t pid, const gp_target_modules_t *modules, const char *core, const char *settings,
                   const char *subject)
 {
+    bool is_loaded = present_core(modules) != NULL;
+    bool is_carried = !is_loaded && !gp_target_root_has_copy(modules->pid, core);
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    gp_borrowed_t *borrowed = gp_borrow(modules, subject);
+    gp_borrowed_t *borrowed = gp_borrow(modules, is_carried, subject);
     int status = borrowed != NULL ? 0 : EXIT_FAILED;
-    if (status == 0 && present_core(modules) == NULL)
-        status = load(borrowed, modules, core, subject);
+    if (status == 0 && !is_loaded)
+        status = load(borrowed, modules, is_carried, core, subject);
     if (status == 0)
         status = begin(borrowed, pid, core, settings, subject);
     if (borrowed != NULL)
@@ -223,6 +237,8 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
         status = gp_fail(subject, "may not be looked at: %s", strerror(-error));
     if (status == 0)
         status = check_libc(&modules, subject);
+    if (status == 0)
+        status = check_proc(target->pid, subject);
     snprintf(settings, sizeof(settings), "NATIVE=%d\n", arguments->native);
     if (status == 0)
         status = inject(target->pid, &modules, core, settings, subject);

@@ -295,7 +295,7 @@ static void say(const char *subject, int error)
         gp_fail(subject, "cannot be attached to: %s", strerror(-error));
 }
 
-gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, const char *subject)
+gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, bool is_carried, const char *subject)
 {
     static const unsigned char instruction[] = {0x0f, 0x05};
     const gp_target_module_t *libc = gp_target_module_named(modules, "libc.so.6");
@@ -313,7 +313,7 @@ gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, const char *subject
         free(borrowed);
         return NULL;
     }
-    if (gp_filter_judge(borrowed->pid, borrowed->tid, borrowed->syscall_at, subject) != 0) {
+    if (gp_filter_judge(borrowed->pid, borrowed->tid, borrowed->syscall_at, is_carried, subject) != 0) {
         let_go(borrowed);
         free(borrowed);
         return NULL;

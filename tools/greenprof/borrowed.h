@@ -11,6 +11,7 @@
 // Source: ptrace(2), signal(7) "Interruption of system calls and library functions by stop signals".
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,10 +21,11 @@
 typedef struct gp_borrowed gp_borrowed_t;
 
 // Stop a thread that may be borrowed, as soon as there is one.
-//   modules: of the process.
-//   subject: for messages.
+//   modules:    of the process.
+//   is_carried: the core has to be carried there: what a filter of system calls must let through.
+//   subject:    for messages.
 // Returns NULL where there is none, with a message.
-gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, const char *subject);
+gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, bool is_carried, const char *subject);
 
 // Let it go, as it was. Returns 0 or a negative errno value (-ESRCH: it has ended).
 int gp_borrowed_return(gp_borrowed_t *borrowed);

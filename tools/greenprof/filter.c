@@ -82,6 +82,13 @@ int gp_filter_look(pid_t pid, const char *subject)
     return first.mode == MODE_STRICT ? refuse_strict(subject) : 0;
 }
 
+static enum gp_filter_need need_of(const call_t *call, bool is_carried)
+{
+    if (call->need != GP_CALL_CARRIED)
+        return call->need;
+    return is_carried ? GP_CALL_ALLOWED : GP_CALL_SPARED;
+}
+
 static bool is_good(enum gp_filter_need need, uint32_t word)
 {
     uint32_t action = word & SECCOMP_RET_ACTION_FULL;
@@ -161,7 +168,7 @@ static bool is_to_rehearse(long number)
 }
 
 // Never returns. A thread and a signal make the calls that are no use by themselves.
-static void rehearse(void)
+static void rehearse(bool is_carried)
 {
     const struct sigaction action = {.sa_handler = on_signal};
     sigset_t one;
@@ -173,23 +180,26 @@ static void rehearse(void)
         _exit(EXIT_FAILED);
     for (size_t i = 0; i < CALLS; i++) {
         const uint64_t *arguments = calls[i].arguments;
-        if (is_to_rehearse(calls[i].number))
-            syscall(calls[i].number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
-                    arguments[5]);
+        if (!is_to_rehearse(calls[i].number))
+            continue;
+        errno = 0;
+        syscall(calls[i].number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+        if (is_carried && calls[i].need == GP_CALL_CARRIED && errno != EFAULT) // as without a filter
+            _exit(EXIT_FAILED);
     }
     _exit(0);
 }
 
-static bool is_rehearsed(void)
+static bool is_rehearsed(bool is_carried)
 {
     int status = 0;
     pid_t child = fork();
     if (child == 0)
-        rehearse();
+        rehearse(is_carried);
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, const char *subject)
+int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, bool is_carried, const char *subject)
 {
     uint32_t words[CALLS];
     char name[NAME_SIZE];
@@ -203,9 +213,11 @@ int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, const char *subject)
     if (error != 0 && !is_shared(pid))
         return gp_fail(subject, "it is under a seccomp filter that cannot be read from here: root can, outside of it");
     if (error != 0)
-        return is_rehearsed() ? 0 : gp_fail(subject, "its seccomp filter forbids a system call that attaching needs");
+        return is_rehearsed(is_carried)
+                   ? 0
+                   : gp_fail(subject, "its seccomp filter forbids a system call that attaching needs");
     for (size_t i = 0; i < CALLS; i++)
-        if (!is_good(calls[i].need, words[i]))
+        if (!is_good(need_of(&calls[i], is_carried), words[i]))
             return gp_fail(subject, "its seccomp filter forbids %s(), which attaching needs", calls[i].name);
     return 0;
 }

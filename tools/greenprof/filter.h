@@ -8,6 +8,7 @@
 // ptrace(2) PTRACE_SECCOMP_GET_FILTER, proc_pid_status(5) Seccomp, Seccomp_filters.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,7 @@
 int gp_filter_look(pid_t pid, const char *subject);
 
 // Judge the filters of a thread that is stopped by ptrace; it goes on as it was.
-//   code_at: of the instruction that makes system calls.
+//   code_at:    of the instruction that makes system calls.
+//   is_carried: the core has to be carried there.
 // Returns 0 or EXIT_FAILED, with a message.
-int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, const char *subject);
+int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, bool is_carried, const char *subject);

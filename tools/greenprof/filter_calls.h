@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The system calls that a process makes because it is attached to: the loader's, those of the C library's threads and
-// of greenprof's core. perf_event_open() is not among them: the core finds out itself what it would lead to.
+// of greenprof's core, and those by which that is carried there. perf_event_open() is not among them: the core finds
+// out itself what it would lead to.
 //
 // A row: need, name, the six arguments as far as a filter (seccomp) may look at them. They are such that the call does
 // nothing, as far as that goes: no memory is where they point to.
@@ -30,6 +31,7 @@ enum gp_filter_need {
     GP_CALL_ALLOWED,  // nothing is recorded without it
     GP_CALL_SPARED,   // may fail, but nothing else may come of it
     GP_CALL_FALLBACK, // is allowed, or fails with ENOSYS: another one is called then
+    GP_CALL_CARRIED,  // nothing is loaded without it where the core is carried (carried.h); else as GP_CALL_SPARED
 };
 
 enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
@@ -46,6 +48,7 @@ enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(ALLOWED, mmap, 0, GP_CALL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0) \
     CALL(ALLOWED, mmap, GP_CALL_POINTER, GP_CALL_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED | MAP_DENYWRITE, \
          GP_CALL_FD, GP_CALL_BYTES) \
+    CALL(ALLOWED, mmap, 0, GP_CALL_BYTES, PROT_READ, MAP_PRIVATE | MAP_DENYWRITE, GP_CALL_FD, 0) \
     CALL(ALLOWED, mprotect, GP_CALL_POINTER, GP_CALL_BYTES, PROT_READ, 0, 0, 0) \
     CALL(ALLOWED, mprotect, GP_CALL_POINTER, GP_CALL_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0) \
     CALL(ALLOWED, munmap, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0, 0) \
@@ -100,7 +103,7 @@ enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(SPARED, madvise, GP_CALL_POINTER, GP_CALL_BYTES, MADV_DONTNEED, 0, 0, 0) \
     CALL(SPARED, membarrier, MEMBARRIER_CMD_QUERY, 0, 0, 0, 0, 0) \
     CALL(SPARED, membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0) \
-    CALL(SPARED, memfd_create, GP_CALL_POINTER, MFD_CLOEXEC, 0, 0, 0, 0) \
+    CALL(CARRIED, memfd_create, GP_CALL_POINTER, MFD_CLOEXEC, 0, 0, 0, 0) \
     CALL(ALLOWED, mkdir, GP_CALL_POINTER, 0700, 0, 0, 0, 0) \
     CALL(SPARED, mmap, 0, GP_CALL_BYTES, PROT_READ, MAP_PRIVATE, GP_CALL_FD, 0) \
     CALL(SPARED, mmap, 0, GP_CALL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, GP_CALL_FD, 0) \

@@ -31,7 +31,18 @@ gp_control_request_t gp_control_request(enum gp_control_command command)
     };
 }
 
-static int connect_to(int directory, const char *name)
+// As the process' user where it may have no number for root: it would take that for a stranger.
+// Returns 0 or a negative errno value.
+static int connect_as(const gp_target_t *target, int fd, const struct sockaddr_un *address, socklen_t length)
+{
+    bool is_root = geteuid() == 0 && target->uid != 0 && gp_target_has_other_users(target);
+    if (is_root && seteuid(target->uid) != 0)
+        return -errno;
+    int error = connect(fd, (const struct sockaddr *)address, length) == 0 ? 0 : -errno;
+    return is_root && seteuid(0) != 0 ? -errno : error;
+}
+
+static int connect_to(const gp_target_t *target, int directory, const char *name)
 {
     struct sockaddr_un address;
     struct timeval limit = {.tv_sec = TIMEOUT_MS / 1000};
@@ -40,9 +51,9 @@ static int connect_to(int directory, const char *name)
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    if (connect(fd, (struct sockaddr *)&address, length) == 0)
+    int error = connect_as(target, fd, &address, length);
+    if (error == 0)
         return fd;
-    int error = -errno;
     close(fd);
     return error;
 }
@@ -53,7 +64,7 @@ static bool meet_in(int directory, void *argument)
     char name[GP_CONTROL_SOCKET_NAME_SIZE];
     if (gp_control_socket_find(directory, meeting->target->own_pid, meeting->target->start, name) != 0)
         return false;
-    meeting->socket = connect_to(directory, name);
+    meeting->socket = connect_to(meeting->target, directory, name);
     if (meeting->socket < 0)
         return false;
     close(directory);

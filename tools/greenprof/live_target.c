@@ -13,6 +13,7 @@
 #include "capture/census_place.h"
 #include "capture/control_place.h"
 #include "message.h"
+#include "target_root.h"
 
 enum { TEXT_SIZE = 16384, ENVIRONMENT_SIZE = 1 << 20 };
 
@@ -111,6 +112,25 @@ bool gp_target_has_other_root(const gp_target_t *target)
     return differ(target->pid, "ns/mnt") || differ(target->pid, "root");
 }
 
+bool gp_target_has_other_users(const gp_target_t *target)
+{
+    return differ(target->pid, "ns/user");
+}
+
+// A user as the process knows it. Source: user_namespaces(7).
+static uid_t uid_there(const gp_target_t *target, uid_t uid)
+{
+    char text[TEXT_SIZE];
+    unsigned inside, outside, count;
+    int length;
+    if (!gp_target_has_other_users(target) || !gp_target_read(target->pid, "uid_map", text, sizeof(text), NULL))
+        return uid;
+    for (const char *at = text; sscanf(at, "%u %u %u%n", &inside, &outside, &count, &length) == 3; at += length)
+        if (uid >= outside && uid - outside < count)
+            return uid - outside + inside;
+    return uid;
+}
+
 // $XDG_RUNTIME_DIR as the process was started with; NULL = none, or it may not be read.
 static const char *runtime_of(const gp_target_t *target, char *text, size_t size)
 {
@@ -124,18 +144,21 @@ static const char *runtime_of(const gp_target_t *target, char *text, size_t size
     return NULL;
 }
 
+static int open_there(const gp_target_t *target, const char *path, uid_t uid)
+{
+    return gp_census_place_take(gp_target_root_open(target->pid, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), uid);
+}
+
 // One directory, seen from the process' root and from ours.
 static bool look_in(const gp_target_t *target, const char *runtime, uid_t uid,
                     bool (*look)(int directory, void *argument), void *argument)
 {
-    char path[GP_PLACE_SIZE], rooted[GP_PLACE_SIZE + 64];
-    if (!gp_census_place(runtime, uid, path, sizeof(path)))
+    char path[GP_PLACE_SIZE];
+    if (!gp_census_place(runtime, uid_there(target, uid), path, sizeof(path)))
         return false;
     gp_census_place_tidy(path, uid);
-    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)target->pid, path);
-    const char *const paths[] = {rooted, path};
     for (int i = 0; i < 2; i++) {
-        int directory = gp_census_place_open(paths[i], uid);
+        int directory = i == 0 ? open_there(target, path, uid) : gp_census_place_open(path, uid);
         if (directory < 0)
             continue;
         if (i == 1)

@@ -27,6 +27,9 @@ bool gp_target_is_stopped(const gp_target_t *target);
 // Does a path mean another file to it? It has another mount namespace, or another root directory in this one.
 bool gp_target_has_other_root(const gp_target_t *target);
 
+// Does it know users by other numbers, in a user name space of its own?
+bool gp_target_has_other_users(const gp_target_t *target);
+
 // A file of /proc/PID, ended by a 0. Returns whether there was something to read.
 bool gp_target_read(pid_t pid, const char *name, char *text, size_t size, size_t *length);
 

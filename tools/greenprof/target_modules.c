@@ -28,8 +28,18 @@ static gp_target_module_t *module_of(gp_target_modules_t *modules, const char *p
     return module->path != NULL ? module : NULL;
 }
 
+// What paths in /proc/PID/maps begin with for us, and not for the process: its root directory, which lies below that of
+// its mount namespace after chroot(2). "" = nothing.
+static void read_root(pid_t pid, char root[GP_TARGET_PATH_SIZE])
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+    ssize_t length = readlink(path, root, GP_TARGET_PATH_SIZE - 1);
+    root[length > 1 ? length : 0] = '\0';
+}
+
 // A line of /proc/PID/maps. Source: proc_pid_maps(5).
-static int add_line(gp_target_modules_t *modules, char *line)
+static int add_line(gp_target_modules_t *modules, const char *root, char *line)
 {
     uint64_t lo, hi;
     int path_at = 0;
@@ -37,6 +47,9 @@ static int add_line(gp_target_modules_t *modules, char *line)
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &lo, &hi, &path_at) < 2 || path_at == 0 ||
         line[path_at] != '/')
         return 0;
+    size_t above = strlen(root);
+    if (strncmp(line + path_at, root, above) == 0 && line[(size_t)path_at + above] == '/')
+        path_at += (int)above;
     gp_target_module_t *module = module_of(modules, line + path_at);
     if (module == NULL)
         return -ENOMEM;
@@ -47,16 +60,17 @@ static int add_line(gp_target_modules_t *modules, char *line)
 
 int gp_target_modules_read(pid_t pid, gp_target_modules_t *modules)
 {
-    char path[64], *line = NULL;
+    char path[64], root[GP_TARGET_PATH_SIZE], *line = NULL;
     size_t room = 0;
     int error = 0;
     *modules = (gp_target_modules_t){.pid = pid};
+    read_root(pid, root);
     snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return -errno;
     while (error == 0 && getline(&line, &room, file) > 0)
-        error = add_line(modules, line);
+        error = add_line(modules, root, line);
     free(line);
     fclose(file);
     return error;

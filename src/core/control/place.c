@@ -7,7 +7,7 @@
 
 #include "control/held.h"
 
-enum { PREFIX_SIZE = 32 };
+enum { PREFIX_SIZE = 48 };
 
 typedef struct place {
     gp_held_t directory;
@@ -21,7 +21,8 @@ int gp_control_place_begin(int fd, const char *path, char own[GP_CONTROL_PATH_SI
 {
     const char *name = strrchr(path, '/') + 1;
     next.directory = gp_held_keep(fd);
-    snprintf(next.prefix, sizeof(next.prefix), "/proc/self/fd/%d/", next.directory.fd);
+    // /proc/self is empty once the main thread has ended.
+    snprintf(next.prefix, sizeof(next.prefix), "/proc/thread-self/fd/%d/", next.directory.fd);
     snprintf(next.shown, sizeof(next.shown), "%.*s", (int)(name - path), path);
     int length = snprintf(own, GP_CONTROL_PATH_SIZE, "%s%s", next.prefix, name);
     return length < GP_CONTROL_PATH_SIZE ? 0 : -ENAMETOOLONG;

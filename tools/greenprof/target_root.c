@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "target_root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { BLOCK_BYTES = 65536 };
+
+int gp_target_root_open(pid_t pid, const char *path, int flags)
+{
+    const struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT};
+    char root[64], rooted[PATH_MAX + 64];
+    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return -1;
+    int fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) { // before Linux 5.6, or under a filter of that time
+        snprintf(rooted, sizeof(rooted), "%s%s", root, path);
+        fd = open(rooted, flags | O_CLOEXEC);
+    }
+    int saved = errno;
+    close(directory);
+    errno = saved;
+    return fd;
+}
+
+static bool have_same_bytes(int a, int b)
+{
+    static char blocks[2][BLOCK_BYTES];
+    ssize_t got;
+    off_t at = 0;
+    do {
+        got = pread(a, blocks[0], BLOCK_BYTES, at);
+        if (got < 0 || pread(b, blocks[1], BLOCK_BYTES, at) != got || memcmp(blocks[0], blocks[1], (size_t)got) != 0)
+            return false;
+        at += got;
+    } while (got > 0);
+    return true;
+}
+
+static bool are_same(int ours, int theirs)
+{
+    struct stat mine, other;
+    if (fstat(ours, &mine) != 0 || fstat(theirs, &other) != 0)
+        return false;
+    if (mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
+        return true;
+    return S_ISREG(other.st_mode) && mine.st_size == other.st_size && have_same_bytes(ours, theirs);
+}
+
+bool gp_target_root_has_copy(pid_t pid, const char *path)
+{
+    int ours = open(path, O_RDONLY | O_CLOEXEC), theirs = gp_target_root_open(pid, path, O_RDONLY | O_NONBLOCK);
+    bool has = ours >= 0 && theirs >= 0 && are_same(ours, theirs);
+    if (ours >= 0)
+        close(ours);
+    if (theirs >= 0)
+        close(theirs);
+    return has;
+}
+
+bool gp_target_root_has_proc(pid_t pid)
+{
+    struct statfs system;
+    struct stat link;
+    int proc = gp_target_root_open(pid, "/proc", O_PATH | O_DIRECTORY);
+    bool has = proc >= 0 && fstatfs(proc, &system) == 0 && system.f_type == PROC_SUPER_MAGIC &&
+               fstatat(proc, "thread-self", &link, AT_SYMLINK_NOFOLLOW) == 0;
+    if (proc >= 0)
+        close(proc);
+    return has;
+}
