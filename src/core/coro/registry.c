@@ -30,7 +30,7 @@ static bool draining;
 
 static bool grow(void)
 {
-    chunk_t *chunk = gp_own_map(sizeof(chunk_t));
+    chunk_t *chunk = gp_own_map_apart(sizeof(chunk_t));
     if (chunk == NULL)
         return false;
     madvise(chunk, sizeof(*chunk), MADV_NOHUGEPAGE); // a huge page would take memory for what nothing is written to
