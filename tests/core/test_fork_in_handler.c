@@ -19,14 +19,14 @@ static __thread bool is_raising;
 static unsigned forks, refusals, failures;
 
 // Records are mapped while the registry is locked.
-void *__real_gp_own_map(size_t bytes);
-void *__wrap_gp_own_map(size_t bytes);
+void *__real_gp_own_map_apart(size_t bytes);
+void *__wrap_gp_own_map_apart(size_t bytes);
 
-void *__wrap_gp_own_map(size_t bytes)
+void *__wrap_gp_own_map_apart(size_t bytes)
 {
     if (is_raising)
         raise(SIGUSR1);
-    return __real_gp_own_map(bytes);
+    return __real_gp_own_map_apart(bytes);
 }
 
 int __real_gp_collector_start(void);
