@@ -48,9 +48,10 @@ static void fill(gp_activity_mark_t *mark, prof_coro_t *coro, uint64_t id)
         mark->trace[i] = gp_edge_load(&context->trace[i]);
     mark->left = gp_edge_load(&coro->since);
     mark->start = gp_edge_load(&timeline->start);
-    if (mark->start == 0)
+    if (mark->start == 0) {
         mark->start = coro->birth_ticks > epoch ? coro->birth_ticks : epoch;
-    mark->start = mark->start < mark->left ? mark->start : mark->left; // another epoch has just begun
+        mark->start = mark->start < mark->left ? mark->start : mark->left; // another epoch has just begun
+    }
     mark->slice_ticks = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&timeline->slice);
     mark->waker = gp_edge_load(&timeline->waker);
     mark->thread = atomic_load_explicit(&timeline->thread, memory_order_relaxed);
