@@ -7,8 +7,9 @@
 // Map `bytes` of zeroed memory. Returns NULL when there is none. Signals: not safe.
 void *gp_own_map(size_t bytes);
 
-// The same for good, between two pages that cannot be accessed: the kernel would make one mapping of it and of a stack
-// of the host's beside it, whose bounds a mapping's are where no hook says them. Signals: not safe.
+// The same for good, between two pages that cannot be accessed. Without them the kernel may make one mapping of it and
+// of a stack of the host's beside it; where no hook says a stack's bounds, they are those of its mapping. Signals: not
+// safe.
 void *gp_own_map_apart(size_t bytes);
 
 // Give it back; most of it never is. NULL is nothing. Signals: not safe.

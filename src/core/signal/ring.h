@@ -42,7 +42,7 @@ typedef struct gp_ring {
     bool keeps;            // the collector's; only where is_file
 } gp_ring_t;
 
-// In front of the memory of a ring that is a file's: whose records these are.
+// In front of the memory of a ring that is a file's: the threads that the records are of.
 typedef struct gp_ring_owner {
     _Atomic uint64_t tail;      // nothing before it is there any more
     uint64_t since;             // from here on they are the present thread's, before it the last one's
@@ -148,7 +148,7 @@ static inline uint64_t gp_ring_unread(gp_ring_t *ring)
            atomic_load_explicit(&ring->read, memory_order_relaxed);
 }
 
-// Is it time for the collector, who cannot know? Signals: safe.
+// Is there so much in it that the collector is to be woken? Signals: safe.
 static inline bool gp_ring_is_pressed(gp_ring_t *ring)
 {
     return gp_ring_unread(ring) > ring->capacity / 2 || gp_ring_fill(ring) > ring->capacity / 4 * 3;
