@@ -115,7 +115,7 @@ static void ends(void *token, const gp_request_end_t *end)
     place_t *place = token;
     enum gp_cut from = end->is_collector ? GP_CUT_COLLECTOR : GP_CUT_HERE;
     place->is_cut = prof_core_interface()->profile_cut(place->profile, from) == 0;
-    place->is_wanted = !end->is_discarded;
+    place->is_wanted = true;
     place->request = (gp_request_t){.span = end->id, .duration_ns = end->duration_ns, .is_asked = end->is_asked};
     memcpy(place->request.trace.bytes, end->trace, sizeof(end->trace));
     place->turn = atomic_fetch_add_explicit(&turns, 1, memory_order_relaxed);

@@ -81,9 +81,15 @@ void *gp_call_sibling(gp_sibling_t *known, const void *original, const char *nam
 
 prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb)
 {
+    return gp_call_begin_since(library, kind, verb, NULL);
+}
+
+prof_span_t *gp_call_begin_since(gp_library_t library, prof_span_kind_t kind, const char *verb,
+                                 const gp_span_since_t *since)
+{
     char name[64];
     snprintf(name, sizeof(name), "%s %s", names[library], verb);
-    return prof_span_begin(kind, name, NULL);
+    return since != NULL ? gp_span_begin_since(kind, name, since) : prof_span_begin(kind, name, NULL);
 }
 
 const char *gp_call_verb(const char *text, const char *otherwise, char verb[16])

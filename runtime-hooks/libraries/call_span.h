@@ -34,6 +34,10 @@ void *gp_call_sibling(gp_sibling_t *known, const void *original, const char *nam
 // Begin a span for a call. verb: what it does, as "SELECT"; the span is called "LIBRARY VERB".
 prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb);
 
+// The same for a call that is over, and began where that was noted.
+prof_span_t *gp_call_begin_since(gp_library_t library, prof_span_kind_t kind, const char *verb,
+                                 const gp_span_since_t *since);
+
 // The first word of a text in capitals, if it is one of up to 15 letters; else `otherwise`.
 const char *gp_call_verb(const char *text, const char *otherwise, char verb[16]);
 

@@ -4,6 +4,10 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SLOW_ROW = 4, SLOW_NS = 20000000 };
 
 void *PQexec(void *connection, const char *query);
 void *PQexecParams(void *connection, const char *command, int count, const unsigned *types, const char *const *values,
@@ -54,8 +58,47 @@ static int use_all(void)
     return rows == 2 && good == 4 ? 0 : 1;
 }
 
-int main(void)
+// The argument; for one row it takes long.
+static void echo(sqlite3_context *context, int count, sqlite3_value **values)
 {
+    struct timespec start, now;
+    int value = count == 1 ? sqlite3_value_int(values[0]) : 0;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while (value == SLOW_ROW && (now.tv_sec - start.tv_sec) * 1000000000ll + (now.tv_nsec - start.tv_nsec) < SLOW_NS);
+    sqlite3_result_int(context, value);
+}
+
+// Five rows, of which one, not the first, takes long.
+static int use_slow_row(void)
+{
+    sqlite3 *database;
+    sqlite3_stmt *statement;
+    int rows = 0;
+    sqlite3_open(":memory:", &database);
+    sqlite3_create_function(database, "echo", 1, SQLITE_UTF8, NULL, echo, NULL, NULL);
+    sqlite3_prepare_v2(database, "SELECT echo(column1) FROM (VALUES (1), (2), (3), (4), (5))", -1, &statement, NULL);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        rows++;
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return rows == 5 ? 0 : 1;
+}
+
+static int run_slow_row(void)
+{
+    prof_span_t *request = prof_span_begin(PROF_SPAN_REQUEST, "request", NULL);
+    int inside = use_slow_row();
+    prof_span_end(request);
+    printf("%d\n", inside);
+    return inside;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "slow-row") == 0)
+        return run_slow_row();
     int outside = use_all();
     prof_span_t *request = prof_span_begin(PROF_SPAN_REQUEST, "request", NULL);
     int inside = use_all();

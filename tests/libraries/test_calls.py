@@ -23,13 +23,13 @@ with greenprof.span("request", "request"):
 
 
 class Calls(unittest.TestCase):
-    def record(self, **environment):
+    def record(self, *arguments, expected=b"0 0\n", **environment):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "capture")
-            command = [GREENPROF, "run", "--quiet", "-o", path, "--", PROGRAM]
+            command = [GREENPROF, "run", "--quiet", "-o", path, "--", PROGRAM, *arguments]
             done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=60,
                                   env={**os.environ, **environment})
-            self.assertEqual(done.stdout, b"0 0\n")
+            self.assertEqual(done.stdout, expected)
             return Capture(path).spans
 
     def test_all_libraries(self):
@@ -61,6 +61,19 @@ class Calls(unittest.TestCase):
             calls = [span for span in Capture(path).spans if span.kind == DATABASE]
         self.assertEqual({span.name for span in calls}, {"sqlite SELECT"})  # SQLite reads its own tables, too
         self.assertIn({"db.statement": "SELECT value FROM json_each(?)"}, [span.fields for span in calls])
+
+    def test_slow_row(self):
+        """Of the rows after the first, one that takes long is a span that began when its step did."""
+        spans = self.record("slow-row", expected=b"0\n")
+        request = next(span for span in spans if span.kind == REQUEST)
+        first, slow = sorted((span for span in spans if span is not request), key=lambda span: span.start_ns)
+        self.assertEqual([(span.kind, span.name, span.parent) for span in (first, slow)],
+                         [(DATABASE, "sqlite SELECT", request.id)] * 2)
+        self.assertEqual(slow.fields, {"db.statement": "SELECT echo(column1) FROM (VALUES (?), (?), (?), (?), (?))"})
+        self.assertGreaterEqual(slow.start_ns, first.end_ns)
+        self.assertLessEqual(slow.end_ns, request.end_ns)
+        self.assertGreaterEqual(slow.end_ns - slow.start_ns, 20000000)
+        self.assertAlmostEqual(slow.cpu_ns, 20000000, delta=2000000)
 
     def test_chosen_by_name(self):
         names = {span.name.split()[0] for span in self.record(GREENPROF_SPANS="hiredis,libpq")}

@@ -51,6 +51,7 @@ typedef struct parent { // what a span takes from the one in which it nests
 
 typedef struct beginning {
     const prof_span_options_t *options; // whole
+    const gp_span_since_t *since;       // NULL = now
     prof_coro_t *coro;
     bool has_parent; // which is open in this process
     parent_t parent;
@@ -124,6 +125,16 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
             gp_span_text_add_field(slot, options->fields[i].key, options->fields[i].value);
 }
 
+static void mark_start(gp_span_slot_t *slot, const beginning_t *what)
+{
+    slot->begun = gp_ticks();
+    slot->start = what->since != NULL ? what->since->ticks : start_of(what->options->start_unix_ns, slot->begun);
+    if (what->since != NULL)
+        slot->times = what->since->times;
+    else
+        gp_span_mark_times(what->coro, slot->begun, &slot->times);
+}
+
 static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char *name, const gp_park_t *caller)
 {
     uint32_t number;
@@ -138,9 +149,7 @@ static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char
     if (slot->sets_trace)
         gp_trace_change(what->coro, slot->trace);
     gp_span_watch_begin(slot, what->has_parent);
-    slot->begun = gp_ticks();
-    slot->start = start_of(what->options->start_unix_ns, slot->begun);
-    gp_span_mark_times(what->coro, slot->begun, &slot->times);
+    mark_start(slot, what);
     // Release: partner of the acquire in gp_span_slot_open().
     atomic_store_explicit(&slot->generation, generation, memory_order_release);
     gp_edge_store(&gp_coro_context(what->coro)->span, handle);
@@ -189,12 +198,13 @@ static void find_parent(beginning_t *what)
 
 __attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind, const char *name,
                                                            const prof_span_options_t *options, uint32_t takers,
-                                                           const gp_park_t *caller)
+                                                           const gp_park_t *caller, const gp_span_since_t *since)
 {
     prof_span_options_t full = PROF_SPAN_OPTIONS_INIT;
     if (options != NULL)
         memcpy(&full, options, options->size < sizeof(full) ? options->size : sizeof(full));
-    beginning_t what = {.options = &full, .coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0))};
+    beginning_t what = {
+        .options = &full, .coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)), .since = since};
     if (what.coro == NULL || (unsigned)kind - 1 >= GP_SPAN_KIND_COUNT - 1 || is_skipped(what.coro, kind, full.flags))
         return NULL;
     find_parent(&what);
@@ -210,7 +220,22 @@ prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof
     if (__builtin_expect(takers == 0 || !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED), 1))
         return NULL;
     gp_park_t caller = gp_spawn_caller();
-    return begin_wanted(kind, name, options, takers, &caller);
+    return begin_wanted(kind, name, options, takers, &caller, NULL);
+}
+
+void gp_span_note(gp_span_since_t *since)
+{
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    *since = (gp_span_since_t){.ticks = gp_ticks()};
+    if (coro != NULL)
+        gp_span_mark_times(coro, since->ticks, &since->times);
+}
+
+prof_span_t *gp_span_begin_since(prof_span_kind_t kind, const char *name, const gp_span_since_t *since)
+{
+    const gp_park_t nowhere = {0};
+    uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
+    return takers != 0 ? begin_wanted(kind, name, NULL, takers, &nowhere, since) : NULL;
 }
 
 uint64_t prof_span_id(const prof_span_t *span)

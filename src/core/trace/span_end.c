@@ -119,17 +119,3 @@ void gp_span_end_implicit(prof_coro_t *coro)
     if (slot != NULL && gp_span_is_own(slot, coro) && gp_span_is_implicit(slot))
         end_on(coro, at, gp_ticks());
 }
-
-void gp_span_discard(prof_span_t *span)
-{
-    uint64_t handle = (uintptr_t)span;
-    gp_span_slot_t *slot = gp_span_slot_open(handle);
-    if (slot == NULL)
-        return;
-    if (gp_edge_load(&gp_coro_context(slot->coro)->span) == handle)
-        restore(slot->coro, slot);
-    if (!gp_span_slot_claim(slot, handle))
-        return;
-    gp_span_watch_end(slot, (gp_request_end_t){.is_discarded = true}, slot->start);
-    gp_span_slot_give_back(handle);
-}
