@@ -37,6 +37,13 @@ class Captures(Trace):
         # It worked until its thread's clock had 150 ms; a span's time is another clock's, less what is known to be lost to others.
         self.assertGreaterEqual(spans[0]["cpu_ns"], 75000000)
         self.assertGreaterEqual(spans[2]["cpu_ns"], 75000000)
+        self.assertEqual(["request" in one for one in spans], [True, False, True])
+        for one in (spans[0], spans[2]):
+            self.assertEqual(one["request"]["coroutines"], 1)
+            self.assertGreaterEqual(one["request"]["cpu_ns"], 75000000)
+        self.assertRegex(self.succeed("show", id, *files),
+                         r"sums over all coroutines of a request, ms\n\n.*\n +1( +[0-9.]+){6} \S+ rest_dispatch GET /caller\n"
+                         r" +1( +[0-9.]+){6} \S+ rest_dispatch GET /callee\n")
         # Each half alone: the parent of the other one is missing.
         for file in files:
             flags = [one["flags"] for one in self.show(file, id=id)[0]]
@@ -47,6 +54,8 @@ class Captures(Trace):
         self.assertEqual(self.show(again, id=id), (spans, document))
         page = self.succeed("show", "--slowest", *files, "--html")
         data = json.loads(re.search(r'id="data">\n(.*?)\n</script>', page, re.S)[1])
+        self.assertEqual([one["r"][0] for one in data["spans"] if "r" in one],
+                         [one["request"]["cpu_ns"] for one in spans if "request" in one])
         stacks = [one.get("g", "") for one in data["spans"]]
         self.assertIn(";caller_work", stacks[0])
         self.assertIn(";callee_work", stacks[2])

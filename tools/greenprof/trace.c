@@ -138,10 +138,12 @@ static int check_spans(const gp_spans_t *set, const char *first_source)
 
 static int show_trace(const gp_arguments_t *arguments, gp_trace_sources_t *sources, request_t *request)
 {
+    int status = gp_trace_sources_work(sources, request->view.trace);
     // The page has flame graphs; the graph and the document have where spans began.
-    int status = arguments->html                     ? gp_trace_sources_profile(sources, request->view.trace)
-                 : arguments->dot || arguments->json ? gp_trace_sources_stacks(sources, request->view.trace)
-                                                     : 0;
+    if (status == 0 && arguments->html)
+        status = gp_trace_sources_profile(sources, request->view.trace);
+    else if (status == 0 && (arguments->dot || arguments->json))
+        status = gp_trace_sources_stacks(sources, request->view.trace);
     return status == 0 ? write_output(arguments, request) : status;
 }
 

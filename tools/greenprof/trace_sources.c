@@ -141,6 +141,20 @@ static uint32_t find_trace(const gp_dataset_t *dataset, gp_id128_t id)
     return number != GP_INDEX_NONE ? number : 0;
 }
 
+int gp_trace_sources_work(gp_trace_sources_t *sources, const gp_tree_trace_t *trace)
+{
+    int status = 0;
+    for (size_t i = 0; i < sources->capture_count && status == 0; i++) {
+        const gp_source_t *source = &sources->captures[i];
+        uint32_t number = find_trace(source->dataset, trace->id);
+        int result = number == 0 ? 0
+                                 : gp_spans_take_work(&sources->spans, (uint32_t)(trace - sources->spans.traces),
+                                                      source->dataset, number);
+        status = result == 0 ? 0 : gp_source_fail(source, -result);
+    }
+    return status;
+}
+
 // The stacks of a trace as folded lines, each below the frame of its span. Returns NULL and errno.
 static char *fold(const gp_source_t *source, const bool *traces)
 {

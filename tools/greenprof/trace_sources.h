@@ -18,6 +18,9 @@ typedef struct gp_trace_sources { // zero-initialized = empty
 int gp_trace_sources_open(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char **names, size_t count,
                           gp_wanted_t wanted);
 
+// Find what the coroutines of a trace's requests did, in the captures. The same as below.
+int gp_trace_sources_work(gp_trace_sources_t *sources, const gp_tree_trace_t *trace);
+
 // Find what the captures sampled for the spans of a trace. Returns 0 or an exit status, with a message.
 int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t *trace);
 

@@ -107,6 +107,11 @@
     drawFlame(s);
   }
 
+  function times(t) {
+    return "cpu " + ms(t[0]) + ", ready " + ms(t[1]) + ", parked " + ms(t[2]) + ", blocked " + ms(t[3]) + ", preempted " + ms(t[4]) +
+      ", waiting " + ms(t[5]);
+  }
+
   function describe(s) {
     details.textContent = "";
     var table = element("table", details), p = process(s);
@@ -120,8 +125,8 @@
     line("id", s.i);
     if (s.m.length) line("is", s.m.join(", "));
     line("time, ms", "start " + ms(s.f) + ", duration " + ms(s.t) + ", self " + ms(s.s) + ", of the critical path " + ms(s.c));
-    if (s.w) line("coroutine, ms", "cpu " + ms(s.w[0]) + ", ready " + ms(s.w[1]) + ", parked " + ms(s.w[2]) + ", blocked " + ms(s.w[3]) +
-      ", preempted " + ms(s.w[4]) + ", waiting " + ms(s.w[5]) + "; " + s.w[6] + " switches");
+    if (s.r) line("request, ms", times(s.r) + "; " + s.r[6] + (s.r[6] === 1 ? " coroutine" : " coroutines"));
+    if (s.w) line("coroutine, ms", times(s.w) + "; " + s.w[6] + " switches");
     s.v.forEach(function (field) { line(field[0], field[1]); });
   }
 

@@ -6,6 +6,7 @@
 
 #include "capture/process_text.h"
 #include "report/dataset.h"
+#include "report/requests.h"
 #include "tree/sources.h"
 
 // What the process is called: what it says itself, else its executable.
@@ -130,5 +131,39 @@ int gp_spans_read_dataset(gp_spans_t *set, const gp_dataset_t *dataset)
         result = process != GP_NO_SPAN ? add_span(set, dataset, span, process) : -ENOMEM;
     }
     free(owners.items);
+    return result;
+}
+
+static int take_request(gp_spans_t *set, uint32_t trace, const gp_dataset_t *dataset, const gp_request_t *request)
+{
+    const gp_dataset_span_t *span = request->span != GP_INDEX_NONE ? &dataset->spans[request->span] : NULL;
+    uint32_t item = span != NULL ? gp_spans_find(set, trace, (gp_id128_t){0, span->id}) : GP_NO_SPAN;
+    if (item == GP_NO_SPAN || request->coros == 0)
+        return 0;
+    gp_tree_work_t *work = gp_arena_alloc(&set->arena, sizeof(*work));
+    if (work == NULL)
+        return -ENOMEM;
+    *work = (gp_tree_work_t){
+        .coroutines = request->coros,
+        .cpu = request->ledger.cpu_ns,
+        .ready = request->ledger.ready_ns,
+        .parked = request->ledger.parked_ns,
+        .blocked = request->ledger.blocked_ns,
+        .preempted = gp_ledger_kind_ns(&request->ledger, GP_KIND_PREEMPTED),
+        .waiting = request->ledger.waiting_ns,
+    };
+    set->items[item].work = work;
+    return 0;
+}
+
+int gp_spans_take_work(gp_spans_t *set, uint32_t trace, const gp_dataset_t *dataset, uint32_t number)
+{
+    gp_requests_t *requests = gp_requests_create(dataset, true);
+    int result = requests != NULL ? 0 : -errno;
+    if (requests == NULL)
+        return result;
+    for (uint32_t i = requests->first[number]; i < requests->first[number + 1] && result == 0; i++)
+        result = take_request(set, trace, dataset, &requests->items[i]);
+    gp_requests_free(requests);
     return result;
 }

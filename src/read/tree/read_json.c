@@ -218,6 +218,25 @@ static int64_t time_of(const json_t *object, const char *key)
     return time < INT64_MAX / 4 ? (int64_t)time : INT64_MAX / 4;
 }
 
+// What `trace show --json` says of a request.
+static int read_work(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
+{
+    gp_tree_work_t *work = json_is_object(object) ? gp_arena_alloc(&set->arena, sizeof(*work)) : NULL;
+    if (work == NULL)
+        return json_is_object(object) ? -ENOMEM : 0;
+    *work = (gp_tree_work_t){
+        .coroutines = gp_json_number(object, "coroutines"),
+        .cpu = gp_json_number(object, "cpu_ns"),
+        .ready = gp_json_number(object, "ready_ns"),
+        .parked = gp_json_number(object, "parked_ns"),
+        .blocked = gp_json_number(object, "blocked_ns"),
+        .preempted = gp_json_number(object, "preempted_ns"),
+        .waiting = gp_json_number(object, "waiting_ns"),
+    };
+    span->work = work;
+    return 0;
+}
+
 static int add_span(gp_spans_t *set, const json_t *object)
 {
     const char *trace = gp_json_string(object, "trace");
@@ -240,7 +259,8 @@ static int add_span(gp_spans_t *set, const json_t *object)
     const char *stack = gp_json_string(object, "stack");
     if (stack[0] != '\0' && (span.stack = gp_spans_text(set, stack)) == NULL)
         return -ENOMEM;
-    if (gp_json_fields(set, &span, json_object_get(object, "fields")) < 0)
+    if (read_work(set, &span, json_object_get(object, "request")) < 0 ||
+        gp_json_fields(set, &span, json_object_get(object, "fields")) < 0)
         return -ENOMEM;
     return gp_spans_add(set, &span) != GP_NO_SPAN ? 0 : -ENOMEM;
 }

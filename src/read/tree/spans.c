@@ -169,10 +169,12 @@ static void complete(const gp_spans_t *set, gp_tree_span_t *there, const gp_tree
 {
     const char *profile = there->profile != NULL ? there->profile : span->profile;
     const char *stack = there->stack != NULL ? there->stack : span->stack;
+    const gp_tree_work_t *work = there->work != NULL ? there->work : span->work;
     if (worth(set, span) > worth(set, there))
         *there = *span;
     there->profile = profile;
     there->stack = stack;
+    there->work = work;
 }
 
 uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *span)

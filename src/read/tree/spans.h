@@ -39,6 +39,10 @@ typedef struct gp_tree_field {
     const char *key, *value;
 } gp_tree_field_t;
 
+typedef struct gp_tree_work { // of all coroutines of a request together, in its process, ns
+    uint64_t coroutines, cpu, ready, parked, blocked, preempted, waiting;
+} gp_tree_work_t;
+
 typedef struct gp_tree_span {
     gp_id128_t id, parent_id;
     uint32_t trace, process;  // numbers in the set
@@ -50,6 +54,7 @@ typedef struct gp_tree_span {
     uint32_t field_count;
     const gp_tree_field_t *fields; // [field_count]
     const char *stack;             // at its beginning, functions from the outermost, a line each; NULL = not kept
+    const gp_tree_work_t *work;    // of a request's span; NULL = not known
     const char *profile;           // folded stacks of what ran for it, its children in its process included; or NULL
     // By gp_spans_link():
     uint32_t parent, first_child, next_sibling, depth; // GP_NO_SPAN = none

@@ -5,8 +5,9 @@
 // Data, in <script type="application/json">: {"trace", "start", "duration" ns, "processes": [{"service", "host", "pid",
 //   "clock"}], "spans": [...]}; a span is {"d": depth, "p": number of its process, "k": kind, "n": name, "f": its start
 //   within the trace, "t": duration, "s": self, "c": what it is of the critical path, all ns; "m": remarks; "x": is on
-//   the critical path; "w": [cpu, ready, parked, blocked, preempted, waiting, switches] where they are known; "i": id;
-//   "v": [[key, value], ...]; "g": folded stacks}, in the order of the tree. All names come in by textContent.
+//   the critical path; "w": [cpu, ready, parked, blocked, preempted, waiting, switches] where they are known;
+//   "r": of a request [cpu, ready, parked, blocked, preempted, waiting] of all its coroutines, and their number; "i":
+//   id; "v": [[key, value], ...]; "g": folded stacks}, in the order of the tree. All names come in by textContent.
 #include <inttypes.h>
 
 #include "export/json_text.h"
@@ -25,6 +26,17 @@ static void put_waits(gp_json_t *json, const gp_tree_span_t *span)
     const uint64_t values[] = {span->cpu_ns,       span->ready_ns,   span->parked_ns, span->blocked_ns,
                                span->preempted_ns, span->waiting_ns, span->switches};
     gp_json_key(json, "w");
+    gp_json_open(json, '[');
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        gp_json_uint(json, values[i]);
+    gp_json_close(json, ']');
+}
+
+static void put_work(gp_json_t *json, const gp_tree_work_t *work)
+{
+    const uint64_t values[] = {work->cpu,       work->ready,   work->parked,    work->blocked,
+                               work->preempted, work->waiting, work->coroutines};
+    gp_json_key(json, "r");
     gp_json_open(json, '[');
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
         gp_json_uint(json, values[i]);
@@ -67,6 +79,8 @@ static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_
     gp_json_key_text(json, "i", gp_id128_of_span(span->id, id));
     if (!(span->flags & GP_TREE_NO_TIMES))
         put_waits(json, span);
+    if (span->work != NULL)
+        put_work(json, span->work);
     put_fields(json, span);
     if (span->profile != NULL)
         gp_json_key_text(json, "g", span->profile);

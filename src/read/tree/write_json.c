@@ -33,6 +33,20 @@ static void put_times(gp_json_t *json, const gp_tree_span_t *span)
     gp_json_key_uint(json, "switches", span->switches);
 }
 
+static void put_work(gp_json_t *json, const gp_tree_work_t *work)
+{
+    gp_json_key(json, "request");
+    gp_json_open(json, '{');
+    gp_json_key_uint(json, "coroutines", work->coroutines);
+    gp_json_key_uint(json, "cpu_ns", work->cpu);
+    gp_json_key_uint(json, "ready_ns", work->ready);
+    gp_json_key_uint(json, "parked_ns", work->parked);
+    gp_json_key_uint(json, "blocked_ns", work->blocked);
+    gp_json_key_uint(json, "preempted_ns", work->preempted);
+    gp_json_key_uint(json, "waiting_ns", work->waiting);
+    gp_json_close(json, '}');
+}
+
 static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span, const char *trace)
 {
     const gp_tree_process_t *process = &view->set->processes[span->process];
@@ -58,6 +72,8 @@ static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_
     gp_json_key_uint(json, "start_unix_ns", (uint64_t)span->start_ns);
     gp_json_key_uint(json, "end_unix_ns", (uint64_t)span->end_ns);
     put_times(json, span);
+    if (span->work != NULL)
+        put_work(json, span->work);
     put_flags(json, span);
     gp_json_key(json, "fields");
     gp_json_open(json, '{');

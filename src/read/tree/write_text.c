@@ -48,9 +48,18 @@ static void put_remark(void *context, const char *remark)
     fprintf(context, " (%s)", remark);
 }
 
-static void put_span(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
+static void put_title(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
 {
     const gp_tree_process_t *process = &view->set->processes[span->process];
+    gp_text_put_line(out, process->service[0] ? process->service : "?");
+    fputs(" ", out);
+    gp_text_put_line(out, span->kind);
+    fputs(" ", out);
+    gp_text_put_line(out, span->name);
+}
+
+static void put_span(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
+{
     const char *type = gp_tree_field(span, "error.type"), *message = gp_tree_field(span, "error.message");
     put_ms(out, (uint64_t)(span->from_ns > view->trace->from_ns ? span->from_ns - view->trace->from_ns : 0), 10);
     put_ms(out, gp_tree_span_ns(span), 10);
@@ -60,11 +69,7 @@ static void put_span(const gp_tree_view_t *view, const gp_tree_span_t *span, FIL
     put_known_ms(out, span, span->parked_ns);
     fprintf(out, " %c ", span->flags & GP_TREE_CRITICAL ? '*' : ' ');
     put_branches(view, span, out);
-    gp_text_put_line(out, process->service[0] ? process->service : "?");
-    fputs(" ", out);
-    gp_text_put_line(out, span->kind);
-    fputs(" ", out);
-    gp_text_put_line(out, span->name);
+    put_title(view, span, out);
     gp_tree_each_remark(span, put_remark, out);
     if (type[0] != '\0' || message[0] != '\0') {
         fputs(" ", out);
@@ -126,6 +131,33 @@ static void put_shares(const gp_tree_view_t *view, FILE *out)
     free(sums);
 }
 
+// A request's own times are those of the coroutine on which it began, which may only have waited for others.
+static void put_works(const gp_tree_view_t *view, FILE *out)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < view->trace->count; i++) {
+        const gp_tree_span_t *span = gp_tree_at(view, i);
+        const gp_tree_work_t *work = span->work;
+        if (work == NULL)
+            continue;
+        if (!any)
+            fputs("\n  sums over all coroutines of a request, ms\n\n"
+                  "coroutines       cpu    ready   parked  blocked  preempt  waiting\n",
+                  out);
+        any = true;
+        fprintf(out, "%10" PRIu64, work->coroutines);
+        put_ms(out, work->cpu, 10);
+        put_ms(out, work->ready, 9);
+        put_ms(out, work->parked, 9);
+        put_ms(out, work->blocked, 9);
+        put_ms(out, work->preempted, 9);
+        put_ms(out, work->waiting, 9);
+        fputs(" ", out);
+        put_title(view, span, out);
+        putc('\n', out);
+    }
+}
+
 int gp_tree_write_text(const gp_tree_view_t *view, FILE *out)
 {
     const gp_tree_trace_t *trace = view->trace;
@@ -142,6 +174,7 @@ int gp_tree_write_text(const gp_tree_view_t *view, FILE *out)
           out);
     for (uint32_t i = 0; i < trace->count; i++)
         put_span(view, gp_tree_at(view, i), out);
+    put_works(view, out);
     put_shares(view, out);
     return 0;
 }
