@@ -22,6 +22,7 @@
     return made;
   }
 
+  function many(count, one, several) { return count + " " + (count === 1 ? one : several || one + "s"); }
   function ms(ns) { return (ns / 1e6).toFixed(3); }
 
   function hash(text) {
@@ -38,7 +39,7 @@
 
   var body = document.body;
   element("h1", body, "trace " + data.trace);
-  element("p", body, data.start + ", " + ms(data.duration) + " ms, " + spans.length + " spans of " + data.services + " services");
+  element("p", body, data.start + ", " + ms(data.duration) + " ms, " + many(spans.length, "span") + " of " + many(data.services, "service"));
   data.processes.forEach(function (p) {
     if (p.clock) element("p", body, "clock of " + p.service + " on " + p.host + (p.pid ? ", pid " + p.pid : "") + ": " + p.clock, "clock");
   });
@@ -125,8 +126,8 @@
     line("id", s.i);
     if (s.m.length) line("is", s.m.join(", "));
     line("time, ms", "start " + ms(s.f) + ", duration " + ms(s.t) + ", self " + ms(s.s) + ", of the critical path " + ms(s.c));
-    if (s.r) line("request, ms", times(s.r) + "; " + s.r[6] + (s.r[6] === 1 ? " coroutine" : " coroutines"));
-    if (s.w) line("coroutine, ms", times(s.w) + "; " + s.w[6] + " switches");
+    if (s.r) line("request, ms", times(s.r) + "; " + many(s.r[6], "coroutine"));
+    if (s.w) line("coroutine, ms", times(s.w) + "; " + many(s.w[6], "switch", "switches"));
     s.v.forEach(function (field) { line(field[0], field[1]); });
   }
 

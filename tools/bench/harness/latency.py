@@ -9,7 +9,7 @@ import time
 from . import table
 from .rounds import Estimate
 
-GENERATIONS, ROUNDS, REQUESTS, CLIENTS = 3, 12, 500, 2
+GENERATIONS, ROUNDS, REQUESTS, CLIENTS = 8, 4, 500, 2
 PATHS = ("/report", "/search?q=fragile", "/mixed?delay=2", "/search?q=wrapping", "/health")
 PERCENTILES = (50, 99)
 BOUND = 2.0
@@ -46,17 +46,19 @@ class Service:
             raise RuntimeError(f"demo-service ended with status {self.process.returncode}")
 
 
-def generation(bench, wrapper, rounds, shuffle):
-    """percentile: [(without, with)], by rounds."""
-    services = [Service(bench, "plain"), Service(bench, "profiled", wrapper)]
+def generation(bench, rounds, shuffle):
+    """percentile: [[alone, alone again, of each variant]], by rounds."""
+    greenprof = os.path.join(bench.build, "tools/greenprof/greenprof")
+    services = [Service(bench, "alone"), Service(bench, "control")]
+    services += [Service(bench, "profiled", [greenprof, "run", "-q", "-o", bench.capture_path(), *words, "--"]) for words in VARIANTS]
     found = {percent: [] for percent in PERCENTILES}
     for turn in range(rounds + 1):
-        order = [0, 1]
+        order = list(range(len(services)))
         shuffle(order)
         took = {which: services[which].latencies_ms(REQUESTS) for which in order}
         if turn > 0:
-            for percent, pairs in found.items():
-                pairs.append(tuple(took[which][len(took[which]) * percent // 100] for which in (0, 1)))
+            for percent, rows in found.items():
+                rows.append([took[which][len(took[which]) * percent // 100] for which in range(len(services))])
     for service in services:
         service.close()
     return found
@@ -68,14 +70,12 @@ def run(bench):
         table.line("the demo service is not built here (-DGREENPROF_DEMO=ON)")
         return
     shuffle = random.Random(1).shuffle
-    greenprof = os.path.join(bench.build, "tools/greenprof/greenprof")
-    for words in VARIANTS:
-        generations = [generation(bench, [greenprof, "run", "-q", "-o", bench.capture_path(), *words, "--"], bench.rounds(ROUNDS),
-                                  shuffle) for _ in range(GENERATIONS)]
-        for percent in PERCENTILES:
-            label = " ".join(("greenprof run", *words)) + f", {percent}th percentile"
-            pairs = [found[percent] for found in generations]
-            table.figure(label + " alone", Estimate.of_generations([[alone for alone, _ in block] for block in pairs]), "ms")
-            table.figure(label + " later by",
-                         Estimate.of_generations([[100 * (under / alone - 1) for alone, under in block] for block in pairs]), "%",
-                         bound=(BOUND, f"<= {BOUND:g} %"))
+    generations = [generation(bench, bench.rounds(ROUNDS), shuffle) for _ in range(GENERATIONS)]
+    for percent in PERCENTILES:
+        blocks = [found[percent] for found in generations]
+        table.figure(f"alone, {percent}th percentile", Estimate.of_generations([[row[0] for row in rows] for rows in blocks]), "ms")
+        for number, words in enumerate((None, *VARIANTS), 1):
+            label = "alone again" if words is None else " ".join(("greenprof run", *words))
+            later = Estimate.of_generations([[100 * (row[number] / row[0] - 1) for row in rows] for rows in blocks])
+            bound = None if words is None else (BOUND, f"<= {BOUND:g} %")
+            table.figure(f"{label}, {percent}th percentile later by", later, "%", bound=bound)
