@@ -70,7 +70,7 @@ def run(bench):
         table.line("the demo service is not built here (-DGREENPROF_DEMO=ON)")
         return
     shuffle = random.Random(1).shuffle
-    generations = [generation(bench, bench.rounds(ROUNDS), shuffle) for _ in range(GENERATIONS)]
+    generations = [generation(bench, bench.rounds(ROUNDS), shuffle) for _ in range(bench.rounds(GENERATIONS))]
     for percent in PERCENTILES:
         blocks = [found[percent] for found in generations]
         table.figure(f"alone, {percent}th percentile", Estimate.of_generations([[row[0] for row in rows] for rows in blocks]), "ms")
