@@ -238,6 +238,8 @@ static void print_status(const gp_control_reply_t *reply, const char *subject)
                gp_control_lost(reply));
     }
     print_budget(reply);
+    if (reply->refused > 0)
+        printf("  refused  %" PRIu64 " requests: with a wrong key or none, or malformed\n", reply->refused);
     printf("  threads  %u\n  CPU      %.3f s, and %.3f s of greenprof's own threads, since the process began\n",
            reply->threads, seconds(reply->process_cpu_ns), seconds(reply->own_cpu_ns));
 }
@@ -260,6 +262,7 @@ static void print_status_json(const gp_control_reply_t *reply, pid_t pid)
     gp_json_seconds(&json, reply->process_cpu_ns);
     gp_json_key(&json, "own_cpu_seconds");
     gp_json_seconds(&json, reply->own_cpu_ns);
+    gp_json_key_uint(&json, "refused_requests", reply->refused);
     if (reply->path[0] != '\0') {
         gp_json_key_text(&json, "file", reply->path);
         gp_json_key_uint(&json, "bytes", reply->bytes);

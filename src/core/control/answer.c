@@ -59,6 +59,13 @@ static uint32_t count_threads(void)
     return count;
 }
 
+static uint64_t refused;
+
+void gp_control_count_refused(void)
+{
+    refused++;
+}
+
 static void describe(gp_control_reply_t *reply)
 {
     static gp_session_latest_t latest;
@@ -78,6 +85,7 @@ static void describe(gp_control_reply_t *reply)
     reply->bytes = latest.bytes;
     reply->process_cpu_ns = gp_sampler_process_cpu_ns();
     reply->own_cpu_ns = gp_thread_own_cpu_ns();
+    reply->refused = refused;
     memcpy(reply->counters, latest.counters, sizeof(reply->counters));
     memcpy(reply->path, latest.path, sizeof(reply->path));
     gp_control_place_show(reply->path);
@@ -163,8 +171,6 @@ static int detach(void)
 
 static int obey(const gp_control_request_t *request, int *given, gp_control_reply_t *reply, int *fd)
 {
-    if (request->version != GP_CONTROL_VERSION)
-        return -EPROTONOSUPPORT;
     if (!is_valid(request))
         return -EINVAL;
     switch (request->command) {
@@ -185,17 +191,31 @@ static int obey(const gp_control_request_t *request, int *given, gp_control_repl
     }
 }
 
-void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
+static void begin_reply(gp_control_reply_t *reply, int error)
 {
     memset(reply, 0, sizeof(*reply));
     reply->magic = GP_CONTROL_MAGIC;
     reply->version = GP_CONTROL_VERSION;
+    reply->error = error;
+}
+
+void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_BYTES], gp_control_reply_t *reply)
+{
+    begin_reply(reply, error);
+    if (error != 0)
+        gp_control_count_refused();
+    else
+        memcpy(reply->nonce, nonce, sizeof(reply->nonce));
+}
+
+void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
+{
+    begin_reply(reply, 0);
     *fd = -1;
     reply->error = obey(request, &given, reply, fd);
     if (given >= 0)
         close(given);
-    if (reply->error != -EPROTONOSUPPORT)
-        describe(reply);
+    describe(reply);
 }
 
 void gp_control_switch(void)
