@@ -37,7 +37,7 @@ static void expand(const uint8_t *block, uint32_t words[ROUNDS])
 {
     for (int i = 0; i < 16; i++)
         words[i] = read_word(block + 4 * i);
-    for (int i = 16; i < ROUNDS; i++) {
+    for (int i = 16; i < ROUNDS; i++) { // -Wanalyzer-use-of-uninitialized-value: the loop before wrote 16 of them
         uint32_t early = words[i - 15], late = words[i - 2];
         words[i] = words[i - 16] + (turn(early, 7) ^ turn(early, 18) ^ early >> 3) + words[i - 7] +
                    (turn(late, 17) ^ turn(late, 19) ^ late >> 10);
