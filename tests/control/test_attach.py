@@ -62,6 +62,21 @@ local first, second = coroutine.create(work), coroutine.create(work)
 print("ready") io.stdout:flush()
 while true do coroutine.resume(first, 2000) coroutine.resume(second, 1000) end
 """
+# Green threads that are there before anything is attached, and no new ones.
+OLD_GREEN_THREADS = """
+import eventlet, time
+def work(seconds):
+    while True:
+        end = time.thread_time() + seconds
+        while time.thread_time() < end: pass
+        eventlet.sleep(0.004)
+def one(): work(0.002)
+def two(): work(0.001)
+eventlet.spawn(one), eventlet.spawn(two)
+eventlet.sleep(0.1)
+print("ready", flush=True)
+eventlet.sleep(3600)
+"""
 GLIBC_SIGNAL = 33  # which it handles from a program's first thread on
 
 
@@ -165,6 +180,21 @@ class Attach(Attaching):
         self.check_service(EVENTLET)
         rows = self.do("report", "capture0", "--by", "coroutine")
         self.assertEqual(rows.count(" work\n"), 2, rows)
+
+    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
+    def test_green_threads_that_were_there_already(self):
+        """Also where they were there before the process was detached from, and have no record since."""
+        service = Bare(self, ["/usr/bin/python3", "-c", OLD_GREEN_THREADS])
+        for _ in range(3):
+            self.do("attach", service.pid, "-d", "1", "-o", "capture")
+            text = self.do("report", "capture", "--by", "coroutine", "-n", "0")
+            rows = {name: (float(cpu), int(switches)) for cpu, switches, name in
+                    re.findall(r"^ +([0-9.]+) +[0-9.]+ +[0-9.]+ +\d+ +(\d+) +\d+ - +(one|two|\[hub\])$", text, re.M)}
+            self.assertEqual(set(rows), {"one", "two", "[hub]"}, text)
+            self.near("the first's share", rows["one"][0] / (rows["one"][0] + rows["two"][0]), 2 / 3, 0.1, 0.01)
+            self.assertGreater(rows["one"][1], 5)
+            self.assertLessEqual(abs(rows["one"][1] + rows["two"][1] - rows["[hub]"][1]), 1)
+            self.assertIsNone(service.process.poll())
 
     @unittest.skipUnless(shutil.which("ruby"), "ruby is not installed")
     def test_fibers_of_ruby(self):

@@ -15,6 +15,7 @@
 #include "session/budget.h"
 #include "session/budget_share.h"
 #include "session/session.h"
+#include "signal/language.h"
 #include "signal/ticks.h"
 
 enum {
@@ -91,6 +92,14 @@ static void describe(gp_control_reply_t *reply)
     gp_control_place_show(reply->path);
 }
 
+// Coroutines of an interpreter's that were there before are not waited for until it makes a new one.
+static void look_soon(void)
+{
+    void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
+    if (gp_control_is_attached() && attach_soon != NULL)
+        attach_soon();
+}
+
 // *given: of the path's directory, -1 = the path is the process' own; -1 once it is taken.
 static int start(const gp_control_request_t *request, int *given)
 {
@@ -111,6 +120,8 @@ static int start(const gp_control_request_t *request, int *given)
     gp_budget_set(request->budget_ppm);
     if (error == 0)
         error = gp_session_begin(&wish);
+    if (error == 0)
+        look_soon();
     if (has_place && error == 0)
         gp_control_place_keep();
     else if (has_place)
