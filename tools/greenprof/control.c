@@ -21,6 +21,7 @@
 #include "output_guard.h"
 #include "print.h"
 #include "slow.h"
+#include "target_root.h"
 
 static const char *const state_names[] = {
     [GP_CONTROL_STOPPED] = "stopped",
@@ -154,9 +155,7 @@ static int copy_bytes(gp_output_t *output, void *context)
 // What was written by then, whole chunks: the process goes on writing.
 static int copy_capture(pid_t pid, const gp_control_reply_t *reply, const char *path)
 {
-    char rooted[GP_CONTROL_PATH_SIZE + 64];
-    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)pid, reply->path);
-    copy_t copy = {.fd = open(rooted, O_RDONLY | O_CLOEXEC), .bytes = reply->bytes};
+    copy_t copy = {.fd = gp_target_root_open(pid, reply->path, O_RDONLY), .bytes = reply->bytes};
     if (copy.fd < 0)
         copy.fd = open(reply->path, O_RDONLY | O_CLOEXEC);
     if (copy.fd < 0)

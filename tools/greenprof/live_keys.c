@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "target_root.h"
 
 #define KEYS      "GREENPROF_HMAC_KEYS"
 #define KEYS_FILE "GREENPROF_HMAC_KEYS_FILE"
@@ -79,8 +80,9 @@ static const char *find(const char *environment, size_t length, const char *vari
 // A file as the process would find it.
 static int read_file(pid_t pid, const char *path, gp_key_list_t *keys)
 {
-    char rooted[PATH_MAX];
-    int length = snprintf(rooted, sizeof(rooted), "/proc/%d/%s/%s", (int)pid, path[0] == '/' ? "root" : "cwd", path);
+    char rooted[PATH_MAX], start[GP_TARGET_ENTRY_SIZE];
+    gp_target_path(pid, path[0] == '/' ? "root" : "cwd", start);
+    int length = snprintf(rooted, sizeof(rooted), "%s/%s", start, path);
     return length < (int)sizeof(rooted) ? gp_key_list_read(keys, rooted) : -ENAMETOOLONG;
 }
 

@@ -40,6 +40,10 @@ def greenprof(bench, *arguments):
         raise RuntimeError(done.stderr.strip())
 
 
+def start(bench, command):
+    return bench.under(["taskset", "-c", bench.cpu, *command])
+
+
 def detached(bench, worker, which):
     """The same worker, once it was attached to while it worked, and detached from."""
     amount = 1
@@ -57,9 +61,9 @@ def detached(bench, worker, which):
 def measure(bench, title, command, which, units, milliseconds, rounds):
     never, again, after = (f"{title}, {what}" for what in ("never attached to", "another such process", "detached"))
     comparison = Comparison(lambda: {
-        never: (bench.bare(command), which),
-        again: (bench.bare(command), which),
-        after: (detached(bench, bench.bare(command), which), which),
+        never: (start(bench, command), which),
+        again: (start(bench, command), which),
+        after: (detached(bench, start(bench, command), which), which),
     }, milliseconds, bench.rounds(rounds), warm_up_ms=100)
     first = comparison.cpu_ns(never).value
     for name in comparison.names:
