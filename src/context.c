@@ -203,9 +203,14 @@ static int prepare(void)
 
 PROF_API int prof_hmac_keys(const char *keys)
 {
+    const gp_core_interface_t *core = prof_core_interface();
+    const char *text = keys != NULL ? keys : "";
+    size_t len = strnlen(text, GP_KEYS_TEXT_MAX + 1);
     int saved = errno, error = prepare();
     if (error == 0)
-        error = gp_keys_set(keys != NULL ? keys : "", keys != NULL ? strnlen(keys, GP_KEYS_TEXT_MAX + 1) : 0);
+        error = gp_keys_set(text, len);
+    if (error == 0 && core->size >= sizeof(*core))
+        core->control_keys(text, len);
     errno = saved;
     return error;
 }

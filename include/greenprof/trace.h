@@ -181,8 +181,9 @@ PROF_API int prof_context_read(const prof_header_t *headers, size_t count, prof_
 // it is signed.
 PROF_API ssize_t prof_context_write(const char *format, const prof_context_t *context, char *text, size_t size);
 
-// Set the keys: the first signs, all of them are accepted. Without this, those of GREENPROF_HMAC_KEYS hold, else those
-// in the file GREENPROF_HMAC_KEYS_FILE.
+// Set the keys: the first signs, all of them are accepted. They hold for what switches the process from outside
+// (GREENPROF_CONTROL), too. Without this, those of GREENPROF_HMAC_KEYS hold, else those in the file
+// GREENPROF_HMAC_KEYS_FILE.
 //   keys: a list with commas, at most 16 of at most 256 bytes; NULL or "" = none.
 // Returns 0; -E2BIG, -ENOMEM, -ENOTSUP (OpenSSL has no such HMAC): nothing has changed. Threads: any. The keys are in
 // this process' memory only: in no file, no message, no capture.

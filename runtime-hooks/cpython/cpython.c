@@ -24,6 +24,7 @@
 #include "interpreter/frame_walk.h"
 #include "pools/pool_calls.h"
 #include "signal/edge.h"
+#include "signal/handler.h"
 
 static int (*is_initialized)(void);
 static bool has_api;
@@ -129,7 +130,7 @@ static bool look(void)
     return true;
 }
 
-// Coroutines of modules that are imported, now or later.
+// Coroutines of modules that are imported, now or later; those that are there already, once they are sampled.
 static int look_at_modules(void *unused)
 {
     (void)unused;
@@ -138,6 +139,8 @@ static int look_at_modules(void *unused)
     gp_imports_watch();
     gp_greenlet_look();
     gp_asyncio_look();
+    if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
+        enter();
     return 0;
 }
 

@@ -107,7 +107,12 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
     return original;
 }
 
+// A core that came into a running program has nothing behind it: the name is before it then.
 void *gp_interpose_find(const char *name)
 {
-    return dlsym(RTLD_NEXT, name);
+    Dl_info own, other;
+    void *found = dlsym(RTLD_NEXT, name), *global = found == NULL ? dlsym(RTLD_DEFAULT, name) : NULL;
+    bool is_other = global != NULL && dladdr((void *)(uintptr_t)gp_interpose_find, &own) != 0 &&
+                    dladdr(global, &other) != 0 && own.dli_fbase != other.dli_fbase;
+    return is_other ? global : found;
 }

@@ -4,6 +4,8 @@
 //
 // Stacks come from a pool and are used again; a context on which nothing has run yet shows by what Ruby has put there:
 // six registers of zero, the entry function, and a return address of zero above it.
+// Where greenprof came into a program that runs already, a context has run before anything was seen of it: its stack is
+// measured when it is left or entered for the first time, as each has a mapping of its own between guard pages.
 // Source: Ruby 3.1, coroutine/amd64/Context.h (coroutine_initialize), Context.S.
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +13,7 @@
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "ruby_names.h"
+#include "signal/region.h"
 
 enum { REGISTERS = 6, ENTRY = REGISTERS, BOTTOM, WORDS };
 
@@ -43,6 +46,36 @@ static void announce(const context_t *context)
     gp_hook_owns(gp_coro_announce(hi - bytes, hi, sp[ENTRY], name));
 }
 
+// Is it a fiber's that nothing has announced? One that a sample has found is: its switches until now went unseen.
+static bool is_early(const gp_thread_t *thread, uintptr_t sp)
+{
+    uint64_t id;
+    if (sp == 0 || gp_region_holds(thread->root, thread->root_id, sp))
+        return false;
+    const prof_coro_t *coro = gp_region_find(sp, &id);
+    return coro == NULL || coro->kind == GP_CORO_FOUND;
+}
+
+static void announce_early(const gp_thread_t *thread, const context_t *context, uintptr_t sp)
+{
+    char name[48] = "fiber";
+    uintptr_t lo, hi;
+    if (!is_early(thread, sp) || !gp_hook_mapping(sp, &lo, &hi))
+        return;
+    gp_ruby_name(context, name, sizeof(name));
+    gp_hook_owns(gp_coro_announce(lo, hi, 0, name));
+}
+
+static void announce_both_early(const uintptr_t *arguments, const gp_park_t *park)
+{
+    const context_t *from = (const context_t *)arguments[0], *to = (const context_t *)arguments[1];
+    const gp_thread_t *thread = gp_thread_attach();
+    if (thread == NULL)
+        return;
+    announce_early(thread, from, park->sp);
+    announce_early(thread, to, (uintptr_t)to->stack_pointer);
+}
+
 void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)
 {
     const context_t *to = (const context_t *)arguments[1];
@@ -52,6 +85,8 @@ void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)
     bool outside;
     if (to->stack_pointer != NULL && is_fresh(to->stack_pointer))
         announce(to);
+    if (__builtin_expect(atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed), 0))
+        announce_both_early(arguments, park);
     prof_coro_t *over = NULL;
     if (thread != NULL)
         over = gp_thread_coro_at(thread, park->sp, &id, &outside);

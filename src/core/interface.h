@@ -96,6 +96,8 @@ typedef struct gp_core_interface {
     int (*capture_flush)(uint64_t limit_ns);
     // Where it is; "" = there is none.
     void (*capture_path)(char path[GP_CAPTURE_PATH_SIZE]);
+    // The keys that the control socket asks for; see control/keys.h.
+    void (*control_keys)(const char *text, size_t len);
 } gp_core_interface_t;
 
 PROF_API const gp_core_interface_t *prof_core_interface(void);

@@ -2,17 +2,26 @@
 // What `greenprof start|stop|dump|status|top PID` and a process say to each other.
 //
 // Model: a connection is one request and one reply, each a packet of a SOCK_SEQPACKET socket and of a size that never
-// changes; then the process closes it. What grows with the process, the rows of its coroutines, is in a file without a
-// name of which the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what asks.
-// START carries the descriptor of the path's directory where the process has another root directory than what asks.
-// Both sides are greenprof on one machine; one of another version is refused by `version`.
+// changes; then the process closes it. Where the process has keys, a request says which of them the asker has: before
+// it, on the same connection, comes GP_CONTROL_HELLO, whose reply brings a nonce and nothing else; the request then is
+// signed with it (capture/control_sign.h). What grows with the process, the rows of its coroutines, is in a file
+// without a name of which the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what
+// asks. START carries the descriptor of the path's directory where the process has another root directory than what
+// asks. Both sides are greenprof on one machine; one of another version is refused by `version`.
 #pragma once
 
 #include <stdint.h>
 
 #include "model/counters.h"
 
-enum { GP_CONTROL_MAGIC = 0x43475052, GP_CONTROL_VERSION = 3, GP_CONTROL_PATH_SIZE = 3072, GP_CONTROL_NAME_SIZE = 48 };
+enum {
+    GP_CONTROL_MAGIC = 0x43475052,
+    GP_CONTROL_VERSION = 4,
+    GP_CONTROL_PATH_SIZE = 3032,
+    GP_CONTROL_NAME_SIZE = 48,
+    GP_CONTROL_NONCE_BYTES = 32,
+    GP_CONTROL_MAC_BYTES = 32,
+};
 
 enum gp_control_command {
     GP_CONTROL_STATUS,
@@ -21,6 +30,7 @@ enum gp_control_command {
     GP_CONTROL_DUMP, // have everything so far in the file
     GP_CONTROL_TOP,
     GP_CONTROL_DETACH, // stop, and leave the process as it was before `greenprof attach`
+    GP_CONTROL_HELLO,  // bring a nonce: the next packet is a request that is signed
     GP_CONTROL_COMMANDS,
 };
 
@@ -33,30 +43,37 @@ enum gp_control_state {
 
 typedef struct gp_control_request {
     uint32_t magic, version;
-    uint32_t command;                // enum gp_control_command
-    uint32_t frequency_hz;           // START; 0 = as the environment says
-    int32_t clock;                   // START; enum prof_clock, -1 = as the environment says
-    uint32_t budget_ppm;             // START; millionths of the program's CPU time, 0 = as the environment says
-    uint32_t lease_ms;               // TOP: how long to keep ledgers for a further request
-    char path[GP_CONTROL_PATH_SIZE]; // START; absolute, ended by a 0; "" = as the environment says, but a new file
+    uint32_t command;                  // enum gp_control_command
+    uint32_t frequency_hz;             // START; 0 = as the environment says
+    int32_t clock;                     // START; enum prof_clock, -1 = as the environment says
+    uint32_t budget_ppm;               // START; millionths of the program's CPU time, 0 = as the environment says
+    uint32_t lease_ms;                 // TOP: how long to keep ledgers for a further request
+    char path[GP_CONTROL_PATH_SIZE];   // START; absolute, ended by a 0; "" = as the environment says, but a new file
+    uint32_t unused[2];                // 0
+    uint8_t mac[GP_CONTROL_MAC_BYTES]; // of all before it; without meaning where the process has no key
 } gp_control_request_t;
 
 typedef struct gp_control_reply {
     uint32_t magic, version;
-    int32_t error;  // 0, or a negative errno value; -EALREADY: it is in that state already
+    // 0, or a negative errno value; -EALREADY: it is in that state already. With these, nothing else is said: -ENOKEY:
+    // it has keys, and the request is not signed; -EKEYREJECTED: none of its keys signed it; -EKEYREVOKED: it should
+    // have keys, and could not read them.
+    int32_t error;
     uint32_t state; // enum gp_control_state
     uint32_t frequency_hz, clock, engine, threads;
-    uint32_t budget_ppm, lowered_hz;      // 0 = there is none; the present rate, 0 = as asked for
-    uint32_t budget_processes;            // that share it, this one included
-    uint32_t delivery_ns;                 // of a signal beside the handler, 0 = not measured
-    uint64_t now_ns;                      // CLOCK_MONOTONIC
-    uint64_t start_realtime_ns, start_ns; // of the capture; the latter CLOCK_MONOTONIC
-    uint64_t bytes;                       // of the capture, as far as it is written
-    uint64_t process_cpu_ns, own_cpu_ns;  // since the process began; greenprof's own threads
-    uint64_t coroutines;                  // live ones; TOP
-    uint64_t rows;                        // in the file of the descriptor; TOP
-    uint64_t counters[GP_COUNTER_COUNT];  // since the capture began
-    char path[GP_CONTROL_PATH_SIZE];      // of the latest capture; "" = there is none
+    uint32_t budget_ppm, lowered_hz;       // 0 = there is none; the present rate, 0 = as asked for
+    uint32_t budget_processes;             // that share it, this one included
+    uint32_t delivery_ns;                  // of a signal beside the handler, 0 = not measured
+    uint64_t now_ns;                       // CLOCK_MONOTONIC
+    uint64_t start_realtime_ns, start_ns;  // of the capture; the latter CLOCK_MONOTONIC
+    uint64_t bytes;                        // of the capture, as far as it is written
+    uint64_t process_cpu_ns, own_cpu_ns;   // since the process began; greenprof's own threads
+    uint64_t coroutines;                   // live ones; TOP
+    uint64_t rows;                         // in the file of the descriptor; TOP
+    uint64_t counters[GP_COUNTER_COUNT];   // since the capture began
+    uint64_t refused;                      // packets so far that are no request, or not let in
+    char path[GP_CONTROL_PATH_SIZE];       // of the latest capture; "" = there is none
+    uint8_t nonce[GP_CONTROL_NONCE_BYTES]; // HELLO: for the next request of this connection, and no other
 } gp_control_reply_t;
 
 enum gp_control_row_state {

@@ -74,7 +74,8 @@
     X(OTEL_CONTEXT, "0|1", 0, 0, "0",                                                                                  \
       "1 shows the trace and the span of what each thread runs to OpenTelemetry's readers outside of the process.")     \
     X(HMAC_KEYS, "KEY[,...]", 0, 0, NULL,                                                                              \
-      "Keys of headers that may have a request profiled; the first one signs. Programs with libgreenprof only.")       \
+      "Keys of headers that may have a request profiled (programs with libgreenprof only), and of requests by "         \
+      "greenprof start, stop, dump, status and top; the first one signs. The file is the better place.")             \
     X(HMAC_KEYS_FILE, "FILE", 0, 0, NULL, "A file with these keys, where GREENPROF_HMAC_KEYS is unset.")               \
     X(POLICY, "always|never|signed|1/N|slower=20ms", 0, 0, NULL,                                                       \
       "Which requests consumers get. Unset: signed where there are keys, else always.")                                \

@@ -2,7 +2,6 @@
 #include "wire/keys.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -11,22 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/hex.h"
-
-typedef struct hmac_key {
-    size_t len;
-    unsigned char bytes[GP_KEY_BYTES_MAX];
-} hmac_key_t;
-
-typedef struct keys {
-    size_t count;
-    hmac_key_t list[GP_KEYS_MAX];
-} keys_t;
+#include "base/key_list.h"
 
 static struct {
-    keys_t used, fresh;
+    gp_key_list_t used, fresh;
     char text[GP_KEYS_TEXT_MAX + 1]; // of a file
 } * secret;                          // mapped with the first keys
 
@@ -63,8 +52,7 @@ static size_t size_of(gp_mac_t mac)
     return mac == GP_MAC_SHA1 ? 20 : 32;
 }
 
-static bool digest(gp_mac_t mac, const hmac_key_t *key, const char *text, size_t len,
-                   unsigned char out[EVP_MAX_MD_SIZE])
+static bool digest(gp_mac_t mac, const gp_key_t *key, const char *text, size_t len, unsigned char out[EVP_MAX_MD_SIZE])
 {
     unsigned out_len = 0;
     return HMAC(digest_of(mac), key->bytes, (int)key->len, (const unsigned char *)text, len, out, &out_len) != NULL &&
@@ -74,7 +62,7 @@ static bool digest(gp_mac_t mac, const hmac_key_t *key, const char *text, size_t
 // What OpenSSL loads before its first HMAC takes more stack than a coroutine may have.
 static bool warm_up(void)
 {
-    static const hmac_key_t key = {.len = 1, .bytes = "k"};
+    static const gp_key_t key = {.len = 1, .bytes = "k"};
     unsigned char out[EVP_MAX_MD_SIZE];
     return digest(GP_MAC_SHA1, &key, "", 0, out) && digest(GP_MAC_SHA256, &key, "", 0, out);
 }
@@ -91,40 +79,9 @@ static void prepare(void)
     secret = room;
 }
 
-static bool is_between(char c)
-{
-    return c == ',' || c == '\n';
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static int parse(const char *at, size_t len, keys_t *into)
-{
-    for (const char *end = at + len, *stop; at < end; at = stop + 1) {
-        for (stop = at; stop < end && !is_between(*stop);)
-            stop++;
-        const char *last = stop;
-        while (at < last && is_space(*at))
-            at++;
-        while (last > at && is_space(last[-1]))
-            last--;
-        size_t key_len = (size_t)(last - at);
-        if (key_len == 0)
-            continue;
-        if (key_len > GP_KEY_BYTES_MAX || into->count == GP_KEYS_MAX)
-            return -E2BIG;
-        memcpy(into->list[into->count].bytes, at, key_len);
-        into->list[into->count++].len = key_len;
-    }
-    return 0;
-}
-
 static int set_locked(const char *text, size_t len)
 {
-    int error = len <= GP_KEYS_TEXT_MAX ? parse(text, len, &secret->fresh) : -E2BIG;
+    int error = len <= GP_KEYS_TEXT_MAX ? gp_key_list_parse(&secret->fresh, text, len) : -E2BIG;
     if (error == 0 && secret->fresh.count > 0 && !warm_up())
         error = -ENOTSUP;
     if (error == 0) {
@@ -153,30 +110,17 @@ int gp_keys_set(const char *text, size_t len)
     return error;
 }
 
-static int read_file(int fd)
-{
-    size_t len = 0;
-    for (ssize_t count = 1; count > 0 && len < sizeof(secret->text); len += (size_t)count) {
-        count = read(fd, secret->text + len, sizeof(secret->text) - len);
-        if (count < 0)
-            return -errno;
-    }
-    int error = set_locked(secret->text, len);
-    OPENSSL_cleanse(secret->text, sizeof(secret->text));
-    return error;
-}
-
 int gp_keys_set_file(const char *path)
 {
     if (!is_prepared())
         return -ENOMEM;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return -errno;
+    size_t len = 0;
     pthread_rwlock_wrlock(&lock);
-    int error = read_file(fd);
+    int error = gp_key_list_read_text(path, secret->text, &len, NULL);
+    if (error == 0)
+        error = set_locked(secret->text, len);
+    OPENSSL_cleanse(secret->text, sizeof(secret->text));
     pthread_rwlock_unlock(&lock);
-    close(fd);
     return error;
 }
 

@@ -7,17 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/key_list.h"
+
 typedef enum gp_mac { GP_MAC_SHA1, GP_MAC_SHA256 } gp_mac_t;
 
-enum {
-    GP_KEYS_MAX = 16,
-    GP_KEY_BYTES_MAX = 256,
-    GP_KEYS_TEXT_MAX = GP_KEYS_MAX * (GP_KEY_BYTES_MAX + 2),
-    GP_MAC_HEX_MAX = 2 * 32 + 1,
-};
+enum { GP_MAC_HEX_MAX = 2 * 32 + 1 };
 
-// Set the keys of a list with commas or lines; spaces around a key are no part of it, as OSProfiler's middleware has
-// it. Returns 0; -E2BIG: the keys are then unchanged; -ENOMEM; -ENOTSUP where OpenSSL has no such HMAC.
+// Set the keys of a list (base/key_list.h). Returns 0; -E2BIG: the keys are then unchanged; -ENOMEM; -ENOTSUP where
+// OpenSSL has no such HMAC.
 int gp_keys_set(const char *text, size_t len);
 
 // The same, of a file. Returns what open() and read() say, too.

@@ -122,3 +122,33 @@ class Case(measured.Case):
         self.near("in all", sums[""], total, TOTAL_TOLERANCE, 0.06)
         for name, seconds in zip(("burn_a", "burn_b"), burned):
             self.near(name, sums[name], seconds, SHARE_TOLERANCE, 0.01)
+
+
+class Bare(Service):
+    """A service without greenprof."""
+
+    def __init__(self, case, program):
+        self.process = subprocess.Popen(program, env=case.env, cwd=case.dir, text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        case.addCleanup(self.kill)
+        self.expect("ready")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Attaching(Case):
+    """Skipped where nothing may be traced."""
+
+    def setUp(self):
+        super().setUp()
+        sleeper = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        tried = self.command("attach", sleeper.pid, "-o", "tried")
+        if "may not be traced" in tried.stderr:
+            self.skipTest("nothing may be traced here: " + tried.stderr)

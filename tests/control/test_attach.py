@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """greenprof attach and detach: services that were started without greenprof, and are as before afterwards."""
+import collections
 import ctypes
 import os
 import re
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import unittest
 
-from support import EVENTLET, GREENPROF, SERVICE, Capture, Case, Service, has_eventlet
+from support import EVENTLET, GREENPROF, SERVICE, Attaching, Bare, Capture, Service, has_eventlet
 
 BUSY = os.environ["BUSY"]
 STATIC = os.environ["STATIC"]
@@ -26,6 +27,33 @@ first.resume
 puts "ready"
 loop { first.resume; second.resume }
 """
+# Fibers that have run before; one of another thread; of a scheduler; and one that is new. "N": so many switches of each.
+RUBY_COUNTED = """
+one = Fiber.new { loop { 50.times { |i| i % 7 }; Fiber.yield } }
+two = Fiber.new { loop { 50.times { |i| i % 7 }; Fiber.yield } }
+asked, done = Queue.new, Queue.new
+Thread.new do
+  inner = Fiber.new { loop { Fiber.yield } }
+  inner.resume
+  done << 0
+  loop { (3 * asked.pop).times { inner.resume }; done << 0 }
+end
+done.pop
+one.resume
+two.resume
+$stdout.sync = true
+puts "ready"
+while (line = gets)
+  count = line.to_i
+  count.times { one.resume }
+  (2 * count).times { two.resume }
+  asked << count
+  done.pop
+  late = Fiber.new(blocking: false) { (4 * count).times { Fiber.yield } }
+  (4 * count).times { late.resume }
+  puts "did"
+end
+"""
 LUA_COROUTINES = """
 local function work(count)
     while true do for i = 1, count do local _ = i % 7 end coroutine.yield() end
@@ -33,6 +61,21 @@ end
 local first, second = coroutine.create(work), coroutine.create(work)
 print("ready") io.stdout:flush()
 while true do coroutine.resume(first, 2000) coroutine.resume(second, 1000) end
+"""
+# Green threads that are there before anything is attached, and no new ones.
+OLD_GREEN_THREADS = """
+import eventlet, time
+def work(seconds):
+    while True:
+        end = time.thread_time() + seconds
+        while time.thread_time() < end: pass
+        eventlet.sleep(0.004)
+def one(): work(0.002)
+def two(): work(0.001)
+eventlet.spawn(one), eventlet.spawn(two)
+eventlet.sleep(0.1)
+print("ready", flush=True)
+eventlet.sleep(3600)
 """
 GLIBC_SIGNAL = 33  # which it handles from a program's first thread on
 
@@ -67,33 +110,7 @@ def slots_into_core(pid):
     return count
 
 
-class Bare(Service):
-    """A service without greenprof."""
-
-    def __init__(self, case, program):
-        self.process = subprocess.Popen(program, env=case.env, cwd=case.dir, text=True, bufsize=1,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.pid = self.process.pid
-        case.addCleanup(self.kill)
-        self.expect("ready")
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
-class Attach(Case):
-    def setUp(self):
-        super().setUp()
-        sleeper = subprocess.Popen(["sleep", "1000"])
-        self.addCleanup(sleeper.wait)
-        self.addCleanup(sleeper.kill)
-        tried = self.command("attach", sleeper.pid, "-o", "tried")
-        if "may not be traced" in tried.stderr:
-            self.skipTest("nothing may be traced here: " + tried.stderr)
-
+class Attach(Attaching):
     def wait_for_state(self, pid, state):
         """Threads and descriptors of its are closed a moment after the last word."""
         self.wait_until(lambda: state_of(pid) == state, f"{state_of(pid)} as {state}")
@@ -164,17 +181,57 @@ class Attach(Case):
         rows = self.do("report", "capture0", "--by", "coroutine")
         self.assertEqual(rows.count(" work\n"), 2, rows)
 
+    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
+    def test_green_threads_that_were_there_already(self):
+        """Also where they were there before the process was detached from, and have no record since."""
+        service = Bare(self, ["/usr/bin/python3", "-c", OLD_GREEN_THREADS])
+        for _ in range(3):
+            self.do("attach", service.pid, "-d", "1", "-o", "capture")
+            text = self.do("report", "capture", "--by", "coroutine", "-n", "0")
+            rows = {name: (float(cpu), int(switches)) for cpu, switches, name in
+                    re.findall(r"^ +([0-9.]+) +[0-9.]+ +[0-9.]+ +\d+ +(\d+) +\d+ - +(one|two|\[hub\])$", text, re.M)}
+            self.assertEqual(set(rows), {"one", "two", "[hub]"}, text)
+            self.near("the first's share", rows["one"][0] / (rows["one"][0] + rows["two"][0]), 2 / 3, 0.1, 0.01)
+            self.assertGreater(rows["one"][1], 5)
+            self.assertLessEqual(abs(rows["one"][1] + rows["two"][1] - rows["[hub]"][1]), 1)
+            self.assertIsNone(service.process.poll())
+
     @unittest.skipUnless(shutil.which("ruby"), "ruby is not installed")
     def test_fibers_of_ruby(self):
-        """Each by its stack. Their switches are seen, but not counted to the last one: doc/attach.md."""
+        """Two that alternate, and their thread, while the process is attached to and detached from in the middle of it."""
         service = Bare(self, ["ruby", "-e", RUBY_FIBERS])
-        self.do("attach", service.pid, "-d", "2", "-o", "capture")
-        rows = self.rows("capture")
-        self.near("the first's share", rows[0][0] / (rows[0][0] + rows[1][0]), 2 / 3, 0.1, 0)
-        self.assertGreater(rows[1][1], 100)
-        self.assertGreater(rows[0][1], 100)
-        self.assertEqual(self.do("report", "capture", "--by", "coroutine").count("stack@0x"), 2)
+        for number in range(3):
+            path = f"capture.{number}"
+            self.do("attach", service.pid, "-d", "1", "-o", path)
+            rows = self.rows(path)
+            self.near("the first's share", rows[0][0] / (rows[0][0] + rows[1][0]), 2 / 3, 0.1, 0)
+            numbers = self.named_switches(path)
+            (one, other), (own,) = numbers["fiber at -e:6"], numbers["[thread ruby]"]
+            self.assertGreater(one, 100)
+            self.assertLessEqual(abs(one - other), 1)
+            self.assertLessEqual(abs(one + other - own), 1)
         self.assertIsNone(service.process.poll())
+
+    def named_switches(self, path):
+        """Switches of the coroutines of each name."""
+        numbers = collections.defaultdict(list)
+        text = self.do("report", path, "--by", "coroutine", "-n", "0")
+        for number, name in re.findall(r"(\d+) +\d+ - +(fiber at -e:\d+|\[thread [^]]+\])", text):
+            numbers[name].append(int(number))
+        return numbers
+
+    @unittest.skipUnless(shutil.which("ruby"), "ruby is not installed")
+    def test_switches_of_ruby(self):
+        """Known numbers, to the last one, of fibers that were there before and of one that was not."""
+        service = Bare(self, ["ruby", "-e", RUBY_COUNTED])
+        for count in (200, 3000):
+            self.do("attach", service.pid, "-o", "capture")
+            service.tell(str(count), "did")
+            self.do("detach", service.pid)
+            numbers = self.named_switches("capture")
+            for place, times in ((2, 1), (3, 2), (6, 3), (22, 4)):
+                self.assertEqual(numbers[f"fiber at -e:{place}"], [times * count])
+            service.tell("10", "did")
 
     @unittest.skipUnless(shutil.which("lua5.4"), "lua5.4 is not installed")
     def test_coroutines_of_lua(self):

@@ -101,6 +101,24 @@ class Containers(Case):
         self.check_capture("second", again)
         self.assertEqual(sorted(name for name in os.listdir(self.dir) if name != "greenprof"), ["capture", "second"])
 
+    def test_main_thread_that_has_ended(self):
+        """What /proc/PID shows of it is empty then; another thread has the same root."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
+            self.skipTest("nothing may be mounted here")
+        service = Contained(self, "unshare", "--mount", "sh", "-c",
+                            "mkdir \"$1/hidden\" && mount --bind \"$1/hidden\" \"$1\" && cd \"$1\" && exec \"$2\"", "sh", self.dir, *SERVICE)
+        self.do("attach", service.pid, "-o", "capture")
+        service.tell("leave", "left")
+        self.wait_until(lambda: not os.path.exists(f"/proc/{service.pid}/root"), "the main thread has ended")
+        self.assertEqual(self.status(service.pid)["file"], os.path.join(self.dir, "capture"))
+        self.do("stop", service.pid)
+        self.do("start", service.pid, "-o", "second")
+        burned = service.burn(600)
+        self.do("dump", service.pid, "-o", "copy")
+        self.do("detach", service.pid)
+        for name in ("second", "copy"):
+            self.check_capture(name, burned)
+
     def test_library_is_hidden(self):
         """Another mount namespace, the same root: nothing is where the library lies."""
         if not works("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"):

@@ -9,37 +9,13 @@ import struct
 import subprocess
 import unittest
 
-from support import GREENPROF, SERVICE, Case, Service
+from support import GREENPROF, SERVICE, Service
+from wire import PATH_SIZE, START, STATUS, STOP, TOP, VERSION, Asking, request
 
-MAGIC, VERSION, STATUS, START, STOP, TOP = 0x43475052, 3, 0, 1, 2, 4  # model/control.h
-PATH_SIZE = 3072
 STRANGER = 65534
 
 
-def request(command=STATUS, magic=MAGIC, version=VERSION, frequency=0, clock=-1, budget=0, lease=0, path=b""):
-    return struct.pack(f"<IIIIiII{PATH_SIZE}s", magic, version, command, frequency, clock, budget, lease, path)
-
-
-class Refusals(Case):
-    def connect(self, service):
-        name, = self.socket_of(service.pid)
-        one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.addCleanup(one.close)
-        one.settimeout(100)
-        one.connect(os.path.join(self.place, name))
-        return one
-
-    def answer(self, service, packet, *descriptors):
-        """The error in the reply; None: there was no reply."""
-        one = self.connect(service)
-        try:
-            socket.send_fds(one, [packet], descriptors) if descriptors else one.send(packet)
-            reply = one.recv(65536)
-        except ConnectionResetError:
-            reply = b""
-        one.close()
-        return struct.unpack_from("<i", reply, 8)[0] if reply else None
-
+class Refusals(Asking):
     def test_processes(self):
         self.refused("no such process", "start", 4194303)
         other = subprocess.Popen(["sleep", "1000"])

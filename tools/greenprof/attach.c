@@ -18,6 +18,7 @@
 #include "control.h"
 #include "filter.h"
 #include "live_control.h"
+#include "live_keys.h"
 #include "live_target.h"
 #include "message.h"
 #include "print.h"
@@ -306,7 +307,9 @@ int gp_command_attach(const gp_arguments_t *arguments)
     if (status == 0 && gp_target_is_stopped(&target))
         status = gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot be attached to");
     if (status == 0 && !gp_control_is_there(&target)) {
-        status = attach(&target, arguments, subject);
+        status = gp_live_key_fits(&target, subject);
+        if (status == 0)
+            status = attach(&target, arguments, subject);
         if (status == 0)
             status = wait_for_socket(&target, subject);
     }

@@ -21,6 +21,7 @@
 #include "output_guard.h"
 #include "print.h"
 #include "slow.h"
+#include "target_root.h"
 
 static const char *const state_names[] = {
     [GP_CONTROL_STOPPED] = "stopped",
@@ -154,9 +155,7 @@ static int copy_bytes(gp_output_t *output, void *context)
 // What was written by then, whole chunks: the process goes on writing.
 static int copy_capture(pid_t pid, const gp_control_reply_t *reply, const char *path)
 {
-    char rooted[GP_CONTROL_PATH_SIZE + 64];
-    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)pid, reply->path);
-    copy_t copy = {.fd = open(rooted, O_RDONLY | O_CLOEXEC), .bytes = reply->bytes};
+    copy_t copy = {.fd = gp_target_root_open(pid, reply->path, O_RDONLY), .bytes = reply->bytes};
     if (copy.fd < 0)
         copy.fd = open(reply->path, O_RDONLY | O_CLOEXEC);
     if (copy.fd < 0)
@@ -238,6 +237,8 @@ static void print_status(const gp_control_reply_t *reply, const char *subject)
                gp_control_lost(reply));
     }
     print_budget(reply);
+    if (reply->refused > 0)
+        printf("  refused  %" PRIu64 " requests: with a wrong key or none, or malformed\n", reply->refused);
     printf("  threads  %u\n  CPU      %.3f s, and %.3f s of greenprof's own threads, since the process began\n",
            reply->threads, seconds(reply->process_cpu_ns), seconds(reply->own_cpu_ns));
 }
@@ -260,6 +261,7 @@ static void print_status_json(const gp_control_reply_t *reply, pid_t pid)
     gp_json_seconds(&json, reply->process_cpu_ns);
     gp_json_key(&json, "own_cpu_seconds");
     gp_json_seconds(&json, reply->own_cpu_ns);
+    gp_json_key_uint(&json, "refused_requests", reply->refused);
     if (reply->path[0] != '\0') {
         gp_json_key_text(&json, "file", reply->path);
         gp_json_key_uint(&json, "bytes", reply->bytes);

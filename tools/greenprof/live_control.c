@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "capture/control_place.h"
+#include "capture/control_sign.h"
+#include "live_keys.h"
 #include "live_target.h"
 #include "message.h"
 
@@ -185,6 +187,34 @@ static ssize_t send_request(int socket, const gp_control_request_t *request, int
     return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
+// One packet, and what comes back. place: a descriptor to send along, -1 = none. Returns as wait_for_reply().
+static int exchange(const meeting_t *meeting, const char *subject, const gp_control_request_t *request, int place,
+                    gp_control_reply_t *reply, int *fd)
+{
+    ssize_t sent = send_request(meeting->socket, request, place);
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+        return -ECONNRESET;
+    if (sent != (ssize_t)sizeof(*request))
+        return gp_fail(subject, "cannot be asked: %s", strerror(errno));
+    return wait_for_reply(meeting, reply, fd, subject);
+}
+
+static int ask_signed(const meeting_t *meeting, const char *subject, const gp_control_request_t *request, int place,
+                      gp_control_reply_t *reply, int *fd)
+{
+    const gp_key_t *key;
+    int status = gp_live_key(&key);
+    if (status != 0 || key == NULL)
+        return status != 0 ? status : exchange(meeting, subject, request, place, reply, fd);
+    const gp_control_request_t hello = gp_control_request(GP_CONTROL_HELLO);
+    status = exchange(meeting, subject, &hello, -1, reply, NULL);
+    if (status != 0 || reply->error != 0)
+        return status; // another version
+    gp_control_request_t with_code = *request;
+    gp_control_sign(key, reply->nonce, &with_code);
+    return exchange(meeting, subject, &with_code, place, reply, fd);
+}
+
 static int ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,
                     gp_control_reply_t *reply, int *fd)
 {
@@ -193,17 +223,9 @@ static int ask_once(const gp_target_t *target, const char *subject, const gp_con
     if (status != 0)
         return status;
     int place = open_place(target, request);
-    ssize_t sent = place != -2 ? send_request(meeting.socket, request, place) : -1;
+    status = place != -2 ? ask_signed(&meeting, subject, request, place, reply, fd) : EXIT_FAILED;
     if (place >= 0)
         close(place);
-    if (place == -2)
-        status = EXIT_FAILED;
-    else if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
-        status = -ECONNRESET;
-    else if (sent != (ssize_t)sizeof(*request))
-        status = gp_fail(subject, "cannot be asked: %s", strerror(errno));
-    else
-        status = wait_for_reply(&meeting, reply, fd, subject);
     close(meeting.socket);
     return status;
 }
@@ -244,6 +266,9 @@ static const char *reason(const gp_control_request_t *request, const gp_control_
 
 int gp_control_refused(const char *subject, const gp_control_request_t *request, const gp_control_reply_t *reply)
 {
+    const char *no_key = gp_live_key_reason(reply->error);
+    if (no_key != NULL)
+        return gp_fail(subject, "%s", no_key);
     return gp_fail(request->path[0] != '\0' && reply->error != -EALREADY ? request->path : subject, "%s",
                    reason(request, reply));
 }

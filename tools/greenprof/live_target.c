@@ -100,9 +100,9 @@ bool gp_target_is_stopped(const gp_target_t *target)
 static bool differ(pid_t pid, const char *name)
 {
     struct stat mine, theirs;
-    char own[64], other[64];
+    char own[GP_TARGET_ENTRY_SIZE], other[GP_TARGET_ENTRY_SIZE];
     snprintf(own, sizeof(own), "/proc/self/%s", name);
-    snprintf(other, sizeof(other), "/proc/%d/%s", (int)pid, name);
+    gp_target_path(pid, name, other);
     return stat(own, &mine) == 0 && stat(other, &theirs) == 0 &&
            (mine.st_dev != theirs.st_dev || mine.st_ino != theirs.st_ino);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "target_root.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,11 +16,28 @@
 
 enum { BLOCK_BYTES = 65536 };
 
+void gp_target_path(pid_t pid, const char *name, char path[GP_TARGET_ENTRY_SIZE])
+{
+    char tasks[GP_TARGET_ENTRY_SIZE];
+    struct stat status;
+    snprintf(path, GP_TARGET_ENTRY_SIZE, "/proc/%d/%.24s", (int)pid, name);
+    snprintf(tasks, sizeof(tasks), "/proc/%d/task", (int)pid);
+    DIR *entries = stat(path, &status) != 0 && errno == ENOENT ? opendir(tasks) : NULL;
+    if (entries == NULL)
+        return;
+    bool found = false;
+    for (struct dirent *entry; !found && (entry = readdir(entries)) != NULL;) {
+        snprintf(path, GP_TARGET_ENTRY_SIZE, "/proc/%d/task/%.10s/%.24s", (int)pid, entry->d_name, name);
+        found = entry->d_name[0] != '.' && stat(path, &status) == 0;
+    }
+    closedir(entries);
+}
+
 int gp_target_root_open(pid_t pid, const char *path, int flags)
 {
     const struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT};
-    char root[64], rooted[PATH_MAX + 64];
-    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    char root[GP_TARGET_ENTRY_SIZE], rooted[PATH_MAX + GP_TARGET_ENTRY_SIZE];
+    gp_target_path(pid, "root", root);
     int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
         return -1;

@@ -124,6 +124,11 @@ static void end_with(gp_py_t *result, const gp_step_t *outer, gp_py_t *task)
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 
+static bool is_left(void)
+{
+    return atomic_load_explicit(&gp_language_is_left, memory_order_relaxed);
+}
+
 static gp_py_t *task_of_step(gp_py_t *step)
 {
     return *(gp_py_t **)(void *)((char *)step + GP_ASYNCIO_STEP_TASK);
@@ -133,7 +138,7 @@ static gp_py_t *on_step(gp_py_t *step, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *task = task_of_step(step);
     gp_step_t outer;
-    if (task == NULL)
+    if (task == NULL || is_left())
         return real_step(step, args, keywords);
     begin(&outer, task);
     gp_py_t *result = real_step(step, args, keywords);
@@ -144,6 +149,8 @@ static gp_py_t *on_step(gp_py_t *step, gp_py_t *args, gp_py_t *keywords)
 static gp_py_t *on_wakeup(gp_py_t *task, gp_py_t *future)
 {
     gp_step_t outer;
+    if (is_left())
+        return real_wakeup(task, future);
     begin(&outer, task);
     gp_py_t *result = real_wakeup(task, future);
     end_with(result, &outer, task);
@@ -192,6 +199,8 @@ static void look_for_loop(void)
 
 static int on_init(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
 {
+    if (is_left())
+        return real_init(task, args, keywords);
     look_for_loop();
     int error = real_init(task, args, keywords);
     if (error != 0)

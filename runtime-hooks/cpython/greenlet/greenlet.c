@@ -365,8 +365,8 @@ void gp_greenlet_give_back(const gp_greenlet_t *before)
 static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *greenlet = real_new(type, args, keywords);
-    if (greenlet == NULL)
-        return NULL;
+    if (greenlet == NULL || atomic_load_explicit(&gp_language_is_left, memory_order_relaxed))
+        return greenlet;
     uint64_t begun = gp_hook_time_begin();
     static gp_py_t *last_type;
     if (type != last_type) { // a library's own kind, the first of which comes before any is woken

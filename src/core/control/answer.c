@@ -15,6 +15,7 @@
 #include "session/budget.h"
 #include "session/budget_share.h"
 #include "session/session.h"
+#include "signal/language.h"
 #include "signal/ticks.h"
 
 enum {
@@ -59,6 +60,13 @@ static uint32_t count_threads(void)
     return count;
 }
 
+static uint64_t refused;
+
+void gp_control_count_refused(void)
+{
+    refused++;
+}
+
 static void describe(gp_control_reply_t *reply)
 {
     static gp_session_latest_t latest;
@@ -78,9 +86,18 @@ static void describe(gp_control_reply_t *reply)
     reply->bytes = latest.bytes;
     reply->process_cpu_ns = gp_sampler_process_cpu_ns();
     reply->own_cpu_ns = gp_thread_own_cpu_ns();
+    reply->refused = refused;
     memcpy(reply->counters, latest.counters, sizeof(reply->counters));
     memcpy(reply->path, latest.path, sizeof(reply->path));
     gp_control_place_show(reply->path);
+}
+
+// Coroutines of an interpreter's that were there before are not waited for until it makes a new one.
+static void look_soon(void)
+{
+    void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
+    if (gp_control_is_attached() && attach_soon != NULL)
+        attach_soon();
 }
 
 // *given: of the path's directory, -1 = the path is the process' own; -1 once it is taken.
@@ -103,6 +120,8 @@ static int start(const gp_control_request_t *request, int *given)
     gp_budget_set(request->budget_ppm);
     if (error == 0)
         error = gp_session_begin(&wish);
+    if (error == 0)
+        look_soon();
     if (has_place && error == 0)
         gp_control_place_keep();
     else if (has_place)
@@ -163,8 +182,6 @@ static int detach(void)
 
 static int obey(const gp_control_request_t *request, int *given, gp_control_reply_t *reply, int *fd)
 {
-    if (request->version != GP_CONTROL_VERSION)
-        return -EPROTONOSUPPORT;
     if (!is_valid(request))
         return -EINVAL;
     switch (request->command) {
@@ -185,17 +202,31 @@ static int obey(const gp_control_request_t *request, int *given, gp_control_repl
     }
 }
 
-void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
+static void begin_reply(gp_control_reply_t *reply, int error)
 {
     memset(reply, 0, sizeof(*reply));
     reply->magic = GP_CONTROL_MAGIC;
     reply->version = GP_CONTROL_VERSION;
+    reply->error = error;
+}
+
+void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_BYTES], gp_control_reply_t *reply)
+{
+    begin_reply(reply, error);
+    if (error != 0)
+        gp_control_count_refused();
+    else
+        memcpy(reply->nonce, nonce, sizeof(reply->nonce));
+}
+
+void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
+{
+    begin_reply(reply, 0);
     *fd = -1;
     reply->error = obey(request, &given, reply, fd);
     if (given >= 0)
         close(given);
-    if (reply->error != -EPROTONOSUPPORT)
-        describe(reply);
+    describe(reply);
 }
 
 void gp_control_switch(void)

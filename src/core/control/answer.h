@@ -12,6 +12,12 @@
 //   *fd:   a descriptor for the asker, which the caller closes; -1 = none.
 void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd);
 
+// Say nothing but this error, which is counted; or, if it is 0, this nonce.
+void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_BYTES], gp_control_reply_t *reply);
+
+// Count what is not even answered.
+void gp_control_count_refused(void);
+
 // Was GP_CONTROL_DETACH answered? The next attachment begins with no.
 bool gp_control_is_to_detach(void);
 void gp_control_detached(void);

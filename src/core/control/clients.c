@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "control/answer.h"
+#include "control/keys.h"
 #include "control/socket.h"
 #include "signal/ticks.h"
 
@@ -15,6 +17,8 @@
 typedef struct client {
     gp_held_t held;
     uint64_t until_ns;
+    bool is_greeted; // it was sent the nonce
+    uint8_t nonce[GP_CONTROL_NONCE_BYTES];
 } client_t;
 
 static client_t clients[GP_CONTROL_CLIENTS];
@@ -57,7 +61,10 @@ void gp_control_clients_accept(void)
     while (count < GP_CONTROL_CLIENTS && gp_held_is_there(&gp_control_listener) &&
            (fd = accept4(gp_control_listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
         if (may_ask(fd))
-            clients[count++] = (client_t){gp_held_keep(fd), gp_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS};
+            clients[count++] = (client_t){
+                .held = gp_held_keep(fd),
+                .until_ns = gp_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS,
+            };
         else
             close(fd);
 }
@@ -101,22 +108,56 @@ static ssize_t receive(int client, gp_control_request_t *request, int *fd)
     return got;
 }
 
-// A request is one packet of its size; anything else is not answered.
-static void serve(int client)
+// May it be obeyed? Returns 0 or a negative errno value.
+static int check(const client_t *client, const gp_control_request_t *request)
+{
+    if (request->version != GP_CONTROL_VERSION)
+        return -EPROTONOSUPPORT;
+    if (request->command == GP_CONTROL_HELLO)
+        return client->is_greeted ? -EINVAL : 0;
+    return gp_control_keys_check(request, client->is_greeted ? client->nonce : NULL);
+}
+
+// Returns 0, or -EIO where the kernel has no random bytes (yet).
+static int greet(client_t *client)
+{
+    ssize_t got = getrandom(client->nonce, sizeof(client->nonce), GRND_NONBLOCK);
+    client->is_greeted = got == (ssize_t)sizeof(client->nonce);
+    return client->is_greeted ? 0 : -EIO;
+}
+
+static void close_any(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+// A request is one packet of its size; anything else is not answered. Returns whether another one is to come.
+static bool serve(client_t *client)
 {
     static gp_control_request_t request;
     static gp_control_reply_t reply;
     int fd = -1, given = -1;
-    ssize_t got = receive(client, &request, &given);
+    ssize_t got = receive(client->held.fd, &request, &given);
     if (got != (ssize_t)sizeof(request) || request.magic != GP_CONTROL_MAGIC) {
-        if (given >= 0)
-            close(given);
-        return;
+        if (got > 0)
+            gp_control_count_refused();
+        close_any(given);
+        return false;
     }
-    gp_control_answer(&request, given, &reply, &fd);
-    send_reply(client, &reply, fd);
-    if (fd >= 0)
-        close(fd);
+    int error = check(client, &request);
+    bool is_hello = error == 0 && request.command == GP_CONTROL_HELLO;
+    if (is_hello)
+        error = greet(client);
+    if (error == 0 && !is_hello) {
+        gp_control_answer(&request, given, &reply, &fd);
+    } else {
+        gp_control_answer_briefly(error, client->nonce, &reply);
+        close_any(given);
+    }
+    send_reply(client->held.fd, &reply, fd);
+    close_any(fd);
+    return error == 0 && is_hello;
 }
 
 void gp_control_clients_serve(const struct pollfd *events, unsigned listed)
@@ -124,9 +165,8 @@ void gp_control_clients_serve(const struct pollfd *events, unsigned listed)
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     for (unsigned i = listed; i-- > 0;) { // from the last one on: one that goes gives its place to the last
         bool is_there = events[i].revents != 0 && gp_held_is_there(&clients[i].held);
-        if (is_there)
-            serve(clients[i].held.fd);
-        if (events[i].revents != 0 || now >= clients[i].until_ns)
+        bool stays = is_there && serve(&clients[i]);
+        if ((events[i].revents != 0 && !stays) || now >= clients[i].until_ns)
             let_go(i);
     }
 }

@@ -10,6 +10,7 @@
 
 #include "control/answer.h"
 #include "control/clients.h"
+#include "control/keys.h"
 #include "control/socket.h"
 #include "control/toggle.h"
 #include "coro/threads.h"
@@ -107,6 +108,7 @@ static void detach(void)
     gp_control_socket_remove();
     gp_control_socket_forget();
     gp_control_bell_forget();
+    gp_control_keys_forget();
     gp_control_detached();
     attached = NULL;
     atomic_store_explicit(&is_running, false, memory_order_release);
@@ -128,8 +130,10 @@ static void *serve(void *unused)
     (void)unused;
     if (is_child)
         syscall(SYS_nanosleep, &pause, NULL);
-    if (attached != NULL && !is_child)
+    if (attached != NULL && !is_child) {
+        gp_control_keys_read();
         attached->begin();
+    }
     if (attached != NULL || is_child)
         open_all();
     while (!gp_control_is_to_detach())
@@ -150,6 +154,8 @@ void gp_control_start(void)
 {
     gp_ticks_init();
     gp_control_toggle_begin();
+    if (wants_socket())
+        gp_control_keys_read();
     open_all();
     begin();
 }

@@ -36,6 +36,7 @@ static void begin(void)
     atomic_store_explicit(&gp_handler_native, gp_setting_is(GP_SETTING_NATIVE, "1"), memory_order_relaxed);
     gp_sampler_follow_forks(gp_follow_forks());
     atomic_store_explicit(&gp_switch_meets_early, true, memory_order_relaxed);
+    atomic_store_explicit(&gp_language_is_left, false, memory_order_relaxed);
     gp_got_take();
     void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
     if (attach_soon != NULL)
@@ -61,6 +62,7 @@ static void end_threads(void)
 static void end(void)
 {
     gp_got_give_back();
+    atomic_store_explicit(&gp_language_is_left, true, memory_order_relaxed);
     if (gp_sampler_end_unused())
         end_threads();
 }

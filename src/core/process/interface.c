@@ -9,6 +9,7 @@
 #include "collect/collector.h"
 #include "collect/modules.h"
 #include "collect/sampler.h"
+#include "control/keys.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
@@ -149,6 +150,7 @@ static const gp_core_interface_t interface = {
     .capture_end = gp_session_finish,
     .capture_flush = gp_session_flush,
     .capture_path = read_capture_path,
+    .control_keys = gp_control_keys_set,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

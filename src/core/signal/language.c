@@ -3,5 +3,6 @@
 
 const gp_language_t *_Atomic gp_language;
 _Atomic bool gp_language_reads;
+_Atomic bool gp_language_is_left;
 int (*_Atomic gp_language_attach)(void);
 void (*_Atomic gp_language_attach_soon)(void);

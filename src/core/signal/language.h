@@ -88,6 +88,10 @@ enum { GP_LANGUAGE_CUT = 1 };
 // -ENOTSUP.
 extern int (*_Atomic gp_language_attach)(void);
 
+// Has `greenprof detach` left the process? What the language makes meanwhile is not remembered; attached to again, it
+// is met as what was there before the first time.
+extern _Atomic bool gp_language_is_left;
+
 // In a process that runs already: have the interpreter do so soon, on a thread of its own, as far as captures need it.
 // NULL = there is none.
 extern void (*_Atomic gp_language_attach_soon)(void);

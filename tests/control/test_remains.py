@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""What is left in a process after greenprof detach: nothing that is not listed here, and in doc/attach.md.
+
+Compared, before attaching and after detaching: every byte of every executable mapping, every slot of every module's
+GOT, and all pointers into the core from the modules' own data.
+"""
+import functools
+import os
+import re
+import subprocess
+import unittest
+
+from memory import CORE, Memory
+from support import EVENTLET, SERVICE, Attaching, Bare, has_eventlet
+
+# By the function to which they point. They are the core's, which stays mapped, and do nothing while it is detached.
+OF_THREADS = {
+    "on_thread_exit",  # the destructor of a key of threads: a thread that was sampled gives its record back
+    "prepare_inner", "finish_inner", "parent_inner", "child_inner",  # fork handlers, which glibc has no way to take back
+}
+OF_PYTHON = {
+    "on_new", "on_dealloc",  # of greenlets, tasks, code objects: what was seen is forgotten when it is freed
+    "on_init", "on_step", "on_wakeup", "on_set_name",  # of asyncio's tasks
+    "settrace", "gettrace",  # of greenlet
+    "on_pop", "on_poll",     # of hubs
+    "on_create",             # of modules that are imported
+    "look_at_modules",       # a word of the interpreter's ring of calls: it was made already
+}
+SWITCHES = {"on_main_switch", "on_other_switch", "on_initialstub"}  # put back once 1,000 switches found nobody interested
+GREENLETS = "switch 3000"
+
+
+@functools.lru_cache(None)
+def symbols(path):
+    """(address, size, name) of what is defined in a file."""
+    text = subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=True).stdout
+    words = (line.split() for line in text.splitlines())
+    return [(int(word[0], 16), int(word[1], 16), word[3]) for word in words if len(word) == 4]
+
+
+class Remains(Attaching):
+    def look(self, service):
+        memory = Memory(service.pid)
+        self.addCleanup(memory.close)
+        return memory
+
+    def own_stacks(self, memory, path):
+        """Of the program's coroutines: a dead frame's words are not what is looked for."""
+        base = memory.modules()[path]
+        return [(base + at, base + at + size) for at, size, name in symbols(path) if re.fullmatch(r"stacks(\.\d+)?", name)]
+
+    def pointers(self, memory):
+        """Names of the functions of the core to which the modules' data point."""
+        core = next(mapping for mapping in memory.mappings if CORE in mapping.path and mapping.offset == 0)
+        left_out = self.own_stacks(memory, os.path.realpath(SERVICE[0])) if os.path.realpath(SERVICE[0]) in memory.modules() else []
+        names = set()
+        for _, at in memory.into_core():
+            if any(low <= at < high for low, high in left_out):
+                continue
+            offset = memory.word(at) - core.low
+            names |= {name for low, size, name in symbols(os.environ["CORE"]) if low <= offset < low + size}
+        return {name.split(".")[0] for name in names}
+
+    def check_same(self, before, after):
+        """The code is the same, and the GOT but for calls that the C library has bound meanwhile."""
+        texts, now = before.texts(), after.texts()
+        self.assertGreater(len(texts), 3)
+        self.assertEqual({key: now.get(key) for key in texts}, texts)
+        slots, now = before.slots(), after.slots()
+        self.assertGreater(len(slots), 100)
+        for (path, at), value in slots.items():
+            if now[path, at] == value:
+                continue
+            stub, bound = before.where(value), after.where(now[path, at])
+            self.assertEqual(stub.path, path, hex(at))  # it was not bound yet
+            self.assertNotIn(CORE, bound.path)
+
+    def round(self, service, line, word):
+        """Attach, work, detach, work. Returns how many slots were not what they were meanwhile, and the memory after it."""
+        before = self.look(service)
+        slots = before.slots()
+        self.do("attach", service.pid, "-o", "capture")
+        service.tell(line, word)
+        while_attached = self.look(service)
+        now = while_attached.slots()
+        taken = sum(CORE in (while_attached.where(now[key]) or while_attached.mappings[0]).path for key in slots)
+        self.do("detach", service.pid)
+        service.tell(line, word)
+        return taken, self.look(service)
+
+    def test_program_in_c(self):
+        service = Bare(self, SERVICE)
+        service.burn(50)
+        before = self.look(service)
+        self.assertEqual(before.into_core(), [])
+        for _ in range(2):
+            taken, after = self.round(service, "burn 300", "burned")
+            self.assertGreater(taken, 5)  # the test sees what it looks for
+            self.check_same(before, after)
+            left = self.pointers(after)
+            self.assertEqual(left - OF_THREADS, set())
+            self.assertIn("prepare_inner", left)
+
+    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
+    def test_program_in_python(self):
+        service = Bare(self, EVENTLET)
+        service.burn(50)
+        before = self.look(service)
+        self.assertEqual(before.into_core(), [])
+        for _ in range(2):
+            taken, _ = self.round(service, "burn 300", "burned")
+            self.assertGreater(taken, 5)
+            for _ in range(2):
+                service.tell(GREENLETS, "switched")
+            after = self.look(service)
+            self.check_same(before, after)
+            left = self.pointers(after)
+            self.assertEqual(left - OF_THREADS - OF_PYTHON, set())
+            self.assertEqual(left & SWITCHES, set())
+        self.check_types(service, before, after)
+
+    def check_types(self, service, before, after):
+        """Of the types, nothing has changed but what is listed; all other slots are what they were."""
+        for address, size in self.types_of(service):
+            for at in range(address, address + size, 8):
+                old, new = before.word(at), after.word(at)
+                is_code = any(memory.where(word) is not None and "x" in memory.where(word).rights
+                              for memory, word in ((before, old), (after, new)))
+                if old == new or not is_code:
+                    continue
+                self.assertIn(CORE, after.where(new).path, hex(at))
+                self.assertNotEqual(old, 0)
+
+    @staticmethod
+    def types_of(service):
+        numbers = service.tell("types", "types")
+        return list(zip(numbers[::2], numbers[1::2]))
+
+    def test_documented(self):
+        """What is allowed to stay is in the documentation."""
+        here = os.path.dirname(os.path.abspath(__file__))
+        with open(os.path.join(here, "../../doc/attach.md"), encoding="utf-8") as file:
+            text = file.read()
+        for name in (OF_THREADS | OF_PYTHON) - {"look_at_modules", "parent_inner"}:
+            self.assertIn(f"`{name}`", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
