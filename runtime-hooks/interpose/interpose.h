@@ -66,7 +66,7 @@ void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);
 // record itself.
 static inline void gp_hook_owns(prof_coro_t *coro)
 {
-    uint32_t unknown = GP_OWNER_UNKNOWN;
+    uint8_t unknown = GP_OWNER_UNKNOWN;
     if (coro != NULL)
         atomic_compare_exchange_strong_explicit(&coro->owner, &unknown, GP_OWNER_STUBS, memory_order_relaxed,
                                                 memory_order_relaxed);

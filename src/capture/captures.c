@@ -354,6 +354,7 @@ static int read_again(gp_captures_t *captures, const gp_reader_handlers_t *handl
     again_t again = {next, several ? &pass : context, samples, activities};
     const gp_reader_handlers_t wrapped = {
         .samples = handlers->samples != NULL ? again_samples : NULL,
+        .sample_words = next->sample_words,
         .activity = handlers->activity != NULL ? again_activity : NULL,
     };
     gp_reader_summary_t summary;

@@ -19,6 +19,10 @@
 // Handlers, one a record type; NULL = not interested. Records and texts are valid during the call only; texts are not
 // NUL-terminated. A handler returns 0, or a negative errno value that ends the reading and is returned by it.
 #define GP_HANDLER(number, id, name, how, turn) int (*name)(void *context, const gp_##name##_record_t *name);
+// The 4-byte words of a field of gp_sample_record_t, as bits.
+#define GP_SAMPLE_WORDS(field)                                                                                         \
+    (((UINT64_C(1) << sizeof(((gp_sample_record_t *)NULL)->field) / 4) - 1) << offsetof(gp_sample_record_t, field) / 4)
+
 typedef struct gp_reader_handlers {
     GP_RECORDS_OF_ONE_SIZE(GP_HANDLER)
     // Called once, before any record.
@@ -32,6 +36,8 @@ typedef struct gp_reader_handlers {
     int (*stack)(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames);
     // Instead of `sample`: as many as come at a time, at least one.
     int (*samples)(void *context, const gp_sample_record_t *samples, size_t count);
+    // What of them it looks at, GP_SAMPLE_WORDS(): the rest may be anything. 0 = all.
+    uint64_t sample_words;
     // values: uint64_t[record->count], enum gp_counter.
     int (*counters)(void *context, const gp_counters_record_t *record, const uint64_t *values);
     // stacks: gp_hog_stack_t[hog->stack_count].

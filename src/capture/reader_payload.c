@@ -131,22 +131,22 @@ static void unpack_column(const gp_packed_column_t *column, const uint32_t *kept
     *previous = word;
 }
 
-size_t gp_unpack_next(gp_unpacker_t *unpacker, uint32_t *out, size_t words)
+size_t gp_unpack_next(gp_unpacker_t *unpacker, uint32_t *out, size_t words, uint64_t wanted)
 {
     size_t left = unpacker->count - unpacker->done;
     size_t count = left < GP_UNPACK_BLOCK ? left : GP_UNPACK_BLOCK;
     const uint8_t *planes = unpacker->planes;
     uint32_t kept[GP_UNPACK_BLOCK];
-    if (unpacker->words < words && unpacker->done == 0)
+    if ((unpacker->words < words || wanted != GP_UNPACK_ALL) && unpacker->done == 0)
         memset(out, 0, count * words * sizeof(*out));
     for (size_t i = 0; i < unpacker->words && i < words; i++) {
         gp_packed_column_t column = column_at(unpacker, i);
         for (size_t record = 0; record < count && column.width == 0 && unpacker->done == 0; record++)
             out[record * words + i] = column.base;
-        if (column.width == 0)
-            continue;
-        gather(column.width, planes + unpacker->done, unpacker->count, count, kept);
-        unpack_column(&column, kept, count, &unpacker->previous[i], out + i, words);
+        if (column.width > 0 && (wanted >> i & 1)) {
+            gather(column.width, planes + unpacker->done, unpacker->count, count, kept);
+            unpack_column(&column, kept, count, &unpacker->previous[i], out + i, words);
+        }
         planes += (size_t)column.width * unpacker->count;
     }
     unpacker->done += (uint32_t)count;

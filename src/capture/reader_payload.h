@@ -33,6 +33,7 @@ typedef struct gp_unpacker {
 } gp_unpacker_t;
 
 enum { GP_UNPACK_BLOCK = 256, GP_UNPACK_WORDS_MAX = 64 };
+#define GP_UNPACK_ALL UINT64_MAX // words
 
 // Check a packed payload as a whole. Returns 0 or -EBADMSG.
 int gp_unpack_begin(gp_unpacker_t *unpacker, const uint8_t *data, size_t len);
@@ -41,5 +42,6 @@ int gp_unpack_begin(gp_unpacker_t *unpacker, const uint8_t *data, size_t len);
 //   out:   uint32_t[GP_UNPACK_BLOCK][words], the same and unchanged until the end: words that all records share are put
 //          there once.
 //   words: of a record as the caller knows it: what the file has not is zero, what the file has beyond is left out.
+//   wanted: bit n: word n is; others may be anything.
 // Returns how many, 0 at the end.
-size_t gp_unpack_next(gp_unpacker_t *unpacker, uint32_t *out, size_t words);
+size_t gp_unpack_next(gp_unpacker_t *unpacker, uint32_t *out, size_t words, uint64_t wanted);

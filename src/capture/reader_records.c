@@ -200,11 +200,13 @@ int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, 
     const struct record_type *of = type_of(type);
     size_t bytes = of != NULL ? of->bytes : 0, count;
     int result = gp_unpack_begin(&unpacker, payload, len);
+    bool takes_part = type == GP_CHUNK_SAMPLES && handlers->samples != NULL && handlers->sample_words != 0;
+    uint64_t wanted = takes_part ? handlers->sample_words : GP_UNPACK_ALL;
 
     *known = bytes != 0;
     if (!*known)
         return 0;
-    while (result == 0 && (count = gp_unpack_next(&unpacker, block, bytes / 4)) > 0) {
+    while (result == 0 && (count = gp_unpack_next(&unpacker, block, bytes / 4, wanted)) > 0) {
         records_t records = {(const uint8_t *)block, count * bytes, handlers, context};
         while (records.left > 0 && result == 0)
             result = parse(of, &records);

@@ -116,7 +116,7 @@ static void round_trip(const uint32_t *words, size_t word_count, size_t record_w
     size_t len = gp_pack(words, count, (uint16_t)(record_words * 4), packed), done = 0;
     if (len > gp_pack_bound(count, record_words * 4) || gp_unpack_begin(&unpacker, packed, len) != 0)
         abort();
-    for (size_t got; (got = gp_unpack_next(&unpacker, block, record_words)) > 0; done += got)
+    for (size_t got; (got = gp_unpack_next(&unpacker, block, record_words, GP_UNPACK_ALL)) > 0; done += got)
         if (memcmp(block, words + done * record_words, got * record_words * 4) != 0)
             abort();
     if (done != count)

@@ -286,11 +286,52 @@ static void survives_every_truncation(void **unused)
         check(whole.bytes, len, false);
 }
 
+typedef struct fields {
+    uint64_t samples, words, others;
+} fields_t;
+
+static int add_fields(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    fields_t *fields = context;
+    for (size_t i = 0; i < count; i++) {
+        const gp_sample_record_t *sample = &samples[i];
+        uint64_t number = ++fields->samples;
+        fields->words += number * (sample->weight_ns + 3 * sample->coro_id + 5 * sample->stack_id + 7 * sample->kind);
+        fields->others += number * (sample->time_ns + 3 * sample->thread + 5 * sample->trace);
+    }
+    return 0;
+}
+
+static fields_t read_fields(uint64_t words)
+{
+    const gp_reader_handlers_t handlers = {.samples = add_fields, .sample_words = words};
+    gp_reader_summary_t summary;
+    char error[GP_READER_ERROR_SIZE];
+    fields_t fields = {0};
+    int fd = file_of(whole.bytes, whole.len);
+    assert_int_equal(gp_reader_read(fd, &handlers, &fields, &summary, error), 0);
+    close(fd);
+    return fields;
+}
+
+// What a handler asks for is the same as when it asks for all; what it does not ask for is not unpacked.
+static void unpacks_what_is_looked_at(void **unused)
+{
+    (void)unused;
+    fields_t all = read_fields(0), some = read_fields(GP_SAMPLE_WORDS(weight_ns) | GP_SAMPLE_WORDS(coro_id) |
+                                                      GP_SAMPLE_WORDS(stack_id) | GP_SAMPLE_WORDS(kind));
+    fields_t rest = read_fields(GP_SAMPLE_WORDS(time_ns) | GP_SAMPLE_WORDS(thread) | GP_SAMPLE_WORDS(trace));
+    assert_true(all.samples > FLUSHES && some.samples == all.samples && rest.samples == all.samples);
+    assert_true(some.words == all.words && rest.others == all.others);
+    assert_true(some.others != all.others && rest.words != all.words);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_every_intact_chunk),
         cmocka_unit_test(survives_every_truncation),
+        cmocka_unit_test(unpacks_what_is_looked_at),
     };
     if (argc > 1)
         rounds = (unsigned)atoi(argv[1]);

@@ -262,7 +262,7 @@ static void round_of_all(void)
     refresh();
     prof_coro_t *retired = gp_coro_take_retired();
     drain_all();
-    for (prof_coro_t *coro = retired; coro != NULL; coro = coro->next)
+    for (prof_coro_t *coro = retired; coro != NULL; coro = gp_coro_next_retired(coro))
         GP_SINKS_CALL(coro_over, coro);
     gp_coro_recycle(retired);
     gp_scope_recycle();

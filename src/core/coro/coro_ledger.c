@@ -10,11 +10,12 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 {
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
     gp_coro_rare_t *rare = gp_coro_rare(coro);
-    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,      &coro->off_ns,        &coro->blocked_ns,
-                                      &coro->switches,         &coro->slice_ticks,   &coro->reported_ticks,
-                                      &coro->ready_wait_ticks, &coro->longest_ticks, &coro->start_wait_ticks},
-                            *const beside[] = {&rare->spawned,   &rare->polled_cpu_ns, &rare->polled_slice_ns,
-                                               &timeline->waker, &timeline->start,     &timeline->slice};
+    _Atomic uint64_t *const sums[] = {&coro->ready_ticks,  &coro->off_ns,     &coro->switches,
+                                      &coro->slice_ticks,  &coro->told_ticks, &coro->ready_wait_ticks,
+                                      &coro->longest_ticks},
+                            *const beside[] = {&rare->spawned,          &rare->polled_cpu_ns, &rare->polled_slice_ns,
+                                               &timeline->waker,        &timeline->start,     &timeline->slice,
+                                               gp_coro_blocked_ns(coro)};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
@@ -27,6 +28,7 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
     gp_edge_store(&coro->settled, now);
     gp_edge_store(&coro->unsampled_from, now);
     atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
+    atomic_store_explicit(&coro->is_reported, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->epoch, atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed),
                           memory_order_relaxed);
 }
@@ -55,7 +57,7 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
     gp_coro_rare_t *rare = gp_coro_rare(coro);
     *ledger = (gp_ledger_t){
         .cpu_ns = gp_edge_settled_cpu_ns(coro) + gp_edge_load(&rare->polled_cpu_ns),
-        .blocked_ns = gp_edge_load(&coro->blocked_ns),
+        .blocked_ns = gp_edge_load(gp_coro_blocked_ns(coro)),
         .slice_ns = gp_ticks_to_ns(slice) + gp_edge_load(&rare->polled_slice_ns),
         .ready_ns = gp_ticks_to_ns(ready),
         .waiting_ns = gp_ticks_to_ns(blind),
@@ -69,8 +71,7 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
 static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
     uint64_t slice = gp_edge_load(&coro->slice_ticks), waited = gp_edge_waited(coro);
-    uint64_t start = gp_edge_load(&coro->start_wait_ticks), told = gp_edge_load(&coro->reported_ticks) + start;
-    uint64_t ready = gp_edge_load(&coro->ready_wait_ticks) + start;
+    uint64_t told = gp_edge_load(&coro->told_ticks), ready = gp_edge_load(&coro->ready_wait_ticks);
     uint64_t blind = waited > told ? waited - told : 0;
     uint64_t open = since_edge(coro, now), since_ready = gp_edge_ready(coro);
     if (is_running(coro)) {

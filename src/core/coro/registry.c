@@ -20,28 +20,34 @@ typedef gp_coro_chunk_t chunk_t;
 
 pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Atomic(chunk_t *) chunks; // append-only
-static prof_coro_t *free_records, *retired_records;
+static _Atomic uint32_t chunk_count;
+static uint32_t free_records, retired_records; // numbers of the first ones
 _Atomic bool gp_coro_any_shared;
 static uint64_t last_id;
 static gp_ledger_t gone;      // of all that were retired
 static uint64_t totals_asked; // ticks up to which totals were given
 static bool draining;
 
+static void push(uint32_t *list, prof_coro_t *coro)
+{
+    coro->next = *list;
+    *list = coro->number;
+}
+
 static bool grow(void)
 {
-    chunk_t *chunk = gp_own_map_apart(sizeof(chunk_t));
+    uint32_t at = atomic_load_explicit(&chunk_count, memory_order_relaxed) + 1;
+    chunk_t *chunk = at < GP_CORO_CHUNKS ? gp_own_map_apart(sizeof(chunk_t)) : NULL;
     if (chunk == NULL)
         return false;
     madvise(chunk, sizeof(*chunk), MADV_NOHUGEPAGE); // a huge page would take memory for what nothing is written to
-    for (int i = GP_CORO_PIECE - 1; i >= 0; i--) {
-        chunk->records[i].index = (uint32_t)i;
-        chunk->records[i].next = free_records;
-        free_records = &chunk->records[i];
+    for (uint32_t i = GP_CORO_PIECE; i-- > 0;) {
+        chunk->records[i].number = at * GP_CORO_PIECE + i;
+        push(&free_records, &chunk->records[i]);
     }
-    chunk->next = atomic_load_explicit(&chunks, memory_order_relaxed);
-    // Release: partner of the acquire in gp_coro_each().
-    atomic_store_explicit(&chunks, chunk, memory_order_release);
+    atomic_store_explicit(&gp_coro_chunks[at], chunk, memory_order_relaxed);
+    // Release: partner of the acquire in gp_coro_piece().
+    atomic_store_explicit(&chunk_count, at, memory_order_release);
     return true;
 }
 
@@ -101,14 +107,14 @@ static void retire_locked(prof_coro_t *coro)
         return;
     if (coro->lo != coro->hi)
         gp_region_remove(coro);
-    coro->final_id = id;
+    gp_edge_store(&coro->final_id, id);
     atomic_store_explicit(&coro->id, 0, memory_order_release);
-    coro->final_ticks = gp_ticks();
-    add_ledger(coro, coro->final_ticks, &gone);
+    uint64_t now = gp_ticks();
+    // Release: partner of the fence in the walk of a parked stack, which then sees that it is retired.
+    atomic_store_explicit(&coro->final_ticks, now, memory_order_release);
+    add_ledger(coro, now, &gone);
     gp_scope_quit(coro);
-    prof_coro_t **list = draining ? &retired_records : &free_records;
-    coro->next = *list;
-    *list = coro;
+    push(draining ? &retired_records : &free_records, coro);
 }
 
 static void abandon_locked(prof_coro_t *coro)
@@ -121,7 +127,7 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
 {
     atomic_store_explicit(&coro->lo, birth->lo, memory_order_relaxed);
     atomic_store_explicit(&coro->hi, birth->hi, memory_order_relaxed);
-    coro->kind = birth->kind;
+    coro->kind = (uint8_t)birth->kind;
     coro->hook_mark = 0;
     coro->keeps_stack = birth->keeps_stack;
     atomic_store_explicit(&coro->owner, GP_OWNER_UNKNOWN, memory_order_relaxed);
@@ -131,8 +137,8 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     coro->birth_ticks = gp_ticks();
     gp_ledger_begin(coro, coro->birth_ticks);
     gp_edge_store(&coro->ready_ticks, birth->kind == GP_CORO_ANNOUNCED ? coro->birth_ticks : 0);
-    coro->spawn_site = birth->spawn_site;
-    coro->region_kind = birth->region_kind;
+    coro->spawn_site = (uint16_t)birth->spawn_site;
+    coro->region_kind = (uint8_t)birth->region_kind;
     gp_coro_name_set(coro, birth->name);
     inherit(coro, birth->spawner);
 }
@@ -155,8 +161,8 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
         note_nesting(birth);
     }
     prof_coro_t *coro = NULL;
-    if (free_records != NULL || grow()) {
-        coro = free_records;
+    if (free_records != 0 || grow()) {
+        coro = gp_coro_numbered(free_records);
         free_records = coro->next;
         fill(coro, birth);
         // Release: partner of the acquires of `id` by handlers.
@@ -228,10 +234,15 @@ void gp_coro_retire(prof_coro_t *coro)
 prof_coro_t *gp_coro_take_retired(void)
 {
     gp_lock(&gp_registry_lock);
-    prof_coro_t *list = retired_records;
-    retired_records = NULL;
+    prof_coro_t *list = retired_records != 0 ? gp_coro_numbered(retired_records) : NULL;
+    retired_records = 0;
     gp_unlock(&gp_registry_lock);
     return list;
+}
+
+prof_coro_t *gp_coro_next_retired(const prof_coro_t *coro)
+{
+    return coro->next != 0 ? gp_coro_numbered(coro->next) : NULL;
 }
 
 void gp_coro_recycle(prof_coro_t *list)
@@ -239,25 +250,26 @@ void gp_coro_recycle(prof_coro_t *list)
     if (list == NULL)
         return;
     prof_coro_t *last = list;
-    while (last->next != NULL)
-        last = last->next;
+    for (prof_coro_t *next; (next = gp_coro_next_retired(last)) != NULL;)
+        last = next;
     gp_lock(&gp_registry_lock);
     last->next = free_records;
-    free_records = list;
+    free_records = list->number;
     gp_unlock(&gp_registry_lock);
 }
 
 bool gp_coro_piece(gp_coro_cursor_t *cursor, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
 {
     if (!cursor->has_begun) // Acquire: partner of the release in grow().
-        cursor->chunk = atomic_load_explicit(&chunks, memory_order_acquire);
+        cursor->left = atomic_load_explicit(&chunk_count, memory_order_acquire);
     cursor->has_begun = true;
-    chunk_t *chunk = cursor->chunk;
-    for (int i = 0; chunk != NULL && i < GP_CORO_PIECE; i++)
-        if (atomic_load_explicit(&chunk->records[i].id, memory_order_acquire) != 0)
-            visit(&chunk->records[i], argument);
-    cursor->chunk = chunk != NULL ? chunk->next : NULL;
-    return cursor->chunk != NULL;
+    for (uint32_t i = 0; cursor->left > 0 && i < GP_CORO_PIECE; i++) {
+        prof_coro_t *coro = gp_coro_numbered(cursor->left * GP_CORO_PIECE + i);
+        if (atomic_load_explicit(&coro->id, memory_order_acquire) != 0)
+            visit(coro, argument);
+    }
+    cursor->left -= cursor->left > 0;
+    return cursor->left > 0;
 }
 
 void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argument)

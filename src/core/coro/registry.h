@@ -66,6 +66,7 @@ void gp_coro_retire(prof_coro_t *coro);
 
 // Take all retired records off the registry; they stay readable until gp_coro_recycle(). Collector only.
 prof_coro_t *gp_coro_take_retired(void);
+prof_coro_t *gp_coro_next_retired(const prof_coro_t *coro);
 void gp_coro_recycle(prof_coro_t *list);
 
 // Call `visit` for every live record. Collector only (records may be retired meanwhile, none is recycled).
@@ -73,7 +74,7 @@ void gp_coro_each(void (*visit)(prof_coro_t *coro, void *argument), void *argume
 
 // The same in pieces, between which the drain lock may be given back: one that begins meanwhile may be left out.
 typedef struct gp_coro_cursor { // all zero: at the beginning
-    struct gp_coro_chunk *chunk;
+    uint32_t left;              // chunks
     bool has_begun;
 } gp_coro_cursor_t;
 

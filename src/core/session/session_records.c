@@ -7,6 +7,7 @@
 #include "coro/coro_ledger.h"
 #include "session/span_listen.h"
 #include "signal/activity.h"
+#include "signal/edge.h"
 #include "signal/ticks.h"
 
 enum { NAME_EVERY = 5 }; // records of a thread between two looks at its name
@@ -240,9 +241,10 @@ void gp_session_take_open_span(const gp_span_mark_t *mark)
 void gp_session_take_coro_over(prof_coro_t *coro)
 {
     gp_ledger_t ledger;
+    uint64_t id = gp_edge_load(&coro->final_id), ticks = gp_edge_load(&coro->final_ticks);
     gp_span_tell_coro_over(coro);
-    gp_ledger_read(coro, coro->final_ticks, &ledger);
-    gp_session_report_name(coro, coro->final_id);
-    gp_session_report_last_ledger(coro, coro->final_id, &ledger);
-    gp_session_take_last_activity(coro, coro->final_id, coro->final_ticks);
+    gp_ledger_read(coro, ticks, &ledger);
+    gp_session_report_name(coro, id);
+    gp_session_report_last_ledger(coro, id, &ledger);
+    gp_session_take_last_activity(coro, id, ticks);
 }

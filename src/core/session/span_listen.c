@@ -105,13 +105,13 @@ static void tell(const gp_span_mark_t *mark)
 // When it stopped: one that was over, or idle, when it was switched away from has done nothing since.
 static uint64_t last_ticks(prof_coro_t *coro)
 {
-    uint64_t since = gp_edge_load(&coro->since);
-    return gp_edge_is_over(coro) && since < coro->final_ticks ? since : coro->final_ticks;
+    uint64_t since = gp_edge_load(&coro->since), retired = gp_edge_load(&coro->final_ticks);
+    return gp_edge_is_over(coro) && since < retired ? since : retired;
 }
 
 void gp_span_tell_coro_over(prof_coro_t *coro)
 {
-    gp_span_coro_over(coro, coro->final_id, last_ticks(coro), tell);
+    gp_span_coro_over(coro, gp_edge_load(&coro->final_id), last_ticks(coro), tell);
 }
 
 static const gp_sink_t listening_sink = {

@@ -25,9 +25,9 @@ enum gp_coro_owner {
     GP_OWNER_STUBS,
 };
 
-// What a bucket of the region table, or a link in it, leads to: the address of a record, and which of its links goes on
+// What a bucket of the region table, or a link in it, leads to: the number of a record, and which of its links goes on
 // from there in the lowest bit; 0 = the end.
-typedef _Atomic uintptr_t gp_region_link_t;
+typedef _Atomic uint32_t gp_region_link_t;
 
 // Where a coroutine that switches away will go on.
 typedef struct gp_park {
@@ -37,54 +37,58 @@ typedef struct gp_park {
 } gp_park_t;
 
 struct prof_coro {
-    // Identity. A record begins a cache line; what every switch reads and writes, up to `birth_ticks`, is in two.
+    // Identity. A record begins a cache line; what every switch reads and writes, up to `off_ns`, is in two.
     // Written by the registry before `id` is released; read by handlers after acquiring `id`.
     _Alignas(64) _Atomic uint64_t id; // never reused in a process; 0 = free or retired
     _Atomic uintptr_t lo, hi;         // the stack region [lo, hi); lo == hi: it has none of its own
 
     // The ledger, see src/core/signal/edge.h; written by the thread that runs it or switches to it, read by others.
-    _Atomic uint64_t since;                      // ticks of its last edge: when it was switched to, away from, or born
-    _Atomic uint32_t running;                    // which of the two
-    _Atomic uint32_t epoch;                      // sampling epoch for which those and `ready_ticks` hold
-    _Atomic uint64_t ready_ticks;                // since when it could run, or that it is over: see edge.h; 0 = unknown
-    _Atomic uint64_t slice_ticks;                // of slices that are over, in all
-    _Atomic uint64_t settled;                    // ticks up to which `off_ns` has the slice in progress
-    _Atomic uint64_t unsampled_from;             // its present wait is in samples up to here
-    _Atomic uint64_t longest_ticks;              // longest slice
-    _Atomic uintptr_t park_pc, park_sp, park_fp; // where it will go on, while it does not run; pc 0 = not known
-    _Atomic uint64_t switches;                   // times it was switched to
+    _Atomic uint64_t since;          // ticks of its last edge: when it was switched to, away from, or born
+    _Atomic uint8_t running;         // which of the two
+    _Atomic uint8_t is_reported;     // it was ever reported to have become ready, other than by its birth
+    uint8_t kind;                    // enum gp_coro_kind; constant while live
+    uint8_t region_kind;             // of an unannounced stack: enum gp_region_kind bits; constant while live
+    _Atomic uint32_t epoch;          // sampling epoch for which those and `ready_ticks` hold
+    _Atomic uint64_t ready_ticks;    // since when it could run, or that it is over: see edge.h; 0 = unknown
+    _Atomic uint64_t slice_ticks;    // of slices that are over, in all
+    _Atomic uint64_t settled;        // ticks up to which `off_ns` has the slice in progress
+    _Atomic uint64_t unsampled_from; // its present wait is in samples up to here
+    _Atomic uint64_t longest_ticks;  // longest slice
+    _Atomic uintptr_t park_pc;       // where it will go on, while it does not run; 0 = not known
+    // What is left of it once it is retired; written by the registry.
+    union {
+        _Atomic uintptr_t park_sp;
+        _Atomic uint64_t final_id; // the id it had; there before `id` is 0. No stack holds such an address
+    };
+    union {
+        _Atomic uintptr_t park_fp;
+        _Atomic uint64_t final_ticks; // when that was; there after `id` is 0
+    };
+    _Atomic uint64_t switches; // times it was switched to
 
-    // Constant while live; here, because every switch to it reads them beside the ledger.
-    uint32_t kind;      // enum gp_coro_kind
-    uint32_t hook_mark; // its runtime hook's, 0 at birth; set by it later, too
-    uint64_t birth_ticks;
-
-    _Atomic uint64_t off_ns;     // of its slices, what it was not on the CPU; may be a little below zero. See slice.h
-    _Atomic uint64_t blocked_ns; // of that, its thread slept in the kernel
-    _Atomic uint64_t begun;      // ticks: less the time between sampling epochs, when it was born
-    _Atomic uint64_t reported_ticks;   // of its waits, those with a report of when it became ready; of that:
-    _Atomic uint64_t ready_wait_ticks; // it was runnable
-    _Atomic uint64_t start_wait_ticks; // besides: from its birth until it was switched to first
+    uint64_t birth_ticks;    // constant while live
+    _Atomic uint64_t off_ns; // of its slices, what it was not on the CPU; may be a little below zero. See slice.h
+    _Atomic uint64_t begun;  // ticks: less the time between sampling epochs, when it was born
+    // Of its waits, those of which it is known when it became ready, that from its birth until it was switched to first
+    // included; and of that, it was runnable.
+    _Atomic uint64_t told_ticks, ready_wait_ticks;
 
     // Birth, constant while live.
     uint64_t parent_id;
-    uintptr_t entry;      // address of its entry function, 0 = unknown
-    uint32_t spawn_site;  // where it was created, see src/core/coro/spawn.h; 0 = not known
-    uint32_t region_kind; // of an unannounced stack: enum gp_region_kind bits
-
-    _Atomic uint32_t owner; // enum gp_coro_owner
-    uint32_t keeps_stack;   // its owner says when [lo, hi) goes; constant while live, but for a thread's
-    uint32_t index;         // in its chunk; constant for ever
-    uint32_t shares_stack;  // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
+    uintptr_t entry;          // address of its entry function, 0 = unknown
+    uint32_t hook_mark;       // its runtime hook's, 0 at birth; set by it later, too
+    uint16_t spawn_site;      // where it was created, see src/core/coro/spawn.h; 0 = not known
+    _Atomic uint8_t owner;    // enum gp_coro_owner
+    uint8_t keeps_stack : 1;  // its owner says when [lo, hi) goes; constant while live, but for a thread's
+    uint8_t shares_stack : 1; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
 
     // Registry's lock.
     gp_region_link_t links[2]; // see region.c
-    struct prof_coro *next;
-    // Collector only.
-    uint64_t final_id, final_ticks; // the id it had when it was retired, and when that was
+    uint32_t next;             // number of the next free or retired one, 0 = none
+    uint32_t number;           // constant for ever; see gp_coro_numbered()
 };
 
-_Static_assert(sizeof(struct prof_coro) == 256 && offsetof(struct prof_coro, off_ns) == 128, "four cache lines");
+_Static_assert(sizeof(struct prof_coro) == 192 && offsetof(struct prof_coro, begun) == 128, "three cache lines");
 
 // What few coroutines need, or only while a capture is written, lies beside the records: in arrays of the same chunk,
 // zero until a coroutine's part is written first. So it is there for every record as long as the record is, without an
@@ -151,53 +155,71 @@ typedef struct gp_coro_rare {
     uintptr_t subject;
 } gp_coro_rare_t;
 
-enum { GP_CORO_PIECE = 1024 };
+enum {
+    GP_CORO_PIECE = 1024,
+    GP_CORO_CHUNKS = 1 << 16, // 67 million coroutines at a time: 13 GB of records
+};
 
-// One mapping, never returned.
+// One mapping, never returned. It has nothing that is written for itself: that would be a page.
 typedef struct gp_coro_chunk {
     struct prof_coro records[GP_CORO_PIECE];
-    struct gp_coro_chunk *next; // append-only
     gp_coro_context_t contexts[GP_CORO_PIECE];
     gp_coro_member_t members[GP_CORO_PIECE];
     gp_coro_timeline_t timelines[GP_CORO_PIECE];
     gp_coro_told_t told[GP_CORO_PIECE];
     gp_coro_label_t labels[GP_CORO_PIECE];
     gp_coro_rare_t rare[GP_CORO_PIECE];
+    _Atomic uint64_t blocked_ns[GP_CORO_PIECE]; // of `off_ns`, its thread slept in the kernel
 } gp_coro_chunk_t;
+
+// By their records' numbers / GP_CORO_PIECE; append-only, none at 0.
+extern _Atomic(gp_coro_chunk_t *) gp_coro_chunks[GP_CORO_CHUNKS]; // region.c
+
+// The record with that number, which was read with acquire, or under the registry's lock.
+static inline struct prof_coro *gp_coro_numbered(uint32_t number)
+{
+    gp_coro_chunk_t *chunk = atomic_load_explicit(&gp_coro_chunks[number / GP_CORO_PIECE], memory_order_relaxed);
+    return &chunk->records[number % GP_CORO_PIECE];
+}
 
 static inline gp_coro_chunk_t *gp_coro_chunk(const struct prof_coro *coro)
 {
-    return (gp_coro_chunk_t *)(uintptr_t)(coro - coro->index); // the records are its beginning
+    return (gp_coro_chunk_t *)(uintptr_t)(coro - coro->number % GP_CORO_PIECE); // the records are its beginning
 }
 
 static inline gp_coro_context_t *gp_coro_context(const struct prof_coro *coro)
 {
-    return &gp_coro_chunk(coro)->contexts[coro->index];
+    return &gp_coro_chunk(coro)->contexts[coro->number % GP_CORO_PIECE];
 }
 
 static inline gp_coro_member_t *gp_coro_member(const struct prof_coro *coro)
 {
-    return &gp_coro_chunk(coro)->members[coro->index];
+    return &gp_coro_chunk(coro)->members[coro->number % GP_CORO_PIECE];
 }
 
 static inline gp_coro_timeline_t *gp_coro_timeline(const struct prof_coro *coro)
 {
-    return &gp_coro_chunk(coro)->timelines[coro->index];
+    return &gp_coro_chunk(coro)->timelines[coro->number % GP_CORO_PIECE];
 }
 
 static inline gp_coro_told_t *gp_coro_told(const struct prof_coro *coro)
 {
-    return &gp_coro_chunk(coro)->told[coro->index];
+    return &gp_coro_chunk(coro)->told[coro->number % GP_CORO_PIECE];
 }
 
 static inline gp_coro_label_t *gp_coro_label(const struct prof_coro *coro)
 {
-    return &gp_coro_chunk(coro)->labels[coro->index];
+    return &gp_coro_chunk(coro)->labels[coro->number % GP_CORO_PIECE];
 }
 
 static inline gp_coro_rare_t *gp_coro_rare(const struct prof_coro *coro)
 {
-    return &gp_coro_chunk(coro)->rare[coro->index];
+    return &gp_coro_chunk(coro)->rare[coro->number % GP_CORO_PIECE];
+}
+
+static inline _Atomic uint64_t *gp_coro_blocked_ns(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->blocked_ns[coro->number % GP_CORO_PIECE];
 }
 
 // Set a word of these.

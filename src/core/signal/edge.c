@@ -52,12 +52,14 @@ static uint64_t end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, u
         return 0;
     }
     if (ready == coro->birth_ticks) { // which was not reported
-        gp_coro_add(&coro->start_wait_ticks, wait);
+        gp_coro_add(&coro->told_ticks, wait);
+        gp_coro_add(&coro->ready_wait_ticks, wait);
         return ready;
     }
     ready = ready > since + 1 ? ready : since; // or reported before it was switched to first
     ready = ready < now ? ready : now;         // a timer that it was woken before
-    gp_coro_add(&coro->reported_ticks, wait);
+    gp_coro_add(&coro->told_ticks, wait);
+    atomic_store_explicit(&coro->is_reported, 1, memory_order_relaxed);
     gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);
     if (thread->hog_end > ready)
         gp_hog_victim(thread, coro, id, ready, now);

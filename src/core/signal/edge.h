@@ -89,7 +89,7 @@ static inline bool gp_edge_is_new(prof_coro_t *coro)
 // Was it ever reported to have become ready?
 static inline int gp_edge_is_reported(prof_coro_t *coro)
 {
-    return gp_edge_load(&coro->reported_ticks) != 0;
+    return atomic_load_explicit(&coro->is_reported, memory_order_relaxed) != 0;
 }
 
 // On-CPU time of a coroutine that runs, as of `now`, taken that it had the CPU since its account was settled; ns.

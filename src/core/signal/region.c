@@ -7,16 +7,18 @@
 
 typedef gp_region_link_t bucket_t;
 
+_Atomic(gp_coro_chunk_t *) gp_coro_chunks[GP_CORO_CHUNKS];
+
 static bucket_t buckets[1u << GP_REGION_BUCKETS_LOG2];
 static _Atomic uint64_t classes; // bit k: a region of class k has been linked
 _Atomic uint64_t gp_region_version;
 
-static prof_coro_t *coro_of(uintptr_t link)
+static prof_coro_t *coro_of(uint32_t link)
 {
-    return (prof_coro_t *)(link & ~(uintptr_t)1);
+    return gp_coro_numbered(link >> 1);
 }
 
-static gp_region_link_t *next_of(uintptr_t link)
+static gp_region_link_t *next_of(uint32_t link)
 {
     return &coro_of(link)->links[link & 1];
 }
@@ -46,7 +48,7 @@ static bool outranks(const prof_coro_t *coro, uint64_t id, const prof_coro_t *be
 static prof_coro_t *find_in_bucket(bucket_t *bucket, uintptr_t address, prof_coro_t *best, uint64_t *best_id)
 {
     // Acquire: partner of the release in link_in().
-    uintptr_t link = atomic_load_explicit(bucket, memory_order_acquire);
+    uint32_t link = atomic_load_explicit(bucket, memory_order_acquire);
     for (int steps = 0; link != 0 && steps < GP_REGION_CHAIN_MAX; steps++) {
         prof_coro_t *coro = coro_of(link);
         uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
@@ -91,7 +93,7 @@ static void end_change(void)
     atomic_fetch_add_explicit(&gp_region_version, 1, memory_order_release);
 }
 
-static void link_in(uintptr_t link, bucket_t *bucket)
+static void link_in(uint32_t link, bucket_t *bucket)
 {
     atomic_store_explicit(next_of(link), atomic_load_explicit(bucket, memory_order_relaxed), memory_order_relaxed);
     // Release: partner of the acquire in find_in_bucket(): the record is complete before it can be found.
@@ -99,10 +101,10 @@ static void link_in(uintptr_t link, bucket_t *bucket)
 }
 
 // No-op where it is not linked.
-static void unlink_from(uintptr_t link, bucket_t *bucket)
+static void unlink_from(uint32_t link, bucket_t *bucket)
 {
     gp_region_link_t *place = bucket;
-    for (uintptr_t at; (at = atomic_load_explicit(place, memory_order_relaxed)) != 0; place = next_of(at)) {
+    for (uint32_t at; (at = atomic_load_explicit(place, memory_order_relaxed)) != 0; place = next_of(at)) {
         if (at == link) {
             // The link keeps its own way on: a reader that stands on it goes on along the chain.
             atomic_store_explicit(place, atomic_load_explicit(next_of(link), memory_order_relaxed),
@@ -113,12 +115,12 @@ static void unlink_from(uintptr_t link, bucket_t *bucket)
 }
 
 // The one or two links of a record, each with its bucket.
-static void each_link(prof_coro_t *coro, unsigned k, void (*change)(uintptr_t link, bucket_t *bucket))
+static void each_link(prof_coro_t *coro, unsigned k, void (*change)(uint32_t link, bucket_t *bucket))
 {
     uintptr_t lo = coro->lo, last = coro->hi - 1;
-    change((uintptr_t)coro, bucket_of(k, lo >> k));
+    change(coro->number << 1, bucket_of(k, lo >> k));
     if (lo >> k != last >> k)
-        change((uintptr_t)coro | 1, bucket_of(k, last >> k));
+        change(coro->number << 1 | 1, bucket_of(k, last >> k));
 }
 
 void gp_region_insert(prof_coro_t *coro)
@@ -141,7 +143,7 @@ prof_coro_t *gp_region_overlap(uintptr_t lo, uintptr_t hi)
 {
     unsigned k = class_of(lo, hi);
     for (uintptr_t block = lo >> k; block <= (hi - 1) >> k; block++) {
-        uintptr_t link = atomic_load_explicit(bucket_of(k, block), memory_order_relaxed);
+        uint32_t link = atomic_load_explicit(bucket_of(k, block), memory_order_relaxed);
         for (; link != 0; link = atomic_load_explicit(next_of(link), memory_order_relaxed)) {
             prof_coro_t *coro = coro_of(link);
             if (coro->id != 0 && coro->lo < hi && lo < coro->hi)

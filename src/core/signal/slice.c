@@ -95,7 +95,7 @@ static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t 
     thread->voluntary_switches = voluntary_switches();
     if (thread->voluntary_switches == before)
         return off_ns;
-    gp_coro_add(&coro->blocked_ns, off_ns);
+    gp_coro_add(gp_coro_blocked_ns(coro), off_ns);
     return 0;
 }
 

@@ -35,7 +35,7 @@ static void subtract(gp_ledger_t *now, const gp_ledger_t *before)
 bool gp_span_is_known(const gp_span_slot_t *slot)
 {
     uint64_t id = atomic_load_explicit(&slot->coro->id, memory_order_relaxed);
-    return id == slot->coro_id || (id == 0 && slot->coro->final_id == slot->coro_id);
+    return id == slot->coro_id || (id == 0 && gp_edge_load(&slot->coro->final_id) == slot->coro_id);
 }
 
 void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now)

@@ -323,12 +323,6 @@ static int on_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
-bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
-{
-    return !dataset->windowed ||
-           (sample->time_ns >= dataset->window.from_ns && sample->time_ns < dataset->window.to_ns);
-}
-
 bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_record_t *activity)
 {
     return !dataset->windowed ||

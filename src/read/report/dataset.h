@@ -215,7 +215,12 @@ int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_
 gp_ledger_t gp_dataset_activity_times(const gp_activity_record_t *activity, uint64_t from_ns, uint64_t to_ns);
 
 // Whether a sample or an activity is within the window.
-bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
+static inline bool gp_dataset_has_sample(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
+{
+    return !dataset->windowed ||
+           (sample->time_ns >= dataset->window.from_ns && sample->time_ns < dataset->window.to_ns);
+}
+
 // Is a sample a part of a wait that had not ended?
 static inline bool gp_dataset_is_lasting(const gp_sample_record_t *sample)
 {

@@ -125,49 +125,69 @@ static void add_sampled(const gp_dataset_t *dataset, gp_sampled_t *sampled, cons
 
 static int add_lasting(gp_dataset_t *dataset, const gp_sample_record_t *sample)
 {
-    uint32_t coro = gp_dataset_is_lasting(sample) ? gp_dataset_coro_quick(dataset, sample->coro_id) : 0;
+    uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
     if (coro == GP_INDEX_NONE)
         return -ENOMEM;
-    if (gp_dataset_is_lasting(sample))
-        dataset->coros[coro].lasting_ns += sample->weight_ns;
+    dataset->coros[coro].lasting_ns += sample->weight_ns;
     return 0;
 }
 
-static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, gp_dataset_thread_sum_t **thread)
+// Whose the sample before was: the next one mostly is, too, as samples come by thread.
+typedef struct run {
+    gp_dataset_thread_sum_t *thread; // NULL = none yet
+    uint64_t coro_id;
+    uint32_t trace;
+    bool has_share;
+    size_t share;
+} run_t;
+
+static gp_dataset_share_t *share_of_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, run_t *run)
 {
+    if (run->has_share && run->coro_id == sample->coro_id && run->trace == sample->trace)
+        return &dataset->shares[run->share];
+    uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
+    uint32_t trace = gp_dataset_trace_quick(dataset, sample->trace);
+    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
+        return NULL;
+    gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
+    run->has_share = share != NULL;
+    run->share = share != NULL ? (size_t)(share - dataset->shares) : 0;
+    run->coro_id = sample->coro_id;
+    run->trace = sample->trace;
+    return share;
+}
+
+static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, run_t *run)
+{
+    bool is_lasting = gp_dataset_is_lasting(sample);
     gp_dataset_seen_at(dataset, sample->time_ns);
-    if (add_lasting(dataset, sample) < 0)
+    if (is_lasting && add_lasting(dataset, sample) < 0)
         return -ENOMEM;
     if (sample->kind >= GP_KIND_COUNT || !gp_dataset_has_sample(dataset, sample))
         return 0; // a later version has added kinds
-    uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
-    uint32_t trace = gp_dataset_trace_quick(dataset, sample->trace);
-    if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE ||
-        gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
-        return -ENOMEM;
-    gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
-    if (share == NULL)
+    gp_dataset_share_t *share = share_of_sample(dataset, sample, run);
+    if (share == NULL || gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
         return -ENOMEM;
     add_sampled(dataset, &share->sampled[sample->kind], sample);
-    share->lasting_ns[sample->kind] += gp_dataset_is_lasting(sample) ? sample->weight_ns : 0;
+    share->lasting_ns[sample->kind] += is_lasting ? sample->weight_ns : 0;
     if (sample->kind != GP_KIND_CPU)
         return 0;
-    if (*thread == NULL || (*thread)->index != sample->thread)
-        *thread = thread_sum_of(dataset, sample->thread);
-    if (*thread == NULL)
+    if (run->thread == NULL || run->thread->index != sample->thread)
+        run->thread = thread_sum_of(dataset, sample->thread);
+    if (run->thread == NULL)
         return -ENOMEM;
-    add_sampled(dataset, &(*thread)->sampled, sample);
+    add_sampled(dataset, &run->thread->sampled, sample);
     return 0;
 }
 
 int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_dataset_t *dataset = context;
-    gp_dataset_thread_sum_t *thread = NULL; // samples come by thread
+    run_t run = {0};
     int result = 0;
     dataset->samples_read += count;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = add_sample(dataset, &samples[i], &thread);
+        result = add_sample(dataset, &samples[i], &run);
     return result;
 }
 

@@ -254,9 +254,21 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
     return result;
 }
 
+// What take() looks at. On-CPU samples of one group need neither moment nor thread nor trace.
+static uint64_t words_of(const gp_pass_t *pass)
+{
+    const gp_report_options_t *options = &pass->options;
+    bool is_plain = pass->last_owner == NULL && options->measure == GP_MEASURE_CPU && options->sums == NULL &&
+                    options->selection.threads == NULL && options->selection.traces == NULL && !pass->by_trace &&
+                    pass->dataset->sum_count == 0 && !pass->dataset->windowed && pass->dataset->lives == NULL;
+    return is_plain ? GP_SAMPLE_WORDS(weight_ns) | GP_SAMPLE_WORDS(coro_id) | GP_SAMPLE_WORDS(stack_id) |
+                          GP_SAMPLE_WORDS(kind)
+                    : 0;
+}
+
 int gp_pass_read(gp_pass_t *pass)
 {
-    const gp_reader_handlers_t handlers = {.samples = take_samples};
+    const gp_reader_handlers_t handlers = {.samples = take_samples, .sample_words = words_of(pass)};
     char error[GP_READER_ERROR_SIZE];
     int result = gp_dataset_read_again(pass->dataset, &handlers, pass, error);
     if (result == 0 && pass->spill.count > 0)
@@ -382,10 +394,14 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
     seen->ns = (double)sample->weight_ns * gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
     if (gp_dataset_is_lasting(sample))
         seen->ns *= dataset->coros[seen->coro].lasting_kept;
+    seen->samples = 1;
+    seen->squares = seen->ns * seen->ns;
     const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
-    double scale = sample->weight_ns > 0 ? seen->ns / (double)sample->weight_ns : 0;
-    seen->samples = sum != NULL ? sum->samples : 1;
-    seen->squares = sum != NULL ? sum->squares_ns2 * scale * scale : seen->ns * seen->ns;
+    if (sum != NULL) {
+        double scale = sample->weight_ns > 0 ? seen->ns / (double)sample->weight_ns : 0;
+        seen->samples = sum->samples;
+        seen->squares = sum->squares_ns2 * scale * scale;
+    }
     return 1;
 }
 

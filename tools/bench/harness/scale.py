@@ -5,6 +5,8 @@ from .rounds import Estimate
 
 FEW, MANY, REQUESTS, THREADS = 1000, 1000000, 100000, 5000
 SWITCHES, PAIRS, SLEEP_MS = 20000, 2000, 500
+WARM_UP = 20000000  # switches: what does not grow with the coroutines is there then
+MEMORY = 6  # of register_many's kinds
 BOUND = (1.5, "<= 1.5")
 
 
@@ -19,16 +21,19 @@ def coroutines(bench, sampling):
     arguments = ["--sample", sampling] if sampling else []
     how = f", sampling at {sampling} Hz" if sampling else ", resting"
     few, many = (bench.plain("register_many", *arguments) for _ in range(2))
-    before = many.block(0).figures[1]
-    few.block(FEW)
-    created = many.block(MANY)
+    for worker in (few, many):
+        worker.block(FEW)
+        worker.block(WARM_UP, 3)
+    before = many.block(0, MEMORY).figures[1]
+    many.block(MANY - FEW)
+    created = many.block(0, MEMORY).figures[1]
     for label, amount, which, per in (("a switch", SWITCHES, 3, "ns"), ("created and destroyed", PAIRS, 4, "ns")):
         both(bench, label + how, few, many, amount, which, per)
     if sampling:
         sleeping = [idle(worker) for worker in (few, many)]
         table.figure(f"idle, {FEW} coroutines", sleeping[0], "us of CPU a second", digits=0)
         table.figure(f"idle, {MANY} coroutines", sleeping[1], "us of CPU a second", digits=0)
-    table.figure("memory of a live coroutine" + how, Estimate.of_values([(created.figures[1] - before) * 1024 / MANY]), "bytes",
+    table.figure("memory of a live coroutine" + how, Estimate.of_values([(created - before) / (MANY - FEW)]), "bytes",
                  digits=0, bound=(200, "<= 200"))
     few.close()
     many.close()
