@@ -221,6 +221,7 @@ class Keys(Asking):
         self.assertEqual(one.recv(1), b"")  # it was let go
         self.assertEqual(self.ask(service, request(STATUS)), 0)
 
+    @unittest.skipIf(os.environ["SANITIZED"], "a sanitizer cannot be loaded into a program that was built without it")
     def test_program_that_sets_keys(self):
         """And its child, which has the keys of its parent."""
         service = Service(self, ["/usr/bin/python3", "-c", PROGRAM], "--control", "-o", "capture")
@@ -238,6 +239,7 @@ class Keys(Asking):
         self.have()
         self.assertEqual(self.status(service.pid)["state"], "recording")
 
+    @unittest.skipIf(os.environ["SANITIZED"], "a sanitizer cannot be loaded into a program that was built without it")
     def test_child(self):
         service = Service(self, ["/usr/bin/python3", "-c", PROGRAM, "fork"], "--control", "-o", "capture", GREENPROF_HMAC_KEYS=KEY)
         with open(f"/proc/{service.pid}/task/{service.pid}/children", encoding="ascii") as file:
