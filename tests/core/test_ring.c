@@ -150,9 +150,10 @@ static void keeps_what_was_read_until_it_is_released(void **state)
         assert_int_equal(gp_ring_owner(ring)->tail, upto);
         assert_int_equal(committed_at(ring, tail), 0);
         assert_int_equal(committed_at(ring, upto), GP_RING_SAMPLE);
-        gp_ring_relieve(ring); // there is room
-        assert_int_equal(gp_ring_fill(ring), CAPACITY / 2);
+        assert_false(gp_ring_is_pressed(ring));
         value = put_and_get(ring, value, 3);
+        assert_true(gp_ring_is_pressed(ring));
+        assert_int_equal(gp_ring_fill(ring), CAPACITY / 8 * 7);
         gp_ring_relieve(ring);
         assert_int_equal(gp_ring_fill(ring), 0);
     }

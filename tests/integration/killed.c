@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes down, in a file that outlives it, what it has done: a span after another, until it is killed.
-//   killed FILE
+//   killed FILE [NAME]      NAME: of each span, "one" unless given
 #include <greenprof/trace.h>
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
         return 1;
     done_t *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     for (uint64_t i = 0; done != MAP_FAILED && i < SPANS_MAX; i++) {
-        prof_span_t *span = prof_span_begin(PROF_SPAN_REQUEST, "one", NULL);
+        prof_span_t *span = prof_span_begin(PROF_SPAN_REQUEST, argc > 2 ? argv[2] : "one", NULL);
         for (uint64_t until = now_ns() + SPAN_NS; now_ns() < until;)
             ;
         prof_span_end(span);

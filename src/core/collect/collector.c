@@ -174,13 +174,22 @@ static void warm_ring(gp_ring_t *ring)
     ring->warm = want;
 }
 
+// Where there is little room left.
+static void relieve(gp_thread_t *thread)
+{
+    if (!thread->ring.keeps || !gp_ring_is_pressed(&thread->ring))
+        return;
+    GP_SINKS_CALL(pressed, thread);
+    gp_ring_relieve(&thread->ring);
+}
+
 static void drain(gp_thread_t *thread)
 {
     // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
     int state = atomic_load_explicit(&thread->state, memory_order_acquire);
     warm_ring(&thread->ring);
     gp_samples_drain(thread);
-    gp_ring_relieve(&thread->ring);
+    relieve(thread);
     look_up_unknown(thread);
     if (state == GP_THREAD_EXITED)
         end_thread(thread);

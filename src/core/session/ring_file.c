@@ -32,6 +32,7 @@ SAME(gp_ring_file_owner_t, gp_ring_owner_t, since);
 SAME(gp_ring_file_owner_t, gp_ring_owner_t, root_id);
 SAME(gp_ring_file_owner_t, gp_ring_owner_t, index);
 SAME(gp_ring_file_owner_t, gp_ring_owner_t, tids);
+_Static_assert(sizeof(gp_ring_file_owner_t) == sizeof(gp_ring_owner_t), "as in the ring file");
 SAME(gp_ring_file_sample_t, gp_sample_t, ticks);
 SAME(gp_ring_file_sample_t, gp_sample_t, weight_ns);
 SAME(gp_ring_file_sample_t, gp_sample_t, off_ns);
@@ -77,7 +78,8 @@ _Static_assert((int)GP_RING_FILE_TRUNCATED == (int)GP_UNWIND_TRUNCATED &&
                "as in the ring file");
 _Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_t) <= 4096, "slots are whole pages");
 
-#define FILE_BYTES (sizeof(gp_ring_file_t) + (size_t)GP_RING_FILE_SLOTS * GP_RING_SLOT_BYTES)
+#define STORES_AT  (sizeof(gp_ring_file_t) + (size_t)GP_RING_FILE_SLOTS * GP_RING_SLOT_BYTES)
+#define FILE_BYTES (STORES_AT + 2 * (size_t)GP_RING_FILE_STORE_BYTES)
 
 static char path[4096];
 static bool is_there; // at the path
@@ -131,6 +133,7 @@ static void set_header(gp_ring_file_header_t *header)
     header->slots = GP_RING_FILE_SLOTS;
     header->owner_bytes = GP_RING_OWNER_BYTES;
     header->ring_bytes = GP_RING_BYTES;
+    header->store_bytes = GP_RING_FILE_STORE_BYTES;
     header->tick_mult = gp_ticks_scale.mult;
     gp_modules_own_code(header->own);
     gp_thread_entry_code(header->entry);
@@ -169,6 +172,14 @@ int gp_ring_file_begin(const char *capture)
     return 0;
 }
 
+// What finds the file after a kill sees stores in their order.
+static void set_later(uint64_t *word, uint64_t value)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    *(volatile uint64_t *)word = value;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 void gp_ring_file_note(const gp_recording_t *recording)
 {
     const gp_writer_t *writer = &recording->writer;
@@ -189,10 +200,49 @@ void gp_ring_file_note(const gp_recording_t *recording)
         gp_ring_release(&thread->ring, before->positions[thread->slot]);
         note->positions[thread->slot] = atomic_load_explicit(&thread->ring.read, memory_order_relaxed);
     }
-    // What finds the file after a kill sees stores in their order.
-    atomic_signal_fence(memory_order_seq_cst);
-    *(volatile uint64_t *)&header->latest = header->latest + 1;
-    atomic_signal_fence(memory_order_seq_cst);
+    set_later(&header->latest, header->latest + 1);
+}
+
+// The store of the latest note. What was in it is of two notes ago, and in the capture.
+static gp_ring_file_store_t *store_now(void)
+{
+    uint64_t latest = file->header.latest;
+    gp_ring_file_store_t *store = (void *)((unsigned char *)file + STORES_AT + latest % 2 * GP_RING_FILE_STORE_BYTES);
+    if (store->note != latest) {
+        set_later(&store->used, 0);
+        set_later(&store->note, latest);
+    }
+    return store;
+}
+
+static void copy_records(unsigned char *to, const gp_ring_t *ring, uint64_t from, uint64_t upto)
+{
+    for (uint64_t bytes; from < upto; from += bytes, to += bytes) {
+        uint64_t at = from & (ring->capacity - 1), room = ring->capacity - at;
+        bytes = upto - from < room ? upto - from : room;
+        memcpy(to, ring->data + at, bytes);
+    }
+}
+
+void gp_ring_file_put_aside(gp_thread_t *thread, const gp_recording_t *recording)
+{
+    gp_ring_t *ring = &thread->ring;
+    if (file == NULL || !ring->keeps)
+        return;
+    uint64_t noted = file->header.notes[file->header.latest % 2].positions[thread->slot];
+    if (!gp_writer_is_busy(&recording->writer)) // what was handed over is written
+        gp_ring_release(ring, noted);
+    uint64_t from = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    uint64_t upto = atomic_load_explicit(&ring->read, memory_order_relaxed);
+    gp_ring_file_store_t *store = store_now();
+    gp_ring_file_block_t *block = (void *)((unsigned char *)(store + 1) + store->used);
+    uint64_t bytes = upto - from, used = store->used + sizeof(*block) + bytes;
+    if (bytes == 0 || used > GP_RING_FILE_STORE_BYTES - sizeof(*store))
+        return;
+    *block = (gp_ring_file_block_t){.from = from, .noted = noted, .bytes = (uint32_t)bytes, .slot = thread->slot};
+    memcpy(&block->owner, gp_ring_owner(ring), sizeof(block->owner));
+    copy_records((unsigned char *)(block + 1), ring, from, upto);
+    set_later(&store->used, used);
 }
 
 void gp_ring_file_unlink(void)

@@ -18,6 +18,10 @@ int gp_ring_file_begin(const char *capture);
 // What was read of the rings so far is handed over next. Caller holds the drain lock, and the writer is not busy.
 void gp_ring_file_note(const gp_recording_t *recording);
 
+// What the thread's ring keeps gives way now: what of it the capture does not have for certain goes to the file's
+// store, as far as there is room. Caller holds the drain lock.
+void gp_ring_file_put_aside(gp_thread_t *thread, const gp_recording_t *recording);
+
 // The recording is whole. Signals: safe
 void gp_ring_file_unlink(void);
 

@@ -303,6 +303,11 @@ static void finished_round(void)
         gp_closing_say(&gp_session_recording, &finished);
 }
 
+static void put_aside(gp_thread_t *thread)
+{
+    gp_ring_file_put_aside(thread, &gp_session_recording);
+}
+
 // Of a recording that is over while the program goes on.
 static const gp_sink_t finished_sink = {.round = finished_round};
 
@@ -317,6 +322,7 @@ static const gp_sink_t session_sink = {
     .span = gp_session_take_span,
     .coro_over = gp_session_take_coro_over,
     .thread_over = gp_session_take_thread,
+    .pressed = put_aside,
     .round = end_of_round,
     .after_round = after_round,
 };

@@ -154,9 +154,8 @@ static inline bool gp_ring_is_pressed(gp_ring_t *ring)
     return gp_ring_unread(ring) > ring->capacity / 2 || gp_ring_fill(ring) > ring->capacity / 4 * 3;
 }
 
-// Where there is little room left, what is kept gives way to what comes. Collector only.
+// What is kept gives way to what comes. Collector only.
 static inline void gp_ring_relieve(gp_ring_t *ring)
 {
-    if (ring->keeps && gp_ring_is_pressed(ring))
-        gp_ring_release(ring, atomic_load_explicit(&ring->read, memory_order_relaxed));
+    gp_ring_release(ring, atomic_load_explicit(&ring->read, memory_order_relaxed));
 }
