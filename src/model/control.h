@@ -12,7 +12,7 @@
 
 #include "model/counters.h"
 
-enum { GP_CONTROL_MAGIC = 0x43475052, GP_CONTROL_VERSION = 3, GP_CONTROL_PATH_SIZE = 3072, GP_CONTROL_NAME_SIZE = 48 };
+enum { GP_CONTROL_MAGIC = 0x43475052, GP_CONTROL_VERSION = 4, GP_CONTROL_PATH_SIZE = 3072, GP_CONTROL_NAME_SIZE = 48 };
 
 enum gp_control_command {
     GP_CONTROL_STATUS,
@@ -37,6 +37,7 @@ typedef struct gp_control_request {
     uint32_t frequency_hz;           // START; 0 = as the environment says
     int32_t clock;                   // START; enum prof_clock, -1 = as the environment says
     uint32_t budget_ppm;             // START; millionths of the program's CPU time, 0 = as the environment says
+    uint32_t flush_ms;               // START; 5 to 60000, 0 = as the environment says
     uint32_t lease_ms;               // TOP: how long to keep ledgers for a further request
     char path[GP_CONTROL_PATH_SIZE]; // START; absolute, ended by a 0; "" = as the environment says, but a new file
 } gp_control_request_t;

@@ -81,6 +81,7 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
     const char *path = arguments->output;
     *request = gp_control_request(GP_CONTROL_START);
     request->frequency_hz = (uint32_t)arguments->frequency_hz;
+    request->flush_ms = (uint32_t)arguments->flush_ms;
     if (arguments->clock != NULL)
         request->clock = strcmp(arguments->clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
     if (arguments->budget != NULL && !gp_budget_parse(arguments->budget, &request->budget_ppm))

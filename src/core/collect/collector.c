@@ -165,12 +165,14 @@ static void look_up_unknown(gp_thread_t *thread)
 // Touch the part of the ring that the next rounds fill if they are as full as this one, before a handler has to.
 static void warm_ring(gp_ring_t *ring)
 {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    uint64_t want = (head + 2 * gp_ring_fill(ring) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    want = want < ring->capacity ? want : ring->capacity;
-    if (head == 0 || want <= ring->warm)
+    uint64_t start = gp_ring_start(ring), used = atomic_load_explicit(&ring->head, memory_order_relaxed) - start;
+    if (used == 0 || !gp_ring_has_turned(ring))
         return;
-    gp_unwind_warm_memory(ring->data + ring->warm, want - ring->warm);
+    uint64_t want = (used + 2 * gp_ring_fill(ring) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    want = want < ring->capacity ? want : ring->capacity;
+    if (want <= ring->warm)
+        return;
+    gp_unwind_warm_memory((unsigned char *)gp_ring_at(ring, start) + ring->warm, want - ring->warm);
     ring->warm = want;
 }
 

@@ -20,6 +20,8 @@
 enum {
     LOOK_HZ = 100,         // while nothing else samples: what computes without a switch is settled as often
     LEASE_MAX_MS = 120000, // that a request can ask for
+    FLUSH_LEAST_MS = 5,
+    FLUSH_MOST_MS = 60000,
 };
 
 #define LIMIT_NS 8000000000ull // for what waits for the disk
@@ -93,6 +95,7 @@ static int start(const gp_control_request_t *request, int *given)
         .is_asked = true,
         .pid = getpid(),
         .frequency_hz = request->frequency_hz,
+        .flush_ms = request->flush_ms,
         .clock = request->clock,
     };
     memcpy(wish.path, request->path, sizeof(wish.path));
@@ -115,6 +118,7 @@ static bool is_valid(const gp_control_request_t *request)
     const char *path = request->path;
     return memchr(path, '\0', sizeof(request->path)) != NULL && (path[0] == '\0' || path[0] == '/') &&
            request->frequency_hz <= PROF_FREQUENCY_MAX_HZ && request->budget_ppm <= GP_BUDGET_MOST_PPM &&
+           (request->flush_ms == 0 || (request->flush_ms >= FLUSH_LEAST_MS && request->flush_ms <= FLUSH_MOST_MS)) &&
            request->clock >= -1 && request->clock <= PROF_CLOCK_WALL;
 }
 

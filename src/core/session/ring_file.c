@@ -14,6 +14,7 @@
 
 #include "capture/ring_file.h"
 #include "collect/samples.h"
+#include "coro/thread_rings.h"
 #include "coro/threads.h"
 #include "signal/ticks.h"
 
@@ -82,8 +83,9 @@ _Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_
 #define FILE_BYTES (STORES_AT + 2 * (size_t)GP_RING_FILE_STORE_BYTES)
 
 static char path[4096];
-static bool is_there; // at the path
-static gp_ring_file_t *file;
+static _Atomic bool is_there;  // at the path
+static gp_ring_file_t *mapped; // NULL = there is none
+static bool is_kept;           // it is in use; else rings are about to leave it
 
 // Pages of the file are touched in the handler: no server, and no process, is to be waited for there; and what was
 // allocated stays so when it is written again.
@@ -121,7 +123,7 @@ static int map(int fd)
     void *memory = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return -errno;
-    file = memory;
+    mapped = memory;
     return 0;
 }
 
@@ -156,8 +158,9 @@ static int make(void)
 int gp_ring_file_begin(const char *capture)
 {
     struct stat status;
-    if (file != NULL)
-        return 0;
+    gp_ring_file_round();
+    if (mapped != NULL)
+        return is_kept ? 0 : -EBUSY; // a thread of before is in the middle of a record still
     if (stat(capture, &status) == 0 && !S_ISREG(status.st_mode))
         return 0; // a pipe has nothing to recover
     if (snprintf(path, sizeof(path), "%s" GP_RING_FILE_SUFFIX, capture) >= (int)sizeof(path))
@@ -165,10 +168,10 @@ int gp_ring_file_begin(const char *capture)
     int error = make();
     if (error != 0)
         return error;
-    is_there = true;
-    gp_thread_keep_rings((unsigned char *)file + sizeof(*file), GP_RING_FILE_SLOTS);
-    set_header(&file->header);
-    gp_samples_note_frames(file->frames);
+    is_there = is_kept = true;
+    gp_thread_keep_rings((unsigned char *)mapped + sizeof(*mapped), GP_RING_FILE_SLOTS);
+    set_header(&mapped->header);
+    gp_samples_note_frames(mapped->frames);
     return 0;
 }
 
@@ -183,9 +186,9 @@ static void set_later(uint64_t *word, uint64_t value)
 void gp_ring_file_note(const gp_recording_t *recording)
 {
     const gp_writer_t *writer = &recording->writer;
-    if (file == NULL)
+    if (!is_kept)
         return;
-    gp_ring_file_header_t *header = &file->header;
+    gp_ring_file_header_t *header = &mapped->header;
     bool is_new = gp_writer_is_turning(writer) || writer->to_open; // its own header is the first chunk
     const gp_ring_file_note_t *before = &header->notes[header->latest % 2];
     gp_ring_file_note_t *note = &header->notes[(header->latest + 1) % 2];
@@ -206,8 +209,8 @@ void gp_ring_file_note(const gp_recording_t *recording)
 // The store of the latest note. What was in it is of two notes ago, and in the capture.
 static gp_ring_file_store_t *store_now(void)
 {
-    uint64_t latest = file->header.latest;
-    gp_ring_file_store_t *store = (void *)((unsigned char *)file + STORES_AT + latest % 2 * GP_RING_FILE_STORE_BYTES);
+    uint64_t latest = mapped->header.latest;
+    gp_ring_file_store_t *store = (void *)((unsigned char *)mapped + STORES_AT + latest % 2 * GP_RING_FILE_STORE_BYTES);
     if (store->note != latest) {
         set_later(&store->used, 0);
         set_later(&store->note, latest);
@@ -220,16 +223,16 @@ static void copy_records(unsigned char *to, const gp_ring_t *ring, uint64_t from
     for (uint64_t bytes; from < upto; from += bytes, to += bytes) {
         uint64_t at = from & (ring->capacity - 1), room = ring->capacity - at;
         bytes = upto - from < room ? upto - from : room;
-        memcpy(to, ring->data + at, bytes);
+        memcpy(to, gp_ring_at(ring, from), bytes);
     }
 }
 
 void gp_ring_file_put_aside(gp_thread_t *thread, const gp_recording_t *recording)
 {
     gp_ring_t *ring = &thread->ring;
-    if (file == NULL || !ring->keeps)
+    if (!is_kept || !ring->keeps)
         return;
-    uint64_t noted = file->header.notes[file->header.latest % 2].positions[thread->slot];
+    uint64_t noted = mapped->header.notes[mapped->header.latest % 2].positions[thread->slot];
     if (!gp_writer_is_busy(&recording->writer)) // what was handed over is written
         gp_ring_release(ring, noted);
     uint64_t from = atomic_load_explicit(&ring->tail, memory_order_relaxed);
@@ -245,25 +248,37 @@ void gp_ring_file_put_aside(gp_thread_t *thread, const gp_recording_t *recording
     set_later(&store->used, used);
 }
 
-void gp_ring_file_unlink(void)
+void gp_ring_file_round(void)
 {
-    if (is_there)
-        unlink(path);
-    is_there = false;
+    if (!gp_thread_turn_rings(gp_samples_drain) || is_kept || mapped == NULL)
+        return;
+    munmap(mapped, FILE_BYTES);
+    mapped = NULL;
 }
 
-void gp_ring_file_end(void)
+void gp_ring_file_unlink(void)
 {
-    if (file == NULL)
-        return;
-    gp_ring_file_unlink();
-    gp_samples_note_frames(NULL);
-    gp_thread_keep_rings(NULL, 0);
+    if (atomic_exchange_explicit(&is_there, false, memory_order_relaxed))
+        unlink(path);
+}
+
+bool gp_ring_file_end(void)
+{
+    if (is_kept) {
+        gp_ring_file_unlink();
+        gp_samples_note_frames(NULL);
+        gp_thread_keep_rings(NULL, 0);
+    }
+    is_kept = false;
+    gp_ring_file_round();
+    return mapped == NULL;
 }
 
 void gp_ring_file_in_child(void)
 {
-    is_there = false;
-    file = NULL;
+    if (mapped != NULL)
+        munmap(mapped, FILE_BYTES);
+    mapped = NULL;
+    is_there = is_kept = false;
     gp_samples_note_frames(NULL);
 }

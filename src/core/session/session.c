@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/futex.h"
 #include "collect/collector.h"
@@ -39,6 +42,7 @@ enum {
     FILE_WAITS_AT_END = 600,
     LAST_BYTES = 4096, // of what is written at the end; and for each live coroutine:
     LAST_CORO_BYTES = 64,
+    LEAVE_TRIES = 100,       // to leave the ring file, 1 ms each
     KNOWN_BYTES = 256 << 10, // of records after which it is known how small they become in the file
 };
 
@@ -50,6 +54,7 @@ enum ending { ENDING_NOT, ENDING_ASKED, ENDING_EXIT, ENDING_EXEC };
 
 static const gp_sink_t session_sink, finished_sink;
 static uint64_t flush_ns, last_flush_ns;
+static bool keeps_rings; // where they outlive the process: a kill is to take next to nothing
 static _Atomic bool started;
 static _Atomic bool is_leaving; // of a recording that is over, not everything is taken back yet
 static bool was_started, opened;
@@ -202,9 +207,18 @@ static bool is_time_to_turn(uint64_t now)
     return writer->is_regular && !gp_writer_is_turning(writer) && gp_rotation_is_due(expected_bytes(), now);
 }
 
+// A forked child: most become another program before they have a capture.
+static void open_child(void)
+{
+    gp_session_open_later();
+    if (keeps_rings && gp_session_recording.writer.to_open)
+        gp_ring_file_begin(gp_session_recording.writer.path);
+}
+
 static void end_of_round(void)
 {
     say_last_word();
+    gp_ring_file_round();
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
     bool flushes = atomic_load_explicit(&flushing, memory_order_acquire);
@@ -223,7 +237,7 @@ static void end_of_round(void)
         return;
     }
     if (!opened)
-        gp_session_open_later();
+        open_child();
     opened = true;
     if (flushes)
         gp_session_report_all();
@@ -269,6 +283,18 @@ static void keep_latest(int error)
     keep_path();
 }
 
+// A thread that was in the middle of a record may have had no processor since.
+static void leave_ring_file(bool is_left)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; !is_left && i < LEAVE_TRIES; i++) {
+        syscall(SYS_nanosleep, &pause, NULL);
+        gp_drain_enter();
+        is_left = gp_ring_file_end();
+        gp_drain_leave();
+    }
+}
+
 // The capture is as large as it may be and written, or cannot be written any further: nothing that costs the program
 // anything goes on for it.
 static void after_round(void)
@@ -282,7 +308,7 @@ static void after_round(void)
     finished.is_whole = true;
     finished.is_full = (error == 0 && !is_asked) || (error == -EFBIG && gp_session_recording.writer.max_bytes != 0);
     keep_latest(error);
-    gp_ring_file_end();
+    bool is_left = gp_ring_file_end();
     gp_recording_abandon(&gp_session_recording);
     atomic_store_explicit(&gp_session_recording.writer.error, error, memory_order_relaxed);
     atomic_store_explicit(&started, false, memory_order_release);
@@ -294,11 +320,13 @@ static void after_round(void)
     gp_wait_want(-1);
     gp_session_calls_stop();
     gp_sampler_release(frequency);
+    leave_ring_file(is_left);
     atomic_store_explicit(&is_leaving, false, memory_order_release);
 }
 
 static void finished_round(void)
 {
+    gp_ring_file_round();
     if (atomic_exchange_explicit(&closing, false, memory_order_acquire))
         gp_closing_say(&gp_session_recording, &finished);
 }
@@ -428,6 +456,7 @@ static void take_part(bool is_late)
     if (is_late) {
         gp_session_recording.start_ticks = gp_ticks();
         gp_session_report_anew();
+        gp_ring_file_note(&gp_session_recording);
     }
     was_started = true;
     gp_sink_replace(&finished_sink, &session_sink);
@@ -440,9 +469,10 @@ static void take_part(bool is_late)
 static void set_flush(void)
 {
     bool is_thrifty = gp_budget_ppm() != 0; // half as often, unless the user says how often
-    uint64_t within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6), most_ns = GP_COLLECTOR_ROUND_NS;
-    if (is_thrifty && gp_setting(GP_SETTING_FLUSH_MS) == NULL)
-        within_ns *= 2;
+    uint64_t within_ns = gp_session_flush_within_ns(), most_ns = GP_COLLECTOR_ROUND_NS;
+    bool is_asked_for = within_ns != 0;
+    if (!is_asked_for)
+        within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6) * (is_thrifty ? 2 : 1);
     if (is_thrifty)
         most_ns *= 2;
     uint64_t round_ns = within_ns / 4 < most_ns ? within_ns / 4 : most_ns;
@@ -450,14 +480,16 @@ static void set_flush(void)
     gp_thread_own_hurry(round_ns < GP_COLLECTOR_ROUND_NS);
     gp_session_report_within(round_ns);
     flush_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : within_ns - round_ns;
+    keeps_rings = is_asked_for && flush_ns < GP_COLLECTOR_ROUND_NS;
 }
 
 // Before anything is sampled. Without it, a kill loses what the collector has had no time for.
 static void make_ring_file(void)
 {
     char path[4096];
-    bool is_wanted = gp_setting(GP_SETTING_FLUSH_MS) != NULL && flush_ns < GP_COLLECTOR_ROUND_NS;
-    int error = is_wanted && gp_session_path(path, sizeof(path)) ? gp_ring_file_begin(path) : 0;
+    gp_drain_enter();
+    int error = keeps_rings && gp_session_path(path, sizeof(path)) ? gp_ring_file_begin(path) : 0;
+    gp_drain_leave();
     if (error != 0)
         gp_closing_say_no_rings(error);
 }
@@ -480,8 +512,7 @@ static int start(bool is_late)
         return error;
     frequency = gp_session_frequency();
     set_flush();
-    if (!is_late)
-        make_ring_file();
+    make_ring_file();
     atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
     error = open_and_sample();
     if (error != 0) {
