@@ -49,6 +49,7 @@ typedef struct gp_control_reply {
     uint32_t frequency_hz, clock, engine, threads;
     uint32_t budget_ppm, lowered_hz;      // 0 = there is none; the present rate, 0 = as asked for
     uint32_t budget_processes;            // that share it, this one included
+    uint32_t slowed_percent;              // how much later it looks and writes for the budget's sake; 100 = not at all
     uint32_t delivery_ns;                 // of a signal beside the handler, 0 = not measured
     uint64_t now_ns;                      // CLOCK_MONOTONIC
     uint64_t start_realtime_ns, start_ns; // of the capture; the latter CLOCK_MONOTONIC

@@ -207,6 +207,8 @@ static void print_budget(const gp_control_reply_t *reply)
     printf("  budget   %.4g %% of the CPU time", reply->budget_ppm / 1e4);
     if (reply->lowered_hz != 0)
         printf(", rate lowered to %u Hz to stay within it", reply->lowered_hz);
+    if (reply->slowed_percent > 100)
+        printf(", looked and written %.1f times as seldom", reply->slowed_percent / 100.0);
     if (reply->budget_processes > 1)
         printf(", shared by %u processes", reply->budget_processes);
     if (reply->delivery_ns != 0)
@@ -278,6 +280,7 @@ static void print_status_json(const gp_control_reply_t *reply, pid_t pid)
         gp_json_key_uint(&json, "budget_ppm", reply->budget_ppm);
         gp_json_key_uint(&json, "budget_processes", reply->budget_processes);
         gp_json_key_uint(&json, "lowered_to_hz", reply->lowered_hz);
+        gp_json_key_uint(&json, "slowed_percent", reply->slowed_percent);
         gp_json_key_uint(&json, "signal_ns", reply->delivery_ns);
     }
     gp_json_close(&json, '}');

@@ -51,6 +51,7 @@ static _Atomic unsigned waiting; // threads that wait for the lock
 static _Atomic bool running;     // changed under the sampler lock
 static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
 static _Atomic unsigned stretch = 1; // of the time between two looks at sleepers
+static _Atomic unsigned slowness = 100;
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
@@ -329,10 +330,11 @@ static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
         gp_futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
         return;
     }
-    uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed);
+    uint64_t slow = atomic_load_explicit(&slowness, memory_order_relaxed);
+    uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed) * slow / 100;
     all = all < most_ns ? all : most_ns;
     for (uint64_t waited = 0, step; waited < all; waited += step) {
-        step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) : all;
+        step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) * slow / 100 : all;
         step = step < all ? step : all;
         struct timespec time = {.tv_nsec = (long)step};
         if (gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
@@ -457,6 +459,11 @@ void gp_collector_set_round(uint64_t ns)
 void gp_collector_stretch_looks(unsigned times)
 {
     atomic_store_explicit(&stretch, times, memory_order_relaxed);
+}
+
+void gp_collector_slow_down(unsigned percent)
+{
+    atomic_store_explicit(&slowness, percent, memory_order_relaxed);
 }
 
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])

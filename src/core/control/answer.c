@@ -72,6 +72,7 @@ static void describe(gp_control_reply_t *reply)
     reply->threads = count_threads();
     reply->budget_ppm = gp_budget_ppm();
     reply->lowered_hz = gp_budget_lowered_to();
+    reply->slowed_percent = gp_budget_slowness();
     reply->budget_processes = gp_budget_share_count();
     reply->delivery_ns = (uint32_t)gp_cost_delivery_ns();
     reply->now_ns = gp_clock_ns(CLOCK_MONOTONIC);

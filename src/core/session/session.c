@@ -222,7 +222,7 @@ static void end_of_round(void)
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
     bool flushes = atomic_load_explicit(&flushing, memory_order_acquire);
-    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < flush_ns &&
+    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < flush_ns * gp_budget_slowness() / 100 &&
         gp_writer_pending(&gp_session_recording.writer) < FLUSH_BYTES)
         return;
     if (is_done(end)) {
@@ -480,6 +480,7 @@ static void set_flush(void)
     gp_thread_own_hurry(round_ns < GP_COLLECTOR_ROUND_NS);
     gp_session_report_within(round_ns);
     flush_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : within_ns - round_ns;
+    gp_budget_let_slow_down(!is_asked_for);
     keeps_rings = is_asked_for && flush_ns < GP_COLLECTOR_ROUND_NS;
 }
 
