@@ -44,8 +44,9 @@ typedef struct gp_control_request {
 
 typedef struct gp_control_reply {
     uint32_t magic, version;
-    int32_t error;  // 0, or a negative errno value; -EALREADY: it is in that state already
-    uint32_t state; // enum gp_control_state
+    int32_t error;       // 0, or a negative errno value; -EALREADY: it is in that state already
+    uint32_t state;      // enum gp_control_state
+    int32_t rings_error; // why there is no ring file though there was to be one: a negative errno value, or 0
     uint32_t frequency_hz, clock, engine, threads;
     uint32_t budget_ppm, lowered_hz;      // 0 = there is none; the present rate, 0 = as asked for
     uint32_t budget_processes;            // that share it, this one included

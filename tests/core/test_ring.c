@@ -201,6 +201,17 @@ static void await_turn(turned_t *turned)
     }
 }
 
+// The largest padding behind a position: a record of a producer at most needs some at the end.
+static uint64_t most_padding(const gp_ring_t *ring, uint64_t from)
+{
+    uint64_t most = 0, read = atomic_load(&ring->read);
+    for (const gp_ring_header_t *header; from < read; from += header->bytes) {
+        header = gp_ring_at(ring, from);
+        most = header->committed == GP_RING_PAD && header->bytes > most ? header->bytes : most;
+    }
+    return most;
+}
+
 static void assert_zero(const unsigned char *memory)
 {
     for (int i = 0; i < CAPACITY; i++)
@@ -222,6 +233,7 @@ static void turns_while_records_come(void **state)
         assert_true(gp_ring_is_file(turned.ring, atomic_load(&turned.ring->read)));
         assert_true(atomic_load(&turned.ring->tail) == from || gp_ring_owner(turned.ring)->tail > from);
         assert_zero(turned.ring->data);
+        assert_true(most_padding(turned.ring, atomic_load(&turned.ring->tail)) < CAPACITY / 8);
         for (uint64_t got = turned.got; turned.got < got + 3; gp_ring_relieve(turned.ring))
             take_all(&turned);
         turned.ring->keeps = false;

@@ -17,6 +17,7 @@ enum { SPAN_NS = 200000, SPANS_MAX = 1 << 20 };
 typedef struct done {
     _Atomic uint64_t count;
     uint64_t end_ns[SPANS_MAX]; // CLOCK_MONOTONIC
+    uint64_t ids[SPANS_MAX];
 } done_t;
 
 static uint64_t now_ns(void)
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
         prof_span_t *span = prof_span_begin(PROF_SPAN_REQUEST, argc > 2 ? argv[2] : "one", NULL);
         for (uint64_t until = now_ns() + SPAN_NS; now_ns() < until;)
             ;
+        done->ids[i] = prof_span_id(span);
         prof_span_end(span);
         done->end_ns[i] = now_ns();
         atomic_store_explicit(&done->count, i + 1, memory_order_release);

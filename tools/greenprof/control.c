@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/closing_line.h"
 #include "command.h"
 #include "control.h"
 #include "export/json_text.h"
@@ -92,6 +93,13 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
     return path != NULL ? make_absolute(path, request->path) : 0;
 }
 
+void gp_control_warn_of_rings(const gp_control_reply_t *reply)
+{
+    char line[GP_CLOSING_LINE_SIZE];
+    if (reply->rings_error != 0)
+        fwrite(line, 1, gp_closing_line_no_rings(line, reply->path, -reply->rings_error), stderr);
+}
+
 int gp_command_start(const gp_arguments_t *arguments)
 {
     gp_control_request_t request;
@@ -101,6 +109,7 @@ int gp_command_start(const gp_arguments_t *arguments)
         status = ask(arguments, &request, &reply);
     if (status != 0)
         return status;
+    gp_control_warn_of_rings(&reply);
     printf("recording to ");
     gp_print_text(reply.path);
     printf("\n");

@@ -68,6 +68,7 @@ static void describe(gp_control_reply_t *reply)
     reply->state = latest.state;
     reply->frequency_hz = latest.frequency_hz;
     reply->clock = latest.clock;
+    reply->rings_error = gp_session_rings_error();
     reply->engine = (uint32_t)gp_sampler_engine();
     reply->threads = count_threads();
     reply->budget_ppm = gp_budget_ppm();

@@ -54,6 +54,7 @@ enum ending { ENDING_NOT, ENDING_ASKED, ENDING_EXIT, ENDING_EXEC };
 
 static const gp_sink_t session_sink, finished_sink;
 static uint64_t flush_ns, last_flush_ns;
+static int rings_error;  // why the latest recording has none of them in a file
 static bool keeps_rings; // where they outlive the process: a kill is to take next to nothing
 static _Atomic bool started;
 static _Atomic bool is_leaving; // of a recording that is over, not everything is taken back yet
@@ -484,15 +485,20 @@ static void set_flush(void)
     keeps_rings = is_asked_for && flush_ns < GP_COLLECTOR_ROUND_NS;
 }
 
-// Before anything is sampled. Without it, a kill loses what the collector has had no time for.
-static void make_ring_file(void)
+// Before anything is sampled for it. Without it, a kill loses what the collector has had no time for.
+static void make_ring_file(bool is_late)
 {
     char path[4096];
     gp_drain_enter();
-    int error = keeps_rings && gp_session_path(path, sizeof(path)) ? gp_ring_file_begin(path) : 0;
+    rings_error = keeps_rings && gp_session_path(path, sizeof(path)) ? gp_ring_file_begin(path) : 0;
     gp_drain_leave();
-    if (error != 0)
-        gp_closing_say_no_rings(error);
+    if (rings_error != 0 && !is_late) // else the command says it
+        gp_closing_say_no_rings(rings_error);
+}
+
+int gp_session_rings_error(void)
+{
+    return rings_error;
 }
 
 static int open_and_sample(void)
@@ -513,7 +519,7 @@ static int start(bool is_late)
         return error;
     frequency = gp_session_frequency();
     set_flush();
-    make_ring_file();
+    make_ring_file(is_late);
     atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
     error = open_and_sample();
     if (error != 0) {

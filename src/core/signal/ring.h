@@ -214,15 +214,20 @@ static inline bool gp_ring_has_turned(const gp_ring_t *ring)
     return atomic_load_explicit(&ring->tail, memory_order_relaxed) >= gp_ring_start(ring);
 }
 
-// Bring the head nearer to the turn, by padding: half of the ring at most, where there is room for as much again. What
-// is there is to be read then. Collector only.
+// Bring the head nearer to the turn, by padding, none of which is behind it: half of the ring at most, where there is
+// room for nearly as much again. What is there is to be read then. Collector only.
 static inline void gp_ring_hasten(gp_ring_t *ring)
 {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), start = gp_ring_start(ring);
-    if (head >= start || gp_ring_fill(ring) > ring->capacity / 8)
-        return;
-    uint64_t room = ring->capacity - (head & (ring->capacity - 1)), most = ring->capacity / 2;
-    void *padding = gp_ring_reserve(ring, (uint32_t)(room < most ? room : most));
-    if (padding != NULL)
-        gp_ring_commit(padding, GP_RING_PAD);
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), start = gp_ring_start(ring), bytes;
+    do {
+        if (head >= start || gp_ring_fill(ring) > ring->capacity / 8)
+            return;
+        uint64_t room = ring->capacity - (head & (ring->capacity - 1)), most = ring->capacity / 2;
+        bytes = room < most ? room : most;
+        // The thread, and its handler, compete.
+    } while (!atomic_compare_exchange_weak_explicit(&ring->head, &head, head + bytes, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    gp_ring_header_t *header = gp_ring_at(ring, head);
+    header->bytes = (uint32_t)bytes;
+    gp_ring_commit(header, GP_RING_PAD);
 }
