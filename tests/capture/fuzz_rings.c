@@ -79,7 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     set_fixed(&file->header);
     file->header.latest = 1;
     int result = gp_recovery_rings_take(&rings, file, FILE_BYTES, capture, &header);
-    if (result == 0 && rings->samples + rings->waits + rings->spans > (RING_BYTES + STORE_BYTES) / sizeof(gp_ring_file_record_t))
+    if (result == 0 &&
+        rings->samples + rings->waits + rings->spans > (RING_BYTES + STORE_BYTES) / sizeof(gp_ring_file_record_t))
         abort();
     if (result == 0)
         gp_recovery_rings_free(rings);

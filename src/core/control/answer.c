@@ -15,6 +15,7 @@
 #include "session/budget.h"
 #include "session/budget_share.h"
 #include "session/session.h"
+#include "session/session_flush.h"
 #include "signal/ticks.h"
 
 enum {

@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/futex.h"
 #include "collect/collector.h"
@@ -17,7 +14,6 @@
 #include "coro/registry.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
-#include "session/budget.h"
 #include "session/census_service.h"
 #include "session/closing.h"
 #include "session/follow.h"
@@ -26,6 +22,7 @@
 #include "session/rotation.h"
 #include "session/session_calls.h"
 #include "session/session_file.h"
+#include "session/session_flush.h"
 #include "session/session_records.h"
 #include "session/session_report.h"
 #include "session/span_listen.h"
@@ -53,9 +50,7 @@ enum {
 enum ending { ENDING_NOT, ENDING_ASKED, ENDING_EXIT, ENDING_EXEC };
 
 static const gp_sink_t session_sink, finished_sink;
-static uint64_t flush_ns, last_flush_ns;
-static int rings_error;  // why the latest recording has none of them in a file
-static bool keeps_rings; // where they outlive the process: a kill is to take next to nothing
+static uint64_t last_flush_ns;
 static _Atomic bool started;
 static _Atomic bool is_leaving; // of a recording that is over, not everything is taken back yet
 static bool was_started, opened;
@@ -208,14 +203,6 @@ static bool is_time_to_turn(uint64_t now)
     return writer->is_regular && !gp_writer_is_turning(writer) && gp_rotation_is_due(expected_bytes(), now);
 }
 
-// A forked child: most become another program before they have a capture.
-static void open_child(void)
-{
-    gp_session_open_later();
-    if (keeps_rings && gp_session_recording.writer.to_open)
-        gp_ring_file_begin(gp_session_recording.writer.path);
-}
-
 static void end_of_round(void)
 {
     say_last_word();
@@ -223,7 +210,7 @@ static void end_of_round(void)
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
     bool flushes = atomic_load_explicit(&flushing, memory_order_acquire);
-    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < flush_ns * gp_budget_slowness() / 100 &&
+    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < gp_session_flush_every_ns() &&
         gp_writer_pending(&gp_session_recording.writer) < FLUSH_BYTES)
         return;
     if (is_done(end)) {
@@ -238,7 +225,7 @@ static void end_of_round(void)
         return;
     }
     if (!opened)
-        open_child();
+        gp_session_open_in_child();
     opened = true;
     if (flushes)
         gp_session_report_all();
@@ -284,18 +271,6 @@ static void keep_latest(int error)
     keep_path();
 }
 
-// A thread that was in the middle of a record may have had no processor since.
-static void leave_ring_file(bool is_left)
-{
-    struct timespec pause = {.tv_nsec = 1000000};
-    for (int i = 0; !is_left && i < LEAVE_TRIES; i++) {
-        syscall(SYS_nanosleep, &pause, NULL);
-        gp_drain_enter();
-        is_left = gp_ring_file_end();
-        gp_drain_leave();
-    }
-}
-
 // The capture is as large as it may be and written, or cannot be written any further: nothing that costs the program
 // anything goes on for it.
 static void after_round(void)
@@ -321,7 +296,7 @@ static void after_round(void)
     gp_wait_want(-1);
     gp_session_calls_stop();
     gp_sampler_release(frequency);
-    leave_ring_file(is_left);
+    gp_session_rings_leave(is_left);
     atomic_store_explicit(&is_leaving, false, memory_order_release);
 }
 
@@ -465,42 +440,6 @@ static void take_part(bool is_late)
     gp_drain_leave();
 }
 
-// What happens right after a round is taken by the next one, and written then. Where it is to be written soon, it is
-// looked four times as often: a busy machine may let the threads wait for some milliseconds each.
-static void set_flush(void)
-{
-    bool is_thrifty = gp_budget_ppm() != 0; // half as often, unless the user says how often
-    uint64_t within_ns = gp_session_flush_within_ns(), most_ns = GP_COLLECTOR_ROUND_NS;
-    bool is_asked_for = within_ns != 0;
-    if (!is_asked_for)
-        within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6) * (is_thrifty ? 2 : 1);
-    if (is_thrifty)
-        most_ns *= 2;
-    uint64_t round_ns = within_ns / 4 < most_ns ? within_ns / 4 : most_ns;
-    gp_collector_set_round(round_ns);
-    gp_thread_own_hurry(round_ns < GP_COLLECTOR_ROUND_NS);
-    gp_session_report_within(round_ns);
-    flush_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : within_ns - round_ns;
-    gp_budget_let_slow_down(!is_asked_for);
-    keeps_rings = is_asked_for && flush_ns < GP_COLLECTOR_ROUND_NS;
-}
-
-// Before anything is sampled for it. Without it, a kill loses what the collector has had no time for.
-static void make_ring_file(bool is_late)
-{
-    char path[4096];
-    gp_drain_enter();
-    rings_error = keeps_rings && gp_session_path(path, sizeof(path)) ? gp_ring_file_begin(path) : 0;
-    gp_drain_leave();
-    if (rings_error != 0 && !is_late) // else the command says it
-        gp_closing_say_no_rings(rings_error);
-}
-
-int gp_session_rings_error(void)
-{
-    return rings_error;
-}
-
 static int open_and_sample(void)
 {
     int error = gp_sampler_acquire(frequency);
@@ -518,8 +457,8 @@ static int start(bool is_late)
     if (error != 0)
         return error;
     frequency = gp_session_frequency();
-    set_flush();
-    make_ring_file(is_late);
+    gp_session_flush_set();
+    gp_session_rings_make(is_late);
     atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
     error = open_and_sample();
     if (error != 0) {

@@ -32,9 +32,6 @@ typedef struct gp_session_latest { // the present capture, or the one before
 
 void gp_session_status(gp_session_latest_t *status);
 
-// Why the latest recording has no ring file though it was to have one: a negative errno value; 0 = it has, or was not.
-int gp_session_rings_error(void);
-
 // What the process does, for the capture if there is one. In a forked child, after sampling was set up anew, under the
 // sampler lock; before an exec; and at exit() or _exit(), which may come from a signal handler.
 void gp_session_in_child(void);
