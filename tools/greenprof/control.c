@@ -96,8 +96,10 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
 void gp_control_warn_of_rings(const gp_control_reply_t *reply)
 {
     char line[GP_CLOSING_LINE_SIZE];
-    if (reply->rings_error != 0)
-        fwrite(line, 1, gp_closing_line_no_rings(line, reply->path, -reply->rings_error), stderr);
+    if (reply->rings_error == 0)
+        return;
+    size_t length = gp_closing_line_no_rings(line, reply->path, -reply->rings_error);
+    fwrite(line, 1, length, stderr);
 }
 
 int gp_command_start(const gp_arguments_t *arguments)
