@@ -4,146 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "capture/intern.h"
-#include "capture/ring_file.h"
 #include "capture/ring_known.h"
+#include "capture/ring_walk.h"
 
-enum { RING_BYTES_MAX = 1 << 24, DEPTH_MAX = 4096 };
-
-typedef struct taken { // a record, as it is found
-    const gp_ring_file_record_t *record;
-    uint32_t thread;  // whose it is: index; 0 = not known
-    uint64_t root_id; // of its own stack
-    uint32_t tid;
-} taken_t;
+typedef gp_ring_taken_t taken_t;
 
 typedef struct reading {
     gp_recovery_rings_t *rings;
     gp_ring_known_t known;
     gp_intern_t stacks;
-    const gp_ring_file_t *file;
-    const gp_ring_file_note_t *note;
-    size_t slot_bytes;
-    gp_loc_t locs[DEPTH_MAX + 3];
+    gp_ring_walk_t walk;
+    gp_loc_t locs[GP_RING_WALK_DEPTH_MAX + 3];
     bool is_short; // of memory
 } reading_t;
-
-typedef void visit_t(reading_t *reading, const taken_t *taken);
-
-static int read_whole(int fd, void *to, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t got = pread(fd, (char *)to + done, bytes - done, (off_t)done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? -errno : -ENOMSG;
-        done += (size_t)got;
-    }
-    return 0;
-}
-
-static bool is_known(const gp_ring_file_header_t *header)
-{
-    uint32_t ring = header->ring_bytes, owner = header->owner_bytes;
-    return memcmp(header->magic, GP_RING_FILE_MAGIC, sizeof(header->magic)) == 0 &&
-           header->version == GP_RING_FILE_VERSION && header->header_bytes == sizeof(gp_ring_file_t) &&
-           header->slots == GP_RING_FILE_SLOTS && ring >= 4096 && ring <= RING_BYTES_MAX && (ring & (ring - 1)) == 0 &&
-           owner >= sizeof(gp_ring_file_owner_t) && owner <= RING_BYTES_MAX && owner % 8 == 0;
-}
-
-static size_t bytes_of(const gp_ring_file_header_t *header)
-{
-    return header->header_bytes + (size_t)header->slots * ((size_t)header->owner_bytes + header->ring_bytes);
-}
-
-static int load(int fd, gp_ring_file_t **file, size_t *bytes)
-{
-    gp_ring_file_header_t header;
-    int error = read_whole(fd, &header, sizeof(header));
-    if (error == 0 && !is_known(&header))
-        error = -ENOMSG;
-    if (error != 0)
-        return error;
-    *bytes = bytes_of(&header);
-    *file = malloc(*bytes);
-    return *file != NULL ? read_whole(fd, *file, *bytes) : -ENOMEM;
-}
-
-static const gp_ring_file_owner_t *owner_of(const reading_t *reading, uint32_t slot)
-{
-    const unsigned char *slots = (const unsigned char *)reading->file + sizeof(gp_ring_file_t);
-    return (const void *)(slots + slot * reading->slot_bytes);
-}
-
-static enum gp_chunk_type chunk_of(uint32_t type)
-{
-    switch (type) {
-    case GP_RING_FILE_SAMPLE:
-    case GP_RING_FILE_WAIT:
-        return GP_CHUNK_SAMPLES;
-    case GP_RING_FILE_ACTIVITY:
-        return GP_CHUNK_ACTIVITIES;
-    case GP_RING_FILE_SPAN:
-        return GP_CHUNK_SPANS;
-    default: // of no use without what the process knew
-        return GP_CHUNK_END;
-    }
-}
-
-static bool fits(const gp_ring_file_record_t *record)
-{
-    uint64_t bytes = record->bytes;
-    const gp_ring_file_sample_t *sample = (const void *)record;
-    const gp_ring_file_span_t *span = (const void *)record;
-    switch (record->committed) {
-    case GP_RING_FILE_SAMPLE:
-    case GP_RING_FILE_WAIT:
-        return bytes >= sizeof(*sample) && sample->depth <= DEPTH_MAX &&
-               bytes >= sizeof(*sample) + sample->depth * sizeof(sample->frames[0]);
-    case GP_RING_FILE_ACTIVITY:
-        return bytes >= sizeof(gp_ring_file_activity_t);
-    case GP_RING_FILE_SPAN:
-        return bytes >= sizeof(*span) &&
-               bytes >= offsetof(gp_ring_file_span_t, text) + (size_t)span->name_len + span->fields_len;
-    default:
-        return false;
-    }
-}
-
-// The committed records of a ring that the capture may not have, the oldest first. One that was begun and never
-// completed says how long it is, or is the last.
-static void walk(reading_t *reading, uint32_t slot, bool all, visit_t *visit)
-{
-    const gp_ring_file_owner_t *owner = owner_of(reading, slot);
-    const gp_ring_file_header_t *header = &reading->file->header;
-    const unsigned char *data = (const unsigned char *)owner + header->owner_bytes;
-    uint64_t at = owner->tail, noted = reading->note->positions[slot], mask = header->ring_bytes - 1;
-    if (owner->index[0] == 0 || at % 8 != 0)
-        return;
-    for (uint64_t seen = 0; seen < header->ring_bytes;) {
-        const gp_ring_file_record_t *record = (const void *)(data + (at & mask));
-        if (record->bytes < sizeof(*record) || record->bytes % 8 != 0 ||
-            record->bytes > header->ring_bytes - (at & mask))
-            return;
-        bool is_new = all || at >= noted || !reading->known.has[chunk_of(record->committed)];
-        int whose = at < owner->since;
-        taken_t taken = {record, owner->index[whose], owner->root_id[whose], owner->tids[whose]};
-        if (is_new && taken.thread != 0 && fits(record))
-            visit(reading, &taken);
-        at += record->bytes;
-        seen += record->bytes;
-    }
-}
-
-static void walk_all(reading_t *reading, bool all, visit_t *visit)
-{
-    for (uint32_t slot = 0; slot < GP_RING_FILE_SLOTS; slot++)
-        walk(reading, slot, all, visit);
-}
 
 static void need(reading_t *reading, uint64_t coro_id, const uint64_t trace[2], uint32_t thread)
 {
@@ -155,8 +31,9 @@ static void need(reading_t *reading, uint64_t coro_id, const uint64_t trace[2], 
     reading->is_short |= !has_room;
 }
 
-static void note_needs(reading_t *reading, const taken_t *taken)
+static void note_needs(void *context, const taken_t *taken)
 {
+    reading_t *reading = context;
     const gp_ring_file_activity_t *activity = (const void *)taken->record;
     const gp_ring_file_sample_t *sample = (const void *)taken->record;
     const gp_ring_file_span_t *span = (const void *)taken->record;
@@ -182,12 +59,12 @@ static void *add(reading_t *reading, enum gp_chunk_type type, size_t bytes)
 
 static uint64_t ticks_to_ns(const reading_t *reading, uint64_t ticks)
 {
-    return (uint64_t)(((unsigned __int128)ticks * reading->file->header.tick_mult) >> 32);
+    return (uint64_t)(((unsigned __int128)ticks * reading->walk.file->header.tick_mult) >> 32);
 }
 
 static uint64_t since(reading_t *reading, uint64_t ticks)
 {
-    return ticks > reading->note->start_ticks ? ticks_to_ns(reading, ticks - reading->note->start_ticks) : 0;
+    return ticks > reading->walk.note->start_ticks ? ticks_to_ns(reading, ticks - reading->walk.note->start_ticks) : 0;
 }
 
 static void note_time(reading_t *reading, uint64_t time_ns)
@@ -238,7 +115,8 @@ static bool is_within(const uint64_t range[2], uint64_t pc)
 
 static gp_loc_t locate_language(reading_t *reading, uint64_t word)
 {
-    const gp_frame_place_t *place = gp_frame_table_slot((gp_frame_place_t *)(uintptr_t)reading->file->frames, word);
+    const gp_frame_place_t *place =
+        gp_frame_table_slot((gp_frame_place_t *)(uintptr_t)reading->walk.file->frames, word);
     if (place->word != word)
         return unknown(reading);
     bool is_there = GP_LOC_MODULE(place->loc) != GP_MODULE_LANGUAGE ||
@@ -255,7 +133,7 @@ static gp_loc_t locate(reading_t *reading, uint64_t word)
     const gp_ring_known_module_t *module = gp_ring_known_module_at(&reading->known, word);
     if (module == NULL)
         return unknown(reading);
-    return module->is_own || is_within(reading->file->header.own, word)
+    return module->is_own || is_within(reading->walk.file->header.own, word)
                ? (gp_loc_t)LOC_OWN
                : GP_LOC(module->record.id, word - module->record.bias);
 }
@@ -269,7 +147,7 @@ static size_t locate_frames(reading_t *reading, const gp_ring_file_sample_t *sam
         if (word & GP_RING_FILE_LANGUAGE_FRAME && loc == LOC_CUT)
             break;
         if (loc == LOC_OWN) { // what is called on behalf of its caller is the caller's time
-            if (!(word & GP_RING_FILE_LANGUAGE_FRAME) && !is_within(reading->file->header.entry, word))
+            if (!(word & GP_RING_FILE_LANGUAGE_FRAME) && !is_within(reading->walk.file->header.entry, word))
                 depth = 0;
             continue;
         }
@@ -490,8 +368,9 @@ static void take_span(reading_t *reading, const taken_t *taken)
     note_span(reading, mark->id);
 }
 
-static void take(reading_t *reading, const taken_t *taken)
+static void take(void *context, const taken_t *taken)
 {
+    reading_t *reading = context;
     gp_ring_known_thread_t *thread = gp_ring_known_need_thread(&reading->known, taken->thread);
     if (thread != NULL && !thread->is_there && thread->record.tid == 0) {
         thread->record.tid = taken->tid;
@@ -536,26 +415,16 @@ static void add_sums(reading_t *reading)
         record->time_ns = reading->rings->last_ns;
 }
 
-static int choose_notes(reading_t *reading, const gp_file_header_t *capture)
-{
-    const gp_ring_file_header_t *header = &reading->file->header;
-    reading->note = &header->notes[header->latest % 2];
-    reading->known.first_sequence = reading->note->first_sequence;
-    bool is_its = header->pid == capture->pid && header->latest != 0 &&
-                  reading->note->start_realtime_ns == capture->start_realtime_ns;
-    return is_its ? 0 : -ESTALE;
-}
-
 static int read_records(reading_t *reading, int fd)
 {
     char error[GP_READER_ERROR_SIZE];
-    reading->slot_bytes = (size_t)reading->file->header.owner_bytes + reading->file->header.ring_bytes;
-    walk_all(reading, true, note_needs);
+    gp_ring_walk(&reading->walk, NULL, note_needs, reading);
+    reading->known.first_sequence = reading->walk.note->first_sequence;
     int result = gp_ring_known_read(&reading->known, fd, error);
     if (result < 0)
         return result;
     reading->stacks.last = reading->known.last_stack;
-    walk_all(reading, false, take);
+    gp_ring_walk(&reading->walk, reading->known.has, take, reading);
     if (reading->rings->samples + reading->rings->waits + reading->rings->spans > 0)
         add_sums(reading);
     return reading->is_short ? -ENOMEM : 0;
@@ -569,15 +438,12 @@ int gp_recovery_rings_take(gp_recovery_rings_t **rings, const gp_ring_file_t *fi
     int result = reading != NULL && made != NULL ? 0 : -ENOMEM;
     if (made != NULL)
         made->writer = (gp_writer_t)GP_WRITER_INIT;
-    if (result == 0 && (bytes < sizeof(*file) || !is_known(&file->header) || bytes < bytes_of(&file->header)))
-        result = -ENOMSG;
+    if (result == 0)
+        result = gp_ring_walk_begin(&reading->walk, file, bytes, header);
     if (result == 0) {
         reading->rings = made;
-        reading->file = file;
-        result = choose_notes(reading, header);
-    }
-    if (result == 0)
         result = read_records(reading, fd);
+    }
     if (result == 0) {
         *rings = made;
         made = NULL;
@@ -595,7 +461,7 @@ int gp_recovery_rings_read(gp_recovery_rings_t **rings, int rings_fd, int fd, co
 {
     gp_ring_file_t *file = NULL;
     size_t bytes = 0;
-    int result = load(rings_fd, &file, &bytes);
+    int result = gp_ring_walk_load(rings_fd, &file, &bytes);
     if (result == 0)
         result = gp_recovery_rings_take(rings, file, bytes, fd, header);
     free(file);

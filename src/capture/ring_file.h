@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The ring file (CAPTURE.rings), slot by slot: what a process that is to lose nothing when it is killed has beside its
-// capture while it runs. Version 1.
+// capture while it runs. Version 2.
 //
 // It is memory of the process, mapped, and as old as the kill: a header, a table of frames, and the rings of threads.
 // Records of rings go to the capture in hand-overs; before the first chunk of one is written, a note is made of which
@@ -10,6 +10,11 @@
 //   in the capture, as the hand-over is half written at most;
 //   behind it: nothing is.
 // A note is made beside the one before, and counts as soon as `latest` says so.
+//
+// Where a ring needs its room before what was read of it is in the capture, that is put aside, behind the slots: in the
+// store of the note that was the latest then, notes taking turns. So a store's records are of the hand-over of that
+// note, from the block's position `noted` on of the next one, and are in the capture once there is a further note. What
+// a ring still has, as its tail says, counts there.
 // Pointers and program counters are the process'. Integers are as the machine has them; the file is read there.
 #pragma once
 
@@ -20,10 +25,11 @@
 
 #define GP_RING_FILE_SUFFIX  ".rings"
 #define GP_RING_FILE_MAGIC   "GRNRING\n" // 8 bytes, no NUL; written last
-#define GP_RING_FILE_VERSION 1u
+#define GP_RING_FILE_VERSION 2u
 
 enum {
-    GP_RING_FILE_SLOTS = 64, // threads at a time
+    GP_RING_FILE_SLOTS = 64,            // threads at a time
+    GP_RING_FILE_STORE_BYTES = 2 << 20, // of each of the two stores
 };
 
 typedef struct gp_ring_file_note {
@@ -41,6 +47,7 @@ typedef struct gp_ring_file_header {
     uint64_t tick_mult;               // ns = ticks * tick_mult >> 32
     uint64_t own[2], entry[2];        // [lo, hi) of code that is greenprof's, and that a thread's stack begins with
     uint64_t latest;                  // number of the latest note: notes[latest % 2]
+    uint64_t store_bytes;             // GP_RING_FILE_STORE_BYTES; the stores are behind the slots
     gp_ring_file_note_t notes[2];
 } gp_ring_file_header_t;
 
@@ -57,6 +64,17 @@ typedef struct gp_ring_file_owner {
     uint64_t tail, since, root_id[2];
     uint32_t index[2], tids[2];
 } gp_ring_file_owner_t;
+
+typedef struct gp_ring_file_store {
+    uint64_t note; // number; its stores[note % 2]
+    uint64_t used; // bytes of blocks behind this
+} gp_ring_file_store_t;
+
+typedef struct gp_ring_file_block { // records of a ring, behind this
+    uint64_t from, noted;           // position of the first, and that of the ring in the note
+    uint32_t bytes, slot;           // of the records
+    gp_ring_file_owner_t owner;     // as it was
+} gp_ring_file_block_t;
 
 enum gp_ring_file_type {
     GP_RING_FILE_PAD = 1,

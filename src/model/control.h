@@ -17,7 +17,7 @@
 enum {
     GP_CONTROL_MAGIC = 0x43475052,
     GP_CONTROL_VERSION = 4,
-    GP_CONTROL_PATH_SIZE = 3032,
+    GP_CONTROL_PATH_SIZE = 3024,
     GP_CONTROL_NAME_SIZE = 48,
     GP_CONTROL_NONCE_BYTES = 32,
     GP_CONTROL_MAC_BYTES = 32,
@@ -47,9 +47,10 @@ typedef struct gp_control_request {
     uint32_t frequency_hz;             // START; 0 = as the environment says
     int32_t clock;                     // START; enum prof_clock, -1 = as the environment says
     uint32_t budget_ppm;               // START; millionths of the program's CPU time, 0 = as the environment says
+    uint32_t flush_ms;                 // START; 5 to 60000, 0 = as the environment says
     uint32_t lease_ms;                 // TOP: how long to keep ledgers for a further request
     char path[GP_CONTROL_PATH_SIZE];   // START; absolute, ended by a 0; "" = as the environment says, but a new file
-    uint32_t unused[2];                // 0
+    uint32_t unused[3];                // 0
     uint8_t mac[GP_CONTROL_MAC_BYTES]; // of all before it; without meaning where the process has no key
 } gp_control_request_t;
 
@@ -59,10 +60,12 @@ typedef struct gp_control_reply {
     // it has keys, and the request is not signed; -EKEYREJECTED: none of its keys signed it; -EKEYREVOKED: it should
     // have keys, and could not read them.
     int32_t error;
-    uint32_t state; // enum gp_control_state
+    uint32_t state;      // enum gp_control_state
+    int32_t rings_error; // why there is no ring file though there was to be one: a negative errno value, or 0
     uint32_t frequency_hz, clock, engine, threads;
     uint32_t budget_ppm, lowered_hz;       // 0 = there is none; the present rate, 0 = as asked for
     uint32_t budget_processes;             // that share it, this one included
+    uint32_t slowed_percent;               // how much later it looks and writes for the budget's sake; 100 = not at all
     uint32_t delivery_ns;                  // of a signal beside the handler, 0 = not measured
     uint64_t now_ns;                       // CLOCK_MONOTONIC
     uint64_t start_realtime_ns, start_ns;  // of the capture; the latter CLOCK_MONOTONIC

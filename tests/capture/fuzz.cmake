@@ -31,6 +31,6 @@ fuzz_target(payload corpus_payload ${writer})
 fuzz_target(texts corpus_texts ${tools}/time_text.c ${tools}/restriction.c)
 fuzz_target(options corpus_options ${tools}/options.c ${tools}/option_table.c ${tools}/sort_key.c ${tools}/nearest.c)
 
-set(recovery ${PROJECT_SOURCE_DIR}/src/capture/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/recovery_rings.c
+set(recovery ${PROJECT_SOURCE_DIR}/src/capture/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/ring_walk.c ${PROJECT_SOURCE_DIR}/src/capture/recovery_rings.c
     ${PROJECT_SOURCE_DIR}/src/capture/intern.c)
 fuzz_target(rings corpus_rings ${writer} ${recovery})

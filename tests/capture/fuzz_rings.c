@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fuzz target: a ring file. The input is its header from the notes on, then the first slot's owner, then its ring.
+// Fuzz target: a ring file. The input is its header from the notes on, then the first slot's owner, then its ring, then
+// the store of the latest note.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,7 +9,13 @@
 #include "capture/recovery_rings.h"
 #include "fuzz.h"
 
-enum { RING_BYTES = 4096, SLOT_BYTES = sizeof(gp_ring_file_owner_t) + RING_BYTES, PID = 7, START_NS = 1000 };
+enum {
+    RING_BYTES = 4096,
+    SLOT_BYTES = sizeof(gp_ring_file_owner_t) + RING_BYTES,
+    STORE_BYTES = 2048,
+    PID = 7,
+    START_NS = 1000,
+};
 
 static gp_file_header_t capture_header(void)
 {
@@ -45,13 +52,14 @@ static void set_fixed(gp_ring_file_header_t *header)
     header->slots = GP_RING_FILE_SLOTS;
     header->owner_bytes = sizeof(gp_ring_file_owner_t);
     header->ring_bytes = RING_BYTES;
+    header->store_bytes = STORE_BYTES;
     for (int i = 0; i < 2; i++)
         header->notes[i].start_realtime_ns = START_NS;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { FILE_BYTES = sizeof(gp_ring_file_t) + GP_RING_FILE_SLOTS * SLOT_BYTES };
+    enum { FILE_BYTES = sizeof(gp_ring_file_t) + GP_RING_FILE_SLOTS * SLOT_BYTES + 2 * STORE_BYTES };
     static gp_ring_file_t *file;
     static int capture = -1;
     gp_recovery_rings_t *rings = NULL;
@@ -65,10 +73,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(slot, 0, SLOT_BYTES);
     size_t used = take(&file->header.tick_mult, 3 * sizeof(uint64_t), data, size);
     used += take(slot, SLOT_BYTES, data + used, size - used);
+    unsigned char *store = slot + GP_RING_FILE_SLOTS * SLOT_BYTES + STORE_BYTES;
+    memset(store, 0, STORE_BYTES);
+    take(store, STORE_BYTES, data + used, size - used);
     set_fixed(&file->header);
     file->header.latest = 1;
     int result = gp_recovery_rings_take(&rings, file, FILE_BYTES, capture, &header);
-    if (result == 0 && rings->samples + rings->waits + rings->spans > RING_BYTES / sizeof(gp_ring_file_record_t))
+    if (result == 0 &&
+        rings->samples + rings->waits + rings->spans > (RING_BYTES + STORE_BYTES) / sizeof(gp_ring_file_record_t))
         abort();
     if (result == 0)
         gp_recovery_rings_free(rings);

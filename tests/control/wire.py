@@ -10,11 +10,12 @@ from support import Case
 
 MAGIC, VERSION = 0x43475052, 4
 STATUS, START, STOP, DUMP, TOP, DETACH, HELLO = range(7)
-PATH_SIZE, MAC_BYTES, NONCE_BYTES = 3032, 32, 32
+PATH_SIZE, MAC_BYTES, NONCE_BYTES = 3024, 32, 32
 
 
-def request(command=STATUS, magic=MAGIC, version=VERSION, frequency=0, clock=-1, budget=0, lease=0, path=b"", mac=b""):
-    return struct.pack(f"<IIIIiII{PATH_SIZE}s8x{MAC_BYTES}s", magic, version, command, frequency, clock, budget, lease, path, mac)
+def request(command=STATUS, magic=MAGIC, version=VERSION, frequency=0, clock=-1, budget=0, flush=0, lease=0, path=b"", mac=b""):
+    return struct.pack(f"<IIIIiIII{PATH_SIZE}s12x{MAC_BYTES}s", magic, version, command, frequency, clock, budget, flush, lease, path,
+                       mac)
 
 
 def sign(key, nonce, packet):

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The ring: order, wrap-around, a full ring, records committed out of order.
+// The ring: order, wrap-around, a full ring, records committed out of order; what is kept; turns from one memory to
+// another while records come.
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "cmocka_all.h"
@@ -110,7 +112,8 @@ static gp_ring_t *make_kept(void)
 {
     gp_ring_t *ring = calloc(1, sizeof(*ring));
     unsigned char *memory = calloc(1, GP_RING_OWNER_BYTES + CAPACITY);
-    *ring = (gp_ring_t){.data = memory + GP_RING_OWNER_BYTES, .capacity = CAPACITY, .is_file = true, .keeps = true};
+    *ring = (gp_ring_t){.capacity = CAPACITY, .keeps = true};
+    atomic_store(&ring->file, memory + GP_RING_OWNER_BYTES);
     return ring;
 }
 
@@ -133,7 +136,7 @@ static uint64_t put_and_get(gp_ring_t *ring, uint64_t value, unsigned count)
 
 static uint32_t committed_at(const gp_ring_t *ring, uint64_t position)
 {
-    return ((gp_ring_header_t *)(void *)(ring->data + (position & (CAPACITY - 1))))->committed;
+    return gp_ring_at(ring, position)->committed;
 }
 
 static void keeps_what_was_read_until_it_is_released(void **state)
@@ -150,13 +153,132 @@ static void keeps_what_was_read_until_it_is_released(void **state)
         assert_int_equal(gp_ring_owner(ring)->tail, upto);
         assert_int_equal(committed_at(ring, tail), 0);
         assert_int_equal(committed_at(ring, upto), GP_RING_SAMPLE);
-        gp_ring_relieve(ring); // there is room
-        assert_int_equal(gp_ring_fill(ring), CAPACITY / 2);
+        assert_false(gp_ring_is_pressed(ring));
         value = put_and_get(ring, value, 3);
+        assert_true(gp_ring_is_pressed(ring));
+        assert_int_equal(gp_ring_fill(ring), CAPACITY / 8 * 7);
         gp_ring_relieve(ring);
         assert_int_equal(gp_ring_fill(ring), 0);
     }
     free_kept(ring);
+}
+
+typedef struct turned {
+    gp_ring_t *ring;
+    _Atomic bool is_over;
+    uint64_t put, refused; // by the producer
+    uint64_t got;          // by the collector
+} turned_t;
+
+static void *produce(void *argument)
+{
+    turned_t *turned = argument;
+    unsigned seed = 1;
+    while (!atomic_load_explicit(&turned->is_over, memory_order_relaxed)) {
+        record_t *record = put(turned->ring, turned->put, (uint32_t)rand_r(&seed) % 8);
+        if (record != NULL) {
+            gp_ring_commit(record, GP_RING_SAMPLE);
+            turned->put++;
+        } else {
+            turned->refused++;
+        }
+    }
+    return NULL;
+}
+
+static void take_all(turned_t *turned)
+{
+    for (uint64_t value; (value = get(turned->ring)) != UINT64_MAX;)
+        if (value != turned->got++)
+            abort(); // assertions are the main thread's
+}
+
+static void await_turn(turned_t *turned)
+{
+    while (!gp_ring_has_turned(turned->ring)) {
+        gp_ring_hasten(turned->ring);
+        take_all(turned);
+    }
+}
+
+// The largest padding behind a position: a record of a producer at most needs some at the end.
+static uint64_t most_padding(const gp_ring_t *ring, uint64_t from)
+{
+    uint64_t most = 0, read = atomic_load(&ring->read);
+    for (const gp_ring_header_t *header; from < read; from += header->bytes) {
+        header = gp_ring_at(ring, from);
+        most = header->committed == GP_RING_PAD && header->bytes > most ? header->bytes : most;
+    }
+    return most;
+}
+
+static void assert_zero(const unsigned char *memory)
+{
+    for (int i = 0; i < CAPACITY; i++)
+        assert_int_equal(memory[i], 0);
+}
+
+// What is in a ring's memory after it has turned to another, or before, is nothing.
+static void turns_while_records_come(void **state)
+{
+    (void)state;
+    turned_t turned = {.ring = make_ring()};
+    unsigned char *memory = calloc(1, GP_RING_OWNER_BYTES + CAPACITY), *file = memory + GP_RING_OWNER_BYTES;
+    pthread_t producer;
+    assert_int_equal(pthread_create(&producer, NULL, produce, &turned), 0);
+    for (int round = 0; round < 200; round++) {
+        uint64_t from = gp_ring_turn(turned.ring, file);
+        assert_int_equal(from % CAPACITY, 0);
+        await_turn(&turned);
+        assert_true(gp_ring_is_file(turned.ring, atomic_load(&turned.ring->read)));
+        assert_true(atomic_load(&turned.ring->tail) == from || gp_ring_owner(turned.ring)->tail > from);
+        assert_zero(turned.ring->data);
+        assert_true(most_padding(turned.ring, atomic_load(&turned.ring->tail)) < CAPACITY / 8);
+        for (uint64_t got = turned.got; turned.got < got + 3; gp_ring_relieve(turned.ring))
+            take_all(&turned);
+        turned.ring->keeps = false;
+        gp_ring_relieve(turned.ring);
+        gp_ring_turn(turned.ring, NULL);
+        await_turn(&turned);
+        assert_false(gp_ring_is_file(turned.ring, atomic_load(&turned.ring->read)));
+        assert_zero(file);
+    }
+    atomic_store(&turned.is_over, true);
+    pthread_join(producer, NULL);
+    take_all(&turned);
+    assert_int_equal(turned.got, turned.put);
+    free(memory);
+    free_ring(turned.ring);
+}
+
+// A record that was begun before a turn and is not complete holds it up; there is room behind it all the while.
+static void turns_after_what_is_not_committed(void **state)
+{
+    (void)state;
+    gp_ring_t *ring = make_ring();
+    unsigned char *memory = calloc(1, GP_RING_OWNER_BYTES + CAPACITY);
+    record_t *begun = put(ring, 0, 2);
+    uint64_t from = gp_ring_turn(ring, memory + GP_RING_OWNER_BYTES);
+    assert_int_equal(from, CAPACITY);
+    for (int i = 0; i < 100; i++) {
+        gp_ring_hasten(ring);
+        assert_int_equal(get(ring), UINT64_MAX);
+    }
+    assert_false(gp_ring_has_turned(ring));
+    gp_ring_commit(put(ring, 1, 2), GP_RING_SAMPLE);
+    gp_ring_commit(begun, GP_RING_SAMPLE);
+    assert_int_equal(get(ring), 0);
+    assert_int_equal(get(ring), 1);
+    while (!gp_ring_has_turned(ring)) {
+        gp_ring_hasten(ring);
+        assert_int_equal(get(ring), UINT64_MAX);
+    }
+    gp_ring_commit(put(ring, 2, 2), GP_RING_SAMPLE);
+    assert_int_equal(get(ring), 2);
+    assert_int_equal(gp_ring_owner(ring)->tail, from);
+    assert_int_equal(committed_at(ring, from), GP_RING_SAMPLE); // kept
+    free(memory);
+    free_ring(ring);
 }
 
 static void stops_at_what_is_no_record(void **state)
@@ -176,9 +298,10 @@ static void stops_at_what_is_no_record(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_order_over_many_wraps),      cmocka_unit_test(refuses_when_full_and_recovers),
-        cmocka_unit_test(holds_back_what_is_not_committed), cmocka_unit_test(keeps_what_was_read_until_it_is_released),
-        cmocka_unit_test(stops_at_what_is_no_record),
+        cmocka_unit_test(keeps_order_over_many_wraps),       cmocka_unit_test(refuses_when_full_and_recovers),
+        cmocka_unit_test(holds_back_what_is_not_committed),  cmocka_unit_test(keeps_what_was_read_until_it_is_released),
+        cmocka_unit_test(stops_at_what_is_no_record),        cmocka_unit_test(turns_while_records_come),
+        cmocka_unit_test(turns_after_what_is_not_committed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/ring_file.h"
 #include "cmocka_all.h"
 #include "collect/collector.h"
 #include "collect/news.h"
@@ -23,6 +24,7 @@
 #include "collect/sampler.h"
 #include "collect/sleepers.h"
 #include "coro/registry.h"
+#include "coro/thread_rings.h"
 #include "coro/threads.h"
 #include "signal/ticks.h"
 
@@ -263,6 +265,74 @@ static void rings_are_given_back_after_a_peak(void **state)
     assert_true(kept <= WARM);
 }
 
+static void take_all(gp_thread_t *thread)
+{
+    for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;)
+        gp_ring_consume(&thread->ring, header);
+}
+
+static unsigned in_file(const unsigned char *slots)
+{
+    unsigned count = 0;
+    for (int i = 0; i < BLOCKS; i++) {
+        const gp_ring_t *ring = &blocks[i]->ring;
+        unsigned char *at = (unsigned char *)gp_ring_at(ring, atomic_load(&ring->head));
+        count += at >= slots && at < slots + (size_t)GP_RING_FILE_SLOTS * GP_RING_SLOT_BYTES;
+    }
+    return count;
+}
+
+// How many are to be; two of them.
+static unsigned find_first_slots(gp_thread_t **one, gp_thread_t **another)
+{
+    unsigned count = 0;
+    for (int i = 0; i < BLOCKS; i++)
+        if (blocks[i]->slot < GP_RING_FILE_SLOTS)
+            *(count++ == 0 ? one : another) = blocks[i];
+    return count;
+}
+
+static void put_record(gp_thread_t *thread)
+{
+    void *record = gp_ring_reserve(&thread->ring, 64);
+    assert_non_null(record);
+    gp_ring_commit(record, GP_RING_SAMPLE);
+}
+
+// Those of the first blocks, wherever in their rings they are; what a thread is in the middle of is waited for.
+static void rings_come_to_a_file_and_back(void **state)
+{
+    (void)state;
+    size_t bytes = (size_t)GP_RING_FILE_SLOTS * GP_RING_SLOT_BYTES;
+    gp_thread_t *held, *used;
+    unsigned count = find_first_slots(&held, &used);
+    assert_in_range(count, 2, GP_RING_FILE_SLOTS);
+    for (int round = 0; round < 3; round++) {
+        unsigned char *slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_ptr_not_equal(slots, MAP_FAILED);
+        for (int i = 0; i < BLOCKS; i++)
+            for (int j = 0; j < i + round; j++)
+                put_record(blocks[i]);
+        void *begun = gp_ring_reserve(&held->ring, 64);
+        gp_thread_keep_rings(slots, GP_RING_FILE_SLOTS);
+        assert_false(gp_thread_turn_rings(take_all));
+        assert_int_equal(in_file(slots), count - 1);
+        gp_ring_commit(begun, GP_RING_SAMPLE);
+        assert_true(gp_thread_turn_rings(take_all));
+        assert_int_equal(in_file(slots), count);
+        put_record(used);
+        take_all(used);
+        assert_int_equal(gp_ring_fill(&used->ring), 64); // kept
+        assert_int_equal(gp_ring_owner(&used->ring)->index[0], used->index);
+        assert_int_equal(resident_pages(&used->ring), 0);
+        gp_thread_keep_rings(NULL, 0);
+        assert_true(gp_thread_turn_rings(take_all));
+        assert_int_equal(in_file(slots), 0);
+        assert_int_equal(gp_ring_fill(&used->ring), 0);
+        munmap(slots, bytes);
+    }
+}
+
 static sem_t leave, there;
 
 static void *wait_to_leave(void *unused)
@@ -373,6 +443,7 @@ int main(void)
         cmocka_unit_test(timers_are_due_in_order),
         cmocka_unit_test(looks_at_threads_that_sleep_are_bounded),
         cmocka_unit_test_setup_teardown(rings_are_given_back_after_a_peak, make_blocks, drop_blocks),
+        cmocka_unit_test_setup_teardown(rings_come_to_a_file_and_back, make_blocks, drop_blocks),
         cmocka_unit_test(threads_without_a_descriptor_get_a_timer),
         cmocka_unit_test(thread_that_has_ended_is_no_new_one),
     };

@@ -29,11 +29,11 @@ for _ in range({ROUNDS}):
 
 
 class Budget(check.Case):
-    def start(self, number, seconds):
+    def start(self, number, seconds, budget="1%", options=()):
         """A program that computes; those of one test share a directory with no others."""
         output = os.path.join(self.directory, f"{number}.greenprof")
         process = subprocess.Popen(
-            [check.GREENPROF, "run", "-q", "-F", "20000", "--budget", "1%", "--control", "-o", output, "--",
+            [check.GREENPROF, "run", "-q", "-F", "20000", "--budget", budget, "--control", *options, "-o", output, "--",
              check.program("coroutines"), str(seconds), str(seconds * 500)], stdout=subprocess.DEVNULL,
             env={**os.environ, "XDG_RUNTIME_DIR": self.directory})
         self.addCleanup(process.wait)
@@ -79,6 +79,17 @@ class Budget(check.Case):
             rate, percent = re.findall(r"budget +0\.1%.*; the hooks of (\d+) switches a second alone cost (\S+)%", said)[0]
             self.assertGreater(float(percent), 0.1)
         self.near("switches", int(rate) * Capture(output).process_cpu_ns / 1e9, 2 * ROUNDS, 0.01)
+
+    def test_slows_down(self):
+        """What greenprof's own threads take alone is too much: they look and write less often, unless it is said how
+        often."""
+        slow, _ = self.start(1, 60, "0.1%")
+        said, _ = self.start(2, 60, "0.1%", ("--flush", "400"))
+        self.wait_for(lambda: self.status(slow).get("slowed_percent", 0) > 300)
+        self.wait_for(lambda: self.status(said).get("lowered_to_hz") == 10)
+        self.assertEqual(self.status(said)["slowed_percent"], 100)
+        self.assertRegex(check.greenprof("status", slow.pid, env={**os.environ, "XDG_RUNTIME_DIR": self.directory}).stdout.decode(),
+                         r"rate lowered to 10 Hz to stay within it, looked and written \d\.\d times as seldom")
 
     def test_processes_share(self):
         """And one that was killed is forgotten."""

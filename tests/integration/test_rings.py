@@ -4,6 +4,7 @@ own threads had no CPU before. Here they are stopped, by ptrace(2), so that noth
 import ctypes
 import os
 import resource
+import signal
 import struct
 import subprocess
 import time
@@ -15,6 +16,9 @@ from capture import Capture
 PTRACE_SEIZE, PTRACE_INTERRUPT, WAIT_ALL = 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
 END_EXIT, END_KILLED, SPAN_OPEN = 0, 8, 2                              # capture/format.h, model/span_kind.h
 STARVED_SPANS = 300  # of 0.2 ms: six times what --flush 10 may lose
+PRESSED_SPANS = 2000 # three times what a ring has room for, with names that long
+LONG_NAME = "n" * 230
+SPANS_MAX = 1 << 20  # killed.c
 FLUSH = ("--flush", "10")
 
 
@@ -28,11 +32,12 @@ class Rings(check.Case):
     def path(self, name):
         return os.path.join(self.directory, name)
 
-    def start(self, *program):
-        command = [check.GREENPROF, "run", "-q", *FLUSH, "-o", self.path("killed.greenprof"), "--", *program]
+    def start(self, *program, options=FLUSH):
+        command = [check.GREENPROF, "run", "-q", *options, "-o", self.path("killed.greenprof"), "--", *program]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(self.process.wait)
         self.addCleanup(self.process.kill)
+        self.victim = self.process.pid
 
     def wait_for(self, happened):
         start = time.monotonic()
@@ -41,33 +46,73 @@ class Rings(check.Case):
             self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
             time.sleep(0.005)
 
-    def stop_own_threads(self):
-        """All but the program's only one."""
-        pid = self.process.pid
-        own = [int(name) for name in os.listdir(f"/proc/{pid}/task") if int(name) != pid]
+    def stop_own_threads(self, latest_only=False):
+        """All but the program's only one; or the one that began last, which is the writer."""
+        own = [int(name) for name in os.listdir(f"/proc/{self.victim}/task") if int(name) != self.victim]  # as they began
         self.assertGreater(len(own), 1, "collector and writer")
-        for tid in own:
+        for tid in own[-1:] if latest_only else own:
             error = ptrace(PTRACE_SEIZE, tid)
             if error:
                 raise unittest.SkipTest(f"may not trace: {os.strerror(error)}")
             ptrace(PTRACE_INTERRUPT, tid)
             os.waitpid(tid, WAIT_ALL)
-        return own
+        return own[-1:] if latest_only else own
 
     def kill(self, stopped):
-        self.process.kill()
+        os.kill(self.victim, signal.SIGKILL)
         for tid in stopped:
             os.waitpid(tid, WAIT_ALL)
         self.process.wait(check.LIMIT_SECONDS)
 
     def ended_spans(self):
         """As the program has noted them, in a file of its own."""
+        if not os.path.exists(self.path("truth")):
+            return 0
         with open(self.path("truth"), "rb") as file:
             data = file.read(8)
         return struct.unpack("<Q", data)[0] if len(data) == 8 else 0
 
-    def recover(self):
-        done = check.greenprof("recover", "killed.greenprof", "-o", "out", cwd=self.directory)
+    def ids(self, since_ns):
+        """Of the spans that have ended since then."""
+        with open(self.path("truth"), "rb") as file:
+            data = file.read()
+        count, = struct.unpack_from("<Q", data)
+        ends_ns, ids = (struct.unpack_from(f"<{count}Q", data, 8 + at * SPANS_MAX * 8) for at in (0, 1))
+        return [span_id for span_id, end_ns in zip(ids, ends_ns) if end_ns > since_ns]
+
+    def is_recorded_in(self, rings):
+        """Is a ring of a thread in the file by now? That of a thread that runs comes there by and by."""
+        if not os.path.exists(rings):
+            return False
+        with open(rings, "rb") as file:
+            data = file.read()
+        first, owner, ring = (struct.unpack_from("<I", data, at)[0] for at in (12, 24, 28))
+        return first > 0 and any(data[first + owner:first + owner + ring])
+
+    def is_in(self, name, data):
+        if not os.path.exists(self.path(name)):
+            return False
+        with open(self.path(name), "rb") as file:
+            return data in file.read()
+
+    def starve(self, spans, latest_only=False):
+        """Stop greenprof's threads until so many spans have ended, then kill the program."""
+        stopped = self.stop_own_threads(latest_only)
+        start = self.ended_spans()
+        self.wait_for(lambda: self.ended_spans() >= start + spans)
+        self.kill(stopped)
+
+    def check_each(self, capture, since_ns=0):
+        """Each span that has ended since then is there, once."""
+        there = {span.id for span in capture.spans if not span.flags & SPAN_OPEN}
+        ended = self.ids(since_ns)
+        self.assertGreater(len(ended), STARVED_SPANS)
+        self.assertEqual(len({span.id for span in capture.spans}), len(capture.spans))
+        self.assertEqual([i for i, span_id in enumerate(ended) if span_id not in there and (i > 0 or span_id != 0)], [],
+                         f"lost, of {len(ended)}; the first may have begun before")
+
+    def recover(self, name="killed.greenprof"):
+        done = check.greenprof("recover", name, "-o", "out", cwd=self.directory)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         capture = Capture(self.path("out"))
         self.assertTrue(capture.whole)
@@ -76,11 +121,8 @@ class Rings(check.Case):
 
     def kill_starved(self):
         self.start(check.program("killed"), self.path("truth"))
-        self.wait_for(lambda: os.path.exists(self.path("truth")) and self.ended_spans() > 200)
-        stopped = self.stop_own_threads()
-        start = self.ended_spans()
-        self.wait_for(lambda: self.ended_spans() >= start + STARVED_SPANS)
-        self.kill(stopped)
+        self.wait_for(lambda: self.ended_spans() > 200)
+        self.starve(STARVED_SPANS)
 
     def test_starved(self):
         """Each span that has ended is there, once, and the samples beside them; without the file they are not."""
@@ -111,6 +153,87 @@ class Rings(check.Case):
         self.assertEqual(set(stack for *_, stack, _ in without.samples) - set(stack for *_, stack, _ in with_rings), set())
         folded = check.greenprof("export", self.path("out"), "--format", "folded").stdout.decode()
         self.assertIn("main", folded)
+
+    def test_pressed(self):
+        """The writing thread alone has no processor, and the ring no room for what is not written: that is put aside."""
+        self.start(check.program("killed"), self.path("truth"), LONG_NAME)
+        self.wait_for(lambda: self.ended_spans() > 200)
+        self.starve(PRESSED_SPANS, latest_only=True)
+        capture, _ = self.recover()
+        self.check_each(capture)
+        self.assertEqual({span.name for span in capture.spans}, {LONG_NAME})
+
+    def test_child(self):
+        """A child by fork has a file of its own, beside its own capture."""
+        self.start(check.program("killed"), self.path("truth"), "of_the_child", "fork")
+        self.wait_for(lambda: self.ended_spans() > 0)
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as file:
+            self.victim = int(file.read())
+        name = f"killed.greenprof.{self.victim}"
+        self.wait_for(lambda: self.is_in(name + ".rings", b"of_the_child"))
+        self.assertFalse(self.is_in("killed.greenprof.rings", b"of_the_child"))
+        self.starve(STARVED_SPANS)
+        capture, said = self.recover(name)
+        self.assertIn(f" ended spans are from {name}.rings", said)
+        self.check_each(capture)
+        self.assertEqual(self.process.wait(check.LIMIT_SECONDS), 0)
+        self.assertNotIn("killed.greenprof.rings", os.listdir(self.directory))
+
+    def start_later(self, *command):
+        done = check.greenprof(*command)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        started_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        self.wait_for(lambda: self.is_recorded_in(self.path("later.greenprof.rings")))
+        self.starve(STARVED_SPANS)
+        capture, said = self.recover("later.greenprof")
+        self.assertIn(" ended spans are from later.greenprof.rings", said)
+        self.check_each(capture, started_ns)
+
+    def test_started(self):
+        """So has a recording that begins while the program runs."""
+        self.start(check.program("killed"), self.path("truth"), options=("--stopped",))
+        self.wait_for(lambda: self.ended_spans() > 200)
+        self.start_later("start", self.victim, "--flush", "10", "-o", self.path("later.greenprof"))
+
+    def test_started_again(self):
+        """One after another; the file goes each time, and so does its memory."""
+        self.start(check.program("killed"), self.path("truth"), options=("--stopped", *FLUSH))
+        self.wait_for(lambda: self.ended_spans() > 200)
+        for i in range(3):
+            rings = self.path(f"{i}.greenprof.rings")
+            self.assertEqual(check.greenprof("start", self.victim, "-o", self.path(f"{i}.greenprof")).returncode, 0)
+            self.wait_for(lambda: self.is_recorded_in(rings))
+            self.assertEqual(check.greenprof("stop", self.victim).returncode, 0)
+            self.assertFalse(os.path.exists(rings))
+            with open(f"/proc/{self.victim}/maps") as file:
+                self.assertNotIn(".rings", file.read())
+            capture = Capture(self.path(f"{i}.greenprof"))
+            self.assertTrue(capture.whole)
+            self.assertEqual(capture.drops, 0)
+            self.assertGreater(len(capture.spans), 10)
+        self.start_later("start", self.victim, "-o", self.path("later.greenprof"))
+
+    def test_said(self):
+        """Where it cannot be had, the command says so, and what it asked for is recorded."""
+        self.start(check.program("killed"), self.path("truth"), options=("--stopped",))
+        self.wait_for(lambda: self.ended_spans() > 200)
+        with open(self.path("later.greenprof.rings"), "w") as file:
+            file.write("somebody's")
+        done = check.greenprof("start", self.victim, "--flush", "10", "-o", self.path("later.greenprof"))
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr.decode(), r"^greenprof: .*/later.greenprof.rings: is there, and no such file: a kill may take "
+                                               r"more than --flush says\n$")
+        self.assertEqual(check.greenprof("stop", self.victim).returncode, 0)
+        self.assertTrue(Capture(self.path("later.greenprof")).whole)
+
+    def test_attached(self):
+        """And that of a process that was attached to."""
+        self.process = subprocess.Popen([check.program("killed"), self.path("truth")])
+        self.addCleanup(self.process.wait)
+        self.addCleanup(self.process.kill)
+        self.victim = self.process.pid
+        self.wait_for(lambda: self.ended_spans() > 200)
+        self.start_later("attach", self.victim, "--flush", "10", "-o", self.path("later.greenprof"))
 
     def test_damaged(self):
         """Whatever is in the file: the capture is recovered."""

@@ -319,6 +319,7 @@ int gp_command_attach(const gp_arguments_t *arguments)
         status = gp_control_refused(subject, &request, &reply);
     if (status != 0)
         return status;
+    gp_control_warn_of_rings(&reply);
     if (arguments->duration_s == 0) {
         printf("recording to ");
         gp_print_text(reply.path);

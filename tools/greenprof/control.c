@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/closing_line.h"
 #include "command.h"
 #include "control.h"
 #include "export/json_text.h"
@@ -82,6 +83,7 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
     const char *path = arguments->output;
     *request = gp_control_request(GP_CONTROL_START);
     request->frequency_hz = (uint32_t)arguments->frequency_hz;
+    request->flush_ms = (uint32_t)arguments->flush_ms;
     if (arguments->clock != NULL)
         request->clock = strcmp(arguments->clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
     if (arguments->budget != NULL && !gp_budget_parse(arguments->budget, &request->budget_ppm))
@@ -90,6 +92,15 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
     if (path == NULL && attached != 0)
         path = standard;
     return path != NULL ? make_absolute(path, request->path) : 0;
+}
+
+void gp_control_warn_of_rings(const gp_control_reply_t *reply)
+{
+    char line[GP_CLOSING_LINE_SIZE];
+    if (reply->rings_error == 0)
+        return;
+    size_t length = gp_closing_line_no_rings(line, reply->path, -reply->rings_error);
+    fwrite(line, 1, length, stderr);
 }
 
 int gp_command_start(const gp_arguments_t *arguments)
@@ -101,6 +112,7 @@ int gp_command_start(const gp_arguments_t *arguments)
         status = ask(arguments, &request, &reply);
     if (status != 0)
         return status;
+    gp_control_warn_of_rings(&reply);
     printf("recording to ");
     gp_print_text(reply.path);
     printf("\n");
@@ -205,6 +217,8 @@ static void print_budget(const gp_control_reply_t *reply)
     printf("  budget   %.4g %% of the CPU time", reply->budget_ppm / 1e4);
     if (reply->lowered_hz != 0)
         printf(", rate lowered to %u Hz to stay within it", reply->lowered_hz);
+    if (reply->slowed_percent > 100)
+        printf(", looked and written %.1f times as seldom", reply->slowed_percent / 100.0);
     if (reply->budget_processes > 1)
         printf(", shared by %u processes", reply->budget_processes);
     if (reply->delivery_ns != 0)
@@ -279,6 +293,7 @@ static void print_status_json(const gp_control_reply_t *reply, pid_t pid)
         gp_json_key_uint(&json, "budget_ppm", reply->budget_ppm);
         gp_json_key_uint(&json, "budget_processes", reply->budget_processes);
         gp_json_key_uint(&json, "lowered_to_hz", reply->lowered_hz);
+        gp_json_key_uint(&json, "slowed_percent", reply->slowed_percent);
         gp_json_key_uint(&json, "signal_ns", reply->delivery_ns);
     }
     gp_json_close(&json, '}');

@@ -15,6 +15,9 @@ int gp_control_parse_pid(const gp_arguments_t *arguments, pid_t *pid);
 // writes PID.greenprof in this directory (0 = it was started with greenprof, and knows where).
 int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp_control_request_t *request);
 
+// Say on standard error where a kill may take more than --flush says.
+void gp_control_warn_of_rings(const gp_control_reply_t *reply);
+
 // "12 samples: greenprof report FILE"
 void gp_control_print_capture(const gp_control_reply_t *reply, const char *what);
 

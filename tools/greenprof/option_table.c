@@ -211,7 +211,7 @@ const gp_option_t gp_options[] = {
     {RUN, 0, "memory-limit", "SIZE", TEXT(memory_limit),
      .what = "What tables and buffers of the recording may have at most, from 16M on (default 64M): what they forget, "
              "and what finds no room while the disk is slow, is counted."},
-    {RUN, 0, "flush", "MS", NUMBER(flush_ms), .lo = 5, .hi = 60000,
+    {RUN | START | ATTACH, 0, "flush", "MS", NUMBER(flush_ms), .lo = 5, .hi = 60000,
      .what = "Milliseconds after which what happened is in the file: so much is lost at most when the program is "
              "killed (default: 250); then 'greenprof recover'."},
     {RUN, 0, "rotate", "SIZE|TIME", TEXT(rotate),

@@ -51,6 +51,7 @@ static _Atomic unsigned waiting; // threads that wait for the lock
 static _Atomic bool running;     // changed under the sampler lock
 static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
 static _Atomic unsigned stretch = 1; // of the time between two looks at sleepers
+static _Atomic unsigned slowness = 100;
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
@@ -165,13 +166,24 @@ static void look_up_unknown(gp_thread_t *thread)
 // Touch the part of the ring that the next rounds fill if they are as full as this one, before a handler has to.
 static void warm_ring(gp_ring_t *ring)
 {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    uint64_t want = (head + 2 * gp_ring_fill(ring) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    want = want < ring->capacity ? want : ring->capacity;
-    if (head == 0 || want <= ring->warm)
+    uint64_t start = gp_ring_start(ring), used = atomic_load_explicit(&ring->head, memory_order_relaxed) - start;
+    if (used == 0 || !gp_ring_has_turned(ring))
         return;
-    gp_unwind_warm_memory(ring->data + ring->warm, want - ring->warm);
+    uint64_t want = (used + 2 * gp_ring_fill(ring) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    want = want < ring->capacity ? want : ring->capacity;
+    if (want <= ring->warm)
+        return;
+    gp_unwind_warm_memory((unsigned char *)gp_ring_at(ring, start) + ring->warm, want - ring->warm);
     ring->warm = want;
+}
+
+// Where there is little room left.
+static void relieve(gp_thread_t *thread)
+{
+    if (!thread->ring.keeps || !gp_ring_is_pressed(&thread->ring))
+        return;
+    GP_SINKS_CALL(pressed, thread);
+    gp_ring_relieve(&thread->ring);
 }
 
 static void drain(gp_thread_t *thread)
@@ -180,7 +192,7 @@ static void drain(gp_thread_t *thread)
     int state = atomic_load_explicit(&thread->state, memory_order_acquire);
     warm_ring(&thread->ring);
     gp_samples_drain(thread);
-    gp_ring_relieve(&thread->ring);
+    relieve(thread);
     look_up_unknown(thread);
     if (state == GP_THREAD_EXITED)
         end_thread(thread);
@@ -318,10 +330,11 @@ static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
         gp_futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
         return;
     }
-    uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed);
+    uint64_t slow = atomic_load_explicit(&slowness, memory_order_relaxed);
+    uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed) * slow / 100;
     all = all < most_ns ? all : most_ns;
     for (uint64_t waited = 0, step; waited < all; waited += step) {
-        step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) : all;
+        step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) * slow / 100 : all;
         step = step < all ? step : all;
         struct timespec time = {.tv_nsec = (long)step};
         if (gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
@@ -446,6 +459,11 @@ void gp_collector_set_round(uint64_t ns)
 void gp_collector_stretch_looks(unsigned times)
 {
     atomic_store_explicit(&stretch, times, memory_order_relaxed);
+}
+
+void gp_collector_slow_down(unsigned percent)
+{
+    atomic_store_explicit(&slowness, percent, memory_order_relaxed);
 }
 
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])

@@ -53,6 +53,9 @@ void gp_collector_set_round(uint64_t ns);
 // Look at sleeping threads so many times as seldom (sleepers.h): what is seen then stands for more. 1 = as usual.
 void gp_collector_stretch_looks(unsigned times);
 
+// Rounds come so much later, hundredths (100 = as they were set), unless somebody waits for one or a ring is pressed.
+void gp_collector_slow_down(unsigned percent);
+
 // Let `add` put in what others count; with the drain lock held.
 void gp_collector_add_counters(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));
 

@@ -47,6 +47,7 @@ typedef struct gp_sink {
     void (*span)(const gp_span_mark_t *mark); // is over
     void (*coro_over)(prof_coro_t *coro);     // retired; its record is read one last time
     void (*thread_over)(gp_thread_t *thread); // exited, its ring is empty
+    void (*pressed)(gp_thread_t *thread);     // what its ring keeps gives way now
     void (*round)(void);                      // after every round: time to write
     void (*after_round)(void);                // the same, no lock held: may take long
 } gp_sink_t;

@@ -15,12 +15,15 @@
 #include "session/budget.h"
 #include "session/budget_share.h"
 #include "session/session.h"
+#include "session/session_flush.h"
 #include "signal/language.h"
 #include "signal/ticks.h"
 
 enum {
     LOOK_HZ = 100,         // while nothing else samples: what computes without a switch is settled as often
     LEASE_MAX_MS = 120000, // that a request can ask for
+    FLUSH_LEAST_MS = 5,
+    FLUSH_MOST_MS = 60000,
 };
 
 #define LIMIT_NS 8000000000ull // for what waits for the disk
@@ -74,10 +77,12 @@ static void describe(gp_control_reply_t *reply)
     reply->state = latest.state;
     reply->frequency_hz = latest.frequency_hz;
     reply->clock = latest.clock;
+    reply->rings_error = gp_session_rings_error();
     reply->engine = (uint32_t)gp_sampler_engine();
     reply->threads = count_threads();
     reply->budget_ppm = gp_budget_ppm();
     reply->lowered_hz = gp_budget_lowered_to();
+    reply->slowed_percent = gp_budget_slowness();
     reply->budget_processes = gp_budget_share_count();
     reply->delivery_ns = (uint32_t)gp_cost_delivery_ns();
     reply->now_ns = gp_clock_ns(CLOCK_MONOTONIC);
@@ -110,6 +115,7 @@ static int start(const gp_control_request_t *request, int *given)
         .is_asked = true,
         .pid = getpid(),
         .frequency_hz = request->frequency_hz,
+        .flush_ms = request->flush_ms,
         .clock = request->clock,
     };
     memcpy(wish.path, request->path, sizeof(wish.path));
@@ -134,6 +140,7 @@ static bool is_valid(const gp_control_request_t *request)
     const char *path = request->path;
     return memchr(path, '\0', sizeof(request->path)) != NULL && (path[0] == '\0' || path[0] == '/') &&
            request->frequency_hz <= PROF_FREQUENCY_MAX_HZ && request->budget_ppm <= GP_BUDGET_MOST_PPM &&
+           (request->flush_ms == 0 || (request->flush_ms >= FLUSH_LEAST_MS && request->flush_ms <= FLUSH_MOST_MS)) &&
            request->clock >= -1 && request->clock <= PROF_CLOCK_WALL;
 }
 

@@ -16,6 +16,7 @@
 #include "coro/own_memory.h"
 #include "coro/registry.h"
 #include "coro/shown.h"
+#include "coro/thread_rings.h"
 #include "signal/host_stack.h"
 #include "signal/spare_stack.h"
 #include "signal/ticks.h"
@@ -45,11 +46,6 @@ static uint32_t last_index, slot_count;
 // between two steps of that one.
 static _Atomic(gp_thread_t *) free_blocks;
 static _Atomic int free_count;
-static struct {
-    unsigned char *slots;
-    uint32_t count; // of them
-    bool is_on;     // they are for new blocks, too
-} kept;
 
 // The last thread goes on to be called as long as others' keys are, and then ends the process.
 static void on_thread_exit(void *value)
@@ -96,63 +92,12 @@ static gp_thread_t *map_block(void)
     return thread;
 }
 
-static void keep_ring(gp_thread_t *thread)
-{
-    unsigned char *slot = kept.slots + (size_t)thread->slot * GP_RING_SLOT_BYTES;
-    thread->ring =
-        (gp_ring_t){.data = slot + GP_RING_OWNER_BYTES, .capacity = GP_RING_BYTES, .is_file = true, .keeps = true};
-}
-
-// What is in the ring from now on is the block's new thread's.
-static void note_owner(gp_thread_t *thread)
-{
-    if (!thread->ring.is_file)
-        return;
-    gp_ring_owner_t *owner = gp_ring_owner(&thread->ring);
-    owner->index[1] = owner->index[0];
-    owner->root_id[1] = owner->root_id[0];
-    owner->tids[1] = owner->tids[0];
-    owner->index[0] = thread->index;
-    owner->root_id[0] = thread->root_id;
-    owner->tids[0] = (uint32_t)atomic_load_explicit(&thread->tid, memory_order_relaxed);
-    owner->since = atomic_load_explicit(&thread->ring.head, memory_order_relaxed);
-}
-
-// Of a ring in a file, which is bounded, the memory stays, and its positions go on.
-static void empty_file_ring(gp_ring_t *ring)
-{
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    if (gp_ring_unread(ring) == 0)
-        return;
-    atomic_store_explicit(&gp_ring_owner(ring)->tail, head, memory_order_relaxed);
-    memset(ring->data, 0, ring->capacity);
-    atomic_store_explicit(&ring->read, head, memory_order_relaxed);
-    atomic_store_explicit(&ring->tail, head, memory_order_relaxed);
-}
-
-// The memory of a ring that was used. What is outside of what is written and not read is zero, as new memory is.
-static void give_ring_back(gp_ring_t *ring)
-{
-    if (ring->is_file) {
-        empty_file_ring(ring);
-        return;
-    }
-    if (atomic_load_explicit(&ring->head, memory_order_relaxed) == 0)
-        return;
-    if (madvise(ring->data, ring->capacity, MADV_DONTNEED) != 0)
-        memset(ring->data, 0, ring->capacity);
-    ring->warm = 0;
-    atomic_store_explicit(&ring->head, 0, memory_order_relaxed);
-    atomic_store_explicit(&ring->tail, 0, memory_order_relaxed);
-    atomic_store_explicit(&ring->read, 0, memory_order_relaxed);
-}
-
 // Nothing but the list has the block any more.
 static void give_block(gp_thread_t *thread)
 {
     // What a record that was begun and never completed holds up is lost with it.
     if (atomic_load_explicit(&free_count, memory_order_relaxed) >= WARM_BLOCKS || gp_ring_unread(&thread->ring) > 0)
-        give_ring_back(&thread->ring);
+        gp_thread_ring_give_back(thread);
     atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_relaxed);
     atomic_fetch_add_explicit(&free_count, 1, memory_order_relaxed);
     thread->next_free = atomic_load_explicit(&free_blocks, memory_order_relaxed);
@@ -176,8 +121,7 @@ static gp_thread_t *take_block_locked(void)
     if (thread == NULL)
         return NULL;
     thread->slot = slot_count++;
-    if (kept.is_on && thread->slot < kept.count)
-        keep_ring(thread);
+    gp_thread_ring_make(thread);
     thread->next = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
     // Release: partner of the acquires of the list's readers.
     atomic_store_explicit(&gp_thread_list, thread, memory_order_release);
@@ -234,7 +178,7 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
         reset_block(thread, root);
         thread->index = ++last_index;
         gp_thread_set_tid(thread, tid);
-        note_owner(thread);
+        gp_thread_ring_begin(thread);
         // Partner of the acquire in gp_thread_find(), and of gp_news_look_at_all(): either that sees the thread, or
         // what follows sees what that asks for.
         atomic_store(&thread->state, GP_THREAD_LIVE);
@@ -407,64 +351,25 @@ void gp_thread_detach(void)
         atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
         gp_thread_tell(thread);
     } else {
+        gp_lock(&gp_registry_lock);
         give_block(thread);
+        gp_unlock(&gp_registry_lock);
     }
     gp_coro_retire(root);
 }
 
 void gp_thread_recycle(gp_thread_t *thread)
 {
-    give_block(thread);
-}
-
-void gp_thread_keep_rings(unsigned char *slots, uint32_t count)
-{
     gp_lock(&gp_registry_lock);
-    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    kept.is_on = slots != NULL;
-    if (slots != NULL) {
-        kept.slots = slots;
-        kept.count = count;
-    }
-    for (; thread != NULL; thread = thread->next) {
-        // What others are in the middle of is not known.
-        bool is_idle =
-            thread == gp_thread_self || atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_FREE;
-        if (slots == NULL && thread->ring.keeps) {
-            thread->ring.keeps = false;
-            gp_ring_release(&thread->ring, atomic_load_explicit(&thread->ring.read, memory_order_relaxed));
-        } else if (slots != NULL && is_idle && thread->slot < count && gp_ring_fill(&thread->ring) == 0) {
-            keep_ring(thread);
-            note_owner(thread);
-        }
-    }
+    give_block(thread);
     gp_unlock(&gp_registry_lock);
-}
-
-// It fails where the kernel has no memory at all, and then the fork did.
-void gp_thread_leave_rings(void)
-{
-    if (kept.slots != NULL)
-        (void)mmap(kept.slots, (size_t)kept.count * GP_RING_SLOT_BYTES, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-}
-
-// The file is the parent's: memory that is new takes its place.
-static void leave_file_rings(gp_thread_t *thread)
-{
-    gp_thread_leave_rings();
-    kept.slots = NULL;
-    kept.is_on = false;
-    for (; thread != NULL; thread = thread->next)
-        if (thread->ring.is_file)
-            thread->ring = (gp_ring_t){.data = thread->ring.data, .capacity = thread->ring.capacity};
 }
 
 void gp_thread_after_fork(void)
 {
     gp_thread_t *self = gp_thread_self;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);
-    leave_file_rings(thread);
+    gp_thread_rings_after_fork();
     atomic_store_explicit(&free_blocks, NULL, memory_order_relaxed);
     atomic_store_explicit(&free_count, 0, memory_order_relaxed);
     for (; thread != NULL; thread = thread->next) {
@@ -479,6 +384,6 @@ void gp_thread_after_fork(void)
     if (self == NULL)
         return;
     if (gp_ring_fill(&self->ring) > 0)
-        give_ring_back(&self->ring);
+        gp_thread_ring_give_back(self);
     gp_thread_set_tid(self, (pid_t)syscall(SYS_gettid));
 }

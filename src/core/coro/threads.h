@@ -96,16 +96,6 @@ bool gp_thread_is_entry(uintptr_t pc);
 // Where those functions are: [lo, hi).
 void gp_thread_entry_code(uint64_t range[2]);
 
-// From now on the rings of the first blocks are in a file (src/core/session/ring_file.h), and keep what was read: those
-// of the calling thread, and of threads that begin. NULL: no ring keeps anything any more. Called before anything is
-// sampled, or (NULL) with the drain lock held.
-//   slots: of all of the rings, each GP_RING_SLOT_BYTES, with a gp_ring_owner_t in front; it is never unmapped.
-enum { GP_RING_SLOT_BYTES = GP_RING_OWNER_BYTES + GP_RING_BYTES };
-void gp_thread_keep_rings(unsigned char *slots, uint32_t count);
-
-// In a child without the program's fork handlers: the file is the parent's. Signals: safe.
-void gp_thread_leave_rings(void);
-
 // Around fork: no thread is just being started.
 void gp_threads_hold_starts(void);
 void gp_threads_let_starts_go(void);

@@ -16,6 +16,7 @@
 #include "control/control.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
+#include "coro/thread_rings.h"
 #include "coro/threads.h"
 #include "exact/exact_site.h"
 #include "exact/recorder.h"

@@ -26,7 +26,8 @@ enum {
 static const double STEP_DOWN = 0.5, STEP_UP = 1.5, NEARLY = 0.95;
 
 static _Atomic uint32_t budget_ppm;
-static _Atomic unsigned lowered_to;
+static _Atomic unsigned lowered_to, slowness = 100;
+static _Atomic bool may_slow_down;
 
 static struct {
     pid_t pid; // whose numbers these are
@@ -35,8 +36,8 @@ static struct {
     gp_cost_t now, before;
     double base, cost, hooks; // ns a second, means
     double credit_ns;
-    double hz;
-} state;
+    double hz, slow; // rounds come so many times later
+} state = {.slow = 1};
 
 uint32_t gp_budget_ppm(void)
 {
@@ -46,6 +47,16 @@ uint32_t gp_budget_ppm(void)
 unsigned gp_budget_lowered_to(void)
 {
     return atomic_load_explicit(&lowered_to, memory_order_relaxed);
+}
+
+void gp_budget_let_slow_down(bool may)
+{
+    atomic_store_explicit(&may_slow_down, may, memory_order_relaxed);
+}
+
+unsigned gp_budget_slowness(void)
+{
+    return atomic_load_explicit(&slowness, memory_order_relaxed);
 }
 
 bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
@@ -75,6 +86,24 @@ static double since(uint64_t now, uint64_t before)
     return now > before ? (double)(now - before) : 0;
 }
 
+static void slow_down(double times)
+{
+    unsigned percent = (unsigned)(times * 100 + 0.5);
+    state.slow = times;
+    atomic_store_explicit(&slowness, percent, memory_order_relaxed);
+    gp_collector_slow_down(percent);
+}
+
+static double most_slow(void)
+{
+    return atomic_load_explicit(&may_slow_down, memory_order_relaxed) ? GP_BUDGET_SLOW_MAX : 1;
+}
+
+static bool has_no_means_left(double least_hz)
+{
+    return state.hz <= least_hz && state.slow >= most_slow();
+}
+
 static void begin_anew(uint64_t now_ns)
 {
     state.pid = getpid();
@@ -82,6 +111,7 @@ static void begin_anew(uint64_t now_ns)
     state.looked_ns = now_ns;
     state.before = state.now;
     state.base = state.cost = state.hooks = state.credit_ns = 0;
+    slow_down(1);
     if (gp_cost_delivery_ns() == 0)
         state.hz = BLIND_HZ;
 }
@@ -118,11 +148,14 @@ static void adapt(double may)
     double least = wanted < GP_BUDGET_LEAST_HZ ? wanted : GP_BUDGET_LEAST_HZ;
     double goal = clamp(may + state.credit_ns / REPAY_S, 0, 2 * may) - state.hooks, ours = state.cost - state.hooks;
     double step = goal <= 0 ? STEP_DOWN : ours <= 0 ? STEP_UP : clamp(goal / ours, STEP_DOWN, STEP_UP);
-    state.hz = clamp((state.hz < wanted ? state.hz : wanted) * step, least, wanted);
+    if (state.slow > 1 || (state.hz <= least && step < 1)) // half the step: what comes later is seen later
+        slow_down(clamp(state.slow * 2 / (1 + step), 1, most_slow()));
+    else
+        state.hz = clamp((state.hz < wanted ? state.hz : wanted) * step, least, wanted);
     gp_sampler_limit((unsigned)(state.hz + 0.5));
     gp_collector_stretch_looks((unsigned)clamp(wanted / state.hz, 1, STRETCH_MAX));
     note(wanted);
-    if (state.hz <= least && state.cost > may && state.credit_ns < 0)
+    if (has_no_means_left(least) && state.cost > may && state.credit_ns < 0)
         count(GP_COUNTER_BUDGET_MISSED);
 }
 
@@ -144,7 +177,7 @@ static void look(uint64_t now_ns)
         .base = (uint64_t)state.base,
         .cost = (uint64_t)state.cost,
         .may = (uint64_t)(state.base * gp_budget_ppm() / 1e6),
-        .is_at_least = state.hz <= GP_BUDGET_LEAST_HZ,
+        .is_at_least = has_no_means_left(GP_BUDGET_LEAST_HZ),
     };
     adapt((double)gp_budget_share(&part, now_ns, gp_sampler_engine()));
 }
@@ -174,6 +207,7 @@ static void keep_to(uint32_t ppm)
     if (ppm == 0 && before != 0) {
         gp_sampler_limit(PROF_FREQUENCY_MAX_HZ);
         gp_collector_stretch_looks(1);
+        slow_down(1);
     }
     if (ppm == 0 || before != 0)
         return;

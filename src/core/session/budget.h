@@ -4,7 +4,8 @@
 //
 // Model: twice a second the cost so far (collect/cost.h) is compared with what it may be, and the rate of samples
 // changed in proportion; what was taken too much is saved in the seconds that follow. Samples are weighted by the time
-// that passed, so that a changing rate changes no weight. Below GP_BUDGET_LEAST_HZ the rate does not fall: where hooks
+// that passed, so that a changing rate changes no weight. Below GP_BUDGET_LEAST_HZ the rate does not fall: there
+// rounds come later, up to GP_BUDGET_SLOW_MAX times, unless the user says how soon all is to be written; where hooks
 // and the least take more than the budget, that is counted. Processes with a budget know of each other
 // (budget_share.h): what some take too much at their lowest rate, the others save. Collector only, but for what says
 // so.
@@ -13,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GP_BUDGET_LEAST_HZ = 10 };
+enum { GP_BUDGET_LEAST_HZ = 10, GP_BUDGET_SLOW_MAX = 8 };
 
 // Keep to what the environment says. At load.
 void gp_budget_begin(void);
@@ -23,6 +24,12 @@ void gp_budget_set(uint32_t ppm);
 
 // The budget, millionths; 0 = there is none. Any thread.
 uint32_t gp_budget_ppm(void);
+
+// Whether rounds may come later. As a recording begins.
+void gp_budget_let_slow_down(bool may);
+
+// By how much they do, hundredths; 100 = not at all. Any thread.
+unsigned gp_budget_slowness(void);
 
 // Samples a second at present, or 0 where the budget did not make them fewer. Any thread.
 unsigned gp_budget_lowered_to(void);

@@ -14,6 +14,7 @@
 
 #include "capture/ring_file.h"
 #include "collect/samples.h"
+#include "coro/thread_rings.h"
 #include "coro/threads.h"
 #include "signal/ticks.h"
 
@@ -32,6 +33,7 @@ SAME(gp_ring_file_owner_t, gp_ring_owner_t, since);
 SAME(gp_ring_file_owner_t, gp_ring_owner_t, root_id);
 SAME(gp_ring_file_owner_t, gp_ring_owner_t, index);
 SAME(gp_ring_file_owner_t, gp_ring_owner_t, tids);
+_Static_assert(sizeof(gp_ring_file_owner_t) == sizeof(gp_ring_owner_t), "as in the ring file");
 SAME(gp_ring_file_sample_t, gp_sample_t, ticks);
 SAME(gp_ring_file_sample_t, gp_sample_t, weight_ns);
 SAME(gp_ring_file_sample_t, gp_sample_t, off_ns);
@@ -77,11 +79,13 @@ _Static_assert((int)GP_RING_FILE_TRUNCATED == (int)GP_UNWIND_TRUNCATED &&
                "as in the ring file");
 _Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_t) <= 4096, "slots are whole pages");
 
-#define FILE_BYTES (sizeof(gp_ring_file_t) + (size_t)GP_RING_FILE_SLOTS * GP_RING_SLOT_BYTES)
+#define STORES_AT  (sizeof(gp_ring_file_t) + (size_t)GP_RING_FILE_SLOTS * GP_RING_SLOT_BYTES)
+#define FILE_BYTES (STORES_AT + 2 * (size_t)GP_RING_FILE_STORE_BYTES)
 
 static char path[4096];
-static bool is_there; // at the path
-static gp_ring_file_t *file;
+static _Atomic bool is_there;  // at the path
+static gp_ring_file_t *mapped; // NULL = there is none
+static bool is_kept;           // it is in use; else rings are about to leave it
 
 // Pages of the file are touched in the handler: no server, and no process, is to be waited for there; and what was
 // allocated stays so when it is written again.
@@ -119,7 +123,7 @@ static int map(int fd)
     void *memory = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return -errno;
-    file = memory;
+    mapped = memory;
     return 0;
 }
 
@@ -131,6 +135,7 @@ static void set_header(gp_ring_file_header_t *header)
     header->slots = GP_RING_FILE_SLOTS;
     header->owner_bytes = GP_RING_OWNER_BYTES;
     header->ring_bytes = GP_RING_BYTES;
+    header->store_bytes = GP_RING_FILE_STORE_BYTES;
     header->tick_mult = gp_ticks_scale.mult;
     gp_modules_own_code(header->own);
     gp_thread_entry_code(header->entry);
@@ -153,8 +158,9 @@ static int make(void)
 int gp_ring_file_begin(const char *capture)
 {
     struct stat status;
-    if (file != NULL)
-        return 0;
+    gp_ring_file_round();
+    if (mapped != NULL)
+        return is_kept ? 0 : -EBUSY; // a thread of before is in the middle of a record still
     if (stat(capture, &status) == 0 && !S_ISREG(status.st_mode))
         return 0; // a pipe has nothing to recover
     if (snprintf(path, sizeof(path), "%s" GP_RING_FILE_SUFFIX, capture) >= (int)sizeof(path))
@@ -162,19 +168,27 @@ int gp_ring_file_begin(const char *capture)
     int error = make();
     if (error != 0)
         return error;
-    is_there = true;
-    gp_thread_keep_rings((unsigned char *)file + sizeof(*file), GP_RING_FILE_SLOTS);
-    set_header(&file->header);
-    gp_samples_note_frames(file->frames);
+    is_there = is_kept = true;
+    gp_thread_keep_rings((unsigned char *)mapped + sizeof(*mapped), GP_RING_FILE_SLOTS);
+    set_header(&mapped->header);
+    gp_samples_note_frames(mapped->frames);
     return 0;
+}
+
+// What finds the file after a kill sees stores in their order.
+static void set_later(uint64_t *word, uint64_t value)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    *(volatile uint64_t *)word = value;
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
 void gp_ring_file_note(const gp_recording_t *recording)
 {
     const gp_writer_t *writer = &recording->writer;
-    if (file == NULL)
+    if (!is_kept)
         return;
-    gp_ring_file_header_t *header = &file->header;
+    gp_ring_file_header_t *header = &mapped->header;
     bool is_new = gp_writer_is_turning(writer) || writer->to_open; // its own header is the first chunk
     const gp_ring_file_note_t *before = &header->notes[header->latest % 2];
     gp_ring_file_note_t *note = &header->notes[(header->latest + 1) % 2];
@@ -189,31 +203,82 @@ void gp_ring_file_note(const gp_recording_t *recording)
         gp_ring_release(&thread->ring, before->positions[thread->slot]);
         note->positions[thread->slot] = atomic_load_explicit(&thread->ring.read, memory_order_relaxed);
     }
-    // What finds the file after a kill sees stores in their order.
-    atomic_signal_fence(memory_order_seq_cst);
-    *(volatile uint64_t *)&header->latest = header->latest + 1;
-    atomic_signal_fence(memory_order_seq_cst);
+    set_later(&header->latest, header->latest + 1);
+}
+
+// The store of the latest note. What was in it is of two notes ago, and in the capture.
+static gp_ring_file_store_t *store_now(void)
+{
+    uint64_t latest = mapped->header.latest;
+    gp_ring_file_store_t *store = (void *)((unsigned char *)mapped + STORES_AT + latest % 2 * GP_RING_FILE_STORE_BYTES);
+    if (store->note != latest) {
+        set_later(&store->used, 0);
+        set_later(&store->note, latest);
+    }
+    return store;
+}
+
+static void copy_records(unsigned char *to, const gp_ring_t *ring, uint64_t from, uint64_t upto)
+{
+    for (uint64_t bytes; from < upto; from += bytes, to += bytes) {
+        uint64_t at = from & (ring->capacity - 1), room = ring->capacity - at;
+        bytes = upto - from < room ? upto - from : room;
+        memcpy(to, gp_ring_at(ring, from), bytes);
+    }
+}
+
+void gp_ring_file_put_aside(gp_thread_t *thread, const gp_recording_t *recording)
+{
+    gp_ring_t *ring = &thread->ring;
+    if (!is_kept || !ring->keeps)
+        return;
+    uint64_t noted = mapped->header.notes[mapped->header.latest % 2].positions[thread->slot];
+    if (!gp_writer_is_busy(&recording->writer)) // what was handed over is written
+        gp_ring_release(ring, noted);
+    uint64_t from = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    uint64_t upto = atomic_load_explicit(&ring->read, memory_order_relaxed);
+    gp_ring_file_store_t *store = store_now();
+    gp_ring_file_block_t *block = (void *)((unsigned char *)(store + 1) + store->used);
+    uint64_t bytes = upto - from, used = store->used + sizeof(*block) + bytes;
+    if (bytes == 0 || used > GP_RING_FILE_STORE_BYTES - sizeof(*store))
+        return;
+    *block = (gp_ring_file_block_t){.from = from, .noted = noted, .bytes = (uint32_t)bytes, .slot = thread->slot};
+    memcpy(&block->owner, gp_ring_owner(ring), sizeof(block->owner));
+    copy_records((unsigned char *)(block + 1), ring, from, upto);
+    set_later(&store->used, used);
+}
+
+void gp_ring_file_round(void)
+{
+    if (!gp_thread_turn_rings(gp_samples_drain) || is_kept || mapped == NULL)
+        return;
+    munmap(mapped, FILE_BYTES);
+    mapped = NULL;
 }
 
 void gp_ring_file_unlink(void)
 {
-    if (is_there)
+    if (atomic_exchange_explicit(&is_there, false, memory_order_relaxed))
         unlink(path);
-    is_there = false;
 }
 
-void gp_ring_file_end(void)
+bool gp_ring_file_end(void)
 {
-    if (file == NULL)
-        return;
-    gp_ring_file_unlink();
-    gp_samples_note_frames(NULL);
-    gp_thread_keep_rings(NULL, 0);
+    if (is_kept) {
+        gp_ring_file_unlink();
+        gp_samples_note_frames(NULL);
+        gp_thread_keep_rings(NULL, 0);
+    }
+    is_kept = false;
+    gp_ring_file_round();
+    return mapped == NULL;
 }
 
 void gp_ring_file_in_child(void)
 {
-    is_there = false;
-    file = NULL;
+    if (mapped != NULL)
+        munmap(mapped, FILE_BYTES);
+    mapped = NULL;
+    is_there = is_kept = false;
     gp_samples_note_frames(NULL);
 }

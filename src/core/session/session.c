@@ -14,7 +14,6 @@
 #include "coro/registry.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
-#include "session/budget.h"
 #include "session/census_service.h"
 #include "session/closing.h"
 #include "session/follow.h"
@@ -23,6 +22,7 @@
 #include "session/rotation.h"
 #include "session/session_calls.h"
 #include "session/session_file.h"
+#include "session/session_flush.h"
 #include "session/session_records.h"
 #include "session/session_report.h"
 #include "session/span_listen.h"
@@ -39,6 +39,7 @@ enum {
     FILE_WAITS_AT_END = 600,
     LAST_BYTES = 4096, // of what is written at the end; and for each live coroutine:
     LAST_CORO_BYTES = 64,
+    LEAVE_TRIES = 100,       // to leave the ring file, 1 ms each
     KNOWN_BYTES = 256 << 10, // of records after which it is known how small they become in the file
 };
 
@@ -49,7 +50,7 @@ enum {
 enum ending { ENDING_NOT, ENDING_ASKED, ENDING_EXIT, ENDING_EXEC };
 
 static const gp_sink_t session_sink, finished_sink;
-static uint64_t flush_ns, last_flush_ns;
+static uint64_t last_flush_ns;
 static _Atomic bool started;
 static _Atomic bool is_leaving; // of a recording that is over, not everything is taken back yet
 static bool was_started, opened;
@@ -205,10 +206,11 @@ static bool is_time_to_turn(uint64_t now)
 static void end_of_round(void)
 {
     say_last_word();
+    gp_ring_file_round();
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     int end = atomic_load_explicit(&ending, memory_order_acquire);
     bool flushes = atomic_load_explicit(&flushing, memory_order_acquire);
-    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < flush_ns &&
+    if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < gp_session_flush_every_ns() &&
         gp_writer_pending(&gp_session_recording.writer) < FLUSH_BYTES)
         return;
     if (is_done(end)) {
@@ -223,7 +225,7 @@ static void end_of_round(void)
         return;
     }
     if (!opened)
-        gp_session_open_later();
+        gp_session_open_in_child();
     opened = true;
     if (flushes)
         gp_session_report_all();
@@ -282,7 +284,7 @@ static void after_round(void)
     finished.is_whole = true;
     finished.is_full = (error == 0 && !is_asked) || (error == -EFBIG && gp_session_recording.writer.max_bytes != 0);
     keep_latest(error);
-    gp_ring_file_end();
+    bool is_left = gp_ring_file_end();
     gp_recording_abandon(&gp_session_recording);
     atomic_store_explicit(&gp_session_recording.writer.error, error, memory_order_relaxed);
     atomic_store_explicit(&started, false, memory_order_release);
@@ -294,13 +296,20 @@ static void after_round(void)
     gp_wait_want(-1);
     gp_session_calls_stop();
     gp_sampler_release(frequency);
+    gp_session_rings_leave(is_left);
     atomic_store_explicit(&is_leaving, false, memory_order_release);
 }
 
 static void finished_round(void)
 {
+    gp_ring_file_round();
     if (atomic_exchange_explicit(&closing, false, memory_order_acquire))
         gp_closing_say(&gp_session_recording, &finished);
+}
+
+static void put_aside(gp_thread_t *thread)
+{
+    gp_ring_file_put_aside(thread, &gp_session_recording);
 }
 
 // Of a recording that is over while the program goes on.
@@ -317,6 +326,7 @@ static const gp_sink_t session_sink = {
     .span = gp_session_take_span,
     .coro_over = gp_session_take_coro_over,
     .thread_over = gp_session_take_thread,
+    .pressed = put_aside,
     .round = end_of_round,
     .after_round = after_round,
 };
@@ -422,38 +432,12 @@ static void take_part(bool is_late)
     if (is_late) {
         gp_session_recording.start_ticks = gp_ticks();
         gp_session_report_anew();
+        gp_ring_file_note(&gp_session_recording);
     }
     was_started = true;
     gp_sink_replace(&finished_sink, &session_sink);
     atomic_store_explicit(&started, true, memory_order_release);
     gp_drain_leave();
-}
-
-// What happens right after a round is taken by the next one, and written then. Where it is to be written soon, it is
-// looked four times as often: a busy machine may let the threads wait for some milliseconds each.
-static void set_flush(void)
-{
-    bool is_thrifty = gp_budget_ppm() != 0; // half as often, unless the user says how often
-    uint64_t within_ns = (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6), most_ns = GP_COLLECTOR_ROUND_NS;
-    if (is_thrifty && gp_setting(GP_SETTING_FLUSH_MS) == NULL)
-        within_ns *= 2;
-    if (is_thrifty)
-        most_ns *= 2;
-    uint64_t round_ns = within_ns / 4 < most_ns ? within_ns / 4 : most_ns;
-    gp_collector_set_round(round_ns);
-    gp_thread_own_hurry(round_ns < GP_COLLECTOR_ROUND_NS);
-    gp_session_report_within(round_ns);
-    flush_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : within_ns - round_ns;
-}
-
-// Before anything is sampled. Without it, a kill loses what the collector has had no time for.
-static void make_ring_file(void)
-{
-    char path[4096];
-    bool is_wanted = gp_setting(GP_SETTING_FLUSH_MS) != NULL && flush_ns < GP_COLLECTOR_ROUND_NS;
-    int error = is_wanted && gp_session_path(path, sizeof(path)) ? gp_ring_file_begin(path) : 0;
-    if (error != 0)
-        gp_closing_say_no_rings(error);
 }
 
 static int open_and_sample(void)
@@ -473,9 +457,8 @@ static int start(bool is_late)
     if (error != 0)
         return error;
     frequency = gp_session_frequency();
-    set_flush();
-    if (!is_late)
-        make_ring_file();
+    gp_session_flush_set();
+    gp_session_rings_make(is_late);
     atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
     error = open_and_sample();
     if (error != 0) {

@@ -24,6 +24,13 @@ unsigned gp_session_frequency(void)
     return wish.frequency_hz != 0 ? wish.frequency_hz : (unsigned)gp_setting_number(GP_SETTING_FREQUENCY);
 }
 
+uint64_t gp_session_flush_within_ns(void)
+{
+    if (wish.flush_ms != 0)
+        return wish.flush_ms * 1000000ull;
+    return gp_setting(GP_SETTING_FLUSH_MS) != NULL ? (uint64_t)(gp_setting_number(GP_SETTING_FLUSH_MS) * 1e6) : 0;
+}
+
 // The file of an earlier capture of this process stays as it is.
 static bool find_free_name(char *path, size_t size)
 {

@@ -11,6 +11,7 @@ typedef struct gp_session_wish {     // beyond the environment; all zero = nothi
     bool is_asked;                   // by a command or a signal, not by the environment
     int pid;                         // of the process that was asked
     unsigned frequency_hz;           // 0 = as the environment says
+    unsigned flush_ms;               // 0 = as the environment says
     int clock;                       // enum prof_clock, -1 = as the environment says
     char path[GP_CONTROL_PATH_SIZE]; // "" = GREENPROF_OUTPUT; no file that is there is replaced then
 } gp_session_wish_t;
@@ -20,6 +21,9 @@ void gp_session_set_wish(const gp_session_wish_t *wish);
 
 // Samples a second.
 unsigned gp_session_frequency(void);
+
+// How soon what happened is to be in the file, as it was asked for; 0 = it was not.
+uint64_t gp_session_flush_within_ns(void);
 
 // Its path, as gp_session_open_now() makes it. Returns whether there is one, and room.
 bool gp_session_path(char *path, size_t size);

@@ -8,6 +8,11 @@
 //
 // The memory of a ring may be a file's (src/core/session/ring_file.h), for when the process is killed. Such a ring
 // keeps what was read until it is released: [tail, read) is in no capture yet, or may not be.
+//
+// It turns from its own memory to the file's, and back, while its thread goes on: from a position on, where its memory
+// begins, and which is so far ahead that a producer gets there only when the tail has moved (gp_ring_turn()). So who
+// sees that tail sees where the memory is, too. The collector fills what is in between with padding, as a producer of
+// its own (src/core/coro/thread_rings.h).
 #pragma once
 
 #include <stdatomic.h>
@@ -33,13 +38,14 @@ typedef struct gp_ring_header {
 } gp_ring_header_t;
 
 typedef struct gp_ring {
-    unsigned char *data;
-    uint64_t capacity; // bytes, a power of two
+    unsigned char *data;           // its own
+    _Atomic(unsigned char *) file; // a file's, a gp_ring_owner_t in front of it; NULL = never
+    uint64_t capacity;             // bytes, a power of two
     _Atomic uint64_t head, tail;
-    _Atomic uint64_t read; // up to where the collector has read: the tail, unless it keeps what was read
-    uint64_t warm;         // bytes from the start that were touched ahead; the collector's
-    bool is_file;          // its memory is a file's, a gp_ring_owner_t in front of it; constant while it is used
-    bool keeps;            // the collector's; only where is_file
+    _Atomic uint64_t read;                // up to where the collector has read: the tail, unless it keeps what was read
+    _Atomic uint64_t file_from, own_from; // positions of the latest turns: the larger one holds from there on
+    uint64_t warm;                        // bytes from the start that were touched ahead; the collector's
+    bool keeps;                           // the collector's; only where it is a file's
 } gp_ring_t;
 
 // In front of the memory of a ring that is a file's: the threads that the records are of.
@@ -54,7 +60,25 @@ enum { GP_RING_OWNER_BYTES = 4096 }; // whole pages: the ring's data is as other
 
 static inline gp_ring_owner_t *gp_ring_owner(const gp_ring_t *ring)
 {
-    return (gp_ring_owner_t *)(void *)(ring->data - GP_RING_OWNER_BYTES);
+    return (gp_ring_owner_t *)(void *)(atomic_load_explicit(&ring->file, memory_order_relaxed) - GP_RING_OWNER_BYTES);
+}
+
+// Is position `at` in the file? The latest turn may be ahead of it: then it is as before. Signals: safe.
+static inline bool gp_ring_is_file(const gp_ring_t *ring, uint64_t at)
+{
+    // Relaxed: whoever is behind a turn has read a tail that was moved after it.
+    uint64_t file_from = atomic_load_explicit(&ring->file_from, memory_order_relaxed);
+    uint64_t own_from = atomic_load_explicit(&ring->own_from, memory_order_relaxed);
+    bool is_there = atomic_load_explicit(&ring->file, memory_order_relaxed) != NULL;
+    return is_there && at >= file_from && (own_from <= file_from || at < own_from);
+}
+
+// Signals: safe.
+static inline gp_ring_header_t *gp_ring_at(const gp_ring_t *ring, uint64_t at)
+{
+    unsigned char *data =
+        gp_ring_is_file(ring, at) ? atomic_load_explicit(&ring->file, memory_order_relaxed) : ring->data;
+    return (gp_ring_header_t *)(void *)(data + (at & (ring->capacity - 1)));
 }
 
 // Reserve `bytes` (a multiple of 8, with header). Returns NULL when the ring is full. Signals: safe.
@@ -62,20 +86,21 @@ static inline void *gp_ring_reserve(gp_ring_t *ring, uint32_t bytes)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), need, room;
     do {
-        // Acquire: partner of the release in gp_ring_release(): the zeroes are there before the space is reused.
+        // Acquire: partner of the release in gp_ring_release(): the zeroes are there before the space is reused, and
+        // so is a turn.
         uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
         room = ring->capacity - (head & (ring->capacity - 1));
         need = bytes <= room ? bytes : room + bytes;
         if (head + need - tail > ring->capacity)
             return NULL;
-        // Only this thread's own handler competes: it runs to completion in between.
+        // This thread's own handler competes, which runs to completion in between; and the collector, in a turn.
     } while (!atomic_compare_exchange_weak_explicit(&ring->head, &head, head + need, memory_order_relaxed,
                                                     memory_order_relaxed));
-    gp_ring_header_t *header = (gp_ring_header_t *)(void *)(ring->data + (head & (ring->capacity - 1)));
+    gp_ring_header_t *header = gp_ring_at(ring, head);
     if (bytes > room) {
         header->bytes = (uint32_t)room;
         atomic_store_explicit(&header->committed, GP_RING_PAD, memory_order_release);
-        header = (gp_ring_header_t *)(void *)ring->data;
+        header = gp_ring_at(ring, head + room);
     }
     header->bytes = bytes;
     return header;
@@ -99,26 +124,26 @@ static inline bool gp_ring_is_sound(const gp_ring_t *ring, uint64_t at, uint32_t
 static inline gp_ring_header_t *gp_ring_peek(gp_ring_t *ring)
 {
     uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);
-    gp_ring_header_t *header = (gp_ring_header_t *)(void *)(ring->data + (read & (ring->capacity - 1)));
+    gp_ring_header_t *header = gp_ring_at(ring, read);
     if (ring->keeps && read == atomic_load_explicit(&ring->head, memory_order_relaxed))
         return NULL; // what is there is the oldest of what is kept, perhaps
     // Acquire: partner of the release in gp_ring_commit().
     if (!atomic_load_explicit(&header->committed, memory_order_acquire))
         return NULL;
-    return !ring->is_file || gp_ring_is_sound(ring, read, header->bytes) ? header : NULL;
+    return !gp_ring_is_file(ring, read) || gp_ring_is_sound(ring, read, header->bytes) ? header : NULL;
 }
 
 // Give the space of what was read up to `upto` back. Collector only.
 static inline void gp_ring_release(gp_ring_t *ring, uint64_t upto)
 {
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    if (ring->is_file && tail < upto)
+    if (tail < upto && gp_ring_is_file(ring, tail))
         atomic_store_explicit(&gp_ring_owner(ring)->tail, upto, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); // what finds the file after a kill sees stores in their order
     while (tail < upto) {
         uint64_t at = tail & (ring->capacity - 1), room = ring->capacity - at;
         uint64_t bytes = upto - tail < room ? upto - tail : room;
-        memset(ring->data + at, 0, bytes);
+        memset(gp_ring_at(ring, tail), 0, bytes);
         tail += bytes;
     }
     // Release: partner of the acquire in gp_ring_reserve().
@@ -130,7 +155,7 @@ static inline void gp_ring_consume(gp_ring_t *ring, gp_ring_header_t *header)
 {
     uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed) + header->bytes;
     atomic_store_explicit(&ring->read, read, memory_order_relaxed);
-    if (!ring->keeps)
+    if (!ring->keeps || read <= atomic_load_explicit(&ring->file_from, memory_order_relaxed))
         gp_ring_release(ring, read);
 }
 
@@ -154,9 +179,55 @@ static inline bool gp_ring_is_pressed(gp_ring_t *ring)
     return gp_ring_unread(ring) > ring->capacity / 2 || gp_ring_fill(ring) > ring->capacity / 4 * 3;
 }
 
-// Where there is little room left, what is kept gives way to what comes. Collector only.
+// What is kept gives way to what comes. Collector only.
 static inline void gp_ring_relieve(gp_ring_t *ring)
 {
-    if (ring->keeps && gp_ring_is_pressed(ring))
-        gp_ring_release(ring, atomic_load_explicit(&ring->read, memory_order_relaxed));
+    gp_ring_release(ring, atomic_load_explicit(&ring->read, memory_order_relaxed));
+}
+
+// Turn to the file's memory (which is zero, all of it), or to its own, from where that memory begins. Returns the
+// position. Collector only, and not before the turn before is over.
+static inline uint64_t gp_ring_turn(gp_ring_t *ring, unsigned char *file)
+{
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    uint64_t from = (tail + 2 * ring->capacity - 1) & ~(ring->capacity - 1); // no producer is so far yet
+    ring->keeps = file != NULL;
+    if (file != NULL) {
+        atomic_store_explicit(&ring->file, file, memory_order_relaxed);
+        gp_ring_owner(ring)->tail = from;
+    }
+    atomic_store_explicit(file != NULL ? &ring->file_from : &ring->own_from, from, memory_order_relaxed);
+    return from;
+}
+
+// From where on the present memory is used, or will be once the turn is over.
+static inline uint64_t gp_ring_start(const gp_ring_t *ring)
+{
+    uint64_t file_from = atomic_load_explicit(&ring->file_from, memory_order_relaxed);
+    uint64_t own_from = atomic_load_explicit(&ring->own_from, memory_order_relaxed);
+    return file_from > own_from ? file_from : own_from;
+}
+
+// Is nothing in the memory of before any more? Collector only.
+static inline bool gp_ring_has_turned(const gp_ring_t *ring)
+{
+    return atomic_load_explicit(&ring->tail, memory_order_relaxed) >= gp_ring_start(ring);
+}
+
+// Bring the head nearer to the turn, by padding, none of which is behind it: half of the ring at most, where there is
+// room for nearly as much again. What is there is to be read then. Collector only.
+static inline void gp_ring_hasten(gp_ring_t *ring)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), start = gp_ring_start(ring), bytes;
+    do {
+        if (head >= start || gp_ring_fill(ring) > ring->capacity / 8)
+            return;
+        uint64_t room = ring->capacity - (head & (ring->capacity - 1)), most = ring->capacity / 2;
+        bytes = room < most ? room : most;
+        // The thread, and its handler, compete.
+    } while (!atomic_compare_exchange_weak_explicit(&ring->head, &head, head + bytes, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    gp_ring_header_t *header = gp_ring_at(ring, head);
+    header->bytes = (uint32_t)bytes;
+    gp_ring_commit(header, GP_RING_PAD);
 }

@@ -144,6 +144,7 @@ typedef struct gp_thread {
     void *start_argument;
     uint64_t start_ticks, end_ticks;
     uint32_t generation; // of the block
+    bool ring_turns;     // see coro/thread_rings.h; under the registry lock
     char name[24];
     struct {
         uint64_t ticks, cpu_ns;       // when it was last looked at
