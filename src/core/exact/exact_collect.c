@@ -35,7 +35,7 @@ static void read_clocks(const gp_exact_stack_t *stack, uint64_t now, uint64_t *t
     gp_thread_t *thread = is_current(stack->thread, stack) ? stack->thread : runner_of(stack->coro, stack->coro_id);
     uint64_t account_ns = thread != NULL ? gp_edge_cpu_ns(stack->coro, now) : gp_edge_settled_cpu_ns(stack->coro);
     *ticks = now;
-    if (account_ns > *cpu_ns)
+    if ((int64_t)(account_ns - *cpu_ns) > 0) // below zero where it was settled since `now`
         *cpu_ns = account_ns;
 }
 

@@ -86,8 +86,9 @@ static FAST void read_clocks(moment_t *moment)
     }
     uint64_t cpu_ns =
         LIKELY(!moment->on_alternate_stack) ? gp_edge_cpu_ns(stack->coro, now) : gp_edge_settled_cpu_ns(stack->coro);
-    // It may go back a little when an account is settled: the time is then taken off what comes.
-    moment->cpu_ns = cpu_ns > stack->last_cpu_ns ? cpu_ns : stack->last_cpu_ns;
+    // It may go back when an account is settled, and below zero where a sample settles that of a young coroutine after
+    // `now` was read: the time is then taken off what comes.
+    moment->cpu_ns = (int64_t)(cpu_ns - stack->last_cpu_ns) > 0 ? cpu_ns : stack->last_cpu_ns;
     moment->ticks = now;
     stack->last_ticks = now;
     stack->last_cpu_ns = moment->cpu_ns;
