@@ -16,9 +16,6 @@ enum { GP_CPYTHON_IS_TASK = 1 };
 // See gp_language_t.walk_parked.
 size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
 
-// The innermost frame of a greenlet that is suspended; 0 = not known.
-uintptr_t gp_cpython_parked_frame(const void *greenlet);
-
 // See gp_language_t.walk_asleep.
 size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags);
 

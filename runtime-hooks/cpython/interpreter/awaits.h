@@ -21,3 +21,15 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
 // Frames from a suspended one on outwards, as a greenlet that is switched away from has them.
 //   base: the walk ends before it; 0 = at the outermost one.
 size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max);
+
+enum { GP_CPYTHON_GREENLET_NATIVE = 32 }; // in a greenlet object: its C++ object. Source: greenlet.h
+
+// Where that has its innermost frame object; 0 = not known.
+extern _Atomic size_t gp_cpython_frame_object_at;
+
+// What a greenlet that is suspended has there; 0 = nothing, or it is not known.
+uintptr_t gp_cpython_frame_object(gp_cpython_read_t *read, uintptr_t greenlet);
+
+// Frames of a greenlet that is suspended, as of gp_cpython_walk_frames().
+size_t gp_cpython_walk_greenlet(gp_cpython_read_t *read, uintptr_t greenlet, uintptr_t base, uintptr_t *frames,
+                                size_t max);

@@ -401,6 +401,14 @@ static bool state_may_be_freed(const gp_cpython_runtime_t *runtime)
     return runtime->is_finalizing != NULL && runtime->is_finalizing() && syscall(SYS_gettid) != getpid();
 }
 
+// Of a greenlet that is about to go on.
+static size_t walk_next(uintptr_t greenlet, uintptr_t *frames, size_t max)
+{
+    const gp_step_t *step = &gp_step_here;
+    uintptr_t base = step->task != NULL && (uintptr_t)step->greenlet == greenlet ? step->base : 0;
+    return gp_cpython_walk_greenlet(gp_cpython_read_own, greenlet, base, frames, max);
+}
+
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
@@ -408,8 +416,8 @@ size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size
         return 0;
     uintptr_t waiting =
         place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet
-    if (waiting & GP_STEP_IS_FRAME)
-        return gp_cpython_walk_frames(gp_cpython_read_own, waiting & ~(uintptr_t)GP_STEP_IS_FRAME, 0, frames, max);
+    if (waiting & GP_STEP_IS_GREENLET)
+        return walk_next(waiting & ~(uintptr_t)GP_STEP_IS_GREENLET, frames, max);
     if (waiting != 0)
         return gp_cpython_walk_awaits(gp_cpython_read_own, waiting, frames, max);
     walk_t walk = {
