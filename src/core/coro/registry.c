@@ -20,13 +20,41 @@ typedef gp_coro_chunk_t chunk_t;
 
 pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Atomic(chunk_t *) chunks; // append-only
-static prof_coro_t *free_records, *retired_records;
+static _Atomic(chunk_t *) chunks;           // append-only
+static _Atomic(prof_coro_t *) free_records; // changed under the lock
+static prof_coro_t *retired_records;
 _Atomic bool gp_coro_any_shared;
 static uint64_t last_id;
 static gp_ledger_t gone;      // of all that were retired
 static uint64_t totals_asked; // ticks up to which totals were given
 static bool draining;
+
+static prof_coro_t *first_free(void)
+{
+    return atomic_load_explicit(&free_records, memory_order_relaxed);
+}
+
+// A list of records, from its first to its last.
+static void put_free(prof_coro_t *first, prof_coro_t *last)
+{
+    last->next = first_free();
+    atomic_store_explicit(&free_records, first, memory_order_relaxed);
+}
+
+void gp_coro_expect(void)
+{
+    enum { LINE = 64 };
+    const prof_coro_t *next = first_free(); // or another one: nothing is read
+    if (next == NULL)
+        return;
+    for (size_t at = 0; at < sizeof(*next); at += LINE)
+        __builtin_prefetch((const char *)next + at, 1);
+    __builtin_prefetch(gp_coro_context(next), 1);
+    __builtin_prefetch(gp_coro_member(next));
+    __builtin_prefetch(gp_coro_timeline(next));
+    __builtin_prefetch(gp_coro_label(next));
+    __builtin_prefetch(gp_coro_rare(next));
+}
 
 static bool grow(void)
 {
@@ -36,8 +64,7 @@ static bool grow(void)
     madvise(chunk, sizeof(*chunk), MADV_NOHUGEPAGE); // a huge page would take memory for what nothing is written to
     for (int i = GP_CORO_PIECE - 1; i >= 0; i--) {
         chunk->records[i].index = (uint32_t)i;
-        chunk->records[i].next = free_records;
-        free_records = &chunk->records[i];
+        put_free(&chunk->records[i], &chunk->records[i]);
     }
     chunk->next = atomic_load_explicit(&chunks, memory_order_relaxed);
     // Release: partner of the acquire in gp_coro_each().
@@ -106,9 +133,12 @@ static void retire_locked(prof_coro_t *coro)
     coro->final_ticks = gp_ticks();
     add_ledger(coro, coro->final_ticks, &gone);
     gp_scope_quit(coro);
-    prof_coro_t **list = draining ? &retired_records : &free_records;
-    coro->next = *list;
-    *list = coro;
+    if (!draining) {
+        put_free(coro, coro);
+        return;
+    }
+    coro->next = retired_records;
+    retired_records = coro;
 }
 
 static void abandon_locked(prof_coro_t *coro)
@@ -155,9 +185,9 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
         note_nesting(birth);
     }
     prof_coro_t *coro = NULL;
-    if (free_records != NULL || grow()) {
-        coro = free_records;
-        free_records = coro->next;
+    if (first_free() != NULL || grow()) {
+        coro = first_free();
+        atomic_store_explicit(&free_records, coro->next, memory_order_relaxed);
         fill(coro, birth);
         // Release: partner of the acquires of `id` by handlers.
         atomic_store_explicit(&coro->id, ++last_id, memory_order_release);
@@ -242,8 +272,7 @@ void gp_coro_recycle(prof_coro_t *list)
     while (last->next != NULL)
         last = last->next;
     gp_lock(&gp_registry_lock);
-    last->next = free_records;
-    free_records = list;
+    put_free(list, last);
     gp_unlock(&gp_registry_lock);
 }
 
@@ -315,7 +344,9 @@ prof_coro_t *gp_coro_of_caller(uintptr_t sp)
 static prof_coro_t *create(gp_coro_birth_t *birth, const gp_park_t *caller)
 {
     birth->spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    birth->spawn_site = gp_spawn_site_here(birth->spawner, caller);
+    gp_thread_t *thread = gp_thread_self;
+    bool is_due = thread != NULL && gp_spawn_is_wanted() && gp_spawn_is_due(thread);
+    birth->spawn_site = is_due ? gp_spawn_site_here(birth->spawner, caller) : 0;
     return gp_coro_new(birth);
 }
 
