@@ -79,12 +79,12 @@ static gp_greenlet_t record_of(gp_py_t *greenlet)
     return record_in(&gp_step_here, greenlet);
 }
 
-static void switch_as(gp_py_t *greenlet, const gp_greenlet_t *to)
+static inline void switch_as(gp_py_t *greenlet, prof_coro_t *coro, uint64_t coro_id)
 {
     // No place to go on: its native stack is saved elsewhere while it is parked.
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
-    gp_hub_before_switch(gp_greenlet_here.last, to->coro);
-    gp_switch_to(to->coro, to->coro_id, &park);
+    gp_hub_before_switch(gp_greenlet_here.last, coro);
+    gp_switch_to(coro, coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     // From here on the handler believes what was just reported.
     gp_greenlet_here.last = is_read() ? NULL : greenlet;
@@ -93,7 +93,7 @@ static void switch_as(gp_py_t *greenlet, const gp_greenlet_t *to)
 static void switch_to(gp_py_t *greenlet)
 {
     gp_greenlet_t to = record_of(greenlet);
-    switch_as(greenlet, &to);
+    switch_as(greenlet, to.coro, to.coro_id);
 }
 
 static bool is_sampling(void)
@@ -283,34 +283,58 @@ __attribute__((noinline, cold)) static bool leads_here(gp_py_t *greenlet, prof_c
     return is_here;
 }
 
-static inline bool is_of_this_thread(gp_py_t *greenlet, prof_coro_t *coro)
-{
-    const gp_thread_t *thread = gp_thread_self;
-    if (__builtin_expect(greenlet == gp_greenlet_main() ||
-                             (coro != NULL && thread != NULL && coro->hook_mark == thread->index + 1),
-                         1))
-        return true;
-    return leads_here(greenlet, coro);
-}
-
 // Who runs has not been reported: sampling has begun since, or greenlet refused the last switch.
-__attribute__((noinline, cold)) static void catch_up(void)
+//   suspended: NULL = none is known.
+__attribute__((noinline, cold)) static void catch_up(gp_py_t *suspended)
 {
     if (!is_entered())
         gp_greenlet_enter();
     else
         sync_hint();
+    if (!gp_cpython_parked_is_known() && suspended != NULL)
+        gp_cpython_parked_learn(suspended);
+}
+
+// What is not in every switch: it is a task's greenlet, or not known yet, or another thread's, which will be refused.
+__attribute__((noinline, cold)) static bool find_slowly(gp_py_t *to, gp_greenlet_t *record)
+{
+    *record = record_of(to);
+    bool is_own =
+        record->coro != NULL && gp_thread_self != NULL && record->coro->hook_mark == gp_thread_self->index + 1;
+    return is_own || leads_here(to, record->coro);
+}
+
+static inline bool find_next(gp_py_t *to, prof_coro_t **coro, uint64_t *id)
+{
+    const gp_thread_t *thread = gp_thread_self;
+    bool is_plain = gp_step_here.task == NULL && thread != NULL;
+    *coro = NULL;
+    *id = 0;
+    if (is_plain && to == gp_greenlet_main())
+        return true;
+    const gp_greenlet_t *found = is_plain ? gp_greenlet_find_fast(to) : NULL;
+    if (__builtin_expect(found == NULL || found->coro == NULL || found->coro->hook_mark != thread->index + 1, 0)) {
+        gp_greenlet_t record;
+        bool is_own = find_slowly(to, &record);
+        *coro = record.coro;
+        *id = record.coro_id;
+        return is_own;
+    }
+    *coro = found->coro;
+    *id = found->coro_id;
+    return true;
 }
 
 // The frames of what is about to go on are with its greenlet still.
-static void go_on(gp_py_t *to)
+static inline void go_on(gp_py_t *to)
 {
-    gp_greenlet_t record = record_of(to);
-    if (!is_of_this_thread(to, record.coro))
-        return; // which will be refused
+    prof_coro_t *coro;
+    uint64_t id;
+    if (!find_next(to, &coro, &id))
+        return;
     gp_step_here.waiting = (uintptr_t)to | GP_STEP_IS_GREENLET;
     atomic_signal_fence(memory_order_seq_cst);
-    switch_as(to, &record);
+    switch_as(to, coro, id);
     gp_step_here.waiting = 0;
 }
 
@@ -329,10 +353,10 @@ void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
     if (is_read())
         return;
     uint64_t begun = gp_hook_time_begin();
-    if (__builtin_expect(from != gp_greenlet_here.last || !is_entered(), 0))
-        catch_up();
-    if (__builtin_expect(!gp_cpython_parked_is_known(), 0) && to != NULL && to != from)
-        gp_cpython_parked_learn(to);
+    bool is_known = from == gp_greenlet_here.last &&
+                    gp_greenlet_here.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    if (__builtin_expect(!is_known || !gp_cpython_parked_is_known(), 0))
+        catch_up(to != from ? to : NULL);
     if (to != NULL && to != from)
         go_on(to);
     if (is_over)
@@ -350,7 +374,7 @@ void gp_greenlet_starting(gp_py_t *to)
         record.coro->hook_mark = gp_thread_self->index + 1;
     gp_step_here.waiting = GP_STEP_HAS_NOT_BEGUN; // the frames that are there belong to its starter
     atomic_signal_fence(memory_order_seq_cst);
-    switch_as(to, &record);
+    switch_as(to, record.coro, record.coro_id);
     gp_step_here.waiting = 0;
     gp_hook_time_end(begun, 1);
 }
@@ -394,6 +418,7 @@ void gp_greenlet_give_back(const gp_greenlet_t *before)
 
 static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 {
+    gp_coro_expect();
     gp_py_t *greenlet = real_new(type, args, keywords);
     if (greenlet == NULL)
         return NULL;

@@ -247,7 +247,20 @@ static size_t word_with(const uintptr_t words[NATIVE_WORDS], const gp_py_t *gree
     return word;
 }
 
-// The stack of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.
+// That of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.
+static bool is_stack_of_main(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
+{
+    return stack[GP_CPYTHON_STACK_START] != 0 && stack[GP_CPYTHON_STACK_END] == UINTPTR_MAX;
+}
+
+static bool is_no_stack(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
+{
+    for (int i = 0; i < GP_CPYTHON_STACK_WORDS; i++)
+        if (stack[i] != 0)
+            return false;
+    return true;
+}
+
 static bool find_words(gp_py_t *main, gp_py_t *other)
 {
     uintptr_t of_main[NATIVE_WORDS], of_other[NATIVE_WORDS];
@@ -255,10 +268,13 @@ static bool find_words(gp_py_t *main, gp_py_t *other)
         return false;
     main_word = word_with(of_main, main);
     greenlet_word = word_with(of_other, other);
-    for (start_word = 0; start_word + 1 < NATIVE_WORDS; start_word++)
-        if (of_main[start_word] != 0 && of_main[start_word + 1] == UINTPTR_MAX && of_other[start_word] == 0 &&
-            of_other[start_word + 1] == 0)
-            return main_word < NATIVE_WORDS && greenlet_word < NATIVE_WORDS;
+    if (main_word == NATIVE_WORDS || greenlet_word == NATIVE_WORDS)
+        return false;
+    for (start_word = 1; start_word + GP_CPYTHON_STACK_WORDS <= NATIVE_WORDS; start_word++)
+        if (is_stack_of_main(of_main + start_word) && is_no_stack(of_other + start_word)) {
+            atomic_store_explicit(&gp_cpython_stack_at, start_word * sizeof(*of_main), memory_order_relaxed);
+            return true;
+        }
     return false;
 }
 

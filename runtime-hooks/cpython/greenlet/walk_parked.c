@@ -56,11 +56,6 @@ size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size
     return gp_cpython_walk_frames(gp_peek, word_at(at), base, frames, max);
 }
 
-bool gp_cpython_parked_is_known(void)
-{
-    return atomic_load_explicit(&gp_cpython_frame_object_at, memory_order_relaxed) != 0;
-}
-
 void gp_cpython_parked_learn(gp_py_t *greenlet)
 {
     gp_py_t *error[3];
