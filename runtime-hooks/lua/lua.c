@@ -80,7 +80,8 @@ static gp_lua_known_t *make(lua_State *state, int arguments, prof_coro_t **coro,
         .name = name,
         .spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
     };
-    birth.spawn_site = gp_spawn_site_here(birth.spawner, &caller);
+    if (gp_thread_self != NULL && gp_spawn_is_wanted() && gp_spawn_is_due(gp_thread_self))
+        birth.spawn_site = gp_spawn_site_here(birth.spawner, &caller);
     *coro = gp_coro_new(&birth);
     if (*coro == NULL)
         return NULL;

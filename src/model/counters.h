@@ -67,7 +67,9 @@
       "times that the budget was not kept: the lowest rate, the hooks of switches and the threads take more")    \
     X(49, SWITCHES, switches, 0, NULL)       /* of coroutines, as their hooks saw them */                              \
     X(50, INTERNED_ANEW, interned_anew, 0,                                                                             \
-      "times that a full table of stacks or traces was begun anew: those seen again are in the capture twice")
+      "times that a full table of stacks or traces was begun anew: those seen again are in the capture twice")                      \
+    X(51, SPAWNS_LEFT_OUT, spawns_left_out, 0,                                                                         \
+      "coroutines whose place of creation was left out, to stay within the budget: --stitch cannot show it")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

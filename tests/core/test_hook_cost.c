@@ -31,6 +31,10 @@ static void test_beyond_switches(void **state)
     assert_true(gp_hook_time_more_ns() < (int64_t)MS * GP_HOOK_TIMED_EVERY);
     gp_hook_time_in_child();
     assert_int_equal(gp_hook_time_more_ns(), 0);
+    gp_hook_time_note_read(1, 0); // less than the clock takes
+    assert_int_equal(gp_hook_time_more_ns(), 0);
+    gp_hook_time_note_read(gp_ticks_from_ns(MS / 100), 0);
+    assert_in_range(gp_hook_time_more_ns(), (MS / 100 - 2000) * GP_HOOK_TIMED_EVERY, MS / 100 * GP_HOOK_TIMED_EVERY);
 }
 
 static void test_cost(void **state)

@@ -9,7 +9,7 @@ import struct
 MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
-SPANS = 19
+ORIGINS, SPANS = 18, 19
 # The list that the program is made of: number, ID, key, is it a drop.
 with open(os.path.join(os.path.dirname(__file__), "../../src/model/counters.h")) as counters_list:
     LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), ([01]),", counters_list.read())
@@ -70,6 +70,7 @@ class Capture:
         (self.version, header_bytes, _, self.start_realtime_ns, self.start_monotonic_ns, self.pid, self.ppid,
          self.frequency_hz, self.engine, _, _, self.session, _) = struct.unpack_from("<IIQQQIIIIII16sQ", data, 8)
         self.meta, self.threads, self.coros = {}, {}, {}
+        self.origins = {}  # coroutine -> stack of its creator
         self.traces, self.spans = {0: ""}, []  # trace ids in hex by number
         self.stack_flags, self.samples, self.waits = {}, [], []
         self.ledger = collections.defaultdict(lambda: [0, 0])  # coroutine -> CPU ns, switches
@@ -105,6 +106,8 @@ class Capture:
         elif kind == COROS:
             for item in struct.iter_unpack("<QQQQQQII48s", data):
                 self.coros[item[0]] = Coro(*item[:8], item[8].split(b"\0")[0].decode())
+        elif kind == ORIGINS:
+            self.origins.update((coro, stack) for coro, stack, _ in struct.iter_unpack("<QII", data))
         elif kind == LEDGER:
             for coro, _, _, cpu_ns, switches, _, *_ in struct.iter_unpack("<QIIQQQQQQQQQQ", data):
                 self.ledger[coro][0] += cpu_ns

@@ -26,6 +26,20 @@ other = greenlet.greenlet(body)
 for _ in range({ROUNDS}):
     other.switch()
 """
+LIVES, LIVES_A_ROUND = 60000, 1500
+BIRTHS = f"""
+import time
+import greenlet
+def make():
+    return greenlet.greenlet(len)
+for _ in range({LIVES // LIVES_A_ROUND}):  # a look at what it costs comes twice a second
+    for _ in range({LIVES_A_ROUND}):
+        make().switch(())
+    end = time.thread_time() + 0.03
+    while time.thread_time() < end:
+        pass
+    time.sleep(0.07)
+"""
 
 
 class Budget(check.Case):
@@ -90,6 +104,30 @@ class Budget(check.Case):
         self.assertEqual(self.status(said)["slowed_percent"], 100)
         self.assertRegex(check.greenprof("status", slow.pid, env={**os.environ, "XDG_RUNTIME_DIR": self.directory}).stdout.decode(),
                          r"rate lowered to 10 Hz to stay within it, looked and written \d\.\d times as seldom")
+
+    def test_places_of_creation(self):
+        """Where hooks take more than the budget, few creations are looked at, and the others counted; all coroutines are there,
+        with all of their switches. Without a budget each one has its place."""
+        if subprocess.run([PYTHON, "-c", "import greenlet"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no greenlet for /usr/bin/python3")
+        for budget in (["--budget", "0.1%"], []):
+            output = os.path.join(self.directory, f"births{len(budget)}.greenprof")
+            subprocess.run([check.GREENPROF, "run", "-q", *budget, "-o", output, "--", PYTHON, "-c", BIRTHS], check=True,
+                           timeout=check.LIMIT_SECONDS, env={**os.environ, "XDG_RUNTIME_DIR": self.directory})
+            capture = Capture(output)
+            born = [coro for coro in capture.coros.values() if coro.parent != 0]
+            left_out = capture.counters["spawns_left_out"]
+            self.assertEqual(len(born), LIVES)
+            self.assertEqual({capture.ledger[coro.id][1] for coro in born}, {1})
+            self.assertEqual(sum(stack != 0 for stack in capture.origins.values()), LIVES - left_out)
+            said = check.greenprof("info", output).stdout.decode()
+            if budget:
+                self.assertGreater(left_out, LIVES // 10)
+                self.assertLess(left_out, LIVES)
+                self.assertIn(f"{left_out} coroutines whose place of creation was left out, to stay within the budget", said)
+            else:
+                self.assertEqual(left_out, 0)
+                self.assertNotIn("left out", said)
 
     def test_processes_share(self):
         """And one that was killed is forgotten."""

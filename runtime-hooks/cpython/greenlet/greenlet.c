@@ -79,17 +79,21 @@ static gp_greenlet_t record_of(gp_py_t *greenlet)
     return record_in(&gp_step_here, greenlet);
 }
 
-static void switch_to(gp_py_t *greenlet)
+static inline void switch_as(gp_py_t *greenlet, prof_coro_t *coro, uint64_t coro_id)
 {
     // No place to go on: its native stack is saved elsewhere while it is parked.
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
-    gp_greenlet_t to = greenlet == gp_greenlet_here.next ? gp_greenlet_here.next_record : record_of(greenlet);
-    gp_greenlet_here.next = NULL;
-    gp_hub_before_switch(gp_greenlet_here.last, to.coro);
-    gp_switch_to(to.coro, to.coro_id, &park);
+    gp_hub_before_switch(gp_greenlet_here.last, coro);
+    gp_switch_to(coro, coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     // From here on the handler believes what was just reported.
     gp_greenlet_here.last = is_read() ? NULL : greenlet;
+}
+
+static void switch_to(gp_py_t *greenlet)
+{
+    gp_greenlet_t to = record_of(greenlet);
+    switch_as(greenlet, to.coro, to.coro_id);
 }
 
 static bool is_sampling(void)
@@ -184,6 +188,8 @@ static void sync_hint(void)
         (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
          (coro != NULL ? coro : thread->root) != atomic_load_explicit(&thread->current, memory_order_relaxed)))
         switch_to(current);
+    else if (!is_read())
+        gp_greenlet_here.last = current;
     gp_py.decref(current);
 }
 
@@ -260,84 +266,132 @@ static bool is_booked(void)
     return is_sampling() && !is_read();
 }
 
-// `to` is about to go on. If it was switched away from before switches were seen, nothing will be seen where it does.
-static void prepare_switch(gp_py_t *to)
+// The thread on which a greenlet runs is in its record's `hook_mark`: the number of its block, and one. Of what began
+// before that was kept, and of main greenlets, it is told by the main one that its line of parents leads to.
+__attribute__((noinline, cold)) static bool leads_here(gp_py_t *greenlet, prof_coro_t *coro)
 {
-    gp_greenlet_here.next_record = record_of(to);
-    gp_greenlet_here.next = to;
-    prof_coro_t *coro = gp_greenlet_here.next_record.coro;
-    if (coro == NULL && gp_thread_self != NULL)
-        coro = gp_thread_self->root;
-    if (coro == NULL || coro->hook_mark == gp_greenlet_seeing || !is_active(to))
+    gp_py_t *error[3], *at = greenlet;
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    while (at != NULL && at != gp_py.none && !is_main(at)) {
+        at = gp_py.get_attr(at, "parent");
+        gp_py.drop(at); // its child keeps it
+    }
+    gp_py.error_restore(error[0], error[1], error[2]);
+    bool is_here = at != NULL && at == gp_greenlet_main();
+    if (is_here && coro != NULL && gp_thread_self != NULL)
+        coro->hook_mark = gp_thread_self->index + 1;
+    return is_here;
+}
+
+// Who runs has not been reported: sampling has begun since, or greenlet refused the last switch.
+//   suspended: NULL = none is known.
+__attribute__((noinline, cold)) static void catch_up(gp_py_t *suspended)
+{
+    if (!is_entered())
+        gp_greenlet_enter();
+    else
+        sync_hint();
+    if (!gp_cpython_parked_is_known() && suspended != NULL)
+        gp_cpython_parked_learn(suspended);
+}
+
+// What is not in every switch: it is a task's greenlet, or not known yet, or another thread's, which will be refused.
+__attribute__((noinline, cold)) static bool find_slowly(gp_py_t *to, gp_greenlet_t *record)
+{
+    *record = record_of(to);
+    bool is_own =
+        record->coro != NULL && gp_thread_self != NULL && record->coro->hook_mark == gp_thread_self->index + 1;
+    return is_own || leads_here(to, record->coro);
+}
+
+static inline bool find_next(gp_py_t *to, prof_coro_t **coro, uint64_t *id)
+{
+    const gp_thread_t *thread = gp_thread_self;
+    bool is_plain = gp_step_here.task == NULL && thread != NULL;
+    *coro = NULL;
+    *id = 0;
+    if (is_plain && to == gp_greenlet_main())
+        return true;
+    const gp_greenlet_t *found = is_plain ? gp_greenlet_find_fast(to) : NULL;
+    if (__builtin_expect(found == NULL || found->coro == NULL || found->coro->hook_mark != thread->index + 1, 0)) {
+        gp_greenlet_t record;
+        bool is_own = find_slowly(to, &record);
+        *coro = record.coro;
+        *id = record.coro_id;
+        return is_own;
+    }
+    *coro = found->coro;
+    *id = found->coro_id;
+    return true;
+}
+
+// The frames of what is about to go on are with its greenlet still.
+static inline void go_on(gp_py_t *to)
+{
+    prof_coro_t *coro;
+    uint64_t id;
+    if (!find_next(to, &coro, &id))
         return;
-    uintptr_t frame = gp_cpython_parked_frame(to);
-    gp_step_here.waiting = frame != 0 ? frame | GP_STEP_IS_FRAME : GP_STEP_HAS_NOT_BEGUN;
-    switch_to(to);
+    gp_step_here.waiting = (uintptr_t)to | GP_STEP_IS_GREENLET;
+    atomic_signal_fence(memory_order_seq_cst);
+    switch_as(to, coro, id);
     gp_step_here.waiting = 0;
+}
+
+// One that is over waits for nothing any more, however long its object is kept.
+static void end(gp_py_t *greenlet, bool has_left)
+{
+    const gp_greenlet_t *found = gp_greenlet_find(greenlet);
+    if (found != NULL && !has_left) // who goes on has not begun yet
+        gp_coro_ends(found->coro, found->coro_id);
+    else if (found != NULL)
+        gp_coro_retire(gp_greenlet_take(greenlet));
 }
 
 void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
 {
-    if (!is_booked())
+    if (is_read())
         return;
     uint64_t begun = gp_hook_time_begin();
-    prof_coro_t *current =
-        gp_thread_self != NULL ? atomic_load_explicit(&gp_thread_self->current, memory_order_relaxed) : NULL;
-    if (current != NULL && from == gp_greenlet_here.last)
-        current->hook_mark = gp_greenlet_seeing; // it will be seen to go on
-    if (is_over) {
-        gp_coro_retire(gp_greenlet_here.ended);
-        gp_greenlet_here.ended = gp_greenlet_take(from);
-    }
-    prepare_switch(to);
-    if (__builtin_expect(begun != 0, 0))
-        gp_greenlet_here.leaving_ticks = gp_ticks() - begun;
-}
-
-// The other half of a switch that is timed, on the greenlet that has been switched to. What greenlet itself did between
-// them is left out. 0 = it is not timed.
-static uint64_t take_begun(void)
-{
-    uint64_t took = gp_greenlet_here.leaving_ticks;
-    if (__builtin_expect(took == 0, 1))
-        return 0;
-    gp_greenlet_here.leaving_ticks = 0;
-    return gp_ticks() - took;
+    bool is_known = from == gp_greenlet_here.last &&
+                    gp_greenlet_here.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    if (__builtin_expect(!is_known || !gp_cpython_parked_is_known(), 0))
+        catch_up(to != from ? to : NULL);
+    if (to != NULL && to != from)
+        go_on(to);
+    if (is_over)
+        end(from, to != NULL);
+    gp_hook_time_end(begun, 1);
 }
 
 void gp_greenlet_starting(gp_py_t *to)
 {
-    uint64_t begun = take_begun();
+    if (!is_booked())
+        return;
+    uint64_t begun = gp_hook_time_begin();
+    gp_greenlet_t record = record_of(to);
+    if (record.coro != NULL && gp_thread_self != NULL)
+        record.coro->hook_mark = gp_thread_self->index + 1;
     gp_step_here.waiting = GP_STEP_HAS_NOT_BEGUN; // the frames that are there belong to its starter
-    if (is_booked())
-        switch_to(to);
+    atomic_signal_fence(memory_order_seq_cst);
+    switch_as(to, record.coro, record.coro_id);
     gp_step_here.waiting = 0;
     gp_hook_time_end(begun, 1);
 }
 
 void gp_greenlet_switched(void)
 {
-    uint64_t begun = take_begun();
     if (!is_entered())
         gp_greenlet_enter();
     gp_py_t *now = (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
-    if (now != NULL && is_booked()) {
-        if (now != gp_greenlet_here.last)
-            switch_to(now);
-        if (gp_greenlet_here.ended != NULL)
-            gp_coro_retire(gp_greenlet_here.ended);
-        gp_greenlet_here.ended = NULL;
-        if (!gp_cpython_parked_is_known())
-            learn_from_any();
-    }
-    gp_hook_time_end(begun, 1);
+    if (now != NULL && now != gp_greenlet_here.last && is_booked())
+        switch_to(now);
 }
 
 static void run_as(const gp_greenlet_t *record, uintptr_t waiting)
 {
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
     gp_greenlet_put(record);
-    gp_greenlet_here.next = NULL;
     gp_step_here.waiting = waiting;
     if (is_booked())
         gp_switch_to(record->coro, record->coro_id, &park);

@@ -46,16 +46,18 @@ int gp_greenlet_read(const void *greenlet, gp_greenlet_t *record);
 // What a handler reads to know which greenlet runs.
 typedef struct gp_greenlet_here {
     gp_language_place_of_running_t
-        state;          // where greenlet keeps the address of its state of this thread: main, current, ...
-    const void *last;   // the greenlet of the last switch that was reported
-    prof_coro_t *ended; // a greenlet's that is over, but still runs
-    const void *next;   // the greenlet that is being switched to, and its record
-    gp_greenlet_t next_record;
-    uint32_t epoch;         // sampling epoch in which the running greenlet is known, where switches are seen
-    uint64_t leaving_ticks; // what a switch in progress took so far, where it is timed; else 0
+        state;        // where greenlet keeps the address of its state of this thread: main, current, ...
+    const void *last; // the greenlet of the last switch that was reported
+    uint32_t epoch;   // sampling epoch in which the running greenlet is known, where switches are seen
 } gp_greenlet_here_t;
 
 extern __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
+
+// The main greenlet of the calling thread; NULL = not known. Signals: safe.
+static inline const void *gp_greenlet_main(void)
+{
+    return gp_language_running(gp_greenlet_here.state) != NULL ? (*gp_greenlet_here.state)[0] : NULL;
+}
 
 // The coroutine that runs on the calling thread, where the switch to it has not been reported yet; NULL = the one that
 // was reported last. Signals: safe. Cost: two loads.
@@ -63,6 +65,14 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id);
 
 // NULL = not known. Valid until the next change.
 gp_greenlet_t *gp_greenlet_find(const void *greenlet);
+
+// The same, of one that is mostly where its search begins.
+static inline const gp_greenlet_t *gp_greenlet_find_fast(const void *greenlet)
+{
+    gp_greenlet_table_t *table = atomic_load_explicit(&gp_greenlet_table, memory_order_relaxed);
+    const gp_greenlet_t *slot = table != NULL ? &table->slots[gp_greenlet_home(table, greenlet)] : NULL;
+    return __builtin_expect(slot != NULL && slot->greenlet == greenlet, 1) ? slot : gp_greenlet_find(greenlet);
+}
 
 // Add, or give another record. Does nothing when memory is short.
 void gp_greenlet_put(const gp_greenlet_t *record);

@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "coro/registry.h"
+#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
+#include "interpreter/awaits.h"
 #include "interpreter/peek_text.h"
 #include "unwind/unwind.h"
 
 enum {
     TLS_WORDS = 2,     // variables of each thread that the module has: a guard, and the one that is looked for
-    NATIVE = 32,       // in a greenlet object: its C++ object. Source: greenlet.h
     SLOTS = 32,        // of a table of virtual functions
     NATIVE_WORDS = 24, // of a C++ object, at most: one of them is its greenlet. Source: greenlet_greenlet.hpp
 };
@@ -87,10 +88,10 @@ static g_switch_t *main_switch, *other_switch;
 static g_initialstub_t *initialstub;
 static void **replaceable[FUNCTIONS]; // slots of these three
 static bool replaced;
-uint32_t gp_greenlet_seeing;
-static unsigned unwanted; // switches in a row
-static size_t greenlet_word,
-    start_word; // in a C++ object: its greenlet; where its stack starts, NULL = it does not run
+static unsigned unwanted;               // switches in a row
+static size_t greenlet_word, main_word, // in a C++ object: its greenlet, and that of a main one
+    start_word; // where its stack starts, NULL = it does not run; and behind it where that ends, NULL = it has not
+                // begun
 
 static bool are_wanted(void)
 {
@@ -127,8 +128,8 @@ __attribute__((noinline)) static void not_wanted(void)
     errno = error;
 }
 
-// C++ exceptions pass through the functions below, thrown on the greenlet that has been switched to: an error is raised
-// there. As their personality it is called on the way. Source: the Itanium C++ ABI, "Exception Handling".
+// C++ exceptions pass through on_initialstub(): one that fails to begin a greenlet, or is thrown into the starter
+// later. As its personality it is called on the way. Source: the Itanium C++ ABI, "Exception Handling".
 __attribute__((used)) static int on_unwind(int version, int actions, uint64_t class, void *exception, void *context)
 {
     enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
@@ -141,46 +142,70 @@ __attribute__((used)) static int on_unwind(int version, int actions, uint64_t cl
 #define UNWOUND_BY_ON_UNWIND() __asm__ volatile(".cfi_personality 0x1b, on_unwind") // 0x1b: relative to itself, 4 bytes
 
 // The greenlet that runs.
-static gp_py_t *current(void)
+static inline gp_py_t *current(void)
 {
     return (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
 }
 
-// This thread's own.
-static gp_py_t *main_greenlet(void)
+static void *native_of(const gp_py_t *greenlet)
 {
-    return current() != NULL ? (gp_py_t *)(uintptr_t)(*gp_greenlet_here.state)[0] : NULL;
+    return *(void *const *)(const void *)((const char *)greenlet + GP_CPYTHON_GREENLET_NATIVE);
 }
 
-static void *word_of(const gp_py_t *greenlet, size_t word)
+static inline void *word_of(const gp_py_t *greenlet, size_t word)
 {
-    void *const *const *native = (void *const *const *)(const void *)((const char *)greenlet + NATIVE);
-    return (*native)[word];
+    return ((void *const *)native_of(greenlet))[word];
 }
 
-__attribute__((always_inline)) static inline void *switch_by(g_switch_t *real, void *result, void *native, gp_py_t *to)
+// The greenlet that goes on where one that does not run is switched to: the first of its parents that is not over.
+// NULL: that one begins, or there is none.
+__attribute__((noinline, cold)) static gp_py_t *instead_of(gp_py_t *to)
+{
+    gp_py_t *error[3];
+    gp_py.error_fetch(&error[0], &error[1], &error[2]); // what is thrown into it
+    while (to != NULL && to != gp_py.none && word_of(to, start_word) == NULL) {
+        bool has_begun = word_of(to, start_word + 1) != NULL;
+        gp_py_t *parent = has_begun ? gp_py.get_attr(to, "parent") : NULL;
+        gp_py.drop(parent); // its child keeps it
+        to = parent;
+    }
+    gp_py.error_restore(error[0], error[1], error[2]);
+    return to != gp_py.none ? to : NULL;
+}
+
+// This thread is new to greenlets, or to the hook.
+__attribute__((noinline, cold)) static gp_py_t *find_current(void)
+{
+    gp_greenlet_enter();
+    return current();
+}
+
+__attribute__((always_inline)) static inline void before_switch(gp_py_t *to)
 {
     gp_py_t *from = current();
-    if (!are_wanted())
+    if (__builtin_expect(!are_wanted(), 0)) {
         not_wanted();
-    else if (from != NULL)
-        gp_greenlet_leaving(from, word_of(from, start_word) == NULL, to);
-    result = real(result, native);
-    if (are_wanted())
-        gp_greenlet_switched();
-    return result;
+        return;
+    }
+    if (__builtin_expect(from == NULL, 0) && (from = find_current()) == NULL)
+        return;
+    bool is_over = word_of(from, start_word) == NULL;
+    if (__builtin_expect(word_of(to, start_word) == NULL, 0))
+        to = instead_of(to);
+    gp_greenlet_leaving(from, is_over, to);
 }
 
-__attribute__((noinline)) static void *on_main_switch(void *result, void *native)
+// Nothing is left to do after a switch: no frame of these stays on the stack of what is suspended.
+static void *on_main_switch(void *result, void *native)
 {
-    UNWOUND_BY_ON_UNWIND();
-    return switch_by(main_switch, result, native, main_greenlet());
+    before_switch(((gp_py_t **)native)[main_word]);
+    return main_switch(result, native);
 }
 
-__attribute__((noinline)) static void *on_other_switch(void *result, void *native)
+static void *on_other_switch(void *result, void *native)
 {
-    UNWOUND_BY_ON_UNWIND();
-    return switch_by(other_switch, result, native, ((gp_py_t **)native)[greenlet_word]);
+    before_switch(((gp_py_t **)native)[greenlet_word]);
+    return other_switch(result, native);
 }
 
 __attribute__((noinline)) static void *on_initialstub(void *result, void *native, void *mark)
@@ -188,14 +213,17 @@ __attribute__((noinline)) static void *on_initialstub(void *result, void *native
     UNWOUND_BY_ON_UNWIND();
     if (are_wanted())
         gp_greenlet_starting(((gp_py_t **)native)[greenlet_word]);
-    return initialstub(result, native, mark);
+    result = initialstub(result, native, mark);
+    if (are_wanted())
+        gp_greenlet_switched();
+    return result;
 }
 
 // The slot of a function in the table of an object's virtual functions; NULL = it is not there.
 static void **find_slot(gp_py_t *greenlet, const void *function)
 {
     void *native, **table, *slots[SLOTS];
-    if (function == NULL || !gp_peek((uintptr_t)greenlet + NATIVE, &native, sizeof(native)) ||
+    if (function == NULL || !gp_peek((uintptr_t)greenlet + GP_CPYTHON_GREENLET_NATIVE, &native, sizeof(native)) ||
         !gp_peek((uintptr_t)native, &table, sizeof(table)) || !gp_peek((uintptr_t)table, slots, sizeof(slots)))
         return NULL;
     for (size_t i = 0; i < SLOTS; i++)
@@ -207,22 +235,46 @@ static void **find_slot(gp_py_t *greenlet, const void *function)
 static bool read_native(gp_py_t *greenlet, uintptr_t words[NATIVE_WORDS])
 {
     uintptr_t native;
-    return gp_peek((uintptr_t)greenlet + NATIVE, &native, sizeof(native)) &&
+    return gp_peek((uintptr_t)greenlet + GP_CPYTHON_GREENLET_NATIVE, &native, sizeof(native)) &&
            gp_peek(native, words, NATIVE_WORDS * sizeof(*words));
 }
 
-// The stack of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.
+static size_t word_with(const uintptr_t words[NATIVE_WORDS], const gp_py_t *greenlet)
+{
+    size_t word = 0;
+    while (word < NATIVE_WORDS && words[word] != (uintptr_t)greenlet)
+        word++;
+    return word;
+}
+
+// That of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.
+static bool is_stack_of_main(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
+{
+    return stack[GP_CPYTHON_STACK_START] != 0 && stack[GP_CPYTHON_STACK_END] == UINTPTR_MAX;
+}
+
+static bool is_no_stack(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
+{
+    for (int i = 0; i < GP_CPYTHON_STACK_WORDS; i++)
+        if (stack[i] != 0)
+            return false;
+    return true;
+}
+
 static bool find_words(gp_py_t *main, gp_py_t *other)
 {
     uintptr_t of_main[NATIVE_WORDS], of_other[NATIVE_WORDS];
     if (!read_native(main, of_main) || !read_native(other, of_other))
         return false;
-    for (greenlet_word = 0; greenlet_word < NATIVE_WORDS && of_other[greenlet_word] != (uintptr_t)other;)
-        greenlet_word++;
-    for (start_word = 0; start_word + 1 < NATIVE_WORDS; start_word++)
-        if (of_main[start_word] != 0 && of_main[start_word + 1] == UINTPTR_MAX && of_other[start_word] == 0 &&
-            of_other[start_word + 1] == 0)
-            return greenlet_word < NATIVE_WORDS;
+    main_word = word_with(of_main, main);
+    greenlet_word = word_with(of_other, other);
+    if (main_word == NATIVE_WORDS || greenlet_word == NATIVE_WORDS)
+        return false;
+    for (start_word = 1; start_word + GP_CPYTHON_STACK_WORDS <= NATIVE_WORDS; start_word++)
+        if (is_stack_of_main(of_main + start_word) && is_no_stack(of_other + start_word)) {
+            atomic_store_explicit(&gp_cpython_stack_at, start_word * sizeof(*of_main), memory_order_relaxed);
+            return true;
+        }
     return false;
 }
 
@@ -248,7 +300,6 @@ bool gp_greenlet_see_switches(void)
     if (replaced)
         return true;
     replaced = write_slots(mine);
-    gp_greenlet_seeing++;
     if (!replaced)
         put_back();
     return replaced;

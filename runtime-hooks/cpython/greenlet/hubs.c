@@ -20,11 +20,7 @@ static keywords_t *real_run_callback, *real_timer_start;
 static gp_py_t *timer_type; // eventlet's
 static gp_py_t *self_name, *name_name, *at_name;
 
-// Of each thread: eventlet's hub, and since when what it switches to is ready.
-static __thread struct {
-    const void *hub;
-    uint64_t ticks;
-} cause __attribute__((tls_model("initial-exec")));
+__thread gp_hub_here_t gp_hub_here __attribute__((tls_model("initial-exec")));
 
 static bool is_sampling(void)
 {
@@ -74,6 +70,8 @@ static const void *running(void)
 
 static double number(gp_py_t *object)
 {
+    if (__builtin_expect(gp_py_type(object) == gp_py.float_type, 1))
+        return gp_py_float(object);
     double value = gp_py.number(object);
     if (value == -1.0)
         gp_py.error_clear();
@@ -84,12 +82,14 @@ static double number(gp_py_t *object)
 static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
 {
     gp_py_t *item = real_pop(self, heap);
-    if (item == NULL || !is_sampling() || gp_py_type(item) != gp_py.tuple_type || gp_py.tuple_size(item) != 2 ||
-        gp_py_type(gp_py.tuple_item(item, 1)) != timer_type)
+    if (item == NULL || !is_sampling() || gp_py_type(item) != gp_py.tuple_type)
+        return item;
+    gp_py_t *const *pair = gp_py_pair(item);
+    if (pair == NULL || gp_py_type(pair[1]) != timer_type)
         return item;
     uint64_t begun = gp_hook_time_begin();
-    cause.hub = running();
-    cause.ticks = ticks_at(number(gp_py.tuple_item(item, 0)));
+    gp_hub_here.hub = running();
+    gp_hub_here.ready_ticks = ticks_at(number(pair[0]));
     gp_hook_time_end(begun, 0);
     return item;
 }
@@ -97,16 +97,9 @@ static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
 static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
 {
     gp_py_t *events = real_poll(self, args, count, names);
-    if (cause.hub != NULL && is_sampling() && cause.hub == running())
-        cause.ticks = gp_ticks();
+    if (gp_hub_here.hub != NULL && is_sampling() && gp_hub_here.hub == running())
+        gp_hub_here.ready_ticks = gp_ticks();
     return events;
-}
-
-void gp_hub_before_switch(const void *from, prof_coro_t *to)
-{
-    uint64_t ready = to != NULL ? atomic_load_explicit(&to->ready_ticks, memory_order_relaxed) : 0;
-    if (to != NULL && from != NULL && from == cause.hub && (ready == 0 || ready == to->birth_ticks))
-        atomic_store_explicit(&to->ready_ticks, cause.ticks, memory_order_relaxed);
 }
 
 static gp_py_t *type_in(const char *module_name, const char *name)

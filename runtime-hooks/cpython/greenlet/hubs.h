@@ -20,6 +20,21 @@ void gp_hub_look(void);
 // caused its creation.
 bool gp_hub_is_one(gp_py_t *type, gp_py_t *args);
 
+// Of each thread: eventlet's hub, and since when what it switches to is ready.
+typedef struct gp_hub_here {
+    const void *hub;
+    uint64_t ready_ticks;
+} gp_hub_here_t;
+
+extern __thread gp_hub_here_t gp_hub_here __attribute__((tls_model("initial-exec")));
+
 // The calling thread is about to switch from a greenlet to a coroutine.
 //   from: NULL = not known.
-void gp_hub_before_switch(const void *from, prof_coro_t *to);
+static inline void gp_hub_before_switch(const void *from, prof_coro_t *to)
+{
+    if (from == NULL || from != gp_hub_here.hub || to == NULL)
+        return;
+    uint64_t ready = atomic_load_explicit(&to->ready_ticks, memory_order_relaxed);
+    if (ready == 0 || ready == to->birth_ticks)
+        atomic_store_explicit(&to->ready_ticks, gp_hub_here.ready_ticks, memory_order_relaxed);
+}

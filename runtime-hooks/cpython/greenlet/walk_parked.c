@@ -6,13 +6,9 @@
 #include "interpreter/peek_text.h"
 
 enum {
-    GREENLET_IMPLEMENTATION = 32, // PyGreenlet.pimpl; source: greenlet.h
-    FRAME_OBJECT_FRAME = 24,      // PyFrameObject.f_frame
-    IMPLEMENTATION_WORDS = 48,    // of it, those in which the frame may be
+    NATIVE_WORDS = 48, // of a greenlet's C++ object, those in which the frame may be
     THREADS_MAX = 65536,
 };
-
-static _Atomic size_t frame_at; // where a greenlet's implementation has its innermost frame object; 0 = not known
 
 static uintptr_t word_at(uintptr_t address)
 {
@@ -20,28 +16,14 @@ static uintptr_t word_at(uintptr_t address)
     return address >= 4096 && gp_peek(address, &word, sizeof(word)) ? word : 0;
 }
 
-static uintptr_t frame_of(uintptr_t greenlet)
-{
-    size_t at = atomic_load_explicit(&frame_at, memory_order_relaxed);
-    uintptr_t implementation = at != 0 ? word_at(greenlet + GREENLET_IMPLEMENTATION) : 0;
-    return implementation != 0 ? word_at(implementation + at) : 0;
-}
-
-uintptr_t gp_cpython_parked_frame(const void *greenlet)
-{
-    uintptr_t frame = frame_of((uintptr_t)greenlet);
-    return frame != 0 ? word_at(frame + FRAME_OBJECT_FRAME) : 0;
-}
-
 size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags)
 {
     (void)flags;
     if (object & GP_CPYTHON_IS_TASK)
         return gp_cpython_walk_awaits(gp_peek, object & ~(uintptr_t)GP_CPYTHON_IS_TASK, frames, max);
-    uintptr_t frame = frame_of(object);
-    size_t depth =
-        frame != 0 ? gp_cpython_walk_frames(gp_peek, word_at(frame + FRAME_OBJECT_FRAME), 0, frames, max) : 0;
-    return frame_of(object) == frame ? depth : 0;
+    uintptr_t frame = gp_cpython_frame_object(gp_peek, object);
+    size_t depth = frame != 0 ? gp_cpython_walk_greenlet(gp_peek, object, 0, frames, max) : 0;
+    return gp_cpython_frame_object(gp_peek, object) == frame ? depth : 0;
 }
 
 // The state of a thread with an unknown one: one of those that another thread's is linked to.
@@ -74,26 +56,21 @@ size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size
     return gp_cpython_walk_frames(gp_peek, word_at(at), base, frames, max);
 }
 
-bool gp_cpython_parked_is_known(void)
-{
-    return atomic_load_explicit(&frame_at, memory_order_relaxed) != 0;
-}
-
 void gp_cpython_parked_learn(gp_py_t *greenlet)
 {
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]); // of whatever goes on where this is called
     gp_py_t *frame = gp_py.get_attr(greenlet, "gr_frame");
-    uintptr_t words[IMPLEMENTATION_WORDS], implementation = word_at((uintptr_t)greenlet + GREENLET_IMPLEMENTATION);
+    uintptr_t words[NATIVE_WORDS], implementation = word_at((uintptr_t)greenlet + GP_CPYTHON_GREENLET_NATIVE);
     size_t count = 0;
     if (frame == NULL)
         gp_py.error_clear();
-    while (frame != NULL && frame != gp_py.none && count < IMPLEMENTATION_WORDS &&
+    while (frame != NULL && frame != gp_py.none && count < NATIVE_WORDS &&
            gp_peek(implementation + count * sizeof(words[0]), &words[count], sizeof(words[0])))
         count++;
     for (size_t i = 1; i < count; i++) {
         if (words[i] == (uintptr_t)frame) {
-            atomic_store_explicit(&frame_at, i * sizeof(words[0]), memory_order_relaxed);
+            atomic_store_explicit(&gp_cpython_frame_object_at, i * sizeof(words[0]), memory_order_relaxed);
             break;
         }
     }

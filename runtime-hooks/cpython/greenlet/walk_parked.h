@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "interpreter/api.h"
+#include "interpreter/awaits.h"
 #include "signal/thread.h"
 
 // prof_coro.object is the address of a greenlet, or of a task's coroutine object with this bit.
@@ -16,12 +17,12 @@ enum { GP_CPYTHON_IS_TASK = 1 };
 // See gp_language_t.walk_parked.
 size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
 
-// The innermost frame of a greenlet that is suspended; 0 = not known.
-uintptr_t gp_cpython_parked_frame(const void *greenlet);
-
 // See gp_language_t.walk_asleep.
 size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags);
 
 // Find out, with a greenlet that is suspended, where greenlets keep their frames. Caller holds the interpreter lock.
 void gp_cpython_parked_learn(gp_py_t *greenlet);
-bool gp_cpython_parked_is_known(void);
+static inline bool gp_cpython_parked_is_known(void)
+{
+    return atomic_load_explicit(&gp_cpython_frame_object_at, memory_order_relaxed) != 0;
+}

@@ -22,6 +22,7 @@ bool gp_py_find(void)
         {"PyMethod_Type", offsetof(gp_py_api_t, bound_type)},
         {"PyModule_Type", offsetof(gp_py_api_t, module_type)},
         {"PyUnicode_Type", offsetof(gp_py_api_t, text_type)},
+        {"PyFloat_Type", offsetof(gp_py_api_t, float_type)},
         {"Py_IncRef", offsetof(gp_py_api_t, incref)},
         {"Py_DecRef", offsetof(gp_py_api_t, decref)},
         {"Py_DecRef", offsetof(gp_py_api_t, drop)},

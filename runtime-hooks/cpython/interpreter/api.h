@@ -23,6 +23,7 @@ typedef struct gp_py_api {
     gp_py_t *none, *true_object;
     gp_py_t *builtin_type, *method_type, *tuple_type; // PyCFunction_Type, PyMethodDescr_Type, PyTuple_Type
     gp_py_t *bound_type, *module_type, *text_type;    // PyMethod_Type, PyModule_Type, PyUnicode_Type
+    gp_py_t *float_type;                              // PyFloat_Type
     void (*incref)(gp_py_t *);
     void (*decref)(gp_py_t *);
     void (*drop)(gp_py_t *);         // the same; NULL is accepted
@@ -94,6 +95,20 @@ static inline gp_py_method_t *gp_py_definition(gp_py_t *builtin)
 static inline gp_py_t *gp_py_type(gp_py_t *object)
 {
     return *(gp_py_t **)(void *)((char *)object + 8);
+}
+
+// The two items of a tuple (gp_py.tuple_type) of two, borrowed; NULL = it has not as many.
+static inline gp_py_t *const *gp_py_pair(gp_py_t *tuple)
+{
+    enum { SIZE = 16, ITEMS = 24 }; // PyVarObject.ob_size, PyTupleObject.ob_item
+    bool is_pair = *(ptrdiff_t *)(void *)((char *)tuple + SIZE) == 2;
+    return is_pair ? (gp_py_t *const *)(void *)((char *)tuple + ITEMS) : NULL;
+}
+
+// The value of a float (gp_py.float_type).
+static inline double gp_py_float(gp_py_t *object)
+{
+    return *(double *)(void *)((char *)object + 16); // PyFloatObject.ob_fval
 }
 
 // What a built-in function (gp_py.builtin_type) was taken from, borrowed; NULL = nothing.

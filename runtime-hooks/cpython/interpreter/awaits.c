@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "interpreter/awaits.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "interpreter/frame_walk.h"
@@ -13,6 +14,8 @@ enum {
     FRAME_BYTES_MAX = 128,
     AWAITING = 2, // of RESUME's argument: behind an await (3) or a yield from (2), not a plain yield
 };
+
+_Atomic size_t gp_cpython_frame_object_at, gp_cpython_stack_at;
 
 typedef struct suspended { // a generator's frame, read
     unsigned char bytes[FRAME_BYTES_MAX];
@@ -134,4 +137,34 @@ size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_
             frames[count++] = gp_cpython_word(layout, code, instruction);
     }
     return count;
+}
+
+uintptr_t gp_cpython_of_greenlet(uintptr_t greenlet, uintptr_t address)
+{
+    uintptr_t native = 0, stack[GP_CPYTHON_STACK_WORDS];
+    size_t at = atomic_load_explicit(&gp_cpython_stack_at, memory_order_relaxed);
+    if (at == 0 || !read_word(gp_cpython_read_own, greenlet + GP_CPYTHON_GREENLET_NATIVE, &native) || native == 0)
+        return address;
+    gp_cpython_read_own(native + at, stack, sizeof(stack));
+    uintptr_t into = address - stack[GP_CPYTHON_STACK_START];
+    return into < stack[GP_CPYTHON_STACK_SAVED] ? stack[GP_CPYTHON_STACK_COPY] + into : address;
+}
+
+uintptr_t gp_cpython_frame_object(gp_cpython_read_t *read, uintptr_t greenlet)
+{
+    size_t at = atomic_load_explicit(&gp_cpython_frame_object_at, memory_order_relaxed);
+    uintptr_t implementation = 0, frame = 0;
+    if (at != 0 && read_word(read, greenlet + GP_CPYTHON_GREENLET_NATIVE, &implementation) && implementation != 0)
+        read_word(read, implementation + at, &frame);
+    return frame;
+}
+
+size_t gp_cpython_walk_greenlet(gp_cpython_read_t *read, uintptr_t greenlet, uintptr_t base, uintptr_t *frames,
+                                size_t max)
+{
+    enum { FRAME = 24 }; // PyFrameObject.f_frame
+    uintptr_t object = gp_cpython_frame_object(read, greenlet), frame = 0;
+    if (object == 0 || !read_word(read, object + FRAME, &frame))
+        return 0;
+    return gp_cpython_walk_frames(read, frame, base, frames, max);
 }

@@ -21,3 +21,32 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
 // Frames from a suspended one on outwards, as a greenlet that is switched away from has them.
 //   base: the walk ends before it; 0 = at the outermost one.
 size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max);
+
+enum { GP_CPYTHON_GREENLET_NATIVE = 32 }; // in a greenlet object: its C++ object. Source: greenlet.h
+
+// Where that has its innermost frame object; 0 = not known.
+extern _Atomic size_t gp_cpython_frame_object_at;
+
+// Where that has what is known of its native stack; 0 = not known. In words: where it starts, where it ends, the copy
+// of what others have overwritten of it, beginning at its start, and how many bytes that is. Source:
+// greenlet_greenlet.hpp
+extern _Atomic size_t gp_cpython_stack_at;
+
+enum {
+    GP_CPYTHON_STACK_START,
+    GP_CPYTHON_STACK_END,
+    GP_CPYTHON_STACK_COPY,
+    GP_CPYTHON_STACK_SAVED,
+    GP_CPYTHON_STACK_WORDS
+};
+
+// Where the memory at `address` of a suspended greenlet is, to be read by the holder of the interpreter lock: from 3.12
+// on some frames are on its native stack.
+uintptr_t gp_cpython_of_greenlet(uintptr_t greenlet, uintptr_t address);
+
+// What a greenlet that is suspended has there; 0 = nothing, or it is not known.
+uintptr_t gp_cpython_frame_object(gp_cpython_read_t *read, uintptr_t greenlet);
+
+// Frames of a greenlet that is suspended, as of gp_cpython_walk_frames().
+size_t gp_cpython_walk_greenlet(gp_cpython_read_t *read, uintptr_t greenlet, uintptr_t base, uintptr_t *frames,
+                                size_t max);

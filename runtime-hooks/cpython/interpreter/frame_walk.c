@@ -401,6 +401,24 @@ static bool state_may_be_freed(const gp_cpython_runtime_t *runtime)
     return runtime->is_finalizing != NULL && runtime->is_finalizing() && syscall(SYS_gettid) != getpid();
 }
 
+// From 3.12 on some frames lie on the greenlet's native stack: what is known of that is greenlet's own affair.
+static bool read_next(uintptr_t from, void *to, size_t bytes)
+{
+    uintptr_t greenlet = gp_step_here.waiting & ~(uintptr_t)GP_STEP_IS_GREENLET;
+    bool is_sure = gp_cpython_runtime.layout->frame_is_entry != GP_CPYTHON_NONE;
+    uintptr_t there = is_sure ? from : gp_cpython_of_greenlet(greenlet, from);
+    walk_t walk = {.next_page = 0};
+    return (is_sure || is_mapped(&walk, there, bytes)) && gp_cpython_read_own(there, to, bytes);
+}
+
+// Of a greenlet that is about to go on.
+static size_t walk_next(uintptr_t greenlet, uintptr_t *frames, size_t max)
+{
+    const gp_step_t *step = &gp_step_here;
+    uintptr_t base = step->task != NULL && (uintptr_t)step->greenlet == greenlet ? step->base : 0;
+    return gp_cpython_walk_greenlet(read_next, greenlet, base, frames, max);
+}
+
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
@@ -408,8 +426,8 @@ size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size
         return 0;
     uintptr_t waiting =
         place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet
-    if (waiting & GP_STEP_IS_FRAME)
-        return gp_cpython_walk_frames(gp_cpython_read_own, waiting & ~(uintptr_t)GP_STEP_IS_FRAME, 0, frames, max);
+    if (waiting & GP_STEP_IS_GREENLET)
+        return walk_next(waiting & ~(uintptr_t)GP_STEP_IS_GREENLET, frames, max);
     if (waiting != 0)
         return gp_cpython_walk_awaits(gp_cpython_read_own, waiting, frames, max);
     walk_t walk = {

@@ -16,12 +16,12 @@ typedef struct gp_step {
     prof_coro_t *coro;    // the task's record, and its id; NULL and 0 = not known
     uint64_t coro_id;
     uintptr_t waiting; // while switching to a coroutine without its frames yet: a task's coroutine object (its awaits
-                       // are the stack); or its innermost frame, with a bit; 0 = the frames that are there are its own
+                       // are the stack); or a greenlet, with a bit; 0 = the frames that are there are its own
 } gp_step_t;
 
 enum {
     GP_STEP_HAS_NOT_BEGUN = 1, // instead of `waiting`: it has no stack yet, or it is not known
-    GP_STEP_IS_FRAME = 2,      // the bit
+    GP_STEP_IS_GREENLET = 2,   // the bit
 };
 
 extern __thread gp_step_t gp_step_here __attribute__((tls_model("initial-exec")));

@@ -32,12 +32,15 @@ static inline uint64_t gp_hook_time_begin(void)
 
 void gp_hook_time_note(uint64_t took_ticks, unsigned switches);
 
+// The same, of what was between two reads of the clock: of that, a read is not the hook's.
+void gp_hook_time_note_read(uint64_t between_ticks, unsigned switches);
+
 // The call is over. begun: what gp_hook_time_begin() said; later by as much as the program did between. switches: calls
 // of gp_switch_to() in it, which are counted anyway.
 static inline void gp_hook_time_end(uint64_t begun, unsigned switches)
 {
     if (__builtin_expect(begun != 0, 0)) // the clock is read here: code that is rarely called is not in the caches
-        gp_hook_time_note(gp_ticks() - begun, switches);
+        gp_hook_time_note_read(gp_ticks() - begun, switches);
 }
 
 // Of all threads since the process began, beyond GP_HOOK_SWITCH_NS a switch; less than 0 where hooks take less. Any

@@ -327,7 +327,9 @@ prof_coro_t *gp_coro_of_caller(uintptr_t sp)
 static prof_coro_t *create(gp_coro_birth_t *birth, const gp_park_t *caller)
 {
     birth->spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    birth->spawn_site = gp_spawn_site_here(birth->spawner, caller);
+    gp_thread_t *thread = gp_thread_self;
+    bool is_due = thread != NULL && gp_spawn_is_wanted() && gp_spawn_is_due(thread);
+    birth->spawn_site = is_due ? gp_spawn_site_here(birth->spawner, caller) : 0;
     return gp_coro_new(birth);
 }
 

@@ -23,6 +23,7 @@ typedef struct table {             // mapped at the first site
 
 _Atomic bool gp_spawn_wanted;
 _Atomic uint64_t gp_spawn_lost;
+_Atomic uint32_t gp_spawn_every = 1;
 
 static _Atomic(table_t *) table;
 static _Atomic uint32_t count;
@@ -156,6 +157,23 @@ uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller)
     if (caller->sp < lo || caller->sp >= walk.hi || !walk_here(&walk, lo) || walk.depth == 0)
         return 0;
     return site_of(&walk);
+}
+
+// xorshift32. Source: Marsaglia, Xorshift RNGs.
+bool gp_spawn_is_drawn(gp_thread_t *thread)
+{
+    uint32_t every = atomic_load_explicit(&gp_spawn_every, memory_order_relaxed), x = thread->spawn.random;
+    if (thread->spawn.left-- != 0) {
+        gp_thread_count(thread, GP_COUNTER_SPAWNS_LEFT_OUT);
+        return false;
+    }
+    x = x != 0 ? x : thread->index * 2654435761u | 1;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    thread->spawn.random = x;
+    thread->spawn.left = (uint32_t)((uint64_t)x * (2 * every - 1) >> 32); // on average one less than `every`
+    return true;
 }
 
 uint32_t gp_spawn_site_count(void)

@@ -32,12 +32,24 @@ extern _Atomic bool gp_spawn_wanted;
 // Sites for which there was no room, by creations.
 extern _Atomic uint64_t gp_spawn_lost;
 
+struct gp_thread;
+bool gp_spawn_is_drawn(struct gp_thread *thread);
+
+// Of so many creations one is looked at, as far as a budget asks for it; 1 = each.
+extern _Atomic uint32_t gp_spawn_every;
+
+// Is the calling thread's next creation to be looked at? If not, that is counted (GP_COUNTER_SPAWNS_LEFT_OUT). Which
+// ones are is drawn, as programs create in rounds.
+static inline bool gp_spawn_is_due(struct gp_thread *thread)
+{
+    bool draws = atomic_load_explicit(&gp_spawn_every, memory_order_relaxed) > 1;
+    return __builtin_expect(!draws, 1) || gp_spawn_is_drawn(thread);
+}
+
 // The number of the site that `caller` is at, on the calling thread, which runs `spawner`. 0: not wanted,
 // it cannot be walked, or there is no room. Takes gp_registry_lock where the site is a new one. Signals: not
 // safe. Cost: ~0.1 us at depth 10, ~0.3 us at depth 50.
 uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller);
-
-struct gp_thread;
 
 // The same of a stack that a language has walked.
 //   depth, flags: what gp_language_t.walk() has left in thread->parked_frames, at most GP_SPAWN_DEPTH of them.

@@ -6,19 +6,25 @@
 #include "collect/collector.h"
 #include "collect/cost.h"
 #include "collect/sampler.h"
+#include "coro/spawn.h"
 #include "model/budget.h"
 #include "session/budget_share.h"
 #include "settings.h"
+#include "signal/activity.h"
+#include "signal/slice.h"
 #include "signal/ticks.h"
 
 enum {
     LOOK_MS = 500,
-    BLIND_HZ = 100,      // until it is known what a signal takes
-    BLIND_MS = 300,      // of the program's CPU time, after which that is measured: not in programs that end at once
-    MEAN_S = 2,          // of rates
-    REPAY_S = 5,         // what was taken too much is saved within about so long
-    CREDIT_S = 2,        // what was not taken may be taken later for so long
-    DEBT_S = 30,         // what was taken too much is remembered for so long
+    BLIND_HZ = 100,  // until it is known what a signal takes
+    BLIND_MS = 300,  // of the program's CPU time, after which that is measured: not in programs that end at once
+    MEAN_S = 2,      // of rates
+    REPAY_S = 5,     // what was taken too much is saved within about so long
+    CREDIT_S = 2,    // what was not taken may be taken later for so long
+    DEBT_S = 30,     // what was taken too much is remembered for so long
+    SPAWNS_MAX = 64, // where hooks take too much, of so many places of creation one is kept, at most; and then:
+    SPARING_ACTIVITIES = 500, // of the timeline, a second and thread
+    SPARING_PENDING_NS = 2000000,
     STRETCH_MAX = 10,    // of looks at sleeping threads, which become fewer as samples do
     LONG_LOOK_MS = 5000, // after which rates are begun anew
 };
@@ -139,12 +145,31 @@ static void note(unsigned wanted)
     atomic_store_explicit(&lowered_to, is_lowered ? (unsigned)state.hz : 0, memory_order_relaxed);
 }
 
+// What hooks leave out, so that the rest of what they do is exact within the budget. every: see gp_spawn_every.
+static void set_sparing(uint32_t every)
+{
+    atomic_store_explicit(&gp_spawn_every, every, memory_order_relaxed);
+    gp_activity_set_most(every > 1 ? SPARING_ACTIVITIES : GP_ACTIVITIES_PER_SECOND);
+    gp_slice_set_root_pending(every > 1 ? SPARING_PENDING_NS : GP_SLICE_ROOT_PENDING_NS);
+}
+
+// may: ns a second, as of adapt().
+static void adapt_hooks(double may)
+{
+    uint32_t every = atomic_load_explicit(&gp_spawn_every, memory_order_relaxed);
+    if (state.hooks > may && every < SPAWNS_MAX)
+        set_sparing(every * 2);
+    else if (state.hooks < may / 2 && every > 1)
+        set_sparing(every / 2);
+}
+
 // may: ns a second, as the others leave it.
 static void adapt(double may)
 {
     unsigned wanted, present = gp_sampler_frequency(&wanted);
     if (present == 0 || wanted == 0)
         return;
+    adapt_hooks(may);
     double least = wanted < GP_BUDGET_LEAST_HZ ? wanted : GP_BUDGET_LEAST_HZ;
     double goal = clamp(may + state.credit_ns / REPAY_S, 0, 2 * may) - state.hooks, ours = state.cost - state.hooks;
     double step = goal <= 0 ? STEP_DOWN : ours <= 0 ? STEP_UP : clamp(goal / ours, STEP_DOWN, STEP_UP);
@@ -208,6 +233,7 @@ static void keep_to(uint32_t ppm)
         gp_sampler_limit(PROF_FREQUENCY_MAX_HZ);
         gp_collector_stretch_looks(1);
         slow_down(1);
+        set_sparing(1);
     }
     if (ppm == 0 || before != 0)
         return;

@@ -5,13 +5,18 @@
 #include "signal/handler.h"
 
 enum {
-    LEAST_NS = 100000, // of a wait that is shown
-    ACTIVITIES_PER_SECOND = 5000,
+    LEAST_NS = 100000,       // of a wait that is shown
     WINDOWS_PER_SECOND = 10, // how often the rate is looked at
     FEW = 4,                 // a window with a fourth of what is allowed halves `activity.least`
 };
 
 _Atomic bool gp_activity_wanted;
+static _Atomic uint32_t most_per_second = GP_ACTIVITIES_PER_SECOND;
+
+void gp_activity_set_most(uint32_t per_second)
+{
+    atomic_store_explicit(&most_per_second, per_second, memory_order_relaxed);
+}
 
 void gp_activity_begin(gp_thread_t *thread)
 {
@@ -23,14 +28,14 @@ void gp_activity_begin(gp_thread_t *thread)
 
 static void adapt(gp_thread_t *thread, uint64_t now)
 {
-    enum { MOST = ACTIVITIES_PER_SECOND / WINDOWS_PER_SECOND };
+    uint32_t most = atomic_load_explicit(&most_per_second, memory_order_relaxed) / WINDOWS_PER_SECOND;
     bool over = now - thread->activity.window >= gp_ticks_from_ns(1000000000u / WINDOWS_PER_SECOND);
     thread->activity.count++;
-    if (!over && thread->activity.count < MOST)
+    if (!over && thread->activity.count < most)
         return;
     if (!over)
         thread->activity.least *= 2;
-    else if (thread->activity.count < MOST / FEW && thread->activity.least / 2 >= gp_ticks_from_ns(LEAST_NS))
+    else if (thread->activity.count < most / FEW && thread->activity.least / 2 >= gp_ticks_from_ns(LEAST_NS))
         thread->activity.least /= 2;
     thread->activity.window = now;
     thread->activity.count = 0;

@@ -4,9 +4,9 @@
 // Model: slices of a coroutine with short waits between them are one activity: it was active. A wait of at least the
 // thread's `activity.least` ends the activity, and activity and wait are reported together when the coroutine is
 // switched to again. So nothing is done at a common switch but one comparison. Where a thread tells more than
-// ACTIVITIES_PER_SECOND, its `activity.least` is doubled: the timeline gets coarser, but has no holes. Each activity
-// says how much of it were slices, exactly. A mark that finds no room in the ring is not lost either: the activity goes
-// on through the wait.
+// GP_ACTIVITIES_PER_SECOND, or than a budget leaves, its `activity.least` is doubled: the timeline gets coarser, but
+// has no holes. Each activity says how much of it were slices, exactly. A mark that finds no room in the ring is not
+// lost either: the activity goes on through the wait.
 #pragma once
 
 #include "signal/sample.h"
@@ -14,6 +14,11 @@
 
 // Activities are read: before that, none is reported. Set before sampling starts.
 extern _Atomic bool gp_activity_wanted;
+
+enum { GP_ACTIVITIES_PER_SECOND = 5000 };
+
+// What a thread may tell from now on. Signals: safe.
+void gp_activity_set_most(uint32_t per_second);
 
 // A thread's sampling starts. Signals: safe.
 void gp_activity_begin(gp_thread_t *thread);

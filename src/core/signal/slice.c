@@ -20,8 +20,13 @@ void gp_slice_init(void)
 {
     gp_slice_long_ticks = ticks_below_hogs(GP_SLICE_LONG_NS);
     gp_slice_long_root_ticks = ticks_below_hogs(GP_SLICE_LONG_ROOT_NS);
-    gp_slice_root_pending_ticks = (int64_t)gp_ticks_from_ns(GP_SLICE_ROOT_PENDING_NS);
+    gp_slice_set_root_pending(GP_SLICE_ROOT_PENDING_NS);
     gp_slice_window_ticks = gp_ticks_from_ns(GP_SLICE_WINDOW_NS);
+}
+
+void gp_slice_set_root_pending(uint64_t ns)
+{
+    __atomic_store_n(&gp_slice_root_pending_ticks, (int64_t)gp_ticks_from_ns(ns), __ATOMIC_RELAXED);
 }
 
 void gp_slice_new_epoch(void)

@@ -27,6 +27,10 @@ extern uint64_t gp_slice_window_ticks;
 // Once ticks are calibrated and it is known what a hog is, before sampling starts. Signals: not safe.
 void gp_slice_init(void);
 
+// Short slices of a thread's own stack may add up to this before the CPU clock is read: GP_SLICE_ROOT_PENDING_NS, or
+// more where a budget asks for it. Signals: safe.
+void gp_slice_set_root_pending(uint64_t ns);
+
 // Start a sampling epoch. Caller holds the sampler's lock. Signals: not safe.
 void gp_slice_new_epoch(void);
 

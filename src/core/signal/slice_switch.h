@@ -58,7 +58,8 @@ static inline bool gp_slice_is_short(const gp_thread_t *thread, prof_coro_t *cor
     if (coro != thread->root)
         return ticks < gp_slice_long_ticks;
     int64_t pending = (int64_t)(gp_edge_load(&coro->slice_ticks) - thread->coarse_root_ticks);
-    return ticks < gp_slice_long_root_ticks && pending < gp_slice_root_pending_ticks;
+    return ticks < gp_slice_long_root_ticks &&
+           pending < __atomic_load_n(&gp_slice_root_pending_ticks, __ATOMIC_RELAXED);
 }
 
 // `to` is live with id `to_id`; NULL or 0: the thread's own stack.

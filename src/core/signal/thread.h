@@ -102,6 +102,9 @@ typedef struct gp_thread {
         uint64_t window;
         uint32_t count; // activities since `window`
     } activity;
+    struct {                   // which creations of coroutines are looked at, see src/core/coro/spawn.h
+        uint32_t left, random; // until the next one; generator
+    } spawn;
     gp_hog_t hogs[GP_HOGS];     // latest long slices, see hog.c
     unsigned hog_count;         // in all
     uint64_t hog_end;           // when the latest ended, 0 = none
