@@ -68,11 +68,21 @@ static FAST bool begin(moment_t *moment, gp_thread_t *thread, gp_exact_stack_t *
     return false;
 }
 
+enum { SETTLE_TRIES = 4 };
+
+// Settle the account of the running coroutine: the thread may have been off the CPU. Returns the ticks then. The thread
+// may be preempted once more on the way back: that would be taken off later, of what comes, so it is settled again.
 // On an alternate stack of the host's it is not known how much is left, and a wait may be walked there.
-static SLOW void settle(gp_thread_t *thread, bool on_alternate_stack)
+static SLOW uint64_t settle(gp_thread_t *thread, prof_coro_t *coro, bool on_alternate_stack)
 {
-    if (!on_alternate_stack && !atomic_load_explicit(&thread->busy, memory_order_relaxed))
+    uint64_t now = gp_ticks();
+    if (on_alternate_stack || atomic_load_explicit(&thread->busy, memory_order_relaxed))
+        return now;
+    for (int i = 0; i < SETTLE_TRIES && now > gp_edge_load(&coro->settled) + gp_exact_gap_ticks; i++) {
         gp_slice_settle_now(thread);
+        now = gp_ticks();
+    }
+    return now;
 }
 
 static FAST void read_clocks(moment_t *moment)
@@ -80,10 +90,8 @@ static FAST void read_clocks(moment_t *moment)
     gp_exact_stack_t *stack = moment->stack;
     uint64_t now = gp_ticks(), settled = atomic_load_explicit(&stack->coro->settled, memory_order_relaxed);
     uint64_t since = settled > stack->last_ticks ? settled : stack->last_ticks;
-    if (UNLIKELY(now > since + gp_exact_gap_ticks)) {
-        settle(moment->thread, moment->on_alternate_stack);
-        now = gp_ticks();
-    }
+    if (UNLIKELY(now > since + gp_exact_gap_ticks))
+        now = settle(moment->thread, stack->coro, moment->on_alternate_stack);
     uint64_t cpu_ns =
         LIKELY(!moment->on_alternate_stack) ? gp_edge_cpu_ns(stack->coro, now) : gp_edge_settled_cpu_ns(stack->coro);
     // It may go back when an account is settled, and below zero where a sample settles that of a young coroutine after
