@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Attach and detach in a row, on a program under load: nothing fails, and nothing is left behind.
 
-    GREENPROF=... BUSY=... rounds.py --rounds 1000 pdns     # or tarantool, oslo, fpm, threads
+    GREENPROF=... BUSY=... rounds.py --rounds 1000 pdns     # or nova, tarantool, oslo, fpm, threads
 
 Prints what doc/attach.md's table has, and the mappings before and after. Exits 1 where a request failed, or a thread or
 a descriptor is left, and 77 where the program is not installed."""
@@ -19,7 +19,7 @@ from rounds_programs import LIMIT_SECONDS, PROGRAMS
 GREENPROF = os.environ["GREENPROF"]
 LOADERS = 4
 PAUSE_SECONDS = 0.004  # of each: what asks shares the machine with what is asked
-SETTLE_SECONDS = 20
+BEGIN_SECONDS, SETTLE_SECONDS = 120, 20
 SETTLED = 0.1  # of all rounds: what is allocated once is there by then
 
 
@@ -73,8 +73,8 @@ def mappings(pid):
         return sum(1 for _ in file)
 
 
-def wait_for(condition):
-    end = time.monotonic() + SETTLE_SECONDS
+def wait_for(condition, seconds=SETTLE_SECONDS):
+    end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     return condition()
@@ -89,8 +89,7 @@ def begin(program, directory, command):
             return program.request is None or program.request()
         except OSError:
             return process.poll() is not None
-    wait_for(works)
-    if process.poll() is not None:
+    if not wait_for(works, BEGIN_SECONDS) or process.poll() is not None:
         sys.exit(f"{command[0]} did not begin")
     program.wait(process)
     return process

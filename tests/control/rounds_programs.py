@@ -4,6 +4,7 @@
 Each is a class with `command(directory)`, `request()`, which returns whether the answer is right, and the `target`
 process. A request opens its own connection, so that one that is dropped is a failure that is seen."""
 import os
+import re
 import shutil
 import socket
 import struct
@@ -107,6 +108,21 @@ class Oslo(Program):
             return answer.read() == b"499000"
 
 
+class Nova(Program):
+    """Debian's nova-scheduler with its placement, database and message bus in one process: each request schedules a server."""
+
+    def command(self, directory):
+        self.port = free_port()
+        if not os.path.exists("/usr/share/nova-common/api-paste.ini"):
+            return None
+        service = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../python/programs/nova_service.py")
+        return [PYTHON, "-W", "ignore", "-B", service, str(self.port)]
+
+    def request(self):
+        with socket.create_connection(("127.0.0.1", self.port), LIMIT_SECONDS) as connection:
+            return re.fullmatch(rb"host[0-3]\n", connection.makefile("rb").read()) is not None
+
+
 class Tarantool(Program):
     """A TCP server, a fiber for each connection."""
 
@@ -195,4 +211,4 @@ class Threads(Program):
         return int(words[3])
 
 
-PROGRAMS = {"oslo": Oslo, "tarantool": Tarantool, "pdns": Recursor, "fpm": Fpm, "threads": Threads}
+PROGRAMS = {"oslo": Oslo, "nova": Nova, "tarantool": Tarantool, "pdns": Recursor, "fpm": Fpm, "threads": Threads}
