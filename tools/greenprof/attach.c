@@ -26,7 +26,7 @@
 #include "target_modules.h"
 #include "target_root.h"
 
-enum { TEXT_SIZE = 4096, STATUS_SIZE = 16384, RTLD_NOW_GLOBAL = 0x102, SOCKET_MS = 10000, STEP_MS = 2 };
+enum { TEXT_SIZE = 4096, STATUS_SIZE = 16384, RTLD_NOW_GLOBAL = 0x102, SAY_MS = 10000, SOCKET_MS = 60000, STEP_MS = 2 };
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -247,7 +247,7 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
     return status;
 }
 
-// Its socket is there a moment later.
+// Its socket is there a moment later; or much later, where hundreds of threads compute, or hold the loader's lock.
 static int wait_for_socket(const gp_target_t *target, const char *subject)
 {
     for (int waited = 0; waited < SOCKET_MS; waited += STEP_MS) {
@@ -255,9 +255,14 @@ static int wait_for_socket(const gp_target_t *target, const char *subject)
             return 0;
         if (!gp_target_is_there(target))
             return gp_fail(subject, "the process has ended");
+        if (waited == SAY_MS)
+            gp_warn(subject, "greenprof is in it, but there is no socket yet; waiting for %d s more",
+                    (SOCKET_MS - SAY_MS) / 1000);
         nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
     }
-    return gp_fail(subject, "greenprof is in it, but there is no socket: nothing can be written to %s",
+    return gp_fail(subject,
+                   "greenprof is in it, but there is no socket: nothing can be written to %s, or its threads get too "
+                   "little of the processors",
                    "$XDG_RUNTIME_DIR or /tmp");
 }
 

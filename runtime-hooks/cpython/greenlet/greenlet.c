@@ -342,7 +342,7 @@ static inline void go_on(gp_py_t *to)
 static void end(gp_py_t *greenlet, bool has_left)
 {
     const gp_greenlet_t *found = gp_greenlet_find(greenlet);
-    if (found != NULL && !has_left) // who goes on has not begun yet
+    if (found != NULL && !has_left) // what goes on has not begun yet
         gp_coro_ends(found->coro, found->coro_id);
     else if (found != NULL)
         gp_coro_retire(gp_greenlet_take(greenlet));

@@ -45,7 +45,7 @@ class Service(nova_case.Case):
         def answer(connection, _address):
             try:
                 text = schedule()
-            except Exception as error:  # who asked is to see it, and the service goes on
+            except Exception as error:  # the asker is to see it, and the service goes on
                 text = repr(error)
             connection.sendall(text.encode() + b"\n")
             connection.close()
