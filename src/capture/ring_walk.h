@@ -21,7 +21,7 @@ typedef struct gp_ring_walk {
 
 typedef struct gp_ring_taken { // a record, as it is found
     const gp_ring_file_record_t *record;
-    uint32_t thread;  // whose it is: index
+    uint32_t thread;  // that it is of: index
     uint64_t root_id; // of its own stack
     uint32_t tid;
 } gp_ring_taken_t;

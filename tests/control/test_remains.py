@@ -26,7 +26,7 @@ OF_PYTHON = {
     "on_create",             # of modules that are imported
     "look_at_modules",       # a word of the interpreter's ring of calls: it was made already
 }
-SWITCHES = {"on_main_switch", "on_other_switch", "on_initialstub"}  # put back once 1,000 switches found nobody interested
+SWITCHES = {"on_main_switch", "on_other_switch", "on_initialstub"}  # put back once 1,000 switches came by that nothing looked at
 GREENLETS = "switch 3000"
 
 

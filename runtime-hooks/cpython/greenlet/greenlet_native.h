@@ -6,10 +6,10 @@
 // been switched to. A greenlet that is switched to for the first time begins in g_initialstub(), called by g_switch().
 // Both are replaced in the tables of virtual functions. So no trace callable is needed, for which greenlet makes two
 // tuples and parses a format (56 ns a switch), and which is one a thread only. A switch is reported before it is made:
-// whoever was suspended before switches were seen goes on like all others, and a switch costs no frame of the hook's
-// (which every return on another stack than it was called on would have the processor mispredict). Where greenlet
-// refuses a switch after all, the next one finds that another greenlet runs than was reported. Where the tables are not
-// as expected (other processors, other versions of greenlet), nothing is changed.
+// a greenlet that was suspended before switches were seen goes on like all others, and a switch costs no frame of the
+// hook's (which every return on another stack than it was called on would have the processor mispredict). Where
+// greenlet refuses a switch after all, the next one finds that another greenlet runs than was reported. Where the
+// tables are not as expected (other processors, other versions of greenlet), nothing is changed.
 //
 // Caller holds the interpreter lock.
 #pragma once

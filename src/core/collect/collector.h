@@ -53,7 +53,7 @@ void gp_collector_set_round(uint64_t ns);
 // Look at sleeping threads so many times as seldom (sleepers.h): what is seen then stands for more. 1 = as usual.
 void gp_collector_stretch_looks(unsigned times);
 
-// Rounds come so much later, hundredths (100 = as they were set), unless somebody waits for one or a ring is pressed.
+// Rounds come so much later, hundredths (100 = as they were set), unless a caller waits for one or a ring is pressed.
 void gp_collector_slow_down(unsigned percent);
 
 // Let `add` put in what others count; with the drain lock held.

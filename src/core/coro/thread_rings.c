@@ -60,7 +60,7 @@ static void set_positions(gp_ring_t *ring, uint64_t position)
     atomic_store_explicit(&ring->read, position, memory_order_relaxed);
 }
 
-// Of an empty ring that nobody is in the middle of.
+// Of an empty ring that no thread is in the middle of.
 static void turn_at_once(gp_thread_t *thread)
 {
     if (gp_ring_has_turned(&thread->ring) && is_file(&thread->ring) != is_to_be_file(thread))

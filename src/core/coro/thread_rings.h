@@ -2,9 +2,9 @@
 // Where the rings of threads are: in memory of their blocks, or in a file (src/core/session/ring_file.h) that outlives
 // the process.
 //
-// Model: gp_thread_keep_rings() says what is wanted. Rings that nobody is in the middle of are there at once, those of
-// running threads by and by, in gp_thread_turn_rings(), while these go on (signal/ring.h).
-// Caller holds the drain lock, unless said otherwise. Signals: not safe, unless said otherwise.
+// Model: gp_thread_keep_rings() says what is wanted. Rings that no thread is in the middle of are there at once, those
+// of running threads by and by, in gp_thread_turn_rings(), while these go on (signal/ring.h). Caller holds the drain
+// lock, unless said otherwise. Signals: not safe, unless said otherwise.
 #pragma once
 
 #include "signal/thread.h"

@@ -10,7 +10,7 @@
 // keeps what was read until it is released: [tail, read) is in no capture yet, or may not be.
 //
 // It turns from its own memory to the file's, and back, while its thread goes on: from a position on, where its memory
-// begins, and which is so far ahead that a producer gets there only when the tail has moved (gp_ring_turn()). So who
+// begins, and which is so far ahead that a producer gets there only when the tail has moved (gp_ring_turn()). So what
 // sees that tail sees where the memory is, too. The collector fills what is in between with padding, as a producer of
 // its own (src/core/coro/thread_rings.h).
 #pragma once
@@ -66,7 +66,7 @@ static inline gp_ring_owner_t *gp_ring_owner(const gp_ring_t *ring)
 // Is position `at` in the file? The latest turn may be ahead of it: then it is as before. Signals: safe.
 static inline bool gp_ring_is_file(const gp_ring_t *ring, uint64_t at)
 {
-    // Relaxed: whoever is behind a turn has read a tail that was moved after it.
+    // Relaxed: a reader behind a turn has read a tail that was moved after it.
     uint64_t file_from = atomic_load_explicit(&ring->file_from, memory_order_relaxed);
     uint64_t own_from = atomic_load_explicit(&ring->own_from, memory_order_relaxed);
     bool is_there = atomic_load_explicit(&ring->file, memory_order_relaxed) != NULL;

@@ -21,26 +21,27 @@ static void put_remark(void *context, const char *remark)
     gp_json_text(context, remark);
 }
 
+static void put_numbers(gp_json_t *json, const char *key, const uint64_t *values, size_t count)
+{
+    gp_json_key(json, key);
+    gp_json_open(json, '[');
+    for (size_t i = 0; i < count; i++)
+        gp_json_uint(json, values[i]);
+    gp_json_close(json, ']');
+}
+
 static void put_waits(gp_json_t *json, const gp_tree_span_t *span)
 {
     const uint64_t values[] = {span->cpu_ns,       span->ready_ns,   span->parked_ns, span->blocked_ns,
                                span->preempted_ns, span->waiting_ns, span->switches};
-    gp_json_key(json, "w");
-    gp_json_open(json, '[');
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-        gp_json_uint(json, values[i]);
-    gp_json_close(json, ']');
+    put_numbers(json, "w", values, sizeof(values) / sizeof(values[0]));
 }
 
 static void put_work(gp_json_t *json, const gp_tree_work_t *work)
 {
     const uint64_t values[] = {work->cpu,       work->ready,   work->parked,    work->blocked,
                                work->preempted, work->waiting, work->coroutines};
-    gp_json_key(json, "r");
-    gp_json_open(json, '[');
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-        gp_json_uint(json, values[i]);
-    gp_json_close(json, ']');
+    put_numbers(json, "r", values, sizeof(values) / sizeof(values[0]));
 }
 
 static void put_fields(gp_json_t *json, const gp_tree_span_t *span)
