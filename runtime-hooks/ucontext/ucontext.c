@@ -56,11 +56,23 @@ void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
     gp_switch_to_stack(saved_sp(target), park);
 }
 
-void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
+__attribute__((noinline, cold)) static void swap_any(const uintptr_t *arguments, const gp_park_t *park)
 {
-    if (__builtin_expect(atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed), 0))
+    if (atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed))
         announce_early((const ucontext_t *)arguments[0], park->sp);
     gp_ucontext_switch((const ucontext_t *)arguments[1], park);
+}
+
+void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
+{
+    const gp_thread_t *thread = gp_thread_self;
+    const ucontext_t *target = (const ucontext_t *)arguments[1];
+    if (__builtin_expect(thread != NULL && thread->keyed && thread->ended == NULL && target != NULL &&
+                             !atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed),
+                         1))
+        gp_switch_to_stack(saved_sp(target), park);
+    else
+        swap_any(arguments, park);
 }
 
 // setcontext() saves nothing: what leaves its stack by it is over, unless it has kept a context that it saved before.

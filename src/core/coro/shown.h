@@ -14,7 +14,7 @@ typedef struct gp_shown_source {
     void (*read)(prof_coro_t *coro, uint64_t trace[2], uint64_t *span_id);
 } gp_shown_source_t;
 
-extern _Atomic bool gp_shown_is_on;
+extern _Atomic bool gp_shown_is_on __attribute__((visibility("hidden")));
 
 // Show contexts from now on, while sampling. Once in a process. Signals: not safe.
 void gp_shown_begin(const gp_shown_source_t *source);

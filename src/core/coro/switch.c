@@ -23,25 +23,49 @@ static inline gp_thread_t *self(void)
     return __builtin_expect(thread != NULL, 1) ? thread : gp_thread_attach();
 }
 
-__attribute__((always_inline)) static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_id,
-                                                            const gp_park_t *park)
+// Any switch. now: what the clock said; 0 = it is not read yet. The rest is a gp_park_t, which would be in memory.
+__attribute__((noinline)) static void switch_any(prof_coro_t *to, uint64_t to_id, uint64_t now, uintptr_t pc,
+                                                 uintptr_t sp, uintptr_t fp)
 {
+    gp_park_t park = {.pc = pc, .sp = sp, .fp = fp};
+    gp_thread_t *thread = self();
+    if (thread == NULL)
+        return;
+    if (to == NULL) {
+        to = thread->root;
+        to_id = thread->root_id;
+    }
+    gp_slice_enter(thread);
+    gp_slice_switch(thread, &park, to, to_id, now != 0 ? now : gp_ticks());
+    gp_shown_update(thread, to);
+}
+
+// The common case calls nothing, and jumps to what is for the others: no register need be saved.
+__attribute__((always_inline)) static inline void switch_on(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+{
+    gp_thread_t *thread = gp_thread_self;
     // Where the preloaded core and the host's library are both in the process, both hook; one of them samples.
     if (__builtin_expect(!atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed), 0))
         return;
+    if (__builtin_expect(thread == NULL || !gp_ticks_scale.counter, 0)) {
+        switch_any(to_id != 0 ? to : NULL, to_id, 0, park->pc, park->sp, park->fp);
+        return;
+    }
     if (to == NULL || to_id == 0) { // no coroutine, or one destroyed before it was switched to
         to = thread->root;
         to_id = thread->root_id;
     }
-    gp_slice_switch(thread, park, to, to_id);
-    gp_shown_update(thread, to);
+    gp_slice_enter(thread);
+    uint64_t now = gp_ticks_counter();
+    if (__builtin_expect(gp_slice_switch_plainly(thread, park, to, to_id, now), 1))
+        gp_shown_update(thread, to);
+    else
+        switch_any(to, to_id, now, park->pc, park->sp, park->fp);
 }
 
 void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 {
-    gp_thread_t *thread = self();
-    if (thread != NULL)
-        switch_on(thread, to, to_id, park);
+    switch_on(to, to_id, park);
 }
 
 enum { PIECE_LOG2 = 12 };
@@ -66,26 +90,31 @@ __attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_
     return entry->coro;
 }
 
-static inline prof_coro_t *coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
+static inline gp_recent_switch_t *recent_switch(gp_thread_t *thread, uintptr_t sp)
 {
-    gp_recent_switch_t *entry = &thread->recent_switches[(sp >> PIECE_LOG2) % GP_RECENT_SWITCHES];
-    if (__builtin_expect(sp >= entry->lo && sp < entry->hi &&
-                             entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire),
-                         1)) {
-        *id = entry->id;
-        return entry->coro;
-    }
-    return find_anew(thread, entry, sp, id);
+    return &thread->recent_switches[(sp >> PIECE_LOG2) % GP_RECENT_SWITCHES];
+}
+
+__attribute__((noinline)) static void switch_to_found(uintptr_t target_sp, const gp_park_t *park)
+{
+    gp_thread_t *thread = self();
+    if (thread == NULL)
+        return;
+    uint64_t id = 0;
+    prof_coro_t *to = find_anew(thread, recent_switch(thread, target_sp), target_sp, &id);
+    gp_switch_to(to, id, park);
 }
 
 void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park)
 {
-    gp_thread_t *thread = self();
-    uint64_t id = 0;
-    if (thread == NULL)
-        return;
-    prof_coro_t *to = coro_at(thread, target_sp, &id);
-    switch_on(thread, to, id, park);
+    gp_thread_t *thread = gp_thread_self;
+    const gp_recent_switch_t *entry = thread != NULL ? recent_switch(thread, target_sp) : NULL;
+    if (__builtin_expect(entry != NULL && target_sp >= entry->lo && target_sp < entry->hi &&
+                             entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire),
+                         1))
+        switch_on(entry->coro, entry->id, park);
+    else
+        switch_to_found(target_sp, park);
 }
 
 void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park)
@@ -117,7 +146,8 @@ void prof_coro_switch_ontop(uintptr_t target_sp, uintptr_t record, const prof_pa
 
 // Some coroutines share a stack: its resume address will be overwritten, and the previous coroutine must be remembered
 // until the stack pointer leaves the stack.
-__attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+__attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, uintptr_t pc,
+                                                                uintptr_t sp, uintptr_t fp)
 {
     gp_thread_t *thread = self();
     if (thread == NULL)
@@ -127,7 +157,7 @@ __attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to,
         atomic_store_explicit(&thread->sharer_id, to_id, memory_order_relaxed);
         atomic_store_explicit(&thread->sharer, to, memory_order_relaxed);
     }
-    gp_park_t place = *park;
+    gp_park_t place = {.pc = pc, .sp = sp, .fp = fp};
     if (from != NULL && from->shares_stack)
         place.pc = 0; // not known
     gp_switch_to(to, to_id, &place);
@@ -143,9 +173,9 @@ void prof_coro_switch_hook(prof_coro_t *to)
 #endif
     uint64_t to_id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
     if (__builtin_expect(atomic_load_explicit(&gp_coro_any_shared, memory_order_relaxed), 0))
-        switch_with_sharers(to, to_id, &park);
+        switch_with_sharers(to, to_id, park.pc, park.sp, park.fp);
     else
-        gp_switch_to(to, to_id, &park);
+        switch_on(to, to_id, &park);
 }
 
 void prof_coro_ready(prof_coro_t *coro)

@@ -14,7 +14,7 @@ void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park);
 
 // The core came into a program that runs already: coroutines may be switched to that were made before, and announced by
 // nothing. Hooks that see where their stacks are announce them then.
-extern _Atomic bool gp_switch_meets_early;
+extern _Atomic bool gp_switch_meets_early __attribute__((visibility("hidden")));
 
 // Switch to whichever stack holds `target_sp`: the youngest coroutine there, else the thread's own stack.
 void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park);

@@ -66,9 +66,10 @@ static uint64_t end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, u
     return ready;
 }
 
-void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
 {
     uint64_t since = gp_edge_load(&coro->since), wait = now > since ? now - since : 0;
+    uint64_t ready = gp_edge_load(&coro->ready_ticks);
     bool is_new = gp_edge_is_new(coro);
     if (ready == GP_EDGE_OVER || ready == GP_EDGE_IDLE) {
         skip_wait(thread, coro, id, now);

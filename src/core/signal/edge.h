@@ -20,11 +20,11 @@
 #include "signal/ticks.h"
 
 // Sampling epoch: raised whenever sampling starts, so that threads and coroutines begin their accounts anew.
-extern _Atomic uint32_t gp_edge_epoch;
+extern _Atomic uint32_t gp_edge_epoch __attribute__((visibility("hidden")));
 extern _Atomic uint64_t gp_edge_epoch_ticks; // when it began
 
 // A slice at least this long is kept (see hog.h). Ticks.
-extern _Atomic uint64_t gp_edge_hog_ticks;
+extern _Atomic uint64_t gp_edge_hog_ticks __attribute__((visibility("hidden")));
 
 void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now,
                   bool is_new);                                                                           // wait.c
@@ -117,15 +117,17 @@ static inline void gp_edge_touch(prof_coro_t *coro)
         gp_edge_touch_anew(coro, epoch);
 }
 
-// `coro`, which was entered in this epoch, stops running at `now`. park: where it will go on; pc 0 = not known.
-__attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *coro, uint64_t now, const gp_park_t *park)
+// A slice of so many ticks is over.
+static inline void gp_edge_end_slice(prof_coro_t *coro, uint64_t ticks)
 {
-    uint64_t since = gp_edge_load(&coro->since), ticks = now > since ? now - since : 0;
-    if (__builtin_expect(atomic_load_explicit(&coro->running, memory_order_relaxed) != 0, 1)) {
-        gp_coro_add(&coro->slice_ticks, ticks);
-        if (ticks > gp_edge_load(&coro->longest_ticks))
-            gp_edge_store(&coro->longest_ticks, ticks);
-    }
+    gp_coro_add(&coro->slice_ticks, ticks);
+    if (ticks > gp_edge_load(&coro->longest_ticks))
+        gp_edge_store(&coro->longest_ticks, ticks);
+}
+
+// It waits from `now` on.
+static inline void gp_edge_wait(prof_coro_t *coro, uint64_t now, const gp_park_t *park)
+{
     atomic_store_explicit(&coro->park_pc, park->pc, memory_order_relaxed);
     atomic_store_explicit(&coro->park_sp, park->sp, memory_order_relaxed);
     atomic_store_explicit(&coro->park_fp, park->fp, memory_order_relaxed);
@@ -135,24 +137,38 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
     atomic_store_explicit(&coro->running, 0, memory_order_release);
 }
 
-// What is not in every switch: `ready`, its ready_ticks, is not 0, or the wait that ends at `now` ends an activity of
-// the timeline, or is sampled.
-void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now);
-
-// `coro`, live with `id`, runs from `now` on.
-__attribute__((always_inline)) static inline void gp_edge_enter(gp_thread_t *thread, prof_coro_t *coro, uint64_t id,
-                                                                uint64_t now)
+// `coro`, which was entered in this epoch, stops running at `now`. park: where it will go on; pc 0 = not known.
+__attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *coro, uint64_t now, const gp_park_t *park)
 {
-    gp_edge_touch(coro);
-    if (__builtin_expect(atomic_load_explicit(&coro->running, memory_order_relaxed) == 0, 1)) {
-        uint64_t since = gp_edge_load(&coro->since), ready = gp_edge_load(&coro->ready_ticks);
-        // A thread's own stack waits while its coroutines run: that is their time.
-        uint64_t from = gp_edge_load(&coro->unsampled_from);
-        int64_t left = thread->wait.left -= coro->kind != GP_CORO_THREAD && now > from ? (int64_t)(now - from) : 0;
-        if (__builtin_expect(left < 0 || ready != 0 || (int64_t)(now - since) >= (int64_t)thread->activity.least, 0))
-            gp_edge_end_wait(thread, coro, id, ready, now);
-    }
+    uint64_t since = gp_edge_load(&coro->since);
+    if (__builtin_expect(atomic_load_explicit(&coro->running, memory_order_relaxed) != 0, 1))
+        gp_edge_end_slice(coro, now > since ? now - since : 0);
+    gp_edge_wait(coro, now, park);
+}
+
+// What is not in every switch: `ready_ticks` is not 0, or the wait that ends at `now` ends an activity of the timeline,
+// or is sampled.
+void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
+
+// It runs from `now` on.
+static inline void gp_edge_run(prof_coro_t *coro, uint64_t now)
+{
     gp_edge_store(&coro->since, now);
     gp_edge_store(&coro->settled, now);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
+}
+
+// `coro`, live with `id`, runs from `now` on.
+static inline void gp_edge_enter(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
+{
+    gp_edge_touch(coro);
+    if (__builtin_expect(atomic_load_explicit(&coro->running, memory_order_relaxed) == 0, 1)) {
+        uint64_t from = gp_edge_load(&coro->unsampled_from);
+        // A thread's own stack waits while its coroutines run: that is their time.
+        thread->wait.left -= coro->kind != GP_CORO_THREAD && now > from ? (int64_t)(now - from) : 0;
+        if (thread->wait.left < 0 || gp_edge_load(&coro->ready_ticks) != 0 ||
+            (int64_t)(now - gp_edge_load(&coro->since)) >= (int64_t)thread->activity.least)
+            gp_edge_end_wait(thread, coro, id, now);
+    }
+    gp_edge_run(coro, now);
 }

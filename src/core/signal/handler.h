@@ -7,8 +7,9 @@
 #include "signal/clock_engine.h"
 
 // Set by src/core/collect/sampler.c before the first timer is armed.
-extern _Atomic bool gp_handler_sampling;  // false: signals still under way are counted and ignored
-extern _Atomic unsigned gp_handler_depth; // frames kept of a stack, 2..GP_UNWIND_DEPTH_DEFAULT
+extern _Atomic bool gp_handler_sampling
+    __attribute__((visibility("hidden"))); // false: signals still under way are counted and ignored
+extern _Atomic unsigned gp_handler_depth;  // frames kept of a stack, 2..GP_UNWIND_DEPTH_DEFAULT
 
 // Where greenprof's own code is: what is sampled there in the program's threads is what its hooks cost. 0 bytes:
 // unknown.

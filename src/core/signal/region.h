@@ -24,7 +24,7 @@ prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id);
 
 // Changes with every change of the table; odd while a writer is at work. What was found when it had the same even value
 // is what would be found now.
-extern _Atomic uint64_t gp_region_version;
+extern _Atomic uint64_t gp_region_version __attribute__((visibility("hidden")));
 
 // Link and unlink a record with lo < hi. Caller holds the registry's lock. Cost: O(1).
 void gp_region_insert(prof_coro_t *coro);

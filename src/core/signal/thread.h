@@ -169,13 +169,13 @@ typedef struct gp_thread {
 } gp_thread_t;
 
 // The calling thread's block, or NULL before it is known.
-extern __thread gp_thread_t *gp_thread_self __attribute__((tls_model("initial-exec")));
+extern __thread gp_thread_t *gp_thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // All blocks; append-only. Acquire to read.
 extern _Atomic(gp_thread_t *) gp_thread_list;
 
 // Some coroutine's stack may lie within a thread's own: then being on the thread's stack is not the whole answer.
-extern _Atomic bool gp_thread_nested;
+extern _Atomic bool gp_thread_nested __attribute__((visibility("hidden")));
 
 // Counts for signals that reach a thread without a block, and what else belongs to no thread.
 extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];

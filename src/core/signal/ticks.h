@@ -19,7 +19,7 @@ typedef struct gp_ticks_scale {
     bool counter;  // the time-stamp counter is used
 } gp_ticks_scale_t;
 
-extern gp_ticks_scale_t gp_ticks_scale;
+extern gp_ticks_scale_t gp_ticks_scale __attribute__((visibility("hidden")));
 
 // A clock, read by the kernel: a sanitizer's runtime may stand before clock_gettime(), and a signal handler have
 // interrupted it. Returns 0 where there is no such clock. Signals: safe.
@@ -49,19 +49,25 @@ static inline clockid_t gp_thread_clock(int tid)
     return (clockid_t)(~(unsigned)tid << 3 | 6u);
 }
 
-// Signals: safe. Cost: ~10 ns.
-static inline uint64_t gp_ticks(void)
+// The processor's counter, where gp_ticks_scale.counter says that it is used. Signals: safe. Cost: 6 to 17 ns.
+static inline uint64_t gp_ticks_counter(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_expect(gp_ticks_scale.counter, 1))
-        return __rdtsc();
+    return __rdtsc();
 #elif defined(__aarch64__)
-    if (__builtin_expect(gp_ticks_scale.counter, 1)) {
-        uint64_t now;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
-        return now;
-    }
+    uint64_t now;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+    return now;
+#else
+    return 0;
 #endif
+}
+
+// Signals: safe. Cost: the counter's.
+static inline uint64_t gp_ticks(void)
+{
+    if (__builtin_expect(gp_ticks_scale.counter, 1))
+        return gp_ticks_counter();
     return gp_clock_ns(CLOCK_MONOTONIC);
 }
 
