@@ -163,42 +163,61 @@ static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *
         gp_exact_leave(site);
 }
 
-// What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted.
-static inline const void *object_of(void *frame, int what, gp_py_t *argument)
+// What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted, or one
+// of a type that is to be looked at.
+static inline const void *known_object_of(void *frame, int what, gp_py_t *argument)
 {
     if (what == CALL || what == RETURN) {
         char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
         return *(void **)(void *)(inner + gp_cpython_runtime.layout->frame_code);
     }
-    if (what < C_CALL || what > C_RETURN)
+    if (what < C_CALL || what > C_RETURN || gp_py_type(argument) != gp_py.builtin_type)
         return NULL;
-    gp_py_t *type = gp_py_type(argument);
-    return type == gp_py.builtin_type || gp_py.is_subtype(type, gp_py.builtin_type) ? gp_py_definition(argument) : NULL;
+    return gp_py_definition(argument);
 }
 
-static inline void count(const void *object, gp_py_t *builtin, bool begins)
+static const void *object_of(void *frame, int what, gp_py_t *argument)
 {
-    bool is_known = LIKELY(!is_unreported());
-    if (!begins && is_known && LIKELY(gp_exact_leave_fast(object)))
-        return;
-    const gp_exact_site_t *site = gp_function_site_of(object, builtin);
-    if (site != NULL && UNLIKELY(!begins || !is_known || !gp_exact_enter_fast(site)))
-        count_slowly(site, begins);
+    const void *object = known_object_of(frame, what, argument);
+    if (object == NULL && what >= C_CALL && what <= C_RETURN &&
+        gp_py.is_subtype(gp_py_type(argument), gp_py.builtin_type))
+        return gp_py_definition(argument);
+    return object;
 }
 
-static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+static __attribute__((noinline)) int take_slowly(void *frame, int what, gp_py_t *argument)
 {
-    (void)object;
     if (UNLIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)) {
         int result = others != NULL ? call_other(frame, what, argument) : 0;
         if (result == 0) // an error that is set must stay
             give_back();
         return result;
     }
-    const void *counted = object_of(frame, what, argument);
-    if (LIKELY(counted != NULL))
-        count(counted, what >= C_CALL ? argument : NULL, what == CALL || what == C_CALL);
-    return UNLIKELY(others != NULL) ? call_other(frame, what, argument) : 0;
+    const void *object = object_of(frame, what, argument);
+    const gp_exact_site_t *site = object != NULL ? gp_function_site_of(object, what >= C_CALL ? argument : NULL) : NULL;
+    if (site != NULL)
+        count_slowly(site, what == CALL || what == C_CALL);
+    return others != NULL ? call_other(frame, what, argument) : 0;
+}
+
+static inline bool count(const void *object, bool begins, uint64_t now)
+{
+    if (UNLIKELY(is_unreported()))
+        return false;
+    return begins ? gp_exact_enter_fast(object, gp_function_site_known, now) : gp_exact_leave_fast(object, now);
+}
+
+static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+{
+    (void)object;
+    if (LIKELY(gp_ticks_scale.counter && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0 &&
+               others == NULL)) {
+        uint64_t now = gp_ticks_counter();
+        const void *counted = known_object_of(frame, what, argument);
+        if (LIKELY(counted != NULL && count(counted, what == CALL || what == C_CALL, now)))
+            return 0;
+    }
+    return take_slowly(frame, what, argument);
 }
 
 // --- Other profilers' own calls

@@ -41,5 +41,12 @@ static inline const gp_exact_site_t *gp_function_site_of(const void *key, gp_py_
     return found != NULL && found->key != NULL ? found->site : gp_function_site_add(key, builtin);
 }
 
+// The same; NULL: or it was not met before.
+static inline const gp_exact_site_t *gp_function_site_known(const void *key)
+{
+    const gp_function_site_t *found = gp_function_sites.slots != NULL ? gp_function_site_slot(key) : NULL;
+    return found != NULL && found->key != NULL ? found->site : NULL;
+}
+
 // A code object dies.
 void gp_function_site_forget(const void *code);

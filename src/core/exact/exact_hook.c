@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Where instrumented functions report: __cyg_profile_func_enter() and prof_enter(), and their counterparts.
 //
-// An event finds the coroutine that runs, by the thread's hint and the stack pointer; takes frames that are gone off
-// its shadow stack; then puts one on and counts the call, or takes one off and adds its times. CPU time is what the
-// coroutine's account says (slice.c) plus the time since it was last settled; after a gap, in which the thread may have
-// slept, the account is settled first.
+// An event finds the coroutine that runs, by the thread's hint and the stack pointer; charges the time since the event
+// before to the call that ran; takes frames that are gone off the shadow stack; then puts one on and counts the call,
+// or takes one off. CPU time is what the coroutine's account says (slice.c) plus the time since it was last settled;
+// after a gap, in which the thread may have slept, the account is settled first.
 #include "greenprof/exact.h"
 
 #include "collect/collector.h"
@@ -24,6 +24,14 @@ typedef struct event {
     bool language; // of a function of a language: the running coroutine is known
 } event_t;
 
+// On the slow way: where it was taken in.
+typedef struct moment {
+    gp_thread_t *thread;
+    gp_exact_stack_t *stack;
+    gp_exact_stack_t *previous; // busy before
+    bool on_alternate_stack;
+} moment_t;
+
 static __thread bool attaching __attribute__((tls_model("initial-exec")));
 
 // The host's malloc, which attaching calls, may be instrumented itself.
@@ -42,7 +50,7 @@ static SLOW gp_thread_t *attach(void)
 static FAST bool is_stack_of(gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
 {
     return is_current(thread, stack) && sp >= stack->lo && sp < stack->hi &&
-           !(stack->coro == thread->root && atomic_load_explicit(&gp_thread_nested, memory_order_relaxed));
+           !(UNLIKELY(atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) && stack->coro == thread->root);
 }
 
 static bool is_on_alternate_stack(void)
@@ -113,7 +121,7 @@ static gp_exact_stack_t *current_stack(gp_thread_t *thread)
 }
 
 // All events. Returns false where no recorder counts, or memory is short.
-static FAST bool begin_any(moment_t *moment, const event_t *event)
+static bool begin_any(moment_t *moment, const event_t *event)
 {
     uintptr_t sp = event->sp;
     gp_thread_t *thread = gp_thread_self;
@@ -135,34 +143,66 @@ static FAST bool begin_any(moment_t *moment, const event_t *event)
     begin_event(thread, stack, sp);
     if (!is_fresh(thread, stack))
         gp_exact_stack_refresh(stack, thread);
-    *moment = (moment_t){.thread = thread,
-                         .stack = stack,
-                         .previous = previous,
-                         .on_alternate_stack = on_alternate_stack,
-                         .links = stack->link_count};
+    *moment = (moment_t){thread, stack, previous, on_alternate_stack};
     return true;
+}
+
+static void end(const moment_t *moment)
+{
+    end_event(moment->thread, moment->stack, moment->previous);
+}
+
+// --- Time
+
+enum { SETTLE_TRIES = 4 };
+
+// Settle the account of the running coroutine: the thread may have been off the CPU. Returns the ticks then. The thread
+// may be preempted once more on the way back: that would be taken off later, of what comes, so it is settled again.
+// On an alternate stack of the host's it is not known how much is left, and a wait may be walked there.
+static SLOW uint64_t settle(gp_thread_t *thread, prof_coro_t *coro, bool on_alternate_stack)
+{
+    uint64_t now = gp_ticks();
+    if (on_alternate_stack || atomic_load_explicit(&thread->busy, memory_order_relaxed))
+        return now;
+    for (int i = 0; i < SETTLE_TRIES && now > gp_edge_load(&coro->settled) + gp_exact_gap_ticks; i++) {
+        gp_slice_settle_now(thread);
+        now = gp_ticks();
+    }
+    return now;
+}
+
+// Charge the time since the last event to the call that runs.
+static void charge(const moment_t *moment)
+{
+    gp_exact_stack_t *stack = moment->stack;
+    prof_coro_t *coro = stack->coro;
+    uint64_t now = gp_ticks(), settled = gp_edge_load(&coro->settled), from = stack->last_ticks;
+    if (now > (settled > from ? settled : from) + gp_exact_gap_ticks)
+        now = settle(moment->thread, coro, moment->on_alternate_stack);
+    // Before the account is read: when a sample changes it meanwhile, the next event notices.
+    uint64_t since = gp_edge_load(&coro->since), off_ns = gp_edge_load(&coro->off_ns);
+    uint64_t cpu_ns = moment->on_alternate_stack ? gp_edge_settled_cpu_ns(coro) : gp_edge_cpu_ns(coro, now);
+    bool is_steady = !moment->on_alternate_stack && (int64_t)(cpu_ns - gp_exact_stack_cpu_ns(stack)) >= 0;
+    gp_exact_span_t span = gp_exact_stack_span(stack, now, cpu_ns);
+    for (uint32_t i = 0; i < stack->link_count; i++)
+        gp_exact_charge(stack->links[i].nodes[stack->depth], &span);
+    stack->last_ticks = from + span.ticks;
+    stack->lag_ns += span.off_ns;
+    stack->since = is_steady ? since : GP_EXACT_UNKNOWN;
+    stack->off_ns = off_ns;
 }
 
 // --- Frames
 
-// An event in the common case.
-static FAST bool begin_here(moment_t *moment, uintptr_t sp)
-{
-    gp_thread_t *thread = gp_thread_self;
-    if (UNLIKELY(thread == NULL || !is_stack_of(thread, thread->exact_stack, sp)))
-        return false;
-    return begin(moment, thread, thread->exact_stack, sp);
-}
-
-static FAST uintptr_t frame_end(const event_t *event, const gp_exact_site_t *site)
+static FAST uintptr_t frame_end(const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp)
 {
     switch (site->cfa) {
     case GP_EXACT_CFA_SP:
-        return event->sp + (uintptr_t)(intptr_t)site->offset;
+        return sp + (uintptr_t)(intptr_t)site->offset;
     case GP_EXACT_CFA_FP:
-        return event->fp + (uintptr_t)(intptr_t)site->offset;
+        return fp + (uintptr_t)(intptr_t)site->offset;
     default:
-        return *(const uintptr_t *)(event->fp + (uintptr_t)(intptr_t)site->offset);
+        return *(const uintptr_t *)(fp + (uintptr_t)(intptr_t)site->offset);
     }
 }
 
@@ -172,86 +212,124 @@ static FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *sit
     return top->cfa < cfa || (top->cfa == cfa && (site->first || top->physical != site->physical));
 }
 
+// Is it of a call that has left? Inlined functions and prof_enter() have entered the same frame before: one that comes
+// in by the same place has.
+static FAST bool is_entered(const gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t cfa)
+{
+    if (site->first || site->manual_inline)
+        return false;
+    for (uint32_t i = stack->depth; UNLIKELY(stack->frames[i].cfa == cfa); i--)
+        if (stack->frames[i].site == site)
+            return true;
+    return false;
+}
+
+static void pop_any(gp_exact_stack_t *stack)
+{
+    uint32_t depth = stack->depth - 1;
+    for (uint32_t i = 0; i < stack->link_count; i++)
+        lower_base(&stack->links[i], depth);
+    stack->depth = depth;
+}
+
 // A handler's frames on an alternate stack are compared among themselves; any event elsewhere says that it is over.
-static FAST bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site,
-                         uintptr_t cfa)
+static bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
-    return UNLIKELY(top->on_alternate_stack != moment->on_alternate_stack) ? !moment->on_alternate_stack
-                                                                           : is_gone(top, site, cfa);
+    return top->on_alternate_stack != moment->on_alternate_stack ? !moment->on_alternate_stack
+                                                                 : is_gone(top, site, cfa);
 }
 
-// Inlined functions and prof_enter() have entered the same frame before: one that comes in by the same place has left.
-static SLOW void pop_same_site(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
-{
-    const moment_t *moment = &copy;
-    const gp_exact_stack_t *stack = moment->stack;
-    for (uint32_t i = stack->depth; i > 0 && stack->frames[i].cfa == cfa; i--) {
-        if (stack->frames[i].site == site) {
-            while (stack->depth >= i)
-                pop(moment);
-            return;
-        }
-    }
-}
-
-static SLOW void pop_gone(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
-{
-    const moment_t *moment = &copy;
-    const gp_exact_stack_t *stack = moment->stack;
-    while (stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa))
-        pop(moment);
-}
-
-static FAST void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
-{
-    const gp_exact_stack_t *stack = moment->stack;
-    if (UNLIKELY(stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa)))
-        pop_gone(*moment, site, cfa);
-    if (UNLIKELY(!site->first && stack->frames[stack->depth].cfa == cfa && !site->manual_inline))
-        pop_same_site(*moment, site, cfa);
-}
-
-static FAST void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
+static void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
     gp_exact_stack_t *stack = moment->stack;
-    uintptr_t cfa = frame_end(event, site);
+    while (stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa))
+        pop_any(stack);
+    while (is_entered(stack, site, cfa))
+        pop_any(stack);
+}
+
+static void add_call(gp_exact_link_t *link, uint32_t index, uint32_t function)
+{
+    gp_exact_node_t *parent = link->nodes[index - 1], *node = gp_exact_find(link->tree, parent, function);
+    if (node == NULL)
+        node = gp_exact_stack_node(link->tree, parent, function);
+    if (node != parent)
+        gp_exact_add(&node->calls, 1);
+    link->nodes[index] = node;
+}
+
+static void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
+{
+    gp_exact_stack_t *stack = moment->stack;
+    uintptr_t cfa = frame_end(site, event->sp, event->fp);
     pop_dead(moment, site, cfa);
-    if (UNLIKELY(stack->depth + 1 >= stack->room) && !gp_exact_stack_grow(stack)) {
+    if (stack->depth + 1 >= stack->room && !gp_exact_stack_grow(stack)) {
         gp_exact_lose();
         return;
     }
-    const gp_exact_frame_t *top = &stack->frames[stack->depth];
-    push(moment, site, site->manual_inline ? top->cfa : cfa, site->manual_inline ? top->physical : site->physical);
+    uint32_t index = stack->depth + 1;
+    const gp_exact_frame_t *top = &stack->frames[index - 1];
+    stack->frames[index] =
+        (gp_exact_frame_t){site->manual_inline ? top->cfa : cfa, site->manual_inline ? top->physical : site->physical,
+                           site, moment->on_alternate_stack};
+    for (uint32_t i = 0; i < stack->link_count; i++)
+        add_call(&stack->links[i], index, site->function);
+    atomic_signal_fence(memory_order_release); // the holder of the lock reads along
+    stack->depth = index;
 }
 
-static __attribute__((noinline)) void take_enter_slowly(event_t event, const gp_exact_site_t *site)
+static void count_enter(event_t event, const gp_exact_site_t *site)
 {
     moment_t moment;
     if (!begin_any(&moment, &event))
         return;
-    if (moment.links > 0) {
-        read_clocks(&moment);
+    if (moment.stack->link_count > 0) {
+        charge(&moment);
         enter(&event, &moment, site);
     }
     end(&moment);
 }
 
-static __attribute__((noinline)) void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-                                                 bool manual)
+static __attribute__((noinline)) void take_enter_slowly(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+                                                        bool manual)
 {
-    const event_t event = {.function = function, .sp = sp, .fp = fp};
-    moment_t moment;
-    // Before the clocks are read: a site's first time takes a while.
     const gp_exact_site_t *site = gp_exact_site_find(function, pc);
-    if (UNLIKELY(site == NULL) && (site = gp_exact_site_add(function, pc, manual)) == NULL) {
+    if (site == NULL && (site = gp_exact_site_add(function, pc, manual)) == NULL)
         gp_exact_lose();
-    } else if (LIKELY(begin_here(&moment, sp))) {
-        read_clocks(&moment);
-        enter(&event, &moment, site);
-        end(&moment);
-    } else {
-        take_enter_slowly(event, site);
+    else
+        count_enter((event_t){.function = function, .sp = sp, .fp = fp}, site);
+}
+
+static FAST bool enter_fast(const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp, uint64_t now)
+{
+    gp_thread_t *thread = gp_thread_self;
+    gp_exact_stack_t *stack = LIKELY(thread != NULL) ? thread->exact_stack : NULL;
+    if (UNLIKELY(!is_stack_of(thread, stack, sp) || stack->depth + 1 >= stack->room))
+        return false;
+    gp_exact_frame_t *top = &stack->frames[stack->depth];
+    uintptr_t cfa = frame_end(site, sp, fp);
+    if (UNLIKELY(top->on_alternate_stack || is_gone(top, site, cfa) || is_entered(stack, site, cfa)) ||
+        UNLIKELY(!begin(thread, stack, sp, now)))
+        return false;
+    gp_exact_node_t *node = gp_exact_find(stack->links->tree, stack->links->nodes[stack->depth], site->function);
+    if (LIKELY(node != NULL)) {
+        top[1].cfa = site->manual_inline ? top->cfa : cfa;
+        top[1].physical = site->manual_inline ? top->physical : site->physical;
+        push(stack, &top[1], node, site);
     }
+    end_event(thread, stack, NULL);
+    return node != NULL;
+}
+
+static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp, bool manual)
+{
+    if (LIKELY(gp_ticks_scale.counter)) {
+        uint64_t now = gp_ticks_counter();
+        const gp_exact_site_t *site = gp_exact_site_find(function, pc);
+        if (LIKELY(site != NULL && enter_fast(site, sp, fp, now)))
+            return;
+    }
+    take_enter_slowly(function, pc, sp, fp, manual);
 }
 
 // The frame that an exit is about, or 0: it was entered before calls were counted.
@@ -263,59 +341,61 @@ static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
     return 0;
 }
 
-static SLOW void leave_slowly(event_t event, moment_t copy)
+static void leave(const event_t *event, const moment_t *moment)
 {
-    const moment_t *moment = &copy;
-    const gp_exact_stack_t *stack = moment->stack;
+    gp_exact_stack_t *stack = moment->stack;
     while (stack->depth > 0) {
         const gp_exact_frame_t *top = &stack->frames[stack->depth];
-        if (top->on_alternate_stack != moment->on_alternate_stack ? moment->on_alternate_stack : top->cfa > event.sp)
+        if (top->on_alternate_stack != moment->on_alternate_stack ? moment->on_alternate_stack : top->cfa > event->sp)
             break;
-        pop(moment);
+        pop_any(stack);
     }
-    if (event.tail) // the frame ended at the stack pointer: it went with those
+    if (event->tail) // the frame ended at the stack pointer: it went with those
         return;
     if (moment->on_alternate_stack && !stack->frames[stack->depth].on_alternate_stack)
         return;
-    uint32_t index = find_frame(stack, event.function);
+    uint32_t index = find_frame(stack, event->function);
     while (index != 0 && stack->depth >= index)
-        pop(moment);
+        pop_any(stack);
 }
 
-static FAST void leave(const event_t *event, const moment_t *moment)
-{
-    const gp_exact_stack_t *stack = moment->stack;
-    const gp_exact_frame_t *top = &stack->frames[stack->depth];
-    if (LIKELY(stack->depth > 0 && top->on_alternate_stack == moment->on_alternate_stack && top->cfa > event->sp &&
-               !event->tail && top->site->address == event->function))
-        pop(moment);
-    else
-        leave_slowly(*event, *moment);
-}
-
-static __attribute__((noinline)) void take_exit_slowly(event_t event)
+static void count_exit(event_t event)
 {
     moment_t moment;
     if (!begin_any(&moment, &event))
         return;
-    if (moment.links > 0) {
-        read_clocks(&moment);
+    if (moment.stack->link_count > 0) {
+        charge(&moment);
         leave(&event, &moment);
     }
     end(&moment);
 }
 
-static __attribute__((noinline)) void take_exit(uintptr_t function, uintptr_t sp, bool tail)
+static __attribute__((noinline)) void take_exit_slowly(uintptr_t function, uintptr_t sp, bool tail)
 {
-    const event_t event = {.function = function, .sp = sp, .tail = tail};
-    moment_t moment;
-    if (LIKELY(begin_here(&moment, sp))) {
-        read_clocks(&moment);
-        leave(&event, &moment);
-        end(&moment);
-    } else {
-        take_exit_slowly(event);
-    }
+    count_exit((event_t){.function = function, .sp = sp, .tail = tail});
+}
+
+static FAST bool leave_fast(uintptr_t function, uintptr_t sp, uint64_t now)
+{
+    gp_thread_t *thread = gp_thread_self;
+    gp_exact_stack_t *stack = LIKELY(thread != NULL) ? thread->exact_stack : NULL;
+    if (UNLIKELY(!is_stack_of(thread, stack, sp)))
+        return false;
+    const gp_exact_frame_t *top = &stack->frames[stack->depth];
+    if (UNLIKELY(top->site->address != function || top->on_alternate_stack || top->cfa <= sp) ||
+        UNLIKELY(!begin(thread, stack, sp, now)))
+        return false;
+    pop(stack);
+    end_event(thread, stack, NULL);
+    return true;
+}
+
+static FAST void take_exit(uintptr_t function, uintptr_t sp, bool tail)
+{
+    if (LIKELY(gp_ticks_scale.counter && !tail) && LIKELY(leave_fast(function, sp, gp_ticks_counter())))
+        return;
+    take_exit_slowly(function, sp, tail);
 }
 
 static event_t event_at(const gp_exact_site_t *site, const void *frame)
@@ -325,16 +405,15 @@ static event_t event_at(const gp_exact_site_t *site, const void *frame)
 
 void gp_exact_enter(const gp_exact_site_t *site)
 {
-    take_enter_slowly(event_at(site, __builtin_frame_address(0)), site);
+    count_enter(event_at(site, __builtin_frame_address(0)), site);
 }
 
 void gp_exact_leave(const gp_exact_site_t *site)
 {
-    take_exit_slowly(event_at(site, __builtin_frame_address(0)));
+    count_exit(event_at(site, __builtin_frame_address(0)));
 }
 
-// In the hook that was called itself: its frame tells where the caller's ends. The work is done elsewhere, with all
-// that is known in registers, so that hooks at rest do nothing but look.
+// In the hook that was called itself: its frame tells where the caller's ends.
 #define CALLER_PC ((uintptr_t)__builtin_return_address(0))
 #define CALLER_SP ((uintptr_t)__builtin_dwarf_cfa())
 #define CALLER_FP (*(const uintptr_t *)__builtin_frame_address(0))

@@ -40,6 +40,8 @@ typedef struct gp_exact_site {
     const void *object; // of a language: the object that it was met as last, under the language's lock
 } gp_exact_site_t;
 
+extern const gp_exact_site_t gp_exact_no_site; // of no function
+
 typedef struct gp_exact_function {
     uintptr_t address;
     gp_loc_t loc;  // 0 = not looked up yet
@@ -79,6 +81,9 @@ const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool m
 // The site of a function of a language runtime, met as `object`: `number` as gp_functions_number() gives it, `line` its
 // first one. NULL when memory is short. Caller holds the drain lock.
 const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line, const void *object);
+
+// `object` is no more: another one may come to its address. Caller holds the language's lock.
+void gp_exact_site_forget(const gp_exact_site_t *site, const void *object);
 
 // Fill in what the unwind tables say of the site's frame (exact_frame.c). Signals: safe.
 void gp_exact_site_read_frame(gp_exact_site_t *site, bool manual);

@@ -25,6 +25,7 @@ static gp_exact_stack_t *new_stack(void)
         return NULL;
     }
     frames[0].cfa = UINTPTR_MAX;
+    frames[0].site = &gp_exact_no_site;
     stack->frames = frames;
     stack->room = FIRST_ROOM;
     stack->next = gp_exact_stacks;
@@ -95,31 +96,10 @@ static void plant(gp_exact_link_t *link, const gp_exact_stack_t *stack, gp_exact
     }
 }
 
-// Calls in progress on a coroutine that is over took until it was last heard of.
-static void close_frames(gp_exact_stack_t *stack, gp_thread_t *thread)
+static void forget_links(gp_exact_stack_t *stack)
 {
-    for (uint32_t i = 0; i < stack->link_count; i++) {
-        gp_exact_link_t *link = &stack->links[i];
-        bool counts = link->run == link->recorder->run && stack->depth >= link->base;
-        gp_exact_tree_t *tree = counts ? tree_for(link->recorder, thread) : NULL;
-        if (tree == NULL)
-            continue;
-        if (tree != link->tree)
-            plant(link, stack, tree);
-        gp_exact_stack_end(stack, link, stack->last_ticks, stack->last_cpu_ns, false);
-    }
-    stack->depth = 0;
-}
-
-// What a recorder that still runs does not cover any more has ended for it.
-static void forget_links(gp_exact_stack_t *stack, const gp_thread_t *thread)
-{
-    for (uint32_t i = 0; i < stack->link_count; i++) {
-        gp_exact_link_t *link = &stack->links[i];
-        if (link->nodes != NULL && link->run == link->recorder->run && link->tree->thread == thread)
-            gp_exact_stack_end(stack, link, stack->last_ticks, stack->last_cpu_ns, false);
-        gp_exact_release(link->nodes, link->room * sizeof(*link->nodes));
-    }
+    for (uint32_t i = 0; i < stack->link_count; i++)
+        gp_exact_release(stack->links[i].nodes, stack->links[i].room * sizeof(*stack->links[i].nodes));
     stack->link_count = 0;
 }
 
@@ -137,13 +117,15 @@ static void shrink(gp_exact_stack_t *stack)
 
 static void begin_stack(gp_exact_stack_t *stack, prof_coro_t *coro, uint64_t id, gp_thread_t *thread)
 {
-    close_frames(stack, thread);
-    forget_links(stack, thread);
+    // Calls in progress took until the coroutine was last heard of.
+    stack->depth = 0;
+    forget_links(stack);
     shrink(stack);
     stack->coro = coro;
     stack->coro_id = id;
     stack->thread = NULL; // look up what covers it
-    stack->last_ticks = stack->last_cpu_ns = 0;
+    stack->last_ticks = stack->lag_ns = 0;
+    stack->since = GP_EXACT_UNKNOWN;
     stack->busy = false;
     set_bounds(stack, thread);
 }
@@ -226,14 +208,14 @@ static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
         stack->depth = 0;
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
     bool complete = find_cover(&cover, stack, thread);
-    forget_links(stack, thread);
+    forget_links(stack);
     gp_exact_release(stack->links, stack->link_room * sizeof(*stack->links));
     stack->links = cover.links;
     stack->link_count = cover.count;
     stack->link_room = cover.room;
     if (!complete) {
         gp_exact_lose();
-        forget_links(stack, thread);
+        forget_links(stack);
     }
     set_bounds(stack, thread);
     stack->thread = thread;
@@ -301,22 +283,4 @@ gp_exact_node_t *gp_exact_stack_node(gp_exact_tree_t *tree, gp_exact_node_t *par
     if (node == NULL || is_full)
         gp_exact_lose();
     return node != NULL ? node : parent;
-}
-
-void gp_exact_stack_end(const gp_exact_stack_t *stack, const gp_exact_link_t *link, uint64_t ticks, uint64_t cpu_ns,
-                        bool twins)
-{
-    uint64_t called_ticks = 0, called_cpu_ns = 0;
-    for (uint32_t index = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE); index >= link->base; index--) {
-        const gp_exact_frame_t *frame = &stack->frames[index];
-        gp_exact_share_t share = gp_exact_frame_share(frame, ticks, cpu_ns, frame->called_ticks + called_ticks,
-                                                      frame->called_cpu_ns + called_cpu_ns);
-        gp_exact_node_t *node = link->nodes[index];
-        if (node != NULL && twins)
-            node = node->twin;
-        if (node != NULL)
-            gp_exact_charge(node, &share);
-        called_ticks = share.ticks;
-        called_cpu_ns = share.cpu_ns;
-    }
 }

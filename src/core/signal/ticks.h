@@ -49,20 +49,24 @@ static inline clockid_t gp_thread_clock(int tid)
     return (clockid_t)(~(unsigned)tid << 3 | 6u);
 }
 
+// gp_ticks() where gp_ticks_scale.counter says so. Signals: safe. Cost: ~10 ns.
+static inline uint64_t gp_ticks_counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    uint64_t now;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+    return now;
+#else
+    return 0;
+#endif
+}
+
 // Signals: safe. Cost: ~10 ns.
 static inline uint64_t gp_ticks(void)
 {
-#if defined(__x86_64__)
-    if (__builtin_expect(gp_ticks_scale.counter, 1))
-        return __rdtsc();
-#elif defined(__aarch64__)
-    if (__builtin_expect(gp_ticks_scale.counter, 1)) {
-        uint64_t now;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
-        return now;
-    }
-#endif
-    return gp_clock_ns(CLOCK_MONOTONIC);
+    return __builtin_expect(gp_ticks_scale.counter, 1) ? gp_ticks_counter() : gp_clock_ns(CLOCK_MONOTONIC);
 }
 
 static inline uint64_t gp_ticks_to_ns(uint64_t ticks)
