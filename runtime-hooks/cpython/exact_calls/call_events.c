@@ -38,6 +38,7 @@ static int (*set_profile)(void *thread, event_t *, gp_py_t *);
 static void *(*interpreter)(void), *(*thread_head)(void *), *(*thread_next)(void *);
 static other_t *others; // mostly none
 static bool is_everywhere;
+static size_t code_of_frame; // where a frame has its code object
 
 static __thread bool installed __attribute__((tls_model("initial-exec")));
 static __thread unsigned calls_for_others __attribute__((tls_model("initial-exec")));
@@ -146,7 +147,7 @@ static int call_other(void *frame, int what, gp_py_t *argument)
 static inline bool is_unreported(void)
 {
     const void *now = gp_language_running(gp_greenlet_here.state);
-    return now != NULL && now != gp_greenlet_here.last;
+    return now != gp_greenlet_here.last && now != NULL;
 }
 
 static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *site, bool begins)
@@ -163,29 +164,26 @@ static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *
         gp_exact_leave(site);
 }
 
-// What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted, or one
-// of a type that is to be looked at.
-static inline const void *known_object_of(void *frame, int what, gp_py_t *argument)
+static inline const void *code_of(void *frame)
 {
-    if (what == CALL || what == RETURN) {
-        char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
-        return *(void **)(void *)(inner + gp_cpython_runtime.layout->frame_code);
-    }
-    if (what < C_CALL || what > C_RETURN || gp_py_type(argument) != gp_py.builtin_type)
-        return NULL;
-    return gp_py_definition(argument);
+    char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
+    return *(void **)(void *)(inner + code_of_frame);
 }
 
+// What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted.
 static const void *object_of(void *frame, int what, gp_py_t *argument)
 {
-    const void *object = known_object_of(frame, what, argument);
-    if (object == NULL && what >= C_CALL && what <= C_RETURN &&
-        gp_py.is_subtype(gp_py_type(argument), gp_py.builtin_type))
-        return gp_py_definition(argument);
-    return object;
+    if (what == CALL || what == RETURN)
+        return code_of(frame);
+    if (what < C_CALL || what > C_RETURN)
+        return NULL;
+    gp_py_t *type = gp_py_type(argument);
+    return type == gp_py.builtin_type || gp_py.is_subtype(type, gp_py.builtin_type) ? gp_py_definition(argument) : NULL;
 }
 
-static __attribute__((noinline)) int take_slowly(void *frame, int what, gp_py_t *argument)
+// The next ones have their parameters in the order in which on_event() has them in registers.
+
+static __attribute__((noinline)) int take_slowly(void *frame, gp_py_t *argument, int what)
 {
     if (UNLIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)) {
         int result = others != NULL ? call_other(frame, what, argument) : 0;
@@ -200,24 +198,44 @@ static __attribute__((noinline)) int take_slowly(void *frame, int what, gp_py_t 
     return others != NULL ? call_other(frame, what, argument) : 0;
 }
 
-static inline bool count(const void *object, bool begins, uint64_t now)
+// Where the caller called another function before.
+static __attribute__((noinline)) int enter_begun(const void *object, void *frame, gp_exact_stack_t *stack,
+                                                 gp_py_t *argument, int what)
 {
-    if (UNLIKELY(is_unreported()))
-        return false;
-    return begins ? gp_exact_enter_fast(object, gp_function_site_known, now) : gp_exact_leave_fast(object, now);
+    return LIKELY(gp_exact_enter_begun(stack, gp_function_site_known(object))) ? 0 : take_slowly(frame, argument, what);
 }
 
+static int enter(const void *object, void *frame, uint64_t now, gp_py_t *argument, int what)
+{
+    gp_exact_stack_t *begun = NULL;
+    if (UNLIKELY(is_unreported()))
+        return take_slowly(frame, argument, what);
+    if (LIKELY(gp_exact_enter_fast(object, now, &begun)))
+        return 0;
+    return begun != NULL ? enter_begun(object, frame, begun, argument, what) : take_slowly(frame, argument, what);
+}
+
+static int leave(const void *object, void *frame, uint64_t now, gp_py_t *argument, int what)
+{
+    return LIKELY(!is_unreported() && gp_exact_leave_fast(object, now)) ? 0 : take_slowly(frame, argument, what);
+}
+
+// All calls of functions are the last thing that is done: it needs no room of its own.
 static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
 {
     (void)object;
-    if (LIKELY(gp_ticks_scale.counter && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0 &&
-               others == NULL)) {
-        uint64_t now = gp_ticks_counter();
-        const void *counted = known_object_of(frame, what, argument);
-        if (LIKELY(counted != NULL && count(counted, what == CALL || what == C_CALL, now)))
-            return 0;
-    }
-    return take_slowly(frame, what, argument);
+    uint64_t now = gp_ticks_counter();
+    if (UNLIKELY(others != NULL))
+        return take_slowly(frame, argument, what);
+    if (what == CALL)
+        return enter(code_of(frame), frame, now, argument, what);
+    if (what == RETURN)
+        return leave(code_of(frame), frame, now, argument, what);
+    if (UNLIKELY(what < C_CALL || what > C_RETURN || gp_py_type(argument) != gp_py.builtin_type))
+        return take_slowly(frame, argument, what);
+    if (what == C_CALL)
+        return enter(gp_py_definition(argument), frame, now, argument, what);
+    return leave(gp_py_definition(argument), frame, now, argument, what);
 }
 
 // --- Other profilers' own calls
@@ -371,6 +389,7 @@ static bool find_calls(void)
     void *found = dlsym(RTLD_DEFAULT, "_PyEval_SetProfile");
     if (interpreter == NULL || thread_head == NULL || thread_next == NULL)
         return false;
+    code_of_frame = gp_cpython_runtime.layout->frame_code;
     set_profile = (int (*)(void *, event_t *, gp_py_t *))(uintptr_t)found;
     return set_profile != NULL;
 }

@@ -19,7 +19,7 @@ typedef struct gp_function_sites { // open addressing, at most half full
     uint32_t shift, used; // used: those that were forgotten included
 } gp_function_sites_t;
 
-extern gp_function_sites_t gp_function_sites;
+extern gp_function_sites_t gp_function_sites __attribute__((visibility("hidden")));
 
 // The slot of `key`, or the free one where it belongs; there are slots.
 static inline gp_function_site_t *gp_function_site_slot(const void *key)

@@ -42,7 +42,7 @@ static void read_clocks(const gp_exact_stack_t *stack, uint64_t now, uint64_t *t
 static void end_now(const gp_exact_stack_t *stack, const gp_exact_link_t *link, uint64_t now)
 {
     uint64_t ticks, cpu_ns;
-    uint32_t depth = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE);
+    uint32_t depth = gp_exact_depth(stack);
     gp_exact_node_t *node = depth >= link->base ? link->nodes[depth] : NULL;
     if (node == NULL || node->twin == NULL)
         return;
@@ -69,10 +69,13 @@ void gp_exact_forget_others(void)
 {
     for (gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next)
         if (stack->thread != NULL && stack->thread != gp_thread_self && is_current(stack->thread, stack))
-            stack->coro_id = 0;
+            stack->coro_id = 0; // begun anew if it is used
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next)
+    for (; thread != NULL; thread = thread->next) {
+        atomic_store_explicit(&thread->exact_stack, NULL, memory_order_relaxed);
         atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
+        atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
+    }
 }
 
 static uint64_t wait_ns(const gp_exact_node_t *node)

@@ -2,10 +2,10 @@
 // What nearly all events of exact mode go through, inline. Private to where events come in: exact_hook.c, and hooks of
 // language runtimes.
 //
-// An event reads the clock, marks the thread and the shadow stack as busy, charges the time since the event before to
-// the call that ran, puts a frame on or takes one off, and ends. The fast way is for an event on the stack of the one
-// before, that interrupts no other one, and that one recorder counts, soon after the one before and with the
-// coroutine's account as it was then: the time between was on the CPU. Whatever else there is goes the slow way.
+// An event reads the clock, marks the shadow stack as busy, charges the time since the event before to the call that
+// ran, puts a frame on or takes one off, and ends. The fast way is for an event on the stack of the one before, which
+// one recorder counts, soon after it and without a change of the coroutine's account: the time between was on the CPU.
+// Whatever else there is goes the slow way, and makes the stack ready.
 //
 // The clock comes first: processors finish all that is before a read of the time-stamp counter, so what follows is done
 // beside what the program does next. And nothing on the fast way is called, so that no register has to be saved.
@@ -19,136 +19,149 @@
 #define FAST                inline __attribute__((always_inline))
 #define SLOW                __attribute__((noinline, cold))
 
-static FAST bool is_current(gp_thread_t *thread, const gp_exact_stack_t *stack)
-{
-    return stack != NULL && stack->coro == atomic_load_explicit(&thread->current, memory_order_relaxed) &&
-           stack->coro_id == atomic_load_explicit(&thread->current_id, memory_order_relaxed) &&
-           stack->coro_id == atomic_load_explicit(&stack->coro->id, memory_order_relaxed);
-}
-
-static FAST void begin_event(gp_thread_t *thread, gp_exact_stack_t *stack, uintptr_t sp)
+//   sp: of the reporting code
+static FAST void begin_event(gp_exact_stack_t *stack, uintptr_t sp)
 {
     stack->busy_sp = sp;
-    atomic_store_explicit(&stack->busy, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&stack->turn, GP_EXACT_BUSY, memory_order_relaxed);
     // From here on gp_exact_stop() waits for this event, or this event sees the new epoch: see quiesce() in recorder.c.
-    atomic_store_explicit(&thread->exact_busy, stack, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-static FAST bool is_fresh(gp_thread_t *thread, const gp_exact_stack_t *stack)
-{
-    return stack->epoch == atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) && stack->thread == thread;
-}
-
-//   previous: busy before.
-static FAST void end_event(gp_thread_t *thread, gp_exact_stack_t *stack, gp_exact_stack_t *previous)
+//   turn: what to leave to the next one.
+static FAST void end_event(gp_exact_stack_t *stack, uint64_t turn)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    // Release: partner of the acquire in quiesce(): what was counted is visible.
-    atomic_store_explicit(&thread->exact_busy, previous, memory_order_release);
-    atomic_store_explicit(&stack->busy, false, memory_order_relaxed);
+    // Release: partner of the acquire in gp_exact_is_busy(): what was counted is visible.
+    atomic_store_explicit(&stack->turn, turn, memory_order_release);
 }
 
-// Was the coroutine on the CPU since the last event?
-static FAST bool is_steady(const gp_exact_stack_t *stack, uint64_t now)
+// What the fast way has found out.
+typedef struct fast {
+    gp_exact_stack_t *stack;
+    gp_exact_node_t **node_at, *node; // of the top frame
+} fast_t;
+
+static FAST gp_exact_stack_t *ready_stack(gp_thread_t *thread)
 {
-    return now - stack->last_ticks <= gp_exact_gap_ticks &&
-           stack->since == atomic_load_explicit(&stack->coro->since, memory_order_relaxed) &&
-           stack->off_ns == atomic_load_explicit(&stack->coro->off_ns, memory_order_relaxed);
+    return LIKELY(thread != NULL) ? atomic_load_explicit(&thread->exact_ready, memory_order_relaxed) : NULL;
 }
 
-// The fast way on `stack`, where the thread runs its coroutine, at `now`. Returns false where it is not to be had.
-static FAST bool begin(gp_thread_t *thread, gp_exact_stack_t *stack, uintptr_t sp, uint64_t now)
+// Begin an event at `now` on the thread's ready stack, and charge the time. Returns false where it is not for the fast
+// way. An event of a handler that comes before the stack is busy is on the stack as well: it is later than `now`, which
+// tells. So what was read of the stack before this call holds.
+static FAST bool begin_fast(fast_t *fast, gp_thread_t *thread, gp_exact_stack_t *stack, uintptr_t sp, uint64_t now)
 {
-    if (UNLIKELY(atomic_load_explicit(&stack->busy, memory_order_relaxed) ||
-                 atomic_load_explicit(&thread->exact_busy, memory_order_relaxed) != NULL))
+    uint64_t turn = atomic_load_explicit(&stack->turn, memory_order_relaxed);
+    if (UNLIKELY(turn == GP_EXACT_BUSY))
         return false;
-    begin_event(thread, stack, sp);
-    if (LIKELY(is_fresh(thread, stack) && stack->link_count == 1 && is_steady(stack, now))) {
-        uint64_t ticks = now - stack->last_ticks;
-        stack->last_ticks = now;
-        gp_exact_add(&stack->links->nodes[stack->depth]->own_ticks, ticks);
-        return true;
+    begin_event(stack, sp);
+    uint64_t ticks = now - stack->last_ticks;
+    if (UNLIKELY(turn != atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) ||
+                 atomic_load_explicit(&thread->current_id, memory_order_relaxed) !=
+                     atomic_load_explicit(&stack->coro->id, memory_order_relaxed) ||
+                 ticks > gp_exact_gap_ticks)) {
+        end_event(stack, GP_EXACT_SLOW);
+        return false;
     }
-    end_event(thread, stack, NULL);
-    return false;
+    stack->last_ticks = now;
+    *fast = (fast_t){stack, stack->node_at, *stack->node_at};
+    gp_exact_add(&fast->node->own_ticks, ticks);
+    return true;
 }
 
-// Count a call in the only link there is, now that the frame's other members are set. There is room.
-static FAST void push(gp_exact_stack_t *stack, gp_exact_frame_t *frame, gp_exact_node_t *node,
-                      const gp_exact_site_t *site)
+static FAST void end_fast(const fast_t *fast)
 {
-    uint32_t index = stack->depth + 1;
+    end_event(fast->stack, fast->stack->epoch);
+}
+
+// Count a call, now that the frame above the top one has its other members. There is room.
+static FAST void push(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site)
+{
+    gp_exact_stack_t *stack = fast->stack;
+    gp_exact_frame_t *frame = stack->top + 1;
     frame->site = site;
-    frame->on_alternate_stack = false;
     gp_exact_add(&node->calls, 1);
-    stack->links->nodes[index] = node;
-    atomic_signal_fence(memory_order_release); // the holder of the lock reads along
-    stack->depth = index;
+    fast->node_at[1] = node;
+    stack->node_at = fast->node_at + 1;
+    __atomic_store_n(&stack->top, frame, __ATOMIC_RELEASE); // the holder of the lock reads along
 }
 
-// A link's frames begin where the recorder began to cover the coroutine, or where what it was in then was left.
-static FAST void lower_base(gp_exact_link_t *link, uint32_t depth)
+// Is the top frame one that the recorder counts? Others are left the slow way.
+static FAST bool is_counted(const fast_t *fast)
 {
-    if (UNLIKELY(link->base > depth + 1)) {
-        link->base = depth + 1;
-        link->nodes[depth] = &link->tree->root;
-    }
+    return fast->node_at != fast->stack->base;
 }
 
-static FAST void pop(gp_exact_stack_t *stack)
+static FAST void pop(const fast_t *fast)
 {
-    uint32_t depth = stack->depth - 1;
-    lower_base(stack->links, depth);
-    stack->depth = depth;
+    fast->stack->node_at = fast->node_at - 1;
+    __atomic_store_n(&fast->stack->top, fast->stack->top - 1, __ATOMIC_RELEASE);
 }
 
-typedef const gp_exact_site_t *gp_exact_site_of_t(const void *object);
+// Calls of functions of a language, which have no frame on the native stack, in the common case: where these return
+// false nothing was counted, and it is for gp_exact_enter() and gp_exact_leave(). Cost: ~4 ns each, and the clock.
+//   object: of the function, see gp_exact_site_t
+//   now:    gp_ticks_counter()
 
-// The node of a call of `object` at `parent`; NULL = not met there yet.
-static FAST gp_exact_node_t *find_call(const gp_exact_stack_t *stack, gp_exact_node_t *parent, const void *object,
-                                       gp_exact_site_of_t *site_of)
+static FAST void push_language(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site)
 {
-    gp_exact_node_t *node = parent->last;
-    if (LIKELY(node->site->object == object))
-        return node;
-    const gp_exact_site_t *site = site_of(object);
-    node = site != NULL ? gp_exact_find(stack->links->tree, parent, site->function) : NULL;
-    if (node != NULL)
-        node->site = site;
-    return node;
+    gp_exact_frame_t *top = fast->stack->top;
+    top[1].cfa = top->cfa;
+    top[1].physical = top->physical;
+    push(fast, node, site);
+    end_fast(fast);
 }
 
-// A call of a function of a language, which has no frame on the native stack, in the common case. Returns false, and
-// counts nothing, in others: gp_exact_enter() and gp_exact_leave() then. Cost: ~5 ns, and the clock.
-//   object: of the function, see gp_exact_site_t; site_of: to look up its site, or NULL where it has none yet.
-//   now:    gp_ticks()
-static FAST bool gp_exact_enter_fast(const void *object, gp_exact_site_of_t *site_of, uint64_t now)
+// A call begins. *begun is set where only gp_exact_enter_begun() is left to be tried.
+static FAST bool gp_exact_enter_fast(const void *object, uint64_t now, gp_exact_stack_t **begun)
 {
     gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = LIKELY(thread != NULL) ? thread->exact_stack : NULL;
-    if (UNLIKELY(!is_current(thread, stack) || stack->depth + 1 >= stack->room) ||
-        UNLIKELY(!begin(thread, stack, (uintptr_t)__builtin_frame_address(0), now)))
+    gp_exact_stack_t *stack = ready_stack(thread);
+    fast_t fast;
+    if (UNLIKELY(stack == NULL || !begin_fast(&fast, thread, stack, (uintptr_t)__builtin_dwarf_cfa(), now)))
         return false;
-    gp_exact_frame_t *top = &stack->frames[stack->depth];
-    gp_exact_node_t *node = find_call(stack, stack->links->nodes[stack->depth], object, site_of);
-    if (LIKELY(node != NULL)) {
-        top[1].cfa = top->cfa;
-        top[1].physical = top->physical;
-        push(stack, &top[1], node, node->site);
+    gp_exact_node_t *node = fast.node->last;
+    const gp_exact_site_t *site = node->site;
+    if (UNLIKELY(site->object != object || stack->top == stack->limit)) {
+        *begun = stack;
+        return false;
     }
-    end_event(thread, stack, NULL);
-    return node != NULL;
+    push_language(&fast, node, site);
+    return true;
 }
 
+// The same where its caller called another function before.
+//   site: the function's, or NULL: not met before
+static FAST bool gp_exact_enter_begun(gp_exact_stack_t *stack, const gp_exact_site_t *site)
+{
+    const fast_t fast = {stack, stack->node_at, *stack->node_at};
+    gp_exact_node_t *node = NULL;
+    if (LIKELY(site != NULL && stack->top != stack->limit))
+        node = gp_exact_find(stack->links->tree, fast.node, site->function);
+    if (UNLIKELY(node == NULL)) {
+        end_fast(&fast);
+        return false;
+    }
+    node->site = site;
+    push_language(&fast, node, site);
+    return true;
+}
+
+// A call ends.
 static FAST bool gp_exact_leave_fast(const void *object, uint64_t now)
 {
     gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = LIKELY(thread != NULL) ? thread->exact_stack : NULL;
-    if (UNLIKELY(!is_current(thread, stack) || stack->frames[stack->depth].site->object != object) ||
-        UNLIKELY(!begin(thread, stack, (uintptr_t)__builtin_frame_address(0), now)))
+    gp_exact_stack_t *stack = ready_stack(thread);
+    fast_t fast;
+    if (UNLIKELY(stack == NULL || !begin_fast(&fast, thread, stack, (uintptr_t)__builtin_dwarf_cfa(), now)))
         return false;
-    pop(stack);
-    end_event(thread, stack, NULL);
+    if (UNLIKELY(stack->top->site->object != object || !is_counted(&fast))) {
+        end_fast(&fast);
+        return false;
+    }
+    pop(&fast);
+    end_fast(&fast);
     return true;
 }

@@ -10,6 +10,7 @@
 #include "collect/collector.h"
 #include "coro/threads.h"
 #include "exact/exact_event.h"
+#include "exact/exact_time.h"
 #include "signal/host_stack.h"
 #include "signal/region.h"
 #include "signal/slice.h"
@@ -30,6 +31,7 @@ typedef struct moment {
     gp_exact_stack_t *stack;
     gp_exact_stack_t *previous; // busy before
     bool on_alternate_stack;
+    bool is_steady; // see gp_exact_charge_time()
 } moment_t;
 
 static __thread bool attaching __attribute__((tls_model("initial-exec")));
@@ -47,10 +49,18 @@ static SLOW gp_thread_t *attach(void)
 
 // --- Which stack?
 
-static FAST bool is_stack_of(gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
+// Is `sp` on the stack of the coroutine, which runs?
+static FAST bool holds(gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
 {
-    return is_current(thread, stack) && sp >= stack->lo && sp < stack->hi &&
+    return sp >= stack->lo && sp < stack->hi &&
            !(UNLIKELY(atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) && stack->coro == thread->root);
+}
+
+static bool is_current(gp_thread_t *thread, const gp_exact_stack_t *stack)
+{
+    return stack != NULL && stack->coro == atomic_load_explicit(&thread->current, memory_order_relaxed) &&
+           stack->coro_id == atomic_load_explicit(&thread->current_id, memory_order_relaxed) &&
+           stack->coro_id == atomic_load_explicit(&stack->coro->id, memory_order_relaxed);
 }
 
 static bool is_on_alternate_stack(void)
@@ -78,9 +88,8 @@ static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, b
         note_unknown(thread, sp);
     *on_alternate_stack |= alternate;
     // The handler goes on where it began, whatever a sample taken meanwhile made of its stack pointer.
-    gp_exact_stack_t *last = thread->exact_stack;
-    if (alternate && last != NULL &&
-        (atomic_load_explicit(&last->busy, memory_order_relaxed) || last->frames[last->depth].on_alternate_stack))
+    gp_exact_stack_t *last = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+    if (alternate && last != NULL && (gp_exact_is_busy(last) || last->top->on_alternate_stack))
         return last;
     if (*on_alternate_stack) {
         // A sample may have taken the alternate stack for a coroutine of its own.
@@ -91,16 +100,14 @@ static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, b
     } else if (coro != current && !atomic_load_explicit(&thread->busy, memory_order_relaxed)) {
         gp_slice_settle_now(thread); // a switch that no hook saw: corrects the hint
     }
-    gp_exact_stack_t *stack = gp_exact_stack_of(coro, id, thread);
-    thread->exact_stack = stack;
-    return stack;
+    return gp_exact_stack_of(coro, id, thread);
 }
 
 // The stack is busy: its event was interrupted by a handler of the host, or left by one.
 static SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, gp_thread_t *thread,
                                          bool on_alternate_stack, gp_exact_stack_t **previous)
 {
-    while (stack != NULL && atomic_load_explicit(&stack->busy, memory_order_relaxed)) {
+    while (stack != NULL && gp_exact_is_busy(stack)) {
         if (!on_alternate_stack && sp >= stack->busy_sp) { // what it interrupted is not there any more
             *previous = NULL;
             return stack;
@@ -115,9 +122,16 @@ static gp_exact_stack_t *current_stack(gp_thread_t *thread)
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     bool usable = coro != NULL && atomic_load_explicit(&coro->id, memory_order_acquire) == id;
-    gp_exact_stack_t *stack = gp_exact_stack_of(usable ? coro : thread->root, usable ? id : thread->root_id, thread);
-    thread->exact_stack = stack;
-    return stack;
+    return gp_exact_stack_of(usable ? coro : thread->root, usable ? id : thread->root_id, thread);
+}
+
+// On which stack is an event in progress that this one interrupts? NULL: none.
+static gp_exact_stack_t *interrupted_stack(gp_thread_t *thread)
+{
+    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact_busy, memory_order_relaxed);
+    if (stack == NULL || !gp_exact_is_busy(stack))
+        stack = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+    return stack != NULL && gp_exact_is_busy(stack) ? stack : NULL;
 }
 
 // All events. Returns false where no recorder counts, or memory is short.
@@ -127,69 +141,34 @@ static bool begin_any(moment_t *moment, const event_t *event)
     gp_thread_t *thread = gp_thread_self;
     if (thread == NULL && (thread = attach()) == NULL)
         return false;
-    gp_exact_stack_t *stack = thread->exact_stack;
-    gp_exact_stack_t *previous = atomic_load_explicit(&thread->exact_busy, memory_order_relaxed);
+    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+    gp_exact_stack_t *previous = interrupted_stack(thread);
     bool on_alternate_stack = false;
     if (event->language)
         stack = current_stack(thread);
-    else if (!is_stack_of(thread, stack, sp))
+    else if (!is_current(thread, stack) || !holds(thread, stack, sp))
         stack = look_up_stack(thread, sp, &on_alternate_stack);
-    if (stack != NULL && atomic_load_explicit(&stack->busy, memory_order_relaxed))
+    atomic_store_explicit(&thread->exact_stack, stack, memory_order_relaxed);
+    if (stack != NULL && gp_exact_is_busy(stack))
         stack = free_stack(stack, sp, thread, on_alternate_stack, &previous);
     if (stack == NULL) {
         gp_exact_lose();
         return false;
     }
-    begin_event(thread, stack, sp);
-    if (!is_fresh(thread, stack))
+    atomic_store_explicit(&thread->exact_busy, stack, memory_order_relaxed);
+    begin_event(stack, sp);
+    if (stack->epoch != atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) || stack->thread != thread)
         gp_exact_stack_refresh(stack, thread);
-    *moment = (moment_t){thread, stack, previous, on_alternate_stack};
+    *moment = (moment_t){thread, stack, previous, on_alternate_stack, false};
     return true;
 }
 
 static void end(const moment_t *moment)
 {
-    end_event(moment->thread, moment->stack, moment->previous);
-}
-
-// --- Time
-
-enum { SETTLE_TRIES = 4 };
-
-// Settle the account of the running coroutine: the thread may have been off the CPU. Returns the ticks then. The thread
-// may be preempted once more on the way back: that would be taken off later, of what comes, so it is settled again.
-// On an alternate stack of the host's it is not known how much is left, and a wait may be walked there.
-static SLOW uint64_t settle(gp_thread_t *thread, prof_coro_t *coro, bool on_alternate_stack)
-{
-    uint64_t now = gp_ticks();
-    if (on_alternate_stack || atomic_load_explicit(&thread->busy, memory_order_relaxed))
-        return now;
-    for (int i = 0; i < SETTLE_TRIES && now > gp_edge_load(&coro->settled) + gp_exact_gap_ticks; i++) {
-        gp_slice_settle_now(thread);
-        now = gp_ticks();
-    }
-    return now;
-}
-
-// Charge the time since the last event to the call that runs.
-static void charge(const moment_t *moment)
-{
     gp_exact_stack_t *stack = moment->stack;
-    prof_coro_t *coro = stack->coro;
-    uint64_t now = gp_ticks(), settled = gp_edge_load(&coro->settled), from = stack->last_ticks;
-    if (now > (settled > from ? settled : from) + gp_exact_gap_ticks)
-        now = settle(moment->thread, coro, moment->on_alternate_stack);
-    // Before the account is read: when a sample changes it meanwhile, the next event notices.
-    uint64_t since = gp_edge_load(&coro->since), off_ns = gp_edge_load(&coro->off_ns);
-    uint64_t cpu_ns = moment->on_alternate_stack ? gp_edge_settled_cpu_ns(coro) : gp_edge_cpu_ns(coro, now);
-    bool is_steady = !moment->on_alternate_stack && (int64_t)(cpu_ns - gp_exact_stack_cpu_ns(stack)) >= 0;
-    gp_exact_span_t span = gp_exact_stack_span(stack, now, cpu_ns);
-    for (uint32_t i = 0; i < stack->link_count; i++)
-        gp_exact_charge(stack->links[i].nodes[stack->depth], &span);
-    stack->last_ticks = from + span.ticks;
-    stack->lag_ns += span.off_ns;
-    stack->since = is_steady ? since : GP_EXACT_UNKNOWN;
-    stack->off_ns = off_ns;
+    bool is_fast = moment->is_steady && stack->link_count == 1 && gp_ticks_scale.counter;
+    end_event(stack, is_fast ? stack->epoch : GP_EXACT_SLOW);
+    atomic_store_explicit(&moment->thread->exact_busy, moment->previous, memory_order_release);
 }
 
 // --- Frames
@@ -212,24 +191,22 @@ static FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *sit
     return top->cfa < cfa || (top->cfa == cfa && (site->first || top->physical != site->physical));
 }
 
-// Is it of a call that has left? Inlined functions and prof_enter() have entered the same frame before: one that comes
-// in by the same place has.
-static FAST bool is_entered(const gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t cfa)
+// Was the same entered before? Inlined functions and prof_enter() share one frame: what comes in by the same place
+// again has left.
+static bool is_entered(const gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t cfa)
 {
     if (site->first || site->manual_inline)
         return false;
-    for (uint32_t i = stack->depth; UNLIKELY(stack->frames[i].cfa == cfa); i--)
-        if (stack->frames[i].site == site)
+    for (const gp_exact_frame_t *frame = stack->top; frame->cfa == cfa; frame--)
+        if (frame->site == site)
             return true;
     return false;
 }
 
 static void pop_any(gp_exact_stack_t *stack)
 {
-    uint32_t depth = stack->depth - 1;
-    for (uint32_t i = 0; i < stack->link_count; i++)
-        lower_base(&stack->links[i], depth);
-    stack->depth = depth;
+    stack->top->on_alternate_stack = false; // as in all above the top: the fast way does not set it
+    gp_exact_stack_aim(stack, gp_exact_depth(stack) - 1);
 }
 
 // A handler's frames on an alternate stack are compared among themselves; any event elsewhere says that it is over.
@@ -242,7 +219,7 @@ static bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const g
 static void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
     gp_exact_stack_t *stack = moment->stack;
-    while (stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa))
+    while (stack->top > stack->frames && is_over(stack->top, moment, site, cfa))
         pop_any(stack);
     while (is_entered(stack, site, cfa))
         pop_any(stack);
@@ -263,19 +240,18 @@ static void enter(const event_t *event, const moment_t *moment, const gp_exact_s
     gp_exact_stack_t *stack = moment->stack;
     uintptr_t cfa = frame_end(site, event->sp, event->fp);
     pop_dead(moment, site, cfa);
-    if (stack->depth + 1 >= stack->room && !gp_exact_stack_grow(stack)) {
+    if (stack->top == stack->limit && !gp_exact_stack_grow(stack)) {
         gp_exact_lose();
         return;
     }
-    uint32_t index = stack->depth + 1;
-    const gp_exact_frame_t *top = &stack->frames[index - 1];
+    uint32_t index = gp_exact_depth(stack) + 1;
+    const gp_exact_frame_t *top = stack->top;
     stack->frames[index] =
         (gp_exact_frame_t){site->manual_inline ? top->cfa : cfa, site->manual_inline ? top->physical : site->physical,
                            site, moment->on_alternate_stack};
     for (uint32_t i = 0; i < stack->link_count; i++)
         add_call(&stack->links[i], index, site->function);
-    atomic_signal_fence(memory_order_release); // the holder of the lock reads along
-    stack->depth = index;
+    gp_exact_stack_aim(stack, index);
 }
 
 static void count_enter(event_t event, const gp_exact_site_t *site)
@@ -284,7 +260,7 @@ static void count_enter(event_t event, const gp_exact_site_t *site)
     if (!begin_any(&moment, &event))
         return;
     if (moment.stack->link_count > 0) {
-        charge(&moment);
+        moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack);
         enter(&event, &moment, site);
     }
     end(&moment);
@@ -300,42 +276,52 @@ static __attribute__((noinline)) void take_enter_slowly(uintptr_t function, uint
         count_enter((event_t){.function = function, .sp = sp, .fp = fp}, site);
 }
 
-static FAST bool enter_fast(const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp, uint64_t now)
+// `beside`: another call in the same frame.
+static FAST bool enter_fast(gp_thread_t *thread, gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t sp,
+                            uintptr_t fp, uint64_t now, bool beside)
+{
+    gp_exact_frame_t *top = stack->top;
+    uintptr_t cfa = frame_end(site, sp, fp);
+    if (beside ? is_gone(top, site, cfa) || is_entered(stack, site, cfa) : UNLIKELY(top->cfa <= cfa))
+        return false;
+    fast_t fast;
+    if (UNLIKELY(!begin_fast(&fast, thread, stack, sp, now)))
+        return false;
+    top[1].cfa = site->manual_inline ? top->cfa : cfa;
+    top[1].physical = site->manual_inline ? top->physical : site->physical;
+    gp_exact_node_t *node = gp_exact_find(stack->links->tree, fast.node, site->function);
+    if (LIKELY(node != NULL))
+        push(&fast, node, site);
+    end_fast(&fast);
+    return node != NULL;
+}
+
+static __attribute__((noinline)) void take_enter_beside(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+                                                        bool manual, uint64_t now)
 {
     gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = LIKELY(thread != NULL) ? thread->exact_stack : NULL;
-    if (UNLIKELY(!is_stack_of(thread, stack, sp) || stack->depth + 1 >= stack->room))
-        return false;
-    gp_exact_frame_t *top = &stack->frames[stack->depth];
-    uintptr_t cfa = frame_end(site, sp, fp);
-    if (UNLIKELY(top->on_alternate_stack || is_gone(top, site, cfa) || is_entered(stack, site, cfa)) ||
-        UNLIKELY(!begin(thread, stack, sp, now)))
-        return false;
-    gp_exact_node_t *node = gp_exact_find(stack->links->tree, stack->links->nodes[stack->depth], site->function);
-    if (LIKELY(node != NULL)) {
-        top[1].cfa = site->manual_inline ? top->cfa : cfa;
-        top[1].physical = site->manual_inline ? top->physical : site->physical;
-        push(stack, &top[1], node, site);
-    }
-    end_event(thread, stack, NULL);
-    return node != NULL;
+    gp_exact_stack_t *stack = ready_stack(thread);
+    const gp_exact_site_t *site = gp_exact_site_find(function, pc);
+    if (site == NULL || stack == NULL || !enter_fast(thread, stack, site, sp, fp, now, true))
+        take_enter_slowly(function, pc, sp, fp, manual);
 }
 
 static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp, bool manual)
 {
-    if (LIKELY(gp_ticks_scale.counter)) {
-        uint64_t now = gp_ticks_counter();
-        const gp_exact_site_t *site = gp_exact_site_find(function, pc);
-        if (LIKELY(site != NULL && enter_fast(site, sp, fp, now)))
-            return;
-    }
-    take_enter_slowly(function, pc, sp, fp, manual);
+    uint64_t now = gp_ticks_counter();
+    const gp_exact_site_t *site = gp_exact_site_find(function, pc);
+    gp_thread_t *thread = gp_thread_self;
+    gp_exact_stack_t *stack = ready_stack(thread);
+    if (UNLIKELY(site == NULL || stack == NULL || !holds(thread, stack, sp) || stack->top == stack->limit))
+        take_enter_slowly(function, pc, sp, fp, manual);
+    else if (UNLIKELY(!enter_fast(thread, stack, site, sp, fp, now, false)))
+        take_enter_beside(function, pc, sp, fp, manual, now);
 }
 
 // The frame that an exit is about, or 0: it was entered before calls were counted.
 static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
 {
-    for (uint32_t i = stack->depth; i > 0; i--)
+    for (uint32_t i = gp_exact_depth(stack); i > 0; i--)
         if (stack->frames[i].site->address == function)
             return i;
     return 0;
@@ -344,18 +330,18 @@ static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
 static void leave(const event_t *event, const moment_t *moment)
 {
     gp_exact_stack_t *stack = moment->stack;
-    while (stack->depth > 0) {
-        const gp_exact_frame_t *top = &stack->frames[stack->depth];
+    while (stack->top > stack->frames) {
+        const gp_exact_frame_t *top = stack->top;
         if (top->on_alternate_stack != moment->on_alternate_stack ? moment->on_alternate_stack : top->cfa > event->sp)
             break;
         pop_any(stack);
     }
     if (event->tail) // the frame ended at the stack pointer: it went with those
         return;
-    if (moment->on_alternate_stack && !stack->frames[stack->depth].on_alternate_stack)
+    if (moment->on_alternate_stack && !stack->top->on_alternate_stack)
         return;
     uint32_t index = find_frame(stack, event->function);
-    while (index != 0 && stack->depth >= index)
+    while (index != 0 && gp_exact_depth(stack) >= index)
         pop_any(stack);
 }
 
@@ -365,7 +351,7 @@ static void count_exit(event_t event)
     if (!begin_any(&moment, &event))
         return;
     if (moment.stack->link_count > 0) {
-        charge(&moment);
+        moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack);
         leave(&event, &moment);
     }
     end(&moment);
@@ -376,26 +362,30 @@ static __attribute__((noinline)) void take_exit_slowly(uintptr_t function, uintp
     count_exit((event_t){.function = function, .sp = sp, .tail = tail});
 }
 
-static FAST bool leave_fast(uintptr_t function, uintptr_t sp, uint64_t now)
+static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, uint64_t now)
 {
     gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = LIKELY(thread != NULL) ? thread->exact_stack : NULL;
-    if (UNLIKELY(!is_stack_of(thread, stack, sp)))
+    gp_exact_stack_t *stack = ready_stack(thread);
+    fast_t fast;
+    if (UNLIKELY(stack == NULL || !holds(thread, stack, sp)))
         return false;
-    const gp_exact_frame_t *top = &stack->frames[stack->depth];
-    if (UNLIKELY(top->site->address != function || top->on_alternate_stack || top->cfa <= sp) ||
-        UNLIKELY(!begin(thread, stack, sp, now)))
+    const gp_exact_frame_t *top = stack->top;
+    // After a jump the frame is gone, and those that it shared its end with are.
+    bool is_last = tail ? top->cfa == sp && top[-1].cfa > sp : top->cfa > sp;
+    if (UNLIKELY(top->site->address != function || !is_last || !begin_fast(&fast, thread, stack, sp, now)))
         return false;
-    pop(stack);
-    end_event(thread, stack, NULL);
-    return true;
+    bool is_one = is_counted(&fast);
+    if (LIKELY(is_one))
+        pop(&fast);
+    end_fast(&fast);
+    return is_one;
 }
 
 static FAST void take_exit(uintptr_t function, uintptr_t sp, bool tail)
 {
-    if (LIKELY(gp_ticks_scale.counter && !tail) && LIKELY(leave_fast(function, sp, gp_ticks_counter())))
-        return;
-    take_exit_slowly(function, sp, tail);
+    uint64_t now = gp_ticks_counter();
+    if (UNLIKELY(!leave_fast(function, sp, tail, now)))
+        take_exit_slowly(function, sp, tail);
 }
 
 static event_t event_at(const gp_exact_site_t *site, const void *frame)

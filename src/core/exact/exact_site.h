@@ -53,11 +53,11 @@ typedef struct gp_exact_sites { // open addressing, at most half full
     const gp_exact_site_t *_Atomic slots[];
 } gp_exact_sites_t;
 
-extern gp_exact_sites_t *_Atomic gp_exact_sites;
+extern gp_exact_sites_t *_Atomic gp_exact_sites __attribute__((visibility("hidden")));
 
 static inline uint32_t gp_exact_site_slot(const gp_exact_sites_t *sites, uintptr_t address, uintptr_t pc)
 {
-    return (uint32_t)(((pc + address * 31) * 0x9e3779b97f4a7c15ull) >> sites->shift);
+    return (uint32_t)(((pc + address * 2) * 0x9e3779b97f4a7c15ull) >> sites->shift);
 }
 
 // A site seen before, or NULL. Threads: any. Signals: safe. Cost: ~2 ns.

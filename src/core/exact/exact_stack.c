@@ -26,8 +26,9 @@ static gp_exact_stack_t *new_stack(void)
     }
     frames[0].cfa = UINTPTR_MAX;
     frames[0].site = &gp_exact_no_site;
-    stack->frames = frames;
+    stack->frames = stack->top = frames;
     stack->room = FIRST_ROOM;
+    stack->turn = GP_EXACT_SLOW;
     stack->next = gp_exact_stacks;
     gp_exact_stacks = stack;
     return stack;
@@ -42,7 +43,7 @@ static void *grown(const void *from, size_t used, size_t bytes)
 // Links that could be grown before memory was short have more room than they need.
 static bool grow(gp_exact_stack_t *stack)
 {
-    uint32_t room = stack->room * 2;
+    uint32_t room = stack->room * 2, depth = gp_exact_depth(stack);
     for (uint32_t i = 0; i < stack->link_count; i++) {
         gp_exact_link_t *link = &stack->links[i];
         gp_exact_node_t **nodes = grown(link->nodes, link->room * sizeof(*nodes), room * sizeof(*nodes));
@@ -59,6 +60,7 @@ static bool grow(gp_exact_stack_t *stack)
     gp_exact_release(stack->frames, (size_t)stack->room * sizeof(*frames));
     stack->frames = frames;
     stack->room = room;
+    gp_exact_stack_aim(stack, depth);
     return true;
 }
 
@@ -90,7 +92,7 @@ static void plant(gp_exact_link_t *link, const gp_exact_stack_t *stack, gp_exact
     gp_exact_node_t *node = &tree->root;
     link->tree = tree;
     link->nodes[link->base - 1] = node;
-    for (uint32_t i = link->base; i <= stack->depth; i++) {
+    for (uint32_t i = link->base, depth = gp_exact_depth(stack); i <= depth; i++) {
         gp_exact_node_t *child = gp_exact_tree_get(tree, node, stack->frames[i].site->function);
         link->nodes[i] = node = child != NULL ? child : node;
     }
@@ -103,6 +105,13 @@ static void forget_links(gp_exact_stack_t *stack)
     stack->link_count = 0;
 }
 
+static void forget_frames(gp_exact_stack_t *stack)
+{
+    for (gp_exact_frame_t *frame = stack->top; frame > stack->frames; frame--)
+        frame->on_alternate_stack = false;
+    gp_exact_stack_aim(stack, 0);
+}
+
 // What one coroutine needed once, the next ones on its record do not keep for ever.
 static void shrink(gp_exact_stack_t *stack)
 {
@@ -113,20 +122,20 @@ static void shrink(gp_exact_stack_t *stack)
     gp_exact_release(stack->frames, (size_t)stack->room * sizeof(*frames));
     stack->frames = frames;
     stack->room = FIRST_ROOM;
+    gp_exact_stack_aim(stack, 0);
 }
 
 static void begin_stack(gp_exact_stack_t *stack, prof_coro_t *coro, uint64_t id, gp_thread_t *thread)
 {
     // Calls in progress took until the coroutine was last heard of.
-    stack->depth = 0;
     forget_links(stack);
+    forget_frames(stack);
     shrink(stack);
     stack->coro = coro;
     stack->coro_id = id;
     stack->thread = NULL; // look up what covers it
     stack->last_ticks = stack->lag_ns = 0;
-    stack->since = GP_EXACT_UNKNOWN;
-    stack->busy = false;
+    stack->turn = GP_EXACT_SLOW;
     set_bounds(stack, thread);
 }
 
@@ -160,7 +169,7 @@ static bool add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *record
     gp_exact_link_t *link = tree != NULL ? next_link(cover) : NULL;
     if (link == NULL)
         return false;
-    *link = (gp_exact_link_t){.recorder = recorder, .run = recorder->run, .base = stack->depth + 1};
+    *link = (gp_exact_link_t){.recorder = recorder, .run = recorder->run, .base = gp_exact_depth(stack) + 1};
     for (uint32_t i = 0; i < stack->link_count; i++) {
         gp_exact_link_t *old = &stack->links[i];
         if (old->recorder == recorder && old->run == recorder->run && old->nodes != NULL) {
@@ -205,7 +214,7 @@ static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     cover_t cover = {0};
     if (stack->link_count == 0) // its calls have not been followed for a while
-        stack->depth = 0;
+        forget_frames(stack);
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
     bool complete = find_cover(&cover, stack, thread);
     forget_links(stack);
@@ -217,6 +226,7 @@ static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
         gp_exact_lose();
         forget_links(stack);
     }
+    gp_exact_stack_aim(stack, gp_exact_depth(stack));
     set_bounds(stack, thread);
     stack->thread = thread;
     stack->epoch = epoch;

@@ -5,6 +5,8 @@
 // frames. Arrays (frames, links, their nodes) are exchanged under the lock of exact mode; its holder may
 // therefore follow them and read frames along: depth and times may then be a moment old, or of different moments. A
 // signal handler of the host that interrupts an event finds the stack busy and works on another one (`interrupt`).
+//
+// gp_thread_t.exact_ready is the stack of the coroutine that runs, set by an event; switches and settlements reset it.
 #pragma once
 
 #include "exact/exact_site.h"
@@ -15,7 +17,7 @@ typedef struct gp_exact_frame {
     // call, and of a language's: those of the frame below.
     uintptr_t cfa, physical;
     const gp_exact_site_t *site;
-    bool on_alternate_stack; // of a signal handler: its CFA says nothing
+    bool on_alternate_stack; // of a signal handler: its CFA says nothing. False above the top frame
 } gp_exact_frame_t;
 
 typedef struct gp_exact_link { // a recorder that covers the coroutine
@@ -27,7 +29,8 @@ typedef struct gp_exact_link { // a recorder that covers the coroutine
     gp_exact_node_t **nodes; // [room]: where frames from `base` on are counted; the tree's root at base - 1
 } gp_exact_link_t;
 
-#define GP_EXACT_UNKNOWN UINT64_MAX // no account changed then
+#define GP_EXACT_BUSY 0          // an event is being taken in
+#define GP_EXACT_SLOW UINT64_MAX // events go the slow way
 
 typedef struct gp_exact_stack {
     prof_coro_t *coro;
@@ -35,22 +38,53 @@ typedef struct gp_exact_stack {
     gp_thread_t *thread; // for which the links hold
     uint64_t epoch;      // and as of when
 
-    // The time of the last event. The coroutine's account at its last change, if that is known: while it stands, it is
-    // on the CPU.
-    uint64_t last_ticks, since, off_ns;
-    uint64_t lag_ns; // what its CPU time is behind the clock
+    _Atomic uint64_t turn; // GP_EXACT_BUSY, GP_EXACT_SLOW, or `epoch`: events may go the fast way, see exact_event.h
+    uint64_t last_ticks;   // of the last event
+    uint64_t lag_ns;       // what the coroutine's CPU time was behind the clock then
 
-    gp_exact_frame_t *frames; // [room]; 1..depth are in use, 0 is of no function
+    // Frames, 1 and up are in use, 0 is of no function; and the first link's nodes of them. gp_exact_stack_aim() sets
+    // these.
+    gp_exact_frame_t *top, *limit;     // limit: there is no room above
+    gp_exact_node_t **node_at, **base; // of `top`; of the last frame that the link does not count
+
+    gp_exact_frame_t *frames; // [room]
     gp_exact_link_t *links;   // [link_room]
-    uint32_t depth, room;
-    uint32_t link_count, link_room;
+    uint32_t room, link_count, link_room;
 
-    _Atomic bool busy; // an event is being taken in
     uintptr_t busy_sp; // stack pointer of the reporting code
     uintptr_t lo, hi;  // the stack region, of the thread's where it has none of its own
     struct gp_exact_stack *interrupt;
     struct gp_exact_stack *next; // all there are, append-only
 } gp_exact_stack_t;
+
+// How many frames there are.
+static inline uint32_t gp_exact_depth(const gp_exact_stack_t *stack)
+{
+    return (uint32_t)(__atomic_load_n(&stack->top, __ATOMIC_ACQUIRE) - stack->frames);
+}
+
+static inline bool gp_exact_is_busy(gp_exact_stack_t *stack)
+{
+    // Acquire: partner of the release in end_event().
+    return atomic_load_explicit(&stack->turn, memory_order_acquire) == GP_EXACT_BUSY;
+}
+
+// Make `depth` the number of frames. A link's frames begin where the recorder began to cover the coroutine, or where
+// what it was in then was left.
+static inline void gp_exact_stack_aim(gp_exact_stack_t *stack, uint32_t depth)
+{
+    for (uint32_t i = 0; i < stack->link_count; i++) {
+        gp_exact_link_t *link = &stack->links[i];
+        if (link->base > depth + 1) {
+            link->base = depth + 1;
+            link->nodes[depth] = &link->tree->root;
+        }
+    }
+    stack->limit = stack->frames + stack->room - 1;
+    stack->node_at = stack->link_count > 0 ? &stack->links->nodes[depth] : NULL;
+    stack->base = stack->link_count > 0 ? &stack->links->nodes[stack->links->base - 1] : NULL;
+    __atomic_store_n(&stack->top, stack->frames + depth, __ATOMIC_RELEASE);
+}
 
 // Latest first. Under the lock.
 extern gp_exact_stack_t *gp_exact_stacks;

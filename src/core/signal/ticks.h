@@ -19,7 +19,7 @@ typedef struct gp_ticks_scale {
     bool counter;  // the time-stamp counter is used
 } gp_ticks_scale_t;
 
-extern gp_ticks_scale_t gp_ticks_scale;
+extern gp_ticks_scale_t gp_ticks_scale __attribute__((visibility("hidden")));
 
 // A clock, read by the kernel: a sanitizer's runtime may stand before clock_gettime(), and a signal handler have
 // interrupted it. Returns 0 where there is no such clock. Signals: safe.
