@@ -30,7 +30,7 @@ static uint64_t event_of(gp_thread_t *thread, prof_coro_t *coro, bool steady)
     gp_exact_stack_t *stack = gp_exact_stack_of(coro, 1, thread);
     assert_non_null(stack);
     gp_exact_gap_ticks = UINT64_MAX / 2; // nothing settles it but the test
-    assert_int_equal(gp_exact_charge_time(stack, thread, false), steady);
+    assert_int_equal(gp_exact_charge_time(stack, thread, false, 0), steady);
     return gp_exact_stack_cpu_ns(stack);
 }
 
@@ -67,7 +67,7 @@ static void preempted_on_the_way_back(void **state)
     for (uint64_t until = gp_ticks() + gp_ticks_from_ns(2 * GAP_NS); gp_ticks() < until;)
         ;
     preemptions = 1;
-    assert_true(gp_exact_charge_time(stack, thread, false));
+    assert_true(gp_exact_charge_time(stack, thread, false, 0));
     assert_true(settlements >= 2);
     assert_true(stack->last_ticks - gp_edge_load(&coro->settled) <= gp_exact_gap_ticks);
 }
@@ -81,11 +81,11 @@ static void changes_of_the_account_are_noticed(void **state)
     gp_slice_begin(thread, (uintptr_t)__builtin_frame_address(0));
     gp_exact_stack_t *stack = gp_exact_stack_of(thread->root, thread->root_id, thread);
     atomic_store_explicit(&thread->exact_stack, stack, memory_order_relaxed);
-    gp_exact_charge_time(stack, thread, false);
+    gp_exact_charge_time(stack, thread, false, 0);
     assert_ptr_equal(thread->exact_ready, stack);
     __real_gp_slice_settle_now(thread);
     assert_null(thread->exact_ready);
-    gp_exact_charge_time(stack, thread, false);
+    gp_exact_charge_time(stack, thread, false, 0);
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED};
     prof_coro_t *coro = gp_coro_new(&birth);
     assert_non_null(coro);

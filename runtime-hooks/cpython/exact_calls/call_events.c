@@ -150,18 +150,20 @@ static inline bool is_unreported(void)
     return now != gp_greenlet_here.last && now != NULL;
 }
 
-static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *site, bool begins)
+static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *site, bool begins, uint64_t now)
 {
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
+    if (epoch != entered || is_unreported())
+        now = 0;          // what is done about it takes a while
     if (epoch != entered) // a recorder has started or stopped
         atomic_load_explicit(&gp_language, memory_order_acquire)->enter();
-    else if (is_unreported())
+    else if (now == 0)
         gp_greenlet_switched();
     entered = epoch;
     if (begins)
-        gp_exact_enter(site);
+        gp_exact_enter(site, now);
     else
-        gp_exact_leave(site);
+        gp_exact_leave(site, now);
 }
 
 static inline const void *code_of(void *frame)
@@ -183,7 +185,7 @@ static const void *object_of(void *frame, int what, gp_py_t *argument)
 
 // The next ones have their parameters in the order in which on_event() has them in registers.
 
-static __attribute__((noinline)) int take_slowly(void *frame, gp_py_t *argument, int what)
+static __attribute__((noinline)) int take_slowly(void *frame, gp_py_t *argument, int what, uint64_t now)
 {
     if (UNLIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)) {
         int result = others != NULL ? call_other(frame, what, argument) : 0;
@@ -192,9 +194,13 @@ static __attribute__((noinline)) int take_slowly(void *frame, gp_py_t *argument,
         return result;
     }
     const void *object = object_of(frame, what, argument);
-    const gp_exact_site_t *site = object != NULL ? gp_function_site_of(object, what >= C_CALL ? argument : NULL) : NULL;
+    const gp_exact_site_t *site = object != NULL ? gp_function_site_known(object) : NULL;
+    if (object != NULL && site == NULL) {
+        site = gp_function_site_of(object, what >= C_CALL ? argument : NULL);
+        now = 0; // that took a while
+    }
     if (site != NULL)
-        count_slowly(site, what == CALL || what == C_CALL);
+        count_slowly(site, what == CALL || what == C_CALL, now);
     return others != NULL ? call_other(frame, what, argument) : 0;
 }
 
@@ -202,22 +208,23 @@ static __attribute__((noinline)) int take_slowly(void *frame, gp_py_t *argument,
 static __attribute__((noinline)) int enter_begun(const void *object, void *frame, gp_exact_stack_t *stack,
                                                  gp_py_t *argument, int what)
 {
-    return LIKELY(gp_exact_enter_begun(stack, gp_function_site_known(object))) ? 0 : take_slowly(frame, argument, what);
+    return LIKELY(gp_exact_enter_begun(stack, gp_function_site_known(object))) ? 0
+                                                                               : take_slowly(frame, argument, what, 0);
 }
 
 static int enter(const void *object, void *frame, uint64_t now, gp_py_t *argument, int what)
 {
     gp_exact_stack_t *begun = NULL;
     if (UNLIKELY(is_unreported()))
-        return take_slowly(frame, argument, what);
+        return take_slowly(frame, argument, what, now);
     if (LIKELY(gp_exact_enter_fast(object, now, &begun)))
         return 0;
-    return begun != NULL ? enter_begun(object, frame, begun, argument, what) : take_slowly(frame, argument, what);
+    return begun != NULL ? enter_begun(object, frame, begun, argument, what) : take_slowly(frame, argument, what, now);
 }
 
 static int leave(const void *object, void *frame, uint64_t now, gp_py_t *argument, int what)
 {
-    return LIKELY(!is_unreported() && gp_exact_leave_fast(object, now)) ? 0 : take_slowly(frame, argument, what);
+    return LIKELY(!is_unreported() && gp_exact_leave_fast(object, now)) ? 0 : take_slowly(frame, argument, what, now);
 }
 
 // All calls of functions are the last thing that is done: it needs no room of its own.
@@ -226,13 +233,13 @@ static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
     (void)object;
     uint64_t now = gp_ticks_counter();
     if (UNLIKELY(others != NULL))
-        return take_slowly(frame, argument, what);
+        return take_slowly(frame, argument, what, now);
     if (what == CALL)
         return enter(code_of(frame), frame, now, argument, what);
     if (what == RETURN)
         return leave(code_of(frame), frame, now, argument, what);
     if (UNLIKELY(what < C_CALL || what > C_RETURN || gp_py_type(argument) != gp_py.builtin_type))
-        return take_slowly(frame, argument, what);
+        return take_slowly(frame, argument, what, now);
     if (what == C_CALL)
         return enter(gp_py_definition(argument), frame, now, argument, what);
     return leave(gp_py_definition(argument), frame, now, argument, what);

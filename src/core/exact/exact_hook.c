@@ -23,6 +23,7 @@ typedef struct event {
     uintptr_t fp;  // frame pointer there
     bool tail;     // an exit that the function jumped to: its frame is gone
     bool language; // of a function of a language: the running coroutine is known
+    uint64_t now;  // gp_ticks_counter(); 0: to be read
 } event_t;
 
 // On the slow way: where it was taken in.
@@ -135,7 +136,7 @@ static gp_exact_stack_t *interrupted_stack(gp_thread_t *thread)
 }
 
 // All events. Returns false where no recorder counts, or memory is short.
-static bool begin_any(moment_t *moment, const event_t *event)
+static FAST bool begin_any(moment_t *moment, const event_t *event)
 {
     uintptr_t sp = event->sp;
     gp_thread_t *thread = gp_thread_self;
@@ -260,20 +261,24 @@ static void count_enter(event_t event, const gp_exact_site_t *site)
     if (!begin_any(&moment, &event))
         return;
     if (moment.stack->link_count > 0) {
-        moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack);
+        moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack, event.now);
         enter(&event, &moment, site);
     }
     end(&moment);
 }
 
 static __attribute__((noinline)) void take_enter_slowly(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-                                                        bool manual)
+                                                        bool manual, uint64_t now)
 {
     const gp_exact_site_t *site = gp_exact_site_find(function, pc);
-    if (site == NULL && (site = gp_exact_site_add(function, pc, manual)) == NULL)
-        gp_exact_lose();
+    if (site == NULL) {
+        site = gp_exact_site_add(function, pc, manual);
+        now = 0; // that took a while
+    }
+    if (site != NULL)
+        count_enter((event_t){.function = function, .sp = sp, .fp = fp, .now = now}, site);
     else
-        count_enter((event_t){.function = function, .sp = sp, .fp = fp}, site);
+        gp_exact_lose();
 }
 
 // `beside`: another call in the same frame.
@@ -303,7 +308,7 @@ static __attribute__((noinline)) void take_enter_beside(uintptr_t function, uint
     gp_exact_stack_t *stack = ready_stack(thread);
     const gp_exact_site_t *site = gp_exact_site_find(function, pc);
     if (site == NULL || stack == NULL || !enter_fast(thread, stack, site, sp, fp, now, true))
-        take_enter_slowly(function, pc, sp, fp, manual);
+        take_enter_slowly(function, pc, sp, fp, manual, now);
 }
 
 static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp, bool manual)
@@ -313,7 +318,7 @@ static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uint
     gp_thread_t *thread = gp_thread_self;
     gp_exact_stack_t *stack = ready_stack(thread);
     if (UNLIKELY(site == NULL || stack == NULL || !holds(thread, stack, sp) || stack->top == stack->limit))
-        take_enter_slowly(function, pc, sp, fp, manual);
+        take_enter_slowly(function, pc, sp, fp, manual, now);
     else if (UNLIKELY(!enter_fast(thread, stack, site, sp, fp, now, false)))
         take_enter_beside(function, pc, sp, fp, manual, now);
 }
@@ -351,15 +356,15 @@ static void count_exit(event_t event)
     if (!begin_any(&moment, &event))
         return;
     if (moment.stack->link_count > 0) {
-        moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack);
+        moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack, event.now);
         leave(&event, &moment);
     }
     end(&moment);
 }
 
-static __attribute__((noinline)) void take_exit_slowly(uintptr_t function, uintptr_t sp, bool tail)
+static __attribute__((noinline)) void take_exit_slowly(uintptr_t function, uintptr_t sp, bool tail, uint64_t now)
 {
-    count_exit((event_t){.function = function, .sp = sp, .tail = tail});
+    count_exit((event_t){.function = function, .sp = sp, .tail = tail, .now = now});
 }
 
 static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, uint64_t now)
@@ -385,22 +390,22 @@ static FAST void take_exit(uintptr_t function, uintptr_t sp, bool tail)
 {
     uint64_t now = gp_ticks_counter();
     if (UNLIKELY(!leave_fast(function, sp, tail, now)))
-        take_exit_slowly(function, sp, tail);
+        take_exit_slowly(function, sp, tail, now);
 }
 
-static event_t event_at(const gp_exact_site_t *site, const void *frame)
+static event_t event_at(const gp_exact_site_t *site, const void *frame, uint64_t now)
 {
-    return (event_t){.function = site->address, .sp = (uintptr_t)frame, .language = true};
+    return (event_t){.function = site->address, .sp = (uintptr_t)frame, .language = true, .now = now};
 }
 
-void gp_exact_enter(const gp_exact_site_t *site)
+void gp_exact_enter(const gp_exact_site_t *site, uint64_t now)
 {
-    count_enter(event_at(site, __builtin_frame_address(0)), site);
+    count_enter(event_at(site, __builtin_frame_address(0), now), site);
 }
 
-void gp_exact_leave(const gp_exact_site_t *site)
+void gp_exact_leave(const gp_exact_site_t *site, uint64_t now)
 {
-    count_exit(event_at(site, __builtin_frame_address(0)));
+    count_exit(event_at(site, __builtin_frame_address(0), now));
 }
 
 // In the hook that was called itself: its frame tells where the caller's ends.

@@ -20,10 +20,12 @@ static uint64_t settle(gp_thread_t *thread, prof_coro_t *coro, bool on_alternate
     return now;
 }
 
-bool gp_exact_charge_time(gp_exact_stack_t *stack, gp_thread_t *thread, bool on_alternate_stack)
+bool gp_exact_charge_time(gp_exact_stack_t *stack, gp_thread_t *thread, bool on_alternate_stack, uint64_t now)
 {
     prof_coro_t *coro = stack->coro;
-    uint64_t now = gp_ticks(), settled = gp_edge_load(&coro->settled), from = stack->last_ticks;
+    uint64_t settled = gp_edge_load(&coro->settled), from = stack->last_ticks;
+    if (now == 0 || !gp_ticks_scale.counter)
+        now = gp_ticks();
     if (now > (settled > from ? settled : from) + gp_exact_gap_ticks)
         now = settle(thread, coro, on_alternate_stack);
     // Before the account is read: when a sample changes it meanwhile, the stack is not ready any more.

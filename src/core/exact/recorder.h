@@ -85,8 +85,9 @@ static inline void gp_exact_scopes_changed(void)
 
 // A call of a language runtime's function begins or ends on the calling thread, with a known current coroutine; see
 // gp_exact_enter_fast(). Signals: not safe. Cost: ~30 ns each.
-void gp_exact_enter(const gp_exact_site_t *site);
-void gp_exact_leave(const gp_exact_site_t *site);
+//   now: gp_ticks_counter(), read a moment ago; 0: it is to be read
+void gp_exact_enter(const gp_exact_site_t *site, uint64_t now);
+void gp_exact_leave(const gp_exact_site_t *site, uint64_t now);
 
 // Around fork, on the forking thread: before it all other locks are held, after it still all.
 void gp_exact_before_fork(void);
