@@ -38,6 +38,7 @@ static int (*set_profile)(void *thread, event_t *, gp_py_t *);
 static void *(*interpreter)(void), *(*thread_head)(void *), *(*thread_next)(void *);
 static other_t *others; // mostly none
 static bool is_everywhere;
+static size_t code_of_frame; // where a frame has its code object
 
 static __thread bool installed __attribute__((tls_model("initial-exec")));
 static __thread unsigned calls_for_others __attribute__((tls_model("initial-exec")));
@@ -146,59 +147,102 @@ static int call_other(void *frame, int what, gp_py_t *argument)
 static inline bool is_unreported(void)
 {
     const void *now = gp_language_running(gp_greenlet_here.state);
-    return now != NULL && now != gp_greenlet_here.last;
+    return now != gp_greenlet_here.last && now != NULL;
 }
 
-static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *site, bool begins)
+static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *site, bool begins, uint64_t now)
 {
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
+    if (epoch != entered || is_unreported())
+        now = 0;          // what is done about it takes a while
     if (epoch != entered) // a recorder has started or stopped
         atomic_load_explicit(&gp_language, memory_order_acquire)->enter();
-    else if (is_unreported())
+    else if (now == 0)
         gp_greenlet_switched();
     entered = epoch;
     if (begins)
-        gp_exact_enter(site);
+        gp_exact_enter(site, now);
     else
-        gp_exact_leave(site);
+        gp_exact_leave(site, now);
+}
+
+static inline const void *code_of(void *frame)
+{
+    char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
+    return *(void **)(void *)(inner + code_of_frame);
 }
 
 // What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted.
-static inline const void *object_of(void *frame, int what, gp_py_t *argument)
+static const void *object_of(void *frame, int what, gp_py_t *argument)
 {
-    if (what == CALL || what == RETURN) {
-        char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
-        return *(void **)(void *)(inner + gp_cpython_runtime.layout->frame_code);
-    }
+    if (what == CALL || what == RETURN)
+        return code_of(frame);
     if (what < C_CALL || what > C_RETURN)
         return NULL;
     gp_py_t *type = gp_py_type(argument);
     return type == gp_py.builtin_type || gp_py.is_subtype(type, gp_py.builtin_type) ? gp_py_definition(argument) : NULL;
 }
 
-static inline void count(const void *object, gp_py_t *builtin, bool begins)
-{
-    bool is_known = LIKELY(!is_unreported());
-    if (!begins && is_known && LIKELY(gp_exact_leave_fast(object)))
-        return;
-    const gp_exact_site_t *site = gp_function_site_of(object, builtin);
-    if (site != NULL && UNLIKELY(!begins || !is_known || !gp_exact_enter_fast(site)))
-        count_slowly(site, begins);
-}
+// The next ones have their parameters in the order in which on_event() has them in registers.
 
-static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+static __attribute__((noinline)) int take_slowly(void *frame, gp_py_t *argument, int what, uint64_t now)
 {
-    (void)object;
     if (UNLIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)) {
         int result = others != NULL ? call_other(frame, what, argument) : 0;
         if (result == 0) // an error that is set must stay
             give_back();
         return result;
     }
-    const void *counted = object_of(frame, what, argument);
-    if (LIKELY(counted != NULL))
-        count(counted, what >= C_CALL ? argument : NULL, what == CALL || what == C_CALL);
-    return UNLIKELY(others != NULL) ? call_other(frame, what, argument) : 0;
+    const void *object = object_of(frame, what, argument);
+    const gp_exact_site_t *site = object != NULL ? gp_function_site_known(object) : NULL;
+    if (object != NULL && site == NULL) {
+        site = gp_function_site_of(object, what >= C_CALL ? argument : NULL);
+        now = 0; // that took a while
+    }
+    if (site != NULL)
+        count_slowly(site, what == CALL || what == C_CALL, now);
+    return others != NULL ? call_other(frame, what, argument) : 0;
+}
+
+// Where the caller called another function before.
+static __attribute__((noinline)) int enter_begun(const void *object, void *frame, gp_exact_stack_t *stack,
+                                                 gp_py_t *argument, int what)
+{
+    return LIKELY(gp_exact_enter_begun(stack, gp_function_site_known(object))) ? 0
+                                                                               : take_slowly(frame, argument, what, 0);
+}
+
+static int enter(const void *object, void *frame, uint64_t now, gp_py_t *argument, int what)
+{
+    gp_exact_stack_t *begun = NULL;
+    if (UNLIKELY(is_unreported()))
+        return take_slowly(frame, argument, what, now);
+    if (LIKELY(gp_exact_enter_fast(object, now, &begun)))
+        return 0;
+    return begun != NULL ? enter_begun(object, frame, begun, argument, what) : take_slowly(frame, argument, what, now);
+}
+
+static int leave(const void *object, void *frame, uint64_t now, gp_py_t *argument, int what)
+{
+    return LIKELY(!is_unreported() && gp_exact_leave_fast(object, now)) ? 0 : take_slowly(frame, argument, what, now);
+}
+
+// All calls of functions are the last thing that is done: it needs no room of its own.
+static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+{
+    (void)object;
+    uint64_t now = gp_ticks_counter();
+    if (UNLIKELY(others != NULL))
+        return take_slowly(frame, argument, what, now);
+    if (what == CALL)
+        return enter(code_of(frame), frame, now, argument, what);
+    if (what == RETURN)
+        return leave(code_of(frame), frame, now, argument, what);
+    if (UNLIKELY(what < C_CALL || what > C_RETURN || gp_py_type(argument) != gp_py.builtin_type))
+        return take_slowly(frame, argument, what, now);
+    if (what == C_CALL)
+        return enter(gp_py_definition(argument), frame, now, argument, what);
+    return leave(gp_py_definition(argument), frame, now, argument, what);
 }
 
 // --- Other profilers' own calls
@@ -352,6 +396,7 @@ static bool find_calls(void)
     void *found = dlsym(RTLD_DEFAULT, "_PyEval_SetProfile");
     if (interpreter == NULL || thread_head == NULL || thread_next == NULL)
         return false;
+    code_of_frame = gp_cpython_runtime.layout->frame_code;
     set_profile = (int (*)(void *, event_t *, gp_py_t *))(uintptr_t)found;
     return set_profile != NULL;
 }

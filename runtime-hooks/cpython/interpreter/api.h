@@ -62,7 +62,7 @@ typedef struct gp_py_api {
     void (*error_clear)(void);
 } gp_py_api_t;
 
-extern gp_py_api_t gp_py;
+extern gp_py_api_t gp_py __attribute__((visibility("hidden")));
 
 // Find them all. Returns whether none is missing.
 bool gp_py_find(void);

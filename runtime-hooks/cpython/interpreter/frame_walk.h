@@ -26,7 +26,7 @@ typedef struct gp_cpython_runtime { // filled once, before the walker is registe
     _Atomic uintptr_t any_state;                            // some PyThreadState, 0 = none has been seen yet
 } gp_cpython_runtime_t;
 
-extern gp_cpython_runtime_t gp_cpython_runtime;
+extern gp_cpython_runtime_t gp_cpython_runtime __attribute__((visibility("hidden")));
 
 // A frame word: two marks, the instruction's index plus 1 (17 bits, all ones = beyond), the code object's address / 8.
 enum { GP_CPYTHON_CODE_BITS = 45, GP_CPYTHON_INDEX_MAX = (1 << 17) - 1 };

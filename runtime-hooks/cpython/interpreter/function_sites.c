@@ -142,6 +142,9 @@ const gp_exact_site_t *gp_function_site_add(const void *key, gp_py_t *builtin)
 void gp_function_site_forget(const void *code)
 {
     gp_function_site_t *slot = gp_function_sites.slots != NULL ? gp_function_site_slot(code) : NULL;
-    if (slot != NULL && slot->key != NULL)
-        slot->key = &forgotten;
+    if (slot == NULL || slot->key == NULL)
+        return;
+    slot->key = &forgotten;
+    if (slot->site != NULL)
+        gp_exact_site_forget(slot->site, code);
 }

@@ -19,7 +19,7 @@ typedef struct gp_function_sites { // open addressing, at most half full
     uint32_t shift, used; // used: those that were forgotten included
 } gp_function_sites_t;
 
-extern gp_function_sites_t gp_function_sites;
+extern gp_function_sites_t gp_function_sites __attribute__((visibility("hidden")));
 
 // The slot of `key`, or the free one where it belongs; there are slots.
 static inline gp_function_site_t *gp_function_site_slot(const void *key)
@@ -39,6 +39,13 @@ static inline const gp_exact_site_t *gp_function_site_of(const void *key, gp_py_
 {
     const gp_function_site_t *found = gp_function_sites.slots != NULL ? gp_function_site_slot(key) : NULL;
     return found != NULL && found->key != NULL ? found->site : gp_function_site_add(key, builtin);
+}
+
+// The same; NULL: or it was not met before.
+static inline const gp_exact_site_t *gp_function_site_known(const void *key)
+{
+    const gp_function_site_t *found = gp_function_sites.slots != NULL ? gp_function_site_slot(key) : NULL;
+    return found != NULL && found->key != NULL ? found->site : NULL;
 }
 
 // A code object dies.

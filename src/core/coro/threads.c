@@ -145,8 +145,9 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     thread->shown_at = NULL;
     thread->hog_count = 0;
     thread->hog_end = 0;
-    thread->exact_stack = NULL;
+    atomic_store_explicit(&thread->exact_stack, NULL, memory_order_relaxed);
     atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
+    atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
     thread->adopted = thread->keyed = false;
     thread->epoch = 0;
     thread->sample_cpu_ns = thread->start_cpu_ns = 0;

@@ -29,48 +29,59 @@ static bool is_current(gp_thread_t *thread, const gp_exact_stack_t *stack)
 static void read_clocks(const gp_exact_stack_t *stack, uint64_t now, uint64_t *ticks, uint64_t *cpu_ns)
 {
     *ticks = stack->last_ticks;
-    *cpu_ns = stack->last_cpu_ns;
+    *cpu_ns = gp_exact_stack_cpu_ns(stack);
     if (atomic_load_explicit(&stack->coro->id, memory_order_acquire) != stack->coro_id)
         return;
     gp_thread_t *thread = is_current(stack->thread, stack) ? stack->thread : runner_of(stack->coro, stack->coro_id);
     uint64_t account_ns = thread != NULL ? gp_edge_cpu_ns(stack->coro, now) : gp_edge_settled_cpu_ns(stack->coro);
     *ticks = now;
-    if ((int64_t)(account_ns - *cpu_ns) > 0) // below zero where it was settled since `now`
-        *cpu_ns = account_ns;
+    *cpu_ns = account_ns;
+}
+
+// Charge the call that runs, as far as `link` counts it: its node's twin.
+static void end_now(const gp_exact_stack_t *stack, const gp_exact_link_t *link, uint64_t now)
+{
+    uint64_t ticks, cpu_ns;
+    uint32_t depth = gp_exact_depth(stack);
+    gp_exact_node_t *node = depth >= link->base ? link->nodes[depth] : NULL;
+    if (node == NULL || node->twin == NULL)
+        return;
+    read_clocks(stack, now, &ticks, &cpu_ns);
+    gp_exact_span_t span = gp_exact_stack_span(stack, ticks, cpu_ns);
+    gp_exact_charge(node->twin, &span);
 }
 
 void gp_exact_sum_run(gp_exact_tree_t *to, const gp_exact_t *recorder, uint64_t run)
 {
-    uint64_t now = gp_ticks(), ticks, cpu_ns;
+    uint64_t now = gp_ticks();
     bool complete = true;
     for (gp_exact_tree_t *tree = recorder->trees; tree != NULL; tree = tree->next)
         complete = gp_exact_tree_sum(to, tree) && complete;
     if (!complete)
         gp_exact_lose();
-    for (const gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next) {
-        for (uint32_t i = 0; i < stack->link_count && stack->depth > 0; i++) {
-            if (stack->links[i].recorder != recorder || stack->links[i].run != run)
-                continue;
-            read_clocks(stack, now, &ticks, &cpu_ns);
-            gp_exact_stack_end(stack, &stack->links[i], ticks, cpu_ns, true);
-        }
-    }
+    for (const gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next)
+        for (uint32_t i = 0; i < stack->link_count; i++)
+            if (stack->links[i].recorder == recorder && stack->links[i].run == run)
+                end_now(stack, &stack->links[i], now);
 }
 
 void gp_exact_forget_others(void)
 {
     for (gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next)
         if (stack->thread != NULL && stack->thread != gp_thread_self && is_current(stack->thread, stack))
-            stack->coro_id = 0;
+            stack->coro_id = 0; // begun anew if it is used
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (; thread != NULL; thread = thread->next)
+    for (; thread != NULL; thread = thread->next) {
+        atomic_store_explicit(&thread->exact_stack, NULL, memory_order_relaxed);
         atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
+        atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
+    }
 }
 
 static uint64_t wait_ns(const gp_exact_node_t *node)
 {
-    uint64_t ns = gp_ticks_to_ns(node->own_ticks);
-    return ns > node->own_cpu_ns ? ns - node->own_cpu_ns : 0;
+    uint64_t ns = gp_ticks_to_ns(node->own_ticks), cpu_ns = gp_exact_node_cpu_ns(node);
+    return ns > cpu_ns ? ns - cpu_ns : 0;
 }
 
 // Functions without a location are greenprof's own: what they called was called by their callers.
@@ -89,12 +100,12 @@ static int to_paths(const gp_exact_tree_t *tree, gp_exact_path_t **paths, size_t
     for (const gp_exact_chunk_t *chunk = tree->chunks; chunk != NULL; chunk = chunk->next) {
         for (uint32_t i = 0; i < chunk->count; i++) {
             const gp_exact_node_t *node = &chunk->nodes[i];
-            uint32_t function = GP_EXACT_FUNCTION(node->key), parent = numbers[node->parent->number];
+            uint32_t function = node->function, parent = numbers[node->parent->number];
             gp_loc_t loc = gp_exact_function(function)->loc;
             numbers[node->number] = loc != 0 ? (uint32_t)*count : parent;
             if (loc != 0)
                 (*paths)[(*count)++] =
-                    (gp_exact_path_t){loc, parent, function, node->calls, node->own_cpu_ns, wait_ns(node)};
+                    (gp_exact_path_t){loc, parent, function, node->calls, gp_exact_node_cpu_ns(node), wait_ns(node)};
         }
     }
     free(numbers);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Where instrumented functions report: __cyg_profile_func_enter() and prof_enter(), and their counterparts.
 //
-// An event finds the coroutine that runs, by the thread's hint and the stack pointer; takes frames that are gone off
-// its shadow stack; then puts one on and counts the call, or takes one off and adds its times. CPU time is what the
-// coroutine's account says (slice.c) plus the time since it was last settled; after a gap, in which the thread may have
-// slept, the account is settled first.
+// An event finds the coroutine that runs, by the thread's hint and the stack pointer; charges the time since the event
+// before to the call that ran; takes frames that are gone off the shadow stack; then puts one on and counts the call,
+// or takes one off. CPU time is what the coroutine's account says (slice.c) plus the time since it was last settled;
+// after a gap, in which the thread may have slept, the account is settled first.
 #include "greenprof/exact.h"
 
 #include "collect/collector.h"
 #include "coro/threads.h"
 #include "exact/exact_event.h"
+#include "exact/exact_time.h"
 #include "signal/host_stack.h"
 #include "signal/region.h"
 #include "signal/slice.h"
@@ -22,7 +23,17 @@ typedef struct event {
     uintptr_t fp;  // frame pointer there
     bool tail;     // an exit that the function jumped to: its frame is gone
     bool language; // of a function of a language: the running coroutine is known
+    uint64_t now;  // gp_ticks_counter(); 0: to be read
 } event_t;
+
+// On the slow way: where it was taken in.
+typedef struct moment {
+    gp_thread_t *thread;
+    gp_exact_stack_t *stack;
+    gp_exact_stack_t *previous; // busy before
+    bool on_alternate_stack;
+    bool is_steady; // see gp_exact_charge_time()
+} moment_t;
 
 static __thread bool attaching __attribute__((tls_model("initial-exec")));
 
@@ -39,10 +50,18 @@ static SLOW gp_thread_t *attach(void)
 
 // --- Which stack?
 
-static FAST bool is_stack_of(gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
+// Is `sp` on the stack of the coroutine, which runs?
+static FAST bool holds(gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
 {
-    return is_current(thread, stack) && sp >= stack->lo && sp < stack->hi &&
-           !(stack->coro == thread->root && atomic_load_explicit(&gp_thread_nested, memory_order_relaxed));
+    return sp >= stack->lo && sp < stack->hi &&
+           !(UNLIKELY(atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) && stack->coro == thread->root);
+}
+
+static bool is_current(gp_thread_t *thread, const gp_exact_stack_t *stack)
+{
+    return stack != NULL && stack->coro == atomic_load_explicit(&thread->current, memory_order_relaxed) &&
+           stack->coro_id == atomic_load_explicit(&thread->current_id, memory_order_relaxed) &&
+           stack->coro_id == atomic_load_explicit(&stack->coro->id, memory_order_relaxed);
 }
 
 static bool is_on_alternate_stack(void)
@@ -70,9 +89,8 @@ static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, b
         note_unknown(thread, sp);
     *on_alternate_stack |= alternate;
     // The handler goes on where it began, whatever a sample taken meanwhile made of its stack pointer.
-    gp_exact_stack_t *last = thread->exact_stack;
-    if (alternate && last != NULL &&
-        (atomic_load_explicit(&last->busy, memory_order_relaxed) || last->frames[last->depth].on_alternate_stack))
+    gp_exact_stack_t *last = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+    if (alternate && last != NULL && (gp_exact_is_busy(last) || last->top->on_alternate_stack))
         return last;
     if (*on_alternate_stack) {
         // A sample may have taken the alternate stack for a coroutine of its own.
@@ -83,16 +101,14 @@ static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, b
     } else if (coro != current && !atomic_load_explicit(&thread->busy, memory_order_relaxed)) {
         gp_slice_settle_now(thread); // a switch that no hook saw: corrects the hint
     }
-    gp_exact_stack_t *stack = gp_exact_stack_of(coro, id, thread);
-    thread->exact_stack = stack;
-    return stack;
+    return gp_exact_stack_of(coro, id, thread);
 }
 
 // The stack is busy: its event was interrupted by a handler of the host, or left by one.
 static SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, gp_thread_t *thread,
                                          bool on_alternate_stack, gp_exact_stack_t **previous)
 {
-    while (stack != NULL && atomic_load_explicit(&stack->busy, memory_order_relaxed)) {
+    while (stack != NULL && gp_exact_is_busy(stack)) {
         if (!on_alternate_stack && sp >= stack->busy_sp) { // what it interrupted is not there any more
             *previous = NULL;
             return stack;
@@ -107,9 +123,16 @@ static gp_exact_stack_t *current_stack(gp_thread_t *thread)
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     bool usable = coro != NULL && atomic_load_explicit(&coro->id, memory_order_acquire) == id;
-    gp_exact_stack_t *stack = gp_exact_stack_of(usable ? coro : thread->root, usable ? id : thread->root_id, thread);
-    thread->exact_stack = stack;
-    return stack;
+    return gp_exact_stack_of(usable ? coro : thread->root, usable ? id : thread->root_id, thread);
+}
+
+// On which stack is an event in progress that this one interrupts? NULL: none.
+static gp_exact_stack_t *interrupted_stack(gp_thread_t *thread)
+{
+    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact_busy, memory_order_relaxed);
+    if (stack == NULL || !gp_exact_is_busy(stack))
+        stack = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+    return stack != NULL && gp_exact_is_busy(stack) ? stack : NULL;
 }
 
 // All events. Returns false where no recorder counts, or memory is short.
@@ -119,50 +142,47 @@ static FAST bool begin_any(moment_t *moment, const event_t *event)
     gp_thread_t *thread = gp_thread_self;
     if (thread == NULL && (thread = attach()) == NULL)
         return false;
-    gp_exact_stack_t *stack = thread->exact_stack;
-    gp_exact_stack_t *previous = atomic_load_explicit(&thread->exact_busy, memory_order_relaxed);
+    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+    gp_exact_stack_t *previous = interrupted_stack(thread);
     bool on_alternate_stack = false;
     if (event->language)
         stack = current_stack(thread);
-    else if (!is_stack_of(thread, stack, sp))
+    else if (!is_current(thread, stack) || !holds(thread, stack, sp))
         stack = look_up_stack(thread, sp, &on_alternate_stack);
-    if (stack != NULL && atomic_load_explicit(&stack->busy, memory_order_relaxed))
+    atomic_store_explicit(&thread->exact_stack, stack, memory_order_relaxed);
+    if (stack != NULL && gp_exact_is_busy(stack))
         stack = free_stack(stack, sp, thread, on_alternate_stack, &previous);
     if (stack == NULL) {
         gp_exact_lose();
         return false;
     }
-    begin_event(thread, stack, sp);
-    if (!is_fresh(thread, stack))
+    atomic_store_explicit(&thread->exact_busy, stack, memory_order_relaxed);
+    begin_event(stack, sp);
+    if (stack->epoch != atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) || stack->thread != thread)
         gp_exact_stack_refresh(stack, thread);
-    *moment = (moment_t){.thread = thread,
-                         .stack = stack,
-                         .previous = previous,
-                         .on_alternate_stack = on_alternate_stack,
-                         .links = stack->link_count};
+    *moment = (moment_t){thread, stack, previous, on_alternate_stack, false};
     return true;
+}
+
+static void end(const moment_t *moment)
+{
+    gp_exact_stack_t *stack = moment->stack;
+    bool is_fast = moment->is_steady && stack->link_count == 1 && gp_ticks_scale.counter;
+    end_event(stack, is_fast ? stack->epoch : GP_EXACT_SLOW);
+    atomic_store_explicit(&moment->thread->exact_busy, moment->previous, memory_order_release);
 }
 
 // --- Frames
 
-// An event in the common case.
-static FAST bool begin_here(moment_t *moment, uintptr_t sp)
-{
-    gp_thread_t *thread = gp_thread_self;
-    if (UNLIKELY(thread == NULL || !is_stack_of(thread, thread->exact_stack, sp)))
-        return false;
-    return begin(moment, thread, thread->exact_stack, sp);
-}
-
-static FAST uintptr_t frame_end(const event_t *event, const gp_exact_site_t *site)
+static FAST uintptr_t frame_end(const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp)
 {
     switch (site->cfa) {
     case GP_EXACT_CFA_SP:
-        return event->sp + (uintptr_t)(intptr_t)site->offset;
+        return sp + (uintptr_t)(intptr_t)site->offset;
     case GP_EXACT_CFA_FP:
-        return event->fp + (uintptr_t)(intptr_t)site->offset;
+        return fp + (uintptr_t)(intptr_t)site->offset;
     default:
-        return *(const uintptr_t *)(event->fp + (uintptr_t)(intptr_t)site->offset);
+        return *(const uintptr_t *)(fp + (uintptr_t)(intptr_t)site->offset);
     }
 }
 
@@ -172,169 +192,223 @@ static FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *sit
     return top->cfa < cfa || (top->cfa == cfa && (site->first || top->physical != site->physical));
 }
 
+// Was the same entered before? Inlined functions and prof_enter() share one frame: what comes in by the same place
+// again has left.
+static bool is_entered(const gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t cfa)
+{
+    if (site->first || site->manual_inline)
+        return false;
+    for (const gp_exact_frame_t *frame = stack->top; frame->cfa == cfa; frame--)
+        if (frame->site == site)
+            return true;
+    return false;
+}
+
+static void pop_any(gp_exact_stack_t *stack)
+{
+    stack->top->on_alternate_stack = false; // as in all above the top: the fast way does not set it
+    gp_exact_stack_aim(stack, gp_exact_depth(stack) - 1);
+}
+
 // A handler's frames on an alternate stack are compared among themselves; any event elsewhere says that it is over.
-static FAST bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site,
-                         uintptr_t cfa)
+static bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
-    return UNLIKELY(top->on_alternate_stack != moment->on_alternate_stack) ? !moment->on_alternate_stack
-                                                                           : is_gone(top, site, cfa);
+    return top->on_alternate_stack != moment->on_alternate_stack ? !moment->on_alternate_stack
+                                                                 : is_gone(top, site, cfa);
 }
 
-// Inlined functions and prof_enter() have entered the same frame before: one that comes in by the same place has left.
-static SLOW void pop_same_site(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
-{
-    const moment_t *moment = &copy;
-    const gp_exact_stack_t *stack = moment->stack;
-    for (uint32_t i = stack->depth; i > 0 && stack->frames[i].cfa == cfa; i--) {
-        if (stack->frames[i].site == site) {
-            while (stack->depth >= i)
-                pop(moment);
-            return;
-        }
-    }
-}
-
-static SLOW void pop_gone(moment_t copy, const gp_exact_site_t *site, uintptr_t cfa)
-{
-    const moment_t *moment = &copy;
-    const gp_exact_stack_t *stack = moment->stack;
-    while (stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa))
-        pop(moment);
-}
-
-static FAST void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
-{
-    const gp_exact_stack_t *stack = moment->stack;
-    if (UNLIKELY(stack->depth > 0 && is_over(&stack->frames[stack->depth], moment, site, cfa)))
-        pop_gone(*moment, site, cfa);
-    if (UNLIKELY(!site->first && stack->frames[stack->depth].cfa == cfa && !site->manual_inline))
-        pop_same_site(*moment, site, cfa);
-}
-
-static FAST void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
+static void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
     gp_exact_stack_t *stack = moment->stack;
-    uintptr_t cfa = frame_end(event, site);
+    while (stack->top > stack->frames && is_over(stack->top, moment, site, cfa))
+        pop_any(stack);
+    while (is_entered(stack, site, cfa))
+        pop_any(stack);
+}
+
+static void add_call(gp_exact_link_t *link, uint32_t index, uint32_t function)
+{
+    gp_exact_node_t *parent = link->nodes[index - 1], *node = gp_exact_find(link->tree, parent, function);
+    if (node == NULL)
+        node = gp_exact_stack_node(link->tree, parent, function);
+    if (node != parent)
+        gp_exact_add(&node->calls, 1);
+    link->nodes[index] = node;
+}
+
+static void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
+{
+    gp_exact_stack_t *stack = moment->stack;
+    uintptr_t cfa = frame_end(site, event->sp, event->fp);
     pop_dead(moment, site, cfa);
-    if (UNLIKELY(stack->depth + 1 >= stack->room) && !gp_exact_stack_grow(stack)) {
+    if (stack->top == stack->limit && !gp_exact_stack_grow(stack)) {
         gp_exact_lose();
         return;
     }
-    const gp_exact_frame_t *top = &stack->frames[stack->depth];
-    push(moment, site, site->manual_inline ? top->cfa : cfa, site->manual_inline ? top->physical : site->physical);
+    uint32_t index = gp_exact_depth(stack) + 1;
+    const gp_exact_frame_t *top = stack->top;
+    stack->frames[index] =
+        (gp_exact_frame_t){site->manual_inline ? top->cfa : cfa, site->manual_inline ? top->physical : site->physical,
+                           site, moment->on_alternate_stack};
+    for (uint32_t i = 0; i < stack->link_count; i++)
+        add_call(&stack->links[i], index, site->function);
+    gp_exact_stack_aim(stack, index);
 }
 
-static __attribute__((noinline)) void take_enter_slowly(event_t event, const gp_exact_site_t *site)
+static void count_enter(event_t event, const gp_exact_site_t *site)
 {
     moment_t moment;
     if (!begin_any(&moment, &event))
         return;
-    if (moment.links > 0) {
-        read_clocks(&moment);
+    if (moment.stack->link_count > 0) {
+        moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack, event.now);
         enter(&event, &moment, site);
     }
     end(&moment);
 }
 
-static __attribute__((noinline)) void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-                                                 bool manual)
+static __attribute__((noinline)) void take_enter_slowly(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+                                                        bool manual, uint64_t now)
 {
-    const event_t event = {.function = function, .sp = sp, .fp = fp};
-    moment_t moment;
-    // Before the clocks are read: a site's first time takes a while.
     const gp_exact_site_t *site = gp_exact_site_find(function, pc);
-    if (UNLIKELY(site == NULL) && (site = gp_exact_site_add(function, pc, manual)) == NULL) {
-        gp_exact_lose();
-    } else if (LIKELY(begin_here(&moment, sp))) {
-        read_clocks(&moment);
-        enter(&event, &moment, site);
-        end(&moment);
-    } else {
-        take_enter_slowly(event, site);
+    if (site == NULL) {
+        site = gp_exact_site_add(function, pc, manual);
+        now = 0; // that took a while
     }
+    if (site != NULL)
+        count_enter((event_t){.function = function, .sp = sp, .fp = fp, .now = now}, site);
+    else
+        gp_exact_lose();
+}
+
+// `beside`: another call in the same frame.
+static FAST bool enter_fast(gp_thread_t *thread, gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t sp,
+                            uintptr_t fp, uint64_t now, bool beside)
+{
+    gp_exact_frame_t *top = stack->top;
+    uintptr_t cfa = frame_end(site, sp, fp);
+    if (beside ? is_gone(top, site, cfa) || is_entered(stack, site, cfa) : UNLIKELY(top->cfa <= cfa))
+        return false;
+    fast_t fast;
+    if (UNLIKELY(!begin_fast(&fast, thread, stack, sp, now)))
+        return false;
+    top[1].cfa = site->manual_inline ? top->cfa : cfa;
+    top[1].physical = site->manual_inline ? top->physical : site->physical;
+    gp_exact_node_t *node = gp_exact_find(stack->links->tree, fast.node, site->function);
+    if (LIKELY(node != NULL))
+        push(&fast, node, site);
+    end_fast(&fast);
+    return node != NULL;
+}
+
+static __attribute__((noinline)) void take_enter_beside(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+                                                        bool manual, uint64_t now)
+{
+    gp_thread_t *thread = gp_thread_self;
+    gp_exact_stack_t *stack = ready_stack(thread);
+    const gp_exact_site_t *site = gp_exact_site_find(function, pc);
+    if (site == NULL || stack == NULL || !enter_fast(thread, stack, site, sp, fp, now, true))
+        take_enter_slowly(function, pc, sp, fp, manual, now);
+}
+
+static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp, bool manual)
+{
+    uint64_t now = gp_ticks_counter();
+    const gp_exact_site_t *site = gp_exact_site_find(function, pc);
+    gp_thread_t *thread = gp_thread_self;
+    gp_exact_stack_t *stack = ready_stack(thread);
+    if (UNLIKELY(site == NULL || stack == NULL || !holds(thread, stack, sp) || stack->top == stack->limit))
+        take_enter_slowly(function, pc, sp, fp, manual, now);
+    else if (UNLIKELY(!enter_fast(thread, stack, site, sp, fp, now, false)))
+        take_enter_beside(function, pc, sp, fp, manual, now);
 }
 
 // The frame that an exit is about, or 0: it was entered before calls were counted.
 static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
 {
-    for (uint32_t i = stack->depth; i > 0; i--)
+    for (uint32_t i = gp_exact_depth(stack); i > 0; i--)
         if (stack->frames[i].site->address == function)
             return i;
     return 0;
 }
 
-static SLOW void leave_slowly(event_t event, moment_t copy)
+static void leave(const event_t *event, const moment_t *moment)
 {
-    const moment_t *moment = &copy;
-    const gp_exact_stack_t *stack = moment->stack;
-    while (stack->depth > 0) {
-        const gp_exact_frame_t *top = &stack->frames[stack->depth];
-        if (top->on_alternate_stack != moment->on_alternate_stack ? moment->on_alternate_stack : top->cfa > event.sp)
+    gp_exact_stack_t *stack = moment->stack;
+    while (stack->top > stack->frames) {
+        const gp_exact_frame_t *top = stack->top;
+        if (top->on_alternate_stack != moment->on_alternate_stack ? moment->on_alternate_stack : top->cfa > event->sp)
             break;
-        pop(moment);
+        pop_any(stack);
     }
-    if (event.tail) // the frame ended at the stack pointer: it went with those
+    if (event->tail) // the frame ended at the stack pointer: it went with those
         return;
-    if (moment->on_alternate_stack && !stack->frames[stack->depth].on_alternate_stack)
+    if (moment->on_alternate_stack && !stack->top->on_alternate_stack)
         return;
-    uint32_t index = find_frame(stack, event.function);
-    while (index != 0 && stack->depth >= index)
-        pop(moment);
+    uint32_t index = find_frame(stack, event->function);
+    while (index != 0 && gp_exact_depth(stack) >= index)
+        pop_any(stack);
 }
 
-static FAST void leave(const event_t *event, const moment_t *moment)
-{
-    const gp_exact_stack_t *stack = moment->stack;
-    const gp_exact_frame_t *top = &stack->frames[stack->depth];
-    if (LIKELY(stack->depth > 0 && top->on_alternate_stack == moment->on_alternate_stack && top->cfa > event->sp &&
-               !event->tail && top->site->address == event->function))
-        pop(moment);
-    else
-        leave_slowly(*event, *moment);
-}
-
-static __attribute__((noinline)) void take_exit_slowly(event_t event)
+static void count_exit(event_t event)
 {
     moment_t moment;
     if (!begin_any(&moment, &event))
         return;
-    if (moment.links > 0) {
-        read_clocks(&moment);
+    if (moment.stack->link_count > 0) {
+        moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack, event.now);
         leave(&event, &moment);
     }
     end(&moment);
 }
 
-static __attribute__((noinline)) void take_exit(uintptr_t function, uintptr_t sp, bool tail)
+static __attribute__((noinline)) void take_exit_slowly(uintptr_t function, uintptr_t sp, bool tail, uint64_t now)
 {
-    const event_t event = {.function = function, .sp = sp, .tail = tail};
-    moment_t moment;
-    if (LIKELY(begin_here(&moment, sp))) {
-        read_clocks(&moment);
-        leave(&event, &moment);
-        end(&moment);
-    } else {
-        take_exit_slowly(event);
-    }
+    count_exit((event_t){.function = function, .sp = sp, .tail = tail, .now = now});
 }
 
-static event_t event_at(const gp_exact_site_t *site, const void *frame)
+static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, uint64_t now)
 {
-    return (event_t){.function = site->address, .sp = (uintptr_t)frame, .language = true};
+    gp_thread_t *thread = gp_thread_self;
+    gp_exact_stack_t *stack = ready_stack(thread);
+    fast_t fast;
+    if (UNLIKELY(stack == NULL || !holds(thread, stack, sp)))
+        return false;
+    const gp_exact_frame_t *top = stack->top;
+    // After a jump the frame is gone, and those that it shared its end with are.
+    bool is_last = tail ? top->cfa == sp && top[-1].cfa > sp : top->cfa > sp;
+    if (UNLIKELY(top->site->address != function || !is_last || !begin_fast(&fast, thread, stack, sp, now)))
+        return false;
+    bool is_one = is_counted(&fast);
+    if (LIKELY(is_one))
+        pop(&fast);
+    end_fast(&fast);
+    return is_one;
 }
 
-void gp_exact_enter(const gp_exact_site_t *site)
+static FAST void take_exit(uintptr_t function, uintptr_t sp, bool tail)
 {
-    take_enter_slowly(event_at(site, __builtin_frame_address(0)), site);
+    uint64_t now = gp_ticks_counter();
+    if (UNLIKELY(!leave_fast(function, sp, tail, now)))
+        take_exit_slowly(function, sp, tail, now);
 }
 
-void gp_exact_leave(const gp_exact_site_t *site)
+static event_t event_at(const gp_exact_site_t *site, const void *frame, uint64_t now)
 {
-    take_exit_slowly(event_at(site, __builtin_frame_address(0)));
+    return (event_t){.function = site->address, .sp = (uintptr_t)frame, .language = true, .now = now};
 }
 
-// In the hook that was called itself: its frame tells where the caller's ends. The work is done elsewhere, with all
-// that is known in registers, so that hooks at rest do nothing but look.
+void gp_exact_enter(const gp_exact_site_t *site, uint64_t now)
+{
+    count_enter(event_at(site, __builtin_frame_address(0), now), site);
+}
+
+void gp_exact_leave(const gp_exact_site_t *site, uint64_t now)
+{
+    count_exit(event_at(site, __builtin_frame_address(0), now));
+}
+
+// In the hook that was called itself: its frame tells where the caller's ends.
 #define CALLER_PC ((uintptr_t)__builtin_return_address(0))
 #define CALLER_SP ((uintptr_t)__builtin_dwarf_cfa())
 #define CALLER_FP (*(const uintptr_t *)__builtin_frame_address(0))

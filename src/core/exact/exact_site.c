@@ -13,6 +13,7 @@ enum {
     SITES_PER_BLOCK = 256,
 };
 
+const gp_exact_site_t gp_exact_no_site;
 gp_exact_sites_t *_Atomic gp_exact_sites;
 
 static gp_exact_function_t *_Atomic functions[CHUNKS_MAX];
@@ -206,6 +207,12 @@ const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line,
     }
     gp_exact_unlock(&guard);
     return site;
+}
+
+void gp_exact_site_forget(const gp_exact_site_t *site, const void *object)
+{
+    if (site->object == object)
+        ((gp_exact_site_t *)(uintptr_t)site)->object = NULL;
 }
 
 static bool is_of_language(const gp_exact_function_t *function)

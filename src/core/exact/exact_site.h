@@ -40,6 +40,8 @@ typedef struct gp_exact_site {
     const void *object; // of a language: the object that it was met as last, under the language's lock
 } gp_exact_site_t;
 
+extern const gp_exact_site_t gp_exact_no_site; // of no function
+
 typedef struct gp_exact_function {
     uintptr_t address;
     gp_loc_t loc;  // 0 = not looked up yet
@@ -51,11 +53,11 @@ typedef struct gp_exact_sites { // open addressing, at most half full
     const gp_exact_site_t *_Atomic slots[];
 } gp_exact_sites_t;
 
-extern gp_exact_sites_t *_Atomic gp_exact_sites;
+extern gp_exact_sites_t *_Atomic gp_exact_sites __attribute__((visibility("hidden")));
 
 static inline uint32_t gp_exact_site_slot(const gp_exact_sites_t *sites, uintptr_t address, uintptr_t pc)
 {
-    return (uint32_t)(((pc + address * 31) * 0x9e3779b97f4a7c15ull) >> sites->shift);
+    return (uint32_t)(((pc + address * 2) * 0x9e3779b97f4a7c15ull) >> sites->shift);
 }
 
 // A site seen before, or NULL. Threads: any. Signals: safe. Cost: ~2 ns.
@@ -79,6 +81,9 @@ const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool m
 // The site of a function of a language runtime, met as `object`: `number` as gp_functions_number() gives it, `line` its
 // first one. NULL when memory is short. Caller holds the drain lock.
 const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line, const void *object);
+
+// `object` is no more: another one may come to its address. Caller holds the language's lock.
+void gp_exact_site_forget(const gp_exact_site_t *site, const void *object);
 
 // Fill in what the unwind tables say of the site's frame (exact_frame.c). Signals: safe.
 void gp_exact_site_read_frame(gp_exact_site_t *site, bool manual);

@@ -25,8 +25,10 @@ static gp_exact_stack_t *new_stack(void)
         return NULL;
     }
     frames[0].cfa = UINTPTR_MAX;
-    stack->frames = frames;
+    frames[0].site = &gp_exact_no_site;
+    stack->frames = stack->top = frames;
     stack->room = FIRST_ROOM;
+    stack->turn = GP_EXACT_SLOW;
     stack->next = gp_exact_stacks;
     gp_exact_stacks = stack;
     return stack;
@@ -41,7 +43,7 @@ static void *grown(const void *from, size_t used, size_t bytes)
 // Links that could be grown before memory was short have more room than they need.
 static bool grow(gp_exact_stack_t *stack)
 {
-    uint32_t room = stack->room * 2;
+    uint32_t room = stack->room * 2, depth = gp_exact_depth(stack);
     for (uint32_t i = 0; i < stack->link_count; i++) {
         gp_exact_link_t *link = &stack->links[i];
         gp_exact_node_t **nodes = grown(link->nodes, link->room * sizeof(*nodes), room * sizeof(*nodes));
@@ -58,6 +60,7 @@ static bool grow(gp_exact_stack_t *stack)
     gp_exact_release(stack->frames, (size_t)stack->room * sizeof(*frames));
     stack->frames = frames;
     stack->room = room;
+    gp_exact_stack_aim(stack, depth);
     return true;
 }
 
@@ -89,38 +92,24 @@ static void plant(gp_exact_link_t *link, const gp_exact_stack_t *stack, gp_exact
     gp_exact_node_t *node = &tree->root;
     link->tree = tree;
     link->nodes[link->base - 1] = node;
-    for (uint32_t i = link->base; i <= stack->depth; i++) {
+    for (uint32_t i = link->base, depth = gp_exact_depth(stack); i <= depth; i++) {
         gp_exact_node_t *child = gp_exact_tree_get(tree, node, stack->frames[i].site->function);
         link->nodes[i] = node = child != NULL ? child : node;
     }
 }
 
-// Calls in progress on a coroutine that is over took until it was last heard of.
-static void close_frames(gp_exact_stack_t *stack, gp_thread_t *thread)
+static void forget_links(gp_exact_stack_t *stack)
 {
-    for (uint32_t i = 0; i < stack->link_count; i++) {
-        gp_exact_link_t *link = &stack->links[i];
-        bool counts = link->run == link->recorder->run && stack->depth >= link->base;
-        gp_exact_tree_t *tree = counts ? tree_for(link->recorder, thread) : NULL;
-        if (tree == NULL)
-            continue;
-        if (tree != link->tree)
-            plant(link, stack, tree);
-        gp_exact_stack_end(stack, link, stack->last_ticks, stack->last_cpu_ns, false);
-    }
-    stack->depth = 0;
+    for (uint32_t i = 0; i < stack->link_count; i++)
+        gp_exact_release(stack->links[i].nodes, stack->links[i].room * sizeof(*stack->links[i].nodes));
+    stack->link_count = 0;
 }
 
-// What a recorder that still runs does not cover any more has ended for it.
-static void forget_links(gp_exact_stack_t *stack, const gp_thread_t *thread)
+static void forget_frames(gp_exact_stack_t *stack)
 {
-    for (uint32_t i = 0; i < stack->link_count; i++) {
-        gp_exact_link_t *link = &stack->links[i];
-        if (link->nodes != NULL && link->run == link->recorder->run && link->tree->thread == thread)
-            gp_exact_stack_end(stack, link, stack->last_ticks, stack->last_cpu_ns, false);
-        gp_exact_release(link->nodes, link->room * sizeof(*link->nodes));
-    }
-    stack->link_count = 0;
+    for (gp_exact_frame_t *frame = stack->top; frame > stack->frames; frame--)
+        frame->on_alternate_stack = false;
+    gp_exact_stack_aim(stack, 0);
 }
 
 // What one coroutine needed once, the next ones on its record do not keep for ever.
@@ -133,18 +122,20 @@ static void shrink(gp_exact_stack_t *stack)
     gp_exact_release(stack->frames, (size_t)stack->room * sizeof(*frames));
     stack->frames = frames;
     stack->room = FIRST_ROOM;
+    gp_exact_stack_aim(stack, 0);
 }
 
 static void begin_stack(gp_exact_stack_t *stack, prof_coro_t *coro, uint64_t id, gp_thread_t *thread)
 {
-    close_frames(stack, thread);
-    forget_links(stack, thread);
+    // Calls in progress took until the coroutine was last heard of.
+    forget_links(stack);
+    forget_frames(stack);
     shrink(stack);
     stack->coro = coro;
     stack->coro_id = id;
     stack->thread = NULL; // look up what covers it
-    stack->last_ticks = stack->last_cpu_ns = 0;
-    stack->busy = false;
+    stack->last_ticks = stack->lag_ns = 0;
+    stack->turn = GP_EXACT_SLOW;
     set_bounds(stack, thread);
 }
 
@@ -178,7 +169,7 @@ static bool add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *record
     gp_exact_link_t *link = tree != NULL ? next_link(cover) : NULL;
     if (link == NULL)
         return false;
-    *link = (gp_exact_link_t){.recorder = recorder, .run = recorder->run, .base = stack->depth + 1};
+    *link = (gp_exact_link_t){.recorder = recorder, .run = recorder->run, .base = gp_exact_depth(stack) + 1};
     for (uint32_t i = 0; i < stack->link_count; i++) {
         gp_exact_link_t *old = &stack->links[i];
         if (old->recorder == recorder && old->run == recorder->run && old->nodes != NULL) {
@@ -223,18 +214,19 @@ static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     cover_t cover = {0};
     if (stack->link_count == 0) // its calls have not been followed for a while
-        stack->depth = 0;
+        forget_frames(stack);
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
     bool complete = find_cover(&cover, stack, thread);
-    forget_links(stack, thread);
+    forget_links(stack);
     gp_exact_release(stack->links, stack->link_room * sizeof(*stack->links));
     stack->links = cover.links;
     stack->link_count = cover.count;
     stack->link_room = cover.room;
     if (!complete) {
         gp_exact_lose();
-        forget_links(stack, thread);
+        forget_links(stack);
     }
+    gp_exact_stack_aim(stack, gp_exact_depth(stack));
     set_bounds(stack, thread);
     stack->thread = thread;
     stack->epoch = epoch;
@@ -301,22 +293,4 @@ gp_exact_node_t *gp_exact_stack_node(gp_exact_tree_t *tree, gp_exact_node_t *par
     if (node == NULL || is_full)
         gp_exact_lose();
     return node != NULL ? node : parent;
-}
-
-void gp_exact_stack_end(const gp_exact_stack_t *stack, const gp_exact_link_t *link, uint64_t ticks, uint64_t cpu_ns,
-                        bool twins)
-{
-    uint64_t called_ticks = 0, called_cpu_ns = 0;
-    for (uint32_t index = __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE); index >= link->base; index--) {
-        const gp_exact_frame_t *frame = &stack->frames[index];
-        gp_exact_share_t share = gp_exact_frame_share(frame, ticks, cpu_ns, frame->called_ticks + called_ticks,
-                                                      frame->called_cpu_ns + called_cpu_ns);
-        gp_exact_node_t *node = link->nodes[index];
-        if (node != NULL && twins)
-            node = node->twin;
-        if (node != NULL)
-            gp_exact_charge(node, &share);
-        called_ticks = share.ticks;
-        called_cpu_ns = share.cpu_ns;
-    }
 }

@@ -5,6 +5,8 @@
 // frames. Arrays (frames, links, their nodes) are exchanged under the lock of exact mode; its holder may
 // therefore follow them and read frames along: depth and times may then be a moment old, or of different moments. A
 // signal handler of the host that interrupts an event finds the stack busy and works on another one (`interrupt`).
+//
+// gp_thread_t.exact_ready is the stack of the coroutine that runs, set by an event; switches and settlements reset it.
 #pragma once
 
 #include "exact/exact_site.h"
@@ -15,38 +17,74 @@ typedef struct gp_exact_frame {
     // call, and of a language's: those of the frame below.
     uintptr_t cfa, physical;
     const gp_exact_site_t *site;
-    uint64_t enter_ticks, enter_cpu_ns;
-    uint64_t called_ticks, called_cpu_ns; // of that, in functions it called
-    bool on_alternate_stack;              // of a signal handler: its CFA says nothing
+    bool on_alternate_stack; // of a signal handler: its CFA says nothing. False above the top frame
 } gp_exact_frame_t;
 
 typedef struct gp_exact_link { // a recorder that covers the coroutine
     gp_exact_t *recorder;
     gp_exact_tree_t *tree;   // for the thread that runs it
     uint64_t run;            // of the recorder
-    uint32_t base;           // frames from here on began while it covered
+    uint32_t base;           // frames from here on began while it covered; depth + 1 at most
     uint32_t room;           // of `nodes`: the stack's at least
     gp_exact_node_t **nodes; // [room]: where frames from `base` on are counted; the tree's root at base - 1
 } gp_exact_link_t;
 
+#define GP_EXACT_BUSY 0          // an event is being taken in
+#define GP_EXACT_SLOW UINT64_MAX // events go the slow way
+
 typedef struct gp_exact_stack {
     prof_coro_t *coro;
     uint64_t coro_id;
-    uintptr_t lo, hi;    // the stack region, of the thread's where it has none of its own
     gp_thread_t *thread; // for which the links hold
     uint64_t epoch;      // and as of when
-    _Atomic bool busy;   // an event is being taken in
-    uintptr_t busy_sp;   // stack pointer of the reporting code
+
+    _Atomic uint64_t turn; // GP_EXACT_BUSY, GP_EXACT_SLOW, or `epoch`: events may go the fast way, see exact_event.h
+    uint64_t last_ticks;   // of the last event
+    uint64_t lag_ns;       // what the coroutine's CPU time was behind the clock then
+
+    // Frames, 1 and up are in use, 0 is of no function; and the first link's nodes of them. gp_exact_stack_aim() sets
+    // these.
+    gp_exact_frame_t *top, *limit;     // limit: there is no room above
+    gp_exact_node_t **node_at, **base; // of `top`; of the last frame that the link does not count
+
+    gp_exact_frame_t *frames; // [room]
+    gp_exact_link_t *links;   // [link_room]
+    uint32_t room, link_count, link_room;
+
+    uintptr_t busy_sp; // stack pointer of the reporting code
+    uintptr_t lo, hi;  // the stack region, of the thread's where it has none of its own
     struct gp_exact_stack *interrupt;
-
-    gp_exact_frame_t *frames; // [room]; 1..depth are in use
-    uint32_t depth, room;
-    gp_exact_link_t *links; // [link_room]
-    uint32_t link_count, link_room;
-
-    uint64_t last_ticks, last_cpu_ns; // of the last event
-    struct gp_exact_stack *next;      // all there are, append-only
+    struct gp_exact_stack *next; // all there are, append-only
 } gp_exact_stack_t;
+
+// How many frames there are.
+static inline uint32_t gp_exact_depth(const gp_exact_stack_t *stack)
+{
+    return (uint32_t)(__atomic_load_n(&stack->top, __ATOMIC_ACQUIRE) - stack->frames);
+}
+
+static inline bool gp_exact_is_busy(gp_exact_stack_t *stack)
+{
+    // Acquire: partner of the release in end_event().
+    return atomic_load_explicit(&stack->turn, memory_order_acquire) == GP_EXACT_BUSY;
+}
+
+// Make `depth` the number of frames. A link's frames begin where the recorder began to cover the coroutine, or where
+// what it was in then was left.
+static inline void gp_exact_stack_aim(gp_exact_stack_t *stack, uint32_t depth)
+{
+    for (uint32_t i = 0; i < stack->link_count; i++) {
+        gp_exact_link_t *link = &stack->links[i];
+        if (link->base > depth + 1) {
+            link->base = depth + 1;
+            link->nodes[depth] = &link->tree->root;
+        }
+    }
+    stack->limit = stack->frames + stack->room - 1;
+    stack->node_at = stack->link_count > 0 ? &stack->links->nodes[depth] : NULL;
+    stack->base = stack->link_count > 0 ? &stack->links->nodes[stack->links->base - 1] : NULL;
+    __atomic_store_n(&stack->top, stack->frames + depth, __ATOMIC_RELEASE);
+}
 
 // Latest first. Under the lock.
 extern gp_exact_stack_t *gp_exact_stacks;
@@ -64,35 +102,33 @@ void gp_exact_stack_refresh(gp_exact_stack_t *stack, gp_thread_t *thread);
 // Room for a frame more. Returns false when memory is short. Takes the lock.
 bool gp_exact_stack_grow(gp_exact_stack_t *stack);
 
-// Charge the calls in progress that `link` counts with their time until a moment.
-//   twins: not to their nodes, but to the twins of those. Caller holds the lock.
-void gp_exact_stack_end(const gp_exact_stack_t *stack, const gp_exact_link_t *link, uint64_t ticks, uint64_t cpu_ns,
-                        bool twins);
-
 // The node of `function` as called at `parent`, made if need be. Returns `parent` when memory is short: the time is
 // the caller's then. Takes the lock if so.
 gp_exact_node_t *gp_exact_stack_node(gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function);
 
-// What a call that ends adds to its node, and to its caller's frame.
-typedef struct gp_exact_share {
-    uint64_t own_cpu_ns, own_ticks; // in the function itself
-    uint64_t cpu_ns, ticks;         // in all
-} gp_exact_share_t;
+// What has passed since an event.
+typedef struct gp_exact_span {
+    uint64_t ticks;
+    uint64_t off_ns; // of that, not on the CPU; may be a little below zero
+} gp_exact_span_t;
 
-// `called_*`: of that, in functions it called.
-static inline gp_exact_share_t gp_exact_frame_share(const gp_exact_frame_t *frame, uint64_t ticks, uint64_t cpu_ns,
-                                                    uint64_t called_ticks, uint64_t called_cpu_ns)
+// The coroutine's CPU time at its last event.
+static inline uint64_t gp_exact_stack_cpu_ns(const gp_exact_stack_t *stack)
 {
-    gp_exact_share_t share = {0};
-    share.ticks = ticks > frame->enter_ticks ? ticks - frame->enter_ticks : 0;
-    share.cpu_ns = cpu_ns > frame->enter_cpu_ns ? cpu_ns - frame->enter_cpu_ns : 0;
-    share.own_ticks = share.ticks > called_ticks ? share.ticks - called_ticks : 0;
-    share.own_cpu_ns = share.cpu_ns > called_cpu_ns ? share.cpu_ns - called_cpu_ns : 0;
-    return share;
+    return gp_ticks_to_ns(stack->last_ticks) - stack->lag_ns;
 }
 
-static inline void gp_exact_charge(gp_exact_node_t *node, const gp_exact_share_t *share)
+// The time since the last event, until a moment at which the coroutine had `cpu_ns` of CPU time. That may go back when
+// an account is settled: the time is then taken off what comes.
+static inline gp_exact_span_t gp_exact_stack_span(const gp_exact_stack_t *stack, uint64_t ticks, uint64_t cpu_ns)
 {
-    gp_exact_add(&node->own_cpu_ns, share->own_cpu_ns);
-    gp_exact_add(&node->own_ticks, share->own_ticks);
+    uint64_t from = stack->last_ticks, to = ticks > from ? ticks : from;
+    int64_t cpu = (int64_t)(cpu_ns - gp_exact_stack_cpu_ns(stack));
+    return (gp_exact_span_t){to - from, gp_ticks_to_ns(to) - gp_ticks_to_ns(from) - (uint64_t)(cpu > 0 ? cpu : 0)};
+}
+
+static inline void gp_exact_charge(gp_exact_node_t *node, const gp_exact_span_t *span)
+{
+    gp_exact_add(&node->own_ticks, span->ticks);
+    gp_exact_add(&node->off_ns, span->off_ns);
 }

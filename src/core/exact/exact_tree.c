@@ -3,6 +3,8 @@
 
 #include "exact/exact_memory.h"
 
+gp_exact_node_t gp_exact_no_node = {.last = &gp_exact_no_node, .site = &gp_exact_no_site};
+
 static size_t index_bytes(uint32_t slots)
 {
     return sizeof(gp_exact_index_t) + (size_t)slots * sizeof(gp_exact_node_t *);
@@ -20,7 +22,7 @@ static gp_exact_index_t *new_index(uint32_t slots)
 
 static void place(gp_exact_index_t *index, gp_exact_node_t *node)
 {
-    uint32_t slot = gp_exact_slot(index, node->key);
+    uint32_t slot = gp_exact_slot(index, node->parent->number, node->function);
     while (index->slots[slot] != NULL)
         slot = (slot + 1) & index->mask;
     index->slots[slot] = node;
@@ -36,6 +38,8 @@ gp_exact_tree_t *gp_exact_tree_new(gp_thread_t *thread)
     }
     tree->thread = thread;
     tree->index = index;
+    tree->root.last = &gp_exact_no_node;
+    tree->root.site = &gp_exact_no_site;
     return tree;
 }
 
@@ -81,6 +85,8 @@ static gp_exact_node_t *new_node(gp_exact_tree_t *tree)
     }
     gp_exact_node_t *node = &chunk->nodes[chunk->count++];
     node->number = ++tree->count;
+    node->last = &gp_exact_no_node;
+    node->site = &gp_exact_no_site;
     return node;
 }
 
@@ -96,7 +102,7 @@ gp_exact_node_t *gp_exact_tree_get(gp_exact_tree_t *tree, gp_exact_node_t *paren
     node = new_node(tree);
     if (node == NULL)
         return NULL;
-    node->key = GP_EXACT_KEY(parent->number, function);
+    node->function = function;
     node->parent = parent;
     place(tree->index, node);
     return node;
@@ -110,14 +116,14 @@ bool gp_exact_tree_sum(gp_exact_tree_t *to, gp_exact_tree_t *from)
         for (uint32_t i = 0; i < chunk->count; i++) {
             gp_exact_node_t *node = &chunk->nodes[i], *parent = node->parent->twin, *twin = NULL;
             if (parent != NULL)
-                twin = gp_exact_tree_get(to, parent, GP_EXACT_FUNCTION(node->key));
+                twin = gp_exact_tree_get(to, parent, node->function);
             node->twin = twin;
             complete = complete && twin != NULL;
             if (twin == NULL)
                 continue;
             twin->calls += __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
-            twin->own_cpu_ns += __atomic_load_n(&node->own_cpu_ns, __ATOMIC_RELAXED);
             twin->own_ticks += __atomic_load_n(&node->own_ticks, __ATOMIC_RELAXED);
+            twin->off_ns += __atomic_load_n(&node->off_ns, __ATOMIC_RELAXED);
         }
     }
     return complete;

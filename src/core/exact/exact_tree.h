@@ -16,21 +16,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "exact/exact_site.h"
 #include "signal/thread.h"
+#include "signal/ticks.h"
 
 typedef struct gp_exact_node {
-    uint64_t key; // GP_EXACT_KEY
     struct gp_exact_node *parent;
-    struct gp_exact_node *last; // the child that was called last
-    struct gp_exact_node *twin; // in the tree that this one was last added to; under the lock
+    struct gp_exact_node *last;  // the child that was called last, or gp_exact_no_node
+    struct gp_exact_node *twin;  // in the tree that this one was last added to; under the lock
+    const gp_exact_site_t *site; // of a language: by which it was called last; else gp_exact_no_site
     uint64_t calls;
-    uint64_t own_cpu_ns, own_ticks; // time in the function itself; ticks: wall time
-    uint32_t number;                // 1, 2, ... in the order in which they were made; the root's is 0
+    uint64_t own_ticks, off_ns; // wall time in the function itself; and of that, what it was not on the CPU
+    uint32_t function;          // number, from 1
+    uint32_t number;            // 1, 2, ... in the order in which they were made; the root's is 0
 } gp_exact_node_t;
 
-// A node by its parent's number and the number of its function, from 1.
-#define GP_EXACT_KEY(parent, function) ((uint64_t)(parent) << 32 | (function))
-#define GP_EXACT_FUNCTION(key)         ((uint32_t)(key))
+extern gp_exact_node_t gp_exact_no_node; // of no function
 
 enum { GP_EXACT_CHUNK = 31, GP_EXACT_FIRST_SLOTS = 32, GP_EXACT_NODES_MAX = 1 << 20 };
 
@@ -65,8 +66,17 @@ static inline void gp_exact_add(uint64_t *counter, uint64_t amount)
 #endif
 }
 
-static inline uint32_t gp_exact_slot(const gp_exact_index_t *index, uint64_t key)
+// CPU time in the function itself.
+static inline uint64_t gp_exact_node_cpu_ns(const gp_exact_node_t *node)
 {
+    int64_t ns = (int64_t)(gp_ticks_to_ns(node->own_ticks) - node->off_ns);
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
+// Of a node, by its parent's number and the number of its function.
+static inline uint32_t gp_exact_slot(const gp_exact_index_t *index, uint32_t parent, uint32_t function)
+{
+    uint64_t key = (uint64_t)parent << 32 | function;
     return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> index->shift);
 }
 
@@ -74,13 +84,12 @@ static inline uint32_t gp_exact_slot(const gp_exact_index_t *index, uint64_t key
 // the one that was called last, else ~3 ns.
 static inline gp_exact_node_t *gp_exact_find(const gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function)
 {
-    uint64_t key = GP_EXACT_KEY(parent->number, function);
     gp_exact_node_t *node = parent->last;
-    if (node != NULL && node->key == key)
+    if (node->function == function)
         return node;
     const gp_exact_index_t *index = tree->index;
-    uint32_t slot = gp_exact_slot(index, key);
-    while ((node = index->slots[slot]) != NULL && node->key != key)
+    uint32_t slot = gp_exact_slot(index, parent->number, function);
+    while ((node = index->slots[slot]) != NULL && (node->parent != parent || node->function != function))
         slot = (slot + 1) & index->mask;
     if (node != NULL)
         parent->last = node;

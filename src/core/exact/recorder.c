@@ -110,6 +110,15 @@ static void barrier_everywhere(void)
     sleep_ns(QUIET_SLEEP_NS); // no store stays in a processor's buffer for so long
 }
 
+// The stack on which `thread` is in an event, or NULL.
+static gp_exact_stack_t *busy_on(gp_thread_t *thread)
+{
+    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact_busy, memory_order_acquire);
+    if (stack == NULL || !gp_exact_is_busy(stack))
+        stack = atomic_load_explicit(&thread->exact_stack, memory_order_acquire);
+    return stack != NULL && gp_exact_is_busy(stack) ? stack : NULL;
+}
+
 // Wait until no thread is in an event that may have begun before the epoch moved. A preempted one is waited for, within
 // limits: a coroutine that a signal handler switched away from in the middle of an event may not come back.
 static void quiesce(void)
@@ -117,8 +126,7 @@ static void quiesce(void)
     barrier_everywhere();
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (int sleeps = 0; thread != NULL; thread = thread->next) {
-        // Acquire: partner of the release in end(), exact_hook.c.
-        struct gp_exact_stack *busy = atomic_load_explicit(&thread->exact_busy, memory_order_acquire), *now = busy;
+        const gp_exact_stack_t *busy = busy_on(thread), *now = busy;
         if (busy == NULL || thread == gp_thread_self)
             continue;
         for (int spins = 0; now == busy && sleeps < QUIET_SLEEPS; spins++) {
@@ -128,7 +136,7 @@ static void quiesce(void)
                 sleep_ns(QUIET_SLEEP_NS);
                 sleeps++;
             }
-            now = atomic_load_explicit(&thread->exact_busy, memory_order_acquire);
+            now = busy_on(thread);
         }
     }
 }

@@ -35,11 +35,11 @@ typedef struct gp_exact_path { // a function as called by way of others
     uint64_t calls, own_cpu_ns, own_wait_ns;
 } gp_exact_path_t;
 
-// Raised whenever a recorder starts or stops.
-extern _Atomic uint64_t gp_exact_epoch;
+// Raised whenever a recorder starts or stops; neither GP_EXACT_BUSY nor GP_EXACT_SLOW.
+extern _Atomic uint64_t gp_exact_epoch __attribute__((visibility("hidden")));
 
 // Time without an event after which the thread's CPU clock is read (~0.6 us), in ticks; set by gp_exact_start().
-extern uint64_t gp_exact_gap_ticks;
+extern uint64_t gp_exact_gap_ticks __attribute__((visibility("hidden")));
 
 // Count an event that found no memory.
 static inline void gp_exact_lose(void)
@@ -85,8 +85,9 @@ static inline void gp_exact_scopes_changed(void)
 
 // A call of a language runtime's function begins or ends on the calling thread, with a known current coroutine; see
 // gp_exact_enter_fast(). Signals: not safe. Cost: ~30 ns each.
-void gp_exact_enter(const gp_exact_site_t *site);
-void gp_exact_leave(const gp_exact_site_t *site);
+//   now: gp_ticks_counter(), read a moment ago; 0: it is to be read
+void gp_exact_enter(const gp_exact_site_t *site, uint64_t now);
+void gp_exact_leave(const gp_exact_site_t *site, uint64_t now);
 
 // Around fork, on the forking thread: before it all other locks are held, after it still all.
 void gp_exact_before_fork(void);

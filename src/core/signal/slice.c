@@ -137,6 +137,7 @@ uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
         used = 0;
     }
     gp_coro_add(&current->off_ns, (uint64_t)(wall - used));
+    atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
     begin_interval(thread, current, now, cpu_ns);
     return wall > used + GP_SLICE_OFF_CPU_NS ? charge_off_cpu(thread, current, (uint64_t)(wall - used)) : 0;
 }

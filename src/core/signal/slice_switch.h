@@ -33,6 +33,7 @@ static inline void gp_slice_set_current(gp_thread_t *thread, prof_coro_t *coro, 
 {
     atomic_store_explicit(&thread->current, coro, memory_order_relaxed);
     atomic_store_explicit(&thread->current_id, id, memory_order_relaxed);
+    atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
 }
 
 // `current`: the thread's.

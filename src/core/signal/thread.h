@@ -77,6 +77,8 @@ typedef struct gp_thread {
     uint64_t root_id;
     _Atomic(prof_coro_t *) current;
     _Atomic uint64_t current_id;
+    // Exact mode's stack of it; NULL since another one runs or its account changed, other than by the passing of time.
+    _Atomic(struct gp_exact_stack *) exact_ready;
 
     // Accounting, see slice.c.
     _Atomic bool busy; // the thread is changing the fields below: its handler leaves them alone
@@ -138,8 +140,8 @@ typedef struct gp_thread {
     gp_shown_record_t shown;  // src/core/coro/shown.h
     void *volatile *shown_at; // the thread-local that points to it; NULL = not yet
 
-    struct gp_exact_stack *exact_stack;          // exact mode's: of the last event, a hint
-    _Atomic(struct gp_exact_stack *) exact_busy; // on which an event is being taken in
+    _Atomic(struct gp_exact_stack *) exact_stack; // exact mode's: of the last event, a hint
+    _Atomic(struct gp_exact_stack *) exact_busy;  // of an event that another one, or a slow one, is taken in beside
 
     // Registry and collector only.
     stack_t alternate_stack;
