@@ -310,7 +310,12 @@ int gp_captures_read(gp_captures_t *captures, const gp_reader_handlers_t *handle
     if (captures->count == 1) {
         if (captures->on_input != NULL)
             captures->on_input(first);
-        return gp_reader_read(first->fd, handlers, context, &first->summary, error);
+        gp_reader_handlers_t keeping = *handlers;
+        if (captures->keep_words != 0) {
+            gp_reader_kept_begin(&first->kept, captures->keep_words, captures->keep_bytes);
+            keeping.kept = &first->kept;
+        }
+        return gp_reader_read(first->fd, &keeping, context, &first->summary, error);
     }
     int result = handlers->header != NULL ? handlers->header(context, &captures->header) : 0;
     return result == 0 ? gp_captures_pass(captures, to_handlers, &dispatch, error) : fail(result, error);
@@ -342,6 +347,27 @@ static int again_activity(void *context, const gp_activity_record_t *activity)
     return again->handlers->activity(again->context, activity);
 }
 
+// Read a capture again, what is kept of it from memory.
+static int read_kept(gp_capture_input_t *input, const gp_reader_handlers_t *handlers, again_t *again,
+                     char error[GP_READER_ERROR_SIZE])
+{
+    gp_reader_kept_t *kept = &input->kept;
+    gp_reader_summary_t summary;
+    gp_reader_part_t rest = {0};
+    int result = 0;
+    if (input->start == 0 && handlers->activity == NULL && gp_reader_kept_has(kept, handlers->sample_words)) {
+        rest.from = kept->to;
+        result = gp_reader_kept_take(kept, handlers, again);
+    }
+    gp_reader_kept_free(kept);
+    if (result != 0 || rest.from == UINT64_MAX)
+        return result;
+    if (rest.from > 0)
+        return gp_reader_read_part(input->fd, &rest, handlers, again, &summary, error);
+    result = rewind_input(input, error);
+    return result == 0 ? gp_reader_read(input->fd, handlers, again, &summary, error) : result;
+}
+
 static int read_again(gp_captures_t *captures, const gp_reader_handlers_t *handlers, void *context,
                       char error[GP_READER_ERROR_SIZE])
 {
@@ -357,10 +383,7 @@ static int read_again(gp_captures_t *captures, const gp_reader_handlers_t *handl
         .sample_words = next->sample_words,
         .activity = handlers->activity != NULL ? again_activity : NULL,
     };
-    gp_reader_summary_t summary;
-    int result = rewind_input(input, error);
-    if (result == 0)
-        result = gp_reader_read(input->fd, &wrapped, &again, &summary, error);
+    int result = read_kept(input, &wrapped, &again, error);
     input->samples = samples; // they were counted again
     input->activities = activities;
     return result == SEEN_ENOUGH ? 0 : result;
@@ -379,6 +402,7 @@ int gp_captures_read_again(gp_captures_t *captures, const gp_reader_handlers_t *
 static void free_input(gp_capture_input_t *input)
 {
     gp_capture_ids_free(&input->ids);
+    gp_reader_kept_free(&input->kept);
     for (size_t i = 0; i < GP_TEXTS; i++)
         free(input->texts[i].text);
     gp_captures_free_processes(input);

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "capture/captures_ids.h"
-#include "capture/reader.h"
+#include "capture/reader_kept.h"
 
 // Texts that several captures have in common, or not.
 enum { GP_TEXT_EXE, GP_TEXT_CMDLINE, GP_TEXT_HOSTNAME, GP_TEXT_SERVICE, GP_TEXTS };
@@ -30,6 +30,7 @@ typedef struct gp_capture_input {
     int64_t start;                // where the capture begins; -1: it can be read only once
     gp_reader_summary_t summary;  // of the first reading
     uint64_t samples, activities; // that the first reading saw: a process that still runs may have written more
+    gp_reader_kept_t kept;        // of the samples, for the second reading
     gp_file_header_t header;      // from here on: where there are several
     uint64_t shift_ns;            // what is added to its times
     uint64_t image_ns;            // when its program began, as far as that is known
@@ -47,7 +48,10 @@ typedef struct gp_capture_input {
 typedef struct gp_captures { // zero-initialized = none
     gp_capture_input_t *inputs;
     size_t count, capacity, recordings;
-    size_t at;                                         // the one that is read, or that something is wrong with
+    size_t at; // the one that is read, or that something is wrong with
+    // Of a single one's samples: what is kept in memory for the next reading, GP_SAMPLE_WORDS(), and how many bytes.
+    uint64_t keep_words;
+    size_t keep_bytes;
     gp_file_header_t header;                           // of all of them; set by reading
     void (*on_input)(const gp_capture_input_t *input); // called before each is read; NULL = not at all
     gp_captures_ids_t ids;

@@ -363,8 +363,8 @@ static int on_end(void *context, const gp_end_record_t *end)
 
 // A kind of record that is new to captures belongs here, too ("samples" is another way to be given them); a census is
 // left out.
-_Static_assert(sizeof(gp_reader_handlers_t) == 24 * sizeof(int (*)(void)),
-               "every kind of record, and `sample_words`, and not `chunk`");
+_Static_assert(sizeof(gp_reader_handlers_t) == 25 * sizeof(int (*)(void)),
+               "every kind of record, and `sample_words` and `kept`, and not `chunk`");
 
 const gp_reader_handlers_t gp_captures_handlers = {
     .meta = on_meta,

@@ -10,6 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "capture/reader_kept.h"
 #include "capture/reader_payload.h"
 #include "capture/reader_records.h"
 #include "capture/reader_window.h"
@@ -144,6 +145,12 @@ static uint64_t unpacked_len(const uint8_t *payload, size_t len)
     return (uint64_t)header.count * header.record_bytes;
 }
 
+// Where in the file the next unconsumed byte is.
+static uint64_t position(const reader_t *reader)
+{
+    return reader->base + reader->window.total - (reader->window.end - reader->window.start);
+}
+
 static int handle_records(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload, bool *known)
 {
     size_t len = chunk->payload_len;
@@ -155,8 +162,11 @@ static int handle_records(reader_t *reader, const gp_chunk_header_t *chunk, cons
     reader->grown += is_packed ? unpacked_len(payload, len) : 0;
     if (reader->grown > GROWTH_FACTOR * reader->window.total + GROWTH_FREE)
         return -EBADMSG;
-    return (is_packed ? gp_reader_packed_records : gp_reader_records)(chunk->type, payload, len, reader->handlers,
-                                                                      reader->context, known);
+    result = (is_packed ? gp_reader_packed_records : gp_reader_records)(chunk->type, payload, len, reader->handlers,
+                                                                        reader->context, known);
+    if (result == 0 && chunk->type == GP_CHUNK_SAMPLES && reader->handlers->kept != NULL)
+        gp_reader_keep(reader->handlers->kept, is_packed ? payload : NULL, position(reader));
+    return result;
 }
 
 static int handle_chunk(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload)
@@ -226,12 +236,6 @@ static void search_over(reader_t *reader, bool at_end)
     else if (reader->searching)
         reader->summary->chunks_damaged++;
     reader->searching = false;
-}
-
-// Where in the file the next unconsumed byte is.
-static uint64_t position(const reader_t *reader)
-{
-    return reader->base + reader->window.total - (reader->window.end - reader->window.start);
 }
 
 // Has all of the part been read that was asked for?

@@ -38,6 +38,8 @@ typedef struct gp_reader_handlers {
     int (*samples)(void *context, const gp_sample_record_t *samples, size_t count);
     // What of them it looks at, GP_SAMPLE_WORDS(): the rest may be anything. 0 = all.
     uint64_t sample_words;
+    // Where samples are kept for another reading (capture/reader_kept.h); NULL = nowhere.
+    struct gp_reader_kept *kept;
     // values: uint64_t[record->count], enum gp_counter.
     int (*counters)(void *context, const gp_counters_record_t *record, const uint64_t *values);
     // stacks: gp_hog_stack_t[hog->stack_count].

@@ -67,7 +67,7 @@ static void read_capture(const uint8_t *data, size_t size, unsigned wants)
     int fd = memfd_create("capture", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) != 0)
         abort();
-    gp_dataset_t *dataset = gp_dataset_load_fd(fd, GP_KEEP_HOGS, error);
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, GP_KEEP_HOGS | (wants == 0 ? GP_KEEP_PLAIN : 0u), error);
     close(fd);
     if (dataset == NULL)
         return;
@@ -87,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(healed, data, size);
     heal(healed, size);
     read_capture(healed, size, GP_WANT_LABELS | GP_WANT_TIMELINE | GP_WANT_ADDRESSES);
+    read_capture(healed, size, 0);
     read_capture(data, size, 0);
     free(healed);
     return 0;

@@ -209,7 +209,7 @@ static void check_report(int fd, unsigned wants, const seen_t *expected)
 {
     char error[GP_READER_ERROR_SIZE];
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-    gp_dataset_t *dataset = gp_dataset_load_fd(fd, 0, error);
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, GP_KEEP_PLAIN, error);
     assert_non_null(dataset);
     assert_int_equal(dataset->samples, expected->samples);
     assert_int_equal(dataset->sampled_ns, expected->weight_ns);

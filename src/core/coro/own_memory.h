@@ -2,6 +2,7 @@
 // Memory of the core that never goes through the host's malloc.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 // Map `bytes` of zeroed memory. Returns NULL when there is none. Signals: not safe.
@@ -11,6 +12,10 @@ void *gp_own_map(size_t bytes);
 // of a stack of the host's beside it; where no hook says a stack's bounds, they are those of its mapping. Signals: not
 // safe.
 void *gp_own_map_apart(size_t bytes);
+
+// Touch the whole pages of it, in one system call: as if written to, or as if read, which takes no memory. No more than
+// a help; kernels before 5.14 do nothing. Signals: not safe.
+void gp_own_touch(void *memory, size_t bytes, bool is_written);
 
 // Give it back; most of it never is. NULL is nothing. Signals: not safe.
 void gp_own_unmap(void *memory, size_t bytes);

@@ -34,6 +34,13 @@ static void push(uint32_t *list, prof_coro_t *coro)
     *list = coro->number;
 }
 
+// All at once is several times cheaper than a fault for each page. What is only read stays without memory.
+static void touch(chunk_t *chunk)
+{
+    gp_own_touch(chunk->records, sizeof(chunk->records), true);
+    gp_own_touch(chunk->contexts, sizeof(*chunk) - offsetof(chunk_t, contexts), false);
+}
+
 static bool grow(void)
 {
     uint32_t at = atomic_load_explicit(&chunk_count, memory_order_relaxed) + 1;
@@ -41,6 +48,7 @@ static bool grow(void)
     if (chunk == NULL)
         return false;
     madvise(chunk, sizeof(*chunk), MADV_NOHUGEPAGE); // a huge page would take memory for what nothing is written to
+    touch(chunk);
     for (uint32_t i = GP_CORO_PIECE; i-- > 0;) {
         chunk->records[i].number = at * GP_CORO_PIECE + i;
         push(&free_records, &chunk->records[i]);

@@ -72,22 +72,23 @@ static size_t signal_stack_bytes(void)
     return (minimum + HANDLER_STACK_BYTES + 4095) & ~(size_t)4095;
 }
 
-// One mapping: [block | guard | alternate stack | guard | spare stack | ring].
+// [guard | alternate stack | guard | spare stack | block | ring]: what the kernel counts as four mappings, of which a
+// process has some 65,000.
 static gp_thread_t *map_block(void)
 {
     size_t block = (sizeof(gp_thread_t) + 4095) & ~(size_t)4095, stack = signal_stack_bytes();
     unsigned char *memory =
-        gp_own_map(block + GUARD_BYTES + stack + GUARD_BYTES + GP_SPARE_STACK_BYTES + GP_RING_BYTES);
+        gp_own_map(GUARD_BYTES + stack + GUARD_BYTES + GP_SPARE_STACK_BYTES + block + GP_RING_BYTES);
     if (memory == NULL)
         return NULL;
-    unsigned char *spare = memory + block + GUARD_BYTES + stack + GUARD_BYTES;
-    mprotect(memory + block, GUARD_BYTES, PROT_NONE);
+    unsigned char *alternate = memory + GUARD_BYTES, *spare = alternate + stack + GUARD_BYTES;
+    mprotect(memory, GUARD_BYTES, PROT_NONE);
     mprotect(spare - GUARD_BYTES, GUARD_BYTES, PROT_NONE);
-    gp_thread_t *thread = (gp_thread_t *)(void *)memory;
-    thread->alternate_stack.ss_sp = memory + block + GUARD_BYTES;
+    gp_thread_t *thread = (gp_thread_t *)(void *)(spare + GP_SPARE_STACK_BYTES);
+    thread->alternate_stack.ss_sp = alternate;
     thread->alternate_stack.ss_size = stack;
     thread->spare_stack = spare + GP_SPARE_STACK_BYTES;
-    thread->ring.data = thread->spare_stack;
+    thread->ring.data = thread->spare_stack + block;
     thread->ring.capacity = GP_RING_BYTES;
     return thread;
 }

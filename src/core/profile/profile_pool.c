@@ -8,29 +8,38 @@
 #include "signal/ticks.h"
 #include "signal/wait.h"
 
-enum { PROFILES_PER_CHUNK = 128 };
+enum { FIRST_PROFILES = 128 };
 
+// Each has twice as many as the one before: any number of profiles is in a few of them.
 typedef struct chunk {
     struct chunk *next;
-    prof_t profiles[PROFILES_PER_CHUNK];
+    size_t count;
+    prof_t profiles[];
 } chunk_t;
 
-static _Atomic(chunk_t *) chunks; // append-only
+static _Atomic(chunk_t *) chunks; // append-only, the last one first
 static _Atomic int wall_profiles;
 static prof_t *free_profiles;
+static size_t fresh;  // of the last chunk's profiles, at its end, that were never used: their memory is not touched
 static prof_t *broad; // running profiles of thread or process scope
+
+static chunk_t *new_chunk(size_t count)
+{
+    // Allocated, not mapped: LeakSanitizer finds the trees that profiles refer to.
+    chunk_t *chunk = calloc(1, sizeof(*chunk) + count * sizeof(prof_t));
+    if (chunk != NULL)
+        chunk->count = count;
+    return chunk;
+}
 
 static bool grow(void)
 {
-    // Allocated, not mapped: LeakSanitizer finds the trees that profiles refer to.
-    chunk_t *chunk = calloc(1, sizeof(*chunk));
-    if (chunk == NULL)
+    chunk_t *last = atomic_load_explicit(&chunks, memory_order_relaxed);
+    chunk_t *chunk = last != NULL ? new_chunk(2 * last->count) : NULL;
+    if (chunk == NULL && (chunk = new_chunk(FIRST_PROFILES)) == NULL)
         return false;
-    for (int i = PROFILES_PER_CHUNK - 1; i >= 0; i--) {
-        chunk->profiles[i].next_free = free_profiles;
-        free_profiles = &chunk->profiles[i];
-    }
-    chunk->next = atomic_load_explicit(&chunks, memory_order_relaxed);
+    fresh = chunk->count;
+    chunk->next = last;
     // Release: partner of the acquire in gp_profile_is_valid().
     atomic_store_explicit(&chunks, chunk, memory_order_release);
     return true;
@@ -38,12 +47,16 @@ static bool grow(void)
 
 prof_t *gp_profile_new(void)
 {
-    if (free_profiles == NULL && !grow())
-        return NULL;
     prof_t *profile = free_profiles;
-    free_profiles = profile->next_free;
-    memset((void *)profile, 0, sizeof(*profile));
-    return profile;
+    if (profile != NULL) {
+        free_profiles = profile->next_free;
+        memset((void *)profile, 0, sizeof(*profile));
+        return profile;
+    }
+    if (fresh == 0 && !grow())
+        return NULL;
+    chunk_t *last = atomic_load_explicit(&chunks, memory_order_relaxed);
+    return &last->profiles[last->count - fresh--];
 }
 
 void gp_profile_recycle(prof_t *profile)
@@ -58,7 +71,7 @@ bool gp_profile_is_valid(const prof_t *profile)
     uintptr_t address = (uintptr_t)profile;
     // Acquire: partner of the release in grow().
     for (chunk_t *chunk = atomic_load_explicit(&chunks, memory_order_acquire); chunk != NULL; chunk = chunk->next) {
-        uintptr_t first = (uintptr_t)&chunk->profiles[0], end = (uintptr_t)&chunk->profiles[PROFILES_PER_CHUNK];
+        uintptr_t first = (uintptr_t)&chunk->profiles[0], end = (uintptr_t)&chunk->profiles[chunk->count];
         if (address >= first && address < end)
             return (address - first) % sizeof(prof_t) == 0 &&
                    atomic_load_explicit(&((prof_t *)address)->state, memory_order_acquire) != GP_PROFILE_FREE;

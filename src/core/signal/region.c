@@ -9,7 +9,10 @@ typedef gp_region_link_t bucket_t;
 
 _Atomic(gp_coro_chunk_t *) gp_coro_chunks[GP_CORO_CHUNKS];
 
-static bucket_t buckets[1u << GP_REGION_BUCKETS_LOG2];
+enum { LINE_LOG2 = 4 };
+_Static_assert(sizeof(bucket_t) << LINE_LOG2 == 64, "a cache line");
+
+static _Alignas(64) bucket_t buckets[1u << GP_REGION_BUCKETS_LOG2];
 static _Atomic uint64_t classes; // bit k: a region of class k has been linked
 _Atomic uint64_t gp_region_version;
 
@@ -30,10 +33,13 @@ static unsigned class_of(uintptr_t lo, uintptr_t hi)
     return k < GP_REGION_MIN_CLASS ? GP_REGION_MIN_CLASS : k;
 }
 
+// Neighbours are in one cache line, in an order of its own: few coroutines take few pages of the table, and pools with
+// gaps between their stacks use all of it.
 static bucket_t *bucket_of(unsigned k, uintptr_t block)
 {
-    uint64_t hash = (block * 64 + k) * 0x9e3779b97f4a7c15ull;
-    return &buckets[hash >> (64 - GP_REGION_BUCKETS_LOG2)];
+    uint64_t hash = ((block >> LINE_LOG2) * 64 + k) * 0x9e3779b97f4a7c15ull;
+    uint64_t line = hash >> (64 - GP_REGION_BUCKETS_LOG2 + LINE_LOG2), place = block ^ hash >> 32;
+    return &buckets[line << LINE_LOG2 | (place & ((1u << LINE_LOG2) - 1))];
 }
 
 // The younger one is right where stacks were reused; but a region that was only found, a whole mapping perhaps, never

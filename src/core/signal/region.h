@@ -12,8 +12,8 @@
 #include "signal/coro_record.h"
 
 enum {
-    GP_REGION_BUCKETS_LOG2 = 18,
-    GP_REGION_MIN_CLASS = 10, // smaller regions count as 1 KiB
+    GP_REGION_BUCKETS_LOG2 = 20, // 4 MiB, of which a million coroutines in a row take all
+    GP_REGION_MIN_CLASS = 10,    // smaller regions count as 1 KiB
     GP_REGION_CHAIN_MAX = 256,
     GP_REGION_TRIES = 4,
 };

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { KEPT_BYTES = 64 << 20 }; // some 9 million samples
+
 // Each table has an index by the id that records use. One macro for the comparison functions: they differ in type only.
 #define SAME_ID(name, table, field, type)                                                                              \
     static bool name(const void *owner, uint32_t number, const void *key)                                              \
@@ -24,14 +26,26 @@ SAME_ID(same_stack, stacks, id, uint32_t)
 
 #define FIND(dataset, index, same, id) gp_index_find(&(dataset)->index, gp_hash_u64(id), same, dataset, &(id))
 
-// Append a zeroed element to a table and index it under `id`. Its number, or GP_INDEX_NONE when memory is short.
-#define ADD(dataset, table, singular, id)                                                                              \
+// Append a zeroed element to a table, unless memory is short or it cannot be found again. Its number, or GP_INDEX_NONE.
+#define APPEND(dataset, table, singular, is_indexed)                                                                   \
     (gp_grow(&(dataset)->table, &(dataset)->singular##_capacity, (dataset)->singular##_count,                          \
              sizeof(*(dataset)->table)) < 0 ||                                                                         \
-             gp_index_add(&(dataset)->singular##_index, gp_hash_u64(id), (uint32_t)(dataset)->singular##_count) < 0    \
+             !(is_indexed)                                                                                             \
          ? GP_INDEX_NONE                                                                                               \
          : (memset(&(dataset)->table[(dataset)->singular##_count], 0, sizeof(*(dataset)->table)),                      \
             (uint32_t)(dataset)->singular##_count++))
+
+// Index the next element under `id`.
+#define INDEX(dataset, singular, id)                                                                                   \
+    (gp_index_add(&(dataset)->singular##_index, gp_hash_u64(id), (uint32_t)(dataset)->singular##_count) == 0)
+
+#define ADD(dataset, table, singular, id) APPEND(dataset, table, singular, INDEX(dataset, singular, id))
+
+// The same where there is a map: the index has what the map has not.
+#define ADD_MAPPED(dataset, table, singular, id)                                                                       \
+    APPEND(dataset, table, singular,                                                                                   \
+           gp_id_map_add(&(dataset)->singular##_map, id, (uint32_t)(dataset)->singular##_count) ||                     \
+               INDEX(dataset, singular, id))
 
 uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id)
 {
@@ -68,11 +82,9 @@ uint32_t gp_dataset_coro_number(gp_dataset_t *dataset, uint64_t id)
     uint32_t number = gp_dataset_coro_find(dataset, id);
     if (number != GP_INDEX_NONE)
         return number;
-    number = ADD(dataset, coros, coro, id);
-    if (number != GP_INDEX_NONE) {
+    number = ADD_MAPPED(dataset, coros, coro, id);
+    if (number != GP_INDEX_NONE)
         dataset->coros[number].record.id = id;
-        gp_id_map_add(&dataset->coro_map, id, number);
-    }
     return number;
 }
 
@@ -93,11 +105,9 @@ uint32_t gp_dataset_trace_number(gp_dataset_t *dataset, uint32_t index)
     uint32_t number = gp_dataset_trace_index_find(dataset, index);
     if (number != GP_INDEX_NONE)
         return number;
-    number = ADD(dataset, traces, trace, index);
-    if (number != GP_INDEX_NONE) {
+    number = ADD_MAPPED(dataset, traces, trace, index);
+    if (number != GP_INDEX_NONE)
         dataset->traces[number].index = index;
-        gp_id_map_add(&dataset->trace_map, index, number);
-    }
     return number;
 }
 
@@ -106,11 +116,9 @@ uint32_t gp_dataset_stack_number(gp_dataset_t *dataset, uint32_t id)
     uint32_t number = gp_dataset_stack_find(dataset, id);
     if (number != GP_INDEX_NONE)
         return number;
-    number = ADD(dataset, stacks, stack, id);
-    if (number != GP_INDEX_NONE) {
+    number = ADD_MAPPED(dataset, stacks, stack, id);
+    if (number != GP_INDEX_NONE)
         dataset->stacks[number].id = id;
-        gp_id_map_add(&dataset->stack_map, id, number);
-    }
     return number;
 }
 
@@ -404,6 +412,8 @@ gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, c
         gp_captures_free(captures);
     } else {
         dataset->captures = *captures;
+        dataset->captures.keep_words = keep & GP_KEEP_PLAIN && window == NULL ? GP_PLAIN_WORDS : 0;
+        dataset->captures.keep_bytes = KEPT_BYTES;
         dataset->exe = "";
         dataset->keep = keep;
         dataset->windowed = window != NULL;

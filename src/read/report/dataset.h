@@ -119,7 +119,12 @@ enum gp_dataset_keep {
     GP_KEEP_HOGS = 1,     // long slices and delays
     GP_KEEP_SPANS = 2,    // spans, in the order of their beginnings
     GP_KEEP_REQUESTS = 4, // of these, the ones that are requests, and the lifetimes that they give their traces
+    GP_KEEP_PLAIN = 8,    // GP_PLAIN_WORDS of samples, as many as fit, for a reading that asks for no more
 };
+
+// What is looked at of on-CPU samples of which neither moment nor thread nor trace counts.
+#define GP_PLAIN_WORDS                                                                                                 \
+    (GP_SAMPLE_WORDS(weight_ns) | GP_SAMPLE_WORDS(coro_id) | GP_SAMPLE_WORDS(stack_id) | GP_SAMPLE_WORDS(kind))
 
 typedef struct gp_dataset {
     unsigned keep; // enum gp_dataset_keep bits

@@ -116,79 +116,108 @@ const gp_sum_record_t *gp_dataset_find_sum(const gp_dataset_t *dataset, const gp
     return number != GP_INDEX_NONE ? &dataset->sums[number] : NULL;
 }
 
-static void add_sampled(const gp_dataset_t *dataset, gp_sampled_t *sampled, const gp_sample_record_t *sample)
+static int add_lasting(gp_dataset_t *dataset, uint64_t coro_id, uint64_t ns)
 {
-    const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
-    sampled->ns += sample->weight_ns;
-    sampled->samples += sum != NULL ? sum->samples : 1;
-}
-
-static int add_lasting(gp_dataset_t *dataset, const gp_sample_record_t *sample)
-{
-    uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
+    uint32_t coro = gp_dataset_coro_quick(dataset, coro_id);
     if (coro == GP_INDEX_NONE)
         return -ENOMEM;
-    dataset->coros[coro].lasting_ns += sample->weight_ns;
+    dataset->coros[coro].lasting_ns += ns;
     return 0;
 }
 
-// Whose the sample before was: the next one mostly is, too, as samples come by thread.
-typedef struct run {
+// Whose the samples before were: the next ones mostly are, too, as samples come by thread.
+typedef struct latest {
     gp_dataset_thread_sum_t *thread; // NULL = none yet
     uint64_t coro_id;
     uint32_t trace;
     bool has_share;
     size_t share;
-} run_t;
+} latest_t;
 
-static gp_dataset_share_t *share_of_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, run_t *run)
+static gp_dataset_share_t *share_of_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, latest_t *latest)
 {
-    if (run->has_share && run->coro_id == sample->coro_id && run->trace == sample->trace)
-        return &dataset->shares[run->share];
+    if (latest->has_share && latest->coro_id == sample->coro_id && latest->trace == sample->trace)
+        return &dataset->shares[latest->share];
     uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
     uint32_t trace = gp_dataset_trace_quick(dataset, sample->trace);
     if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
         return NULL;
     gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
-    run->has_share = share != NULL;
-    run->share = share != NULL ? (size_t)(share - dataset->shares) : 0;
-    run->coro_id = sample->coro_id;
-    run->trace = sample->trace;
+    latest->has_share = share != NULL;
+    latest->share = share != NULL ? (size_t)(share - dataset->shares) : 0;
+    latest->coro_id = sample->coro_id;
+    latest->trace = sample->trace;
     return share;
 }
 
-static int add_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, run_t *run)
+static void add_sampled(gp_sampled_t *sampled, const gp_sampled_t *more)
+{
+    sampled->ns += more->ns;
+    sampled->samples += more->samples;
+}
+
+// Add samples that differ in moment, weight and stack only.
+//   sample: one of them.
+static int add_run(gp_dataset_t *dataset, const gp_sample_record_t *sample, const gp_sampled_t *run, latest_t *latest)
 {
     bool is_lasting = gp_dataset_is_lasting(sample);
-    gp_dataset_seen_at(dataset, sample->time_ns);
-    if (is_lasting && add_lasting(dataset, sample) < 0)
+    if (is_lasting && add_lasting(dataset, sample->coro_id, run->ns) < 0)
         return -ENOMEM;
     if (sample->kind >= GP_KIND_COUNT || !gp_dataset_has_sample(dataset, sample))
         return 0; // a later version has added kinds
-    gp_dataset_share_t *share = share_of_sample(dataset, sample, run);
-    if (share == NULL || gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
+    gp_dataset_share_t *share = share_of_sample(dataset, sample, latest);
+    if (share == NULL)
         return -ENOMEM;
-    add_sampled(dataset, &share->sampled[sample->kind], sample);
-    share->lasting_ns[sample->kind] += is_lasting ? sample->weight_ns : 0;
+    add_sampled(&share->sampled[sample->kind], run);
+    share->lasting_ns[sample->kind] += is_lasting ? run->ns : 0;
     if (sample->kind != GP_KIND_CPU)
         return 0;
-    if (run->thread == NULL || run->thread->index != sample->thread)
-        run->thread = thread_sum_of(dataset, sample->thread);
-    if (run->thread == NULL)
+    if (latest->thread == NULL || latest->thread->index != sample->thread)
+        latest->thread = thread_sum_of(dataset, sample->thread);
+    if (latest->thread == NULL)
         return -ENOMEM;
-    add_sampled(dataset, &run->thread->sampled, sample);
+    add_sampled(&latest->thread->sampled, run);
     return 0;
+}
+
+static bool is_same_run(const gp_dataset_t *dataset, const gp_sample_record_t *a, const gp_sample_record_t *b)
+{
+    return a->coro_id == b->coro_id && a->kind == b->kind && a->thread == b->thread && a->trace == b->trace &&
+           gp_dataset_has_sample(dataset, a) == gp_dataset_has_sample(dataset, b);
+}
+
+// Add as many of the samples as there are in one run, at least one. Returns how many, or -ENOMEM.
+static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples, size_t count, latest_t *latest)
+{
+    const gp_sample_record_t *sample = samples, *end = samples + count;
+    bool is_counted = samples->kind < GP_KIND_COUNT && gp_dataset_has_sample(dataset, samples);
+    gp_sampled_t run = {0};
+    uint64_t last_ns = 0;
+    do {
+        const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
+        if (is_counted && gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
+            return -ENOMEM;
+        last_ns = sample->time_ns > last_ns ? sample->time_ns : last_ns;
+        run.ns += sample->weight_ns;
+        run.samples += sum != NULL ? sum->samples : 1;
+    } while (++sample < end && is_same_run(dataset, samples, sample));
+    gp_dataset_seen_at(dataset, last_ns);
+    return add_run(dataset, samples, &run, latest) == 0 ? sample - samples : -ENOMEM;
 }
 
 int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_dataset_t *dataset = context;
-    run_t run = {0};
-    int result = 0;
+    latest_t latest = {0};
     dataset->samples_read += count;
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = add_sample(dataset, &samples[i], &run);
-    return result;
+    while (count > 0) {
+        ssize_t taken = take_run(dataset, samples, count, &latest);
+        if (taken < 0)
+            return (int)taken;
+        samples += taken;
+        count -= (size_t)taken;
+    }
+    return 0;
 }
 
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)

@@ -174,7 +174,7 @@ static gp_report_t *finish(capture_report_t *from)
     bool delays = from->options->measure == GP_MEASURE_DELAY, own = has_own_rows(from);
     uint64_t scope = own ? 0 : gp_scaling_exact_ns(&pass->scaling);
     uint64_t kept = from->builder->report.sampled_ns;
-    uint64_t all = kept + gp_whole_ns(pass->left_out_ns), total = scope;
+    uint64_t all = kept + gp_whole_ns(pass->sums.left_out_ns), total = scope;
     if (filtered && all > 0)
         total = (uint64_t)((unsigned __int128)scope * kept / all);
     gp_report_t *report = gp_builder_finish(from->builder, total);
@@ -182,13 +182,13 @@ static gp_report_t *finish(capture_report_t *from)
         from->builder = NULL;
         return NULL;
     }
-    report->sampled_ns = pass->sampled_ns;
+    report->sampled_ns = pass->sums.sampled_ns;
     report->scope_ns = scope > 0 ? scope : all;
     report->measure = from->options->measure;
     report->is_unknown = delays && !knows_ready(from->dataset);
     report->cpu_ns = filtered || own ? 0 : pass->scaling.exact_ns[GP_KIND_CPU];
     // A sum of samples taken at random has the sum of their squares as its variance.
-    report->variance_ns2 = filtered ? 0 : pass->squares;
+    report->variance_ns2 = filtered ? 0 : pass->sums.squares;
     report->basis = basis_of(from, scope, filtered);
     return report;
 }

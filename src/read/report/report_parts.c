@@ -79,8 +79,8 @@ int gp_pass_finish(gp_pass_t *pass)
     gp_pass_weights_free(&pass->weights);
     report->in_parts = true;
     report->rooted = pass->options.by != GP_BY_NONE;
-    report->sampled_ns += gp_whole_ns(pass->kept_ns);
-    report->samples += pass->samples;
+    report->sampled_ns += gp_whole_ns(pass->sums.kept_ns);
+    report->samples += pass->sums.samples;
     return 0;
 }
 

@@ -9,9 +9,6 @@
 #include "report/report_names.h"
 #include "report/report_timeline.h"
 
-// What stands in `paths` for a stack and a kind.
-enum { PATH_NOT_YET, PATH_LEFT_OUT, PATH_FIRST };
-
 // More weights than this are put by; they take 16 MiB with their index. What is then made part by part
 // is more than weights: parts are smaller.
 enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 25000, PARTS_MAX = 1024 };
@@ -40,9 +37,7 @@ int gp_pass_weigh(gp_pass_weights_t *weights, const gp_pass_weight_t *more)
         if (weight == NULL || gp_index_add(&weights->index, hash, (uint32_t)weights->count - 1) < 0)
             return -ENOMEM;
     }
-    weight->samples += more->samples;
-    weight->ns += more->ns;
-    weight->squares += more->squares;
+    gp_pass_add_weight(weight, more->samples, more->ns, more->squares);
     return 0;
 }
 
@@ -60,8 +55,7 @@ static size_t part_of(const gp_pass_t *pass, const gp_pass_weight_t *weight)
     return (size_t)(gp_hash_u64(root != GP_INDEX_NONE ? root : weight->group) % pass->spill.count);
 }
 
-// Spill the table, and begin another.
-static int spill_weights(gp_pass_t *pass)
+int gp_pass_spill(gp_pass_t *pass)
 {
     gp_pass_weights_t *weights = &pass->weights;
     uint64_t parts = pass->dataset->samples_read / PART_SAMPLES + 2;
@@ -182,14 +176,11 @@ static int weigh_path(gp_pass_t *pass, const gp_pass_sample_t *seen)
     while (weights->count <= seen->path)
         if (new_weight(weights, 0, (uint32_t)weights->count) == NULL)
             return -ENOMEM;
-    gp_pass_weight_t *weight = &weights->items[seen->path];
-    weight->samples += seen->samples;
-    weight->ns += seen->ns;
-    weight->squares += seen->squares;
+    gp_pass_add_weight(&weights->items[seen->path], seen->samples, seen->ns, seen->squares);
     return 0;
 }
 
-static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
+int gp_pass_weigh_sample(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
 {
     if (pass->last_owner == NULL)
         return weigh_path(pass, seen);
@@ -202,207 +193,8 @@ static int weigh(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pas
     };
     if (more.group == GP_INDEX_NONE)
         return -ENOMEM;
-    int result = pass->weights.count >= WEIGHTS_MAX ? spill_weights(pass) : 0;
+    int result = pass->weights.count >= WEIGHTS_MAX ? gp_pass_spill(pass) : 0;
     return result < 0 ? result : gp_pass_weigh(&pass->weights, &more);
-}
-
-// Sum of the squares of the weights, as sampled.
-static double squares_of(const gp_pass_t *pass, const gp_sample_record_t *sample)
-{
-    const gp_sum_record_t *sum = gp_dataset_sum_of(pass->dataset, sample);
-    return sum != NULL ? sum->squares_ns2 : (double)sample->weight_ns * (double)sample->weight_ns;
-}
-
-static void add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t *sample, const gp_pass_sample_t *seen,
-                          double squares)
-{
-    gp_group_sum_t *sum = &sums->items[sums->by_trace ? seen->trace : seen->coro];
-    sum->ns += sample->weight_ns;
-    sum->samples += seen->samples;
-    sum->squares += squares;
-}
-
-static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
-{
-    gp_pass_sample_t seen;
-    int result = gp_pass_look(pass, sample, &seen);
-    if (result <= 0)
-        return result;
-    if (seen.path == GP_INDEX_NONE) {
-        pass->left_out_ns += seen.ns;
-        return 0;
-    }
-    pass->kept_ns += seen.ns;
-    pass->samples += seen.samples;
-    if (pass->coros_seen != NULL)
-        pass->coros_seen[seen.coro] = true;
-    if (sample->kind == GP_KIND_CPU) {
-        double squares = squares_of(pass, sample);
-        pass->sampled_ns += sample->weight_ns;
-        pass->squares += squares;
-        if (pass->options.sums != NULL)
-            add_group_sum(pass->options.sums, sample, &seen, squares);
-    }
-    return weigh(pass, sample, &seen);
-}
-
-static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
-{
-    int result = 0;
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = take(context, &samples[i]);
-    return result;
-}
-
-// What take() looks at. On-CPU samples of one group need neither moment nor thread nor trace.
-static uint64_t words_of(const gp_pass_t *pass)
-{
-    const gp_report_options_t *options = &pass->options;
-    bool is_plain = pass->last_owner == NULL && options->measure == GP_MEASURE_CPU && options->sums == NULL &&
-                    options->selection.threads == NULL && options->selection.traces == NULL && !pass->by_trace &&
-                    pass->dataset->sum_count == 0 && !pass->dataset->windowed && pass->dataset->lives == NULL;
-    return is_plain ? GP_SAMPLE_WORDS(weight_ns) | GP_SAMPLE_WORDS(coro_id) | GP_SAMPLE_WORDS(stack_id) |
-                          GP_SAMPLE_WORDS(kind)
-                    : 0;
-}
-
-int gp_pass_read(gp_pass_t *pass)
-{
-    const gp_reader_handlers_t handlers = {.samples = take_samples, .sample_words = words_of(pass)};
-    char error[GP_READER_ERROR_SIZE];
-    int result = gp_dataset_read_again(pass->dataset, &handlers, pass, error);
-    if (result == 0 && pass->spill.count > 0)
-        result = spill_weights(pass);
-    // All groups are found.
-    gp_index_free(&pass->group_index);
-    gp_index_free(&pass->owner_index);
-    free(pass->last_owner);
-    free(pass->owners);
-    pass->last_owner = NULL;
-    pass->owners = NULL;
-    return result;
-}
-
-// The frames of a stack, of what stands above it and of what it ended with, as a path of the builder's.
-static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *stack, uint32_t kind, uint32_t *path)
-{
-    gp_builder_row_begin(pass->builder);
-    int result = gp_pass_add_creators(pass, coro);
-    if (result == 0 && (kind == GP_KIND_CPU || stack->id != 0))
-        result = gp_pass_add_stack(pass, stack);
-    if (result == 0 && !(stack->depth > 0 && gp_kind_is_told(stack->frames[0])))
-        result = gp_pass_add_leaf(pass, kind);
-    if (result == 0)
-        result = gp_builder_row_passes(pass->builder, &pass->options.stacks, 0);
-    if (result == 0)
-        *path = PATH_LEFT_OUT;
-    if (result <= 0)
-        return result;
-    uint32_t number = gp_builder_path(pass->builder);
-    if (number == GP_INDEX_NONE)
-        return -ENOMEM;
-    *path = PATH_FIRST + number;
-    return 0;
-}
-
-static bool same_stitched(const void *owner, uint32_t number, const void *key)
-{
-    const gp_pass_stitched_t *a = &((const gp_pass_t *)owner)->stitched[number], *b = key;
-    return a->stitch == b->stitch && a->slot == b->slot;
-}
-
-// Where the path of a coroutine's stack and kind stands. Returns NULL when memory is short.
-static uint32_t *path_place(gp_pass_t *pass, uint32_t coro, uint32_t slot)
-{
-    if (pass->stitches.of_coro == NULL || pass->stitches.of_coro[coro] == 0)
-        return &pass->paths[slot];
-    const gp_pass_stitched_t key = {.stitch = pass->stitches.of_coro[coro], .slot = slot};
-    uint64_t hash = gp_hash_u64((uint64_t)key.stitch << 32 | slot);
-    uint32_t number = gp_index_find(&pass->stitched_index, hash, same_stitched, pass, &key);
-    if (number != GP_INDEX_NONE)
-        return &pass->stitched[number].path;
-    if (gp_grow(&pass->stitched, &pass->stitched_capacity, pass->stitched_count, sizeof(key)) < 0 ||
-        gp_index_add(&pass->stitched_index, hash, (uint32_t)pass->stitched_count) < 0)
-        return NULL;
-    pass->stitched[pass->stitched_count] = key;
-    return &pass->stitched[pass->stitched_count++].path;
-}
-
-static uint32_t thread_number(gp_pass_t *pass, uint32_t index)
-{
-    if (pass->last_thread != index) {
-        pass->last_thread = index;
-        pass->last_thread_number = gp_dataset_thread_find(pass->dataset, index);
-    }
-    return pass->last_thread_number;
-}
-
-static uint32_t coro_number(const gp_dataset_t *dataset, uint64_t id)
-{
-    uint32_t number = gp_id_map_find(&dataset->coro_map, id);
-    return number != GP_INDEX_NONE ? number : gp_dataset_coro_find(dataset, id);
-}
-
-static uint32_t stack_number(const gp_dataset_t *dataset, uint32_t id)
-{
-    uint32_t number = gp_id_map_find(&dataset->stack_map, id);
-    return number != GP_INDEX_NONE ? number : gp_dataset_stack_find(dataset, id);
-}
-
-// Is the sample's owner selected? Sets its numbers.
-static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen, uint32_t *thread)
-{
-    const gp_selection_t *selection = &pass->options.selection;
-    const gp_dataset_t *dataset = pass->dataset;
-    seen->coro = coro_number(dataset, sample->coro_id);
-    seen->trace = 0;
-    if (pass->by_trace || selection->traces != NULL)
-        seen->trace = gp_dataset_trace_index_find(dataset, sample->trace);
-    if (seen->coro == GP_INDEX_NONE || seen->trace == GP_INDEX_NONE)
-        return false; // the file is another one by now
-    if (gp_scaling_is_loop(&dataset->coros[seen->coro], sample->kind) ||
-        (selection->coros != NULL && !selection->coros[seen->coro]) ||
-        (selection->traces != NULL && !selection->traces[seen->trace]))
-        return false;
-    *thread = GP_INDEX_NONE;
-    if (selection->threads == NULL)
-        return true;
-    *thread = thread_number(pass, sample->thread);
-    return *thread != GP_INDEX_NONE && selection->threads[*thread];
-}
-
-int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen)
-{
-    const gp_dataset_t *dataset = pass->dataset;
-    uint32_t thread;
-    if (sample->kind >= GP_KIND_COUNT || !gp_scaling_has_kind(&pass->options, sample->kind) ||
-        !gp_dataset_has_sample(dataset, sample) || !is_chosen(pass, sample, seen, &thread))
-        return 0;
-    uint32_t stack = stack_number(dataset, sample->stack_id);
-    if (stack == GP_INDEX_NONE)
-        return 0;
-    // By kind, then by stack: what is mostly on-CPU samples stays close together.
-    uint32_t *path = path_place(pass, seen->coro, sample->kind * (uint32_t)dataset->stack_count + stack);
-    if (path == NULL)
-        return -ENOMEM;
-    if (*path == PATH_NOT_YET) {
-        int result = make_path(pass, seen->coro, &dataset->stacks[stack], sample->kind, path);
-        if (result < 0)
-            return result;
-    }
-    seen->path = *path == PATH_LEFT_OUT ? GP_INDEX_NONE : *path - PATH_FIRST;
-    seen->ns = (double)sample->weight_ns * gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
-    if (gp_dataset_is_lasting(sample))
-        seen->ns *= dataset->coros[seen->coro].lasting_kept;
-    seen->samples = 1;
-    seen->squares = seen->ns * seen->ns;
-    const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
-    if (sum != NULL) {
-        double scale = sample->weight_ns > 0 ? seen->ns / (double)sample->weight_ns : 0;
-        seen->samples = sum->samples;
-        seen->squares = sum->squares_ns2 * scale * scale;
-    }
-    return 1;
 }
 
 static int map_modules(gp_pass_t *pass)

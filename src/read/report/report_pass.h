@@ -45,6 +45,16 @@ typedef struct gp_pass_stitched {
     uint32_t path;         // as there
 } gp_pass_stitched_t;
 
+typedef struct gp_pass_sums {
+    uint64_t sampled_ns;         // on-CPU samples that passed, as they were
+    double squares;              // and the squares of their weights
+    double kept_ns, left_out_ns; // scaled, what passed the stack filter and what did not
+    uint64_t samples;            // that passed
+} gp_pass_sums_t;
+
+// What stands in `paths` for a stack and a kind.
+enum { GP_PATH_NOT_YET, GP_PATH_LEFT_OUT, GP_PATH_FIRST };
+
 typedef struct gp_pass {
     gp_builder_t *builder;
     const gp_dataset_t *dataset;
@@ -54,7 +64,7 @@ typedef struct gp_pass {
     bool by_coro, by_trace, by_thread; // what is kept apart
     gp_span_finder_t *spans;           // with GP_BY_SPAN: spans are as well; else NULL
     bool *heaviest;                    // bool[coro_count]: only these have labels; NULL = all have
-    uint32_t *paths;                   // by stack and kind: path plus PATH_FIRST, or what it is instead
+    uint32_t *paths;                   // by stack and kind: path plus GP_PATH_FIRST, or what it is instead
     gp_stitches_t stitches;            // with them, paths are also by what stands above the stack:
     gp_pass_stitched_t *stitched;
     size_t stitched_count, stitched_capacity;
@@ -73,10 +83,7 @@ typedef struct gp_pass {
     struct gp_timeline_source *timeline; // NULL where it is not wanted
     bool *coros_seen;                    // bool[coro_count]: had samples that passed; NULL without a timeline
 
-    uint64_t sampled_ns;         // on-CPU samples that passed, as they were
-    double squares;              // and the squares of their weights
-    double kept_ns, left_out_ns; // scaled, what passed the stack filter and what did not
-    uint64_t samples;            // that passed
+    gp_pass_sums_t sums;
 } gp_pass_t;
 
 // In which part of the time it was, plus 1; 0 where parts are not kept apart.
@@ -115,6 +122,19 @@ int gp_pass_finish(gp_pass_t *pass);
 
 // Mark the coroutines that have the most. Returns 0 or a negative errno value.
 int gp_pass_find_heaviest(gp_pass_t *pass);
+
+// Add a sample that passed. Returns 0 or a negative errno value.
+int gp_pass_weigh_sample(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pass_sample_t *seen);
+
+// Put the weights by, and begin with none. Returns 0 or a negative errno value.
+int gp_pass_spill(gp_pass_t *pass);
+
+static inline void gp_pass_add_weight(gp_pass_weight_t *weight, uint64_t samples, double ns, double squares)
+{
+    weight->samples += samples;
+    weight->ns += ns;
+    weight->squares += squares;
+}
 
 // Add to the sum of (group, path). Returns 0 or -ENOMEM.
 int gp_pass_weigh(gp_pass_weights_t *weights, const gp_pass_weight_t *more);

@@ -281,7 +281,7 @@ static int add_row(const path_rows_t *rows, path_row_t *row)
     if (result == 0)
         result = gp_builder_row_passes(builder, &rows->pass->options.stacks, first);
     if (result == 0)
-        rows->pass->left_out_ns += (double)row->ns;
+        rows->pass->sums.left_out_ns += (double)row->ns;
     return result <= 0 || row->ns == 0 ? (result < 0 ? result : 0)
                                        : gp_builder_row_end(builder, row->ns, row->segments, 0);
 }

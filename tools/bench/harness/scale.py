@@ -3,7 +3,7 @@
 from . import table
 from .rounds import Estimate
 
-FEW, MANY, REQUESTS, THREADS = 1000, 1000000, 100000, 5000
+FEW, MANY, REQUESTS, THREADS = 1000, 1000000, 100000, 10000
 SWITCHES, PAIRS, SLEEP_MS = 20000, 2000, 500
 WARM_UP = 20000000  # switches: what does not grow with the coroutines is there then
 MEMORY = 6  # of register_many's kinds
@@ -30,6 +30,7 @@ def coroutines(bench, sampling):
     for label, amount, which, per in (("a switch", SWITCHES, 3, "ns"), ("created and destroyed", PAIRS, 4, "ns")):
         both(bench, label + how, few, many, amount, which, per)
     if sampling:
+        few.block(SLEEP_MS, 5)  # what was created and destroyed is still being put away
         sleeping = [idle(worker) for worker in (few, many)]
         table.figure(f"idle, {FEW} coroutines", sleeping[0], "us of CPU a second", digits=0)
         table.figure(f"idle, {MANY} coroutines", sleeping[1], "us of CPU a second", digits=0)

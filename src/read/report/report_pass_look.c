@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// What is known of one sample: whose it is, whether it is chosen, and the path of its stack.
+#include <errno.h>
+
+#include "report/report_pass.h"
+
+// The frames of a stack, of what stands above it and of what it ended with, as a path of the builder's.
+static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *stack, uint32_t kind, uint32_t *path)
+{
+    gp_builder_row_begin(pass->builder);
+    int result = gp_pass_add_creators(pass, coro);
+    if (result == 0 && (kind == GP_KIND_CPU || stack->id != 0))
+        result = gp_pass_add_stack(pass, stack);
+    if (result == 0 && !(stack->depth > 0 && gp_kind_is_told(stack->frames[0])))
+        result = gp_pass_add_leaf(pass, kind);
+    if (result == 0)
+        result = gp_builder_row_passes(pass->builder, &pass->options.stacks, 0);
+    if (result == 0)
+        *path = GP_PATH_LEFT_OUT;
+    if (result <= 0)
+        return result;
+    uint32_t number = gp_builder_path(pass->builder);
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    *path = GP_PATH_FIRST + number;
+    return 0;
+}
+
+static bool same_stitched(const void *owner, uint32_t number, const void *key)
+{
+    const gp_pass_stitched_t *a = &((const gp_pass_t *)owner)->stitched[number], *b = key;
+    return a->stitch == b->stitch && a->slot == b->slot;
+}
+
+// Where the path of a coroutine's stack and kind stands. Returns NULL when memory is short.
+static uint32_t *path_place(gp_pass_t *pass, uint32_t coro, uint32_t slot)
+{
+    if (pass->stitches.of_coro == NULL || pass->stitches.of_coro[coro] == 0)
+        return &pass->paths[slot];
+    const gp_pass_stitched_t key = {.stitch = pass->stitches.of_coro[coro], .slot = slot};
+    uint64_t hash = gp_hash_u64((uint64_t)key.stitch << 32 | slot);
+    uint32_t number = gp_index_find(&pass->stitched_index, hash, same_stitched, pass, &key);
+    if (number != GP_INDEX_NONE)
+        return &pass->stitched[number].path;
+    if (gp_grow(&pass->stitched, &pass->stitched_capacity, pass->stitched_count, sizeof(key)) < 0 ||
+        gp_index_add(&pass->stitched_index, hash, (uint32_t)pass->stitched_count) < 0)
+        return NULL;
+    pass->stitched[pass->stitched_count] = key;
+    return &pass->stitched[pass->stitched_count++].path;
+}
+
+static uint32_t thread_number(gp_pass_t *pass, uint32_t index)
+{
+    if (pass->last_thread != index) {
+        pass->last_thread = index;
+        pass->last_thread_number = gp_dataset_thread_find(pass->dataset, index);
+    }
+    return pass->last_thread_number;
+}
+
+static uint32_t coro_number(const gp_dataset_t *dataset, uint64_t id)
+{
+    uint32_t number = gp_id_map_find(&dataset->coro_map, id);
+    return number != GP_INDEX_NONE ? number : gp_dataset_coro_find(dataset, id);
+}
+
+static uint32_t stack_number(const gp_dataset_t *dataset, uint32_t id)
+{
+    uint32_t number = gp_id_map_find(&dataset->stack_map, id);
+    return number != GP_INDEX_NONE ? number : gp_dataset_stack_find(dataset, id);
+}
+
+// Is the sample's owner selected? Sets its numbers.
+static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen, uint32_t *thread)
+{
+    const gp_selection_t *selection = &pass->options.selection;
+    const gp_dataset_t *dataset = pass->dataset;
+    seen->coro = coro_number(dataset, sample->coro_id);
+    seen->trace = 0;
+    if (pass->by_trace || selection->traces != NULL)
+        seen->trace = gp_dataset_trace_index_find(dataset, sample->trace);
+    if (seen->coro == GP_INDEX_NONE || seen->trace == GP_INDEX_NONE)
+        return false; // the file is another one by now
+    if (gp_scaling_is_loop(&dataset->coros[seen->coro], sample->kind) ||
+        (selection->coros != NULL && !selection->coros[seen->coro]) ||
+        (selection->traces != NULL && !selection->traces[seen->trace]))
+        return false;
+    *thread = GP_INDEX_NONE;
+    if (selection->threads == NULL)
+        return true;
+    *thread = thread_number(pass, sample->thread);
+    return *thread != GP_INDEX_NONE && selection->threads[*thread];
+}
+
+int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen)
+{
+    const gp_dataset_t *dataset = pass->dataset;
+    uint32_t thread;
+    if (sample->kind >= GP_KIND_COUNT || !gp_scaling_has_kind(&pass->options, sample->kind) ||
+        !gp_dataset_has_sample(dataset, sample) || !is_chosen(pass, sample, seen, &thread))
+        return 0;
+    uint32_t stack = stack_number(dataset, sample->stack_id);
+    if (stack == GP_INDEX_NONE)
+        return 0;
+    // By kind, then by stack: what is mostly on-CPU samples stays close together.
+    uint32_t *path = path_place(pass, seen->coro, sample->kind * (uint32_t)dataset->stack_count + stack);
+    if (path == NULL)
+        return -ENOMEM;
+    if (*path == GP_PATH_NOT_YET) {
+        int result = make_path(pass, seen->coro, &dataset->stacks[stack], sample->kind, path);
+        if (result < 0)
+            return result;
+    }
+    seen->path = *path == GP_PATH_LEFT_OUT ? GP_INDEX_NONE : *path - GP_PATH_FIRST;
+    seen->ns = (double)sample->weight_ns * gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
+    if (gp_dataset_is_lasting(sample))
+        seen->ns *= dataset->coros[seen->coro].lasting_kept;
+    seen->samples = 1;
+    seen->squares = seen->ns * seen->ns;
+    const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
+    if (sum != NULL) {
+        double scale = sample->weight_ns > 0 ? seen->ns / (double)sample->weight_ns : 0;
+        seen->samples = sum->samples;
+        seen->squares = sum->squares_ns2 * scale * scale;
+    }
+    return 1;
+}

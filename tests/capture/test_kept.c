@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// A capture that is read twice: what the first reading keeps of the samples is what the second one would find.
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "capture/captures.h"
+#include "capture/writer.h"
+#include "capture_script.h"
+
+#define WORDS (GP_SAMPLE_WORDS(weight_ns) | GP_SAMPLE_WORDS(coro_id) | GP_SAMPLE_WORDS(stack_id))
+
+enum { SAMPLES = 400000, A_FLUSH = 4000, MEBIBYTE = 1 << 20 };
+
+typedef struct seen {
+    uint64_t samples, sum; // of what is looked at, in its order
+    uint64_t times;
+} seen_t;
+
+static int see(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    seen_t *seen = context;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t values[] = {samples[i].weight_ns, samples[i].coro_id, samples[i].stack_id};
+        for (size_t j = 0; j < 3; j++)
+            seen->sum = (seen->sum ^ values[j]) * 0x100000001b3;
+        seen->times += samples[i].time_ns;
+    }
+    seen->samples += count;
+    return 0;
+}
+
+static const gp_reader_handlers_t all = {.samples = see}, some = {.samples = see, .sample_words = WORDS};
+
+static uint64_t random_bits(void)
+{
+    static uint64_t state = 20261126;
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+static int write_capture(const char *path)
+{
+    static gp_writer_t writer = GP_WRITER_INIT;
+    gp_file_header_t header = {
+        .magic = GP_FILE_MAGIC, .version = GP_FILE_VERSION, .header_bytes = sizeof(header), .elf_machine = 62};
+    assert_int_equal(gp_writer_open(&writer, path, &header), 0);
+    for (uint32_t i = 1; i <= SAMPLES; i++) {
+        gp_sample_record_t *sample = gp_writer_add(&writer, GP_CHUNK_SAMPLES, sizeof(*sample));
+        assert_non_null(sample);
+        *sample = (gp_sample_record_t){.time_ns = i * 1000000ull + random_bits() % 1000,
+                                       .weight_ns = random_bits() % 3000000,
+                                       .coro_id = random_bits() % 70000,
+                                       .thread = 1 + (uint32_t)(random_bits() % 4),
+                                       .stack_id = (uint32_t)(random_bits() % 300),
+                                       .trace = (uint32_t)(random_bits() % 5)};
+        if (i % A_FLUSH == 0)
+            assert_int_equal(gp_writer_flush(&writer), 0);
+    }
+    gp_writer_close(&writer);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static gp_captures_t captures_of(int fd, uint64_t words, size_t bytes)
+{
+    gp_captures_t captures = {0};
+    assert_int_equal(gp_captures_add(&captures, fd, "capture"), 0);
+    captures.keep_words = words;
+    captures.keep_bytes = bytes;
+    return captures;
+}
+
+static seen_t read_first(gp_captures_t *captures)
+{
+    char error[GP_READER_ERROR_SIZE];
+    seen_t seen = {0};
+    assert_int_equal(gp_captures_read(captures, &all, &seen, error), 0);
+    captures->inputs[0].samples = seen.samples;
+    return seen;
+}
+
+static seen_t read_again(gp_captures_t *captures, const gp_reader_handlers_t *handlers)
+{
+    char error[GP_READER_ERROR_SIZE];
+    seen_t seen = {0};
+    assert_int_equal(gp_captures_read_again(captures, handlers, &seen, error), 0);
+    return seen;
+}
+
+static int capture_fd;
+
+static int setup(void **state)
+{
+    char path[] = "test_kept.greenprof";
+    (void)state;
+    capture_fd = write_capture(path);
+    unlink(path);
+    return capture_fd < 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return close(capture_fd);
+}
+
+static int rewound(void)
+{
+    assert_int_equal(lseek(capture_fd, 0, SEEK_SET), 0);
+    return capture_fd;
+}
+
+// What there is room for comes from memory, the rest from the file, in the order of the file.
+static void same_from_memory(void **state)
+{
+    static const size_t rooms[] = {0, MEBIBYTE, 2 * MEBIBYTE, 64 * MEBIBYTE};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+        gp_captures_t captures = captures_of(rewound(), WORDS, rooms[i]);
+        seen_t first = read_first(&captures);
+        assert_int_equal(first.samples, SAMPLES);
+        uint64_t to = captures.inputs[0].kept.to;
+        assert_int_equal(to == UINT64_MAX, rooms[i] == 64 * MEBIBYTE);
+        assert_int_equal(captures.inputs[0].kept.first == NULL, rooms[i] == 0);
+        seen_t second = read_again(&captures, &some);
+        assert_int_equal(second.samples, SAMPLES);
+        assert_true(second.sum == first.sum);
+        seen_t third = read_again(&captures, &some); // nothing is kept any more
+        assert_int_equal(third.samples, SAMPLES);
+        assert_true(third.sum == first.sum);
+        gp_captures_free(&captures);
+    }
+}
+
+// Where all was kept, the file is not needed.
+static void without_the_file(void **state)
+{
+    (void)state;
+    int copy = memfd_create("capture", MFD_CLOEXEC);
+    uint8_t *bytes = malloc(64 * MEBIBYTE);
+    ssize_t len = pread(capture_fd, bytes, 64 * MEBIBYTE, 0);
+    assert_true(len > 0 && write(copy, bytes, (size_t)len) == len && lseek(copy, 0, SEEK_SET) == 0);
+    free(bytes);
+    gp_captures_t captures = captures_of(copy, WORDS, 64 * MEBIBYTE);
+    seen_t first = read_first(&captures);
+    assert_int_equal(ftruncate(copy, 0), 0);
+    seen_t second = read_again(&captures, &some);
+    assert_int_equal(second.samples, SAMPLES);
+    assert_true(second.sum == first.sum);
+    gp_captures_free(&captures);
+    close(copy);
+}
+
+// What asks for more than was kept gets it from the file.
+static void other_words(void **state)
+{
+    (void)state;
+    gp_captures_t captures = captures_of(rewound(), WORDS, 64 * MEBIBYTE);
+    seen_t first = read_first(&captures), second = read_again(&captures, &all);
+    assert_true(second.sum == first.sum);
+    assert_true(second.times == first.times);
+    assert_null(captures.inputs[0].kept.first);
+    gp_captures_free(&captures);
+}
+
+// Records as they are, not packed, are not kept: they are read again.
+static void plain_records(void **state)
+{
+    static const char script[] =
+        "sample 1000 1100 1 1 1 1\nsample 2000 1200 1 1 2 0\nchunk\nsample 3000 1300 2 1 1 1\n";
+    size_t len;
+    (void)state;
+    uint8_t *bytes = capture_from_script(script, &len);
+    int fd = memfd_create("capture", MFD_CLOEXEC);
+    assert_true(write(fd, bytes, len) == (ssize_t)len && lseek(fd, 0, SEEK_SET) == 0);
+    free(bytes);
+    gp_captures_t captures = captures_of(fd, WORDS, 64 * MEBIBYTE);
+    seen_t first = read_first(&captures), second = read_again(&captures, &some);
+    assert_int_equal(first.samples, 3);
+    assert_int_equal(second.samples, 3);
+    assert_true(second.sum == first.sum);
+    gp_captures_free(&captures);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_from_memory),
+        cmocka_unit_test(without_the_file),
+        cmocka_unit_test(other_words),
+        cmocka_unit_test(plain_records),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
