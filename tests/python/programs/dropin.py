@@ -2,6 +2,7 @@
 """What people do with cProfile.Profile and eventlet.green.profile.Profile, with greenprof.Profile. Argument: a directory."""
 import asyncio
 import cProfile
+import gc
 import io
 import os
 import pstats
@@ -107,6 +108,13 @@ for mode in ("sample", "exact"):
 # Files of an exact profile: the rules are prof_dump()'s.
 exact = greenprof.Profile(mode="exact")
 exact.runcall(work, 1)
+exact.runcall(os.path.realpath, __file__)
+gc.disable()
+objects = len(gc.get_objects())
+exact.dump_stats(os.path.join(directory, "exact.prof"))  # a service's garbage collector has nothing to do with it
+assert len(gc.get_objects()) - objects < 5, len(gc.get_objects()) - objects
+gc.enable()
+assert exact.stats == pstats.Stats(os.path.join(directory, "exact.prof")).stats  # as with cProfile
 target, link = os.path.join(directory, "target.prof"), os.path.join(directory, "link.prof")
 os.symlink(target, link)
 for path in (link, os.fsencode(directory) + b"/b\xff.callgrind"):

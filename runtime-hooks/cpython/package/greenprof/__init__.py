@@ -112,7 +112,7 @@ class Profile:
             raise ValueError(f"frequency={frequency!r}: it is a whole number from 1 to 20000")
         self._profile = _greenprof.Profile(_choice("scope", _SCOPES, scope), _choice("clock", _CLOCKS, clock),
                                            _choice("mode", _MODES, mode), frequency, name or "python")
-        self._depth, self._native, self._exact = 0, native, mode == "exact"
+        self._depth, self._native, self._exact, self._stats = 0, native, mode == "exact", None
 
     def start(self, name="start"):
         """Start, or let a stopped profile go on. Nested starts count."""
@@ -165,7 +165,8 @@ class Profile:
 
     def dump_stats(self, file):
         """Write the profile as pstats reads it: python3 -m pstats, SnakeViz, gprof2dot."""
-        self.create_stats()
+        self.disable()
+        self._stats = None
         self._profile.dump(file, "pstats")
 
     def create_stats(self):
@@ -178,7 +179,19 @@ class Profile:
             path = os.path.join(directory, "stats.prof")
             self._profile.dump(path, "pstats")
             with open(path, "rb") as file:
-                self.stats = marshal.load(file)
+                self._stats = marshal.load(file)
+
+    @property
+    def stats(self):
+        """What create_stats() or snapshot_stats() found; after dump_stats() what there is when it is first asked for: a service
+        that only writes files has none of these objects made, which its garbage collector would have to go through."""
+        if self._stats is None:
+            self.snapshot_stats()
+        return self._stats
+
+    @stats.setter
+    def stats(self, stats):  # pstats.Stats() takes them away
+        self._stats = stats
 
     def print_stats(self, sort=-1):
         import pstats
