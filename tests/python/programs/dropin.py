@@ -129,6 +129,35 @@ exact.dump_stats(fifo)
 assert os.read(reader, 1) == b"{" and not os.path.isfile(fifo)
 assert not [name for name in os.listdir(directory) if name.startswith(".")]
 
+# One that is over is written by another thread, and is a new one after that.
+for mode in ("sample", "exact"):
+    profile = greenprof.Profile(mode=mode)
+    for _ in range(2):
+        profile.start()
+        profile.start()
+        work(20)
+        assert profile.finish(os.path.join(directory, "finished.prof")) is None and not profile.running and profile.total == 0
+        work(20)
+        greenprof.flush()
+        stats = pstats.Stats(os.path.join(directory, "finished.prof"))
+        assert "work" in names(stats) and stats.total_tt < 0.035, (mode, stats.total_tt)
+        os.unlink(os.path.join(directory, "finished.prof"))
+    for error, arguments in ((ValueError, ("x.prof",)), (ValueError, ("x.prof", "none such"))):
+        try:
+            profile.finish(*arguments)
+            assert False
+        except error:
+            pass
+        profile.start()
+    assert profile.running
+    profile.finish(os.path.join(directory, "none such/x.prof"))
+    try:
+        greenprof.flush(60)
+        assert False
+    except FileNotFoundError:
+        pass
+    greenprof.flush(0)
+
 # What the program asked threads to come to do goes on.
 hook = lambda *event: None
 threading.setprofile(hook)

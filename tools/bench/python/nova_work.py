@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Nova's scheduler, as worker.h's programs speak: `amount which` is so many select_destinations(), 8 at once, which being a place in
-KINDS: what each of them is profiled by, into a file of its own. CPU is of all the process' threads.
+KINDS: what each of them is profiled by, into a new file of its own. CPU is of all the process' threads.
 
     nova_work.py FOLDER
 """
@@ -25,9 +25,9 @@ FOLDER = sys.argv[1]
 sleep = patcher.original("time").sleep  # of the thread: no green one runs meanwhile
 
 
-def greenprof(mode):
+def greenprof(**options):
     import greenprof
-    return greenprof.Profile(mode=mode)
+    return greenprof.Profile(**options)
 
 
 def c_profile():
@@ -40,23 +40,36 @@ def of_eventlet():
     return profile.Profile()
 
 
-KINDS = [None, lambda: greenprof("sample"), lambda: greenprof("exact"), c_profile, of_eventlet]
-make, number, failed = None, 0, 0
+def finish(profile, path):
+    profile.finish(path)
+
+
+def stop_and_dump(profile, path):
+    profile.stop()
+    profile.dump_stats(path)
+
+
+def disable_and_dump(profile, path):
+    profile.disable()
+    profile.dump_stats(path)
+
+
+KINDS = [None, (greenprof, finish), (greenprof, stop_and_dump), (lambda: greenprof(mode="exact"), finish), (c_profile, disable_and_dump),
+         (of_eventlet, stop_and_dump)]
+kind, number, failed = None, 0, 0
 
 
 def profiled(*args, **kw):
     global number
-    if make is None:
+    if kind is None:
         return nova_case.select_destinations(*args, **kw)
-    profile, number = make(), number + 1
-    path = os.path.join(FOLDER, f"{number % AT_ONCE}.prof")
-    start, stop = (profile.enable, profile.disable) if make is c_profile else (profile.start, profile.stop)
-    start()
+    (make, end), number = kind, number + 1
+    profile, path = make(), os.path.join(FOLDER, f"{number}.prof")
+    (profile.start if hasattr(profile, "start") else profile.enable)()
     try:
         return nova_case.select_destinations(*args, **kw)
     finally:
-        stop()
-        profile.dump_stats(path)
+        end(profile, path)
 
 
 class Service(nova_case.Case):
@@ -79,10 +92,10 @@ def attempt(schedule):
 
 def block(schedule, amount, which):
     """The times so many requests took: wall, CPU of the process; and the latter since its start."""
-    global make
-    if make is not KINDS[which]:
+    global kind
+    if kind is not KINDS[which]:
         sleep(LINGER_S)
-    make = KINDS[which]
+    kind = KINDS[which]
     wall, cpu = time.monotonic_ns(), time.process_time_ns()
     pool = eventlet.GreenPool(AT_ONCE)
     for _ in range(amount):
