@@ -53,12 +53,31 @@ static int dump(const job_t *job)
     return result;
 }
 
-int gp_dump_to(prof_t *profile, const gp_exporter_t *exporter, FILE *stream)
+static int dump_here(const job_t *job)
 {
     gp_dump_turn_t turn = gp_dump_turn_take();
-    int result = dump(&(job_t){.profile = profile, .exporter = exporter, .stream = stream});
+    int result = dump(job);
     gp_dump_turn_give_back(turn);
     return result;
+}
+
+int gp_dump_to(prof_t *profile, const gp_exporter_t *exporter, FILE *stream)
+{
+    return dump_here(&(job_t){.profile = profile, .exporter = exporter, .stream = stream});
+}
+
+int gp_dump_write(prof_t *profile, const gp_exporter_t *exporter, const char *path)
+{
+    return dump_here(&(job_t){.profile = profile, .exporter = exporter, .path = path});
+}
+
+int gp_dump_format(const char *name, const gp_exporter_t **exporter)
+{
+    *exporter = gp_exporter_find(name);
+    if (*exporter == NULL)
+        return -EINVAL;
+    return (*exporter)->wants & GP_WANT_TIMELINE ? -ENOTSUP
+                                                 : 0; // a profile is a sum: it does not know what happened when
 }
 
 static void *run_job(void *argument)
@@ -97,13 +116,11 @@ PROF_API int prof_dump(prof_t *profile, const char *format, const char *path)
     int saved = errno;
     if (profile == NULL || format == NULL || path == NULL)
         return -EINVAL;
-    job.exporter = gp_exporter_find(format);
-    if (job.exporter == NULL)
-        return -EINVAL;
-    if (job.exporter->wants & GP_WANT_TIMELINE)
-        return -ENOTSUP; // a profile is a sum: it does not know what happened when
+    int result = gp_dump_format(format, &job.exporter);
+    if (result < 0)
+        return result;
     sem_init(&job.done, 0, 0);
-    int result = run_on_own_thread(&job);
+    result = run_on_own_thread(&job);
     sem_destroy(&job.done);
     errno = saved;
     return result;

@@ -111,6 +111,21 @@ PROF_API int prof_dump_stats(prof_t *profile, const char *path);
 // Signals: not safe.
 PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);
 
+// Stop a profile where it runs, write it as prof_dump() does, and free it, all that takes time on a thread of
+// greenprof's own: for a service that goes on with its requests. From here on the profile is that thread's. The files
+// are written one after the other, and the processor is the program's first; of 256 that wait already, the caller
+// writes its own. What waits when the process ends by exit() is written within 3 s; in a forked child it is freed only.
+//   format, path: see prof_dump(); a relative path is one of now.
+// Returns 0: it will be written; or what prof_dump() does before it opens the file, and the profile is still the
+// caller's. Threads: any. Signals: not safe. Cost: ~3 us.
+PROF_API int prof_finish(prof_t *profile, const char *format, const char *path);
+
+// Wait until all those were written.
+//   limit_ms: 0 = only look
+// Returns 0; -ETIMEDOUT; or why one could not be written, the first since this was last returned.
+// Threads: any. Signals: not safe.
+PROF_API int prof_finish_flush(unsigned limit_ms);
+
 // Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe. Cost: ~1 us; of the
 // process, ~20 us and 1 us a thread: it first scans /proc/self/task for threads that bypassed pthread_create().
 PROF_API uint64_t prof_total_ns(prof_t *profile);

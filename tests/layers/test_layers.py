@@ -41,7 +41,7 @@ ALLOWED = {
     "runtime-hooks/cpython/asyncio": ["runtime-hooks/cpython/greenlet"],
     "runtime-hooks/cpython/exact_calls": ["runtime-hooks/cpython/greenlet"],
     "runtime-hooks/cpython/pools": ["runtime-hooks/cpython/exact_calls"],
-    "runtime-hooks/cpython/package": ["core/process", "dump.c", "consume.c", "context.c"],  # it is linked with the library
+    "runtime-hooks/cpython/package": ["core/process", "finish.c", "consume.c", "context.c"],  # it is linked with the library
     "runtime-hooks/cpython": ["runtime-hooks/cpython/asyncio", "runtime-hooks/cpython/pools"],
     # Reads captures and snapshots; none of it names src/core.
     "read/symbol": ["base"],
@@ -58,6 +58,7 @@ ALLOWED = {
     "consume.c": ["request_profiles.c", "shipping.c", "consumer", "wire", "core/process"],
     "context.c": ["wire", "core/process"],
     "dump.c": ["read/export", "core/process"],
+    "finish.c": ["dump.c"],
     "tools/greenprof": ["read/tree", "fleet", "capture"],
     "tools/demo-service": ["include"],
 }

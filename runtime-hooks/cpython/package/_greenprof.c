@@ -120,31 +120,48 @@ static PyObject *profile_stop(PyObject *self, PyObject *unused)
     return result(error);
 }
 
-static PyObject *profile_dump(PyObject *self, PyObject *args)
+typedef int write_t(prof_t *profile, const char *format, const char *path);
+
+// Have a profile written. Returns 0, or -1 and a Python error.
+static int write_with(write_t *write, PyObject *self, PyObject *args)
 {
     profile_t *me = (profile_t *)self;
     PyObject *path = NULL;
     const char *format = "pstats";
     if (!PyArg_ParseTuple(args, "O&|s", PyUnicode_FSConverter, &path, &format))
-        return NULL;
-    if (me->profile == NULL) {
-        Py_DECREF(path);
-        PyErr_SetString(PyExc_ValueError, "the profile has never been started");
-        return NULL;
+        return -1;
+    int error = -ENOENT;
+    if (me->profile != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        error = write(me->profile, format, PyBytes_AS_STRING(path));
+        Py_END_ALLOW_THREADS
     }
-    int error;
-    Py_BEGIN_ALLOW_THREADS
-    error = prof_dump(me->profile, format, PyBytes_AS_STRING(path));
-    Py_END_ALLOW_THREADS
-    if (error == -EINVAL) {
+    if (me->profile == NULL) {
+        PyErr_SetString(PyExc_ValueError, "the profile has never been started");
+    } else if (error == -EINVAL) {
         PyErr_Format(PyExc_ValueError, "no such format: %s", format);
     } else if (error < 0) {
         errno = -error;
         PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
     }
     Py_DECREF(path);
-    if (error < 0)
+    return error < 0 ? -1 : 0;
+}
+
+static PyObject *profile_dump(PyObject *self, PyObject *args)
+{
+    if (write_with(prof_dump, self, args) != 0)
         return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *profile_finish(PyObject *self, PyObject *args)
+{
+    profile_t *me = (profile_t *)self;
+    if (write_with(prof_finish, self, args) != 0)
+        return NULL;
+    me->profile = NULL; // it is no longer ours
+    me->running = false;
     Py_RETURN_NONE;
 }
 
@@ -164,6 +181,8 @@ static PyMethodDef profile_methods[] = {
     {"start", profile_start, METH_NOARGS, "Start, or let a stopped profile go on."},
     {"stop", profile_stop, METH_NOARGS, "Stop. What was sampled before is in the profile when this returns."},
     {"dump", profile_dump, METH_VARARGS, "dump(path, format='pstats'): write the profile to a file."},
+    {"finish", profile_finish, METH_VARARGS,
+     "finish(path, format='pstats'): stop it, have it written, and be a new one."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -247,9 +266,9 @@ static PyObject *consumer_close(PyObject *module, PyObject *text)
     return result(error);
 }
 
-static PyObject *consumer_flush(PyObject *module, PyObject *limit)
+// Let other threads run, for so many seconds at most.
+static PyObject *wait_for(int (*wait)(unsigned limit_ms), PyObject *limit)
 {
-    (void)module;
     double seconds = PyFloat_AsDouble(limit);
     int error;
     if (PyErr_Occurred() != NULL)
@@ -257,9 +276,21 @@ static PyObject *consumer_flush(PyObject *module, PyObject *limit)
     if (!(seconds >= 0 && seconds <= 86400))
         return PyErr_Format(PyExc_ValueError, "no time limit in seconds: %R", limit);
     Py_BEGIN_ALLOW_THREADS
-    error = prof_consumer_flush((unsigned)(seconds * 1000));
+    error = wait((unsigned)(seconds * 1000));
     Py_END_ALLOW_THREADS
     return result(error);
+}
+
+static PyObject *consumer_flush(PyObject *module, PyObject *limit)
+{
+    (void)module;
+    return wait_for(prof_consumer_flush, limit);
+}
+
+static PyObject *flush(PyObject *module, PyObject *limit)
+{
+    (void)module;
+    return wait_for(prof_finish_flush, limit);
 }
 
 static PyObject *consumer_status(PyObject *module, PyObject *text)
@@ -320,6 +351,7 @@ static PyMethodDef functions[] = {
     {"context_counts", context_counts, METH_NOARGS, "How many contexts were accepted and refused so far, by reason."},
     {"context_read", context_read, METH_O, "context_read([(name, value), ...]): see greenprof.context_read()."},
     {"context_write", context_write, METH_VARARGS, "context_write(format, context): see greenprof.context_headers()."},
+    {"flush", flush, METH_O, "flush(seconds): wait until every profile that was finished is written; TimeoutError."},
     {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that could be used for sampling?"},
     {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"coro_idle", coro_idle, METH_NOARGS,

@@ -425,6 +425,8 @@ int gp_profile_cut(prof_t *profile, enum gp_cut from)
         error = from == GP_CUT_HERE      ? cut_here(profile)
                 : from == GP_CUT_OUTSIDE ? cut_outside(profile)
                                          : cut_locked(profile, NULL);
+    if (error == 0 && profile->exact != NULL && from != GP_CUT_COLLECTOR) // whose profiles are of samples
+        gp_exact_stop(profile->exact);
     errno = saved_errno;
     return error;
 }
@@ -432,8 +434,6 @@ int gp_profile_cut(prof_t *profile, enum gp_cut from)
 void gp_profile_settle(prof_t *profile)
 {
     int saved_errno = errno;
-    if (profile->exact != NULL)
-        gp_exact_stop(profile->exact);
     gp_collector_sync();
     gp_drain_enter();
     if (profile->options.scope != PROF_SCOPE_REQUEST)

@@ -160,13 +160,31 @@ static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, u
     return 0;
 }
 
+enum { LANGUAGE_LOCS = -1 }; // in the place of a module's number
+
+static const gp_builder_loc_t *find_loc(const gp_builder_t *builder, const gp_builder_loc_t *key, uint64_t *hash)
+{
+    *hash = gp_hash_more(gp_hash_u64(key->address), key->module);
+    uint32_t number = gp_index_find(&builder->loc_index, *hash, same_loc, builder, key);
+    return number != GP_INDEX_NONE ? &builder->locs[number] : NULL;
+}
+
+static const gp_builder_loc_t *add_loc(gp_builder_t *builder, const gp_builder_loc_t *loc, uint64_t hash)
+{
+    if (gp_grow(&builder->locs, &builder->loc_capacity, builder->loc_count, sizeof(*builder->locs)) < 0 ||
+        gp_index_add(&builder->loc_index, hash, (uint32_t)builder->loc_count) < 0)
+        return NULL;
+    builder->locs[builder->loc_count] = *loc;
+    return &builder->locs[builder->loc_count++];
+}
+
 static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, uint32_t module, uint64_t address)
 {
     gp_builder_loc_t key = {.module = module, .address = address};
-    uint64_t hash = gp_hash_more(gp_hash_u64(address), module);
-    uint32_t number = gp_index_find(&builder->loc_index, hash, same_loc, builder, &key);
-    if (number != GP_INDEX_NONE)
-        return &builder->locs[number];
+    uint64_t hash;
+    const gp_builder_loc_t *found = find_loc(builder, &key, &hash);
+    if (found != NULL)
+        return found;
     const gp_symbol_t *symbol = gp_symbolizer_resolve(builder->symbolizer, module, address);
     uint32_t mapping = gp_builder_mapping_find(builder, module);
     uint64_t bias = mapping != 0 ? builder->mapping_modules[mapping - 1].bias : 0;
@@ -175,11 +193,23 @@ static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, uint32_t module
         add_symbol_frames(builder, symbol, mapping, builder->wants & GP_WANT_ADDRESSES ? bias + address : 0) < 0)
         return NULL;
     key.count = (uint32_t)builder->loc_frame_count - key.first;
-    if (gp_grow(&builder->locs, &builder->loc_capacity, builder->loc_count, sizeof(*builder->locs)) < 0 ||
-        gp_index_add(&builder->loc_index, hash, (uint32_t)builder->loc_count) < 0)
-        return NULL;
-    builder->locs[builder->loc_count] = key;
-    return &builder->locs[builder->loc_count++];
+    return add_loc(builder, &key, hash);
+}
+
+int gp_builder_row_noted(gp_builder_t *builder, gp_loc_t loc)
+{
+    gp_builder_loc_t key = {.module = (uint64_t)LANGUAGE_LOCS, .address = loc};
+    uint64_t hash;
+    const gp_builder_loc_t *found = find_loc(builder, &key, &hash);
+    return found != NULL ? path_push(builder, found->first) : -ENOENT;
+}
+
+int gp_builder_note(gp_builder_t *builder, gp_loc_t loc)
+{
+    gp_builder_loc_t key = {.module = (uint64_t)LANGUAGE_LOCS, .address = loc};
+    uint64_t hash;
+    key.first = builder->path[builder->path_len - 1];
+    return find_loc(builder, &key, &hash) != NULL || add_loc(builder, &key, hash) != NULL ? 0 : -ENOMEM;
 }
 
 int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc)

@@ -5,9 +5,9 @@
 #include "report/build.h"
 
 typedef struct gp_builder_loc { // frames of a location: an inlined function and those around it
-    uint64_t module;            // symbolizer's module number
+    uint64_t module;            // symbolizer's module number, or what stands for a language
     uint64_t address;
-    uint32_t first, count; // in `loc_frames`, OUTERMOST first
+    uint32_t first, count; // in `loc_frames`, OUTERMOST first; of a language's location, the frame itself and 0
 } gp_builder_loc_t;
 
 typedef struct gp_builder_path { // a distinct stack
@@ -87,6 +87,10 @@ int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc);
 //   name: NULL = its definition was lost.
 int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file, uint32_t first_line,
                             uint32_t line);
+// Note the frame that was added last as that of a language's location; and add it again, which is quicker than by its
+// texts. The latter returns -ENOENT where none was noted.
+int gp_builder_note(gp_builder_t *builder, gp_loc_t loc);
+int gp_builder_row_noted(gp_builder_t *builder, gp_loc_t loc);
 //   squares: sum of the squares of the samples' weights.
 int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples, double squares);
 

@@ -57,7 +57,7 @@ static int add_mappings(gp_builder_t *builder, const gp_snapshot_t *snapshot, co
     return result;
 }
 
-static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp_loc_t loc)
+static int look_up_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp_loc_t loc)
 {
     uint64_t offset = GP_LOC_OFFSET(loc);
     uint32_t lo = 0, hi = snapshot->function_count, number = GP_LANGUAGE_FUNCTION(offset);
@@ -73,6 +73,15 @@ static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp
             hi = mid;
     }
     return gp_builder_row_function(builder, NULL, NULL, 0, 0);
+}
+
+// Most of a stack's locations are those of the stack before.
+static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp_loc_t loc)
+{
+    int result = gp_builder_row_noted(builder, loc);
+    if (result == -ENOENT && (result = look_up_function(builder, snapshot, loc)) == 0)
+        result = gp_builder_note(builder, loc);
+    return result;
 }
 
 // What kind of time a node is.

@@ -2,6 +2,7 @@
 """What people do with cProfile.Profile and eventlet.green.profile.Profile, with greenprof.Profile. Argument: a directory."""
 import asyncio
 import cProfile
+import gc
 import io
 import os
 import pstats
@@ -107,6 +108,13 @@ for mode in ("sample", "exact"):
 # Files of an exact profile: the rules are prof_dump()'s.
 exact = greenprof.Profile(mode="exact")
 exact.runcall(work, 1)
+exact.runcall(os.path.realpath, __file__)
+gc.disable()
+objects = len(gc.get_objects())
+exact.dump_stats(os.path.join(directory, "exact.prof"))  # a service's garbage collector has nothing to do with it
+assert len(gc.get_objects()) - objects < 5, len(gc.get_objects()) - objects
+gc.enable()
+assert exact.stats == pstats.Stats(os.path.join(directory, "exact.prof")).stats  # as with cProfile
 target, link = os.path.join(directory, "target.prof"), os.path.join(directory, "link.prof")
 os.symlink(target, link)
 for path in (link, os.fsencode(directory) + b"/b\xff.callgrind"):
@@ -120,6 +128,35 @@ reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
 exact.dump_stats(fifo)
 assert os.read(reader, 1) == b"{" and not os.path.isfile(fifo)
 assert not [name for name in os.listdir(directory) if name.startswith(".")]
+
+# One that is over is written by another thread, and is a new one after that.
+for mode in ("sample", "exact"):
+    profile = greenprof.Profile(mode=mode)
+    for _ in range(2):
+        profile.start()
+        profile.start()
+        work(20)
+        assert profile.finish(os.path.join(directory, "finished.prof")) is None and not profile.running and profile.total == 0
+        work(20)
+        greenprof.flush()
+        stats = pstats.Stats(os.path.join(directory, "finished.prof"))
+        assert "work" in names(stats) and stats.total_tt < 0.035, (mode, stats.total_tt)
+        os.unlink(os.path.join(directory, "finished.prof"))
+    for error, arguments in ((ValueError, ("x.prof",)), (ValueError, ("x.prof", "none such"))):
+        try:
+            profile.finish(*arguments)
+            assert False
+        except error:
+            pass
+        profile.start()
+    assert profile.running
+    profile.finish(os.path.join(directory, "none such/x.prof"))
+    try:
+        greenprof.flush(60)
+        assert False
+    except FileNotFoundError:
+        pass
+    greenprof.flush(0)
 
 # What the program asked threads to come to do goes on.
 hook = lambda *event: None

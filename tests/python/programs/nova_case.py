@@ -2,15 +2,17 @@
 """Nova's own services and fixtures in one process: API, conductor, scheduler, placement, computes with the fake driver, SQLite."""
 import nova.monkey_patch  # noqa: as nova's commands do, first of all
 import os
+import uuid
 from unittest import mock
 
 import eventlet
 import nova
-from nova.scheduler import host_manager
+from nova.scheduler import host_manager, manager
 from nova.tests.functional import integrated_helpers
 
 IMAGE = "155d900f-4e14-4e4c-a73d-069cbf4541e6"  # of the fake image service
 get_instance_info = host_manager.HostManager._get_instance_info
+select_destinations = manager.SchedulerManager.select_destinations
 
 
 def slow(self, *args, **kw):
@@ -47,3 +49,34 @@ class Case(integrated_helpers.ProviderUsageBaseTestCase):
             if state != "BUILD":
                 return state
             eventlet.sleep(0.1)
+
+    def asked(self):
+        """What the API and the conductor ask the scheduler for one server."""
+        found = []
+
+        def keep(scheduler, *args, **kw):
+            found.append((scheduler, args, kw))
+            return select_destinations(scheduler, *args, **kw)
+
+        with mock.patch.object(manager.SchedulerManager, "select_destinations", keep):
+            self.state(self.create(0))
+        return found[0]
+
+    def requests(self, call=select_destinations):
+        """A function that has the scheduler find a host for one more server, and returns its name.
+
+        call: in the place of select_destinations()
+        """
+        scheduler, args, kw = self.asked()
+
+        def schedule():
+            server = str(uuid.uuid4())
+            spec = kw["spec_obj"].obj_clone()
+            spec.instance_uuid = server
+            try:
+                (selection, *_), = call(scheduler, *args, **{**kw, "spec_obj": spec, "instance_uuids": [server]})
+                return selection.service_host
+            finally:
+                scheduler.placement_client.delete_allocation_for_instance(args[0], server, force=True)
+
+        return schedule

@@ -5,42 +5,18 @@ Argument: the port."""
 import nova_case  # first of all: it patches as nova's commands do
 import sys
 import unittest
-import uuid
 from unittest import mock
 
 import eventlet
-from nova.scheduler import host_manager, manager
+from nova.scheduler import host_manager
 
 HOSTS = 4
-select_destinations = manager.SchedulerManager.select_destinations
 
 
 class Service(nova_case.Case):
-    def asked(self):
-        """What the API and the conductor ask the scheduler for one server."""
-        found = []
-
-        def keep(scheduler, *args, **kw):
-            found.append((scheduler, args, kw))
-            return select_destinations(scheduler, *args, **kw)
-
-        with mock.patch.object(manager.SchedulerManager, "select_destinations", keep):
-            self.state(self.create(0))
-        return found[0]
-
     def test(self):
         self.start(HOSTS)
-        scheduler, args, kw = self.asked()
-
-        def schedule():
-            server = str(uuid.uuid4())
-            spec = kw["spec_obj"].obj_clone()
-            spec.instance_uuid = server
-            try:
-                (selection, *_), = select_destinations(scheduler, *args, **{**kw, "spec_obj": spec, "instance_uuids": [server]})
-                return selection.service_host
-            finally:
-                scheduler.placement_client.delete_allocation_for_instance(args[0], server, force=True)
+        schedule = self.requests()
 
         def answer(connection, _address):
             try:

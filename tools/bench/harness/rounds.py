@@ -71,16 +71,17 @@ class Comparison:
     """Variants compared over several generations of processes.
 
     make: a function that starts them: name -> (worker, which). The first name is what the others are compared with.
+    amount: of a turn's work; None = what takes about so many milliseconds
     blocks[name]: [[Block]], by generation and round; gathered[name]: [figures], by generation.
     """
 
-    def __init__(self, make, milliseconds, rounds, warm_up_ms=WARM_UP_MS):
+    def __init__(self, make, milliseconds, rounds, warm_up_ms=WARM_UP_MS, generations=GENERATIONS, amount=None):
         self.warm_up_ms = warm_up_ms
-        self.blocks, self.gathered, self.amount = {}, {}, None
+        self.blocks, self.gathered, self.amount = {}, {}, amount
         shuffle = random.Random(1).shuffle
-        for _ in range(GENERATIONS):
+        for _ in range(generations):
             variants = make()
-            self._generation(variants, milliseconds, max(3, rounds // GENERATIONS), shuffle)
+            self._generation(variants, milliseconds, max(3, rounds // generations), shuffle)
             for worker in {worker for worker, _ in variants.values()}:
                 worker.close()
         self.names = list(self.blocks)

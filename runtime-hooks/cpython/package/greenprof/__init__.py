@@ -25,7 +25,7 @@ from greenprof._greenprof import (__version__, consumer, context_counts, coro_id
 
 __all__ = ["Context", "Coroutine", "Frame", "Profile", "consumer", "consumer_close", "consumer_flush", "consumer_status",
            "context_counts", "context_headers", "context_read", "coro_idle", "coroutines", "current_span", "detach", "dump_coroutines",
-           "run", "runctx", "set_hmac_keys", "set_name", "set_policy", "set_trace", "span"]
+           "flush", "run", "runctx", "set_hmac_keys", "set_name", "set_policy", "set_trace", "span"]
 
 _SCOPES = {"request": 0, "thread": 1, "process": 2}
 _CLOCKS = {"cpu": 0, "wall": 1}
@@ -112,7 +112,7 @@ class Profile:
             raise ValueError(f"frequency={frequency!r}: it is a whole number from 1 to 20000")
         self._profile = _greenprof.Profile(_choice("scope", _SCOPES, scope), _choice("clock", _CLOCKS, clock),
                                            _choice("mode", _MODES, mode), frequency, name or "python")
-        self._depth, self._native, self._exact = 0, native, mode == "exact"
+        self._depth, self._native, self._exact, self._stats = 0, native, mode == "exact", None
 
     def start(self, name="start"):
         """Start, or let a stopped profile go on. Nested starts count."""
@@ -130,17 +130,33 @@ class Profile:
     def stop(self):
         """Stop. What was sampled before is in the profile when this returns."""
         if self._depth == 1:
-            if self._exact and _greenprof.calls_are_taken():
-                warnings.warn("another profiler took the place of this one (not by sys.setprofile or cProfile): calls are "
-                              "missing", RuntimeWarning, stacklevel=2)
+            self._warn_of_taken_calls()
             self._profile.stop()
-            if self._native:
-                _greenprof.native(-1)
-            if _greenprof.has_yielded():
-                warnings.warn("sampling ended early: the program handles every signal that could be used for it",
-                              RuntimeWarning, stacklevel=2)
+            self._stopped()
         if self._depth > 0:
             self._depth -= 1
+
+    def _warn_of_taken_calls(self):
+        if self._exact and _greenprof.calls_are_taken():
+            warnings.warn("another profiler took the place of this one (not by sys.setprofile or cProfile): calls are missing",
+                          RuntimeWarning, stacklevel=3)
+
+    def _stopped(self):
+        if self._native:
+            _greenprof.native(-1)
+        if _greenprof.has_yielded():
+            warnings.warn("sampling ended early: the program handles every signal that could be used for it", RuntimeWarning, stacklevel=3)
+
+    def finish(self, path, format=None):
+        """Stop, and have the file written soon, by a thread of greenprof's own: the request and the hub go on at once, where dump()
+        returns when the file is there. greenprof.flush() waits for it; so does the end of the process, for 3 seconds. After that
+        this is a new profile, which was never started."""
+        if self._depth > 0:
+            self._warn_of_taken_calls()
+        self._profile.finish(path, format or format_of(path))
+        if self._depth > 0:
+            self._stopped()
+        self._depth, self._stats = 0, None
 
     def enable(self, subcalls=True, builtins=True):
         if self._depth == 0:
@@ -165,7 +181,8 @@ class Profile:
 
     def dump_stats(self, file):
         """Write the profile as pstats reads it: python3 -m pstats, SnakeViz, gprof2dot."""
-        self.create_stats()
+        self.disable()
+        self._stats = None
         self._profile.dump(file, "pstats")
 
     def create_stats(self):
@@ -178,7 +195,19 @@ class Profile:
             path = os.path.join(directory, "stats.prof")
             self._profile.dump(path, "pstats")
             with open(path, "rb") as file:
-                self.stats = marshal.load(file)
+                self._stats = marshal.load(file)
+
+    @property
+    def stats(self):
+        """What create_stats() or snapshot_stats() found; after dump_stats() what there is when it is first asked for: a service
+        that only writes files has none of these objects made, which its garbage collector would have to go through."""
+        if self._stats is None:
+            self.snapshot_stats()
+        return self._stats
+
+    @stats.setter
+    def stats(self, stats):  # pstats.Stats() takes them away
+        self._stats = stats
 
     def print_stats(self, sort=-1):
         import pstats
@@ -367,6 +396,11 @@ def consumer_flush(seconds=1.0):
 def consumer_status(url=None):
     """What became of the spans given to a consumer, or to all of them: a dict, see prof_consumer_status_t."""
     return _greenprof.consumer_status(url)
+
+
+def flush(seconds=3.0):
+    """Wait until every profile that was finished is written; TimeoutError, or the OSError of the first that could not be."""
+    _greenprof.flush(seconds)
 
 
 def format_of(path):

@@ -18,7 +18,8 @@ class Middleware:
     choose:    called with the environ; a request is profiled where it says so (default: every one)
     options:   of greenprof.Profile: frequency, clock, mode, ...
 
-    Whatever goes wrong with the profile is written to wsgi.errors; the request does not notice.
+    Files are written by a thread of greenprof's own (Profile.finish()). Whatever goes wrong with a profile is written to
+    wsgi.errors, that of a file with a request that comes later; requests do not notice.
     """
 
     def __init__(self, application, directory=".", pattern="{number:06d}-{method}{path}.prof", choose=None, **options):
@@ -54,10 +55,12 @@ class Middleware:
 
     def _end(self, profile, environ):
         try:
-            profile.disable()
-            profile.dump(os.path.join(self.directory, self._name(environ)))
+            profile.finish(os.path.join(self.directory, self._name(environ)))
             if environ.get("HTTP_TRACEPARENT"):
                 greenprof.set_trace(None)  # the next request on this connection has one of its own, or none
+            greenprof.flush(0)
+        except TimeoutError:
+            pass  # some are still being written
         except Exception as error:
             _complain(environ, error)
 
