@@ -16,6 +16,7 @@
 #include "interpreter/peek_text.h"
 #include "interpreter/spawn_site.h"
 #include "settings.h"
+#include "signal/rest.h"
 
 enum { // of the array behind greenlet._C_API; source: greenlet.h
     API_TYPE = 0,
@@ -155,7 +156,7 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
         end_if_over(gp_py.tuple_item(pair, 0));
         gp_hook_time_end(begun, 1);
     }
-    if (!sampling && tracing)
+    if (!sampling && tracing && !gp_rest_is_now())
         stop_tracing();
     return result;
 }

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "session/budget.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "collect/collector.h"
 #include "collect/cost.h"
 #include "collect/sampler.h"
 #include "coro/spawn.h"
+#include "exact/recorder.h"
 #include "model/budget.h"
 #include "session/budget_share.h"
+#include "session/duty.h"
+#include "session/session.h"
 #include "settings.h"
 #include "signal/activity.h"
+#include "signal/rest.h"
 #include "signal/slice.h"
 #include "signal/ticks.h"
 
@@ -43,6 +48,8 @@ static struct {
     double base, cost, hooks; // ns a second, means
     double credit_ns;
     double hz, slow; // rounds come so many times later
+    gp_duty_t duty;
+    uint64_t look_by_ns; // on CLOCK_MONOTONIC; 0 = when it is due
 } state = {.slow = 1};
 
 uint32_t gp_budget_ppm(void)
@@ -72,6 +79,8 @@ bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
         return false;
     gp_cost_read(&cost);
     double base_ns = (double)gp_cost_base_ns(&cost), program_ns = (double)cost.program_ns;
+    base_ns -= (double)cost.rest_ns; // they take it while it is recorded
+    program_ns -= (double)cost.rest_ns;
     *percent = base_ns > 0 ? (double)cost.hook_ns * 100 / base_ns : 0;
     *switches_per_s = program_ns > 0 ? (double)cost.switches * 1e9 / program_ns : 0;
     return *percent * 1e4 > gp_budget_ppm();
@@ -117,14 +126,17 @@ static void begin_anew(uint64_t now_ns)
     state.looked_ns = now_ns;
     state.before = state.now;
     state.base = state.cost = state.hooks = state.credit_ns = 0;
+    state.duty = (gp_duty_t){.phase = gp_rest_is_now() ? GP_DUTY_RESTS : GP_DUTY_RECORDS, .since_ns = now_ns};
+    state.look_by_ns = 0;
     slow_down(1);
     if (gp_cost_delivery_ns() == 0)
         state.hz = BLIND_HZ;
 }
 
-static void take_means(double seconds)
+// What it costs to record: the means do not change while that rests. Returns the CPU time of the program.
+static double take_means(double seconds)
 {
-    double share = clamp(seconds / MEAN_S, 0, 1);
+    double share = state.duty.phase == GP_DUTY_RESTS ? 0 : clamp(seconds / MEAN_S, 0, 1);
     double base_ns = since(gp_cost_base_ns(&state.now), gp_cost_base_ns(&state.before));
     double cost_ns = since(gp_cost_sum(&state.now), gp_cost_sum(&state.before));
     double may = (double)gp_budget_ppm() / 1e6;
@@ -134,6 +146,7 @@ static void take_means(double seconds)
     state.credit_ns =
         clamp(state.credit_ns + may * base_ns - cost_ns, -may * state.base * DEBT_S, may * state.base * CREDIT_S);
     state.before = state.now;
+    return base_ns;
 }
 
 static void note(unsigned wanted)
@@ -163,6 +176,13 @@ static void adapt_hooks(double may)
         set_sparing(every / 2);
 }
 
+// Is there nothing left to save with but that recording rests?
+static bool is_last_resort(void)
+{
+    return has_no_means_left(GP_BUDGET_LEAST_HZ) && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0 &&
+           gp_sampler_may_rest();
+}
+
 // may: ns a second, as the others leave it.
 static void adapt(double may)
 {
@@ -180,8 +200,44 @@ static void adapt(double may)
     gp_sampler_limit((unsigned)(state.hz + 0.5));
     gp_collector_stretch_looks((unsigned)clamp(wanted / state.hz, 1, STRETCH_MAX));
     note(wanted);
-    if (has_no_means_left(least) && state.cost > may && state.credit_ns < 0)
+    if (has_no_means_left(least) && state.cost > may && state.credit_ns < 0 && !is_last_resort())
         count(GP_COUNTER_BUDGET_MISSED);
+}
+
+// The phase that begins.
+static void enter(gp_duty_phase_t phase, uint64_t now_ns)
+{
+    if (phase == GP_DUTY_ENDS)
+        gp_sampler_sample_soon();
+    if (phase == GP_DUTY_RESTS) {
+        gp_session_before_rest();
+        if (!gp_sampler_rest()) // a profile has been started meanwhile
+            state.duty = (gp_duty_t){.since_ns = now_ns};
+    }
+    if (phase == GP_DUTY_RECORDS && gp_sampler_resume() == -EAGAIN)
+        state.duty = (gp_duty_t){.phase = GP_DUTY_RESTS, .since_ns = now_ns};
+}
+
+// may: ns a second, as the others leave it. used_ns: by the program, since the last look.
+static void rest_or_not(double may, double used_ns, uint64_t now_ns)
+{
+    gp_duty_look_t look = {
+        .now_ns = now_ns,
+        .is_last_resort = state.duty.phase == GP_DUTY_RECORDS && is_last_resort(),
+        .credit_ns = state.credit_ns,
+        .base = state.base,
+        .cost = state.cost,
+        .hooks = state.hooks,
+        .may = may,
+        .used_ns = used_ns,
+    };
+    if (state.duty.phase == GP_DUTY_RESTS && !gp_rest_is_now()) // a profile was started, or the recording is over
+        state.duty = (gp_duty_t){.since_ns = now_ns};
+    gp_duty_phase_t before = state.duty.phase, phase = gp_duty_next(&state.duty, &look);
+    if (phase != before)
+        enter(phase, now_ns);
+    state.look_by_ns = gp_duty_look_by(&state.duty, &look);
+    gp_collector_look_by(state.look_by_ns);
 }
 
 static void look(uint64_t now_ns)
@@ -190,7 +246,7 @@ static void look(uint64_t now_ns)
         begin_anew(now_ns);
         return;
     }
-    take_means((double)(now_ns - state.looked_ns) / 1e9);
+    double used_ns = take_means((double)(now_ns - state.looked_ns) / 1e9);
     state.looked_ns = now_ns;
     if (gp_cost_delivery_ns() == 0)
         gp_cost_set_delivery(gp_budget_share_delivery(gp_sampler_engine()));
@@ -204,13 +260,18 @@ static void look(uint64_t now_ns)
         .may = (uint64_t)(state.base * gp_budget_ppm() / 1e6),
         .is_at_least = has_no_means_left(GP_BUDGET_LEAST_HZ),
     };
-    adapt((double)gp_budget_share(&part, now_ns, gp_sampler_engine()));
+    if (part.cost > part.may && (gp_rest_is_now() || is_last_resort())) // it rests for what it takes too much
+        part.cost = part.may;
+    double may = (double)gp_budget_share(&part, now_ns, gp_sampler_engine());
+    adapt(may);
+    rest_or_not(may, used_ns, now_ns);
 }
 
 static void in_round(void)
 {
     uint64_t now_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    state.is_due = state.pid != getpid() || now_ns - state.looked_ns >= LOOK_MS * 1000000ull;
+    state.is_due = state.pid != getpid() || now_ns - state.looked_ns >= LOOK_MS * 1000000ull ||
+                   (state.look_by_ns != 0 && now_ns >= state.look_by_ns);
     if (state.is_due)
         gp_cost_read(&state.now);
 }
@@ -229,11 +290,13 @@ static void keep_to(uint32_t ppm)
 {
     static bool is_there;
     uint32_t before = atomic_exchange_explicit(&budget_ppm, ppm, memory_order_relaxed);
+    gp_collector_look_by(0);
     if (ppm == 0 && before != 0) {
         gp_sampler_limit(PROF_FREQUENCY_MAX_HZ);
         gp_collector_stretch_looks(1);
         slow_down(1);
         set_sparing(1);
+        gp_sampler_resume();
     }
     if (ppm == 0 || before != 0)
         return;
